@@ -1,0 +1,176 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// APIVersion and the kinds name the objects of this package in a file.
+const (
+	APIVersion             = "bandmate.dev/v1alpha1"
+	KindApplicationProfile = "ApplicationProfile"
+	KindMachineProfile     = "MachineProfile"
+)
+
+// ApplicationProfile is what Bandmate knows of one application on one machine:
+// the traffic it causes alone (contentiousness) and how it slows down beside
+// an interferer (its curve family).
+//
+// +kubebuilder:object:root=true
+type ApplicationProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ApplicationProfileSpec `json:"spec"`
+}
+
+// ApplicationProfileSpec holds the measurements of an ApplicationProfile.
+type ApplicationProfileSpec struct {
+	// Command is the program and its arguments; empty when imported.
+	Command []string `json:"command,omitempty"`
+	// Machine is where the application was measured.
+	Machine MachineReference `json:"machine"`
+	// Measurement says how.
+	Measurement Measurement `json:"measurement"`
+	// Solo is the application's time without memory traffic beside it.
+	Solo Timing `json:"solo"`
+	// Contentiousness is the traffic of the application alone.
+	Contentiousness Contentiousness `json:"contentiousness"`
+	// Curves are the sensitivity curves, one per read share and access
+	// pattern of the interferer.
+	Curves []SensitivityCurve `json:"curves"`
+	// Phases divide the solo run into parts of steady traffic.
+	Phases []Phase `json:"phases,omitempty"`
+	// Warnings say what may be doubted about this profile.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// MachineReference names a machine and repeats what tells two apart.
+type MachineReference struct {
+	// Name is the metadata.name of the MachineProfile.
+	Name string `json:"name"`
+	// CPUModel is the processor as the kernel names it.
+	CPUModel string `json:"cpuModel,omitempty"`
+}
+
+// Measurement records the conditions of an experiment.
+type Measurement struct {
+	// Time is when the experiment ended.
+	Time metav1.Time `json:"time,omitempty"`
+	// BandmateVersion wrote the profile.
+	BandmateVersion string `json:"bandmateVersion,omitempty"`
+	// TargetCPUs is the kernel CPU list the application ran on, as "0-7".
+	TargetCPUs string `json:"targetCPUs,omitempty"`
+	// InterfererCPUs is the kernel CPU list of the interferer.
+	InterfererCPUs string `json:"interfererCPUs,omitempty"`
+	// MemoryNode is the NUMA node both were bound to; absent when unbound.
+	MemoryNode *int `json:"memoryNode,omitempty"`
+	// SharedLastLevelCache is true when application and interferer shared a
+	// last-level cache: the curves then hold cache and bandwidth contention.
+	// Absent when it could not be read.
+	SharedLastLevelCache *bool `json:"sharedLastLevelCache,omitempty"`
+	// Regime is the placement of the CPUs the profile holds for.
+	Regime *Regime `json:"regime,omitempty"`
+	// DroppedSamples counts runs left out because the regime changed or was
+	// another one.
+	DroppedSamples int `json:"droppedSamples,omitempty"`
+}
+
+// Regime is how near the application's and the interferer's CPUs were, by the
+// round trip of a cache line between them.
+type Regime struct {
+	// Name is the class: same-core, same-complex or cross-complex.
+	Name string `json:"name"`
+	// RoundTripNanoseconds is the median round trip seen.
+	RoundTripNanoseconds float64 `json:"roundTripNanoseconds"`
+}
+
+// Timing is a repeated duration.
+type Timing struct {
+	// Seconds is the median wall time, above zero.
+	Seconds float64 `json:"seconds"`
+	// RelativeSpread is the standard deviation ÷ the median; absent with
+	// fewer than two repeats.
+	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	// Repeats is the number of runs kept, at least one.
+	Repeats int `json:"repeats"`
+}
+
+// Contentiousness is the bandwidth an application causes when alone
+// (Zacarias et al. 2020, eq. 1–2).
+type Contentiousness struct {
+	// ReadBytesPerSecond and WriteBytesPerSecond are at the memory controller.
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	// Source measured it: a counter source such as imc, probe for an estimate
+	// without counters, or imported.
+	Source string `json:"source"`
+	// RelativeUncertainty is the half width of the 90% interval of the total
+	// bandwidth ÷ the total; absent when unknown.
+	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty"`
+	// ReadShareUncertainty is the half width of the 90% interval of the read
+	// share; absent when unknown.
+	ReadShareUncertainty *float64 `json:"readShareUncertainty,omitempty"`
+	// Timeline is the traffic over the solo run, in order, when known.
+	Timeline []TrafficSample `json:"timeline,omitempty"`
+}
+
+// TrafficSample is the mean traffic of an interval.
+type TrafficSample struct {
+	// Seconds is the end of the interval since the start of the run; the
+	// interval starts where the previous one ends.
+	Seconds             float64 `json:"seconds"`
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// SensitivityCurve is normalized performance against the interferer's
+// bandwidth, at one read share and one access pattern.
+type SensitivityCurve struct {
+	// ReadShare is the interferer's, 0 to 1.
+	ReadShare float64 `json:"readShare"`
+	// Pattern is the interferer's order of lines: sequential (default) or random.
+	//
+	// +kubebuilder:validation:Enum=sequential;random
+	Pattern string `json:"pattern,omitempty"`
+	// Points are ordered by interferer bandwidth. Performance 1 at no
+	// pressure is implied, not listed.
+	Points []CurvePoint `json:"points"`
+}
+
+// CurvePoint is one setting of the interferer beside the application.
+type CurvePoint struct {
+	// Level is the requested share of the sustained bandwidth, above 0 to 1;
+	// 1 is unpaced.
+	Level float64 `json:"level"`
+	// InterfererBytesPerSecond is what the interferer reaches alone at this
+	// level: the x axis of the curve.
+	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
+	// AchievedBytesPerSecond is what the interferer reached beside the
+	// application; absent when it was not recorded.
+	AchievedBytesPerSecond *float64 `json:"achievedBytesPerSecond,omitempty"`
+	// NormalizedPerformance is solo time ÷ co-run time, above zero; noise may
+	// lift it a little above one.
+	NormalizedPerformance float64 `json:"normalizedPerformance"`
+	// Repeats is the number of runs kept.
+	Repeats int `json:"repeats"`
+	// Spread is the standard deviation of normalizedPerformance over the
+	// repeats; absent with fewer than two.
+	Spread *float64 `json:"spread,omitempty"`
+}
+
+// Phase is a part of the solo run with steady traffic.
+type Phase struct {
+	// TimeShare is the part of the solo time, above 0 to 1; the phases of an
+	// application add up to 1.
+	TimeShare           float64 `json:"timeShare"`
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// ApplicationProfileList is a list as the Kubernetes API returns it.
+//
+// +kubebuilder:object:root=true
+type ApplicationProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []ApplicationProfile `json:"items"`
+}

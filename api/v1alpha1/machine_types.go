@@ -1,0 +1,82 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MachineProfile is what a machine can do: what its memory sustains at each
+// read share, and what the probes see beside known pressure.
+//
+// +kubebuilder:object:root=true
+type MachineProfile struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec MachineProfileSpec `json:"spec"`
+}
+
+// MachineProfileSpec holds the measurements of a MachineProfile.
+type MachineProfileSpec struct {
+	// CPUModel is the processor as the kernel names it.
+	CPUModel string `json:"cpuModel,omitempty"`
+	// Sockets, NUMANodes and CPUs count what is online.
+	Sockets   int `json:"sockets"`
+	NUMANodes int `json:"numaNodes"`
+	CPUs      int `json:"cpus"`
+	// LastLevelCacheBytes is the size of one last-level cache; absent when unknown.
+	LastLevelCacheBytes int64 `json:"lastLevelCacheBytes,omitempty"`
+	// MemoryBytes is the memory of all nodes.
+	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	// VirtualMachine is true under a hypervisor.
+	VirtualMachine bool `json:"virtualMachine,omitempty"`
+	// Measurement says how the interferer and the probes were placed.
+	Measurement Measurement `json:"measurement"`
+	// Sustained is the highest bandwidth the interferer reaches alone.
+	Sustained []SustainedBandwidth `json:"sustained"`
+	// ProbeMap is what each probe keeps of its speed beside a known
+	// interferer: the calibration of the probe source. Empty where counters
+	// serve.
+	ProbeMap []ProbePoint `json:"probeMap,omitempty"`
+	// Warnings say what may be doubted about this profile.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// SustainedBandwidth is the interferer's unpaced maximum at one read share.
+type SustainedBandwidth struct {
+	ReadShare float64 `json:"readShare"`
+	// Pattern is the order of lines: sequential (default) or random.
+	//
+	// +kubebuilder:validation:Enum=sequential;random
+	Pattern        string  `json:"pattern,omitempty"`
+	BytesPerSecond float64 `json:"bytesPerSecond"`
+	// RelativeSpread is the standard deviation ÷ the median over the repeats.
+	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	Repeats        int      `json:"repeats"`
+}
+
+// ProbePoint is one probe beside one setting of the interferer.
+type ProbePoint struct {
+	// Probe is the unpaced stream whose slowdown is observed: reader or
+	// modifier.
+	Probe string `json:"probe"`
+	// ReadShare, Level and InterfererBytesPerSecond are the interferer's
+	// setting, the last one as reached alone.
+	ReadShare                float64 `json:"readShare"`
+	Level                    float64 `json:"level"`
+	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
+	// AchievedBytesPerSecond is what the interferer reached beside the probe.
+	AchievedBytesPerSecond float64 `json:"achievedBytesPerSecond"`
+	// RelativeSpeed is the probe's bandwidth beside the interferer ÷ alone.
+	RelativeSpeed float64 `json:"relativeSpeed"`
+	// Spread is the standard deviation of relativeSpeed over the repeats.
+	Spread  *float64 `json:"spread,omitempty"`
+	Repeats int      `json:"repeats"`
+}
+
+// MachineProfileList is a list as the Kubernetes API returns it.
+//
+// +kubebuilder:object:root=true
+type MachineProfileList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []MachineProfile `json:"items"`
+}

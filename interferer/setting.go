@@ -1,0 +1,75 @@
+// Package interferer makes synthetic memory traffic of a chosen bandwidth and
+// read share at the memory controller, in closed loop, from chosen CPUs and
+// from memory on a chosen NUMA node.
+package interferer
+
+import (
+	"errors"
+	"fmt"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Pattern is the order in which the interferer visits cache lines.
+type Pattern string
+
+const (
+	// Sequential streams through the buffer; what papers and hardware
+	// prefetchers assume. The zero value means Sequential.
+	Sequential Pattern = "sequential"
+	// Random visits lines in random order with Setting.InFlight of them in
+	// flight at a time.
+	Random Pattern = "random"
+)
+
+// Mode is what the interferer's CPUs do.
+type Mode string
+
+const (
+	// Idle sleeps.
+	Idle Mode = "idle"
+	// Spin keeps the CPUs busy without touching memory: the control beside
+	// which solo times are taken.
+	Spin Mode = "spin"
+	// Stream makes the traffic of the Setting.
+	Stream Mode = "stream"
+)
+
+// Setting is the traffic that is asked for.
+type Setting struct {
+	Mode Mode
+	// Bandwidth is the total of reads and writes at the memory controller
+	// over all CPUs of the interferer. Zero means unpaced: all it can get.
+	Bandwidth units.Bandwidth
+	// ReadShare is reads ÷ (reads + writes) at the memory controller.
+	ReadShare units.ReadShare
+	Pattern   Pattern
+	// InFlight is the number of independent random lines in flight, 1 to 16;
+	// 0 means 8. Only with Random.
+	InFlight int
+}
+
+// Validate reports every fault of s at once.
+func (s Setting) Validate() error {
+	var faults []error
+	switch s.Mode {
+	case Idle, Spin, Stream:
+	default:
+		faults = append(faults, fmt.Errorf("mode %q: want idle, spin or stream", s.Mode))
+	}
+	if !s.Bandwidth.Valid() {
+		faults = append(faults, fmt.Errorf("bandwidth %v: want a finite rate of 0 (unpaced) or more", float64(s.Bandwidth)))
+	}
+	if !s.ReadShare.Valid() {
+		faults = append(faults, fmt.Errorf("read share %v: want 0 to 1", float64(s.ReadShare)))
+	}
+	switch s.Pattern {
+	case "", Sequential, Random:
+	default:
+		faults = append(faults, fmt.Errorf("pattern %q: want sequential or random", s.Pattern))
+	}
+	if s.InFlight < 0 || s.InFlight > 16 {
+		faults = append(faults, fmt.Errorf("in flight %d: want 1 to 16", s.InFlight))
+	}
+	return errors.Join(faults...)
+}
