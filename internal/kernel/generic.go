@@ -1,0 +1,113 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// portable is the reference that the other sets are tested against.
+var portable = Set{
+	name:         Generic,
+	stream:       streamGeneric,
+	blend:        blendGeneric,
+	randomStream: randomStreamGeneric,
+	randomBlend:  randomBlendGeneric,
+}
+
+func streamGeneric(buf []byte, owed, step uint64, sum *line) {
+	s := *sum
+	for ; len(buf) >= units.LineBytes; buf = buf[units.LineBytes:] {
+		var carry uint64
+		if owed, carry = bits.Add64(owed, step, 0); carry == 0 {
+			load(buf, &s)
+		} else {
+			modify(buf, &s)
+		}
+	}
+	*sum = s
+}
+
+func blendGeneric(change, store []byte, owed, step uint64, fill, sum *line) {
+	f, s := *fill, *sum
+	for len(change)+len(store) > 0 {
+		var carry uint64
+		if owed, carry = bits.Add64(owed, step, 0); carry == 0 {
+			modify(change, &s)
+			change = change[units.LineBytes:]
+		} else {
+			overwrite(store, &f)
+			store = store[units.LineBytes:]
+		}
+	}
+	*fill, *sum = f, s
+}
+
+func randomStreamGeneric(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64) {
+	size := uint64(len(buf)) / units.LineBytes
+	for range lines {
+		x := chains[next%MaxInFlight]
+		index, _ := bits.Mul64(x, size)
+		word := buf[index*units.LineBytes:]
+		v := binary.LittleEndian.Uint64(word)
+		var carry uint64
+		if owed, carry = bits.Add64(owed, step, 0); carry != 0 {
+			binary.LittleEndian.PutUint64(word, v+increments[0])
+		}
+		chains[next%MaxInFlight] = (x^v)*chainFactor + chainIncrement
+		if next++; next == inFlight {
+			next = 0
+		}
+	}
+}
+
+func randomBlendGeneric(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64, fill *line) {
+	size := uint64(len(buf)) / units.LineBytes
+	for range lines {
+		x := chains[next%MaxInFlight]
+		index, _ := bits.Mul64(x, size)
+		words := buf[index*units.LineBytes:]
+		var carry uint64
+		if owed, carry = bits.Add64(owed, step, 0); carry == 0 {
+			v := binary.LittleEndian.Uint64(words)
+			binary.LittleEndian.PutUint64(words, v+increments[0])
+			x ^= v
+		} else {
+			overwrite(words, fill)
+		}
+		chains[next%MaxInFlight] = x*chainFactor + chainIncrement
+		if next++; next == inFlight {
+			next = 0
+		}
+	}
+}
+
+// load adds the words of the first line of buf to sum.
+func load(buf []byte, sum *line) {
+	l := buf[:units.LineBytes]
+	for i := range sum {
+		sum[i] += binary.LittleEndian.Uint64(l[i*8:])
+	}
+}
+
+// modify adds the words of the first line of buf to sum, and the increments to
+// them.
+func modify(buf []byte, sum *line) {
+	l := buf[:units.LineBytes]
+	for i := range sum {
+		v := binary.LittleEndian.Uint64(l[i*8:])
+		sum[i] += v
+		binary.LittleEndian.PutUint64(l[i*8:], v+increments[i])
+	}
+}
+
+// overwrite replaces the first line of buf by fill, and adds the increments to
+// fill.
+func overwrite(buf []byte, fill *line) {
+	l := buf[:units.LineBytes]
+	for i, v := range fill {
+		binary.LittleEndian.PutUint64(l[i*8:], v)
+		fill[i] = v + increments[i]
+	}
+}

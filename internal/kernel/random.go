@@ -1,0 +1,53 @@
+package kernel
+
+// MaxInFlight is the largest number of independent random lines in flight.
+// One core of today's processors keeps 10 to 48 line fills outstanding.
+const MaxInFlight = 16
+
+// chains are the states of the pointer chains that Random interleaves.
+type chains [MaxInFlight]uint64
+
+// The chains are linear congruential generators modulo 2⁶⁴ with the constants
+// of Knuth's MMIX, perturbed by the word loaded at each visit: that word
+// decides the next address, so that a chain cannot run ahead of its loads.
+const (
+	chainFactor    = 6364136223846793005
+	chainIncrement = 1442695040888963407
+)
+
+// RandomState is where [Set.Random] stands: up to [MaxInFlight] chains of
+// pseudo-random visits, and whose turn it is. It belongs to one goroutine.
+// The zero RandomState must not be used: see [NewRandomState].
+type RandomState struct {
+	chains chains
+	next   uint64
+}
+
+// NewRandomState returns the start of a sequence of visits. The sequence
+// follows from the seed and from the contents of the buffer.
+func NewRandomState(seed uint64) RandomState {
+	var s RandomState
+	words := splitMix(seed)
+	for i := range s.chains {
+		s.chains[i] = words.next()
+	}
+	return s
+}
+
+// turn returns the chain to begin with and moves on by a number of visits.
+func (s *RandomState) turn(visits, inFlight uint64) uint64 {
+	begin := s.next % inFlight
+	s.next = (begin + visits) % inFlight
+	return begin
+}
+
+// splitMix is the generator SplitMix64 (Steele, Lea and Flood 2014).
+type splitMix uint64
+
+func (s *splitMix) next() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,143 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+	"unsafe"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// ChunkAlign is the granularity of the buffers of [Set.Sequential] in bytes.
+const ChunkAlign = 4096
+
+// Names of the sets.
+const (
+	AVX512  = "avx512"
+	AVX2    = "avx2"
+	NEON    = "neon"
+	Generic = "generic"
+)
+
+// Set is one implementation of the kernels, for one instruction set. All sets
+// do the same to a buffer, bit for bit. The zero Set must not be used: see
+// [Best].
+type Set struct {
+	name string
+	// storesWithoutReading says that blend and randomBlend store lines
+	// without reading them first.
+	storesWithoutReading bool
+
+	// stream loads every line of buf; it modifies those on which the diffusion
+	// (owed, step) carries.
+	stream func(buf []byte, owed, step uint64, sum *line)
+	// blend passes over both buffers side by side: it loads and modifies every
+	// line of modify and overwrites every line of store with fill. A diffusion
+	// that carries says that the next line is one of store.
+	blend func(modify, store []byte, owed, step uint64, fill, sum *line)
+	// randomStream visits lines of buf like stream, the chains in turn from
+	// next on.
+	randomStream func(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64)
+	// randomBlend visits lines of buf and overwrites those with fill on which
+	// the diffusion carries, and modifies the others.
+	randomBlend func(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64, fill *line)
+}
+
+// Available returns the sets that this CPU and its operating system support,
+// the fastest first, the portable one last.
+func Available() []Set { return append(native(), portable) }
+
+// Best returns the fastest set.
+func Best() Set { return Available()[0] }
+
+// ByName returns the set of that name; an error names the sets there are.
+func ByName(name string) (Set, error) {
+	var names []string
+	for _, s := range Available() {
+		if s.name == name {
+			return s, nil
+		}
+		names = append(names, s.name)
+	}
+	return Set{}, fmt.Errorf("kernel set %q: this CPU has %s", name, strings.Join(names, ", "))
+}
+
+// Name returns "avx512", "avx2", "neon" or "generic".
+func (s Set) Name() string { return s.name }
+
+// MinReadShare returns the lowest read share that s can make: 0 where it can
+// store a line without reading it, otherwise 50%. A Mix below that is accepted;
+// the Traffic returned then says what really happens, 50%.
+func (s Set) MinReadShare() units.ReadShare {
+	if s.storesWithoutReading {
+		return 0
+	}
+	return 0.5
+}
+
+// Sequential passes once over buf and returns the traffic that this causes.
+// The buffer starts on a line and is a multiple of [ChunkAlign] long, else
+// Sequential panics; one of no length causes no traffic. It cannot be
+// preempted: see the package comment for sizes.
+func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
+	mustBeAligned(buf, ChunkAlign)
+	lines := uint64(len(buf)) / units.LineBytes
+	if !mix.below {
+		owed := mix.owed
+		modified := mix.mark(lines)
+		s.stream(buf, owed, mix.step, &mix.sum)
+		return traffic(lines, modified)
+	}
+	// Loaded and stored lines lie on pages of their own: a hardware
+	// prefetcher would read the stored ones too if they lay in between.
+	storedPages := mix.mark(uint64(len(buf)) / ChunkAlign)
+	first := len(buf) - int(storedPages)*ChunkAlign
+	stored := storedPages * (ChunkAlign / units.LineBytes)
+	s.blend(buf[:first], buf[first:], half, quotient(stored, lines), &mix.fill, &mix.sum)
+	return s.blended(lines, stored)
+}
+
+// Random visits lines of buf in pseudo-random order, independent of each other
+// by groups of inFlight: the address of a visit depends on what was loaded
+// inFlight visits ago. The buffer starts on a line and is a multiple of 64
+// bytes long and not empty, and inFlight lies within 1 and [MaxInFlight], else
+// Random panics. It cannot be preempted: a thousand lines are a good chunk.
+func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight int) Traffic {
+	mustBeAligned(buf, units.LineBytes)
+	if len(buf) == 0 || lines < 0 || inFlight < 1 || inFlight > MaxInFlight {
+		panic(fmt.Sprintf("kernel: Random on %d bytes, %d lines, %d in flight", len(buf), lines, inFlight))
+	}
+	visits, owed := uint64(lines), mix.owed
+	marked := mix.mark(visits)
+	next := state.turn(visits, uint64(inFlight))
+	if !mix.below {
+		s.randomStream(buf, &state.chains, next, uint64(inFlight), visits, owed, mix.step)
+		return traffic(visits, marked)
+	}
+	s.randomBlend(buf, &state.chains, next, uint64(inFlight), visits, owed, mix.step, &mix.fill)
+	return s.blended(visits, marked)
+}
+
+// blended accounts for lines that are all written, stored of them unread if s
+// can do that.
+func (s Set) blended(lines, stored uint64) Traffic {
+	if !s.storesWithoutReading {
+		stored = 0
+	}
+	return traffic(lines-stored, lines)
+}
+
+func traffic(readLines, writtenLines uint64) Traffic {
+	return Traffic{
+		ReadBytes:  readLines * units.LineBytes,
+		WriteBytes: writtenLines * units.LineBytes,
+	}
+}
+
+func mustBeAligned(buf []byte, multiple int) {
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
+	if len(buf)%multiple != 0 || start%units.LineBytes != 0 {
+		panic(fmt.Sprintf("kernel: buffer of %d bytes at %#x: want a multiple of %d bytes from a multiple of %d on",
+			len(buf), start, multiple, units.LineBytes))
+	}
+}
