@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the main module for a moment: enough to show that
+# the targets work and that nothing shallow is broken, not a search.
+#
+#   FUZZ_EXECUTIONS  inputs per target (default 20000). A count, because a
+#                    duration makes the go command report "context deadline
+#                    exceeded" now and then on a busy machine (go.dev/issue/75804).
+#   FUZZ_SECONDS     no target is started after this many seconds (default 300).
+#
+# A failing input is written to the package's testdata/fuzz and fails every
+# later `go test` until it is fixed; commit it with the fix.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+executions=${FUZZ_EXECUTIONS:-20000}
+seconds=${FUZZ_SECONDS:-300}
+
+packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./...)
+targets=0
+left_out=()
+while read -r package dir; do
+  # A look at the text first: listing by `go test -list` links every package.
+  names=$({ grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$dir"/*_test.go || true; } | awk '{print $2}')
+  for name in $names; do
+    if ((SECONDS >= seconds)); then
+      left_out+=("$package $name")
+      continue
+    fi
+    targets=$((targets + 1))
+    echo "fuzz $package $name"
+    log=$(mktemp)
+    if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" "$package" >"$log" 2>&1; then
+      cat "$log"
+      rm -f "$log"
+      exit 1
+    fi
+    tail -n 2 "$log"
+    rm -f "$log"
+  done
+done <<<"$packages"
+
+for target in "${left_out[@]}"; do
+  echo "not run, $seconds s are over: $target"
+done
+echo "$targets fuzz targets passed"
+((targets > 0))

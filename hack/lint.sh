@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Lints every module of the repository with the pinned golangci-lint.
+# Arguments go to golangci-lint run, for example: hack/lint.sh --fix
+# The first run builds the linter, which takes minutes; later ones reuse it.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+# Asked for before GOWORK, GOFLAGS or a nested module can change what it means.
+linter=$(go tool -modfile=tools.mod -n golangci-lint)
+
+while IFS= read -r module; do
+  echo "lint $module"
+  (cd "$module" && "$linter" run --config "$root/.golangci.yml" "$@" ./...)
+done < <(find . -name go.mod -not -path '*/testdata/*' -printf '%h\n' | sort)
