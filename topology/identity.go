@@ -1,0 +1,131 @@
+package topology
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+)
+
+// maxCPUInfoBytes holds several processors' blocks of /proc/cpuinfo; only the
+// first is read.
+const maxCPUInfoBytes = 64 << 10
+
+// readIdentity fills CPUModel, VirtualMachine and Hypervisor. None of its files
+// must exist.
+func (m *Machine) readIdentity(sys, proc fs.FS) error {
+	data, _, err := readUpTo(proc, "cpuinfo", maxCPUInfoBytes)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	info := parseCPUInfo(data)
+	m.CPUModel = cpuModel(info, optional(sys, "firmware/devicetree/base/model"))
+	m.Hypervisor = hypervisor(
+		optional(sys, "hypervisor/type"),
+		optional(sys, "class/dmi/id/sys_vendor"),
+		optional(sys, "class/dmi/id/product_name"),
+		optional(sys, "firmware/devicetree/base/hypervisor/compatible"))
+	hasFlag := slices.Contains(strings.Fields(info["flags"]), "hypervisor")
+	m.VirtualMachine = hasFlag || m.Hypervisor != ""
+	return nil
+}
+
+// optional reads a value that may be missing or unreadable for this user.
+// Device tree strings end in a NUL byte.
+func optional(fsys fs.FS, name string) string {
+	text, err := attribute(fsys, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(strings.TrimRight(text, "\x00"))
+}
+
+// parseCPUInfo reads the first processor's lines of /proc/cpuinfo
+// (proc_cpuinfo(5)). On x86:
+//
+//	processor	: 0
+//	model name	: Intel(R) Xeon(R) Gold 6430
+//	flags		: fpu vme … hypervisor …
+//
+// and on Arm, where there is no model name:
+//
+//	processor	: 0
+//	CPU implementer	: 0x41
+//	CPU part	: 0xd4f
+func parseCPUInfo(data []byte) map[string]string {
+	info := map[string]string{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, maxCPUInfoBytes)
+	for lines.Scan() {
+		key, value, found := strings.Cut(lines.Text(), ":")
+		if !found {
+			if len(info) > 0 {
+				break
+			}
+			continue
+		}
+		info[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	return info
+}
+
+// armCores names the server cores by implementer and part number (MIDR_EL1,
+// arch/arm64/include/asm/cputype.h).
+var armCores = map[string]string{
+	"0x41 0xd0c": "Arm Neoverse N1",
+	"0x41 0xd40": "Arm Neoverse V1",
+	"0x41 0xd49": "Arm Neoverse N2",
+	"0x41 0xd4f": "Arm Neoverse V2",
+	"0x41 0xd84": "Arm Neoverse V3",
+	"0x41 0xd8e": "Arm Neoverse N3",
+	"0x46 0x001": "Fujitsu A64FX",
+	"0x48 0xd01": "HiSilicon TSV110",
+	"0xc0 0xac3": "Ampere-1",
+	"0xc0 0xac4": "Ampere-1a",
+}
+
+func cpuModel(info map[string]string, deviceTree string) string {
+	for _, key := range []string{"model name", "cpu", "uarch"} {
+		if info[key] != "" {
+			return info[key]
+		}
+	}
+	implementer, part := info["CPU implementer"], info["CPU part"]
+	if name := armCores[implementer+" "+part]; name != "" {
+		return name
+	}
+	if deviceTree != "" {
+		return deviceTree
+	}
+	if implementer == "" {
+		return ""
+	}
+	return "Arm implementer " + implementer + " part " + part
+}
+
+// hypervisor recognizes virtual machines by what their firmware says.
+func hypervisor(kind, vendor, product, compatible string) string {
+	switch {
+	case kind != "":
+		return strings.ToUpper(kind[:1]) + kind[1:]
+	case strings.HasPrefix(vendor, "Amazon EC2") && !strings.Contains(product, ".metal"):
+		return "Amazon EC2"
+	case product == "Google Compute Engine":
+		return "Google Compute Engine"
+	case vendor == "QEMU", strings.HasPrefix(product, "KVM"):
+		return "KVM"
+	case strings.HasPrefix(vendor, "VMware"):
+		return "VMware"
+	case vendor == "innotek GmbH":
+		return "VirtualBox"
+	case vendor == "Microsoft Corporation" && product == "Virtual Machine":
+		return "Hyper-V"
+	case strings.HasPrefix(compatible, "linux,kvm"):
+		return "KVM"
+	case strings.HasPrefix(compatible, "xen"):
+		return "Xen"
+	}
+	return ""
+}

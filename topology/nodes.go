@@ -1,0 +1,118 @@
+package topology
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"k8s.io/utils/cpuset"
+)
+
+// readNodes reads /sys/devices/system/node
+// (Documentation/ABI/stable/sysfs-devices-node):
+//
+//	online             0-1
+//	nodeN/cpulist      0-15,32-47   empty for a node of memory only
+//	nodeN/distance     10 21        to each online node, in order
+//	nodeN/meminfo      Node 0 MemTotal:       32658012 kB
+//
+// It returns nil when the kernel has no NUMA support. A CPU in two nodes is
+// refused.
+func readNodes(sys fs.FS, online cpuset.CPUSet) ([]Node, error) {
+	const dir = "devices/system/node/"
+	ids, err := listAttribute(sys, dir+"online", maxNodes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var nodes []Node
+	for _, id := range ids.List() {
+		node, err := readNode(sys, fmt.Sprintf("%snode%d/", dir, id), ids.Size())
+		if err != nil {
+			return nil, err
+		}
+		node.ID, node.CPUs = id, node.CPUs.Intersection(online)
+		for _, other := range nodes {
+			if both := node.CPUs.Intersection(other.CPUs); !both.IsEmpty() {
+				return nil, fmt.Errorf("%snode%d/cpulist: %w: CPUs %s are in node %d too", dir, id, ErrMalformed, both, other.ID)
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+func readNode(sys fs.FS, dir string, nodes int) (Node, error) {
+	cpus, err := listAttribute(sys, dir+"cpulist", maxCPUs)
+	if err != nil {
+		return Node{}, err
+	}
+	distances, err := readDistances(sys, dir+"distance", nodes)
+	if err != nil {
+		return Node{}, err
+	}
+	bytes, err := memoryLine(sys, dir+"meminfo")
+	if err != nil {
+		return Node{}, err
+	}
+	return Node{CPUs: cpus, Distances: distances, MemoryBytes: bytes}, nil
+}
+
+func readDistances(sys fs.FS, name string, nodes int) ([]int, error) {
+	text, err := attribute(sys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var distances []int
+	for field := range strings.FieldsSeq(text) {
+		d, err := strconv.ParseUint(field, 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %q is not a distance", name, ErrMalformed, field)
+		}
+		distances = append(distances, int(d))
+	}
+	if len(distances) != nodes {
+		return nil, fmt.Errorf("%s: %w: %d distances for %d online nodes", name, ErrMalformed, len(distances), nodes)
+	}
+	return distances, nil
+}
+
+// memoryTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)).
+func memoryTotal(proc fs.FS) (int64, error) {
+	return memoryLine(proc, "meminfo")
+}
+
+// memoryLine finds MemTotal, which both meminfo formats give in kibibytes
+// although they write kB:
+//
+//	MemTotal:       24684092 kB
+//	Node 0 MemTotal:        6121684 kB
+func memoryLine(fsys fs.FS, name string) (int64, error) {
+	data, _, err := readUpTo(fsys, name, maxAttributeBytes)
+	if err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	for lines.Scan() {
+		_, value, found := strings.Cut(lines.Text(), "MemTotal:")
+		if !found {
+			continue
+		}
+		number, isKiB := strings.CutSuffix(strings.TrimSpace(value), " kB")
+		kib, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err != nil || !isKiB || kib < 0 || kib > 1<<50 {
+			return 0, fmt.Errorf("%s: %w: MemTotal is %q", name, ErrMalformed, strings.TrimSpace(value))
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("%s: %w: no line MemTotal", name, ErrMalformed)
+}
