@@ -1,0 +1,69 @@
+// Package regime tells how near two CPUs are to each other at this moment, by
+// bouncing a cache line between them.
+//
+// On a virtual machine the answer changes: the host moves virtual CPUs between
+// core complexes every few seconds to minutes, and with them appears and
+// disappears the cache and the link that two programs compete for. A sample is
+// therefore probed just before and just after, kept only when the regime stayed
+// the same, and never mixed with samples of another regime.
+package regime
+
+import (
+	"fmt"
+	"time"
+)
+
+// Class is how near two CPUs are.
+type Class string
+
+const (
+	// SameCore is two SMT siblings: the line stays in their first-level cache.
+	SameCore Class = "same-core"
+	// SameComplex is two cores behind one last-level cache.
+	SameComplex Class = "same-complex"
+	// CrossComplex is two cores with a fabric between their last-level caches:
+	// other core complexes, dies or sockets.
+	CrossComplex Class = "cross-complex"
+)
+
+// Classes lists every class, nearest first.
+func Classes() []Class { return []Class{SameCore, SameComplex, CrossComplex} }
+
+// Round trips at which one class ends and the next begins.
+const (
+	sameCoreBelow    = 25 * time.Nanosecond
+	sameComplexBelow = 170 * time.Nanosecond
+)
+
+// sameFactor is how far two round trips of one class may lie apart within one
+// regime.
+const sameFactor = 1.5
+
+// Classify names the class of a round trip.
+func Classify(roundTrip time.Duration) Class {
+	switch {
+	case roundTrip < sameCoreBelow:
+		return SameCore
+	case roundTrip < sameComplexBelow:
+		return SameComplex
+	}
+	return CrossComplex
+}
+
+// Tag is the regime of two CPUs at one moment.
+type Tag struct {
+	Class Class
+	// RoundTrip is the median time for a cache line to go to the other CPU
+	// and come back.
+	RoundTrip time.Duration
+}
+
+// Same reports whether t and u are one regime: the same class, and round trips
+// within a factor of 1.5.
+func (t Tag) Same(u Tag) bool {
+	short, long := min(t.RoundTrip, u.RoundTrip), max(t.RoundTrip, u.RoundTrip)
+	return t.Class == u.Class && float64(long) <= sameFactor*float64(short)
+}
+
+// String prints t as "same-complex (78ns)".
+func (t Tag) String() string { return fmt.Sprintf("%s (%v)", t.Class, t.RoundTrip) }
