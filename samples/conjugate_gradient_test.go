@@ -1,0 +1,105 @@
+package samples
+
+import (
+	"math"
+	"testing"
+)
+
+func TestLaplacian(t *testing.T) {
+	const edge = 4
+	const rows = edge * edge * edge
+	m := newLaplacian(heap(1<<15), edge)
+	dense := [rows][rows]float64{}
+	for row := range rows {
+		for i := m.starts[row]; i < m.starts[row+1]; i++ {
+			dense[row][m.columns[i]] += m.values[i]
+		}
+	}
+	for i := range rows {
+		for j := range rows {
+			want := 0.0
+			distance := 0
+			for stride := 1; stride < rows; stride *= edge {
+				step := i/stride%edge - j/stride%edge
+				distance += step * step
+			}
+			switch distance {
+			case 0:
+				want = 6
+			case 1:
+				want = -1
+			}
+			if dense[i][j] != want {
+				t.Errorf("element %d,%d is %v, not %v", i, j, dense[i][j], want)
+			}
+		}
+	}
+	x, y := make([]float64, rows), make([]float64, rows)
+	for i := range x {
+		x[i] = unitFloat(uint64(i))
+	}
+	m.multiply(y, x)
+	for i := range y {
+		want := 0.0
+		for j := range x {
+			want += dense[i][j] * x[j]
+		}
+		if math.Abs(y[i]-want) > 1e-12 {
+			t.Errorf("row %d of the product is %v, not %v", i, y[i], want)
+		}
+	}
+}
+
+func TestConjugateGradientFindsSolution(t *testing.T) {
+	k := newConjugateGradient(heap(1<<18), 8, 200)
+	k.iterations = 0
+	for k.squaredResidual > converged*k.squaredAtZero {
+		k.iterate()
+		if k.iterations++; k.iterations > 100 {
+			t.Fatalf("no convergence: squared residual %v", k.squaredResidual)
+		}
+	}
+	for i, x := range k.x {
+		if math.Abs(x-1) > 1e-10 {
+			t.Errorf("unknown %d is %v, not 1", i, x)
+		}
+	}
+	if _, err := k.verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConjugateGradientRestarts(t *testing.T) {
+	for _, iterations := range []int{1, 10, 500} {
+		k := newConjugateGradient(heap(1<<18), 8, iterations)
+		complete(t, k)
+		k.x[17] += 1e-6
+		wantWrong(t, k)
+	}
+}
+
+func TestVectorOperations(t *testing.T) {
+	for n := range 12 {
+		x, y := make([]float64, n), make([]float64, n)
+		want := 0.0
+		for i := range x {
+			x[i], y[i] = float64(i+1), float64(2*i-3)
+			want += x[i] * y[i]
+		}
+		if got := dot(x, y); got != want {
+			t.Errorf("dot of %d elements: got %v, want %v", n, got, want)
+		}
+		addScaled(y, 2, x)
+		for i := range y {
+			if want := float64(2*i-3) + 2*float64(i+1); y[i] != want {
+				t.Errorf("addScaled, element %d: got %v, want %v", i, y[i], want)
+			}
+		}
+		scaleAdd(y, 0.5, x)
+		for i := range y {
+			if want := (float64(2*i-3)+2*float64(i+1))/2 + float64(i+1); y[i] != want {
+				t.Errorf("scaleAdd, element %d: got %v, want %v", i, y[i], want)
+			}
+		}
+	}
+}
