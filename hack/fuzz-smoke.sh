@@ -2,16 +2,17 @@
 # Runs every fuzz target of the main module for a moment: enough to show that
 # the targets work and that nothing shallow is broken, not a search.
 #
-#   FUZZ_EXECUTIONS  inputs per target (default 20000). A count, because a
-#                    duration makes the go command report "context deadline
-#                    exceeded" now and then on a busy machine (go.dev/issue/75804).
+#   FUZZ_EXECUTIONS  inputs per target (default 50000), about three seconds. A
+#                    count, because with a duration the go command reports
+#                    "context deadline exceeded" now and then on a busy machine
+#                    (go.dev/issue/75804).
 #   FUZZ_SECONDS     no target is started after this many seconds (default 300).
 #
 # A failing input is written to the package's testdata/fuzz and fails every
 # later `go test` until it is fixed; commit it with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-executions=${FUZZ_EXECUTIONS:-20000}
+executions=${FUZZ_EXECUTIONS:-50000}
 seconds=${FUZZ_SECONDS:-300}
 
 packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}' ./...)
@@ -28,9 +29,13 @@ while read -r package dir; do
     targets=$((targets + 1))
     echo "fuzz $package $name"
     log=$(mktemp)
-    if ! go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" "$package" >"$log" 2>&1; then
+    status=0
+    timeout -s INT 180 go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" "$package" \
+      >"$log" 2>&1 || status=$?
+    if ((status != 0)); then
       cat "$log"
       rm -f "$log"
+      ((status != 124)) || echo "$name takes longer than 180 s for $executions inputs: make one input cheaper" >&2
       exit 1
     fi
     tail -n 2 "$log"
