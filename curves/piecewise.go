@@ -1,0 +1,80 @@
+package curves
+
+import (
+	"gonum.org/v1/gonum/interp"
+)
+
+// fitInterpolation joins (0, 1) and the points by straight lines.
+func fitInterpolation(points []Point) predictor {
+	xs, ys := withOrigin(points)
+	var line interp.PiecewiseLinear
+	mustFit(&line, xs, ys)
+	return &line
+}
+
+// fitMonotone regresses the points to a sequence that never rises, caps it at
+// 1, and joins (0, 1) and it by the monotone cubic of Fritsch and Butland,
+// SIAM J. Sci. Stat. Comput. 5(2), 1984. It also returns the number of
+// parameters used: the number of distinct values of the regression.
+func fitMonotone(points []Point) (predictor, int) {
+	xs, ys := withOrigin(points)
+	weights := make([]float64, len(points))
+	for i, p := range points {
+		weights[i] = p.Weight
+	}
+	blocks := antitonic(ys[1:], weights)
+	for i := range ys {
+		ys[i] = min(ys[i], 1)
+	}
+	var cubic interp.FritschButland
+	mustFit(&cubic, xs, ys)
+	return &cubic, blocks
+}
+
+func withOrigin(points []Point) (xs, ys []float64) {
+	xs, ys = []float64{0}, []float64{1}
+	for _, p := range points {
+		xs = append(xs, float64(p.Bandwidth))
+		ys = append(ys, float64(p.Performance))
+	}
+	return xs, ys
+}
+
+// mustFit fits at least two knots that increase strictly, which tidy and
+// withOrigin guarantee and gonum asks for.
+func mustFit(f interp.Fitter, xs, ys []float64) {
+	if err := f.Fit(xs, ys); err != nil {
+		panic("curves: gonum refused strictly increasing knots: " + err.Error())
+	}
+}
+
+// antitonic replaces ys by the sequence that never rises and is nearest to it
+// in weighted least squares, by pooling adjacent violators (Ayer et al., Ann.
+// Math. Stat. 26, 1955), and returns the number of blocks of equal value.
+// Weights are above zero.
+func antitonic(ys, weights []float64) int {
+	type block struct {
+		value, weight float64
+		end           int
+	}
+	var blocks []block
+	for i, y := range ys {
+		b := block{y, weights[i], i + 1}
+		for len(blocks) > 0 && blocks[len(blocks)-1].value <= b.value {
+			last := blocks[len(blocks)-1]
+			total := last.weight + b.weight
+			b.value = last.value + (b.value-last.value)*(b.weight/total)
+			b.weight = total
+			blocks = blocks[:len(blocks)-1]
+		}
+		blocks = append(blocks, b)
+	}
+	start := 0
+	for _, b := range blocks {
+		for i := start; i < b.end; i++ {
+			ys[i] = b.value
+		}
+		start = b.end
+	}
+	return len(blocks)
+}

@@ -1,0 +1,274 @@
+package predictor
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/units"
+)
+
+// Application is a profile in the form that predicts fast. It is immutable and
+// safe for concurrent use.
+type Application struct {
+	name         string
+	trafficKnown bool
+	corunner     units.Traffic // alone, where it stands as a co-runner
+	target       units.Traffic // alone, where it stands as a target
+	slowerAway   float64       // solo time as a co-runner ÷ as a target
+	uncertainty  uncertainty
+	families     map[familyKey]*curves.Family // nil without curves
+	family       *curves.Family               // Monotone
+	responses    []response                   // of family, in its order
+	warnings     []string                     // about the profile, when a target
+}
+
+// familyKey names the curves that a method of the paper reads.
+type familyKey struct {
+	kind    curves.Kind
+	sampled bool
+}
+
+// uncertainty is what a profile says about the doubt in its contentiousness.
+type uncertainty struct {
+	bandwidth float64 // half width of the 90% interval ÷ total
+	readShare float64 // half width of the 90% interval
+}
+
+// Name returns the metadata.name of the profile.
+func (a *Application) Name() string { return a.name }
+
+// Contentiousness returns the traffic the application causes alone, as a
+// co-runner; false when the profile does not know it.
+func (a *Application) Contentiousness() (units.Traffic, bool) {
+	return a.corunner, a.trafficKnown
+}
+
+// Distance says how an application's solo run differs between standing as a
+// target, where its curves were measured, and standing as a co-runner: in the
+// paper's set-up a target uses the memory of its own socket, a co-runner that
+// of the other socket. Where all applications are equally far from the memory
+// it is not needed.
+type Distance struct {
+	// TargetTraffic is the contentiousness where the curves were measured.
+	TargetTraffic units.Traffic
+	// TimeRatio is the solo time as a co-runner ÷ the solo time as a target:
+	// finite and above zero, usually 1 or more.
+	TimeRatio float64
+}
+
+// Validate reports every fault of d at once.
+func (d Distance) Validate() error {
+	var faults []error
+	if !d.TargetTraffic.Read.Valid() || !d.TargetTraffic.Write.Valid() {
+		faults = append(faults, fmt.Errorf("target traffic %+v: want finite rates of 0 or more", d.TargetTraffic))
+	}
+	if !(d.TimeRatio > 0) || math.IsInf(d.TimeRatio, 0) {
+		faults = append(faults, fmt.Errorf("time ratio %v: want a finite number above 0", d.TimeRatio))
+	}
+	return errors.Join(faults...)
+}
+
+// WithDistance returns a copy of a that takes its contentiousness as measured
+// where it stands as a co-runner, and d for where it stands as a target.
+func (a *Application) WithDistance(d Distance) (*Application, error) {
+	if err := d.Validate(); err != nil {
+		return nil, fmt.Errorf("distance of %s: %w", a.name, err)
+	}
+	moved := *a
+	moved.target, moved.slowerAway = d.TargetTraffic, d.TimeRatio
+	return &moved, nil
+}
+
+// Compile prepares a profile. It accepts any set of read shares and levels, a
+// profile without curves (good as a co-runner only) and one whose
+// contentiousness is unknown (no source and no traffic; good as a target only),
+// and reports every fault at once with its place in the profile.
+func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
+	a := &Application{name: p.Name, slowerAway: 1}
+	var faults []error
+	if p.Name == "" {
+		faults = append(faults, errors.New("metadata.name is empty: name the application"))
+	}
+	faults = append(faults, a.compileContentiousness(p.Spec.Contentiousness))
+	if len(p.Spec.Curves) > 0 {
+		faults = append(faults, a.compileCurves(p.Spec.Curves))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("profile %q: %w", p.Name, err)
+	}
+	return a, nil
+}
+
+// Defaults where a profile is silent about its doubt. Counters of the memory
+// controller are good to about 5% (the paper, section 4.1); the mean over a
+// run hides about as much.
+const (
+	silentBandwidthUncertainty = 0.05
+	silentReadShareUncertainty = 0.02
+)
+
+func (a *Application) compileContentiousness(c v1alpha1.Contentiousness) error {
+	const place = "spec.contentiousness"
+	traffic := units.Traffic{
+		Read:  units.Bandwidth(c.ReadBytesPerSecond),
+		Write: units.Bandwidth(c.WriteBytesPerSecond),
+	}
+	if !traffic.Read.Valid() || !traffic.Write.Valid() {
+		return fmt.Errorf("%s: read %v and write %v: want finite rates of 0 or more",
+			place, c.ReadBytesPerSecond, c.WriteBytesPerSecond)
+	}
+	a.corunner, a.target = traffic, traffic
+	a.trafficKnown = c.Source != "" || traffic.Total() > 0
+	a.uncertainty = uncertainty{silentBandwidthUncertainty, silentReadShareUncertainty}
+	for _, u := range []struct {
+		name  string
+		value *float64
+		into  *float64
+	}{
+		{"relativeUncertainty", c.RelativeUncertainty, &a.uncertainty.bandwidth},
+		{"readShareUncertainty", c.ReadShareUncertainty, &a.uncertainty.readShare},
+	} {
+		if u.value == nil {
+			continue
+		}
+		if !(*u.value >= 0) || math.IsInf(*u.value, 0) {
+			return fmt.Errorf("%s.%s %v: want a finite number of 0 or more", place, u.name, *u.value)
+		}
+		*u.into = *u.value
+	}
+	return nil
+}
+
+func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) error {
+	chosen, warnings := choosePattern(profileCurves)
+	a.warnings = warnings
+	sets, sampled, err := pointSets(chosen)
+	if err != nil {
+		return fmt.Errorf("spec.curves: %w", err)
+	}
+	a.families = map[familyKey]*curves.Family{}
+	for _, kind := range []curves.Kind{curves.Interpolation, curves.Line, curves.Polynomial} {
+		for _, key := range []familyKey{{kind, false}, {kind, true}} {
+			from := sets
+			if key.sampled {
+				from = sampled
+			}
+			if a.families[key], err = curves.FitFamily(kind, from); err != nil {
+				return fmt.Errorf("spec.curves: %w", err)
+			}
+		}
+	}
+	a.family, a.responses, err = compileResponses(chosen, sets)
+	if err != nil {
+		return fmt.Errorf("spec.curves: %w", err)
+	}
+	if !slices.ContainsFunc(a.responses, func(r response) bool { return r.achievedKnown }) {
+		a.warnings = append(a.warnings, fmt.Sprintf(
+			"%s: the interferer's achieved bandwidth was not recorded, so the curves are read at the co-runners' solo bandwidth, which overstates their pressure; onboard again to record it",
+			a.name))
+	}
+	return nil
+}
+
+const sequential = "sequential"
+
+// choosePattern keeps the curves of one access pattern: sequential, the papers'
+// interferer, or else the first one listed.
+func choosePattern(all []v1alpha1.SensitivityCurve) (chosen []v1alpha1.SensitivityCurve, warnings []string) {
+	byPattern := func(pattern string) []v1alpha1.SensitivityCurve {
+		var some []v1alpha1.SensitivityCurve
+		for _, c := range all {
+			if patternOf(c) == pattern {
+				some = append(some, c)
+			}
+		}
+		return some
+	}
+	if chosen = byPattern(sequential); len(chosen) > 0 {
+		return chosen, nil
+	}
+	pattern := patternOf(all[0])
+	return byPattern(pattern), []string{fmt.Sprintf(
+		"no curve was measured with a sequential interferer: those of the %s pattern are used", pattern)}
+}
+
+func patternOf(c v1alpha1.SensitivityCurve) string {
+	if c.Pattern == "" {
+		return sequential
+	}
+	return c.Pattern
+}
+
+// pointSets turns curves into points, all of them and those sampled at four
+// levels.
+func pointSets(chosen []v1alpha1.SensitivityCurve) (all, sampled []curves.Set, err error) {
+	pooled := pooledVariance(chosen)
+	var faults []error
+	for _, c := range chosen {
+		share := units.ReadShare(c.ReadShare)
+		points := make([]curves.Point, len(c.Points))
+		for i, p := range c.Points {
+			points[i] = curves.Point{
+				Bandwidth:   units.Bandwidth(p.InterfererBytesPerSecond),
+				Performance: units.NormalizedPerformance(p.NormalizedPerformance),
+				Weight:      weight(p, pooled),
+			}
+			if err := checkPoint(p); err != nil {
+				faults = append(faults, fmt.Errorf("read share %v, point %d: %w", share, i, err))
+			}
+		}
+		some := make([]curves.Point, 0, len(sampledLevels))
+		for _, i := range sampleLevels(c.Points) {
+			some = append(some, points[i])
+		}
+		all = append(all, curves.Set{ReadShare: share, Points: points})
+		sampled = append(sampled, curves.Set{ReadShare: share, Points: some})
+	}
+	return all, sampled, errors.Join(faults...)
+}
+
+func checkPoint(p v1alpha1.CurvePoint) error {
+	var faults []error
+	if !(p.Level > 0 && p.Level <= 1) {
+		faults = append(faults, fmt.Errorf("level %v: want above 0 to 1", p.Level))
+	}
+	if p.AchievedBytesPerSecond != nil && !units.Bandwidth(*p.AchievedBytesPerSecond).Valid() {
+		faults = append(faults, fmt.Errorf("achievedBytesPerSecond %v: want a finite rate of 0 or more", *p.AchievedBytesPerSecond))
+	}
+	if p.Spread != nil && (!(*p.Spread >= 0) || math.IsInf(*p.Spread, 0)) {
+		faults = append(faults, fmt.Errorf("spread %v: want a finite number of 0 or more", *p.Spread))
+	}
+	return errors.Join(faults...)
+}
+
+// sampledLevels are the four levels of Memgen and of the paper's estimated
+// curves, as shares of the sustained bandwidth.
+var sampledLevels = [...]float64{0.25, 0.5, 0.75, 1}
+
+// sampleLevels returns the indices of the points nearest to the sampled levels,
+// each once, in order of level; of two equally near the lower one.
+func sampleLevels(points []v1alpha1.CurvePoint) []int {
+	var indices []int
+	for _, level := range sampledLevels {
+		best := -1
+		for i, p := range points {
+			if best < 0 {
+				best = i
+				continue
+			}
+			d, least := math.Abs(p.Level-level), math.Abs(points[best].Level-level)
+			const tie = 1e-9
+			if d < least-tie || (d < least+tie && p.Level < points[best].Level) {
+				best = i
+			}
+		}
+		if best >= 0 && !slices.Contains(indices, best) {
+			indices = append(indices, best)
+		}
+	}
+	return indices
+}
