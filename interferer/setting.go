@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"bandmate.dev/bandmate/internal/kernel"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -72,4 +73,14 @@ func (s Setting) Validate() error {
 		faults = append(faults, fmt.Errorf("in flight %d: want 1 to 16", s.InFlight))
 	}
 	return errors.Join(faults...)
+}
+
+// supported reports what this CPU cannot do of s.
+func (s Setting) supported() error {
+	least := kernel.Best().MinReadShare()
+	if s.Mode == Stream && s.ReadShare < least {
+		return fmt.Errorf("read share %v: this CPU cannot store without reading: want %v or more: %w",
+			s.ReadShare, least, errors.ErrUnsupported)
+	}
+	return nil
 }

@@ -1,0 +1,86 @@
+package interferer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+)
+
+// maxCPUs bounds the numbers of CPUs; Linux can be built for 8192.
+const maxCPUs = 1 << 16
+
+// affinity returns the CPUs that a thread may run on; 0 is the calling thread.
+func affinity(tid int) (cpuset.CPUSet, error) {
+	// The kernel refuses masks that are smaller than its own.
+	for size := 1024; size <= maxCPUs; size *= 2 {
+		mask := unix.NewCPUSet(size)
+		err := unix.SchedGetaffinityDynamic(tid, mask)
+		if errors.Is(err, unix.EINVAL) {
+			continue
+		}
+		if err != nil {
+			return cpuset.CPUSet{}, fmt.Errorf("sched_getaffinity: %w", err)
+		}
+		var cpus []int
+		for cpu := range size {
+			if mask.IsSet(cpu) {
+				cpus = append(cpus, cpu)
+			}
+		}
+		return cpuset.New(cpus...), nil
+	}
+	return cpuset.CPUSet{}, fmt.Errorf("sched_getaffinity: more than %d CPUs", maxCPUs)
+}
+
+// confine restricts a thread to CPUs; 0 is the calling thread, which then must
+// be locked to its goroutine.
+func confine(tid int, cpus cpuset.CPUSet) error {
+	mask := unix.NewCPUSet(maxCPUs)
+	for _, cpu := range cpus.UnsortedList() {
+		mask.Set(cpu)
+	}
+	err := unix.SchedSetaffinityDynamic(tid, mask)
+	switch {
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("CPUs %v: offline, missing, or outside the cpuset of this process: choose others: %w", cpus, ErrCPU)
+	case err != nil:
+		return fmt.Errorf("CPUs %v: sched_setaffinity: %w: %w", cpus, err, ErrCPU)
+	}
+	return nil
+}
+
+// currentCPU returns the CPU that the calling thread runs on.
+func currentCPU() (int, error) {
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return 0, fmt.Errorf("getcpu: %w", errno)
+	}
+	return int(cpu), nil
+}
+
+// beRealTime gives every thread of this process the lowest real-time priority.
+// Threads made later inherit it. All of them need it: when the Go runtime
+// moves a streaming thread's work along, the thread that hands over must not
+// have to wait behind an ordinary process.
+func beRealTime() error {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return fmt.Errorf("threads of this process: %w", err)
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil {
+			continue
+		}
+		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("SCHED_FIFO: %w", err)
+		}
+	}
+	return nil
+}

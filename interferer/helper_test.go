@@ -1,0 +1,2 @@
+package interferer
+func runHelper() bool { return false }

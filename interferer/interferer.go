@@ -1,0 +1,224 @@
+package interferer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// applyTimeout is how long Apply waits for the threads. They need
+	// microseconds, unless others keep them from their CPUs.
+	applyTimeout = 10 * time.Second
+	// closeTimeout is how long the child may take to end when it is asked to.
+	closeTimeout = 3 * time.Second
+)
+
+// Interferer is a child process that makes memory traffic. Its methods may be
+// called from several goroutines.
+type Interferer struct {
+	child    *child
+	warnings []string
+	clock    clock
+
+	// applying makes settings follow each other.
+	applying sync.Mutex
+	// mapped is held for reading while the page is used, and for writing to
+	// unmap it; final replaces the page then.
+	mapped sync.RWMutex
+	page   *controlPage
+	final  Counters
+
+	close func() error
+	// forget releases the hold on the context of Start.
+	forget func() bool
+}
+
+// Start starts an interferer, which is idle until Apply. It occupies its
+// memory at once, which takes some 0.3 s per GiB. When ctx ends, the
+// interferer is closed. Close must be called in any case.
+//
+// The interferer is this program again, in another process: see [RunIfChild].
+// It ends with this process, however that ends.
+//
+// Errors are those of Options.Validate, [ErrMemory], [ErrCPU], and whatever
+// keeps the system from starting a process.
+func Start(ctx context.Context, o Options) (*Interferer, error) {
+	i, err := start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("interferer: %w", err)
+	}
+	return i, nil
+}
+
+func start(ctx context.Context, o Options) (*Interferer, error) {
+	if _, ok := os.LookupEnv(childEnvironment); ok {
+		return nil, errors.New("started from an interferer: main has to call interferer.RunIfChild first")
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	allowed, err := affinity(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	root := os.DirFS("/")
+	if o.MemoryNode != nil && onlyNode(root, *o.MemoryNode) {
+		o.MemoryNode = nil
+	}
+	if err := o.admit(allowed, availableMemory(root, o.MemoryNode)); err != nil {
+		return nil, err
+	}
+	clock, err := newClock()
+	if err != nil {
+		return nil, err
+	}
+	page, file, err := newControlPage(o.CPUs.Size())
+	if err != nil {
+		return nil, err
+	}
+	config := childConfig{
+		CPUs:       o.CPUs.List(),
+		PartBytes:  o.partBytes(),
+		MemoryNode: o.MemoryNode,
+		Parent:     os.Getpid(),
+		Deadline:   clock.now() + o.maxDuration(),
+		RealTime:   o.RealTime,
+	}
+	child, err := startChild(config, file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(err, page.unmap())
+	}
+	i := &Interferer{child: child, clock: clock, page: page}
+	i.close = sync.OnceValue(i.shutDown)
+	i.warnings, err = child.ready(ctx)
+	if err != nil {
+		child.kill()
+		_ = i.close()
+		return nil, err
+	}
+	i.forget = context.AfterFunc(ctx, func() { _ = i.close() })
+	return i, nil
+}
+
+// Apply has the interferer follow s from now on. It returns when every thread
+// does, after some 0.1 ms. Errors: those of Setting.Validate, a read share
+// that this CPU's kernels cannot make, and the reason if the interferer has
+// ended.
+func (i *Interferer) Apply(s Setting) error {
+	if err := i.apply(s); err != nil {
+		return fmt.Errorf("interferer: %w", err)
+	}
+	return nil
+}
+
+func (i *Interferer) apply(s Setting) error {
+	if err := s.Validate(); err != nil {
+		return err
+	}
+	if err := s.supported(); err != nil {
+		return err
+	}
+	i.applying.Lock()
+	defer i.applying.Unlock()
+	i.mapped.RLock()
+	defer i.mapped.RUnlock()
+	if i.page == nil {
+		return i.endedError()
+	}
+	sequence := i.page.request(s)
+	deadline := time.Now().Add(applyTimeout)
+	for !i.page.acknowledged(sequence) {
+		select {
+		case <-i.child.ended:
+			return i.endedError()
+		default:
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("no answer from the threads in %v: other processes keep them from their CPUs; free these, or use real-time priority",
+				applyTimeout)
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	return nil
+}
+
+// endedError says why there is nobody to apply a setting.
+func (i *Interferer) endedError() error {
+	select {
+	case <-i.child.ended:
+		return cmp.Or(i.child.fault, ErrClosed)
+	default:
+		return ErrClosed
+	}
+}
+
+// Counters returns what the interferer has done since its start; after its end
+// what it had done by then.
+func (i *Interferer) Counters() Counters {
+	i.mapped.RLock()
+	defer i.mapped.RUnlock()
+	if i.page == nil {
+		return i.final
+	}
+	return i.page.counters(i.clock.now())
+}
+
+// Warnings returns what may be doubted about this interferer, such as missing
+// huge pages or a missing real-time priority.
+func (i *Interferer) Warnings() []string { return i.warnings }
+
+// PID returns the process ID of the interferer.
+func (i *Interferer) PID() int { return i.child.pid }
+
+// Done returns a channel that is closed when the interferer has ended.
+func (i *Interferer) Done() <-chan struct{} { return i.child.ended }
+
+// Err returns nil while the interferer lives, then the reason of its end:
+// [ErrClosed], [ErrMaxDuration], [ErrCPU], or that the process was killed.
+func (i *Interferer) Err() error {
+	select {
+	case <-i.child.ended:
+		return cmp.Or(i.child.fault, ErrClosed)
+	default:
+		return nil
+	}
+}
+
+// Close ends the interferer and waits until its process is gone and its memory
+// free. The error is the reason if it had ended before. Further calls return
+// the same.
+func (i *Interferer) Close() error {
+	if i.forget != nil {
+		i.forget()
+	}
+	return i.close()
+}
+
+// shutDown is Close, once.
+func (i *Interferer) shutDown() error {
+	i.child.asked.Store(true)
+	i.page.requestStop()
+	select {
+	case <-i.child.ended:
+	case <-time.After(closeTimeout):
+		i.child.kill()
+		<-i.child.ended
+	}
+	i.mapped.Lock()
+	defer i.mapped.Unlock()
+	i.final = i.page.counters(i.clock.now())
+	err := i.page.unmap()
+	i.page = nil
+	if fault := cmp.Or(i.child.fault, err); fault != nil {
+		return fmt.Errorf("interferer: %w", fault)
+	}
+	return nil
+}

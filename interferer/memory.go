@@ -1,0 +1,159 @@
+package interferer
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// availableMemory returns how many bytes this process may still take without
+// swapping, on one NUMA node or, with nil, anywhere; -1 if nothing says so.
+// root is the file system at "/".
+//
+// It is the least of what the system has (/proc/meminfo, MemAvailable), what
+// the node has free (/sys/devices/system/node/node0/meminfo) and what every
+// memory control group on the way to the root still permits.
+func availableMemory(root fs.FS, node *int) int64 {
+	available := int64(math.MaxInt64)
+	note := func(bytes int64) { available = min(available, max(0, bytes)) }
+
+	if values := memInfo(root, "proc/meminfo"); values != nil {
+		if v, ok := values["MemAvailable"]; ok {
+			note(v)
+		}
+	}
+	if node != nil {
+		values := memInfo(root, fmt.Sprintf("sys/devices/system/node/node%d/meminfo", *node))
+		if free, ok := values["MemFree"]; ok {
+			// Clean file pages give way.
+			note(free + values["Inactive(file)"])
+		}
+	}
+	for _, group := range memoryGroups(root) {
+		if left, ok := group.left(root); ok {
+			note(left)
+		}
+	}
+	if available == math.MaxInt64 {
+		return -1
+	}
+	return available
+}
+
+// memInfo reads lines of the forms
+//
+//	MemAvailable:   23976444 kB
+//	Node 0 MemFree:          4673640 kB
+//
+// into bytes by name; nil if there is no such file.
+func memInfo(root fs.FS, name string) map[string]int64 {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return nil
+	}
+	values := make(map[string]int64)
+	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+		label, rest, ok := strings.Cut(lines.Text(), ":")
+		if !ok {
+			continue
+		}
+		if words := strings.Fields(label); len(words) > 0 {
+			label = words[len(words)-1]
+		}
+		number, isKB := strings.CutSuffix(strings.TrimSpace(rest), " kB")
+		kB, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+		if err == nil && isKB && kB <= math.MaxInt64>>10 {
+			values[label] = kB << 10
+		}
+	}
+	return values
+}
+
+// memoryGroup is a memory control group: its directory and the names of its
+// files, which differ between the versions 1 and 2.
+type memoryGroup struct {
+	dir, limit, usage, reclaimable string
+}
+
+// memoryGroups returns the group of this process and those above it, as
+// /proc/self/cgroup names them: "0::/a/b" (version 2) or "4:memory:/a/b"
+// (version 1). In a container the path may belong to the host; then only
+// the root of the mount is there, and that is the container's own group.
+func memoryGroups(root fs.FS) []memoryGroup {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	var groups []memoryGroup
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		template := memoryGroup{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
+		switch {
+		case fields[1] == "":
+		case fields[1] == "memory":
+			template = memoryGroup{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+		default:
+			continue
+		}
+		for at := path.Clean("/" + fields[2]); ; at = path.Dir(at) {
+			group := template
+			group.dir += strings.TrimSuffix(at, "/")
+			groups = append(groups, group)
+			if at == "/" {
+				break
+			}
+		}
+	}
+	return groups
+}
+
+// left returns the bytes that the group still permits; false if it has no
+// limit.
+func (g memoryGroup) left(root fs.FS) (int64, bool) {
+	limit, ok := number(root, path.Join(g.dir, g.limit))
+	if !ok {
+		return 0, false
+	}
+	usage, ok := number(root, path.Join(g.dir, g.usage))
+	if !ok {
+		return 0, false
+	}
+	return limit - usage + g.reclaimableBytes(root), true
+}
+
+// reclaimableBytes returns the clean file pages of the group: the line
+// "inactive_file 4096" of memory.stat.
+func (g memoryGroup) reclaimableBytes(root fs.FS) int64 {
+	text, err := fs.ReadFile(root, path.Join(g.dir, "memory.stat"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == g.reclaimable {
+			bytes, err := strconv.ParseInt(value, 10, 64)
+			if err == nil && bytes >= 0 {
+				return bytes
+			}
+		}
+	}
+	return 0
+}
+
+// number reads a file that holds one number; false if there is none, as in
+// "max".
+func number(root fs.FS, name string) (int64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return v, err == nil && v >= 0
+}

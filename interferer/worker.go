@@ -1,0 +1,298 @@
+package interferer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/units"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+)
+
+// What a thread does how often.
+const (
+	// A chunk cannot be preempted, so it is short; smooth traffic wants it
+	// short too. But each costs two looks at the clock.
+	smallChunk = 16 << 10
+	largeChunk = 64 << 10
+	// largeChunkRate is the rate per thread from which chunks are large.
+	largeChunkRate = 4 * units.GigabytePerSecond
+	// unpacedChunks are done between two looks at the clock.
+	unpacedChunks = 8
+	// randomLines are visited in a chunk of random traffic.
+	randomLines = 512
+
+	// longestSpin bounds the time for which a thread sees no new setting.
+	longestSpin = 50 * time.Microsecond
+	// spinOvershoot is by how much kernel.Spin may last too long.
+	spinOvershoot = 4 * time.Microsecond
+	// publishEvery bounds the age of a streaming thread's record.
+	publishEvery = 50 * time.Microsecond
+	// inspectEvery is the time between two looks at what could end the thread.
+	inspectEvery = time.Millisecond
+	// idleSleep is the same in the mode Idle.
+	idleSleep = 100 * time.Millisecond
+	// windowLength is that of the windows of Achieved.Variation.
+	windowLength = 10 * time.Millisecond
+)
+
+// errStopped ends a thread that was asked to stop.
+var errStopped = errors.New("stopped")
+
+// worker is one thread of the interferer. It follows the settings of the
+// control page until it is asked to stop, its parent has gone, its time is
+// over, or it has lost its CPU. It looks for all these reasons itself, so that
+// they hold at real-time priority too, where nobody else may run on its CPU.
+type worker struct {
+	index, cpu int
+	page       *controlPage
+	clock      clock
+	buffer     []byte
+	kernels    kernel.Set
+	parent     int
+	// deadline is when the time is over, on CLOCK_MONOTONIC.
+	deadline time.Duration
+
+	record record
+	// offset is where in the buffer the sequential stream stands, and visits
+	// where the random one does.
+	offset int
+	visits kernel.RandomState
+	// inspected is when the thread last looked around.
+	inspected time.Duration
+	// begun and begunCPU are the time and the thread's CPU time when it began
+	// to follow the setting; missed is how far the second fell behind since.
+	begun, begunCPU, missed time.Duration
+	// demanding says that each moment without the CPU is lost, because the
+	// thread would have used it.
+	demanding bool
+	window    Counters
+}
+
+// run follows settings until there is a reason to end: errStopped, or a fault.
+func (w *worker) run() error {
+	for {
+		sequence := w.page.header.sequence.Load()
+		if w.page.header.stop.Load() != 0 {
+			w.publish(w.clock.now(), false)
+			return errStopped
+		}
+		setting, err := w.page.header.setting.load()
+		if err != nil {
+			return err
+		}
+		if err := w.follow(setting, sequence); err != nil {
+			return err
+		}
+	}
+}
+
+// follow acknowledges one setting and does as it says, until there is another
+// one (nil) or a reason to end.
+func (w *worker) follow(s Setting, sequence uint32) error {
+	now := w.clock.now()
+	w.inspected, w.window = now, Counters{}
+	w.begun, w.begunCPU, w.missed = now, threadCPUTime(), 0
+	w.publish(now, s.Mode == Stream)
+	w.page.slots[w.index].acknowledged.Store(sequence)
+	switch s.Mode {
+	case Stream:
+		return w.stream(s, sequence)
+	case Spin:
+		return w.spin(sequence)
+	default:
+		return w.idle(sequence)
+	}
+}
+
+func (w *worker) idle(sequence uint32) error {
+	for w.current(sequence) {
+		w.page.sleep(sequence, min(idleSleep, max(0, w.deadline-w.clock.now())))
+		if err := w.inspect(w.clock.now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *worker) spin(sequence uint32) error {
+	w.demanding = true
+	for w.current(sequence) {
+		kernel.Spin(longestSpin)
+		if err := w.look(w.clock.now(), false); err != nil {
+			return err
+		}
+	}
+	w.account(w.clock.now())
+	return nil
+}
+
+// stream makes traffic. The rate of each thread is an even part of the whole.
+func (w *worker) stream(s Setting, sequence uint32) error {
+	mix, err := kernel.NewMix(s.ReadShare)
+	if err != nil {
+		return err
+	}
+	rate := s.Bandwidth / units.Bandwidth(len(w.page.slots))
+	chunk, chunks := smallChunk, 1
+	if rate == 0 || rate >= largeChunkRate {
+		chunk = largeChunk
+	}
+	if rate == 0 {
+		chunks = unpacedChunks
+	}
+	w.demanding = rate == 0
+	pace := newPacer(rate, w.clock.now())
+	for w.current(sequence) {
+		var done kernel.Traffic
+		for range chunks {
+			if s.Pattern == Random {
+				done = done.Add(w.kernels.Random(w.buffer, &mix, &w.visits, randomLines, s.InFlight))
+			} else {
+				done = done.Add(w.kernels.Sequential(w.next(chunk), &mix))
+			}
+		}
+		now := w.clock.now()
+		w.record.readBytes += done.ReadBytes
+		w.record.writeBytes += done.WriteBytes
+		wait, lost := pace.sent(done.Total(), now)
+		w.record.late += lost
+		if err := w.look(now, true); err != nil {
+			return err
+		}
+		if wait > 0 {
+			if err := w.await(now+wait, sequence); err != nil {
+				return err
+			}
+		}
+	}
+	w.account(w.clock.now())
+	return nil
+}
+
+// next returns the next chunk of the buffer, all around.
+func (w *worker) next(chunk int) []byte {
+	if w.offset+chunk > len(w.buffer) {
+		w.offset = 0
+	}
+	part := w.buffer[w.offset : w.offset+chunk]
+	w.offset += chunk
+	return part
+}
+
+// await waits for a moment, or for another setting, on its feet: a sleep would
+// be late by more than a chunk takes.
+func (w *worker) await(moment time.Duration, sequence uint32) error {
+	for w.current(sequence) {
+		now := w.clock.now()
+		left := moment - now
+		if left <= 0 {
+			return nil
+		}
+		if err := w.look(now, true); err != nil {
+			return err
+		}
+		if left > spinOvershoot {
+			kernel.Spin(min(left-spinOvershoot, longestSpin))
+		}
+	}
+	return nil
+}
+
+// current reports whether sequence is still what is asked for.
+func (w *worker) current(sequence uint32) bool {
+	return w.page.header.sequence.Load() == sequence
+}
+
+// look publishes and inspects when it is time to.
+func (w *worker) look(now time.Duration, streaming bool) error {
+	if now-w.record.time < publishEvery {
+		return nil
+	}
+	w.publish(now, streaming)
+	if now-w.inspected < inspectEvery {
+		return nil
+	}
+	if streaming && w.index == 0 {
+		w.observe(now)
+	}
+	w.account(now)
+	return w.inspect(now)
+}
+
+func (w *worker) publish(now time.Duration, streaming bool) {
+	w.record.time, w.record.streaming = now, streaming
+	w.page.slots[w.index].publish(w.record)
+}
+
+// account notes how long the thread was without its CPU since it last did.
+func (w *worker) account(now time.Duration) {
+	missed := (now - w.begun) - (threadCPUTime() - w.begunCPU)
+	more := missed - w.missed
+	if more <= 0 {
+		return
+	}
+	w.missed = missed
+	w.record.offCPU += more
+	if w.demanding {
+		w.record.late += more
+	}
+}
+
+// observe adds a window of all threads' traffic when one is over.
+func (w *worker) observe(now time.Duration) {
+	if w.window.Time != 0 && now-w.window.Time < windowLength {
+		return
+	}
+	c := w.page.counters(now)
+	if w.window.Time != 0 {
+		w.record.windows.add(c.Since(w.window).Traffic.Total())
+	}
+	w.window = c
+}
+
+// inspect looks for reasons to end.
+func (w *worker) inspect(now time.Duration) error {
+	w.inspected = now
+	if unix.Getppid() != w.parent {
+		return errOrphaned
+	}
+	if now >= w.deadline {
+		return ErrMaxDuration
+	}
+	cpu, err := currentCPU()
+	if err != nil {
+		return err
+	}
+	if cpu != w.cpu {
+		return fmt.Errorf("thread %d was moved from CPU %d to %d (CPU taken offline, or cpuset or affinity changed): %w",
+			w.index, w.cpu, cpu, ErrCPU)
+	}
+	return nil
+}
+
+// newWorker prepares the calling thread, which must be locked: it moves to its
+// CPU and fills its buffer there, so that the memory is local.
+func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worker, *buffer, error) {
+	cpu := c.CPUs[index]
+	if err := confine(0, cpuset.New(cpu)); err != nil {
+		return nil, nil, err
+	}
+	memory, err := newBuffer(c.PartBytes, c.MemoryNode, uint64(index))
+	if err != nil {
+		return nil, nil, err
+	}
+	return &worker{
+		index:    index,
+		cpu:      cpu,
+		page:     page,
+		clock:    clock,
+		buffer:   memory.bytes,
+		kernels:  kernel.Best(),
+		parent:   c.Parent,
+		deadline: c.Deadline,
+		visits:   kernel.NewRandomState(uint64(index)),
+	}, memory, nil
+}
