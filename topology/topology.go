@@ -145,6 +145,20 @@ func (m *Machine) SharesLastLevelCache(a, b cpuset.CPUSet) (shared, known bool) 
 	return false, known
 }
 
+// LastLevelCacheBytes adds up the last-level caches that cpus reach, each once;
+// false when the size of one of them is unknown.
+func (m *Machine) LastLevelCacheBytes(cpus cpuset.CPUSet) (int64, bool) {
+	total := int64(0)
+	for _, group := range m.byCache(cpus) {
+		last, ok := m.LastLevelCache(group.List()[0])
+		if !ok || last.Bytes == 0 {
+			return 0, false
+		}
+		total += last.Bytes
+	}
+	return total, total > 0
+}
+
 // siblings returns the CPUs of the cores that cpus lie on, cpus included.
 func (m *Machine) siblings(cpus cpuset.CPUSet) cpuset.CPUSet {
 	cores := map[int]bool{}
