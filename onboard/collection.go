@@ -1,0 +1,210 @@
+package onboard
+
+import (
+	"math/rand/v2"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+// collection holds the samples of one regime, in the order they were taken.
+type collection struct {
+	samples []Sample
+	counts  map[Key]int
+}
+
+func newCollection() *collection { return &collection{counts: map[Key]int{}} }
+
+func (c *collection) add(s Sample) {
+	c.samples = append(c.samples, s)
+	c.counts[s.Key]++
+}
+
+func (c *collection) size() int { return len(c.samples) }
+
+// next chooses the condition to measure now, and says about how many samples
+// are still missing. It stays with one target until that is done, opens each
+// spell and each few samples with the target's solo control, and otherwise
+// takes at random one of the conditions with the fewest repeats.
+func (c *collection) next(conditions []Condition, want Precision, spell int, random *rand.Rand) (Condition, int) {
+	pending := 0
+	var target string
+	var candidates []Condition
+	fewest := 0
+	solo := map[string]Condition{}
+	for _, condition := range conditions {
+		if condition.Beside == "" {
+			solo[condition.Target] = condition
+		}
+		missing := c.missing(condition.key(), want)
+		if missing == 0 {
+			continue
+		}
+		pending += missing
+		if condition.Beside == "" {
+			continue
+		}
+		count := c.counts[condition.key()]
+		switch {
+		case target == "":
+			target = condition.Target
+		case target != condition.Target:
+			continue
+		}
+		if len(candidates) == 0 || count < fewest {
+			candidates, fewest = candidates[:0], count
+		}
+		if count == fewest {
+			candidates = append(candidates, condition)
+		}
+	}
+	if target == "" {
+		return c.onlySolos(conditions, want, pending)
+	}
+	// The control comes before the samples it normalizes, and once more after
+	// the last of them.
+	if control, ok := solo[target]; ok && c.sinceSolo(target, spell) >= soloEvery {
+		return control, pending
+	}
+	return candidates[random.IntN(len(candidates))], pending
+}
+
+// onlySolos serves targets whose conditions are all done but for the control.
+func (c *collection) onlySolos(conditions []Condition, want Precision, pending int) (Condition, int) {
+	for _, condition := range conditions {
+		if condition.Beside == "" && c.missing(condition.key(), want) > 0 {
+			return condition, pending
+		}
+	}
+	return Condition{}, 0
+}
+
+// sinceSolo counts the target's samples since its last solo control in this
+// spell; soloEvery when the spell has none yet.
+func (c *collection) sinceSolo(target string, spell int) int {
+	count := 0
+	for i := len(c.samples) - 1; i >= 0; i-- {
+		s := c.samples[i]
+		if s.Spell != spell {
+			break
+		}
+		if s.Target != target {
+			continue
+		}
+		if s.Beside == "" {
+			return count
+		}
+		count++
+	}
+	return soloEvery
+}
+
+// missing is how many more samples of a condition the precision asks for, one
+// at a time once the minimum is reached.
+func (c *collection) missing(key Key, want Precision) int {
+	count := c.counts[key]
+	if count < want.MinRepeats {
+		return want.MinRepeats - count
+	}
+	if count >= want.MaxRepeats || key.Beside == "" || medianHalfWidth(c.normalized(key)) <= want.HalfWidth {
+		return 0
+	}
+	return 1
+}
+
+// normalized lists a condition's solo time ÷ co-run time, sample by sample,
+// each against the solo controls of its spell nearest before and after it.
+func (c *collection) normalized(key Key) []float64 {
+	var values []float64
+	for i, s := range c.samples {
+		if s.Key != key {
+			continue
+		}
+		if solo, ok := c.soloNear(i); ok {
+			values = append(values, solo.Seconds()/s.Wall.Seconds())
+		}
+	}
+	return values
+}
+
+// soloNear is the solo time that normalizes sample i: the mean of the nearest
+// control on either side within the spell, else the nearest of the regime.
+func (c *collection) soloNear(i int) (time.Duration, bool) {
+	at := c.samples[i]
+	find := func(step int, sameSpell bool) (time.Duration, bool) {
+		for j := i + step; j >= 0 && j < len(c.samples); j += step {
+			s := c.samples[j]
+			if sameSpell && s.Spell != at.Spell {
+				break
+			}
+			if s.Target == at.Target && s.Beside == "" {
+				return s.Wall, true
+			}
+		}
+		return 0, false
+	}
+	for _, sameSpell := range []bool{true, false} {
+		before, okBefore := find(-1, sameSpell)
+		after, okAfter := find(+1, sameSpell)
+		switch {
+		case okBefore && okAfter:
+			return (before + after) / 2, true
+		case okBefore:
+			return before, true
+		case okAfter:
+			return after, true
+		}
+	}
+	return 0, false
+}
+
+// Result is the repeated measurement of one condition.
+type Result struct {
+	NormalizedPerformance units.NormalizedPerformance
+	// Spread is the standard deviation over the repeats; nil with fewer than two.
+	Spread  *float64
+	Repeats int
+	// Achieved is the median traffic of the interferer beside the target.
+	Achieved units.Traffic
+}
+
+// Result summarizes a condition; false when it has no sample.
+func (c *collection) Result(key Key) (Result, bool) {
+	values := c.normalized(key)
+	if len(values) == 0 {
+		return Result{}, false
+	}
+	var read, write []float64
+	for _, s := range c.samples {
+		if s.Key == key {
+			read = append(read, float64(s.Achieved.Traffic.Read))
+			write = append(write, float64(s.Achieved.Traffic.Write))
+		}
+	}
+	return Result{
+		NormalizedPerformance: units.NormalizedPerformance(median(values)),
+		Spread:                spread(values),
+		Repeats:               len(values),
+		Achieved:              units.Traffic{Read: units.Bandwidth(median(read)), Write: units.Bandwidth(median(write))},
+	}, true
+}
+
+// Solo summarizes a target's solo times; false when it has none.
+func (c *collection) Solo(target string) (v1alpha1.Timing, bool) {
+	var seconds []float64
+	for _, s := range c.samples {
+		if s.Target == target && s.Beside == "" {
+			seconds = append(seconds, s.Wall.Seconds())
+		}
+	}
+	if len(seconds) == 0 {
+		return v1alpha1.Timing{}, false
+	}
+	timing := v1alpha1.Timing{Seconds: median(seconds), Repeats: len(seconds)}
+	if sd := spread(seconds); sd != nil {
+		relative := *sd / timing.Seconds
+		timing.RelativeSpread = &relative
+	}
+	return timing, true
+}

@@ -1,0 +1,277 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+)
+
+// stopGrace is how long a command may take to end after SIGTERM.
+const stopGrace = 500 * time.Millisecond
+
+// Command is an application: a program that does fixed work and ends.
+type Command struct {
+	// Args are the program and its arguments.
+	Args []string
+	// Env is the environment; nil inherits.
+	Env []string
+	// Dir is the working directory; empty inherits.
+	Dir string
+	// Iterations runs the program that many times in a row per sample, for
+	// programs too short to time; 0 means 1.
+	Iterations int
+	// Output receives the program's output; nil discards standard output and
+	// keeps the end of standard error for the error message.
+	Output io.Writer
+	// Timeout ends a run that takes longer; 0 means no limit.
+	Timeout time.Duration
+}
+
+// String is the command line, for messages.
+func (c Command) String() string { return strings.Join(c.Args, " ") }
+
+// ErrCommand is wrapped by every failure of the application itself.
+var ErrCommand = errors.New("the command failed")
+
+// execution is one run of a command from start to end.
+type execution struct {
+	wall time.Duration
+}
+
+// launcher starts commands on chosen CPUs and memory and leaves none behind.
+type launcher struct {
+	mu sync.Mutex
+	// known are child processes that are meant to be running now.
+	known map[int]bool
+}
+
+func (l *launcher) know(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known[pid] = true
+}
+
+func (l *launcher) forget(pid int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.known, pid)
+}
+
+// newLauncher makes this process the reaper of orphaned descendants, so that
+// a command that forks away is noticed.
+func newLauncher() (*launcher, error) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, fmt.Errorf("adopting orphaned processes: %w", err)
+	}
+	return &launcher{known: map[int]bool{}}, nil
+}
+
+// run executes c once per iteration on the CPUs, its memory bound to node.
+func (l *launcher) run(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (execution, error) {
+	var total execution
+	for range max(c.Iterations, 1) {
+		p, err := l.start(ctx, c, cpus, node)
+		if err != nil {
+			return execution{}, err
+		}
+		e, err := p.wait()
+		if err != nil {
+			return execution{}, err
+		}
+		total.wall += e.wall
+	}
+	return total, nil
+}
+
+// process is a started command.
+type process struct {
+	pid  int
+	done chan struct{}
+	exec execution
+	err  error
+}
+
+func (p *process) wait() (execution, error) {
+	<-p.done
+	return p.exec, p.err
+}
+
+// start launches one run of c. The goroutine keeps its thread until the
+// command ends: the parent-death signal follows that thread.
+func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (*process, error) {
+	if len(c.Args) == 0 {
+		return nil, fmt.Errorf("no command given: put it after --, as in: bandmate onboard NAME -- CMD ARGS")
+	}
+	p := &process{done: make(chan struct{})}
+	started := make(chan error, 1)
+	go func() {
+		defer close(p.done)
+		runtime.LockOSThread()
+		restore, err := bindThread(cpus, node)
+		if err != nil {
+			started <- err
+			return
+		}
+		cancel := func() {}
+		if c.Timeout > 0 {
+			ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		}
+		defer cancel()
+		tail := &tailBuffer{}
+		cmd := c.build(ctx, tail)
+		begin := time.Now()
+		l.mu.Lock()
+		err = cmd.Start()
+		if err == nil {
+			l.known[cmd.Process.Pid] = true
+		}
+		l.mu.Unlock()
+		restoreErr := restore()
+		if err != nil {
+			started <- fmt.Errorf("starting %q: %w", c.Args[0], err)
+			return
+		}
+		p.pid = cmd.Process.Pid
+		started <- restoreErr
+		err = cmd.Wait()
+		p.exec.wall = time.Since(begin)
+		l.forget(p.pid)
+		left := l.reap()
+		p.err = c.explain(ctx, err, left, tail)
+		if restoreErr == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
+	cmd.Env, cmd.Dir = c.Env, c.Dir
+	// A session of its own: the command cannot read the terminal, and all of
+	// it can be signalled at once.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Stderr = tail
+	if c.Output != nil {
+		cmd.Stdout = c.Output
+		cmd.Stderr = io.MultiWriter(tail, c.Output)
+	}
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGTERM) }
+	cmd.WaitDelay = stopGrace
+	return cmd
+}
+
+// explain turns how a run ended into an error with its remedy; nil when whole.
+func (c Command) explain(ctx context.Context, err error, left int, tail *tailBuffer) error {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && c.Timeout > 0:
+		return fmt.Errorf("%w: %q was still running after %v: give it less work, or raise --timeout", ErrCommand, c.String(), c.Timeout)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case left > 0 && (err == nil || errors.Is(err, exec.ErrWaitDelay)):
+		return fmt.Errorf("%w: %q ended but left %d process(es) running, which were stopped: run it in the foreground, so that its time is the time of its work", ErrCommand, c.String(), left)
+	case err != nil:
+		return fmt.Errorf("%w: %q: %w%s", ErrCommand, c.String(), err, tail.suffix())
+	}
+	return nil
+}
+
+// bindThread confines the calling thread, and what it starts, to cpus and to
+// the memory of node, and returns the way back.
+func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error) {
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
+	}
+	if cpus.Size() > 0 {
+		var want unix.CPUSet
+		for _, cpu := range cpus.List() {
+			want.Set(cpu)
+		}
+		if err := unix.SchedSetaffinity(0, &want); err != nil {
+			return nil, fmt.Errorf("binding to CPUs %s: %w: choose CPUs that are online and allowed here (bandmate doctor lists them)", cpus, err)
+		}
+	}
+	if node != nil {
+		if err := setMemoryPolicy(unix.MPOL_BIND, *node); err != nil {
+			return nil, fmt.Errorf("binding memory to NUMA node %d: %w: choose a node with memory (bandmate doctor lists them)", *node, err)
+		}
+	}
+	return func() error {
+		if node != nil {
+			if err := setMemoryPolicy(unix.MPOL_DEFAULT, -1); err != nil {
+				return fmt.Errorf("restoring the memory policy: %w", err)
+			}
+		}
+		if err := unix.SchedSetaffinity(0, &before); err != nil {
+			return fmt.Errorf("restoring the CPU affinity: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+func setMemoryPolicy(mode, node int) error {
+	if node < 0 {
+		return unix.SetMemPolicy(mode, nil)
+	}
+	var nodes unix.CPUSet
+	nodes.Set(node)
+	return unix.SetMemPolicy(mode, &nodes)
+}
+
+// tailBuffer keeps the end of what is written to it.
+type tailBuffer struct{ kept []byte }
+
+const tailBytes = 2048
+
+func (t *tailBuffer) Write(b []byte) (int, error) {
+	t.kept = append(t.kept, b...)
+	if over := len(t.kept) - tailBytes; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+	}
+	return len(b), nil
+}
+
+// suffix is the last lines of the output, indented, or nothing.
+func (t *tailBuffer) suffix() string {
+	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "�"))
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-5):]
+	return "\n  " + strings.Join(lines, "\n  ")
+}
+
+// reap stops the orphans that finished commands left behind and returns how
+// many were alive.
+func (l *launcher) reap() int {
+	count := 0
+	for range 100 {
+		left := l.orphans()
+		if len(left) == 0 {
+			break
+		}
+		for _, p := range left {
+			if !p.zombie {
+				count++
+				_ = unix.Kill(p.pid, unix.SIGKILL)
+			}
+			_, _ = unix.Wait4(p.pid, nil, 0, nil)
+		}
+	}
+	return count
+}

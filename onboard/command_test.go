@@ -1,0 +1,167 @@
+package onboard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+)
+
+func testLauncher(t *testing.T) *launcher {
+	t.Helper()
+	l, err := newLauncher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func shell(script string) Command { return Command{Args: []string{"/bin/sh", "-c", script}} }
+
+func alive(pid int) bool {
+	if unix.Kill(pid, 0) != nil {
+		return false
+	}
+	state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && !bytes.Contains(state, []byte(") Z "))
+}
+
+func TestRunFailures(t *testing.T) {
+	l := testLauncher(t)
+	for _, test := range []struct {
+		name    string
+		command Command
+		want    []string
+	}{
+		{"no command", Command{}, []string{"no command given"}},
+		{"not found", Command{Args: []string{"no-such-program-here"}}, []string{"no-such-program-here", "not found"}},
+		{"exit code and last words", shell("echo one >&2; echo two >&2; exit 7"), []string{"exit status 7", "two"}},
+		{"killed", shell("kill -9 $$"), []string{"signal: killed"}},
+		{"runs for ever", Command{Args: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, []string{"still running after 50ms", "--timeout"}},
+		{"forks away", shell("sleep 60 & exit 0"), []string{"1 process(es) running", "foreground"}},
+		{"forks away into its own session", shell("setsid sleep 60 & exit 0"), []string{"process(es) running"}},
+		{"reads the terminal", shell("exec 3</dev/tty"), []string{"/dev/tty"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			begin := time.Now()
+			_, err := l.run(t.Context(), test.command, cpuset.New(), nil)
+			if err == nil {
+				t.Fatal("want an error")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+			if time.Since(begin) > 30*time.Second {
+				t.Error("waited for what was left running")
+			}
+		})
+	}
+}
+
+func TestRunRespectsTheCommand(t *testing.T) {
+	l := testLauncher(t)
+	var output bytes.Buffer
+	dir := t.TempDir()
+	command := shell("echo out $KIND; echo err >&2; pwd")
+	command.Env, command.Dir, command.Output, command.Iterations = []string{"KIND=test"}, dir, &output, 2
+	if _, err := l.run(t.Context(), command, cpuset.New(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := output.String(); strings.Count(got, "out test\n") != 2 || strings.Count(got, "err\n") != 2 || strings.Count(got, filepath.Base(dir)) != 2 {
+		t.Fatalf("output %q", got)
+	}
+}
+
+func TestRunBindsToCPUs(t *testing.T) {
+	l := testLauncher(t)
+	var before unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(err)
+	}
+	first := 0
+	for !before.IsSet(first) {
+		first++
+	}
+	var output bytes.Buffer
+	command := shell("grep Cpus_allowed_list /proc/self/status")
+	command.Output = &output
+	if _, err := l.run(t.Context(), command, cpuset.New(first), nil); err != nil {
+		t.Fatal(err)
+	}
+	if fields := strings.Fields(output.String()); len(fields) != 2 || fields[1] != strconv.Itoa(first) {
+		t.Fatalf("ran on %q, want %d", output.String(), first)
+	}
+	if _, err := l.run(t.Context(), shell("true"), cpuset.New(1000), nil); err == nil || !strings.Contains(err.Error(), "bandmate doctor") {
+		t.Fatalf("an absent CPU: %v", err)
+	}
+}
+
+func TestCancelStopsAllOfACommand(t *testing.T) {
+	l := testLauncher(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.run(ctx, shell("trap '' TERM; sleep 60 & echo $! > "+file+".new; mv "+file+".new "+file+"; wait; sleep 60"), cpuset.New(), nil)
+		done <- err
+	}()
+	var pid int
+	for pid == 0 {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if pid, err = strconv.Atoi(strings.TrimSpace(string(data))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	if alive(pid) {
+		t.Fatal("the command's child is still alive")
+	}
+}
+
+func TestTailKeepsTheEnd(t *testing.T) {
+	var tail tailBuffer
+	for i := range 2000 {
+		if _, err := tail.Write([]byte("line " + strconv.Itoa(i) + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := tail.suffix(); !strings.HasSuffix(got, "line 1999") || strings.Count(got, "\n") != 5 {
+		t.Fatalf("suffix %q", got)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("1234 (some (odd) name) S 1 1234 1234 0 -1"))
+	f.Add([]byte("1 () Z"))
+	f.Add([]byte(")("))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := parseStat(data)
+		if err == nil && !bytes.Contains(data, []byte(strconv.Itoa(p.parent))) && p.parent != 0 {
+			t.Fatalf("parent %d is not in %q", p.parent, data)
+		}
+	})
+}
+
+func TestParseStat(t *testing.T) {
+	p, err := parseStat([]byte("1234 (some ) (odd) name) Z 77 1234 1234 0 -1"))
+	if err != nil || p != (processState{pid: 1234, parent: 77, zombie: true}) {
+		t.Fatalf("%+v, %v", p, err)
+	}
+}

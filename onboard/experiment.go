@@ -1,0 +1,167 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+)
+
+// Application is a command with the name its profile gets.
+type Application struct {
+	Name    string
+	Command Command
+}
+
+// Experiment measures applications under the same pressures.
+type Experiment struct {
+	Session      *Session
+	Applications []Application
+	Pressures    []MeasuredPressure
+	// Version is written into the profiles.
+	Version string
+}
+
+// DefaultReadShares and DefaultLevels are the four levels at two read shares
+// of Zacarias et al. 2020, cost 2.
+var (
+	DefaultReadShares = []float64{0.5, 1}
+	DefaultLevels     = []float64{0.25, 0.5, 0.75, 1}
+)
+
+// tooShort is the shortest solo time whose start-up noise, about a
+// millisecond, stays near the precision that is asked for.
+const tooShort = 20 * time.Millisecond
+
+// CheckDuration runs an application once, beside a spinning CPU, and fails
+// when it fails or is too short to time. It returns the time of the run.
+func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Duration, error) {
+	observation, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+	if err != nil {
+		return 0, fmt.Errorf("%s alone: %w", a.Name, err)
+	}
+	if observation.Wall < tooShort {
+		needed := int(tooShort/max(observation.Wall, time.Microsecond))*5 + 1
+		return 0, fmt.Errorf("%s takes %v, too short to time: give it more work, or run it several times per sample with --iterations %d", a.Name, observation.Wall.Round(10*time.Microsecond), needed)
+	}
+	return observation.Wall, nil
+}
+
+// Conditions are the solo control and every pressure, for each application.
+func (e *Experiment) Conditions() []Condition {
+	var all []Condition
+	for _, a := range e.Applications {
+		all = append(all, Condition{
+			Target: a.Name,
+			Run: func(ctx context.Context) (Observation, error) {
+				return e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+			},
+		})
+		for _, p := range e.Pressures {
+			all = append(all, Condition{
+				Target: a.Name,
+				Beside: p.String(),
+				Run: func(ctx context.Context) (Observation, error) {
+					return e.Session.RunBeside(ctx, a.Command, p.Setting)
+				},
+			})
+		}
+	}
+	return all
+}
+
+// Profile turns a finished plan into an application's profile. The probe map
+// of the machine, when there is one for the outcome's regime, yields the
+// contentiousness.
+func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	solo, ok := o.Solo(a.Name)
+	if !ok {
+		return nil, fmt.Errorf("%s was never run alone", a.Name)
+	}
+	curves, err := e.curves(a.Name, o)
+	if err != nil {
+		return nil, err
+	}
+	traffic, warnings, err := contentiousness(curves, o, machine)
+	if err != nil {
+		return nil, fmt.Errorf("contentiousness of %s: %w", a.Name, err)
+	}
+	profile := &v1alpha1.ApplicationProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindApplicationProfile},
+		ObjectMeta: metav1.ObjectMeta{Name: a.Name},
+		Spec: v1alpha1.ApplicationProfileSpec{
+			Command:         a.Command.Args,
+			Machine:         v1alpha1.MachineReference{Name: machine.Name, CPUModel: e.Session.Machine.CPUModel},
+			Measurement:     e.Session.measurement(o, e.Version),
+			Solo:            solo,
+			Contentiousness: traffic,
+			Curves:          curves,
+			Warnings:        append(e.Session.Warnings(), warnings...),
+		},
+	}
+	return profile, nil
+}
+
+// measurement records how and where the samples of an outcome were taken.
+func (s *Session) measurement(o *Outcome, version string) v1alpha1.Measurement {
+	return v1alpha1.Measurement{
+		Time:                 metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
+		BandmateVersion:      version,
+		TargetCPUs:           s.Placement.Target.String(),
+		InterfererCPUs:       s.Placement.Interferer.String(),
+		MemoryNode:           s.Placement.MemoryNode,
+		SharedLastLevelCache: s.Placement.SharedLastLevelCache,
+		Regime:               regimeOf(o),
+		DroppedSamples:       o.Dropped,
+	}
+}
+
+func regimeOf(o *Outcome) *v1alpha1.Regime {
+	return &v1alpha1.Regime{
+		Name:                 string(o.Class),
+		RoundTripNanoseconds: float64(o.RoundTrip) / float64(time.Nanosecond),
+	}
+}
+
+func (e *Experiment) curves(target string, o *Outcome) ([]v1alpha1.SensitivityCurve, error) {
+	var curves []v1alpha1.SensitivityCurve
+	for _, p := range e.Pressures {
+		result, ok := o.Result(Key{target, p.String()})
+		if !ok {
+			return nil, fmt.Errorf("%s was never run beside %s", target, p)
+		}
+		i := slices.IndexFunc(curves, func(c v1alpha1.SensitivityCurve) bool {
+			return c.ReadShare == float64(p.ReadShare) && c.Pattern == string(p.Pattern)
+		})
+		if i < 0 {
+			i = len(curves)
+			curves = append(curves, v1alpha1.SensitivityCurve{ReadShare: float64(p.ReadShare), Pattern: string(p.Pattern)})
+		}
+		achieved := float64(result.Achieved.Total())
+		curves[i].Points = append(curves[i].Points, v1alpha1.CurvePoint{
+			Level:                    p.Level,
+			InterfererBytesPerSecond: float64(p.Alone.Total()),
+			AchievedBytesPerSecond:   &achieved,
+			NormalizedPerformance:    float64(result.NormalizedPerformance),
+			Repeats:                  result.Repeats,
+			Spread:                   result.Spread,
+		})
+	}
+	for _, c := range curves {
+		slices.SortFunc(c.Points, func(a, b v1alpha1.CurvePoint) int {
+			switch {
+			case a.InterfererBytesPerSecond < b.InterfererBytesPerSecond:
+				return -1
+			case a.InterfererBytesPerSecond > b.InterfererBytesPerSecond:
+				return 1
+			}
+			return 0
+		})
+	}
+	return curves, nil
+}

@@ -1,0 +1,191 @@
+package onboard
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+// Journal keeps every sample of an experiment as it is taken, one JSON line
+// each, so that an interrupted experiment can be resumed.
+type Journal struct {
+	file *os.File
+}
+
+// journalHeader is the first line: what the samples belong to.
+type journalHeader struct {
+	Journal     string `json:"journal"`
+	Fingerprint string `json:"fingerprint"`
+}
+
+const journalVersion = "bandmate-samples-1"
+
+// journalLine is a sample on disk.
+type journalLine struct {
+	Target             string    `json:"target"`
+	Beside             string    `json:"beside,omitempty"`
+	Regime             string    `json:"regime"`
+	RoundTripNanos     int64     `json:"roundTripNanoseconds"`
+	Spell              int       `json:"spell"`
+	Start              time.Time `json:"start"`
+	Seconds            float64   `json:"seconds"`
+	AchievedSeconds    float64   `json:"achievedSeconds,omitempty"`
+	AchievedReadBytes  float64   `json:"achievedReadBytesPerSecond,omitempty"`
+	AchievedWriteBytes float64   `json:"achievedWriteBytesPerSecond,omitempty"`
+}
+
+// Fingerprint condenses what must be equal for samples to belong together.
+func Fingerprint(parts ...any) (string, error) {
+	data, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("fingerprint of the experiment: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// ErrOtherExperiment is wrapped when a journal holds samples of another
+// command, machine or grid.
+var ErrOtherExperiment = errors.New("the interrupted experiment was another one")
+
+// CreateJournal starts an empty journal at path, replacing an older one.
+func CreateJournal(path, fingerprint string) (*Journal, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("creating the sample journal: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("creating the sample journal: %w", err)
+	}
+	j := &Journal{file: file}
+	if err := j.write(journalHeader{Journal: journalVersion, Fingerprint: fingerprint}); err != nil {
+		return nil, errors.Join(err, j.Close(), RemoveJournal(path))
+	}
+	return j, nil
+}
+
+// ResumeJournal opens a journal and returns its samples. A last line cut off
+// by a crash is dropped. Without a journal it is fs.ErrNotExist.
+func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the sample journal: %w", err)
+	}
+	samples, whole, err := readJournal(file, fingerprint)
+	if err == nil {
+		err = file.Truncate(whole)
+	}
+	if err == nil {
+		_, err = file.Seek(whole, io.SeekStart)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("sample journal %s: %w", path, err), file.Close())
+	}
+	return &Journal{file: file}, samples, nil
+}
+
+// readJournal reads samples up to the last whole line, whose end it returns.
+func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64, err error) {
+	in := bufio.NewReader(r)
+	for number := 1; ; number++ {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			if number == 1 {
+				return nil, 0, errors.New("it is empty: start without --resume")
+			}
+			return samples, whole, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if number == 1 {
+			var header journalHeader
+			if err := json.Unmarshal(line, &header); err != nil || header.Journal != journalVersion {
+				return nil, 0, fmt.Errorf("line 1: not a journal of this version (%s): start without --resume", journalVersion)
+			}
+			if header.Fingerprint != fingerprint {
+				return nil, 0, fmt.Errorf("%w (command, CPUs or settings differ): start without --resume", ErrOtherExperiment)
+			}
+		} else {
+			sample, err := parseSample(line)
+			if err != nil {
+				return nil, 0, fmt.Errorf("line %d: %w: start without --resume", number, err)
+			}
+			samples = append(samples, sample)
+		}
+		whole += int64(len(line))
+	}
+}
+
+func parseSample(line []byte) (Sample, error) {
+	var l journalLine
+	if err := json.Unmarshal(line, &l); err != nil {
+		return Sample{}, err
+	}
+	if !(l.Seconds > 0) || l.AchievedReadBytes < 0 || l.AchievedWriteBytes < 0 || l.Target == "" || l.RoundTripNanos < 0 {
+		return Sample{}, fmt.Errorf("not a sample: %.80s", line)
+	}
+	return Sample{
+		Key:   Key{l.Target, l.Beside},
+		Tag:   regime.Tag{Class: regime.Class(l.Regime), RoundTrip: time.Duration(l.RoundTripNanos)},
+		Spell: l.Spell,
+		Start: l.Start,
+		Observation: Observation{
+			Wall: time.Duration(l.Seconds * float64(time.Second)),
+			Achieved: interferer.Achieved{
+				Elapsed: time.Duration(l.AchievedSeconds * float64(time.Second)),
+				Traffic: units.Traffic{Read: units.Bandwidth(l.AchievedReadBytes), Write: units.Bandwidth(l.AchievedWriteBytes)},
+			},
+		},
+	}, nil
+}
+
+// Keep appends a sample.
+func (j *Journal) Keep(s Sample) error {
+	return j.write(journalLine{
+		Target:             s.Target,
+		Beside:             s.Beside,
+		Regime:             string(s.Tag.Class),
+		RoundTripNanos:     int64(s.Tag.RoundTrip),
+		Spell:              s.Spell,
+		Start:              s.Start.UTC(),
+		Seconds:            s.Wall.Seconds(),
+		AchievedSeconds:    s.Achieved.Elapsed.Seconds(),
+		AchievedReadBytes:  float64(s.Achieved.Traffic.Read),
+		AchievedWriteBytes: float64(s.Achieved.Traffic.Write),
+	})
+}
+
+func (j *Journal) write(line any) error {
+	data, err := json.Marshal(line)
+	if err == nil {
+		_, err = j.file.Write(append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing the sample journal: %w", err)
+	}
+	return nil
+}
+
+// Close keeps the journal for a later resume.
+func (j *Journal) Close() error { return j.file.Close() }
+
+// RemoveJournal deletes the journal of a complete experiment.
+func RemoveJournal(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the sample journal: %w", err)
+	}
+	return nil
+}

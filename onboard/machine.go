@@ -1,0 +1,134 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/units"
+)
+
+// MachineOptions say how thoroughly a machine is measured.
+type MachineOptions struct {
+	// Name becomes the profile's metadata.name.
+	Name string
+	// ReadShares at which the sustained bandwidth is measured.
+	ReadShares []units.ReadShare
+	// ProbeGrid are the known pressures the probes are calibrated beside.
+	ProbeGrid []Pressure
+	// Precision of each point.
+	Precision Precision
+	Reporter  Reporter
+	Version   string
+}
+
+// MeasureMachine measures the sustained bandwidth of every read share and
+// calibrates the probes, all in one regime.
+func (s *Session) MeasureMachine(ctx context.Context, o MachineOptions) (profile *v1alpha1.MachineProfile, err error) {
+	calibration, err := s.NewCalibration(ctx, o.ProbeGrid)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, calibration.Close()) }()
+	plan := Plan{
+		Conditions: append(s.sustainedConditions(o.ReadShares), calibration.Conditions()...),
+		Precision:  o.Precision, Tag: s.Tag, Reporter: o.Reporter, Random: s.Random,
+	}
+	outcome, err := plan.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.machineProfile(o.Name, o.Version, o.ReadShares, calibration, outcome)
+}
+
+// machineProfile turns an outcome with sustained and calibration conditions
+// into a profile.
+func (s *Session) machineProfile(name, version string, shares []units.ReadShare, c *Calibration, o *Outcome) (*v1alpha1.MachineProfile, error) {
+	sustained, err := sustainedBandwidths(shares, o)
+	if err != nil {
+		return nil, err
+	}
+	points, err := c.Points(o)
+	if err != nil {
+		return nil, err
+	}
+	profile := &v1alpha1.MachineProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindMachineProfile},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.MachineProfileSpec{
+			CPUModel:       s.Machine.CPUModel,
+			Sockets:        s.Machine.Sockets(),
+			NUMANodes:      len(s.Machine.Nodes),
+			CPUs:           s.Machine.Online().Size(),
+			MemoryBytes:    s.Machine.MemoryBytes,
+			VirtualMachine: s.Machine.VirtualMachine,
+			Measurement:    s.measurement(o, version),
+			Sustained:      sustained,
+			ProbeMap:       points,
+			Warnings:       s.Warnings(),
+		},
+	}
+	if cache, ok := s.Machine.LastLevelCache(s.Placement.Interferer.List()[0]); ok {
+		profile.Spec.LastLevelCacheBytes = cache.Bytes
+	}
+	return profile, nil
+}
+
+// sustainedConditions run the unpaced interferer alone at every read share.
+func (s *Session) sustainedConditions(shares []units.ReadShare) []Condition {
+	var all []Condition
+	for _, share := range shares {
+		setting := interferer.Setting{Mode: interferer.Stream, ReadShare: share, Pattern: interferer.Sequential}
+		all = append(all, Condition{
+			Target: sustainedLabel(share),
+			Run: func(ctx context.Context) (Observation, error) {
+				achieved, err := s.alone(ctx, setting, aloneWindow)
+				if err != nil {
+					return Observation{}, err
+				}
+				return rateObservation(achieved, achieved)
+			},
+		})
+	}
+	return all
+}
+
+func sustainedBandwidths(shares []units.ReadShare, o *Outcome) ([]v1alpha1.SustainedBandwidth, error) {
+	var all []v1alpha1.SustainedBandwidth
+	for _, share := range shares {
+		timing, ok := o.Solo(sustainedLabel(share))
+		if !ok {
+			return nil, fmt.Errorf("sustained bandwidth at %s reads was not measured", share)
+		}
+		all = append(all, v1alpha1.SustainedBandwidth{
+			ReadShare:      float64(share),
+			Pattern:        string(interferer.Sequential),
+			BytesPerSecond: rateWork / timing.Seconds,
+			RelativeSpread: timing.RelativeSpread,
+			Repeats:        timing.Repeats,
+		})
+	}
+	return all, nil
+}
+
+func sustainedLabel(share units.ReadShare) string {
+	return fmt.Sprintf("interferer at %s reads", share)
+}
+
+// rateWork is the work, in bytes, whose time stands for a rate.
+const rateWork = 1e9
+
+// rateObservation expresses a stream's rate as the time of fixed work, so that
+// streams and applications are treated alike.
+func rateObservation(stream, beside interferer.Achieved) (Observation, error) {
+	rate := stream.Traffic.Total()
+	if rate <= 0 {
+		return Observation{}, errors.New("the stream moved nothing: free the CPUs of the experiment")
+	}
+	return Observation{Wall: time.Duration(float64(time.Second) * rateWork / float64(rate)), Achieved: beside}, nil
+}

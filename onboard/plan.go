@@ -1,0 +1,245 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/regime"
+)
+
+// Condition is one thing to be measured repeatedly: a target beside something.
+type Condition struct {
+	// Target names the application whose time counts.
+	Target string
+	// Beside says what runs beside it; empty is the solo control.
+	Beside string
+	// Run makes one sample.
+	Run func(context.Context) (Observation, error)
+}
+
+// Key identifies a condition within a plan.
+type Key struct{ Target, Beside string }
+
+func (c Condition) key() Key { return Key{c.Target, c.Beside} }
+
+// Observation is what one run of a condition yields.
+type Observation struct {
+	// Wall is the target's time.
+	Wall time.Duration
+	// Achieved is the interferer's traffic during it; zero without one.
+	Achieved interferer.Achieved
+}
+
+// Sample is a kept observation.
+type Sample struct {
+	Key
+	Tag   regime.Tag
+	Spell int
+	Start time.Time
+	Observation
+}
+
+// Precision says when a condition is known well enough.
+type Precision struct {
+	// HalfWidth is the half width wanted for the 90% interval of the median
+	// normalized performance; 0 means 0.01 (one point).
+	HalfWidth float64
+	// MinRepeats and MaxRepeats bound the repeats; 0 means 3 and 7.
+	MinRepeats, MaxRepeats int
+}
+
+func (p Precision) withDefaults() Precision {
+	if p.HalfWidth <= 0 {
+		p.HalfWidth = 0.01
+	}
+	if p.MinRepeats <= 0 {
+		p.MinRepeats = min(3, max(p.MaxRepeats, 0))
+		if p.MaxRepeats <= 0 {
+			p.MinRepeats = 3
+		}
+	}
+	if p.MaxRepeats <= 0 {
+		p.MaxRepeats = max(7, p.MinRepeats)
+	}
+	p.MaxRepeats = max(p.MaxRepeats, p.MinRepeats)
+	return p
+}
+
+// Reporter is told how an experiment goes on. Implementations print.
+type Reporter interface {
+	// Progress says that done of about total samples are taken and what runs next.
+	Progress(done, total int, next string)
+}
+
+// soloEvery is the number of samples between two solo controls of a target:
+// a control is never more than that far from the sample it normalizes.
+const soloEvery = 4
+
+// Plan takes samples of conditions until, for one placement regime, each is
+// known to the wanted precision.
+type Plan struct {
+	Conditions []Condition
+	Precision  Precision
+	// Tag reports the regime now.
+	Tag func(context.Context) (regime.Tag, error)
+	// Reporter may be nil.
+	Reporter Reporter
+	// Random orders the conditions.
+	Random *rand.Rand
+	// Keep is called with every kept sample before the next one; may be nil.
+	Keep func(Sample) error
+	// Class, when set, is the only regime whose samples are wanted; others are
+	// waited out.
+	Class regime.Class
+	// MaxSamples gives up an experiment whose regimes never hold; 0 means
+	// four times what one regime needs at most.
+	MaxSamples int
+
+	collected map[regime.Class]*collection
+	dropped   int
+	spell     int
+	last      regime.Tag
+}
+
+// Outcome is what a finished plan knows, all in one regime.
+type Outcome struct {
+	Class regime.Class
+	// RoundTrip is the median round trip of the kept samples.
+	RoundTrip time.Duration
+	// Dropped counts samples lost to a change of regime or taken in another one.
+	Dropped int
+	// Tally counts the samples by regime, kept or not.
+	Tally map[regime.Class]int
+
+	*collection
+}
+
+// Restore takes over samples of an earlier, interrupted run.
+func (p *Plan) Restore(samples []Sample) {
+	for _, s := range samples {
+		p.collection(s.Tag.Class).add(s)
+		p.spell = max(p.spell, s.Spell+1)
+	}
+}
+
+// Run takes the samples. On cancellation it returns the context's error; what
+// Keep saw is whole.
+func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
+	p.Precision = p.Precision.withDefaults()
+	limit := p.MaxSamples
+	if limit <= 0 {
+		limit = 4 * len(p.Conditions) * (p.Precision.MaxRepeats + 1) * (soloEvery + 1) / soloEvery
+	}
+	waited := time.Duration(0)
+	for taken := 0; ; {
+		if taken >= limit {
+			return nil, fmt.Errorf("%d samples taken and no placement regime held long enough (%s): try again later, shorten the command, or pin the virtual CPUs on the host", taken, p.shares())
+		}
+		before, err := p.Tag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !before.Same(p.last) {
+			p.spell++
+		}
+		p.last = before
+		if p.Class != "" && before.Class != p.Class {
+			if err := p.waitOut(ctx, &waited); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		seen := p.collection(before.Class)
+		next, pending := seen.next(p.Conditions, p.Precision, p.spell, p.Random)
+		if pending == 0 {
+			return p.outcome(before.Class), nil
+		}
+		if p.Reporter != nil {
+			p.Reporter.Progress(seen.size(), seen.size()+pending, next.describe())
+		}
+		taken++
+		start := time.Now()
+		observation, err := next.Run(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", next.describe(), err)
+		}
+		after, err := p.Tag(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !before.Same(after) {
+			p.dropped++
+			continue
+		}
+		sample := Sample{Key: next.key(), Tag: before, Spell: p.spell, Start: start, Observation: observation}
+		seen.add(sample)
+		if p.Keep != nil {
+			if err := p.Keep(sample); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+const (
+	regimePoll = 50 * time.Millisecond
+	// regimePatience is how long an unwanted regime is waited out in all.
+	regimePatience = 3 * time.Minute
+)
+
+func (p *Plan) waitOut(ctx context.Context, waited *time.Duration) error {
+	if *waited >= regimePatience {
+		return fmt.Errorf("the %s placement did not come back within %v: measure again from the start, so that all of it is in one placement", p.Class, regimePatience)
+	}
+	*waited += regimePoll
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(regimePoll):
+		return nil
+	}
+}
+
+func (c Condition) describe() string {
+	if c.Beside == "" {
+		return c.Target + " alone"
+	}
+	return c.Target + " beside " + c.Beside
+}
+
+func (p *Plan) collection(class regime.Class) *collection {
+	if p.collected == nil {
+		p.collected = map[regime.Class]*collection{}
+	}
+	if p.collected[class] == nil {
+		p.collected[class] = newCollection()
+	}
+	return p.collected[class]
+}
+
+func (p *Plan) outcome(class regime.Class) *Outcome {
+	o := &Outcome{Class: class, Dropped: p.dropped, Tally: map[regime.Class]int{}, collection: p.collected[class]}
+	for c, seen := range p.collected {
+		o.Tally[c] = seen.size()
+		if c != class {
+			o.Dropped += seen.size()
+		}
+	}
+	var trips []float64
+	for _, s := range o.samples {
+		trips = append(trips, float64(s.Tag.RoundTrip))
+	}
+	o.RoundTrip = time.Duration(median(trips))
+	return o
+}
+
+func (p *Plan) shares() string {
+	text := fmt.Sprintf("%d dropped", p.dropped)
+	for class, seen := range p.collected {
+		text += fmt.Sprintf(", %d in %s", seen.size(), class)
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+// probeSetting is the unpaced stream that a probe is.
+func probeSetting(probe string) (interferer.Setting, error) {
+	share, ok := profiler.ProbeReadShare(probe)
+	if !ok {
+		return interferer.Setting{}, fmt.Errorf("unknown probe %q: calibrate again with: bandmate machine", probe)
+	}
+	return interferer.Setting{Mode: interferer.Stream, ReadShare: units.ReadShare(share), Pattern: interferer.Sequential}, nil
+}
+
+// ProbeMap is the machine's calibration for a regime; nil without one.
+func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.Map, error) {
+	var points []v1alpha1.ProbePoint
+	for _, p := range machine.Spec.ProbeMap {
+		if p.Regime == string(class) {
+			points = append(points, p)
+		}
+	}
+	if len(points) == 0 {
+		return nil, nil
+	}
+	m, err := profiler.NewMap(points, machine.Spec.Sustained)
+	if err != nil {
+		return nil, fmt.Errorf("probe map of %s: %w", machine.Name, err)
+	}
+	return m, nil
+}
+
+// contentiousness infers the application's traffic from the unpaced points of
+// its curves, which are its probe readings.
+func contentiousness(curves []v1alpha1.SensitivityCurve, o *Outcome, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
+	m, err := ProbeMap(machine, o.Class)
+	if err != nil {
+		return v1alpha1.Contentiousness{}, nil, err
+	}
+	if m == nil {
+		return v1alpha1.Contentiousness{}, nil, fmt.Errorf("machine profile %s has no probe map for the %s placement: run: bandmate machine", machine.Name, o.Class)
+	}
+	estimate, err := m.Infer(profiler.ReadingsFromCurves(curves))
+	if err != nil {
+		return v1alpha1.Contentiousness{}, nil, err
+	}
+	return estimate.Contentiousness(), estimate.Warnings, nil
+}
+
+// ProbeRunner runs workloads beside the probes for a profiler.Probe.
+type ProbeRunner struct {
+	Session *Session
+	// Command is what Workload.Run would run; without one the machine is
+	// watched for the workload's duration.
+	Command *Command
+	// Machine holds what the probes reach alone, for watching the machine.
+	Machine   *v1alpha1.MachineProfile
+	Precision Precision
+	Reporter  Reporter
+	// Class is the regime the probe map holds for.
+	Class regime.Class
+}
+
+var _ profiler.Runner = (*ProbeRunner)(nil)
+
+// Read runs the workload alone and beside each probe.
+func (r *ProbeRunner) Read(ctx context.Context, w profiler.Workload, probes []string) (profiler.Run, error) {
+	if r.Command == nil {
+		return r.watch(ctx, w.Duration, probes)
+	}
+	experiment := &Experiment{Session: r.Session, Applications: []Application{{Name: workloadName, Command: *r.Command}}}
+	if _, err := experiment.CheckDuration(ctx, experiment.Applications[0]); err != nil {
+		return profiler.Run{}, err
+	}
+	var err error
+	if experiment.Pressures, err = r.Session.MeasurePressures(ctx, WithProbes(nil)); err != nil {
+		return profiler.Run{}, err
+	}
+	plan := Plan{
+		Conditions: experiment.Conditions(), Precision: r.Precision, Reporter: r.Reporter,
+		Tag: r.Session.Tag, Random: r.Session.Random, Class: r.Class,
+	}
+	outcome, err := plan.Run(ctx)
+	if err != nil {
+		return profiler.Run{}, err
+	}
+	curves, err := experiment.curves(workloadName, outcome)
+	if err != nil {
+		return profiler.Run{}, err
+	}
+	solo, _ := outcome.Solo(workloadName)
+	return profiler.Run{Seconds: solo.Seconds, Readings: profiler.ReadingsFromCurves(curves), Warnings: r.Session.Warnings()}, nil
+}
+
+const workloadName = "workload"
+
+// watchSlice is how long one probe watches before the next takes its turn.
+const watchSlice = 200 * time.Millisecond
+
+// watch lets the probes take turns beside whatever else runs on the machine.
+func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []string) (profiler.Run, error) {
+	speeds := map[string][]float64{}
+	alone := map[string]float64{}
+	for _, probe := range probes {
+		setting, err := probeSetting(probe)
+		if err != nil {
+			return profiler.Run{}, err
+		}
+		bandwidth, ok := sustainedAt(r.Machine, setting.ReadShare)
+		if !ok {
+			return profiler.Run{}, fmt.Errorf("machine profile %s lacks the sustained bandwidth at %s reads: run: bandmate machine", r.Machine.Name, setting.ReadShare)
+		}
+		alone[probe] = bandwidth
+	}
+	start := time.Now()
+	for turn := 0; time.Since(start) < d || turn < len(probes); turn++ {
+		probe := probes[turn%len(probes)]
+		setting, err := probeSetting(probe)
+		if err != nil {
+			return profiler.Run{}, err
+		}
+		slice := min(watchSlice, max(d/time.Duration(len(probes)), 10*time.Millisecond))
+		achieved, err := r.Session.alone(ctx, setting, slice)
+		if err != nil {
+			return profiler.Run{}, err
+		}
+		speeds[probe] = append(speeds[probe], float64(achieved.Traffic.Total())/alone[probe])
+	}
+	run := profiler.Run{
+		Seconds:  time.Since(start).Seconds(),
+		Warnings: append(r.Session.Warnings(), "the machine was watched by probes, which press on it themselves: what ran may have been slowed down"),
+	}
+	for _, probe := range probes {
+		run.Readings = append(run.Readings, profiler.Reading{
+			Probe: probe, RelativeSpeed: median(speeds[probe]), Spread: spread(speeds[probe]),
+		})
+	}
+	return run, nil
+}
+
+func sustainedAt(machine *v1alpha1.MachineProfile, share units.ReadShare) (float64, bool) {
+	for _, s := range machine.Spec.Sustained {
+		if s.ReadShare == float64(share) && s.Pattern != string(interferer.Random) {
+			return s.BytesPerSecond, true
+		}
+	}
+	return 0, false
+}
+
+// Once runs the command a single time, undisturbed.
+func (r *ProbeRunner) Once(ctx context.Context) error {
+	_, err := r.Session.RunBeside(ctx, *r.Command, interferer.Setting{Mode: interferer.Idle})
+	return err
+}

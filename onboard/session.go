@@ -1,0 +1,205 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/topology"
+)
+
+// Placing is where a session's application and interferer run.
+type Placing struct {
+	topology.Request
+	// MemoryCap bounds the interferer's buffers in bytes; 0 leaves the
+	// interferer's own limit.
+	MemoryCap int64
+	// RealTime runs the interferer at real-time priority where permitted.
+	RealTime bool
+	// MaxDuration ends the interferer whatever happens; 0 leaves its own limit.
+	MaxDuration time.Duration
+}
+
+// Session holds what every experiment needs: the machine, the places of
+// application and interferer, and a running interferer.
+type Session struct {
+	Machine   *topology.Machine
+	Placement topology.Placement
+	// Random orders samples.
+	Random *rand.Rand
+
+	options  interferer.Options
+	pressure *interferer.Interferer
+	launcher *launcher
+}
+
+// Open reads the machine, places application and interferer, and starts the
+// interferer, idle. Close the session when done.
+func Open(ctx context.Context, placing Placing) (*Session, error) {
+	machine, err := topology.ReadHost()
+	if err != nil {
+		return nil, fmt.Errorf("reading the machine: %w", err)
+	}
+	if placing.Allowed.IsEmpty() {
+		if placing.Allowed, err = topology.AllowedCPUs(); err != nil {
+			return nil, err
+		}
+	}
+	placement, err := machine.Place(placing.Request)
+	if err != nil {
+		return nil, err
+	}
+	launch, err := newLauncher()
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{
+		Machine:   machine,
+		Placement: placement,
+		Random:    rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
+		launcher:  launch,
+	}
+	s.options = interferer.Options{
+		CPUs:        placement.Interferer,
+		MemoryNode:  placement.MemoryNode,
+		MemoryCap:   placing.MemoryCap,
+		RealTime:    placing.RealTime,
+		MaxDuration: placing.MaxDuration,
+	}
+	if cache, ok := machine.LastLevelCache(placement.Interferer.List()[0]); ok {
+		s.options.LastLevelCacheBytes = cache.Bytes
+	}
+	if s.pressure, err = s.startInterferer(ctx, s.options); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Session) startInterferer(ctx context.Context, o interferer.Options) (*interferer.Interferer, error) {
+	i, err := interferer.Start(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("starting the interferer: %w", err)
+	}
+	s.launcher.know(i.PID())
+	return i, nil
+}
+
+// Close ends the interferer; nothing is left running.
+func (s *Session) Close() error { return s.pressure.Close() }
+
+// Warnings are what may be doubted about measurements of this session.
+func (s *Session) Warnings() []string {
+	return append(append([]string{}, s.Placement.Warnings...), s.pressure.Warnings()...)
+}
+
+// tagAttempts bounds how often an inconclusive ping-pong is repeated.
+const tagAttempts = 10
+
+// Tag reports the placement regime between the application's first CPU and
+// the interferer's. The interferer is idle meanwhile.
+func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
+	if err := s.pressure.Apply(interferer.Setting{Mode: interferer.Idle}); err != nil {
+		return regime.Tag{}, err
+	}
+	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]
+	var errs []error
+	for range tagAttempts {
+		tag, err := regime.Probe(ctx, a, b)
+		if err == nil || ctx.Err() != nil {
+			return tag, err
+		}
+		errs = append(errs, err)
+		select {
+		case <-ctx.Done():
+			return regime.Tag{}, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return regime.Tag{}, fmt.Errorf("telling how near CPUs %d and %d are: %w", a, b, errs[len(errs)-1])
+}
+
+// RunBeside runs a command once while the interferer does what setting says.
+func (s *Session) RunBeside(ctx context.Context, c Command, setting interferer.Setting) (Observation, error) {
+	var e execution
+	achieved, err := s.during(setting, func() (err error) {
+		e, err = s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
+		return err
+	})
+	return Observation{Wall: e.wall, Achieved: achieved}, err
+}
+
+// settle is the time between setting the interferer and what runs beside it.
+const settle = 3 * time.Millisecond
+
+// during reports the interferer's traffic while f runs. The interferer is
+// idle afterwards.
+func (s *Session) during(setting interferer.Setting, f func() error) (interferer.Achieved, error) {
+	if err := s.pressure.Apply(setting); err != nil {
+		return interferer.Achieved{}, err
+	}
+	time.Sleep(settle)
+	before := s.pressure.Counters()
+	err := f()
+	achieved := s.pressure.Counters().Since(before)
+	if err := errors.Join(err, s.pressure.Apply(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		return interferer.Achieved{}, err
+	}
+	return achieved, nil
+}
+
+// alone reports what the interferer reaches with nothing beside it.
+func (s *Session) alone(ctx context.Context, setting interferer.Setting, d time.Duration) (interferer.Achieved, error) {
+	return s.during(setting, func() error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(d):
+			return nil
+		}
+	})
+}
+
+// RunBesideCommand runs target once while corunner runs beside it on the
+// interferer's CPUs, restarted until the target ends. It also reports how
+// often the co-runner ended.
+func (s *Session) RunBesideCommand(ctx context.Context, target, corunner Command) (Observation, int, error) {
+	loop, stop := context.WithCancel(ctx)
+	defer stop()
+	first := make(chan error, 1)
+	finished := make(chan error, 1)
+	completed := 0
+	go func() {
+		for begun := false; ; begun = true {
+			p, err := s.launcher.start(loop, corunner, s.Placement.Interferer, s.Placement.MemoryNode)
+			if !begun {
+				first <- err
+			}
+			if err == nil {
+				_, err = p.wait()
+			}
+			if err != nil {
+				finished <- err
+				return
+			}
+			completed++
+		}
+	}()
+	if err := <-first; err != nil {
+		<-finished
+		return Observation{}, 0, err
+	}
+	e, err := s.launcher.run(ctx, target, s.Placement.Target, s.Placement.MemoryNode)
+	stop()
+	corunnerErr := <-finished
+	if err != nil {
+		return Observation{}, 0, err
+	}
+	if ctx.Err() == nil && errors.Is(corunnerErr, ErrCommand) {
+		return Observation{}, 0, fmt.Errorf("the co-runner: %w", corunnerErr)
+	}
+	return Observation{Wall: e.wall}, completed, ctx.Err()
+}

@@ -1,0 +1,125 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// Verification onboards applications and runs every ordered pair of them for
+// real, all in one placement regime, so that predictions can be compared with
+// the truth.
+type Verification struct {
+	// Experiment's pressures are measured by Run when it has none.
+	Experiment *Experiment
+	// Wanted are the points of the curve families.
+	Wanted []Pressure
+	// Machine says how the machine is measured; its Precision and Reporter
+	// hold for everything.
+	Machine MachineOptions
+	// Keep is called with every kept sample; may be nil.
+	Keep func(Sample) error
+	// Restored are samples of an earlier, interrupted run.
+	Restored []Sample
+}
+
+// Verified is what a verification measured.
+type Verified struct {
+	Machine  *v1alpha1.MachineProfile
+	Profiles []*v1alpha1.ApplicationProfile
+	Pairs    []Pair
+	Outcome  *Outcome
+}
+
+// Pair is a real co-run: how the target fared beside the co-runner.
+type Pair struct {
+	Target, Corunner string
+	Result
+}
+
+// Run takes all samples.
+func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) {
+	e := v.Experiment
+	s := e.Session
+	for _, a := range e.Applications {
+		if _, err := e.CheckDuration(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	if e.Pressures, err = s.MeasurePressures(ctx, WithProbes(v.Wanted)); err != nil {
+		return nil, err
+	}
+	calibration, err := s.NewCalibration(ctx, v.Machine.ProbeGrid)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, calibration.Close()) }()
+	plan := Plan{
+		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(), e.Conditions(), e.corunConditions()),
+		Precision:  v.Machine.Precision, Reporter: v.Machine.Reporter, Keep: v.Keep,
+		Tag: s.Tag, Random: s.Random,
+	}
+	plan.Restore(v.Restored)
+	outcome, err := plan.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return v.collect(calibration, outcome)
+}
+
+func concat(lists ...[]Condition) []Condition {
+	var all []Condition
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+func (v *Verification) collect(c *Calibration, o *Outcome) (*Verified, error) {
+	e := v.Experiment
+	machine, err := e.Session.machineProfile(v.Machine.Name, v.Machine.Version, v.Machine.ReadShares, c, o)
+	if err != nil {
+		return nil, err
+	}
+	verified := &Verified{Machine: machine, Outcome: o}
+	for _, a := range e.Applications {
+		profile, err := e.Profile(a, o, machine)
+		if err != nil {
+			return nil, err
+		}
+		verified.Profiles = append(verified.Profiles, profile)
+	}
+	for _, target := range e.Applications {
+		for _, corunner := range e.Applications {
+			result, ok := o.Result(Key{target.Name, corunLabel(corunner)})
+			if !ok {
+				return nil, fmt.Errorf("%s beside %s was not measured", target.Name, corunner.Name)
+			}
+			verified.Pairs = append(verified.Pairs, Pair{Target: target.Name, Corunner: corunner.Name, Result: result})
+		}
+	}
+	return verified, nil
+}
+
+// corunConditions are every ordered pair of applications.
+func (e *Experiment) corunConditions() []Condition {
+	var all []Condition
+	for _, target := range e.Applications {
+		for _, corunner := range e.Applications {
+			all = append(all, Condition{
+				Target: target.Name,
+				Beside: corunLabel(corunner),
+				Run: func(ctx context.Context) (Observation, error) {
+					observation, _, err := e.Session.RunBesideCommand(ctx, target.Command, corunner.Command)
+					return observation, err
+				},
+			})
+		}
+	}
+	return all
+}
+
+// corunLabel cannot be mistaken for a pressure.
+func corunLabel(a Application) string { return "application " + a.Name }
