@@ -1,0 +1,141 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Missing stands for a number that was not measured or cannot be known. It is
+// what every function below prints for NaN.
+const Missing = "–"
+
+// Slowdown prints "1.34×".
+func Slowdown(s units.Slowdown) string {
+	if math.IsNaN(float64(s)) {
+		return Missing
+	}
+	if math.IsInf(float64(s), 0) {
+		return "∞"
+	}
+	return s.String()
+}
+
+// SlowdownWithin prints a slowdown and half the width of its interval,
+// "1.34× ± 0.03"; without the interval when it is NaN.
+func SlowdownWithin(s, halfWidth units.Slowdown) string {
+	if math.IsNaN(float64(s)) || math.IsNaN(float64(halfWidth)) {
+		return Slowdown(s)
+	}
+	return fmt.Sprintf("%s ± %.2f", s, float64(halfWidth))
+}
+
+// SlowdownBetween prints an interval, "1.21–1.48×".
+func SlowdownBetween(low, high units.Slowdown) string {
+	if math.IsNaN(float64(low)) || math.IsNaN(float64(high)) {
+		return Missing
+	}
+	return fmt.Sprintf("%.2f–%s", float64(low), Slowdown(high))
+}
+
+// Performance prints normalized performance, "0.75".
+func Performance(p units.NormalizedPerformance) string {
+	if math.IsNaN(float64(p)) {
+		return Missing
+	}
+	return strconv.FormatFloat(float64(p), 'f', 2, 64)
+}
+
+// Bandwidth prints "12.3 GB/s".
+func Bandwidth(b units.Bandwidth) string {
+	if math.IsNaN(float64(b)) {
+		return Missing
+	}
+	return b.String()
+}
+
+// BandwidthWithin prints a bandwidth and the half width of its interval as a
+// part of it, "12.3 GB/s ± 8%"; without the interval when it is NaN.
+func BandwidthWithin(b units.Bandwidth, relative float64) string {
+	if math.IsNaN(float64(b)) || math.IsNaN(relative) {
+		return Bandwidth(b)
+	}
+	return fmt.Sprintf("%s ± %.0f%%", b, relative*100)
+}
+
+// ReadShare prints "75% reads".
+func ReadShare(r units.ReadShare) string {
+	if math.IsNaN(float64(r)) {
+		return Missing
+	}
+	return r.String() + " reads"
+}
+
+// Points prints a difference of normalized performance in percentage points,
+// 0.012 as "1.2 points".
+func Points(difference units.NormalizedPerformance) string {
+	if math.IsNaN(float64(difference)) {
+		return Missing
+	}
+	return fmt.Sprintf("%.1f points", 100*float64(difference))
+}
+
+// Seconds prints a time with three significant digits and its unit, from
+// nanoseconds up: "81.3 ns", "35.2 ms", "1.24 s", "2 min 05 s", "3 h 07 min".
+func Seconds(seconds float64) string {
+	switch abs := math.Abs(seconds); {
+	case math.IsNaN(seconds):
+		return Missing
+	case abs >= 359_999.5: // 100 h
+		return strconv.FormatFloat(seconds/3600, 'f', 0, 64) + " h"
+	case abs >= 7199.5:
+		minutes := int(math.Round(abs / 60))
+		return fmt.Sprintf("%s%d h %02d min", minus(seconds), minutes/60, minutes%60)
+	case abs >= 119.95:
+		whole := int(math.Round(abs))
+		return fmt.Sprintf("%s%d min %02d s", minus(seconds), whole/60, whole%60)
+	case abs >= 0.9995 || abs == 0:
+		return significant(seconds) + " s"
+	case abs >= 0.9995e-3:
+		return significant(seconds*1e3) + " ms"
+	case abs >= 0.9995e-6:
+		return significant(seconds*1e6) + " µs"
+	default:
+		return significant(seconds*1e9) + " ns"
+	}
+}
+
+// Duration prints d as Seconds does.
+func Duration(d time.Duration) string { return Seconds(d.Seconds()) }
+
+// Bytes prints a size in binary multiples, as caches and memory are sold:
+// "32 MiB", "1.5 GiB".
+func Bytes(n int64) string {
+	v, unit := float64(n), "B"
+	for _, next := range []string{"KiB", "MiB", "GiB", "TiB", "PiB"} {
+		if math.Abs(v) < 1024 {
+			break
+		}
+		v, unit = v/1024, next
+	}
+	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + " " + unit
+}
+
+func minus(v float64) string {
+	if v < 0 {
+		return "−"
+	}
+	return ""
+}
+
+// significant prints v with three significant digits, four from 1000 on.
+func significant(v float64) string {
+	digits := 2
+	for abs := math.Abs(v); digits > 0 && abs >= 9.995; abs /= 10 {
+		digits--
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}

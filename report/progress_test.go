@@ -1,0 +1,128 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// clock is a time that a test moves.
+type clock struct{ now time.Time }
+
+func (c *clock) read() time.Time { return c.now }
+
+func newClock() *clock { return &clock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
+
+func TestProgressLines(t *testing.T) {
+	var b bytes.Buffer
+	c := newClock()
+	p := NewProgress(&b, ProgressOptions{Now: c.read})
+	p.Start(30)
+	for _, label := range []string{"triad alone", "triad beside 25%", "triad beside 50%", "radix\x1b[2J alone", "radix again"} {
+		p.Step(label)
+		c.now = c.now.Add(6 * time.Second)
+	}
+	p.Done()
+	p.Step("after the end")
+	want := "1 of 30: triad alone\n" +
+		"3 of 30: triad beside 50%, about 3 min left\n" +
+		"5 of 30: radix again, about 3 min left\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestProgressLongLabel(t *testing.T) {
+	var b bytes.Buffer
+	c := newClock()
+	p := NewProgress(&b, ProgressOptions{Options: Options{Unicode: true}, Now: c.read})
+	p.Start(100)
+	p.Step(longName + hostile)
+	c.now = c.now.Add(20 * time.Second)
+	p.Step(longName + hostile)
+	for line := range strings.Lines(b.String()) {
+		if line = strings.TrimSuffix(line, "\n"); displayWidth(line) > 80 || strings.ContainsRune(line, '\x1b') {
+			t.Errorf("%d columns: %q", displayWidth(line), line)
+		}
+	}
+	if !strings.HasSuffix(b.String(), "…, about 33 min left\n") {
+		t.Errorf("the time left is gone: %q", b.String())
+	}
+}
+
+func TestProgressQuiet(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, ProgressOptions{Quiet: true, Terminal: true})
+	p.Start(2)
+	p.Step("one")
+	p.Done()
+	if b.Len() != 0 {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+func TestProgressBar(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for _, r := range []struct {
+		name    string
+		options Options
+		total   int
+	}{
+		{"unicode", Options{Unicode: true}, 3},
+		{"ascii", Options{}, 3},
+		{"unknown", Options{}, 0},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			var b bytes.Buffer
+			c := newClock()
+			p := NewProgress(&b, ProgressOptions{Options: r.options, Terminal: true, Now: c.read})
+			p.Start(r.total)
+			for _, label := range []string{"triad alone", "triad beside 25%", longName + hostile, "triad again"} {
+				p.Step(label)
+				c.now = c.now.Add(4 * time.Second)
+			}
+			p.Done()
+			p.Done()
+			got := b.String()
+			wantGolden(t, "progress-"+r.name+".txt", []byte(strings.ReplaceAll(got, "\r", "\n")))
+			if !strings.HasSuffix(got, "\x1b[2K\r") || strings.Contains(got, "\n") {
+				t.Errorf("the line is not left clean: %q", got)
+			}
+			for line := range strings.SplitSeq(got, "\r") {
+				line = strings.NewReplacer("\x1b[0K", "", "\x1b[2K", "").Replace(line)
+				if w := displayWidth(line); w >= 80 {
+					t.Errorf("%d columns: %q", w, line)
+				}
+			}
+		})
+	}
+}
+
+func TestProgressDoneBeforeStart(t *testing.T) {
+	var b bytes.Buffer
+	p := NewProgress(&b, ProgressOptions{Terminal: true})
+	p.Done()
+	p.Start(1)
+	p.Step("only")
+	p.Done()
+	if !strings.Contains(b.String(), "1 of 1: only") {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+func TestRoughly(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                 "1 s",
+		99 * time.Second:  "99 s",
+		150 * time.Second: "3 min",
+		99 * time.Minute:  "99 min",
+		4 * time.Hour:     "4 h",
+	} {
+		if got := roughly(d); got != want {
+			t.Errorf("%v: got %q, want %q", d, got, want)
+		}
+	}
+}
