@@ -14,6 +14,10 @@ const (
 // an interferer (its curve family).
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=bandmate
+// +kubebuilder:printcolumn:name="Machine",type=string,JSONPath=`.spec.machine.name`
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.contentiousness.source`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ApplicationProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -53,7 +57,7 @@ type MachineReference struct {
 // Measurement records the conditions of an experiment.
 type Measurement struct {
 	// Time is when the experiment ended.
-	Time metav1.Time `json:"time,omitempty"`
+	Time metav1.Time `json:"time,omitempty,omitzero"`
 	// BandmateVersion wrote the profile.
 	BandmateVersion string `json:"bandmateVersion,omitempty"`
 	// TargetCPUs is the kernel CPU list the application ran on, as "0-7".

@@ -10,3 +10,5 @@
 // +kubebuilder:object:generate=true
 // +groupName=bandmate.dev
 package v1alpha1
+
+//go:generate go tool -modfile=../../tools.mod controller-gen object paths=. crd:allowDangerousTypes=true output:crd:dir=../../manifests/base/crds

@@ -6,6 +6,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // read share, and what the probes see beside known pressure.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:resource:scope=Cluster,categories=bandmate
+// +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.cpuModel`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MachineProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -57,6 +60,9 @@ type ProbePoint struct {
 	// Probe is the unpaced stream whose slowdown is observed: reader or
 	// modifier.
 	Probe string `json:"probe"`
+	// Regime is the placement class the point holds for: same-core,
+	// same-complex or cross-complex; empty when not known.
+	Regime string `json:"regime,omitempty"`
 	// ReadShare, Level and InterfererBytesPerSecond are the interferer's
 	// setting, the last one as reached alone.
 	ReadShare                float64 `json:"readShare"`

@@ -1,0 +1,303 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	strictjson "sigs.k8s.io/json"
+)
+
+// Limits on what is read.
+const (
+	// MaxDocumentBytes is the size of one profile. Kubernetes itself stores
+	// no object above about 1.5 MiB.
+	MaxDocumentBytes = 2 << 20
+	// MaxStreamBytes is the size of a file with many profiles.
+	MaxStreamBytes = 64 << 20
+)
+
+// maxReported is the number of faults after which a list of them helps nobody.
+const maxReported = 20
+
+// Fault is one thing that is wrong with a file.
+//
+// +kubebuilder:object:generate=false
+type Fault struct {
+	// Line is where, counted from 1; 0 when unknown.
+	Line int
+	// Err is what; a *field.Error for a value that Validate refuses.
+	Err error
+}
+
+// Error starts with the line where it is known.
+func (f *Fault) Error() string {
+	if f.Line == 0 {
+		return f.Err.Error()
+	}
+	return fmt.Sprintf("line %d: %v", f.Line, f.Err)
+}
+
+// Unwrap returns Err.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// Decode reads exactly one profile, YAML or JSON, and validates it.
+//
+// Reading is strict: unknown and repeated fields, other capitals, YAML
+// references and tags, NaN and text in place of numbers are refused. The error
+// joins every *Fault found, up to twenty of them; the line of a syntax error is
+// the YAML parser's, which may be the line before.
+func Decode(data []byte) (Object, error) {
+	objects, err := DecodeAll(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("%d profiles: want exactly one", len(objects))
+	}
+	return objects[0], nil
+}
+
+// DecodeApplicationProfile is Decode for a file that must hold an
+// ApplicationProfile.
+func DecodeApplicationProfile(data []byte) (*ApplicationProfile, error) {
+	return decodeAs[*ApplicationProfile](data, KindApplicationProfile)
+}
+
+// DecodeMachineProfile is Decode for a file that must hold a MachineProfile.
+func DecodeMachineProfile(data []byte) (*MachineProfile, error) {
+	return decodeAs[*MachineProfile](data, KindMachineProfile)
+}
+
+func decodeAs[T Object](data []byte, kind string) (T, error) {
+	var none T
+	object, err := Decode(data)
+	if err != nil {
+		return none, err
+	}
+	typed, ok := object.(T)
+	if !ok {
+		return none, fmt.Errorf("kind %s: want %s", KindOf(object), kind)
+	}
+	return typed, nil
+}
+
+// DecodeAll reads a stream of profiles of both kinds: YAML documents separated
+// by "---" lines, or lists as kubectl prints them. Documents without content
+// are skipped; a stream without any profile yields none. It is as strict as
+// Decode, and either every profile is sound or none is returned.
+func DecodeAll(data []byte) ([]Object, error) {
+	if len(data) > MaxStreamBytes {
+		return nil, fmt.Errorf("%d bytes: want at most %d", len(data), MaxStreamBytes)
+	}
+	if !utf8.Valid(data) {
+		return nil, errors.New("not text in UTF-8: is this a profile?")
+	}
+	var objects []Object
+	var faults []error
+	texts, firstLines := splitDocuments(data)
+	for i, text := range texts {
+		found, err := decodeDocument(text, firstLines[i])
+		objects = append(objects, found...)
+		faults = appendFaults(faults, err)
+		if len(faults) > maxReported {
+			more := errors.New("and more faults after these")
+			return nil, errors.Join(append(faults[:maxReported], more)...)
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return objects, nil
+}
+
+// appendFaults takes joined errors apart.
+func appendFaults(faults []error, err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // one layer is meant
+		return append(faults, joined.Unwrap()...)
+	}
+	if err != nil {
+		faults = append(faults, err)
+	}
+	return faults
+}
+
+func decodeDocument(text []byte, firstLine int) ([]Object, error) {
+	d, err := parseDocument(text, firstLine)
+	if d == nil || err != nil {
+		return nil, err
+	}
+	var header struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Items      []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(d.json, &header); err != nil {
+		return nil, d.typeFault(err)
+	}
+	switch header.Kind {
+	case "List", KindApplicationProfile + "List", KindMachineProfile + "List":
+	default:
+		object, err := d.decodeObject(header.APIVersion, header.Kind)
+		if err != nil {
+			return nil, err
+		}
+		return []Object{object}, nil
+	}
+	var objects []Object
+	var faults []error
+	for i, item := range header.Items {
+		var header struct{ APIVersion, Kind string }
+		part := d.at(i, item)
+		if err := json.Unmarshal(item, &header); err != nil {
+			faults = append(faults, part.typeFault(err))
+			continue
+		}
+		object, err := part.decodeObject(header.APIVersion, header.Kind)
+		faults = appendFaults(faults, err)
+		objects = append(objects, object)
+		if len(faults) > maxReported {
+			break
+		}
+	}
+	return objects, errors.Join(faults...)
+}
+
+func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
+	if apiVersion != APIVersion {
+		return nil, &Fault{d.lineOf("apiVersion"), fmt.Errorf("apiVersion %q: want %s", apiVersion, APIVersion)}
+	}
+	object := newObject(kind)
+	if object == nil {
+		return nil, &Fault{d.lineOf("kind"), fmt.Errorf("kind %q: want %s or %s", kind, KindApplicationProfile, KindMachineProfile)}
+	}
+	strict, err := strictjson.UnmarshalStrict(d.json, object)
+	if err != nil {
+		// Only the standard library says where.
+		if located := json.Unmarshal(d.json, newObject(kind)); located != nil {
+			err = located
+		}
+		return nil, d.typeFault(err)
+	}
+	var faults []error
+	for _, fault := range strict {
+		line := 0
+		if at, ok := fault.(strictjson.FieldError); ok { //nolint:errorlint // never wrapped
+			line = d.lineOf(at.FieldPath())
+		}
+		faults = append(faults, &Fault{line, fault})
+	}
+	if len(faults) == 0 {
+		for _, fault := range object.Validate() {
+			faults = append(faults, &Fault{d.lineOf(fault.Field), fault})
+		}
+	}
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return object, nil
+}
+
+// typeFault words a decoding error in the terms of the file.
+func (d *document) typeFault(err error) error {
+	var mismatch *json.UnmarshalTypeError
+	if !errors.As(err, &mismatch) {
+		return &Fault{0, err}
+	}
+	path := pathAt(d.json, mismatch.Offset)
+	if path == "" {
+		return &Fault{d.lineOf(""), fmt.Errorf("%s: want a profile, with apiVersion, kind, metadata and spec", mismatch.Value)}
+	}
+	return &Fault{d.lineOf(path), fmt.Errorf("%s: %s: want %s", path, mismatch.Value, wanted(mismatch.Type))}
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.String:
+		return "text (put it in quotes)"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list"
+	default:
+		return "fields with names"
+	}
+}
+
+// pathAt returns the path of the value that ends at or contains an offset of a
+// JSON text.
+func pathAt(text []byte, offset int64) string {
+	type level struct {
+		list  bool
+		index int
+		key   string
+		named bool // the key was read, the value comes
+	}
+	var stack []level
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			break
+		}
+		top := len(stack) - 1
+		delimiter, isDelimiter := token.(json.Delim)
+		if closing := isDelimiter && (delimiter == ']' || delimiter == '}'); closing {
+			stack = stack[:top]
+			top--
+		} else if top >= 0 && !stack[top].list && !stack[top].named {
+			key, _ := token.(string)
+			stack[top].key, stack[top].named = key, true
+			continue
+		}
+		if decoder.InputOffset() >= offset {
+			break
+		}
+		switch {
+		case isDelimiter && (delimiter == '[' || delimiter == '{'):
+			stack = append(stack, level{list: delimiter == '['})
+			continue
+		case top >= 0 && stack[top].list:
+			stack[top].index++
+		case top >= 0:
+			stack[top].named = false
+		}
+	}
+	var path strings.Builder
+	for i, l := range stack {
+		switch {
+		case l.list:
+			fmt.Fprintf(&path, "[%d]", l.index)
+		case i > 0:
+			path.WriteString("." + l.key)
+		default:
+			path.WriteString(l.key)
+		}
+	}
+	return path.String()
+}
+
+var lineNumber = regexp.MustCompile(`\bline ([0-9]+)\b`)
+
+// shiftLines turns the lines in a parser's message into lines of the stream.
+func shiftLines(err error, firstLine int) error {
+	text := lineNumber.ReplaceAllStringFunc(err.Error(), func(match string) string {
+		n, convErr := strconv.Atoi(strings.TrimPrefix(match, "line "))
+		if convErr != nil {
+			return match
+		}
+		return "line " + strconv.Itoa(n+firstLine-1)
+	})
+	return &Fault{0, errors.New(text)}
+}

@@ -1,0 +1,91 @@
+package v1alpha1_test
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+func pointer[T any](v T) *T { return &v }
+
+// soundApplication returns a valid profile with every field set.
+func soundApplication() *v1alpha1.ApplicationProfile {
+	point := func(level, bandwidth, performance float64) v1alpha1.CurvePoint {
+		return v1alpha1.CurvePoint{
+			Level:                    level,
+			InterfererBytesPerSecond: bandwidth,
+			AchievedBytesPerSecond:   pointer(bandwidth * 0.9),
+			NormalizedPerformance:    performance,
+			Repeats:                  5,
+			Spread:                   pointer(0.0123),
+		}
+	}
+	return &v1alpha1.ApplicationProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindApplicationProfile},
+		ObjectMeta: metav1.ObjectMeta{Name: "triad", Labels: map[string]string{"suite": "stream"}},
+		Spec: v1alpha1.ApplicationProfileSpec{
+			Command: []string{"stream", "-n", "5", "a b", "yes"},
+			Machine: v1alpha1.MachineReference{Name: "node-a", CPUModel: "AMD EPYC 9B45"},
+			Measurement: v1alpha1.Measurement{
+				Time:                 metav1.NewTime(time.Date(2026, 11, 20, 6, 30, 0, 0, time.UTC)),
+				BandmateVersion:      "v0.1.0",
+				TargetCPUs:           "0-3",
+				InterfererCPUs:       "4-7",
+				MemoryNode:           pointer(0),
+				SharedLastLevelCache: pointer(true),
+				Regime:               &v1alpha1.Regime{Name: "same-complex", RoundTripNanoseconds: 78.5},
+				DroppedSamples:       2,
+			},
+			Solo: v1alpha1.Timing{Seconds: 12.5, RelativeSpread: pointer(0.004), Repeats: 5},
+			Contentiousness: v1alpha1.Contentiousness{
+				ReadBytesPerSecond:   28_523_923_674,
+				WriteBytesPerSecond:  9_576_373_573,
+				Source:               "imc",
+				RelativeUncertainty:  pointer(0.03),
+				ReadShareUncertainty: pointer(0.02),
+				Timeline: []v1alpha1.TrafficSample{
+					{Seconds: 0.1, ReadBytesPerSecond: 1e9},
+					{Seconds: 0.2, ReadBytesPerSecond: 2e9, WriteBytesPerSecond: 1e6},
+				},
+			},
+			Curves: []v1alpha1.SensitivityCurve{
+				{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(0.25, 10.66e9, 0.93), point(1, 42.7e9, 0.61)}},
+				{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.25, 9e9, 0.95), point(1, 36e9, 0.7)}},
+			},
+			Phases: []v1alpha1.Phase{
+				{TimeShare: 1.0 / 3, ReadBytesPerSecond: 1e9},
+				{TimeShare: 2.0 / 3, WriteBytesPerSecond: 2e9},
+			},
+			Warnings: []string{"the machine is virtual: expect 2× the spread"},
+		},
+	}
+}
+
+// soundMachine returns a valid profile with every field set.
+func soundMachine() *v1alpha1.MachineProfile {
+	return &v1alpha1.MachineProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindMachineProfile},
+		ObjectMeta: metav1.ObjectMeta{Name: "node-a"},
+		Spec: v1alpha1.MachineProfileSpec{
+			CPUModel:            "AMD EPYC 9B45",
+			Sockets:             1,
+			NUMANodes:           1,
+			CPUs:                8,
+			LastLevelCacheBytes: 32 << 20,
+			MemoryBytes:         64 << 30,
+			VirtualMachine:      true,
+			Measurement:         v1alpha1.Measurement{InterfererCPUs: "4-7"},
+			Sustained: []v1alpha1.SustainedBandwidth{
+				{ReadShare: 0.5, Pattern: "random", BytesPerSecond: 21e9, Repeats: 3, RelativeSpread: pointer(0.01)},
+				{ReadShare: 1, BytesPerSecond: 42.7e9, Repeats: 1},
+			},
+			ProbeMap: []v1alpha1.ProbePoint{{
+				Probe: "reader", ReadShare: 1, Level: 0.5, InterfererBytesPerSecond: 21e9,
+				AchievedBytesPerSecond: 20e9, RelativeSpeed: 0.8, Spread: pointer(0.02), Repeats: 2,
+			}},
+			Warnings: []string{"huge pages are off"},
+		},
+	}
+}

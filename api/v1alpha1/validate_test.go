@@ -1,0 +1,151 @@
+package v1alpha1_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+func TestSoundProfilesHaveNoFaults(t *testing.T) {
+	bare := soundApplication()
+	bare.TypeMeta = metav1.TypeMeta{}
+	bare.Spec.Measurement = v1alpha1.Measurement{}
+	bare.Spec.Phases, bare.Spec.Warnings, bare.Spec.Contentiousness.Timeline = nil, nil, nil
+	idle := soundApplication()
+	idle.Spec.Contentiousness.ReadBytesPerSecond, idle.Spec.Contentiousness.WriteBytesPerSecond = 0, 0
+	random := soundApplication()
+	random.Spec.Curves[1].ReadShare, random.Spec.Curves[1].Pattern = 0.5, "random"
+	for name, o := range map[string]v1alpha1.Object{
+		"full": soundApplication(), "bare": bare, "no traffic": idle, "two patterns": random, "machine": soundMachine(),
+	} {
+		if faults := o.Validate(); len(faults) > 0 {
+			t.Errorf("%s: %v", name, faults.ToAggregate())
+		}
+	}
+}
+
+func TestApplicationFaults(t *testing.T) {
+	type profile = v1alpha1.ApplicationProfile
+	nan, inf := math.NaN(), math.Inf(1)
+	tests := []struct {
+		name  string
+		spoil func(p *profile)
+		want  []string // parts of the faults, in order
+	}{
+		{"api version", func(p *profile) { p.APIVersion = "bandmate.dev/v2" }, []string{`apiVersion: Unsupported value: "bandmate.dev/v2"`}},
+		{"kind", func(p *profile) { p.Kind = "MachineProfile" }, []string{`kind: Unsupported value: "MachineProfile"`}},
+		{"no name", func(p *profile) { p.Name = "" }, []string{"metadata.name: Required"}},
+		{"capitals", func(p *profile) { p.Name = "Triad" }, []string{`metadata.name: Invalid value: "Triad"`}},
+		{"path", func(p *profile) { p.Name = "../x" }, []string{"metadata.name: Invalid"}},
+		{"long name", func(p *profile) { p.Name = strings.Repeat("a", 254) }, []string{"metadata.name: Invalid"}},
+		{"annotation", func(p *profile) { p.Annotations = map[string]string{"a": "\x1b[31m"} }, []string{"metadata.annotations[a]: Invalid"}},
+		{"machine", func(p *profile) { p.Spec.Machine.Name = "" }, []string{"spec.machine.name: Required"}},
+		{"machine path", func(p *profile) { p.Spec.Machine.Name = "a/b" }, []string{`spec.machine.name: Invalid value: "a/b"`}},
+		{"terminal escape", func(p *profile) { p.Spec.Machine.CPUModel = "a\x1b[2J" }, []string{"spec.machine.cpuModel: Invalid"}},
+		{"direction override", func(p *profile) { p.Spec.Warnings[0] = "a\u202eb" }, []string{"spec.warnings[0]: Invalid"}},
+		{"not UTF-8", func(p *profile) { p.Spec.Warnings[0] = "a\xff" }, []string{"spec.warnings[0]: Invalid"}},
+		{"long warning", func(p *profile) { p.Spec.Warnings[0] = strings.Repeat("x", 2000) }, []string{"spec.warnings[0]: Too long"}},
+		{"many warnings", func(p *profile) { p.Spec.Warnings = make([]string, 101) }, []string{"spec.warnings: Too many: 101"}},
+		{"argument", func(p *profile) { p.Spec.Command[1] = "\x00" }, []string{"spec.command[1]: Invalid"}},
+		{"year", func(p *profile) {
+			p.Spec.Measurement.Time = metav1.NewTime(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
+		}, []string{"spec.measurement.time: Invalid"}},
+		{"cpu list", func(p *profile) { p.Spec.Measurement.TargetCPUs = "0-3;rm" }, []string{"spec.measurement.targetCPUs: Invalid"}},
+		{"memory node", func(p *profile) { p.Spec.Measurement.MemoryNode = pointer(-1) }, []string{"spec.measurement.memoryNode: Invalid value: -1"}},
+		{"regime", func(p *profile) { p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "near"} }, []string{"regime.name: Unsupported", "roundTripNanoseconds: Invalid value: 0"}},
+		{"dropped", func(p *profile) { p.Spec.Measurement.DroppedSamples = -1 }, []string{"droppedSamples: Invalid"}},
+		{"solo", func(p *profile) { p.Spec.Solo = v1alpha1.Timing{Seconds: inf} }, []string{"spec.solo.seconds: Invalid value: +Inf", "spec.solo.repeats: Invalid value: 0"}},
+		{"spread of one", func(p *profile) { p.Spec.Solo.Repeats = 1 }, []string{"spec.solo.relativeSpread: Invalid value: 0.004: want it absent"}},
+		{"spread", func(p *profile) { p.Spec.Solo.RelativeSpread = pointer(nan) }, []string{"spec.solo.relativeSpread: Invalid value: NaN"}},
+		{"negative reads", func(p *profile) { p.Spec.Contentiousness.ReadBytesPerSecond = -1 }, []string{"readBytesPerSecond: Invalid value: -1"}},
+		{"writes NaN", func(p *profile) { p.Spec.Contentiousness.WriteBytesPerSecond = nan }, []string{"writeBytesPerSecond: Invalid value: NaN"}},
+		{"in GB/s", func(p *profile) {
+			p.Spec.Contentiousness.ReadBytesPerSecond, p.Spec.Contentiousness.WriteBytesPerSecond = 28.5, 9.5
+		}, []string{"spec.contentiousness: Invalid value: 38: want reads and writes in bytes per second"}},
+		{"too fast", func(p *profile) { p.Spec.Contentiousness.ReadBytesPerSecond = 2e13 }, []string{"readBytesPerSecond: Invalid value: 2e+13"}},
+		{"source", func(p *profile) { p.Spec.Contentiousness.Source = "" }, []string{"source: Required"}},
+		{"uncertainty", func(p *profile) {
+			p.Spec.Contentiousness.RelativeUncertainty, p.Spec.Contentiousness.ReadShareUncertainty = pointer(-0.1), pointer(1.1)
+		}, []string{"relativeUncertainty: Invalid", "readShareUncertainty: Invalid"}},
+		{"timeline order", func(p *profile) { p.Spec.Contentiousness.Timeline[1].Seconds = 0.1 }, []string{"timeline[1].seconds: Invalid value: 0.1: want seconds above the previous 0.1"}},
+		{"timeline length", func(p *profile) { p.Spec.Contentiousness.Timeline = make([]v1alpha1.TrafficSample, 10_001) }, []string{"timeline: Too many: 10001"}},
+		{"no curves", func(p *profile) { p.Spec.Curves = nil }, []string{"spec.curves: Required"}},
+		{"empty curve", func(p *profile) { p.Spec.Curves[1].Points = nil }, []string{"spec.curves[1].points: Required"}},
+		{"many curves", func(p *profile) { p.Spec.Curves = make([]v1alpha1.SensitivityCurve, 65) }, []string{"spec.curves: Too many: 65"}},
+		{"many points", func(p *profile) { p.Spec.Curves[0].Points = make([]v1alpha1.CurvePoint, 129) }, []string{"spec.curves[0].points: Too many: 129"}},
+		{"read share in percent", func(p *profile) { p.Spec.Curves[1].ReadShare = 75 }, []string{"spec.curves[1].readShare: Invalid value: 75: want a share"}},
+		{"pattern", func(p *profile) { p.Spec.Curves[0].Pattern = "zigzag" }, []string{`spec.curves[0].pattern: Unsupported value: "zigzag"`}},
+		{"same curve twice", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.5 }, []string{"spec.curves[1]: Duplicate value: \"read share 0.5, sequential\""}},
+		{"same but for noise", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.50000000001 }, []string{"spec.curves[1]: Duplicate"}},
+		{"level 0", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 0 }, []string{"spec.curves[0].points[0].level: Invalid value: 0"}},
+		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
+		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want points in rising order"}},
+		{"interferer in GB/s", func(p *profile) { p.Spec.Curves[0].Points[0].InterfererBytesPerSecond = 10.66 }, []string{"points[0].interfererBytesPerSecond: Invalid value: 10.66: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
+		{"achieved", func(p *profile) { p.Spec.Curves[0].Points[0].AchievedBytesPerSecond = pointer(-5.0) }, []string{"achievedBytesPerSecond: Invalid value: -5"}},
+		{"performance 0", func(p *profile) { p.Spec.Curves[0].Points[0].NormalizedPerformance = 0 }, []string{"normalizedPerformance: Invalid value: 0"}},
+		{"performance is a slowdown", func(p *profile) { p.Spec.Curves[0].Points[0].NormalizedPerformance = 1.7 }, []string{"normalizedPerformance: Invalid value: 1.7"}},
+		{"repeats", func(p *profile) { p.Spec.Curves[0].Points[0].Repeats = 0 }, []string{"repeats: Invalid value: 0", "spread: Invalid"}},
+		{"phases", func(p *profile) { p.Spec.Phases[0].TimeShare = 0.5 }, []string{"spec.phases: Invalid value: 1.1666667: want time shares that add up to 1"}},
+		{"phase share", func(p *profile) { p.Spec.Phases[0].TimeShare = -1 }, []string{"spec.phases[0].timeShare: Invalid", "spec.phases: Invalid"}},
+		{"everything at once", func(p *profile) { p.Spec = v1alpha1.ApplicationProfileSpec{} }, []string{
+			"spec.machine.name", "spec.solo.seconds", "spec.solo.repeats", "spec.contentiousness.source", "spec.curves",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := soundApplication()
+			tt.spoil(p)
+			checkFaults(t, p, tt.want)
+		})
+	}
+}
+
+func TestMachineFaults(t *testing.T) {
+	type profile = v1alpha1.MachineProfile
+	tests := []struct {
+		name  string
+		spoil func(p *profile)
+		want  []string
+	}{
+		{"kind", func(p *profile) { p.Kind = "Node" }, []string{"kind: Unsupported"}},
+		{"counts", func(p *profile) { p.Spec.Sockets, p.Spec.NUMANodes, p.Spec.CPUs = 0, -1, 0 }, []string{"spec.sockets: Invalid", "spec.numaNodes: Invalid", "spec.cpus: Invalid"}},
+		{"sizes", func(p *profile) { p.Spec.LastLevelCacheBytes, p.Spec.MemoryBytes = -1, -1 }, []string{"lastLevelCacheBytes: Invalid", "memoryBytes: Invalid"}},
+		{"nothing sustained", func(p *profile) { p.Spec.Sustained = nil }, []string{"spec.sustained: Required"}},
+		{"sustained in GB/s", func(p *profile) { p.Spec.Sustained[0].BytesPerSecond = 21 }, []string{"spec.sustained[0].bytesPerSecond: Invalid value: 21: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
+		{"sustained twice", func(p *profile) { p.Spec.Sustained[1] = p.Spec.Sustained[0] }, []string{"spec.sustained[1]: Duplicate"}},
+		{"probe", func(p *profile) { p.Spec.ProbeMap[0].Probe = "writer" }, []string{"spec.probeMap[0].probe: Unsupported"}},
+		{"probe twice", func(p *profile) { p.Spec.ProbeMap = append(p.Spec.ProbeMap, p.Spec.ProbeMap[0]) }, []string{"spec.probeMap[1]: Duplicate"}},
+		{"probe numbers", func(p *profile) {
+			p.Spec.ProbeMap[0] = v1alpha1.ProbePoint{Probe: "reader", ReadShare: 2, AchievedBytesPerSecond: math.Inf(1)}
+		}, []string{"readShare", "level", "interfererBytesPerSecond", "achievedBytesPerSecond", "relativeSpeed", "repeats"}},
+		{"probe map length", func(p *profile) { p.Spec.ProbeMap = make([]v1alpha1.ProbePoint, 4097) }, []string{"spec.probeMap: Too many"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := soundMachine()
+			tt.spoil(m)
+			checkFaults(t, m, tt.want)
+		})
+	}
+}
+
+func checkFaults(t *testing.T, o v1alpha1.Object, want []string) {
+	t.Helper()
+	faults := o.Validate()
+	if len(faults) != len(want) {
+		t.Fatalf("%d faults, want %d: %v", len(faults), len(want), faults.ToAggregate())
+	}
+	for i, part := range want {
+		if !strings.Contains(faults[i].Error(), part) {
+			t.Errorf("fault %d is %q, want it to contain %q", i, faults[i], part)
+		}
+	}
+	if _, err := v1alpha1.Encode(o); err == nil {
+		t.Error("an invalid profile was encoded")
+	}
+}
