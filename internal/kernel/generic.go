@@ -9,21 +9,31 @@ import (
 
 // portable is the reference that the other sets are tested against.
 var portable = Set{
-	name:         Generic,
-	stream:       streamGeneric,
-	blend:        blendGeneric,
-	randomStream: randomStreamGeneric,
-	randomBlend:  randomBlendGeneric,
+	name:        Generic,
+	stream:      streamGeneric,
+	blend:       blendGeneric,
+	randomBlend: randomBlendGeneric,
 }
 
-func streamGeneric(buf []byte, owed, step uint64, sum *line) {
+// modifiedLines[k] has bit i set if line i of a group is modified when k of
+// them are. They are spread evenly: (i+1)·k÷8 rounds to more than i·k÷8.
+var modifiedLines = [groupLines + 1]uint64{
+	0b00000000, 0b00001000, 0b00100010, 0b01001010, 0b01010101,
+	0b10101101, 0b10111011, 0b11101111, 0b11111111,
+}
+
+func streamGeneric(buf []byte, eighths, owed, step uint64, sum *line) {
 	s := *sum
-	for ; len(buf) >= units.LineBytes; buf = buf[units.LineBytes:] {
+	for len(buf) > 0 {
 		var carry uint64
-		if owed, carry = bits.Add64(owed, step, 0); carry == 0 {
-			load(buf, &s)
-		} else {
-			modify(buf, &s)
+		owed, carry = bits.Add64(owed, step, 0)
+		for which := modifiedLines[eighths+carry] | 1<<groupLines; which != 1; which >>= 1 {
+			if which&1 == 0 {
+				load(buf, &s)
+			} else {
+				modify(buf, &s)
+			}
+			buf = buf[units.LineBytes:]
 		}
 	}
 	*sum = s
@@ -42,24 +52,6 @@ func blendGeneric(change, store []byte, owed, step uint64, fill, sum *line) {
 		}
 	}
 	*fill, *sum = f, s
-}
-
-func randomStreamGeneric(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64) {
-	size := uint64(len(buf)) / units.LineBytes
-	for range lines {
-		x := chains[next%MaxInFlight]
-		index, _ := bits.Mul64(x, size)
-		word := buf[index*units.LineBytes:]
-		v := binary.LittleEndian.Uint64(word)
-		var carry uint64
-		if owed, carry = bits.Add64(owed, step, 0); carry != 0 {
-			binary.LittleEndian.PutUint64(word, v+increments[0])
-		}
-		chains[next%MaxInFlight] = (x^v)*chainFactor + chainIncrement
-		if next++; next == inFlight {
-			next = 0
-		}
-	}
 }
 
 func randomBlendGeneric(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64, fill *line) {

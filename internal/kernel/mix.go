@@ -11,8 +11,14 @@ import (
 // lineWords is the number of 64-bit words in a line.
 const lineWords = units.LineBytes / 8
 
-// half is the starting point of every error diffusion: the first line to be
-// marked comes after half the distance between two of them.
+// groupLines is the number of lines between two decisions of the sequential
+// diffusion. The assembly has a loop for every number of modified lines among
+// them; deciding line by line costs 2 to 5% of the bandwidth in mispredicted
+// branches.
+const groupLines = 8
+
+// half is where a diffusion begins: the first mark comes after half the
+// distance between two marks.
 const half = 1 << 63
 
 // Traffic is what a kernel caused at the memory controller, in bytes, by the
@@ -32,10 +38,10 @@ func (t Traffic) Add(other Traffic) Traffic {
 // Total returns reads plus writes in bytes.
 func (t Traffic) Total() uint64 { return t.ReadBytes + t.WriteBytes }
 
-// Mix spreads the writes of a read share over lines by error diffusion: a
-// fraction of a line that is owed is carried to the next line and to the next
-// call, so that the share holds over any number of calls, to less than a line
-// (to less than a page where non-temporal stores are used sequentially).
+// Mix spreads the writes of a read share over lines by error diffusion: what
+// is owed is carried on to the next call, so that the share holds over
+// any number of calls, to less than 8 lines with [Set.Sequential] and less than
+// one with [Set.Random]; to less than a page with Sequential below 50%.
 //
 // A Mix belongs to one goroutine; a copy continues on its own. The zero Mix
 // has no read share and must not be used: see [NewMix].
@@ -43,21 +49,23 @@ type Mix struct {
 	share units.ReadShare
 	// below says that the share is under 50%, which takes non-temporal stores.
 	below bool
-	// step is the marked fraction of the lines in units of 2⁻⁶⁴: of lines to
-	// modify, or, if below, of lines to store without loading. All lines are
-	// 2⁶⁴−1, which together with the start at half marks every line of the
-	// first 2⁶³.
-	step uint64
-	// owed is the fraction of a line not yet marked, in units of 2⁻⁶⁴.
-	owed uint64
-	// fill is the content of the next non-temporal line.
+	// eighths is the number of lines modified in every group of 8, but for
+	// those groups marked by the diffusion groups, which have one more.
+	eighths uint64
+	groups  diffusion
+	// pages marks the pages to store without loading; only if below.
+	pages diffusion
+	// visits marks the random lines to modify or, if below, to store without
+	// loading.
+	visits diffusion
+	// fill is the content of the next line stored without loading.
 	fill line
 	// sum collects every loaded word, so that no load is dead.
 	sum line
 }
 
 // line is the content of a cache line.
-type line [lineWords]uint64
+type line = [lineWords]uint64
 
 // increments are added to a line when it is modified: odd, so that the words
 // walk through all 2⁶⁴ values, and without long runs of equal bits. They are
@@ -74,48 +82,52 @@ func NewMix(share units.ReadShare) (Mix, error) {
 		return Mix{}, fmt.Errorf("read share %v: want 0 to 1", float64(share))
 	}
 	r := float64(share)
-	m := Mix{share: share, below: r < 0.5, owed: half, fill: increments}
+	m := Mix{share: share, below: r < 0.5, fill: increments}
 	if m.below {
-		m.step = fixedPoint((1 - 2*r) / (1 - r))
-	} else {
-		m.step = fixedPoint(1/r - 1)
+		stored := (1 - 2*r) / (1 - r)
+		m.pages, m.visits = newDiffusion(stored), newDiffusion(stored)
+		return m, nil
 	}
+	changed := 1/r - 1
+	whole := min(math.Floor(groupLines*changed), groupLines-1)
+	m.eighths = uint64(whole)
+	m.groups = newDiffusion(groupLines*changed - whole)
+	m.visits = newDiffusion(changed)
 	return m, nil
 }
 
 // ReadShare returns the share that m was made for.
 func (m *Mix) ReadShare() units.ReadShare { return m.share }
 
-// mark returns how many of the next n units are marked, and carries the rest.
-func (m *Mix) mark(n uint64) uint64 {
-	marked, owed := diffuse(m.owed, m.step, n)
-	m.owed = owed
-	return marked
+// diffusion marks a fraction of a sequence of things, evenly spread.
+type diffusion struct {
+	// owed and step are fractions in units of 2⁻⁶⁴: step is added to owed for
+	// every thing, which is marked if that carries.
+	owed, step uint64
 }
 
-// diffuse advances an error diffusion by n steps and returns the number of
-// marks and what is owed after them.
-func diffuse(owed, step, n uint64) (marks, rest uint64) {
-	hi, lo := bits.Mul64(step, n)
-	rest, carry := bits.Add64(lo, owed, 0)
-	return hi + carry, rest
-}
-
-// fixedPoint converts a fraction from 0 to 1 to units of 2⁻⁶⁴, 1 to 2⁶⁴−1.
-func fixedPoint(fraction float64) uint64 {
-	scaled := math.Ldexp(fraction, 64)
-	if scaled >= math.MaxUint64 {
-		return math.MaxUint64
+// newDiffusion marks a fraction from 0 to 1; with 1, all of the first 2⁶³.
+func newDiffusion(fraction float64) diffusion {
+	d := diffusion{owed: half, step: math.MaxUint64}
+	if scaled := math.Ldexp(fraction, 64); scaled < math.MaxUint64 {
+		d.step = uint64(scaled)
 	}
-	return uint64(scaled)
+	return d
 }
 
-// quotient returns part ÷ whole, 0 to 1, in units of 2⁻⁶⁴, rounded down. Over
-// whole steps from half, its diffusion marks exactly part.
-func quotient(part, whole uint64) uint64 {
-	if part >= whole {
-		return math.MaxUint64
+// exactly marks part of every whole things, part ≤ whole.
+func exactly(part, whole uint64) diffusion {
+	d := diffusion{owed: half, step: math.MaxUint64}
+	if part < whole {
+		d.step, _ = bits.Div64(part, 0, whole)
 	}
-	q, _ := bits.Div64(part, 0, whole)
-	return q
+	return d
+}
+
+// advance returns how many of the next n things are marked.
+func (d *diffusion) advance(n uint64) uint64 {
+	hi, lo := bits.Mul64(d.step, n)
+	var carry uint64
+	d.owed, carry = bits.Add64(lo, d.owed, 0)
+	return hi + carry
 }

@@ -1,11 +1,18 @@
 package kernel
 
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"bandmate.dev/bandmate/units"
+)
+
 // MaxInFlight is the largest number of independent random lines in flight.
 // One core of today's processors keeps 10 to 48 line fills outstanding.
 const MaxInFlight = 16
 
 // chains are the states of the pointer chains that Random interleaves.
-type chains [MaxInFlight]uint64
+type chains = [MaxInFlight]uint64
 
 // The chains are linear congruential generators modulo 2⁶⁴ with the constants
 // of Knuth's MMIX, perturbed by the word loaded at each visit: that word
@@ -39,6 +46,26 @@ func (s *RandomState) turn(visits, inFlight uint64) uint64 {
 	begin := s.next % inFlight
 	s.next = (begin + visits) % inFlight
 	return begin
+}
+
+// randomStream visits lines of buf, the chains in turn from next on, and
+// modifies those that writes marks. Latency leaves it ample time: assembly
+// would not be faster.
+func randomStream(buf []byte, chains *chains, next, inFlight, lines uint64, writes diffusion) {
+	size := uint64(len(buf)) / units.LineBytes
+	for range lines {
+		x := chains[next%MaxInFlight]
+		index, _ := bits.Mul64(x, size)
+		word := buf[index*units.LineBytes:]
+		v := binary.LittleEndian.Uint64(word)
+		if writes.advance(1) != 0 {
+			binary.LittleEndian.PutUint64(word, v+increments[0])
+		}
+		chains[next%MaxInFlight] = (x^v)*chainFactor + chainIncrement
+		if next++; next == inFlight {
+			next = 0
+		}
+	}
 }
 
 // splitMix is the generator SplitMix64 (Steele, Lea and Flood 2014).

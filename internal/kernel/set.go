@@ -28,18 +28,16 @@ type Set struct {
 	// without reading them first.
 	storesWithoutReading bool
 
-	// stream loads every line of buf; it modifies those on which the diffusion
-	// (owed, step) carries.
-	stream func(buf []byte, owed, step uint64, sum *line)
+	// stream loads every line of buf and modifies eighths of every 8, or one
+	// more in the groups where the diffusion (owed, step) carries.
+	stream func(buf []byte, eighths, owed, step uint64, sum *line)
 	// blend passes over both buffers side by side: it loads and modifies every
-	// line of modify and overwrites every line of store with fill. A diffusion
-	// that carries says that the next line is one of store.
-	blend func(modify, store []byte, owed, step uint64, fill, sum *line)
-	// randomStream visits lines of buf like stream, the chains in turn from
-	// next on.
-	randomStream func(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64)
-	// randomBlend visits lines of buf and overwrites those with fill on which
-	// the diffusion carries, and modifies the others.
+	// line of change and overwrites every line of store with fill. The
+	// diffusion carries where the next line is one of store.
+	blend func(change, store []byte, owed, step uint64, fill, sum *line)
+	// randomBlend visits lines of buf, the chains in turn from next on. It
+	// overwrites those with fill on which the diffusion carries, and modifies
+	// the others.
 	randomBlend func(buf []byte, chains *chains, next, inFlight, lines, owed, step uint64, fill *line)
 }
 
@@ -83,17 +81,18 @@ func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
 	mustBeAligned(buf, ChunkAlign)
 	lines := uint64(len(buf)) / units.LineBytes
 	if !mix.below {
-		owed := mix.owed
-		modified := mix.mark(lines)
-		s.stream(buf, owed, mix.step, &mix.sum)
+		before := mix.groups
+		modified := mix.eighths*(lines/groupLines) + mix.groups.advance(lines/groupLines)
+		s.stream(buf, mix.eighths, before.owed, before.step, &mix.sum)
 		return traffic(lines, modified)
 	}
 	// Loaded and stored lines lie on pages of their own: a hardware
 	// prefetcher would read the stored ones too if they lay in between.
-	storedPages := mix.mark(uint64(len(buf)) / ChunkAlign)
+	storedPages := mix.pages.advance(uint64(len(buf)) / ChunkAlign)
 	first := len(buf) - int(storedPages)*ChunkAlign
 	stored := storedPages * (ChunkAlign / units.LineBytes)
-	s.blend(buf[:first], buf[first:], half, quotient(stored, lines), &mix.fill, &mix.sum)
+	turns := exactly(stored, max(lines, 1))
+	s.blend(buf[:first], buf[first:], turns.owed, turns.step, &mix.fill, &mix.sum)
 	return s.blended(lines, stored)
 }
 
@@ -107,14 +106,14 @@ func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight in
 	if len(buf) == 0 || lines < 0 || inFlight < 1 || inFlight > MaxInFlight {
 		panic(fmt.Sprintf("kernel: Random on %d bytes, %d lines, %d in flight", len(buf), lines, inFlight))
 	}
-	visits, owed := uint64(lines), mix.owed
-	marked := mix.mark(visits)
+	visits, before := uint64(lines), mix.visits
+	marked := mix.visits.advance(visits)
 	next := state.turn(visits, uint64(inFlight))
 	if !mix.below {
-		s.randomStream(buf, &state.chains, next, uint64(inFlight), visits, owed, mix.step)
+		randomStream(buf, &state.chains, next, uint64(inFlight), visits, before)
 		return traffic(visits, marked)
 	}
-	s.randomBlend(buf, &state.chains, next, uint64(inFlight), visits, owed, mix.step, &mix.fill)
+	s.randomBlend(buf, &state.chains, next, uint64(inFlight), visits, before.owed, before.step, &mix.fill)
 	return s.blended(visits, marked)
 }
 

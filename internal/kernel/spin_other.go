@@ -1,3 +1,5 @@
+//go:build !amd64 && !arm64
+
 package kernel
 
 func pause(n uint32) {
