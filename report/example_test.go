@@ -42,7 +42,7 @@ func ExampleHeatMap() {
 	_ = m.Write(os.Stdout, report.Options{})
 	// Output:
 	// Slowdown of the application in the row beside the one in the column
-	//         triad   fma
-	//  triad   1.86  1.01
-	//  fma     1.00  1.00
+	//        triad   fma
+	//  triad  1.86  1.01
+	//  fma    1.00  1.00
 }
