@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/units"
 )
 
 // Application is a command with the name its profile gets.
@@ -30,7 +31,7 @@ type Experiment struct {
 // DefaultReadShares and DefaultLevels are the four levels at two read shares
 // of Zacarias et al. 2020, cost 2.
 var (
-	DefaultReadShares = []float64{0.5, 1}
+	DefaultReadShares = []units.ReadShare{0.5, 1}
 	DefaultLevels     = []float64{0.25, 0.5, 0.75, 1}
 )
 

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
+)
+
+// app is what every command shares.
+type app struct {
+	stdout, stderr io.Writer
+	env            func(string) string
+
+	format   string
+	storeDir string
+	quiet    bool
+}
+
+// Output formats.
+const (
+	formatText = "text"
+	formatJSON = "json"
+	formatYAML = "yaml"
+	formatCSV  = "csv"
+)
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bandmate",
+		Short: "How much will two jobs slow each other down through memory bandwidth?",
+		Long: `Bandmate tells, before two jobs share a memory system, how much each will slow
+the other down. It measures an application once, alone and beside a synthetic
+interferer, and predicts any co-location from that.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such profile, 4 not measurable
+here (permission or hardware), 5 a limit the caller set is exceeded, 130
+interrupted.`,
+		Example: `  bandmate demo
+  bandmate onboard xz -- xz -9 -k -c big.tar
+  bandmate predict xz sqlite`,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
+			}
+			return usagef("unknown command %q%s", args[0], hint)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+	})
+	root.PersistentFlags().StringVarP(&a.format, "output", "o", formatText, "output format: text, json, yaml (and csv where rows make sense)")
+	root.PersistentFlags().StringVar(&a.storeDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	root.AddCommand(
+		newDemoCommand(a), newDoctorCommand(a), newMachineCommand(a), newOnboardCommand(a),
+		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
+		newProfilesCommand(a), newSampleCommand(a),
+	)
+	return root
+}
+
+// version is what the module was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+// exactArgs and the like turn cobra's complaints into usage errors.
+func wantArgs(check cobra.PositionalArgs, usage string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usagef("%s: want %s", cmd.CommandPath(), usage)
+		}
+		return nil
+	}
+}
+
+// checkFormat refuses formats that a command does not have.
+func (a *app) checkFormat(extra ...string) error {
+	formats := append([]string{formatText, formatJSON, formatYAML}, extra...)
+	if !slices.Contains(formats, a.format) {
+		return usagef("-o %s: want one of %s", a.format, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
+// print writes v as JSON or YAML, or calls text.
+func (a *app) print(v any, text func(io.Writer) error) error {
+	switch a.format {
+	case formatJSON:
+		data, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		return a.write(append(data, '\n'))
+	case formatYAML:
+		data, err := yaml.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		return a.write(data)
+	}
+	return text(a.stdout)
+}
+
+func (a *app) write(data []byte) error {
+	if _, err := a.stdout.Write(data); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+// open opens the profile folder.
+func (a *app) open() (*store.Store, error) {
+	dir := a.storeDir
+	if dir == "" {
+		var err error
+		if dir, err = store.DefaultDir(a.env); err != nil {
+			return nil, err
+		}
+	}
+	return store.Open(dir)
+}
+
+// warn prints warnings, one a line, on standard error.
+func (a *app) warn(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintf(a.stderr, "warning: %s\n", report.SanitizeText(w))
+	}
+}
+
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(name)
+}
+
+// canvas is what standard output can show.
+func (a *app) canvas() report.Options {
+	o, _ := report.Detect(a.stdout, a.env)
+	return o
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+// demoResult is `demo -o json`.
+type demoResult struct {
+	Machine            demoMachine       `json:"machine"`
+	Applications       []demoApplication `json:"applications"`
+	Pairs              []demoPair        `json:"pairs"`
+	MeanAbsErrorPoints float64           `json:"meanAbsErrorPoints"`
+	MaxAbsErrorPoints  float64           `json:"maxAbsErrorPoints"`
+	DroppedSamples     int               `json:"droppedSamples"`
+	Warnings           []string          `json:"warnings"`
+}
+
+type demoMachine struct {
+	Name                 string  `json:"name"`
+	CPUModel             string  `json:"cpuModel"`
+	CPUs                 int     `json:"cpus"`
+	VirtualMachine       bool    `json:"virtualMachine"`
+	Regime               string  `json:"regime"`
+	RoundTripNanoseconds float64 `json:"roundTripNanoseconds"`
+	SharedLastLevelCache *bool   `json:"sharedLastLevelCache,omitempty"`
+}
+
+type demoApplication struct {
+	Name                string           `json:"name"`
+	SoloSeconds         float64          `json:"soloSeconds"`
+	ReadBytesPerSecond  float64          `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64          `json:"writeBytesPerSecond"`
+	ReadShare           *units.ReadShare `json:"readShare,omitempty"`
+	RelativeUncertainty *float64         `json:"relativeUncertainty,omitempty"`
+}
+
+// demoPair compares normalized performances, shares of one.
+type demoPair struct {
+	Target    string  `json:"target"`
+	Corunner  string  `json:"corunner"`
+	Predicted float64 `json:"predicted"`
+	Measured  float64 `json:"measured"`
+	// ErrorPoints is |predicted − measured| in points of normalized performance.
+	ErrorPoints float64 `json:"errorPoints"`
+	Regime      string  `json:"regime"`
+
+	interval [2]float64
+}
+
+func newDemoCommand(a *app) *cobra.Command {
+	var scale float64
+	var keep bool
+	var placement placementFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "See it work here: measure, predict, verify, in about a minute",
+		Long: `Measures this machine and six built-in sample applications, predicts how every
+pair of them slows down, runs every pair for real, and shows predicted beside
+measured. Needs nothing installed and changes nothing.`,
+		Example: `  bandmate demo
+  bandmate demo -o json`,
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd.Context(), scale, keep, placement)
+		},
+	}
+	cmd.Flags().Float64Var(&scale, "scale", 0.6, "amount of work per sample run; more is longer and less noisy")
+	cmd.Flags().BoolVar(&keep, "keep", false, "put the profiles of machine and samples into the store")
+	placement.add(cmd.Flags())
+	return cmd
+}
+
+// demoLevels and demoPrecision keep the demo to about a minute.
+var (
+	demoLevels    = []float64{1. / 3, 2. / 3, 1}
+	demoShares    = []units.ReadShare{0.5, 1}
+	demoPrecision = onboard.Precision{HalfWidth: 0.01, MinRepeats: 2, MaxRepeats: 2}
+)
+
+func (a *app) demo(ctx context.Context, scale float64, keep bool, placement placementFlags) (err error) {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if !(scale > 0) {
+		return usagef("--scale %v: want more than 0", scale)
+	}
+	name, err := machineName("")
+	if err != nil {
+		name = "demo"
+	}
+	placing, err := placement.placing()
+	if err != nil {
+		return err
+	}
+	applications, err := sampleApplications(scale)
+	if err != nil {
+		return err
+	}
+	session, err := onboard.Open(ctx, placing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	a.say("%s\n", session.Placement.Explanation)
+	progress := a.progress()
+	defer progress.done()
+	verification := &onboard.Verification{
+		Experiment: &onboard.Experiment{Session: session, Applications: applications, Version: version()},
+		Wanted:     onboard.Grid(demoShares, demoLevels, "sequential"),
+		Machine: onboard.MachineOptions{
+			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true),
+			Precision: demoPrecision, Reporter: progress, Version: version(),
+		},
+	}
+	verified, err := verification.Run(ctx)
+	if err != nil {
+		return err
+	}
+	progress.done()
+	if keep {
+		if err := a.keep(verified); err != nil {
+			return err
+		}
+	}
+	result, err := newDemoResult(verified)
+	if err != nil {
+		return err
+	}
+	return a.print(result, func(w io.Writer) error { return a.writeDemo(w, result) })
+}
+
+func (a *app) keep(v *onboard.Verified) error {
+	folder, err := a.open()
+	if err != nil {
+		return err
+	}
+	if err := folder.Put(v.Machine); err != nil {
+		return fmt.Errorf("storing the machine profile: %w", err)
+	}
+	for _, p := range v.Profiles {
+		if err := folder.Put(p); err != nil {
+			return fmt.Errorf("storing the profile of %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// newDemoResult predicts every pair and compares.
+func newDemoResult(v *onboard.Verified) (demoResult, error) {
+	spec := v.Machine.Spec
+	result := demoResult{
+		Machine: demoMachine{
+			Name: v.Machine.Name, CPUModel: spec.CPUModel, CPUs: spec.CPUs, VirtualMachine: spec.VirtualMachine,
+			Regime: string(v.Outcome.Class), RoundTripNanoseconds: float64(v.Outcome.RoundTrip.Nanoseconds()),
+			SharedLastLevelCache: spec.Measurement.SharedLastLevelCache,
+		},
+		DroppedSamples: v.Outcome.Dropped,
+		Warnings:       append([]string{}, spec.Warnings...),
+	}
+	compiled := map[string]*predictor.Application{}
+	for _, p := range v.Profiles {
+		c, err := predictor.Compile(p)
+		if err != nil {
+			return result, fmt.Errorf("profile of %s: %w", p.Name, err)
+		}
+		compiled[p.Name] = c
+		contentiousness := p.Spec.Contentiousness
+		traffic := units.Traffic{Read: units.Bandwidth(contentiousness.ReadBytesPerSecond), Write: units.Bandwidth(contentiousness.WriteBytesPerSecond)}
+		application := demoApplication{
+			Name: p.Name, SoloSeconds: p.Spec.Solo.Seconds,
+			ReadBytesPerSecond: contentiousness.ReadBytesPerSecond, WriteBytesPerSecond: contentiousness.WriteBytesPerSecond,
+			RelativeUncertainty: contentiousness.RelativeUncertainty,
+		}
+		if share, ok := traffic.ReadShare(); ok {
+			application.ReadShare = &share
+		}
+		result.Applications = append(result.Applications, application)
+	}
+	for _, pair := range v.Pairs {
+		p, err := predictor.Predict(compiled[pair.Target], []*predictor.Application{compiled[pair.Corunner]}, predictor.Options{})
+		if err != nil {
+			return result, err
+		}
+		difference := 100 * math.Abs(float64(p.NormalizedPerformance-pair.NormalizedPerformance))
+		result.Pairs = append(result.Pairs, demoPair{
+			Target: pair.Target, Corunner: pair.Corunner,
+			Predicted: float64(p.NormalizedPerformance), Measured: float64(pair.NormalizedPerformance),
+			ErrorPoints: difference, Regime: string(v.Outcome.Class),
+			interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
+		})
+		result.MeanAbsErrorPoints += difference / float64(len(v.Pairs))
+		result.MaxAbsErrorPoints = max(result.MaxAbsErrorPoints, difference)
+	}
+	return result, nil
+}
+
+func (a *app) writeDemo(w io.Writer, r demoResult) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%s, %d CPUs; %s placement, %.0f ns round trip", report.SanitizeText(r.Machine.CPUModel), r.Machine.CPUs, r.Machine.Regime, r.Machine.RoundTripNanoseconds)
+	if shared := r.Machine.SharedLastLevelCache; shared != nil && *shared {
+		b.WriteString(", shared last-level cache")
+	}
+	b.WriteString("\n\nApplications, alone (bandwidth estimated by probes)\n\n")
+	if err := demoApplicationTable(r).Write(&b, a.canvas()); err != nil {
+		return err
+	}
+	b.WriteString("\nSlowdown of the first beside the second\n\n")
+	if err := demoPairTable(r).Write(&b, a.canvas()); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\nError of %d predictions: mean %.1f, maximum %.1f points of normalized performance;\n%d samples dropped because the CPUs moved.\n",
+		len(r.Pairs), r.MeanAbsErrorPoints, r.MaxAbsErrorPoints, r.DroppedSamples)
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	a.warn(r.Warnings)
+	return nil
+}
+
+func demoApplicationTable(r demoResult) *report.Table {
+	table := &report.Table{Columns: []report.Column{
+		{Title: "application"}, {Title: "time", Numeric: true}, {Title: "bandwidth", Numeric: true},
+		{Title: "±", Numeric: true}, {Title: "reads", Numeric: true},
+	}}
+	for _, application := range r.Applications {
+		total := application.ReadBytesPerSecond + application.WriteBytesPerSecond
+		share, doubt := math.NaN(), math.NaN()
+		if application.ReadShare != nil {
+			share = float64(*application.ReadShare)
+		}
+		if application.RelativeUncertainty != nil {
+			doubt = total * *application.RelativeUncertainty
+		}
+		table.Add(report.Text(application.Name),
+			report.Number(fmt.Sprintf("%.2f s", application.SoloSeconds), application.SoloSeconds),
+			report.Number(units.Bandwidth(total).String(), total),
+			report.Number(units.Bandwidth(doubt).String(), doubt),
+			report.Number(fmt.Sprintf("%.0f%%", 100*share), share))
+	}
+	return table
+}
+
+func demoPairTable(r demoResult) *report.Table {
+	table := &report.Table{Columns: []report.Column{
+		{Title: "application"}, {Title: "beside"}, {Title: "predicted", Numeric: true}, {Title: "90% interval", Numeric: true},
+		{Title: "measured", Numeric: true}, {Title: "error", Numeric: true},
+	}}
+	slowdown := func(performance float64) report.Cell {
+		s := units.NormalizedPerformance(performance).Slowdown()
+		return report.Number(s.String(), float64(s))
+	}
+	for _, p := range r.Pairs {
+		table.Add(report.Text(p.Target), report.Text(p.Corunner),
+			slowdown(p.Predicted),
+			report.Text(fmt.Sprintf("%.2f–%.2f", p.interval[0], p.interval[1])),
+			slowdown(p.Measured),
+			report.Number(fmt.Sprintf("%.1f points", p.ErrorPoints), p.ErrorPoints))
+	}
+	return table
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/topology"
+)
+
+// Exit codes of the command line.
+const (
+	exitDone          = 0
+	exitFailed        = 1
+	exitUsage         = 2
+	exitNoProfile     = 3
+	exitNotMeasurable = 4
+	exitLimit         = 5
+	// exitInterrupted is the shell's code for a program ended by Ctrl-C.
+	exitInterrupted = 130
+)
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+var (
+	// errNotMeasurable is wrapped where this machine or its permissions stand
+	// in the way.
+	errNotMeasurable = errors.New("not measurable here")
+	// errLimit is wrapped when a limit the caller set is exceeded.
+	errLimit = errors.New("limit exceeded")
+	// errReported ends a command whose message has been printed already.
+	errReported = errors.New("reported")
+)
+
+func isSilent(err error) bool { return errors.Is(err, errReported) }
+
+// describe adds the remedy that the failing package cannot know.
+func describe(err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case errors.Is(err, topology.ErrOneCPU):
+		return err.Error() + ": allow a second CPU (taskset, cpuset cgroup or a larger virtual machine)"
+	case errors.Is(err, store.ErrNotFound):
+		return err.Error() + "\n  see what there is with: bandmate profiles list"
+	case errors.As(err, new(usageError)):
+		return err.Error() + "\n  see: bandmate --help"
+	}
+	return err.Error()
+}
+
+// exitCode is the one place that maps errors to exit codes.
+func exitCode(err error) int {
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, new(usageError)):
+		return exitUsage
+	case errors.Is(err, store.ErrNotFound):
+		return exitNoProfile
+	case errors.Is(err, errLimit):
+		return exitLimit
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.Is(err, errNotMeasurable), errors.Is(err, topology.ErrOneCPU), errors.Is(err, os.ErrPermission):
+		return exitNotMeasurable
+	}
+	return exitFailed
+}

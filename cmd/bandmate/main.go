@@ -1,0 +1,32 @@
+// Bandmate tells, before two jobs share a memory system, how much each will
+// slow the other down.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"bandmate.dev/bandmate/interferer"
+)
+
+func main() {
+	interferer.RunIfChild()
+	os.Exit(run(os.Args[1:]))
+}
+
+// run executes one command line and returns its exit code.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv}
+	root := newRootCommand(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !isSilent(err) {
+		fmt.Fprintf(os.Stderr, "bandmate: %v\n", describe(err))
+	}
+	return exitCode(err)
+}

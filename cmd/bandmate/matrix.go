@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+// matrixResult is `matrix -o json`: rows suffer, columns cause.
+type matrixResult struct {
+	Method       predictor.Method `json:"method"`
+	Applications []string         `json:"applications"`
+	// Slowdowns[i][j] is that of application i beside application j.
+	Slowdowns [][]float64 `json:"slowdowns"`
+	Warnings  []string    `json:"warnings"`
+}
+
+func newMatrixCommand(a *app) *cobra.Command {
+	var method, machine string
+	cmd := &cobra.Command{
+		Use:   "matrix [APP...]",
+		Short: "Predict every pair of the store (or of the named applications)",
+		Example: `  bandmate matrix
+  bandmate matrix xz sqlite lammps -o csv`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.matrix(args, machine, method)
+		},
+		ValidArgsFunction: a.completeApplications,
+	}
+	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: all)")
+	cmd.Flags().StringVar(&method, "method", string(predictor.Default), "how to predict: "+joinMethods())
+	return cmd
+}
+
+func (a *app) matrix(names []string, machine, method string) error {
+	if err := a.checkFormat(formatCSV); err != nil {
+		return err
+	}
+	m, err := predictor.ParseMethod(method)
+	if err != nil {
+		return usageError{fmt.Errorf("--method: %w", err)}
+	}
+	result, err := a.predictMatrix(names, machine, m)
+	if err != nil {
+		return err
+	}
+	picture := &report.HeatMap{
+		Targets: result.Applications, Corunners: result.Applications,
+		Slowdown: func(i, j int) units.Slowdown { return units.Slowdown(result.Slowdowns[i][j]) },
+	}
+	if a.format == formatCSV {
+		return picture.WriteCSV(a.stdout)
+	}
+	if err := a.print(result, func(w io.Writer) error { return picture.Write(w, a.canvas()) }); err != nil {
+		return err
+	}
+	if a.format == formatText {
+		a.warn(result.Warnings)
+	}
+	return nil
+}
+
+func (a *app) predictMatrix(names []string, machine string, method predictor.Method) (matrixResult, error) {
+	s, err := a.open()
+	if err != nil {
+		return matrixResult{}, err
+	}
+	result := matrixResult{Method: method, Warnings: []string{}}
+	profiles, broken, err := s.Applications()
+	if err != nil {
+		return matrixResult{}, err
+	}
+	if len(names) > 0 {
+		if profiles, err = loadApplications(s, names, machine); err != nil {
+			return matrixResult{}, err
+		}
+	} else {
+		profiles = slices.DeleteFunc(profiles, func(p *v1alpha1.ApplicationProfile) bool {
+			return machine != "" && p.Spec.Machine.Name != machine
+		})
+		for _, b := range broken {
+			result.Warnings = append(result.Warnings, b.Error())
+		}
+	}
+	if len(profiles) == 0 {
+		return matrixResult{}, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
+	}
+	compiled, err := compileAll(profiles)
+	if err != nil {
+		return matrixResult{}, err
+	}
+	result.Warnings = append(result.Warnings, mixtureWarnings(profiles)...)
+	for i, target := range compiled {
+		result.Applications = append(result.Applications, profiles[i].Name)
+		row := make([]float64, len(compiled))
+		for j, corunner := range compiled {
+			p, err := predictor.Predict(target, []*predictor.Application{corunner}, predictor.Options{Method: method})
+			if err != nil {
+				return matrixResult{}, err
+			}
+			row[j] = float64(p.Slowdown)
+		}
+		result.Slowdowns = append(result.Slowdowns, row)
+	}
+	return result, nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+type measureFlags struct {
+	placement  placementFlags
+	precision  precisionFlags
+	source     string
+	machine    string
+	duration   time.Duration
+	timeout    time.Duration
+	iterations int
+}
+
+func newMeasureCommand(a *app) *cobra.Command {
+	var f measureFlags
+	cmd := &cobra.Command{
+		Use:   "measure [-- CMD...]",
+		Short: "Measure the bandwidth and read share of a command or of the machine",
+		Long: `Measures the memory traffic of CMD, or of everything on the machine for
+--duration. The probe source needs no counters: it runs CMD beside unpaced
+memory streams and infers the traffic that explains how much each slows the
+other. Its result is an estimate and says so.`,
+		Example: `  bandmate measure -- xz -9 -k -c big.tar
+  bandmate measure --duration 5s -o json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
+				return usagef("%s: put the command after --", cmd.CommandPath())
+			}
+			if (len(args) == 0) == (f.duration == 0) {
+				return usagef("%s: want either -- CMD or --duration", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.measure(cmd.Context(), args, f)
+		},
+	}
+	flags := cmd.Flags()
+	f.placement.add(flags)
+	f.precision.add(flags)
+	flags.StringVar(&f.source, "source", "", "how to measure: probe (default: the best that works here)")
+	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
+	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
+	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
+	return cmd
+}
+
+func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err error) {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if f.source != "" && f.source != profiler.ProbeName {
+		return usagef("--source %q: want %s", f.source, profiler.ProbeName)
+	}
+	if f.duration < 0 {
+		return checkDuration("--duration", f.duration)
+	}
+	precision, err := f.precision.precision()
+	if err != nil {
+		return err
+	}
+	placing, err := f.placement.placing()
+	if err != nil {
+		return err
+	}
+	folder, err := a.open()
+	if err != nil {
+		return err
+	}
+	session, err := onboard.Open(ctx, placing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	tag, err := session.Tag(ctx)
+	if err != nil {
+		return err
+	}
+	machine, err := a.machineFor(ctx, session, folder, f.machine, tag.Class)
+	if err != nil {
+		return err
+	}
+	runner := &onboard.ProbeRunner{Session: session, Machine: machine, Precision: precision, Class: tag.Class}
+	summary, err := a.measureByProbe(ctx, runner, args, f)
+	if err != nil {
+		return err
+	}
+	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, tag.Class) }); err != nil {
+		return err
+	}
+	if a.format == formatText {
+		a.warn(summary.Warnings)
+	}
+	return nil
+}
+
+func (a *app) measureByProbe(ctx context.Context, runner *onboard.ProbeRunner, args []string, f measureFlags) (profiler.Summary, error) {
+	probes, err := onboard.ProbeMap(runner.Machine, runner.Class)
+	if err != nil {
+		return profiler.Summary{}, err
+	}
+	progress := a.progress()
+	defer progress.done()
+	runner.Reporter = progress
+	workload := profiler.Workload{Duration: f.duration}
+	if len(args) > 0 {
+		runner.Command = &onboard.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
+		workload.Run = func(ctx context.Context) error { return runner.Once(ctx) }
+	}
+	source, err := profiler.Select(ctx, f.source, &profiler.Probe{Map: probes, Runner: runner, Node: runner.Session.Placement.MemoryNode})
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("%w: %w", errNotMeasurable, err)
+	}
+	return source.Measure(ctx, workload)
+}
+
+func writeSummary(w io.Writer, s profiler.Summary, class regime.Class) error {
+	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
+	text := total.String()
+	if s.RelativeUncertainty != nil {
+		text += fmt.Sprintf(" ± %s", total*units.Bandwidth(*s.RelativeUncertainty))
+	}
+	if s.ReadShare != nil {
+		text += fmt.Sprintf(", %s reads", units.ReadShare(*s.ReadShare))
+	} else {
+		text += ", read share unknown"
+	}
+	kind := "measured"
+	if s.Source == profiler.ProbeName {
+		kind = "estimated"
+	}
+	_, err := fmt.Fprintf(w, "%s (%s by %s, %s placement, %.3g s)\n", text, kind, s.Source, class, s.Seconds)
+	return err
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/store"
+)
+
+type onboardFlags struct {
+	placement  placementFlags
+	precision  precisionFlags
+	readShares []string
+	levels     []string
+	pattern    string
+	machine    string
+	iterations int
+	timeout    time.Duration
+	resume     bool
+	showOutput bool
+}
+
+func newOnboardCommand(a *app) *cobra.Command {
+	var f onboardFlags
+	cmd := &cobra.Command{
+		Use:   "onboard NAME -- CMD...",
+		Short: "Measure an application, alone and under pressure, into a profile",
+		Long: `Runs CMD alone and beside the interferer at several read shares and bandwidths,
+each repeated until its median is known, and stores the profile NAME. CMD must
+do fixed work and end. It runs many times; what it writes, it writes many times.
+
+Ctrl-C stops at once and keeps the samples; --resume goes on with them.`,
+		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
+  bandmate onboard solver --read-share 50%,75%,100% -- ./solver input.dat
+  bandmate onboard solver --resume -- ./solver input.dat`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return usagef("%s: want NAME -- CMD ARGS", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onboard(cmd.Context(), args[0], args[1:], f)
+		},
+	}
+	flags := cmd.Flags()
+	f.placement.add(flags)
+	f.precision.add(flags)
+	flags.StringSliceVar(&f.readShares, "read-share", []string{"50%", "100%"}, "read shares of the interferer")
+	flags.StringSliceVar(&f.levels, "levels", []string{"25%", "50%", "75%", "100%"}, "bandwidths of the interferer, as shares of the sustained maximum")
+	flags.StringVar(&f.pattern, "pattern", "sequential", "order of the interferer's cache lines: sequential or random")
+	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
+	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
+	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of an interrupted run")
+	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
+	return cmd
+}
+
+func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
+	shares, err := parseShares("--read-share", f.readShares)
+	if err != nil {
+		return nil, err
+	}
+	levels, err := parseLevels("--levels", f.levels)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := parsePattern("--pattern", f.pattern)
+	if err != nil {
+		return nil, err
+	}
+	if len(shares) == 0 || len(levels) == 0 {
+		return nil, usagef("--read-share and --levels: want at least one each")
+	}
+	return onboard.WithProbes(onboard.Grid(shares, levels, pattern)), nil
+}
+
+func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) error {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+		return usagef("application name %q: %s", name, faults[0])
+	}
+	if f.iterations < 1 {
+		return usagef("--iterations %d: want 1 or more", f.iterations)
+	}
+	if err := checkDuration("--timeout", f.timeout); err != nil {
+		return err
+	}
+	wanted, err := f.pressures()
+	if err != nil {
+		return err
+	}
+	precision, err := f.precision.precision()
+	if err != nil {
+		return err
+	}
+	placing, err := f.placement.placing()
+	if err != nil {
+		return err
+	}
+	folder, err := a.open()
+	if err != nil {
+		return err
+	}
+	command := onboard.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
+	if f.showOutput {
+		command.Output = a.stderr
+	}
+	job := onboarding{
+		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
+		machine: f.machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume,
+	}
+	profile, err := job.run(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(profile, func(w io.Writer) error { return a.writeProfile(w, profile) })
+}
+
+// onboarding is one run of the onboard command.
+type onboarding struct {
+	app         *app
+	folder      *store.Store
+	application onboard.Application
+	machine     string
+	wanted      []onboard.Pressure
+	precision   onboard.Precision
+	placing     onboard.Placing
+	resume      bool
+}
+
+func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
+	session, err := onboard.Open(ctx, j.placing)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	experiment := &onboard.Experiment{Session: session, Applications: []onboard.Application{j.application}, Version: version()}
+	j.app.say("%s\n", session.Placement.Explanation)
+	if _, err := experiment.CheckDuration(ctx, j.application); err != nil {
+		return nil, err
+	}
+	if experiment.Pressures, err = session.MeasurePressures(ctx, j.wanted); err != nil {
+		return nil, err
+	}
+	outcome, err := j.measure(ctx, experiment)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := j.app.machineFor(ctx, session, j.folder, j.machine, outcome.Class)
+	if err != nil {
+		return nil, err
+	}
+	if profile, err = experiment.Profile(j.application, outcome, machine); err != nil {
+		return nil, err
+	}
+	if err := j.folder.Put(profile); err != nil {
+		return nil, fmt.Errorf("storing the profile: %w", err)
+	}
+	return profile, j.journal().remove()
+}
+
+// measure takes the samples, into the journal and from it.
+func (j onboarding) measure(ctx context.Context, experiment *onboard.Experiment) (*onboard.Outcome, error) {
+	progress := j.app.progress()
+	defer progress.done()
+	plan := onboard.Plan{
+		Conditions: experiment.Conditions(), Precision: j.precision, Reporter: progress,
+		Tag: experiment.Session.Tag, Random: experiment.Session.Random,
+	}
+	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
+		experiment.Session.Placement.Target.String(), experiment.Session.Placement.Interferer.String())
+	if err != nil {
+		return nil, err
+	}
+	journal, err := j.journal().open(fingerprint, j.resume, &plan)
+	if err != nil {
+		return nil, err
+	}
+	plan.Keep = journal.Keep
+	outcome, err := plan.Run(ctx)
+	err = errors.Join(err, journal.Close())
+	if ctx.Err() != nil {
+		progress.done()
+		j.app.say("The samples so far are kept: go on with --resume.\n")
+	}
+	return outcome, err
+}
+
+func (j onboarding) journal() journalFile {
+	return journalFile(filepath.Join(j.folder.Dir(), "interrupted", j.application.Name+".jsonl"))
+}
+
+// journalFile is the path of an application's sample journal.
+type journalFile string
+
+// open resumes the journal into plan, or starts an empty one.
+func (f journalFile) open(fingerprint string, resume bool, plan *onboard.Plan) (*onboard.Journal, error) {
+	if !resume {
+		return onboard.CreateJournal(string(f), fingerprint)
+	}
+	journal, samples, err := onboard.ResumeJournal(string(f), fingerprint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("nothing to resume: %w: start without --resume", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan.Restore(samples)
+	return journal, nil
+}
+
+func (f journalFile) remove() error { return onboard.RemoveJournal(string(f)) }
+
+// say prints to standard error unless told to be quiet.
+func (a *app) say(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.stderr, format, args...)
+	}
+}

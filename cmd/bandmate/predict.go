@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+func newPredictCommand(a *app) *cobra.Command {
+	var method, machine string
+	var explain bool
+	var limit float64
+	cmd := &cobra.Command{
+		Use:   "predict APP WITH...",
+		Short: "Predict how APP and its neighbours slow each other down",
+		Example: `  bandmate predict xz sqlite
+  bandmate predict xz sqlite lammps --explain
+  bandmate predict xz sqlite --max-slowdown 1.1 -o json`,
+		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbour"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.predict(args, machine, method, explain, limit)
+		},
+		ValidArgsFunction: a.completeApplications,
+	}
+	cmd.Flags().StringVar(&method, "method", string(predictor.Default), "how to predict: "+joinMethods())
+	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: the only one)")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
+	cmd.Flags().Float64Var(&limit, "max-slowdown", 0, "exit with 5 when anyone's slowdown exceeds this, as 1.15")
+	return cmd
+}
+
+func joinMethods() string {
+	var names []string
+	for _, m := range predictor.Methods() {
+		names = append(names, string(m))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (a *app) predict(names []string, machine, method string, explain bool, limit float64) error {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	m, err := predictor.ParseMethod(method)
+	if err != nil {
+		return usageError{fmt.Errorf("--method: %w", err)}
+	}
+	if limit != 0 && !(limit >= 1) {
+		return usagef("--max-slowdown %v: want 1 or more, such as 1.15", limit)
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	profiles, err := loadApplications(s, names, machine)
+	if err != nil {
+		return err
+	}
+	compiled, err := compileAll(profiles)
+	if err != nil {
+		return err
+	}
+	p, err := predictor.Predict(compiled[0], compiled[1:], predictor.Options{Method: m, Explain: explain})
+	if err != nil {
+		return err
+	}
+	p.Warnings = append(p.Warnings, mixtureWarnings(profiles)...)
+	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p) }); err != nil {
+		return err
+	}
+	if a.format == formatText {
+		a.warn(p.Warnings)
+	}
+	return checkLimit(p, limit)
+}
+
+// checkLimit fails when the target or a neighbour slows down by more.
+func checkLimit(p predictor.Prediction, limit float64) error {
+	if limit == 0 {
+		return nil
+	}
+	var over []string
+	if float64(p.Slowdown) > limit {
+		over = append(over, fmt.Sprintf("%s %s", p.Target, p.Slowdown))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.CorunnerSlowdowns)) {
+		if s := p.CorunnerSlowdowns[name]; float64(s) > limit {
+			over = append(over, fmt.Sprintf("%s %s", name, s))
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, allowed %s", errLimit, strings.Join(over, ", "), units.Slowdown(limit))
+}
+
+func loadApplications(s *store.Store, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
+	var all []*v1alpha1.ApplicationProfile
+	for _, name := range names {
+		p, err := s.Application(name, machine)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func compileAll(profiles []*v1alpha1.ApplicationProfile) ([]*predictor.Application, error) {
+	var all []*predictor.Application
+	for _, p := range profiles {
+		c, err := predictor.Compile(p)
+		if err != nil {
+			return nil, fmt.Errorf("profile %s: %w", p.Name, err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// mixtureWarnings say when profiles were measured under conditions that do
+// not belong together.
+func mixtureWarnings(profiles []*v1alpha1.ApplicationProfile) []string {
+	machines, regimes := map[string]bool{}, map[string]bool{}
+	for _, p := range profiles {
+		machines[p.Spec.Machine.Name] = true
+		if r := p.Spec.Measurement.Regime; r != nil {
+			regimes[r.Name] = true
+		}
+	}
+	var warnings []string
+	if len(machines) > 1 {
+		warnings = append(warnings, fmt.Sprintf("profiles of different machines (%s): onboard all of them on one", strings.Join(slices.Sorted(maps.Keys(machines)), ", ")))
+	}
+	if len(regimes) > 1 {
+		warnings = append(warnings, fmt.Sprintf("profiles of different placements of the CPUs (%s): the prediction holds for neither; onboard again the ones that differ", strings.Join(slices.Sorted(maps.Keys(regimes)), ", ")))
+	}
+	return warnings
+}
+
+func writePrediction(w io.Writer, p predictor.Prediction) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s beside %s: %s (90%% interval %s to %s), method %s\n",
+		report.SanitizeText(p.Target), report.SanitizeText(strings.Join(p.Corunners, ", ")),
+		p.Slowdown, p.Interval.Low, p.Interval.High, p.Method)
+	for _, name := range slices.Sorted(maps.Keys(p.CorunnerSlowdowns)) {
+		fmt.Fprintf(&b, "%s beside the others: %s\n", report.SanitizeText(name), p.CorunnerSlowdowns[name])
+	}
+	fmt.Fprintf(&b, "pressure on %s: %s", report.SanitizeText(p.Target), p.Pressure.BytesPerSecond)
+	if p.Pressure.ReadShare != nil {
+		fmt.Fprintf(&b, ", %s reads", *p.Pressure.ReadShare)
+	}
+	b.WriteString("\n")
+	if e := p.Explanation; e != nil {
+		writeExplanation(&b, e)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeExplanation(b *strings.Builder, e *predictor.Explanation) {
+	fmt.Fprintf(b, "\nHow: %s\n", e.Equation)
+	for _, r := range e.Readings {
+		fmt.Fprintf(b, "  curve at %s reads (%s, weight %.2f): at %s between %s → %.3f and %s → %.3f: %.3f\n",
+			r.ReadShare, r.Kind, r.Weight, r.BytesPerSecond,
+			r.Segment[0].BytesPerSecond, r.Segment[0].NormalizedPerformance,
+			r.Segment[1].BytesPerSecond, r.Segment[1].NormalizedPerformance, r.NormalizedPerformance)
+	}
+	if n := len(e.Iterations); n > 0 {
+		fmt.Fprintf(b, "  settled after %d steps at normalized performance %.3f\n", n, e.Iterations[n-1].NormalizedPerformance)
+	}
+}
+
+func (a *app) completeApplications(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	s, err := a.open()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	profiles, _, err := s.Applications()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, p := range profiles {
+		names = append(names, p.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

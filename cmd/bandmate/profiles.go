@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+func newProfilesCommand(a *app) *cobra.Command {
+	var machine string
+	cmd := &cobra.Command{
+		Use:   "profiles",
+		Short: "Manage the folder of profiles",
+		Example: `  bandmate profiles list
+  bandmate profiles show xz
+  bandmate profiles export > all.yaml
+  bandmate profiles import all.yaml`,
+		Args: wantArgs(cobra.NoArgs, "one of list, show, delete, import, export"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	list := &cobra.Command{
+		Use: "list", Short: "List the profiles", Example: "  bandmate profiles list -o csv",
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(*cobra.Command, []string) error { return a.profilesList() },
+	}
+	show := &cobra.Command{
+		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml",
+		Args:              wantArgs(cobra.ExactArgs(1), "one name"),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesShow(args[0], machine) },
+		ValidArgsFunction: a.completeApplications,
+	}
+	remove := &cobra.Command{
+		Use: "delete NAME...", Short: "Delete applications' profiles", Example: "  bandmate profiles delete xz",
+		Args:              wantArgs(cobra.MinimumNArgs(1), "at least one name"),
+		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesDelete(args, machine) },
+		ValidArgsFunction: a.completeApplications,
+	}
+	load := &cobra.Command{
+		Use: "import [FILE...]", Short: "Add profiles from YAML or JSON files, or from standard input", Example: "  bandmate profiles import all.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error { return a.profilesImport(cmd.InOrStdin(), args) },
+	}
+	save := &cobra.Command{
+		Use: "export [NAME...]", Short: "Write profiles as one YAML stream", Example: "  bandmate profiles export > all.yaml",
+		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesExport(args) },
+		ValidArgsFunction: a.completeApplications,
+	}
+	for _, c := range []*cobra.Command{show, remove} {
+		c.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
+	}
+	cmd.AddCommand(list, show, remove, load, save)
+	return cmd
+}
+
+func (a *app) profilesList() error {
+	if err := a.checkFormat(formatCSV); err != nil {
+		return err
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	profiles, broken, err := s.Applications()
+	if err != nil {
+		return err
+	}
+	table := profileTable(profiles)
+	if a.format == formatCSV {
+		err = table.WriteCSV(a.stdout)
+	} else {
+		err = a.print(profiles, func(w io.Writer) error { return table.Write(w, a.canvas()) })
+	}
+	for _, b := range broken {
+		a.warn([]string{b.Error()})
+	}
+	return err
+}
+
+func profileTable(profiles []*v1alpha1.ApplicationProfile) *report.Table {
+	table := &report.Table{Columns: []report.Column{
+		{Title: "application"}, {Title: "machine"}, {Title: "bandwidth", Key: "bytesPerSecond", Numeric: true},
+		{Title: "reads", Key: "readShare", Numeric: true}, {Title: "worst", Key: "worstSlowdown", Numeric: true},
+		{Title: "source"}, {Title: "measured"},
+	}}
+	for _, p := range profiles {
+		c := p.Spec.Contentiousness
+		total := c.ReadBytesPerSecond + c.WriteBytesPerSecond
+		share := c.ReadBytesPerSecond / total
+		worst := worstSlowdown(p)
+		table.Add(report.Text(p.Name), report.Text(p.Spec.Machine.Name),
+			report.Number(units.Bandwidth(total).String(), total),
+			report.Number(fmt.Sprintf("%.0f%%", 100*share), share),
+			report.Number(worst.String(), float64(worst)),
+			report.Text(c.Source), report.Text(p.Spec.Measurement.Time.Format("2006-01-02")))
+	}
+	return table
+}
+
+// worstSlowdown is the largest measured under the interferer.
+func worstSlowdown(p *v1alpha1.ApplicationProfile) units.Slowdown {
+	worst := units.Slowdown(1)
+	for _, c := range p.Spec.Curves {
+		for _, point := range c.Points {
+			worst = max(worst, units.NormalizedPerformance(point.NormalizedPerformance).Slowdown())
+		}
+	}
+	return worst
+}
+
+func (a *app) profilesShow(name, machine string) error {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	p, err := s.Application(name, machine)
+	if err != nil {
+		return err
+	}
+	return a.print(p, func(w io.Writer) error { return a.writeProfile(w, p) })
+}
+
+// writeProfile shows a profile with the plot of its curves.
+func (a *app) writeProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
+	fmt.Fprintf(w, "%s: %s alone, %s\n", report.SanitizeText(p.Name), report.Seconds(p.Spec.Solo.Seconds), trafficText(p.Spec.Contentiousness))
+	m := p.Spec.Measurement
+	if m.Regime != nil {
+		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %d samples dropped\n",
+			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), m.DroppedSamples)
+	}
+	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
+		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
+	}
+	fmt.Fprintln(w)
+	if err := curvePlot(p).Write(w, a.canvas()); err != nil {
+		return err
+	}
+	a.warn(p.Spec.Warnings)
+	return nil
+}
+
+func (a *app) profilesDelete(names []string, machine string) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.Delete(v1alpha1.KindApplicationProfile, name, machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) profilesImport(stdin io.Reader, files []string) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return a.importFrom(s.Import, stdin, "standard input")
+	}
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("importing: %w", err)
+		}
+		err = a.importFrom(s.Import, file, name)
+		_ = file.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) importFrom(load func(io.Reader) (added, replaced []string, err error), r io.Reader, name string) error {
+	added, replaced, err := load(r)
+	if err != nil {
+		return fmt.Errorf("importing %s: %w", name, err)
+	}
+	if len(added) > 0 {
+		a.say("added %s\n", report.SanitizeText(strings.Join(added, ", ")))
+	}
+	if len(replaced) > 0 {
+		a.say("replaced %s\n", report.SanitizeText(strings.Join(replaced, ", ")))
+	}
+	return nil
+}
+
+func (a *app) profilesExport(names []string) error {
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	return s.Export(a.stdout, names...)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/units"
+)
+
+// writeTables writes errors.md: what was run, the error of every method, the
+// noise floor, and the worst predictions.
+func writeTables(output string, v *onboard.Verified) (err error) {
+	dataset, err := evaluation.Read(os.DirFS(output))
+	if err != nil {
+		return err
+	}
+	result, err := evaluation.Evaluate(dataset, evaluation.Options{})
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(filepath.Join(output, "errors.md"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	w := io.MultiWriter(file, os.Stdout)
+	writeMachine(w, v)
+	writeApplications(w, v)
+	writeErrors(w, v, result)
+	writeWorst(w, result)
+	return nil
+}
+
+func writeMachine(w io.Writer, v *onboard.Verified) {
+	spec := v.Machine.Spec
+	fmt.Fprintf(w, "%s, %d CPUs, virtual: %v; %s placement, %v round trip.\n", spec.CPUModel, spec.CPUs, spec.VirtualMachine, v.Outcome.Class, v.Outcome.RoundTrip)
+	fmt.Fprintf(w, "Kept samples per placement: %v; dropped in all: %d.\n", v.Outcome.Tally, v.Outcome.Dropped)
+	for _, s := range spec.Sustained {
+		fmt.Fprintf(w, "Sustained at %s reads: %s.\n", units.ReadShare(s.ReadShare), units.Bandwidth(s.BytesPerSecond))
+	}
+}
+
+func writeApplications(w io.Writer, v *onboard.Verified) {
+	fmt.Fprint(w, "\n| application | solo | SD | inferred bandwidth | ± | reads | worst under the interferer |\n|---|---|---|---|---|---|---|\n")
+	for _, p := range v.Profiles {
+		c := p.Spec.Contentiousness
+		total := c.ReadBytesPerSecond + c.WriteBytesPerSecond
+		worst := 1.0
+		for _, curve := range p.Spec.Curves {
+			for _, point := range curve.Points {
+				worst = min(worst, point.NormalizedPerformance)
+			}
+		}
+		fmt.Fprintf(w, "| %s | %.3f s | %s | %s | %s | %.0f%% | %.2f |\n", p.Name, p.Spec.Solo.Seconds, percent(p.Spec.Solo.RelativeSpread),
+			units.Bandwidth(total), percent(c.RelativeUncertainty), 100*c.ReadBytesPerSecond/total, worst)
+	}
+}
+
+func percent(v *float64) string {
+	if v == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f%%", 100**v)
+}
+
+func writeErrors(w io.Writer, v *onboard.Verified, result *evaluation.Result) {
+	fmt.Fprint(w, "\n| method | mean | SD | max | pairs |\n|---|---|---|---|---|\n")
+	mean, sd, worst := noSlowdown(v.Pairs)
+	fmt.Fprintf(w, "| no slowdown | %.2f | %.2f | %.1f | %d |\n", mean, sd, worst, len(v.Pairs))
+	for _, m := range result.Methods {
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.1f | %d |\n", m.Name, m.Mean, m.SD, m.Max, m.Rows)
+	}
+	var spreads []float64
+	for _, p := range v.Pairs {
+		if p.Spread != nil {
+			spreads = append(spreads, 100**p.Spread)
+		}
+	}
+	slices.Sort(spreads)
+	if len(spreads) > 0 {
+		fmt.Fprintf(w, "\nNoise floor, standard deviation between repeats of a pair: median %.2f, 90th percentile %.2f points.\n",
+			spreads[len(spreads)/2], spreads[len(spreads)*9/10])
+	}
+	covered, rows := 0, 0
+	for _, r := range result.Rows {
+		if r.Method == predictor.Default {
+			rows++
+			if r.Covered() {
+				covered++
+			}
+		}
+	}
+	fmt.Fprintf(w, "The 90%% interval of default held %d of %d pairs (%.0f%%).\n", covered, rows, 100*float64(covered)/float64(rows))
+}
+
+// noSlowdown is the error of predicting that nobody slows down.
+func noSlowdown(pairs []onboard.Pair) (mean, sd, worst float64) {
+	var sum, squares float64
+	for _, p := range pairs {
+		e := 100 * math.Abs(1-float64(p.NormalizedPerformance))
+		sum, squares, worst = sum+e, squares+e*e, max(worst, e)
+	}
+	n := float64(len(pairs))
+	mean = sum / n
+	return mean, math.Sqrt(max(0, squares/n-mean*mean)), worst
+}
+
+const worstRows = 15
+
+func writeWorst(w io.Writer, result *evaluation.Result) {
+	rows := slices.DeleteFunc(slices.Clone(result.Rows), func(r evaluation.Row) bool { return r.Method != predictor.Default })
+	slices.SortFunc(rows, func(a, b evaluation.Row) int { return cmp.Compare(math.Abs(b.Error()), math.Abs(a.Error())) })
+	fmt.Fprint(w, "\n| target | beside | predicted | measured | error, points |\n|---|---|---|---|---|\n")
+	for _, r := range rows[:min(worstRows, len(rows))] {
+		fmt.Fprintf(w, "| %s | %s | %.3f | %.3f | %+.1f |\n", r.Target, r.Corunner, r.Predicted, r.Measured, r.Error())
+	}
+}
