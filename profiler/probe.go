@@ -1,0 +1,119 @@
+package profiler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// ProbeName is the name of the [Probe] source.
+const ProbeName = "probe"
+
+// Runner runs a workload beside probes. It owns everything that touches the
+// machine: CPUs, memory, order and repeats of the runs, and leaving out those
+// that were disturbed.
+type Runner interface {
+	// Read runs w alone and beside each of the probes, as often as stable
+	// readings need. For a workload without a command it leaves
+	// ApplicationPerformance out, which cannot be seen from outside.
+	Read(ctx context.Context, w Workload, probes []string) (Run, error)
+}
+
+// Run is what a [Runner] observed.
+type Run struct {
+	// Seconds is the median wall time of the workload alone.
+	Seconds float64
+	// Readings are those of the probes, in any order.
+	Readings []Reading
+	// Warnings say what may be doubted about them.
+	Warnings []string
+}
+
+// Probe is the source for machines whose memory controllers cannot be read. It
+// extends the reporter of Bubble-Up (Mars et al. 2011) to two probes and to the
+// application's own slowdown. It resolves neither time nor several nodes.
+type Probe struct {
+	// Map is the machine's calibration; without it the source is unsupported.
+	Map *Map
+	// Runner runs workloads beside probes; without it the source is unsupported.
+	Runner Runner
+	// Node is the NUMA node that the workload and the probes are bound to; nil
+	// when they are not bound.
+	Node *int
+}
+
+var _ Source = (*Probe)(nil)
+
+// Name returns [ProbeName].
+func (p *Probe) Name() string { return ProbeName }
+
+// Available reports whether there is a calibration and whether it holds signal.
+func (p *Probe) Available(context.Context) Availability {
+	switch {
+	case p.Map == nil:
+		return Availability{
+			State:  Unsupported,
+			Reason: "this machine has no probe map",
+			Remedy: "run `bandmate machine` to calibrate it",
+		}
+	case p.Runner == nil:
+		return Availability{State: Unsupported, Reason: "no interferer can run beside the workload"}
+	case p.Map.Contrast() < leastContrast:
+		return Availability{
+			State: Inconclusive,
+			Reason: fmt.Sprintf("an unpaced interferer slows the probes by %.0f%% only: they do not share its memory bandwidth, or do not need it",
+				100*p.Map.Contrast()),
+			Remedy: "calibrate with the interferer on CPUs nearer to the probes' or on more of them: `bandmate machine`",
+		}
+	}
+	return Availability{State: Usable}
+}
+
+// Measure has w run beside every probe of the map and infers its traffic; see
+// [Map.Infer]. The time line is empty.
+func (p *Probe) Measure(ctx context.Context, w Workload) (Summary, error) {
+	if err := p.Available(ctx).Err(); err != nil {
+		return Summary{}, fmt.Errorf("measure with probes: %w", err)
+	}
+	if err := w.Validate(); err != nil {
+		return Summary{}, fmt.Errorf("measure with probes: %w", err)
+	}
+	run, err := p.Runner.Read(ctx, w, p.Map.Probes())
+	if err != nil {
+		return Summary{}, fmt.Errorf("measure with probes: %w", err)
+	}
+	if !(run.Seconds > 0) {
+		return Summary{}, errors.New("measure with probes: the workload alone took no time; repeat it until it lasts at least 0.1 s")
+	}
+	e, err := p.Map.Infer(run.Readings)
+	if err != nil {
+		return Summary{}, fmt.Errorf("measure with probes: %w", err)
+	}
+	return p.summary(run, e), nil
+}
+
+func (p *Probe) summary(run Run, e Estimate) Summary {
+	s := Summary{
+		Source:               ProbeName,
+		Seconds:              run.Seconds,
+		ReadBytesPerSecond:   float64(e.Traffic.Read),
+		WriteBytesPerSecond:  float64(e.Traffic.Write),
+		RelativeUncertainty:  &e.RelativeUncertainty,
+		ReadShareUncertainty: &e.ReadShareUncertainty,
+		Warnings:             slices.Concat(run.Warnings, e.Warnings),
+	}
+	if share, ok := e.Traffic.ReadShare(); ok && e.ReadShareKnown {
+		s.ReadShare = new(float64(share))
+	}
+	if p.Node != nil {
+		s.PerNode = []NodeTraffic{nodeTraffic(*p.Node, e.Traffic)}
+	}
+	return s
+}
+
+func nodeTraffic(node int, t units.Traffic) NodeTraffic {
+	return NodeTraffic{Node: node, ReadBytesPerSecond: float64(t.Read), WriteBytesPerSecond: float64(t.Write)}
+}

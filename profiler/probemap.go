@@ -1,0 +1,324 @@
+package profiler
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+const (
+	// sameShare and unpacedLevel absorb the rounding of values that a person
+	// or a file wrote.
+	sameShare    = 0.005
+	unpacedLevel = 0.99
+	// solidMove is how far smoothing may move a point, in relative speed,
+	// before the map is doubted: more than three times the usual noise.
+	solidMove = 0.06
+	// boundMargin is how far beyond the interferer's sustained bandwidth an
+	// application may lie: another mix of instructions sustained 6% more than
+	// the interferer at the same read share, more CPUs may sustain more.
+	boundMargin = 1.15
+	// leastContrast is the loss of speed in the map below which readings are
+	// noise.
+	leastContrast = 0.05
+	// leastMapSpread is the error left in a point of the map after smoothing.
+	leastMapSpread = 0.01
+	// Rates outside these are no memory bandwidths but mistakes.
+	leastRate, greatestRate = 1, 1e15
+)
+
+// Map is what each probe keeps of its speed beside known traffic on one
+// machine, as a surface over the bandwidth the interferer *achieved* beside the
+// probe and its read share. Unpaced probes and the interferer slow each other
+// down, so in terms of the interferer's bandwidth alone the surface would
+// saturate at 40–55% of the machine's maximum.
+type Map struct {
+	probes   map[string]*response
+	shares   []float64
+	bound    piecewise
+	warnings []string
+}
+
+// response is the surface of one probe.
+type response struct {
+	// byAchieved and bySolo give relative speed over the bandwidth of the
+	// interferer beside the probe, and alone.
+	byAchieved, bySolo surface
+	// ceiling is the most the interferer achieved beside the probe, by read
+	// share; without knots when it was not driven to level 1.
+	ceiling piecewise
+	// spread is the standard deviation of the surface.
+	spread float64
+}
+
+// NewMap builds a Map from a machine's calibration ([v1alpha1.MachineProfileSpec]:
+// ProbeMap and Sustained). The curves are smoothed so that more traffic never
+// speeds a probe up; duplicate points are averaged. Without sustained bandwidths
+// they are estimated from the levels of the points.
+//
+// All points have to be of one placement regime; see [PointsInRegime]. The error
+// joins every fault of every point and names its index. At least one
+// probe has to be measured at two levels of one read share; with one read share
+// in all, an inference knows no read share and says so.
+func NewMap(points []v1alpha1.ProbePoint, sustained []v1alpha1.SustainedBandwidth) (*Map, error) {
+	if err := errors.Join(checkPoints(points), checkSustained(sustained)); err != nil {
+		return nil, fmt.Errorf("probe map: %w; measure the machine again with `bandmate machine`", err)
+	}
+	if regimes := regimesOf(points); len(regimes) > 1 {
+		return nil, fmt.Errorf("probe map: points of the regimes %s: samples of different placements do not mix; select one with PointsInRegime",
+			strings.Join(regimes, " and "))
+	}
+	grouped := map[string][][]v1alpha1.ProbePoint{}
+	levels := 0
+	for _, p := range points {
+		grouped[p.Probe] = addToShare(grouped[p.Probe], p)
+	}
+	m := &Map{probes: map[string]*response{}}
+	for _, probe := range slices.Sorted(maps.Keys(grouped)) {
+		m.probes[probe] = m.newResponse(probe, grouped[probe])
+		for _, group := range grouped[probe] {
+			levels = max(levels, distinctLevels(group))
+		}
+	}
+	if levels < 2 {
+		return nil, fmt.Errorf("probe map: %d points, at most %d level at a read share: want at least 2 levels; "+
+			"measure the machine again with `bandmate machine`", len(points), levels)
+	}
+	m.shares = sharesOf(points)
+	m.bound = boundOf(points, sustained)
+	if len(m.shares) < 2 {
+		m.warnings = append(m.warnings, "the probe map has one read share: read shares cannot be inferred")
+	}
+	if len(m.probes) < 2 {
+		m.warnings = append(m.warnings, "the probe map has one probe: bandwidth and read share cannot be told apart well")
+	}
+	if c := m.Contrast(); c < leastContrast {
+		m.warnings = append(m.warnings, fmt.Sprintf("the probes lose at most %.0f%% of their speed in the probe map: any traffic fits a reading", 100*c))
+	}
+	return m, nil
+}
+
+// PointsInRegime returns the points that hold for a placement regime, as
+// "same-complex": those measured in it and those whose regime is not known.
+func PointsInRegime(points []v1alpha1.ProbePoint, regime string) []v1alpha1.ProbePoint {
+	var kept []v1alpha1.ProbePoint
+	for _, p := range points {
+		if p.Regime == "" || p.Regime == regime {
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}
+
+// Probes returns the names of the probes in the map, sorted.
+func (m *Map) Probes() []string { return slices.Sorted(maps.Keys(m.probes)) }
+
+// ReadShares returns the lowest and the highest read share of the map. An
+// application outside them is inferred as the nearest.
+func (m *Map) ReadShares() (low, high units.ReadShare) {
+	return units.ReadShare(m.shares[0]), units.ReadShare(m.shares[len(m.shares)-1])
+}
+
+// Contrast is the largest part of its speed that a probe loses anywhere in the
+// map, 0 to 1. Where it is within the noise of a reading, about 0.05, pressure
+// does not reach the probes and nothing can be inferred.
+func (m *Map) Contrast() float64 {
+	var contrast float64
+	for _, r := range m.probes {
+		for _, c := range r.byAchieved.curves {
+			contrast = max(contrast, 1-c.y[len(c.y)-1])
+		}
+	}
+	return contrast
+}
+
+// RelativeSpeed is what a probe keeps of its speed beside an interferer that
+// achieves bandwidth beside it, at a read share; both are clamped to what was
+// measured. False for a probe that is not in the map.
+func (m *Map) RelativeSpeed(probe string, bandwidth units.Bandwidth, share units.ReadShare) (float64, bool) {
+	r, ok := m.probes[probe]
+	if !ok || math.IsNaN(float64(bandwidth)) || math.IsNaN(float64(share)) {
+		return 0, false
+	}
+	return r.byAchieved.at(float64(bandwidth), float64(share)), true
+}
+
+// Warnings say what may be doubted about the map.
+func (m *Map) Warnings() []string { return slices.Clone(m.warnings) }
+
+// newResponse builds the surface of one probe from its points by read share.
+func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *response {
+	slices.SortFunc(groups, func(a, b []v1alpha1.ProbePoint) int {
+		if a[0].ReadShare < b[0].ReadShare {
+			return -1
+		}
+		return 1
+	})
+	r := &response{}
+	var variance, count float64
+	unpaced := true
+	for _, group := range groups {
+		var achieved, solo []knot
+		var top float64
+		driven := false
+		for _, p := range group {
+			repeats := float64(max(p.Repeats, 1))
+			achieved = append(achieved, knot{p.AchievedBytesPerSecond, p.RelativeSpeed, repeats})
+			solo = append(solo, knot{p.InterfererBytesPerSecond, p.RelativeSpeed, repeats})
+			top = max(top, p.AchievedBytesPerSecond)
+			driven = driven || p.Level >= unpacedLevel
+			// The median of n normal values has at most π/2 ÷ n of their variance.
+			spread := min(spreadOr(p.Spread, unknownSpread, 0), 1)
+			variance += spread * spread * math.Pi / 2 / repeats
+			count++
+		}
+		share := group[0].ReadShare
+		curve, moved := falling(achieved)
+		if moved > solidMove {
+			m.warnings = append(m.warnings, fmt.Sprintf(
+				"probe map: %s at read share %v rises with traffic by up to %.0f%% of its speed and was smoothed; measure the machine again when it is quiet",
+				probe, units.ReadShare(share), 200*moved))
+		}
+		soloCurve, _ := falling(solo)
+		r.byAchieved.shares = append(r.byAchieved.shares, share)
+		r.byAchieved.curves = append(r.byAchieved.curves, curve)
+		r.bySolo.curves = append(r.bySolo.curves, soloCurve)
+		r.ceiling.x = append(r.ceiling.x, share)
+		r.ceiling.y = append(r.ceiling.y, top)
+		unpaced = unpaced && driven
+	}
+	r.bySolo.shares = r.byAchieved.shares
+	if !unpaced {
+		r.ceiling = piecewise{}
+	}
+	r.spread = max(leastMapSpread, math.Sqrt(variance/count))
+	return r
+}
+
+// addToShare appends p to the group of its read share.
+func addToShare(groups [][]v1alpha1.ProbePoint, p v1alpha1.ProbePoint) [][]v1alpha1.ProbePoint {
+	for i, g := range groups {
+		if math.Abs(g[0].ReadShare-p.ReadShare) < sameShare {
+			groups[i] = append(g, p)
+			return groups
+		}
+	}
+	return append(groups, []v1alpha1.ProbePoint{p})
+}
+
+// regimesOf returns the known regimes of points, sorted.
+func regimesOf(points []v1alpha1.ProbePoint) []string {
+	regimes := map[string]bool{}
+	for _, p := range points {
+		if p.Regime != "" {
+			regimes[p.Regime] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(regimes))
+}
+
+func distinctLevels(group []v1alpha1.ProbePoint) int {
+	levels := map[float64]bool{}
+	for _, p := range group {
+		levels[p.InterfererBytesPerSecond] = true
+	}
+	return len(levels)
+}
+
+func sharesOf(points []v1alpha1.ProbePoint) []float64 {
+	var groups [][]v1alpha1.ProbePoint
+	for _, p := range points {
+		groups = addToShare(groups, p)
+	}
+	shares := make([]float64, len(groups))
+	for i, g := range groups {
+		shares[i] = g[0].ReadShare
+	}
+	slices.Sort(shares)
+	return shares
+}
+
+// boundOf is the highest bandwidth an application can have, by read share.
+func boundOf(points []v1alpha1.ProbePoint, sustained []v1alpha1.SustainedBandwidth) piecewise {
+	var knots []knot
+	add := func(share, rate float64) {
+		for i := range knots {
+			if math.Abs(knots[i].x-share) < sameShare {
+				knots[i].y = max(knots[i].y, rate)
+				return
+			}
+		}
+		knots = append(knots, knot{x: share, y: rate, weight: 1})
+	}
+	for _, s := range sustained {
+		if s.Pattern == "" || s.Pattern == "sequential" {
+			add(s.ReadShare, s.BytesPerSecond)
+		}
+	}
+	estimate := len(knots) == 0
+	for _, p := range points {
+		rate := max(p.InterfererBytesPerSecond, p.AchievedBytesPerSecond)
+		if estimate {
+			rate = max(rate, p.InterfererBytesPerSecond/p.Level)
+		}
+		add(p.ReadShare, rate)
+	}
+	var bound piecewise
+	for _, k := range mergeEqual(knots) {
+		bound.x = append(bound.x, k.x)
+		bound.y = append(bound.y, boundMargin*k.y)
+	}
+	return bound
+}
+
+func checkPoints(points []v1alpha1.ProbePoint) error {
+	var faults []error
+	for i, p := range points {
+		fault := func(field string, v any, want string) {
+			faults = append(faults, fmt.Errorf("probeMap[%d].%s: %v: want %s", i, field, v, want))
+		}
+		if p.Probe == "" {
+			fault("probe", `""`, "the name of a probe")
+		}
+		if !units.ReadShare(p.ReadShare).Valid() {
+			fault("readShare", p.ReadShare, "0 to 1")
+		}
+		if !(p.Level >= 0.001 && p.Level <= 1) {
+			fault("level", p.Level, "0.001 to 1")
+		}
+		if !rate(p.InterfererBytesPerSecond) {
+			fault("interfererBytesPerSecond", p.InterfererBytesPerSecond, "1 to 1e15")
+		}
+		if !rate(p.AchievedBytesPerSecond) {
+			fault("achievedBytesPerSecond", p.AchievedBytesPerSecond, "1 to 1e15")
+		}
+		if !ratio(p.RelativeSpeed) {
+			fault("relativeSpeed", p.RelativeSpeed, "above 0 to 2")
+		}
+		if p.Spread != nil && !deviation(*p.Spread) {
+			fault("spread", *p.Spread, "a finite number of 0 or more")
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func checkSustained(sustained []v1alpha1.SustainedBandwidth) error {
+	var faults []error
+	for i, s := range sustained {
+		if !units.ReadShare(s.ReadShare).Valid() {
+			faults = append(faults, fmt.Errorf("sustained[%d].readShare: %v: want 0 to 1", i, s.ReadShare))
+		}
+		if !rate(s.BytesPerSecond) {
+			faults = append(faults, fmt.Errorf("sustained[%d].bytesPerSecond: %v: want 1 to 1e15", i, s.BytesPerSecond))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func rate(v float64) bool { return v >= leastRate && v <= greatestRate }

@@ -1,0 +1,135 @@
+package profiler
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// The probes: unpaced sequential streams of an interferer. A streaming reader
+// and a streaming modifier see what more probes see; pointer chases and
+// non-temporal writers added nothing measurable.
+const (
+	// Reader reads every line: read share 100%.
+	Reader = "reader"
+	// Modifier reads and dirties every line in place: read share 50%.
+	Modifier = "modifier"
+)
+
+// Probes returns the probes that a calibration and a measurement run.
+func Probes() []string { return []string{Reader, Modifier} }
+
+// ProbeReadShare returns the read share of a probe's stream; false for a name
+// that is not in [Probes].
+func ProbeReadShare(probe string) (float64, bool) {
+	switch probe {
+	case Reader:
+		return 1, true
+	case Modifier:
+		return 0.5, true
+	}
+	return 0, false
+}
+
+// Reading is what one probe saw beside an application.
+type Reading struct {
+	// Probe names the stream, as in the machine's probe map.
+	Probe string
+	// RelativeSpeed is the bandwidth the probe achieved beside the application
+	// ÷ alone, above 0 to 2; noise may lift it a little above 1.
+	RelativeSpeed float64
+	// Spread is the standard deviation of RelativeSpeed; nil when unknown.
+	Spread *float64
+	// ApplicationPerformance is the application's normalized performance in the
+	// same run, above 0 to 2: its traffic beside the probe is this part of its
+	// traffic alone. When nil, the application is taken to give way as an
+	// interferer of the same traffic does, which saturates early.
+	ApplicationPerformance *float64
+	// ApplicationSpread is the standard deviation of ApplicationPerformance;
+	// nil when unknown.
+	ApplicationSpread *float64
+}
+
+// Noise of a relative speed, as a standard deviation. On quiet machines the
+// median of a few samples repeats within 1.5–2%; fewer than two repeats say
+// nothing, and a spread of a few repeats can be small by luck.
+const (
+	leastSpread   = 0.015
+	unknownSpread = 0.02
+	// leastApplicationSpread is the floor for a normalized performance, which is
+	// the ratio of two wall times.
+	leastApplicationSpread = 0.01
+)
+
+func spreadOr(spread *float64, unknown, least float64) float64 {
+	if spread == nil {
+		return unknown
+	}
+	return max(*spread, least)
+}
+
+// Validate reports every fault of r at once.
+func (r Reading) Validate() error {
+	var faults []error
+	fault := func(what string, v float64, want string) {
+		faults = append(faults, fmt.Errorf("probe %q: %s %v: want %s; repeat the measurement", r.Probe, what, v, want))
+	}
+	if !ratio(r.RelativeSpeed) {
+		fault("relative speed", r.RelativeSpeed, "above 0 to 2")
+	}
+	if p := r.ApplicationPerformance; p != nil && !ratio(*p) {
+		fault("application performance", *p, "above 0 to 2")
+	}
+	if s := r.Spread; s != nil && !deviation(*s) {
+		fault("spread", *s, "a finite number of 0 or more")
+	}
+	if s := r.ApplicationSpread; s != nil && !deviation(*s) {
+		fault("application spread", *s, "a finite number of 0 or more")
+	}
+	return errors.Join(faults...)
+}
+
+// ratio accepts a speed relative to an undisturbed one, with room for noise.
+func ratio(v float64) bool { return v > 0 && v <= 2 }
+
+func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
+
+// ReadingsFromCurves returns the readings that sensitivity curves already hold:
+// the interferer at level 1, at the read share of a probe and in sequential
+// order, *is* that probe. Points whose achieved bandwidth was not recorded are
+// left out, so the result may be empty.
+func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []Reading {
+	var readings []Reading
+	for _, c := range curves {
+		if c.Pattern != "" && c.Pattern != "sequential" {
+			continue
+		}
+		probe, ok := probeOfShare(c.ReadShare)
+		if !ok {
+			continue
+		}
+		for _, p := range c.Points {
+			if p.Level < unpacedLevel || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
+				continue
+			}
+			readings = append(readings, Reading{
+				Probe:                  probe,
+				RelativeSpeed:          *p.AchievedBytesPerSecond / p.InterfererBytesPerSecond,
+				ApplicationPerformance: &p.NormalizedPerformance,
+				ApplicationSpread:      p.Spread,
+			})
+		}
+	}
+	return readings
+}
+
+func probeOfShare(share float64) (string, bool) {
+	for _, probe := range Probes() {
+		if s, _ := ProbeReadShare(probe); math.Abs(s-share) < sameShare {
+			return probe, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,156 @@
+// Package profiler measures contentiousness: the read and write bandwidth that
+// an application, or everything on a machine, causes at the memory controller.
+//
+// A [Source] knows one way to measure. Sources that read counters watch a
+// [Workload] while it runs once. The [Probe] needs no counters: it runs the
+// workload beside unpaced streams of memory traffic and infers the traffic that
+// explains how much each stream and the workload slow down.
+//
+// The package starts no traffic itself; whoever joins it with an interferer
+// provides what runs.
+package profiler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Reasons for which a source cannot measure. The command line maps both to the
+// exit code for "not measurable here".
+var (
+	// ErrUnsupported means that the hardware, the kernel or a missing
+	// calibration rules the source out.
+	ErrUnsupported = errors.New("not supported here")
+	// ErrInconclusive means that it could not be told whether the source works,
+	// or that what it would measure says nothing.
+	ErrInconclusive = errors.New("inconclusive here")
+)
+
+// Source is one way to measure contentiousness.
+type Source interface {
+	// Name is the word a user selects the source with and a profile records,
+	// for example "probe".
+	Name() string
+	// Available reports whether the source can measure on this machine, without
+	// measuring. It is cheap enough for every start of the program.
+	Available(ctx context.Context) Availability
+	// Measure runs or watches w and reports its traffic. It returns the error
+	// of [Availability.Err] where the source is not usable, an error of w, or
+	// that of ctx; then the Summary holds nothing.
+	Measure(ctx context.Context, w Workload) (Summary, error)
+}
+
+// State is one of the three outcomes of looking whether a source works.
+type State string
+
+const (
+	// Usable means that Measure is expected to succeed.
+	Usable State = "usable"
+	// Unsupported means that Measure cannot succeed before Remedy is followed.
+	Unsupported State = "unsupported"
+	// Inconclusive means that it could not be told, or that the result would
+	// say nothing. A source is free to try or to refuse.
+	Inconclusive State = "inconclusive"
+)
+
+// Availability is what [Source.Available] found.
+type Availability struct {
+	State State `json:"state"`
+	// Reason says why the state is not usable; empty when it is.
+	Reason string `json:"reason,omitempty"`
+	// Remedy is the command or setting that would make the source usable; empty
+	// when nothing is known to help.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Err returns nil for a usable source, else an error that wraps
+// [ErrUnsupported] or [ErrInconclusive] and names reason and remedy. The zero
+// Availability is inconclusive.
+func (a Availability) Err() error {
+	kind := ErrInconclusive
+	switch a.State {
+	case Usable:
+		return nil
+	case Unsupported:
+		kind = ErrUnsupported
+	}
+	reason, remedy := a.Reason, a.Remedy
+	if reason == "" {
+		reason = "no reason known"
+	}
+	if remedy != "" {
+		remedy = "; " + remedy
+	}
+	return fmt.Errorf("%w: %s%s", kind, reason, remedy)
+}
+
+// Workload is what is measured: a command from start to end, or everything on
+// the machine for a duration. Exactly one of Run and Duration is set.
+type Workload struct {
+	// Run runs the command once and returns when it has ended, or soon after
+	// ctx ends. A source may call it several times, never at the same time.
+	Run func(ctx context.Context) error
+	// Duration is how long to watch the machine.
+	Duration time.Duration
+	// Interval is the length of a sample of the time line; 0 leaves the choice
+	// to the source. A source that cannot resolve time leaves the line out.
+	Interval time.Duration
+}
+
+// Validate reports every fault of w at once.
+func (w Workload) Validate() error {
+	var faults []error
+	if (w.Run == nil) == (w.Duration == 0) {
+		faults = append(faults, errors.New("workload: want either a command to run or a duration to watch"))
+	}
+	if w.Duration < 0 {
+		faults = append(faults, fmt.Errorf("workload duration %v: want above 0", w.Duration))
+	}
+	if w.Interval < 0 {
+		faults = append(faults, fmt.Errorf("workload interval %v: want 0 (the source's choice) or more", w.Interval))
+	}
+	return errors.Join(faults...)
+}
+
+// Wait runs the command once, or lets the duration pass: the time during which
+// a counter source samples. It returns the error of the command or of ctx.
+func (w Workload) Wait(ctx context.Context) error {
+	if w.Run != nil {
+		return w.Run(ctx)
+	}
+	timer := time.NewTimer(w.Duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Select returns the source called name or, when name is empty, the first
+// usable one in the given order. The error says why it passed over each source,
+// and wraps [ErrUnsupported] or [ErrInconclusive] accordingly; an unknown
+// name is neither.
+func Select(ctx context.Context, name string, sources ...Source) (Source, error) {
+	var faults []error
+	names := make([]string, len(sources))
+	for i, s := range sources {
+		names[i] = s.Name()
+		if name != "" && name != s.Name() {
+			continue
+		}
+		err := s.Available(ctx).Err()
+		if err == nil {
+			return s, nil
+		}
+		faults = append(faults, fmt.Errorf("source %s: %w", s.Name(), err))
+	}
+	if len(faults) == 0 {
+		return nil, fmt.Errorf("no source %q: want one of %s", name, strings.Join(names, ", "))
+	}
+	return nil, errors.Join(faults...)
+}

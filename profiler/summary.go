@@ -1,0 +1,80 @@
+package profiler
+
+import (
+	"encoding/json"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+// Summary is the result of a measurement. Its JSON form is what
+// `bandmate measure -o json` prints: lists are never null, and what is unknown
+// is absent rather than zero.
+type Summary struct {
+	// Source is the name of the source that measured.
+	Source string `json:"source"`
+	// Seconds is the wall time the traffic is the mean of: one run of the
+	// command alone, or the duration watched.
+	Seconds float64 `json:"seconds"`
+	// ReadBytesPerSecond and WriteBytesPerSecond are at the memory controller
+	// (Zacarias et al. 2020, eq. 1). Where ReadShare is absent, only their sum
+	// is known.
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	// ReadShare is absent where it could not be told.
+	ReadShare *float64 `json:"readShare,omitempty"`
+	// PerNode divides the traffic by NUMA node; empty where the source cannot.
+	PerNode []NodeTraffic `json:"perNode"`
+	// RelativeUncertainty is the half width of the 90% interval of the total
+	// bandwidth ÷ the total; absent when unknown.
+	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty"`
+	// ReadShareUncertainty is the half width of the 90% interval of the read
+	// share, for a profile; absent when unknown.
+	ReadShareUncertainty *float64 `json:"-"`
+	// Timeline is the traffic in consecutive intervals; empty where the source
+	// cannot resolve time.
+	Timeline []v1alpha1.TrafficSample `json:"timeline"`
+	// Warnings say what may be doubted.
+	Warnings []string `json:"warnings"`
+}
+
+// NodeTraffic is the traffic at the memory controllers of one NUMA node.
+type NodeTraffic struct {
+	// Node is the number the kernel gives the node.
+	Node                int     `json:"node"`
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// MarshalJSON writes s with empty lists instead of null.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	p := plain(s)
+	if p.PerNode == nil {
+		p.PerNode = []NodeTraffic{}
+	}
+	if p.Timeline == nil {
+		p.Timeline = []v1alpha1.TrafficSample{}
+	}
+	if p.Warnings == nil {
+		p.Warnings = []string{}
+	}
+	return json.Marshal(p)
+}
+
+// Traffic returns the read and write bandwidth.
+func (s Summary) Traffic() units.Traffic {
+	return units.Traffic{Read: units.Bandwidth(s.ReadBytesPerSecond), Write: units.Bandwidth(s.WriteBytesPerSecond)}
+}
+
+// Contentiousness returns the part of s that a profile keeps.
+func (s Summary) Contentiousness() v1alpha1.Contentiousness {
+	return v1alpha1.Contentiousness{
+		ReadBytesPerSecond:   s.ReadBytesPerSecond,
+		WriteBytesPerSecond:  s.WriteBytesPerSecond,
+		Source:               s.Source,
+		RelativeUncertainty:  s.RelativeUncertainty,
+		ReadShareUncertainty: s.ReadShareUncertainty,
+		Timeline:             s.Timeline,
+	}
+}
