@@ -124,34 +124,42 @@ func (m *Machine) LastLevelCache(cpu int) (Cache, bool) {
 	return last, last.Level > 0
 }
 
-// SharesLastLevelCache reports whether any CPU of a has its last-level cache in
-// common with any CPU of b. The answer is not known when the kernel lists no
-// cache for one of them, or when none is shared and one of the caches is below
-// level 3: such machines usually have a system-level cache that the kernel does
-// not list.
+// systemCacheLevel is the level below which a listed cache is rarely the last:
+// server processors by Arm and Ampere have a system-level cache that the kernel
+// does not list above their private second level.
+const systemCacheLevel = 3
+
+// SharesLastLevelCache reports whether any CPU of a has its last-level cache, or
+// its core, in common with any CPU of b. The answer is not known when nothing
+// is shared and the kernel lists no cache for one of them, or none of level 3.
 func (m *Machine) SharesLastLevelCache(a, b cpuset.CPUSet) (shared, known bool) {
+	if !m.siblings(a).Intersection(b).IsEmpty() {
+		return true, true
+	}
 	known = !a.IsEmpty() && !b.IsEmpty()
 	for _, cpu := range a.UnsortedList() {
 		last, ok := m.LastLevelCache(cpu)
 		if ok && !last.CPUs.Intersection(b).IsEmpty() {
 			return true, true
 		}
-		known = known && ok && last.Level >= 3
+		known = known && ok && last.Level >= systemCacheLevel
 	}
 	for _, cpu := range b.UnsortedList() {
 		last, ok := m.LastLevelCache(cpu)
-		known = known && ok && last.Level >= 3
+		known = known && ok && last.Level >= systemCacheLevel
 	}
 	return false, known
 }
 
-// LastLevelCacheBytes adds up the last-level caches that cpus reach, each once;
-// false when the size of one of them is unknown.
+// LastLevelCacheBytes adds up the last-level caches that cpus reach, each once:
+// what a stream from these CPUs has to exceed to go to memory. False when one of
+// them is unknown, has no size, or is below level 3, where a larger cache that
+// the kernel does not list usually follows.
 func (m *Machine) LastLevelCacheBytes(cpus cpuset.CPUSet) (int64, bool) {
 	total := int64(0)
 	for _, group := range m.byCache(cpus) {
 		last, ok := m.LastLevelCache(group.List()[0])
-		if !ok || last.Bytes == 0 {
+		if !ok || last.Bytes == 0 || last.Level < systemCacheLevel {
 			return 0, false
 		}
 		total += last.Bytes
