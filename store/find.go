@@ -1,0 +1,168 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+var (
+	// ErrNotFound means that the store has no such profile.
+	ErrNotFound = errors.New("no such profile")
+	// ErrAmbiguous means that the application has profiles of several
+	// machines, of which none was chosen.
+	ErrAmbiguous = errors.New("profiles of several machines")
+)
+
+// Application returns the profile of an application. Where it has profiles of
+// several machines, the one of the given machine (a metadata.name) is chosen;
+// if that has none, or machine is empty, the error is ErrAmbiguous and lists
+// them. Where it has one profile only, that one is returned, whatever its
+// machine: the caller compares spec.machine. ErrNotFound suggests near names.
+func (s *Store) Application(name, machine string) (*v1alpha1.ApplicationProfile, error) {
+	k, err := s.find(v1alpha1.KindApplicationProfile, name, machine)
+	if err != nil {
+		return nil, err
+	}
+	return readAs[*v1alpha1.ApplicationProfile](s, k)
+}
+
+// Machine returns the profile of a machine, or ErrNotFound with near names.
+func (s *Store) Machine(name string) (*v1alpha1.MachineProfile, error) {
+	k, err := s.find(v1alpha1.KindMachineProfile, name, "")
+	if err != nil {
+		return nil, err
+	}
+	return readAs[*v1alpha1.MachineProfile](s, k)
+}
+
+// Applications returns every application profile, sorted by name and machine.
+// Files that cannot be read are named in broken and hide none of the others;
+// err means that the folder itself cannot be read.
+func (s *Store) Applications() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
+	return readAll[*v1alpha1.ApplicationProfile](s, v1alpha1.KindApplicationProfile)
+}
+
+// Machines returns every machine profile, sorted by name; broken and err are
+// as of Applications.
+func (s *Store) Machines() (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
+	return readAll[*v1alpha1.MachineProfile](s, v1alpha1.KindMachineProfile)
+}
+
+// readAs reads a profile whose kind the key says.
+func readAs[T v1alpha1.Object](s *Store, k key) (T, error) {
+	var none T
+	object, err := s.read(k)
+	if err != nil {
+		return none, err
+	}
+	return object.(T), nil // read compared the kinds
+}
+
+func readAll[T v1alpha1.Object](s *Store, kind string) (profiles []T, broken []error, err error) {
+	keys, err := s.list(kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, k := range keys {
+		profile, err := readAs[T](s, k)
+		switch {
+		case errors.Is(err, ErrNotFound): // deleted meanwhile
+		case err != nil:
+			broken = append(broken, err)
+		default:
+			profiles = append(profiles, profile)
+		}
+	}
+	return profiles, broken, nil
+}
+
+// find returns the key of a stored profile by its name.
+func (s *Store) find(kind, name, machine string) (key, error) {
+	keys, err := s.list(kind)
+	if err != nil {
+		return key{}, err
+	}
+	var found []key
+	for _, k := range keys {
+		if k.name == name {
+			found = append(found, k)
+		}
+	}
+	if len(found) > 1 { // a misnamed file beside a sound one
+		found = slices.DeleteFunc(found, func(k key) bool { return k.machine == "" })
+	}
+	for _, k := range found {
+		if len(found) == 1 || machine != "" && k.machine == machine {
+			return k, nil
+		}
+	}
+	if len(found) == 0 {
+		return key{}, notFound(kind, name, keys)
+	}
+	machines := make([]string, 0, len(found))
+	for _, k := range found {
+		machines = append(machines, k.machine)
+	}
+	return key{}, fmt.Errorf("%s %q: %w: choose one of %s", kind, name, ErrAmbiguous, strings.Join(machines, ", "))
+}
+
+func notFound(kind, name string, keys []key) error {
+	names := make([]string, 0, len(keys))
+	for _, k := range keys {
+		names = append(names, k.name)
+	}
+	if near := nearNames(name, slices.Compact(names)); len(near) > 0 {
+		return fmt.Errorf("%s %q: %w: did you mean %s?", kind, name, ErrNotFound, strings.Join(near, " or "))
+	}
+	return fmt.Errorf("%s %q: %w", kind, name, ErrNotFound)
+}
+
+// nearNames returns up to three of the candidates that are a slip of the
+// fingers away from name, or that it starts, nearest first.
+func nearNames(name string, candidates []string) []string {
+	type match struct {
+		name     string
+		distance int
+	}
+	var near []match
+	for _, c := range candidates {
+		switch d := editDistance(name, c); {
+		case d <= max(1, min(len(name), len(c))/3):
+			near = append(near, match{c, d})
+		case len(name) >= 2 && strings.HasPrefix(c, name):
+			near = append(near, match{c, len(c)})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b match) int { return a.distance - b.distance })
+	names := make([]string, 0, 3)
+	for _, m := range near[:min(3, len(near))] {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// editDistance is Levenshtein's: the fewest insertions, deletions and
+// replacements of bytes that turn a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

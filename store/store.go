@@ -1,0 +1,183 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// Store is a folder of profiles. It may be used from several goroutines, and
+// the folder from several processes.
+type Store struct{ dir string }
+
+// Open returns the store in a folder. A folder that does not exist yet is an
+// empty store and is made by the first Put; something else in its place is an
+// error.
+func Open(dir string) (*Store, error) {
+	if dir == "" {
+		return nil, errors.New("store: the folder has no name: set BANDMATE_STORE or give --store")
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("store: %w", err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("store %s: not a folder: give another one with --store", dir)
+	}
+	return &Store{dir: dir}, nil
+}
+
+// DefaultDir returns the folder to use when none is given: $BANDMATE_STORE,
+// else bandmate/profiles in the XDG data folder, which is $XDG_DATA_HOME or
+// ~/.local/share. env looks a variable up, as os.Getenv does. Without any of
+// BANDMATE_STORE, XDG_DATA_HOME and HOME there is no default.
+func DefaultDir(env func(string) string) (string, error) {
+	if dir := env("BANDMATE_STORE"); dir != "" {
+		return dir, nil
+	}
+	// The XDG specification has relative paths ignored.
+	if data := env("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		return filepath.Join(data, "bandmate", "profiles"), nil
+	}
+	if home := env("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "share", "bandmate", "profiles"), nil
+	}
+	return "", errors.New("store: no folder for profiles: set BANDMATE_STORE or HOME, or give --store")
+}
+
+// Dir returns the folder.
+func (s *Store) Dir() string { return s.dir }
+
+const (
+	applicationsDir = "applications"
+	machinesDir     = "machines"
+	extension       = ".yaml"
+	separator       = "@"
+)
+
+// maxFileName leaves room for the temporary file's longer name within the 255
+// bytes that file systems allow.
+const maxFileName = 230
+
+// key tells the profiles of a store apart.
+type key struct{ kind, name, machine string }
+
+// keyOf returns where o belongs; o must be valid.
+func keyOf(o v1alpha1.Object) key {
+	k := key{kind: v1alpha1.KindOf(o), name: o.GetName()}
+	if p, ok := o.(*v1alpha1.ApplicationProfile); ok {
+		k.machine = p.Spec.Machine.Name
+	}
+	return k
+}
+
+func (k key) String() string {
+	if k.machine == "" {
+		return fmt.Sprintf("%s %q", k.kind, k.name)
+	}
+	return fmt.Sprintf("%s %q of machine %q", k.kind, k.name, k.machine)
+}
+
+// folder returns the folder of a kind.
+func folder(kind string) string {
+	if kind == v1alpha1.KindApplicationProfile {
+		return applicationsDir
+	}
+	return machinesDir
+}
+
+// path returns the file of k within the store.
+func (k key) path() string {
+	name := k.name
+	if k.machine != "" {
+		name += separator + k.machine
+	}
+	return path.Join(folder(k.kind), name+extension)
+}
+
+// parseFileName is the inverse of key.path; false for a foreign file. A file
+// without a machine in its name is ours too, if misnamed: read reports it.
+func parseFileName(kind, file string) (key, bool) {
+	name, ok := strings.CutSuffix(file, extension)
+	if !ok || name == "" || strings.HasPrefix(name, ".") {
+		return key{}, false
+	}
+	before, machine, _ := strings.Cut(name, separator)
+	if kind == v1alpha1.KindMachineProfile || machine == "" {
+		return key{kind: kind, name: name}, true
+	}
+	return key{kind: kind, name: before, machine: machine}, true
+}
+
+// list returns the keys of a kind that have a file, sorted.
+func (s *Store) list(kind string) ([]key, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, folder(kind)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
+	}
+	var keys []key
+	for _, entry := range entries {
+		if k, ok := parseFileName(kind, entry.Name()); ok {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.machine, b.machine))
+	})
+	return keys, nil
+}
+
+// read returns the profile of k. The error names the file; it is ErrNotFound
+// when there is none.
+func (s *Store) read(k key) (v1alpha1.Object, error) {
+	object, err := s.decode(k)
+	file := filepath.Join(s.dir, filepath.FromSlash(k.path()))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: %w", k, ErrNotFound)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w%s", file, err, remedy(err))
+	case keyOf(object) != k:
+		return nil, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))
+	}
+	return object, nil
+}
+
+func (s *Store) decode(k key) (v1alpha1.Object, error) {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// A named pipe in place of the file would block an open for ever.
+	info, err := root.Stat(k.path())
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a file: move it away")
+	}
+	f, err := root.Open(k.path())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, v1alpha1.MaxDocumentBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return v1alpha1.Decode(text)
+}

@@ -1,0 +1,133 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/store"
+)
+
+func export(t *testing.T, s *store.Store, names ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := s.Export(&out, names...); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestExportAndImport(t *testing.T) {
+	from := filled(t, application("a", "m", 1), application("a", "n", 2), application("b", "m", 3), machine("m"))
+	to := filled(t, application("b", "m", 9))
+	added, replaced, err := to.Import(strings.NewReader(export(t, from)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"m", "a@m", "a@n"}, {"b@m"}}, [][]string{added, replaced}); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(export(t, from), export(t, to)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestExportChosenNames(t *testing.T) {
+	s := filled(t, application("a", "m", 1), application("a", "n", 2), application("b", "m", 3), machine("m"))
+	objects, err := v1alpha1.DecodeAll([]byte(export(t, s, "a", "m")))
+	if err != nil || len(objects) != 3 {
+		t.Errorf("%d profiles, %v", len(objects), err)
+	}
+	if got := export(t, open(t, filepath.Join(t.TempDir(), "missing"))); got != "" {
+		t.Errorf("an empty store exports %q", got)
+	}
+
+	write(t, filepath.Join(s.Dir(), "machines", "broken.yaml"), "x")
+	var out bytes.Buffer
+	wantError(t, s.Export(&out), "broken.yaml", "name what to export")
+	wantError(t, s.Export(&out, "a", "broken"), "broken.yaml")
+	err = s.Export(&out, "a", "mm")
+	if !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+	wantError(t, err, "did you mean m?")
+	if out.Len() > 0 {
+		t.Errorf("a failed export wrote %q", out.String())
+	}
+	if got := export(t, s, "b"); !strings.Contains(got, "name: b\n") {
+		t.Errorf("a broken file hinders the export of another:\n%s", got)
+	}
+}
+
+func TestImportIsAllOrNothing(t *testing.T) {
+	good := export(t, filled(t, application("a", "m", 1), machine("m")))
+	long := export(t, filled(t, machine("nn")))
+	long = strings.Replace(long, "name: nn", "name: "+strings.Repeat("n", 250), 1)
+	tests := []struct{ name, text, want string }{
+		{"second is broken", good + "---\nkind: x\n", "apiVersion"},
+		{"second is invalid", strings.Replace(good, "seconds: 1", "seconds: -1", 1), "spec.solo.seconds"},
+		{"given twice", good + "---\n" + good, "given twice"},
+		{"name too long for a file", good + "---\n" + long, "choose a shorter name"},
+		{"empty", "", "no profile"},
+		{"only comments", "# a\n---\n", "no profile"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := filled(t, machine("old"))
+			added, replaced, err := s.Import(strings.NewReader(tt.text))
+			wantError(t, err, tt.want)
+			if len(added)+len(replaced) > 0 || files(t, s) != "machines/old.yaml" {
+				t.Errorf("stored %v %v: %s", added, replaced, files(t, s))
+			}
+		})
+	}
+	s := filled(t, machine("old"))
+	_, _, err := s.Import(failingReader{})
+	wantError(t, err, "the network is gone")
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("the network is gone") }
+
+// The store against a map.
+func TestStoreIsAMap(t *testing.T) {
+	dir := t.TempDir()
+	count := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		count++
+		s := open(t, filepath.Join(dir, strings.Repeat("x", count)))
+		model := map[[2]string]float64{}
+		name := rapid.SampledFrom([]string{"a", "b", "a.b", "a-b"})
+		for i := range rapid.IntRange(1, 8).Draw(rt, "steps") {
+			k := [2]string{name.Draw(rt, "name"), name.Draw(rt, "machine")}
+			if rapid.Bool().Draw(rt, "put") {
+				model[k] = float64(i + 1)
+				if err := s.Put(application(k[0], k[1], model[k])); err != nil {
+					rt.Fatal(err)
+				}
+				continue
+			}
+			err := s.Delete(v1alpha1.KindApplicationProfile, k[0], k[1])
+			if _, ok := model[k]; ok != (err == nil) {
+				rt.Fatalf("delete %v: %v, stored %v", k, err, model)
+			}
+			delete(model, k)
+		}
+		profiles, broken, err := s.Applications()
+		if err != nil || len(broken) > 0 || len(profiles) != len(model) {
+			rt.Fatalf("%d profiles, want %d: %v %v", len(profiles), len(model), broken, err)
+		}
+		for _, p := range profiles {
+			if want := model[[2]string{p.Name, p.Spec.Machine.Name}]; p.Spec.Solo.Seconds != want {
+				rt.Fatalf("%s: %v, want %v", p.Name, p.Spec.Solo.Seconds, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,166 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// staleAfter is the age at which a temporary file belongs to a writer that was
+// killed: writing one takes milliseconds.
+const staleAfter = time.Hour
+
+// Put stores a profile and replaces the one of the same kind, name and
+// machine. The profile must be valid; its numbers are rounded as
+// v1alpha1.Encode does. When Put returns, the profile is on the disk; when it
+// fails, the previous one is still there, whole.
+func (s *Store) Put(o v1alpha1.Object) error {
+	text, err := v1alpha1.Encode(o)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	k := keyOf(o)
+	if err := k.checkLength(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return s.write(k, text)
+}
+
+// checkLength refuses names that Kubernetes allows but file systems do not.
+func (k key) checkLength() error {
+	if name := path.Base(k.path()); len(name) > maxFileName {
+		return fmt.Errorf("%s: the file name would take %d bytes, of at most %d: choose a shorter name", k, len(name), maxFileName)
+	}
+	return nil
+}
+
+func (s *Store) write(k key, text []byte) error {
+	dir := filepath.Join(s.dir, folder(k.kind))
+	if err := replaceFile(dir, path.Base(k.path()), text); err != nil {
+		return fmt.Errorf("store: write %s: %w%s", k, err, remedy(err))
+	}
+	return nil
+}
+
+// replaceFile writes a file in one step.
+func replaceFile(dir, name string, text []byte) (err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	removeStale(root)
+	pending, err := renameio.NewPendingFile(name, renameio.WithRoot(root), renameio.WithPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	// After success there is nothing to clean up, and this does nothing.
+	defer func() { err = errors.Join(err, pending.Cleanup()) }()
+	if _, err := pending.Write(text); err != nil {
+		return err
+	}
+	if err := pending.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return syncDir(root)
+}
+
+// syncDir makes a rename or removal survive a power failure. Some network file
+// systems cannot; the file is in place all the same.
+func syncDir(root *os.Root) error {
+	d, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// removeStale deletes what killed writers left. It does what it can: what
+// stays is only untidy.
+func removeStale(root *os.Root) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && temporary(entry.Name()) && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+			_ = root.Remove(entry.Name())
+		}
+	}
+}
+
+// temporary reports whether a name is one of renameio's: a dot, the name of
+// the file, and a random number.
+func temporary(name string) bool {
+	rest, hidden := strings.CutPrefix(name, ".")
+	stem := strings.TrimRight(rest, "0123456789")
+	return hidden && stem != rest && strings.HasSuffix(stem, extension)
+}
+
+// Delete removes a profile. For an application the machine is chosen as by
+// Store.Application, but a machine that is given must be the profile's; for a
+// MachineProfile it must be empty. Broken files can be deleted too. It is
+// ErrNotFound if there is none.
+func (s *Store) Delete(kind, name, machine string) error {
+	switch {
+	case kind != v1alpha1.KindApplicationProfile && kind != v1alpha1.KindMachineProfile:
+		return fmt.Errorf("store: kind %q: want %s or %s", kind, v1alpha1.KindApplicationProfile, v1alpha1.KindMachineProfile)
+	case kind == v1alpha1.KindMachineProfile && machine != "":
+		return fmt.Errorf("store: machine %q: want none with a %s", machine, kind)
+	}
+	k, err := s.find(kind, name, machine)
+	if err != nil {
+		return err
+	}
+	if machine != "" && k.machine != machine {
+		return fmt.Errorf("%s of machine %q: %w: it has one of %s", k.kind, machine, ErrNotFound, k.machine)
+	}
+	if err := s.remove(k); err != nil {
+		return fmt.Errorf("store: delete %s: %w%s", k, err, remedy(err))
+	}
+	return nil
+}
+
+func (s *Store) remove(k key) error {
+	root, err := os.OpenRoot(filepath.Join(s.dir, folder(k.kind)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = root.Remove(path.Base(k.path()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotFound
+	}
+	return errors.Join(err, syncDir(root))
+}
+
+// remedy is what to do about an error of the file system, to append to it.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return ": choose a folder you may write to with --store or BANDMATE_STORE, or change its permissions"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return ": make room, or choose another folder with --store or BANDMATE_STORE; what was stored before is unchanged"
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return ": something else stands in the way of the folder: move it away, or choose another folder with --store or BANDMATE_STORE"
+	}
+	return ""
+}
