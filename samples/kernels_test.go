@@ -136,9 +136,9 @@ func TestStencil(t *testing.T) {
 
 func TestSortKeys(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		keys := rapid.SliceOf(rapid.Uint32()).Draw(t, "keys")
+		keys := rapid.SliceOf(rapid.Uint64()).Draw(t, "keys")
 		want := slices.Sorted(slices.Values(keys))
-		sortKeys(keys, make([]uint32, len(keys)))
+		sortKeys(keys, make([]uint64, len(keys)))
 		if !slices.Equal(keys, want) {
 			t.Fatalf("got %v, want %v", keys, want)
 		}
@@ -147,9 +147,9 @@ func TestSortKeys(t *testing.T) {
 
 func TestRadixSort(t *testing.T) {
 	const n = 20_000
-	k := newRadixSort(heap(1<<18), n, 3)
+	k := newRadixSort(heap(1<<19), n, 3)
 	complete(t, k)
-	want := make([]uint32, n)
+	want := make([]uint64, n)
 	makeKeys(want, 2)
 	slices.Sort(want)
 	if !slices.Equal(k.keys, want) {

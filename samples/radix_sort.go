@@ -5,32 +5,33 @@ import (
 	"fmt"
 )
 
-// radixKeys is the number of keys: two buffers of 32 MiB.
-const radixKeys = 1 << 23
+// radixKeys is the number of keys: two buffers of 48 MiB. It is no power of
+// two, so that the 256 places written to do not fall into the same cache sets.
+const radixKeys = 6 << 20
 
 func radixSortSample() Sample {
 	return Sample{
 		Name:        "radix-sort",
-		Description: "sorts random 32-bit keys, one byte at a time from the lowest",
+		Description: "sorts random 64-bit keys, one byte at a time from the lowest",
 		Unit:        "keys",
-		WorkingSet:  2 * 4 * radixKeys,
+		WorkingSet:  2 * 8 * radixKeys,
 		prepare: func(memory *region, scale float64) kernel {
-			return newRadixSort(memory, radixKeys, steps(5, scale))
+			return newRadixSort(memory, radixKeys, steps(3, scale))
 		},
 	}
 }
 
 // radixSort makes random keys and sorts them, several rounds with other keys.
 type radixSort struct {
-	keys, spare []uint32
+	keys, spare []uint64
 	rounds      int
 	sum         digest
 }
 
 func newRadixSort(memory *region, n, rounds int) *radixSort {
 	return &radixSort{
-		keys:   array[uint32](memory, n),
-		spare:  array[uint32](memory, n),
+		keys:   array[uint64](memory, n),
+		spare:  array[uint64](memory, n),
 		rounds: rounds,
 	}
 }
@@ -52,7 +53,7 @@ func (s *radixSort) run(ctx context.Context) error {
 			return fmt.Errorf("%w: round %d lost keys", ErrWrongResult, round)
 		}
 		s.sum.add(found.sum)
-		s.sum.add(uint64(s.keys[len(s.keys)/2]))
+		s.sum.add(s.keys[len(s.keys)/2])
 	}
 	return nil
 }
@@ -65,21 +66,21 @@ func (s *radixSort) verify() (uint64, error) { return uint64(s.sum), nil }
 // keySet characterizes a set of keys whatever their order.
 type keySet struct {
 	sum uint64
-	xor uint32
+	xor uint64
 }
 
-func (k *keySet) add(key uint32) {
-	k.sum += uint64(key)
+func (k *keySet) add(key uint64) {
+	k.sum += key
 	k.xor ^= key
 }
 
 // makeKeys fills keys with random numbers, other ones for every seed.
-func makeKeys(keys []uint32, seed uint64) keySet {
+func makeKeys(keys []uint64, seed uint64) keySet {
 	var set keySet
 	state := scramble(seed)
 	for i := range keys {
 		state += golden
-		key := uint32((state ^ state>>32) * 0xd6e8feb86659fd93 >> 32)
+		key := scramble(state)
 		keys[i] = key
 		set.add(key)
 	}
@@ -87,9 +88,9 @@ func makeKeys(keys []uint32, seed uint64) keySet {
 }
 
 // checkSorted reports the first pair of keys out of order.
-func checkSorted(keys []uint32) (keySet, error) {
+func checkSorted(keys []uint64) (keySet, error) {
 	var set keySet
-	previous := uint32(0)
+	previous := uint64(0)
 	for i, key := range keys {
 		if key < previous {
 			return set, fmt.Errorf("%w: key %d is %#x, after %#x", ErrWrongResult, i, key, previous)
@@ -100,15 +101,14 @@ func checkSorted(keys []uint32) (keySet, error) {
 	return set, nil
 }
 
-// sortKeys sorts by counting, four stable passes over one byte each. Spare is
+// sortKeys sorts by counting, eight stable passes over one byte each. Spare is
 // scratch space of the same length.
-func sortKeys(keys, spare []uint32) {
-	var counts [4][256]uint32
+func sortKeys(keys, spare []uint64) {
+	var counts [8][256]uint32
 	for _, key := range keys {
-		counts[0][uint8(key)]++
-		counts[1][uint8(key>>8)]++
-		counts[2][uint8(key>>16)]++
-		counts[3][uint8(key>>24)]++
+		for digit := range counts {
+			counts[digit][uint8(key>>(8*digit))]++
+		}
 	}
 	from, to := keys, spare
 	for digit := range counts {
@@ -121,7 +121,7 @@ func sortKeys(keys, spare []uint32) {
 		}
 		shift := uint(8 * digit)
 		for _, key := range from {
-			value := uint8(key >> (shift & 31))
+			value := uint8(key >> (shift & 63))
 			to[places[value]] = key
 			places[value]++
 		}
