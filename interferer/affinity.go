@@ -37,6 +37,42 @@ func affinity(tid int) (cpuset.CPUSet, error) {
 	return cpuset.CPUSet{}, fmt.Errorf("sched_getaffinity: more than %d CPUs", maxCPUs)
 }
 
+// processAffinity returns the CPUs that any thread of this process may run on.
+// A single one may be pinned for a purpose.
+func processAffinity() (cpuset.CPUSet, error) {
+	tids, err := threads()
+	if err != nil {
+		return cpuset.CPUSet{}, err
+	}
+	var all cpuset.CPUSet
+	for _, tid := range tids {
+		cpus, err := affinity(tid)
+		if errors.Is(err, unix.ESRCH) {
+			continue
+		}
+		if err != nil {
+			return cpuset.CPUSet{}, err
+		}
+		all = all.Union(cpus)
+	}
+	return all, nil
+}
+
+// threads returns the thread IDs of this process.
+func threads() ([]int, error) {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, fmt.Errorf("threads of this process: %w", err)
+	}
+	var tids []int
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(task.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids, nil
+}
+
 // confine restricts a thread to CPUs; 0 is the calling thread, which then must
 // be locked to its goroutine.
 func confine(tid int, cpus cpuset.CPUSet) error {
@@ -68,15 +104,11 @@ func currentCPU() (int, error) {
 // moves a streaming thread's work along, the thread that hands over must not
 // have to wait behind an ordinary process.
 func beRealTime() error {
-	tasks, err := os.ReadDir("/proc/self/task")
+	tids, err := threads()
 	if err != nil {
-		return fmt.Errorf("threads of this process: %w", err)
+		return err
 	}
-	for _, task := range tasks {
-		tid, err := strconv.Atoi(task.Name())
-		if err != nil {
-			continue
-		}
+	for _, tid := range tids {
 		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
 		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("SCHED_FIFO: %w", err)

@@ -65,7 +65,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	allowed, err := affinity(os.Getpid())
+	allowed, err := processAffinity()
 	if err != nil {
 		return nil, err
 	}

@@ -8,9 +8,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	kind := os.Getenv(helperEnvironment)
+	if kind == helperForgetful {
+		os.Exit(helperMain(kind))
+	}
 	RunIfChild()
-	if runHelper() {
-		return
+	if kind != "" {
+		os.Exit(helperMain(kind))
 	}
 	os.Exit(m.Run())
 }
@@ -18,9 +22,11 @@ func TestMain(m *testing.M) {
 // smallOptions occupy one of the CPUs that this process may use, the last one,
 // with little memory.
 func smallOptions(t testing.TB) Options {
-	t.Helper()
-	allowed, err := affinity(os.Getpid())
+	allowed, err := processAffinity()
 	if err != nil {
+		if t == nil {
+			panic(err)
+		}
 		t.Fatal(err)
 	}
 	cpus := allowed.List()

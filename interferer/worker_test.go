@@ -1,0 +1,143 @@
+package interferer
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/internal/kernel"
+	"golang.org/x/sys/unix"
+)
+
+// runWorker runs a worker in this process, on whatever CPU it gets, and returns
+// why it ended.
+func runWorker(t *testing.T, s Setting, change func(*worker)) error {
+	t.Helper()
+	clock, err := newClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := newBuffer(1<<20, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.free()
+	p := page(1)
+	p.request(s)
+	ended := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		o := smallOptions(t)
+		cpu := o.CPUs.List()[0]
+		before, err := affinity(0)
+		if err != nil {
+			ended <- err
+			return
+		}
+		if err := confine(0, o.CPUs); err != nil {
+			ended <- err
+			return
+		}
+		defer confine(0, before)
+		w := &worker{
+			cpu: cpu, page: p, clock: clock, buffer: memory.bytes, kernels: kernel.Best(),
+			parent: unix.Getppid(), deadline: clock.now() + time.Hour, visits: kernel.NewRandomState(1),
+		}
+		change(w)
+		ended <- w.run()
+	}()
+	return <-ended
+}
+
+// A thread finds every reason to end by itself, whatever it is doing: signals
+// and other threads may not reach it at real-time priority.
+func TestThreadEndsByItself(t *testing.T) {
+	settings := []Setting{
+		{Mode: Idle},
+		{Mode: Spin},
+		{Mode: Stream, ReadShare: 1},
+		// A chunk takes 16 s.
+		{Mode: Stream, ReadShare: 1, Bandwidth: 1000},
+		{Mode: Stream, ReadShare: 0.75, Pattern: Random},
+	}
+	reasons := []struct {
+		name   string
+		change func(*worker)
+		want   error
+	}{
+		{"orphaned", func(w *worker) { w.parent = -1 }, errOrphaned},
+		{"time over", func(w *worker) { w.deadline = w.clock.now() + 3*time.Millisecond }, ErrMaxDuration},
+		{"CPU lost", func(w *worker) { w.cpu = maxCPUs }, ErrCPU},
+		{"stopped", func(w *worker) { time.AfterFunc(time.Millisecond, w.page.requestStop) }, errStopped},
+		{"no such setting", func(w *worker) {
+			time.AfterFunc(time.Millisecond, func() {
+				w.page.header.setting.mode.Store(77)
+				w.page.header.sequence.Add(1)
+				w.page.wake()
+			})
+		}, nil},
+	}
+	for _, reason := range reasons {
+		t.Run(reason.name, func(t *testing.T) {
+			for _, s := range settings {
+				err := runWorker(t, s, reason.change)
+				if err == nil || reason.want != nil && !errors.Is(err, reason.want) {
+					t.Errorf("%+v: ended with %v, want %v", s, err, reason.want)
+				}
+			}
+		})
+	}
+}
+
+func TestBufferOnANode(t *testing.T) {
+	node := 0
+	memory, err := newBuffer(1<<20, &node, 1)
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
+		t.Skipf("memory cannot be bound here: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.free()
+	if len(memory.bytes) != 1<<20 {
+		t.Errorf("%d bytes, want 1 MiB", len(memory.bytes))
+	}
+	zeros := 0
+	for _, b := range memory.bytes {
+		if b == 0 {
+			zeros++
+		}
+	}
+	// One in 256 of random bytes is.
+	if zeros > len(memory.bytes)/128 {
+		t.Errorf("%d of %d bytes are zero, want random ones", zeros, len(memory.bytes))
+	}
+}
+
+func TestClockIsMonotonicTime(t *testing.T) {
+	clock, err := newClock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := func() time.Duration {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(ts.Nano())
+	}
+	// The offset was measured to half of what two readings took, which on a
+	// busy machine may be a time slice: it is tried again.
+	waitFor(t, "the system's time", func() bool {
+		before := system()
+		now := clock.now()
+		after := system()
+		if before-time.Microsecond <= now && now <= after+time.Microsecond {
+			return true
+		}
+		clock, err = newClock()
+		return false
+	})
+}
