@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"bandmate.dev/bandmate/topology"
@@ -24,14 +25,20 @@ var (
 
 // Probe measures the regime of two CPUs. It keeps both busy for 1 to 4 ms, for
 // at most 200 ms where others compete for them, with one locked thread on each,
-// whose affinity is put back afterwards. Both need a thread of Go's scheduler
-// (GOMAXPROCS of 2 or more).
+// whose affinity is put back afterwards. With a GOMAXPROCS of 1 it is always
+// inconclusive.
 //
 // Errors: ErrSameCPU, topology.ErrOffline, topology.ErrNotAllowed,
 // ErrInconclusive, and the cause of the context's end.
 func Probe(ctx context.Context, a, b int) (Tag, error) {
 	if a == b {
 		return Tag{}, fmt.Errorf("CPU %d: %w: choose two CPUs", a, ErrSameCPU)
+	}
+	if runtime.GOMAXPROCS(0) < 2 {
+		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w: set GOMAXPROCS to 2 or more", a, b, ErrInconclusive)
+	}
+	if ctx.Err() != nil {
+		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, context.Cause(ctx))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrInconclusive)
 	defer cancel()
