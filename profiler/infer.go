@@ -78,9 +78,11 @@ const (
 // quantiles. Where even the best fit is poor, all noise is widened until it is
 // not (Birge 1932), so readings that conflict yield wide intervals.
 //
-// Readings of probes that are not in the map are left out with a warning. The
-// error joins the faults of every reading; without any usable reading there is
-// no estimate.
+// Readings of one probe count as independent of each other, though the error of
+// the map is common to them: give the median of repeats as one reading, with
+// its spread. Readings of probes that are not in the map are left out with a
+// warning. The error joins the faults of every reading; without any usable
+// reading there is no estimate.
 func (m *Map) Infer(readings []Reading) (Estimate, error) {
 	observed, unknown, err := m.observations(readings)
 	if err != nil {

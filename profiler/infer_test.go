@@ -3,6 +3,7 @@ package profiler
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,6 +119,24 @@ func TestInferCorrectsForPerformance(t *testing.T) {
 	slow := infer(t, m, []Reading{reading(Reader, 0.75, 0.5), reading(Modifier, 0.78, 0.5)})
 	if got := float64(slow.Traffic.Total() / fast.Traffic.Total()); math.Abs(got-2) > 0.1 {
 		t.Errorf("traffic %v and %v, want a factor of 2", fast.Traffic.Total(), slow.Traffic.Total())
+	}
+}
+
+// TestInferOneReadShare: with a map of one read share the bandwidth is inferred
+// and the read share is not.
+func TestInferOneReadShare(t *testing.T) {
+	d := readReal(t)
+	points := slices.DeleteFunc(d.points, func(p v1alpha1.ProbePoint) bool { return p.ReadShare != 1 })
+	m, err := NewMap(points, d.sustained)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := infer(t, m, []Reading{reading(Reader, 0.8368, 1), reading(Modifier, 0.8449, 1)})
+	if got := e.Traffic.Total().GBps(); math.Abs(got/10.16-1) > 0.1 {
+		t.Errorf("%.2f GB/s, want 10.16 within 10%%", got)
+	}
+	if e.ReadShareKnown || e.ReadShareUncertainty != 0.5 {
+		t.Errorf("read share known %v ± %v, want unknown ± 0.5", e.ReadShareKnown, e.ReadShareUncertainty)
 	}
 }
 

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -68,15 +69,7 @@ func falling(knots []knot) (curve piecewise, moved float64) {
 // mergeEqual sorts knots by x and averages those of the same x.
 func mergeEqual(knots []knot) []knot {
 	sorted := slices.Clone(knots)
-	slices.SortStableFunc(sorted, func(a, b knot) int {
-		switch {
-		case a.x < b.x:
-			return -1
-		case a.x > b.x:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(sorted, func(a, b knot) int { return cmp.Compare(a.x, b.x) })
 	merged := sorted[:0]
 	for _, k := range sorted {
 		if n := len(merged); n > 0 && merged[n-1].x == k.x {

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -64,7 +65,7 @@ func TestFallingIsNearest(t *testing.T) {
 			}
 		}
 		curve, _ := falling(knots)
-		if !slices.IsSortedFunc(curve.y, func(a, b float64) int { return int(math.Copysign(1, b-a)) * boolInt(a != b) }) {
+		if !slices.IsSortedFunc(curve.y, func(a, b float64) int { return cmp.Compare(b, a) }) {
 			t.Fatalf("rises: %v", curve.y)
 		}
 		distance := func(y func(i int) float64) (d float64) {
@@ -88,13 +89,6 @@ func TestFallingIsNearest(t *testing.T) {
 			}
 		}
 	})
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func TestSurfaceInterpolatesShares(t *testing.T) {

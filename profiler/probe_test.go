@@ -32,6 +32,13 @@ func (r *runner) Read(_ context.Context, _ Workload, probes []string) (Run, erro
 
 func command() Workload { return Workload{Run: func(context.Context) error { return nil }} }
 
+func TestProbeName(t *testing.T) {
+	s, err := Select(t.Context(), "probe", &Probe{Map: readReal(t).newMap(t), Runner: &runner{}})
+	if err != nil || s.Name() != ProbeName {
+		t.Errorf("selected %v, %v", s, err)
+	}
+}
+
 func TestProbeMeasure(t *testing.T) {
 	d := readReal(t)
 	for _, tt := range []struct {

@@ -1,6 +1,7 @@
 package profiler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -154,12 +155,7 @@ func (m *Map) Warnings() []string { return slices.Clone(m.warnings) }
 
 // newResponse builds the surface of one probe from its points by read share.
 func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *response {
-	slices.SortFunc(groups, func(a, b []v1alpha1.ProbePoint) int {
-		if a[0].ReadShare < b[0].ReadShare {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(groups, func(a, b []v1alpha1.ProbePoint) int { return cmp.Compare(a[0].ReadShare, b[0].ReadShare) })
 	r := &response{}
 	var variance, count float64
 	unpaced := true

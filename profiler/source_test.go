@@ -26,21 +26,21 @@ func TestSelect(t *testing.T) {
 	works := fixed{"probe", Availability{State: Usable}}
 	for _, tt := range []struct {
 		name    string
-		select_ string
+		choice  string
 		sources []Source
 		want    string
 		is      []error
 		text    []string
 	}{
 		{name: "first usable", sources: []Source{missing, doubtful, works}, want: "probe"},
-		{name: "by name", select_: "probe", sources: []Source{missing, works}, want: "probe"},
-		{name: "by name, unsupported", select_: "imc", sources: []Source{missing, works}, is: []error{ErrUnsupported}, text: []string{"source imc", "bare-metal"}},
+		{name: "by name", choice: "probe", sources: []Source{missing, works}, want: "probe"},
+		{name: "by name, unsupported", choice: "imc", sources: []Source{missing, works}, is: []error{ErrUnsupported}, text: []string{"source imc", "bare-metal"}},
 		{name: "none usable", sources: []Source{missing, doubtful}, is: []error{ErrUnsupported, ErrInconclusive}, text: []string{"no counters in a guest", "reads zero"}},
-		{name: "unknown name", select_: "pcm", sources: []Source{missing, works}, text: []string{`"pcm"`, "imc, probe"}},
+		{name: "unknown name", choice: "pcm", sources: []Source{missing, works}, text: []string{`"pcm"`, "imc, probe"}},
 		{name: "no sources", text: []string{"no source"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s, err := Select(t.Context(), tt.select_, tt.sources...)
+			s, err := Select(t.Context(), tt.choice, tt.sources...)
 			if tt.want != "" {
 				if err != nil || s.Name() != tt.want {
 					t.Fatalf("%v, %v; want %s", s, err, tt.want)
