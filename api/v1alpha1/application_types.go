@@ -28,6 +28,8 @@ type ApplicationProfile struct {
 // ApplicationProfileSpec holds the measurements of an ApplicationProfile.
 type ApplicationProfileSpec struct {
 	// Command is the program and its arguments; empty when imported.
+	//
+	// +kubebuilder:validation:MaxItems=1024
 	Command []string `json:"command,omitempty"`
 	// Machine is where the application was measured.
 	Machine MachineReference `json:"machine"`
@@ -39,10 +41,17 @@ type ApplicationProfileSpec struct {
 	Contentiousness Contentiousness `json:"contentiousness"`
 	// Curves are the sensitivity curves, one per read share and access
 	// pattern of the interferer.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves"`
 	// Phases divide the solo run into parts of steady traffic.
+	//
+	// +kubebuilder:validation:MaxItems=64
 	Phases []Phase `json:"phases,omitempty"`
 	// Warnings say what may be doubted about this profile.
+	//
+	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -94,6 +103,8 @@ type Timing struct {
 	// fewer than two repeats.
 	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
 	// Repeats is the number of runs kept, at least one.
+	//
+	// +kubebuilder:validation:Minimum=1
 	Repeats int `json:"repeats"`
 }
 
@@ -101,7 +112,12 @@ type Timing struct {
 // (Zacarias et al. 2020, eq. 1–2).
 type Contentiousness struct {
 	// ReadBytesPerSecond and WriteBytesPerSecond are at the memory controller.
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
 	// Source measured it: a counter source such as imc, probe for an estimate
 	// without counters, or imported.
@@ -113,6 +129,8 @@ type Contentiousness struct {
 	// share; absent when unknown.
 	ReadShareUncertainty *float64 `json:"readShareUncertainty,omitempty"`
 	// Timeline is the traffic over the solo run, in order, when known.
+	//
+	// +kubebuilder:validation:MaxItems=10000
 	Timeline []TrafficSample `json:"timeline,omitempty"`
 }
 
@@ -120,8 +138,12 @@ type Contentiousness struct {
 type TrafficSample struct {
 	// Seconds is the end of the interval since the start of the run; the
 	// interval starts where the previous one ends.
-	Seconds             float64 `json:"seconds"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	Seconds float64 `json:"seconds"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
 }
 
@@ -129,6 +151,9 @@ type TrafficSample struct {
 // bandwidth, at one read share and one access pattern.
 type SensitivityCurve struct {
 	// ReadShare is the interferer's, 0 to 1.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
 	ReadShare float64 `json:"readShare"`
 	// Pattern is the interferer's order of lines: sequential (default) or random.
 	//
@@ -136,6 +161,9 @@ type SensitivityCurve struct {
 	Pattern string `json:"pattern,omitempty"`
 	// Points are ordered by interferer bandwidth. Performance 1 at no
 	// pressure is implied, not listed.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
 	Points []CurvePoint `json:"points"`
 }
 
@@ -143,17 +171,33 @@ type SensitivityCurve struct {
 type CurvePoint struct {
 	// Level is the requested share of the sustained bandwidth, above 0 to 1;
 	// 1 is unpaced.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
 	Level float64 `json:"level"`
 	// InterfererBytesPerSecond is what the interferer reaches alone at this
 	// level: the x axis of the curve.
+	//
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e13
 	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
 	// AchievedBytesPerSecond is what the interferer reached beside the
 	// application; absent when it was not recorded.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
 	AchievedBytesPerSecond *float64 `json:"achievedBytesPerSecond,omitempty"`
 	// NormalizedPerformance is solo time ÷ co-run time, above zero; noise may
 	// lift it a little above one.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1.5
 	NormalizedPerformance float64 `json:"normalizedPerformance"`
 	// Repeats is the number of runs kept.
+	//
+	// +kubebuilder:validation:Minimum=1
 	Repeats int `json:"repeats"`
 	// Spread is the standard deviation of normalizedPerformance over the
 	// repeats; absent with fewer than two.
@@ -164,8 +208,16 @@ type CurvePoint struct {
 type Phase struct {
 	// TimeShare is the part of the solo time, above 0 to 1; the phases of an
 	// application add up to 1.
-	TimeShare           float64 `json:"timeShare"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
+	TimeShare float64 `json:"timeShare"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
 }
 

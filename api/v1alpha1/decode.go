@@ -20,7 +20,9 @@ const (
 	// no object above about 1.5 MiB.
 	MaxDocumentBytes = 2 << 20
 	// MaxStreamBytes is the size of a file with many profiles.
-	MaxStreamBytes = 64 << 20
+	MaxStreamBytes = 16 << 20
+	// MaxDocuments is the number of YAML documents in a file.
+	MaxDocuments = 10_000
 )
 
 // maxReported is the number of faults after which a list of them helps nobody.
@@ -102,6 +104,9 @@ func DecodeAll(data []byte) ([]Object, error) {
 	var objects []Object
 	var faults []error
 	texts, firstLines := splitDocuments(data)
+	if len(texts) > MaxDocuments {
+		return nil, fmt.Errorf("%d documents: want at most %d", len(texts), MaxDocuments)
+	}
 	for i, text := range texts {
 		found, err := decodeDocument(text, firstLines[i])
 		objects = append(objects, found...)
@@ -157,11 +162,11 @@ func decodeDocument(text []byte, firstLine int) ([]Object, error) {
 		part := d.at(i, item)
 		if err := json.Unmarshal(item, &header); err != nil {
 			faults = append(faults, part.typeFault(err))
-			continue
+		} else {
+			object, err := part.decodeObject(header.APIVersion, header.Kind)
+			faults = appendFaults(faults, err)
+			objects = append(objects, object)
 		}
-		object, err := part.decodeObject(header.APIVersion, header.Kind)
-		faults = appendFaults(faults, err)
-		objects = append(objects, object)
 		if len(faults) > maxReported {
 			break
 		}

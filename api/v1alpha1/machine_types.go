@@ -33,26 +33,38 @@ type MachineProfileSpec struct {
 	// Measurement says how the interferer and the probes were placed.
 	Measurement Measurement `json:"measurement"`
 	// Sustained is the highest bandwidth the interferer reaches alone.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
 	Sustained []SustainedBandwidth `json:"sustained"`
 	// ProbeMap is what each probe keeps of its speed beside a known
 	// interferer: the calibration of the probe source. Empty where counters
 	// serve.
+	//
+	// +kubebuilder:validation:MaxItems=4096
 	ProbeMap []ProbePoint `json:"probeMap,omitempty"`
 	// Warnings say what may be doubted about this profile.
+	//
+	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty"`
 }
 
 // SustainedBandwidth is the interferer's unpaced maximum at one read share.
 type SustainedBandwidth struct {
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
 	ReadShare float64 `json:"readShare"`
 	// Pattern is the order of lines: sequential (default) or random.
 	//
 	// +kubebuilder:validation:Enum=sequential;random
-	Pattern        string  `json:"pattern,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e13
 	BytesPerSecond float64 `json:"bytesPerSecond"`
 	// RelativeSpread is the standard deviation ÷ the median over the repeats.
 	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
-	Repeats        int      `json:"repeats"`
+	// +kubebuilder:validation:Minimum=1
+	Repeats int `json:"repeats"`
 }
 
 // ProbePoint is one probe beside one setting of the interferer.
@@ -65,16 +77,32 @@ type ProbePoint struct {
 	Regime string `json:"regime,omitempty"`
 	// ReadShare, Level and InterfererBytesPerSecond are the interferer's
 	// setting, the last one as reached alone.
-	ReadShare                float64 `json:"readShare"`
-	Level                    float64 `json:"level"`
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	ReadShare float64 `json:"readShare"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
+	Level float64 `json:"level"`
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e13
 	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
 	// AchievedBytesPerSecond is what the interferer reached beside the probe.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
 	AchievedBytesPerSecond float64 `json:"achievedBytesPerSecond"`
 	// RelativeSpeed is the probe's bandwidth beside the interferer ÷ alone.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1.5
 	RelativeSpeed float64 `json:"relativeSpeed"`
 	// Spread is the standard deviation of relativeSpeed over the repeats.
-	Spread  *float64 `json:"spread,omitempty"`
-	Repeats int      `json:"repeats"`
+	Spread *float64 `json:"spread,omitempty"`
+	// +kubebuilder:validation:Minimum=1
+	Repeats int `json:"repeats"`
 }
 
 // MachineProfileList is a list as the Kubernetes API returns it.
