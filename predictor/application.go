@@ -20,9 +20,17 @@ type Application struct {
 	target       units.Traffic // alone, where it stands as a target
 	slowerAway   float64       // solo time as a co-runner ÷ as a target
 	uncertainty  uncertainty
+	phases       []phase                      // at least one
 	families     map[familyKey]*curves.Family // nil without curves
-	family       *curves.Family               // Monotone
-	responses    []response                   // of family, in its order
+	family       *curves.Family // Monotone; nil without curves
+	responses    []response     // of family, in its order
+	noise        float64        // standard deviation of a measured point
+	// achievedKnown is true when every curve recorded what the interferer
+	// achieved beside the application.
+	achievedKnown bool
+	// mostBesideInterferer is the highest traffic of the application and the
+	// interferer together.
+	mostBesideInterferer units.Bandwidth
 	warnings     []string                     // about the profile, when a target
 }
 
@@ -80,6 +88,7 @@ func (a *Application) WithDistance(d Distance) (*Application, error) {
 	}
 	moved := *a
 	moved.target, moved.slowerAway = d.TargetTraffic, d.TimeRatio
+	moved.compileCarried()
 	return &moved, nil
 }
 
@@ -94,6 +103,11 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 		faults = append(faults, errors.New("metadata.name is empty: name the application"))
 	}
 	faults = append(faults, a.compileContentiousness(p.Spec.Contentiousness))
+	phases, err := compilePhases(&p.Spec)
+	if err != nil {
+		faults = append(faults, err)
+	}
+	a.phases = phases
 	if len(p.Spec.Curves) > 0 {
 		faults = append(faults, a.compileCurves(p.Spec.Curves))
 	}
@@ -166,11 +180,9 @@ func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) e
 	if err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
 	}
-	if !slices.ContainsFunc(a.responses, func(r response) bool { return r.achievedKnown }) {
-		a.warnings = append(a.warnings, fmt.Sprintf(
-			"%s: the interferer's achieved bandwidth was not recorded, so the curves are read at the co-runners' solo bandwidth, which overstates their pressure; onboard again to record it",
-			a.name))
-	}
+	a.noise = math.Sqrt(pooledVariance(chosen))
+	a.achievedKnown = !slices.ContainsFunc(a.responses, func(r response) bool { return r.knots == nil })
+	a.compileCarried()
 	return nil
 }
 

@@ -1,23 +1,127 @@
 package predictor
 
 import (
+	"math"
+
+	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 )
 
+// normal90 is the half width of the 90% interval of a normal distribution in
+// standard deviations.
+const normal90 = 1.645
+
+// The error of the model itself, as standard deviations: what is left on the
+// open half of the simulated data when curves and contentiousness are exact.
+// TestIntervalCoverage holds them to account.
+const (
+	// baseError is left even undisturbed: the repeatability of a run.
+	baseError = 0.006
+	// depthError is per unit of lost performance: neighbours of equal bandwidth
+	// and read share do not hurt quite alike.
+	depthError = 0.06
+	// trafficError is of the traffic that the neighbours really cause beside
+	// the target, relative.
+	trafficError = 0.06
+	// unsettledTrafficError replaces it where the neighbours' own slowdown is
+	// left out, as in the paper's methods.
+	unsettledTrafficError = 0.15
+	// extrapolationError is per unit of performance lost beyond the measured
+	// pressure.
+	extrapolationError = 0.5
+)
+
 // doubt is the parts of the standard deviation of a predicted normalized
-// performance.
+// performance; they are independent and add in quadrature.
 type doubt struct {
-	model float64
+	fit           float64 // points about their curve, or their repeats
+	pressure      float64 // contentiousness and its change under contention
+	readShare     float64 // which curve to read
+	model         float64 // see baseError, depthError
+	extrapolation float64 // see extrapolationError
 }
 
-func (r *answer) doubt(target *Application, corunners []*Application, m paperMethod) doubt {
-	return doubt{}
-}
-
-func (p *Prediction) interval(d doubt) Interval {
-	half := units.NormalizedPerformance(0.03)
+// interval returns the slowdowns within 90% of p. They are 1 or more: a run
+// cannot gain from neighbours but by noise.
+func (d doubt) interval(p units.NormalizedPerformance) Interval {
+	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
+		d.model*d.model + d.extrapolation*d.extrapolation
+	half := units.NormalizedPerformance(normal90 * math.Sqrt(variance))
 	return Interval{
-		Low:  max(1, min(p.NormalizedPerformance+half, 1).Slowdown()),
-		High: max(p.NormalizedPerformance-half, 0.01).Slowdown(),
+		Low:  min(p+half, 1).Slowdown(),
+		High: max(p-half, curves.Floor).Slowdown(),
 	}
+}
+
+// contentiousnessDoubt returns the standard deviation of the co-runners' total
+// bandwidth, relative, and of their read share. Their errors are taken as
+// independent.
+func contentiousnessDoubt(corunners []*Application) (bandwidth, readShare float64) {
+	var total, squares, shares float64
+	for _, c := range corunners {
+		traffic := float64(c.corunner.Total())
+		total += traffic
+		squares += math.Pow(traffic*c.uncertainty.bandwidth, 2)
+		shares += math.Pow(traffic*c.uncertainty.readShare, 2)
+	}
+	if total == 0 {
+		return 0, 0
+	}
+	return math.Sqrt(squares) / total / normal90, math.Sqrt(shares) / total / normal90
+}
+
+// newDoubt collects the doubt in a reading of the target's curves. read gives
+// performance at a pressure; residual is that of the curves; modelTraffic is
+// the relative error of the pressure that the method leaves.
+func newDoubt(
+	target *Application, corunners []*Application, pressure units.Traffic,
+	performance units.NormalizedPerformance, residual, modelTraffic float64,
+	read func(units.Traffic) units.NormalizedPerformance,
+) doubt {
+	bandwidth, readShare := contentiousnessDoubt(corunners)
+	bandwidth = math.Hypot(bandwidth, modelTraffic)
+	if pressure.Total() == 0 {
+		return doubt{}
+	}
+	share, _ := pressure.ReadShare()
+	at := func(share float64) units.NormalizedPerformance {
+		return read(units.TrafficOf(pressure.Total(), units.ReadShare(min(max(share, 0), 1))))
+	}
+	return doubt{
+		fit:       max(residual, target.noise),
+		pressure:  halfSpan(read(pressure.Scale(1-min(bandwidth, 1))), read(pressure.Scale(1+bandwidth))),
+		readShare: halfSpan(at(float64(share)-readShare), at(float64(share)+readShare)),
+		model:     math.Hypot(baseError, depthError*(1-float64(performance))),
+	}
+}
+
+func halfSpan(a, b units.NormalizedPerformance) float64 { return math.Abs(float64(a-b)) / 2 }
+
+// doubt returns the doubt in the settled state, read as given.
+func (e *equilibrium) doubt(read outcome) doubt {
+	target := e.apps[0]
+	traffic := trafficError
+	if !target.achievedKnown {
+		traffic = unsettledTrafficError
+	}
+	residual := math.Max(
+		target.responses[read.bracket.Lower].performance.Residual(),
+		target.responses[read.bracket.Upper].performance.Residual(),
+	)
+	d := newDoubt(target, e.apps[1:], e.traffic(0), read.performance, residual, traffic,
+		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, e.capacity).performance })
+	d.extrapolation = extrapolationError * float64(read.measured-read.performance)
+	return d
+}
+
+// doubt returns the doubt in a reading by a method of the paper.
+func (m paperMethod) doubt(target *Application, corunners []*Application, pressure units.Traffic, read answer) doubt {
+	family := target.families[familyKey{m.kind, m.selection != rightCurve}]
+	var residual float64
+	for i := range family.Len() {
+		_, curve := family.Member(i)
+		residual = max(residual, curve.Residual())
+	}
+	return newDoubt(target, corunners, pressure, read.performance, residual, unsettledTrafficError,
+		func(t units.Traffic) units.NormalizedPerformance { return m.read(target, t).performance })
 }

@@ -10,22 +10,22 @@ import (
 
 // predictPaper predicts by one of the paper's methods: the target's curve read
 // at the sum of the co-runners' contentiousness.
-func predictPaper(target *Application, corunners []*Application, o Options) (Prediction, error) {
+func predictPaper(target *Application, corunners []*Application, o Options) Prediction {
 	method, _ := o.Method.paperMethod()
-	pressure := pressureOf(corunners, nil)
+	pressure := pressureOf(corunners)
 	answer := method.read(target, pressure)
 	p := newPrediction(target, corunners, o.Method)
 	p.set(answer.performance)
 	p.warn(target.warnings...)
 	p.warn(answer.warnings...)
-	p.Interval = p.interval(answer.doubt(target, corunners, method))
+	p.Interval = method.doubt(target, corunners, pressure, answer).interval(answer.performance)
 	if o.Explain {
 		p.Explanation = answer.explain(pressure)
 	}
 	p.predictCorunners(target, corunners, func(c *Application, others []*Application) units.NormalizedPerformance {
-		return method.read(c, pressureOf(others, nil)).performance
+		return method.read(c, pressureOf(others)).performance
 	})
-	return p, nil
+	return p
 }
 
 // predictCorunners fills in the slowdown of each co-runner beside all others.

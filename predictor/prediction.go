@@ -134,7 +134,7 @@ func Predict(target *Application, corunners []*Application, o Options) (Predicti
 	}
 	o.Method, _ = ParseMethod(string(o.Method))
 	if o.Method == Default {
-		return predictEquilibrium(target, corunners, o)
+		return predictDefault(target, corunners, o), nil
 	}
-	return predictPaper(target, corunners, o)
+	return predictPaper(target, corunners, o), nil
 }

@@ -4,16 +4,11 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// pressureOf sums the contentiousness of applications, each scaled by its
-// normalized performance; nil performances means undisturbed.
-func pressureOf(apps []*Application, performance []units.NormalizedPerformance) units.Traffic {
+// pressureOf sums the contentiousness of applications.
+func pressureOf(apps []*Application) units.Traffic {
 	var sum units.Traffic
-	for i, a := range apps {
-		traffic := a.corunner
-		if performance != nil {
-			traffic = traffic.Scale(float64(performance[i]))
-		}
-		sum = sum.Add(traffic)
+	for _, a := range apps {
+		sum = sum.Add(a.corunner)
 	}
 	return sum
 }
@@ -29,7 +24,7 @@ func newPrediction(target *Application, corunners []*Application, m Method) Pred
 	for i, c := range corunners {
 		p.Corunners[i] = c.name
 	}
-	sum := pressureOf(corunners, nil)
+	sum := pressureOf(corunners)
 	p.Pressure.BytesPerSecond = sum.Total()
 	if share, known := sum.ReadShare(); known {
 		p.Pressure.ReadShare = &share

@@ -13,13 +13,14 @@ import (
 // its performance, and what the interferer still achieved, both against what
 // the interferer reaches alone.
 type response struct {
-	share         units.ReadShare
-	performance   *curves.Curve
-	achievedKnown bool
-	knots         []knot // of achieved bandwidth, from (0, 0), both strictly increasing
+	share       units.ReadShare
+	performance *curves.Curve
+	// knots relate solo to achieved bandwidth, from (0, 0), both strictly
+	// increasing; nil where the achieved bandwidth was not recorded.
+	knots []knot
 }
 
-// knot relates the interferer alone to the interferer beside the application.
+// knot is the interferer alone and beside the application.
 type knot struct {
 	solo, achieved units.Bandwidth
 }
@@ -40,29 +41,27 @@ func compileResponses(chosen []v1alpha1.SensitivityCurve, sets []curves.Set) (*c
 	responses := make([]response, family.Len())
 	for i := range responses {
 		share, curve := family.Member(i)
-		responses[i] = response{share: share, performance: curve}
 		var points []v1alpha1.CurvePoint
 		for _, c := range chosen {
 			if units.ReadShare(c.ReadShare) == share {
 				points = append(points, c.Points...)
 			}
 		}
-		responses[i].knots, responses[i].achievedKnown = achievedKnots(points)
+		responses[i] = response{share: share, performance: curve, knots: achievedKnots(points)}
 	}
 	return family, responses, nil
 }
 
-// achievedKnots returns the achieved bandwidth against the solo bandwidth,
-// strictly increasing; false unless every point recorded it.
-func achievedKnots(points []v1alpha1.CurvePoint) ([]knot, bool) {
-	knots := []knot{{0, 0}}
+// achievedKnots returns nil unless every point recorded what was achieved.
+func achievedKnots(points []v1alpha1.CurvePoint) []knot {
 	ordered := slices.Clone(points)
-	slices.SortFunc(ordered, func(a, b v1alpha1.CurvePoint) int {
+	slices.SortStableFunc(ordered, func(a, b v1alpha1.CurvePoint) int {
 		return cmp.Compare(a.InterfererBytesPerSecond, b.InterfererBytesPerSecond)
 	})
+	knots := []knot{{0, 0}}
 	for _, p := range ordered {
 		if p.AchievedBytesPerSecond == nil {
-			return nil, false
+			return nil
 		}
 		last := knots[len(knots)-1]
 		solo := units.Bandwidth(p.InterfererBytesPerSecond)
@@ -72,13 +71,21 @@ func achievedKnots(points []v1alpha1.CurvePoint) ([]knot, bool) {
 		least := last.achieved + slopeAtLeast*(solo-last.solo)
 		knots = append(knots, knot{solo, max(units.Bandwidth(*p.AchievedBytesPerSecond), least)})
 	}
-	return knots, len(knots) > 1
+	if len(knots) == 1 {
+		return nil
+	}
+	return knots
 }
 
 // level returns the bandwidth of the interferer alone at which it achieved the
 // actual bandwidth beside the application, by linear interpolation; beyond the
 // highest level it returns that level and what is missing to the actual one.
+// Without recorded achievement, actual is taken as what is reached alone.
 func (r *response) level(actual units.Bandwidth) (solo, beyond units.Bandwidth) {
+	if r.knots == nil {
+		_, highest := r.performance.Domain()
+		return min(actual, highest), max(actual-highest, 0)
+	}
 	last := r.knots[len(r.knots)-1]
 	if actual >= last.achieved {
 		return last.solo, actual - last.achieved
@@ -92,4 +99,42 @@ func (r *response) level(actual units.Bandwidth) (solo, beyond units.Bandwidth) 
 	low, high := r.knots[i-1], r.knots[i]
 	part := (actual - low.achieved) / (high.achieved - low.achieved)
 	return low.solo + part*(high.solo-low.solo), 0
+}
+
+// outcome is a response to traffic, and where it was read.
+type outcome struct {
+	performance units.NormalizedPerformance
+	// measured is the performance at the highest measured pressure where
+	// performance is extrapolated, else performance.
+	measured     units.NormalizedPerformance
+	bracket      curves.Bracket
+	lower, upper units.Bandwidth // where the two curves were read
+	beyond       units.Bandwidth // traffic beyond the measured pressure
+}
+
+// respond reads the curves at the traffic that the others really transfer, by
+// the paper's eq. 3 between all measured read shares, and extrapolates beyond
+// the measured pressure.
+func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) outcome {
+	share, known := traffic.ReadShare()
+	if !known {
+		return outcome{performance: 1, measured: 1}
+	}
+	total := traffic.Total()
+	o := outcome{bracket: a.family.Bracket(share)}
+	lower := &a.responses[o.bracket.Lower]
+	o.lower, o.beyond = lower.level(total)
+	o.performance = lower.performance.At(o.lower)
+	if o.bracket.Upper != o.bracket.Lower {
+		upper := &a.responses[o.bracket.Upper]
+		var beyond units.Bandwidth
+		o.upper, beyond = upper.level(total)
+		o.beyond = min(o.beyond, beyond)
+		o.performance = o.bracket.Mix(o.performance, upper.performance.At(o.upper))
+	}
+	o.measured = o.performance
+	if o.beyond > 0 {
+		o.performance = a.extrapolate(o.measured, total-o.beyond, total, capacity)
+	}
+	return o
 }

@@ -15,6 +15,8 @@ const (
 	appsFile   = "apps.csv"
 	curvesFile = "curves.csv"
 	pairsFile  = "pairs.csv"
+	// timelineFile is optional.
+	timelineFile = "timeseries.csv"
 )
 
 // Dataset is what was measured: applications, their curves, and the pairs to
@@ -34,6 +36,8 @@ type App struct {
 	Local *SoloRun
 	// Remote is its run alone as a co-runner: its contentiousness.
 	Remote SoloRun
+	// Timeline is the traffic over the Remote run; nil when not recorded.
+	Timeline []v1alpha1.TrafficSample
 	// Curves are its sensitivity curves, ordered by read share.
 	Curves []v1alpha1.SensitivityCurve
 }
@@ -60,6 +64,9 @@ func Read(fsys fs.FS) (*Dataset, error) {
 	if err := d.readCurves(fsys); err != nil {
 		return nil, err
 	}
+	if err := d.readTimelines(fsys); err != nil {
+		return nil, err
+	}
 	if err := d.readPairs(fsys); err != nil {
 		return nil, err
 	}
@@ -73,6 +80,19 @@ func (d *Dataset) app(name string) *App {
 		return nil
 	}
 	return &d.Apps[i]
+}
+
+// known returns the application that a field names.
+func (d *Dataset) known(t *table, column string) (*App, error) {
+	name, err := t.text(column)
+	if err != nil {
+		return nil, err
+	}
+	a := d.app(name)
+	if a == nil {
+		return nil, t.fault(column, fmt.Errorf("%q is not in %s", name, appsFile))
+	}
+	return a, nil
 }
 
 func (d *Dataset) readApps(fsys fs.FS) error {
@@ -122,13 +142,9 @@ func traffic(t *table, prefix string) (units.Traffic, error) {
 func (d *Dataset) readCurves(fsys fs.FS) error {
 	required := []string{"app", "read_pct", "level", "interferer_solo_read_Bps", "interferer_solo_write_Bps", "norm_perf"}
 	return readTable(fsys, curvesFile, required, func(t *table) error {
-		name, err := t.text("app")
+		a, err := d.known(t, "app")
 		if err != nil {
 			return err
-		}
-		a := d.app(name)
-		if a == nil {
-			return t.fault("app", fmt.Errorf("%q is not in %s", name, appsFile))
 		}
 		share, err := t.number("read_pct", 0, 100)
 		if err != nil {
@@ -194,6 +210,42 @@ func (a *App) addPoint(share float64, p v1alpha1.CurvePoint) {
 	curve.Points = slices.Insert(curve.Points, at, p)
 }
 
+// readTimelines reads the optional time lines of the solo runs as a co-runner.
+func (d *Dataset) readTimelines(fsys fs.FS) error {
+	required := []string{"app", "where", "t_end_s", "read_Bps", "write_Bps"}
+	err := readTable(fsys, timelineFile, required, func(t *table) error {
+		a, err := d.known(t, "app")
+		if err != nil {
+			return err
+		}
+		where, err := t.text("where")
+		if err != nil || where != "remote" {
+			return err
+		}
+		seconds, err := t.positive("t_end_s")
+		if err != nil {
+			return err
+		}
+		if n := len(a.Timeline); n > 0 && seconds <= a.Timeline[n-1].Seconds {
+			return t.fault("t_end_s", fmt.Errorf("%v: want a time after the previous %v", seconds, a.Timeline[n-1].Seconds))
+		}
+		traffic, err := traffic(t, "")
+		if err != nil {
+			return err
+		}
+		a.Timeline = append(a.Timeline, v1alpha1.TrafficSample{
+			Seconds:             seconds,
+			ReadBytesPerSecond:  float64(traffic.Read),
+			WriteBytesPerSecond: float64(traffic.Write),
+		})
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 func (d *Dataset) readPairs(fsys fs.FS) error {
 	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table) error {
 		var p Pair
@@ -201,14 +253,11 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 			column string
 			into   *string
 		}{{"app", &p.Target}, {"corunner", &p.Corunner}} {
-			name, err := t.text(field.column)
+			a, err := d.known(t, field.column)
 			if err != nil {
 				return err
 			}
-			if d.app(name) == nil {
-				return t.fault(field.column, fmt.Errorf("%q is not in %s", name, appsFile))
-			}
-			*field.into = name
+			*field.into = a.Name
 		}
 		measured, err := t.positive("norm_perf")
 		if err != nil {

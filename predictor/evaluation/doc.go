@@ -1,16 +1,19 @@
 // Package evaluation predicts every row of a measured data set and tabulates
 // the errors per method, as the paper's Tables 1 to 3 do.
 //
-// A data set is a folder of three CSV files whose columns are found by name:
+// A data set is a folder of CSV files whose columns are found by name:
 //
 //	apps.csv    app, [local_runtime_s, local_read_Bps, local_write_Bps,]
 //	            remote_runtime_s, remote_read_Bps, remote_write_Bps
 //	curves.csv  app, read_pct, level, interferer_solo_read_Bps,
 //	            interferer_solo_write_Bps, norm_perf,
-//	            [interferer_corun_read_Bps, interferer_corun_write_Bps, repeats, norm_perf_sd]
+//	            [interferer_corun_read_Bps, interferer_corun_write_Bps]
 //	pairs.csv   app, corunner, norm_perf
+//	timeseries.csv (optional)  app, where, t_end_s, read_Bps, write_Bps
 //
 // Bandwidths are bytes per second at the memory controller, read_pct percent,
-// norm_perf solo time ÷ co-run time. Other columns are ignored. pairs.csv
+// norm_perf solo time ÷ co-run time. The local_ columns are a run alone as a
+// target, where the curves were measured, the remote_ columns one as a
+// co-runner; the time line is that of the rows where = remote. Other columns are ignored. pairs.csv
 // serves to score only; no prediction sees it.
 package evaluation

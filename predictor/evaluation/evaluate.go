@@ -58,9 +58,10 @@ type Row struct {
 // Error returns predicted − measured in percentage points.
 func (r Row) Error() float64 { return 100 * float64(r.Predicted-r.Measured) }
 
-// Covered reports whether the interval holds the measured slowdown.
+// Covered reports whether the interval holds the measured slowdown; one below
+// 1 is noise and counts as 1.
 func (r Row) Covered() bool {
-	s := r.Measured.Slowdown()
+	s := max(r.Measured.Slowdown(), 1)
 	return r.Interval.Low <= s && s <= r.Interval.High
 }
 
@@ -155,6 +156,7 @@ func (a *App) Profile(o Options) *v1alpha1.ApplicationProfile {
 		ReadBytesPerSecond:  float64(a.Remote.Traffic.Read),
 		WriteBytesPerSecond: float64(a.Remote.Traffic.Write),
 		Source:              "imported",
+		Timeline:            a.Timeline,
 	}
 	p.Spec.Curves = restrict(a.Curves, o)
 	return p

@@ -1,0 +1,91 @@
+package predictor
+
+import (
+	"bandmate.dev/bandmate/units"
+)
+
+// Bounds of the extrapolation.
+const (
+	// headroom is how much more than the most that any of the applications was
+	// seen to share with the interferer the memory is taken to carry.
+	headroom = 1.1
+	// fullest is the highest load that the queue is evaluated at.
+	fullest = 0.995
+	// extrapolationSteps halve the range of normalized performance.
+	extrapolationSteps = 24
+)
+
+// capacityOf estimates what the memory can carry from the profiles alone: the
+// highest sum of an application's and the interferer's traffic that any of
+// them recorded, and headroom.
+func capacityOf(apps []*Application) units.Bandwidth {
+	var most units.Bandwidth
+	for _, a := range apps {
+		most = max(most, a.carried(), a.corunner.Total())
+	}
+	return most * headroom
+}
+
+// carried returns the highest traffic the memory was seen to carry with a.
+func (a *Application) carried() units.Bandwidth {
+	return max(a.mostBesideInterferer, a.target.Total())
+}
+
+// compileCarried sets what application and interferer transferred together.
+func (a *Application) compileCarried() {
+	a.mostBesideInterferer = 0
+	for i := range a.responses {
+		r := &a.responses[i]
+		for _, k := range r.knots {
+			own := a.target.Total() * units.Bandwidth(r.performance.At(k.solo))
+			a.mostBesideInterferer = max(a.mostBesideInterferer, own+k.achieved)
+		}
+	}
+}
+
+// extrapolate continues a curve beyond its highest measured pressure, where one
+// interferer could push no harder but several neighbours can. The memory is
+// taken as a queue: waiting grows as W(U) = U ÷ (capacity − U) with the total
+// traffic U, the application's own included, and its time by
+//
+//	1/p = (1 + s·W(own·p + others)) ÷ (1 + s·W(own))
+//
+// where s is chosen so that the curve passes through its highest point (top,
+// measured). An application that slows down faster than any s explains is
+// bound by bandwidth: 1/p then grows as W itself. This is not in the paper; one
+// interferer's curve says nothing there, and the prediction is marked.
+func (a *Application) extrapolate(
+	measured units.NormalizedPerformance, top, others, capacity units.Bandwidth,
+) units.NormalizedPerformance {
+	if capacity <= 0 {
+		return measured
+	}
+	own := a.target.Total()
+	waiting := func(p units.NormalizedPerformance, others units.Bandwidth) units.NormalizedPerformance {
+		load := min((own*units.Bandwidth(p)+others)/capacity, fullest)
+		return units.NormalizedPerformance(load / (1 - load))
+	}
+	alone, atTop := waiting(1, 0), waiting(measured, top)
+	slower := 1/measured - 1
+	explained := atTop - alone/measured
+	at := func(p units.NormalizedPerformance) units.NormalizedPerformance {
+		now := waiting(p, others)
+		if explained <= slower*1e-3 {
+			return measured * atTop / now
+		}
+		s := slower / explained
+		return measured * (1 + s*atTop) / (1 + s*now)
+	}
+	// at falls as p rises (the more a transfers, the longer all wait), so that
+	// at(p) − p changes its sign once.
+	low, high := units.NormalizedPerformance(0), measured
+	for range extrapolationSteps {
+		middle := (low + high) / 2
+		if at(middle) > middle {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
