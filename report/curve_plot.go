@@ -22,6 +22,7 @@ type CurvePlot struct {
 // Curve is one line of a CurvePlot. Drawing begins at performance 1 without
 // pressure, as every sensitivity curve does.
 type Curve struct {
+	// ReadShare is the interferer's, 0 to 1.
 	ReadShare units.ReadShare
 	// Pattern is the interferer's order of lines; empty for sequential.
 	Pattern string
@@ -32,7 +33,9 @@ type Curve struct {
 
 // CurvePoint is one measured point of a Curve.
 type CurvePoint struct {
-	Bandwidth   units.Bandwidth
+	// Bandwidth is what the interferer reaches alone, 0 or more.
+	Bandwidth units.Bandwidth
+	// Performance is that of the application beside it, 0 or more.
 	Performance units.NormalizedPerformance
 }
 

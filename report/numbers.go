@@ -126,7 +126,7 @@ func Bytes(n int64) string {
 
 func minus(v float64) string {
 	if v < 0 {
-		return "−"
+		return "-"
 	}
 	return ""
 }

@@ -157,7 +157,7 @@ func TestNumbers(t *testing.T) {
 		{Seconds(0.9996), "1.00 s"},
 		{Seconds(119.9), "120 s"},
 		{Seconds(125), "2 min 05 s"},
-		{Seconds(-125), "−2 min 05 s"},
+		{Seconds(-125), "-2 min 05 s"},
 		{Seconds(7199.6), "2 h 00 min"},
 		{Seconds(11_220), "3 h 07 min"},
 		{Seconds(720_000), "200 h"},

@@ -7,7 +7,7 @@ import (
 )
 
 // conjugateGradientEdge is the number of unknowns along each edge of the cube:
-// 885 thousand rows, 105 MiB.
+// 885 thousand rows, 101 MiB.
 const conjugateGradientEdge = 96
 
 func conjugateGradientSample() Sample {

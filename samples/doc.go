@@ -6,7 +6,7 @@
 //
 // The memory of a sample lies outside the Go heap, on huge pages where the
 // kernel grants them, and is released when the run ends; the garbage collector
-// has nothing to do. Working sets are 82 to 128 MiB, meant for last-level
+// has nothing to do. Working sets are 86 to 128 MiB, meant for last-level
 // caches of up to 32 MiB per core complex; on a machine with a larger cache
 // the samples cause less traffic than they do elsewhere.
 package samples
