@@ -1,9 +1,6 @@
 package doctor
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 func (x *examination) cpus() Finding {
 	f := Finding{Name: "cpus", Title: "CPUs"}
@@ -16,7 +13,7 @@ func (x *examination) cpus() Finding {
 		f.Remedy = "allow sched_getaffinity in the sandbox's system call filter"
 	case x.machine.Online().Intersection(x.allowed).Size() < 2:
 		f.State = Missing
-		f.Detail = fmt.Sprintf("this process may use CPU %s only, of %s online; the interferer needs a CPU beside the application's", x.allowed, x.machine.Online())
+		f.Detail = fmt.Sprintf("of the online CPUs %s this process may use %q only; the interferer needs one beside the application's", x.machine.Online(), x.allowed)
 		f.Remedy = "give the machine or container a second CPU; start without taskset -c, or with a wider cpuset"
 	default:
 		f.State = OK
@@ -58,12 +55,29 @@ func (x *examination) placementFound() Finding {
 	}
 	f.State = OK
 	f.Detail = fmt.Sprintf("%s, %s. %s", plural(x.machine.Sockets(), "socket"), plural(len(x.machine.Nodes), "NUMA node"), x.placement.Explanation)
-	if len(x.placement.Warnings) > 0 {
+	if x.sharesCore() {
 		f.State = Limited
-		f.Detail += " But " + strings.Join(x.placement.Warnings, "; ") + "."
-		f.Remedy = "choose others with --cpus, --interferer-cpus and --memory-node if the machine has them"
+		f.Detail += " They share a core (SMT), so curves hold contention for the core itself."
+		f.Remedy = "allow this process the CPUs of a second core"
 	}
 	return f
+}
+
+// sharesCore reports whether the kernel lists a CPU of the target and one of
+// the interferer on the same core.
+func (x *examination) sharesCore() bool {
+	cores := map[int]bool{}
+	for _, id := range x.placement.Target.List() {
+		if cpu, ok := x.machine.CPU(id); ok {
+			cores[cpu.Core] = true
+		}
+	}
+	for _, id := range x.placement.Interferer.List() {
+		if cpu, ok := x.machine.CPU(id); ok && cores[cpu.Core] {
+			return true
+		}
+	}
+	return false
 }
 
 func plural(n int, noun string) string {

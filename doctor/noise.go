@@ -92,20 +92,25 @@ func (x *examination) regimes() Finding {
 		tally.Add(tag, tag, 0)
 	}
 	if tally.Kept() == 0 {
-		f.State, f.Detail = Inconclusive, errors.Join(failures[0]).Error()
+		f.State, f.Detail = Inconclusive, failures[0].Error()
 		f.Remedy = "stop other programs and try again"
 		return f
 	}
 	var seen []string
 	for _, c := range tally.Counts() {
-		seen = append(seen, fmt.Sprintf("%s (%v) %d times", c.Class, c.RoundTrip, c.Kept))
+		seen = append(seen, fmt.Sprintf("%s (%v) in %d of %d probes", c.Class, c.RoundTrip, c.Kept, regimeRuns))
 	}
 	f.State = OK
-	f.Detail = fmt.Sprintf("CPUs %d and %d, by the round trip of a cache line: %s of %d", a, b, strings.Join(seen, ", "), regimeRuns)
-	if len(seen) > 1 {
+	f.Detail = fmt.Sprintf("CPUs %d and %d, by the round trip of a cache line: %s", a, b, strings.Join(seen, ", "))
+	switch nearest := tally.Counts()[0].Class; {
+	case len(seen) > 1:
 		f.State = Limited
 		f.Detail += "; the host moves the CPUs about: samples whose regime changes are dropped, so experiments take longer"
 		f.Remedy = "use a machine with dedicated CPUs, or pin the virtual CPUs on the host"
+	case nearest == regime.SameCore && !x.sharesCore():
+		f.State = Limited
+		f.Detail += "; the CPUs are as near as threads of one core, although the kernel lists them on two"
+		f.Remedy = "use a machine whose virtual CPUs are whole cores"
 	}
 	return f
 }

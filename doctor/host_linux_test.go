@@ -1,0 +1,58 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/topology"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestHost(t *testing.T) {
+	env, err := Host()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Pause = 0
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Examine(t.Context(), env)
+	if r.Measurable != (allowed.Size() >= 2) {
+		t.Errorf("measurable: %v with CPUs %s: %+v", r.Measurable, allowed, r.Findings)
+	}
+	if f, _ := r.Finding("noise"); f.State != OK && f.State != Limited {
+		t.Errorf("noise: %+v", f)
+	}
+	if after, err := topology.AllowedCPUs(); err != nil || !after.Equals(allowed) {
+		t.Errorf("affinity %s became %s: %v", allowed, after, err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := allowed.List()[0]
+	seen, err := watch(t.Context(), cpu, 20*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen.Window < 20*time.Millisecond || seen.Longest > seen.Total || seen.Total > seen.Window {
+		t.Errorf("inconsistent: %+v", seen)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := watch(canceled, cpu, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want canceled", err)
+	}
+	if _, err := watch(t.Context(), 8191, time.Hour); !errors.Is(err, topology.ErrOffline) {
+		t.Errorf("error %v, want offline", err)
+	}
+}
