@@ -62,9 +62,7 @@ func randomBlendGeneric(buf []byte, chains *chains, next, inFlight, lines, owed,
 		words := buf[index*units.LineBytes:]
 		var carry uint64
 		if owed, carry = bits.Add64(owed, step, 0); carry == 0 {
-			v := binary.LittleEndian.Uint64(words)
-			binary.LittleEndian.PutUint64(words, v+increments[0])
-			x ^= v
+			x ^= bump(words)
 		} else {
 			overwrite(words, fill)
 		}
@@ -102,4 +100,11 @@ func overwrite(buf []byte, fill *line) {
 		binary.LittleEndian.PutUint64(l[i*8:], v)
 		fill[i] = v + increments[i]
 	}
+}
+
+// bump modifies the first word of buf and returns what it was.
+func bump(buf []byte) uint64 {
+	v := binary.LittleEndian.Uint64(buf)
+	binary.LittleEndian.PutUint64(buf, v+increments[0])
+	return v
 }
