@@ -98,21 +98,3 @@ func currentCPU() (int, error) {
 	}
 	return int(cpu), nil
 }
-
-// beRealTime gives every thread of this process the lowest real-time priority.
-// Threads made later inherit it. All of them need it: when the Go runtime
-// moves a streaming thread's work along, the thread that hands over must not
-// have to wait behind an ordinary process.
-func beRealTime() error {
-	tids, err := threads()
-	if err != nil {
-		return err
-	}
-	for _, tid := range tids {
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
-		if err := unix.SchedSetAttr(tid, &attr, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("SCHED_FIFO: %w", err)
-		}
-	}
-	return nil
-}

@@ -98,6 +98,7 @@ func childMain(config string, send func(report) error) error {
 		if err := beRealTime(); err != nil {
 			warnings = append(warnings, fmt.Sprintf(
 				"no real-time priority (%v): other processes may take CPU time from the interferer; run as root or with CAP_SYS_NICE", err))
+			c.RealTime = false
 		}
 	}
 

@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
 
 const (
+	// applyPatience is how long Apply looks out for the threads before it
+	// sleeps in between, which the Go runtime makes a millisecond.
+	applyPatience = 200 * time.Microsecond
 	// applyTimeout is how long Apply waits for the threads. They need
 	// microseconds, unless others keep them from their CPUs.
 	applyTimeout = 10 * time.Second
@@ -134,18 +138,22 @@ func (i *Interferer) apply(s Setting) error {
 		return i.endedError()
 	}
 	sequence := i.page.request(s)
-	deadline := time.Now().Add(applyTimeout)
-	for !i.page.acknowledged(sequence) {
+	for begin := time.Now(); !i.page.acknowledged(sequence); {
+		waited := time.Since(begin)
+		if waited < applyPatience {
+			runtime.Gosched()
+			continue
+		}
 		select {
 		case <-i.child.ended:
 			return i.endedError()
 		default:
 		}
-		if time.Now().After(deadline) {
+		if waited > applyTimeout {
 			return fmt.Errorf("no answer from the threads in %v: other processes keep them from their CPUs; free these, or use real-time priority",
 				applyTimeout)
 		}
-		time.Sleep(20 * time.Microsecond)
+		time.Sleep(100 * time.Microsecond)
 	}
 	return nil
 }

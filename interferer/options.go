@@ -49,9 +49,10 @@ type Options struct {
 	// MaxDuration is how long after its start the interferer ends by itself,
 	// whatever else happens. 0 means DefaultMaxDuration.
 	MaxDuration time.Duration
-	// RealTime asks for SCHED_FIFO, so that ordinary processes cannot take
-	// the CPUs away. Without the permission (CAP_SYS_NICE or RLIMIT_RTPRIO)
-	// the interferer runs at ordinary priority, with a warning.
+	// RealTime asks for SCHED_FIFO, so that ordinary processes can take no
+	// more than a few percent of the CPUs. It is of use only where there are
+	// any on these CPUs. Without the permission (CAP_SYS_NICE or
+	// RLIMIT_RTPRIO) the interferer runs at ordinary priority, with a warning.
 	RealTime bool
 	// AllowAllCPUs permits CPUs to be all that this process may run on, where
 	// the target would have to share one of them.

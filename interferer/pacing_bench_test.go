@@ -75,3 +75,49 @@ func benchmarkPacing(b *testing.B, i *Interferer, s Setting, level float64) {
 	b.ReportMetric(100*total.OffCPUShare, "offCPU-%")
 	b.ReportMetric(100*total.Variation, "10ms-variation-%")
 }
+
+// BenchmarkStart measures how long it takes to have an interferer with its
+// buffers of 256 MiB, and to end it.
+func BenchmarkStart(b *testing.B) {
+	o := smallOptions(b)
+	o.BufferBytes, o.MemoryCap = 256<<20, 1<<30
+	for b.Loop() {
+		i, err := Start(b.Context(), o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := i.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkApply measures how long it takes until the threads follow another
+// setting.
+func BenchmarkApply(b *testing.B) {
+	for _, from := range modes() {
+		b.Run(string(from), func(b *testing.B) {
+			i, err := Start(b.Context(), smallOptions(b))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer i.Close()
+			for b.Loop() {
+				if err := i.Apply(Setting{Mode: from, ReadShare: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCounters(b *testing.B) {
+	i, err := Start(b.Context(), smallOptions(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer i.Close()
+	for b.Loop() {
+		i.Counters()
+	}
+}

@@ -69,6 +69,7 @@ type worker struct {
 	// thread would have used it.
 	demanding bool
 	window    Counters
+	priority  realTime
 }
 
 // run follows settings until there is a reason to end: errStopped, or a fault.
@@ -219,6 +220,9 @@ func (w *worker) look(now time.Duration, streaming bool) error {
 		w.observe(now)
 	}
 	w.account(now)
+	if err := w.priority.keep(now); err != nil {
+		return err
+	}
 	return w.inspect(now)
 }
 
@@ -294,5 +298,6 @@ func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worke
 		parent:   c.Parent,
 		deadline: c.Deadline,
 		visits:   kernel.NewRandomState(uint64(index)),
+		priority: realTime{wanted: c.RealTime},
 	}, memory, nil
 }

@@ -141,3 +141,19 @@ func TestClockIsMonotonicTime(t *testing.T) {
 		return false
 	})
 }
+
+// Linux throttles threads that are real-time ones for more than 0.95 s in a
+// second.
+func TestRealTimeStaysBelowTheLimit(t *testing.T) {
+	for begin := range realTimeCycle / time.Millisecond {
+		var realTime time.Duration
+		for now := range time.Second / time.Millisecond {
+			if !ordinaryAt((begin + now) * time.Millisecond) {
+				realTime += time.Millisecond
+			}
+		}
+		if realTime > 940*time.Millisecond || realTime < 900*time.Millisecond {
+			t.Errorf("real-time for %v of the second from %d ms on", realTime, begin)
+		}
+	}
+}
