@@ -22,16 +22,16 @@ type Application struct {
 	uncertainty  uncertainty
 	phases       []phase                      // at least one
 	families     map[familyKey]*curves.Family // nil without curves
-	family       *curves.Family // Monotone; nil without curves
-	responses    []response     // of family, in its order
-	noise        float64        // standard deviation of a measured point
+	family       *curves.Family               // Monotone; nil without curves
+	responses    []response                   // of family, in its order
+	noise        float64                      // standard deviation of a measured point
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool
-	// mostBesideInterferer is the highest traffic of the application and the
-	// interferer together.
+	// mostBesideInterferer is the highest traffic of the interferer, alone or
+	// together with the application.
 	mostBesideInterferer units.Bandwidth
-	warnings     []string                     // about the profile, when a target
+	warnings             []string // about the profile, when a target
 }
 
 // familyKey names the curves that a method of the paper reads.

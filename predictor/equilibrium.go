@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -166,5 +167,5 @@ func (a *Application) inPhase(p units.NormalizedPerformance, in *phase) units.No
 	if in.total == 1 {
 		return p
 	}
-	return 1 / (1 + (1/p-1)*units.NormalizedPerformance(in.total))
+	return max(1/(1+(1/p-1)*units.NormalizedPerformance(in.total)), curves.Floor)
 }

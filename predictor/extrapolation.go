@@ -1,6 +1,7 @@
 package predictor
 
 import (
+	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -9,15 +10,16 @@ const (
 	// headroom is how much more than the most that any of the applications was
 	// seen to share with the interferer the memory is taken to carry.
 	headroom = 1.1
-	// fullest is the highest load that the queue is evaluated at.
-	fullest = 0.995
+	// fullest is the highest load that the queue is evaluated at: closed loops
+	// of requests do not let a queue grow without end.
+	fullest = 0.97
 	// extrapolationSteps halve the range of normalized performance.
 	extrapolationSteps = 24
 )
 
 // capacityOf estimates what the memory can carry from the profiles alone: the
 // highest sum of an application's and the interferer's traffic that any of
-// them recorded, and headroom.
+// them recorded, or the highest either reached alone, and headroom.
 func capacityOf(apps []*Application) units.Bandwidth {
 	var most units.Bandwidth
 	for _, a := range apps {
@@ -36,6 +38,8 @@ func (a *Application) compileCarried() {
 	a.mostBesideInterferer = 0
 	for i := range a.responses {
 		r := &a.responses[i]
+		_, alone := r.performance.Domain()
+		a.mostBesideInterferer = max(a.mostBesideInterferer, alone)
 		for _, k := range r.knots {
 			own := a.target.Total() * units.Bandwidth(r.performance.At(k.solo))
 			a.mostBesideInterferer = max(a.mostBesideInterferer, own+k.achieved)
@@ -87,5 +91,5 @@ func (a *Application) extrapolate(
 			high = middle
 		}
 	}
-	return high
+	return max(high, curves.Floor)
 }

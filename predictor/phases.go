@@ -166,20 +166,21 @@ func divide(samples []sample) []sample {
 	return phases
 }
 
-// bin merges neighbours of sorted samples into at most maxBins of equal time.
+// bin merges sorted samples into at most maxBins ranges of equal width in
+// bandwidth, so that no bin straddles two levels that lie apart.
 func bin(sorted []sample) []sample {
-	if len(sorted) <= maxBins {
+	lowest := sorted[0].traffic.Total()
+	width := (sorted[len(sorted)-1].traffic.Total() - lowest) / maxBins
+	if len(sorted) <= maxBins || width == 0 {
 		return sorted
 	}
-	width := merge(sorted).seconds / maxBins
 	var bins []sample
-	var filled float64
-	for start, i := 0, 0; i < len(sorted); i++ {
-		filled += sorted[i].seconds
-		if filled >= width || i == len(sorted)-1 {
-			bins = append(bins, merge(sorted[start:i+1]))
-			start, filled = i+1, 0
+	for start, i := 0, 1; i <= len(sorted); i++ {
+		if i < len(sorted) && int((sorted[i].traffic.Total()-lowest)/width) == int((sorted[start].traffic.Total()-lowest)/width) {
+			continue
 		}
+		bins = append(bins, merge(sorted[start:i]))
+		start = i
 	}
 	return bins
 }

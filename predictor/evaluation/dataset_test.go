@@ -1,0 +1,148 @@
+package evaluation_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/units"
+)
+
+// small is a data set of two applications; columns stand in any order and
+// unknown ones are ignored.
+func small() map[string]string {
+	return map[string]string{
+		"apps.csv": "remote_runtime_s,app,remote_write_Bps,remote_read_Bps,colour\n" +
+			"2,a,1e9,3e9,red\n4,b,0,8e9,blue\n",
+		"curves.csv": "app,read_pct,level,interferer_solo_read_Bps,interferer_solo_write_Bps,norm_perf\n" +
+			"a,75,1,15e9,5e9,0.6\na,75,0.5,7.5e9,2.5e9,0.8\nb,50,1,8e9,8e9,0.7\n",
+		"pairs.csv": "corunner,app,norm_perf\nb,a,0.84\na,b,0.9\n",
+	}
+}
+
+func fsOf(files map[string]string) fstest.MapFS {
+	fsys := fstest.MapFS{}
+	for name, text := range files {
+		fsys[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return fsys
+}
+
+func TestRead(t *testing.T) {
+	d, err := evaluation.Read(fsOf(small()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Apps) != 2 || len(d.Pairs) != 2 || d.Apps[0].Local != nil {
+		t.Fatalf("%+v", d)
+	}
+	a := d.Apps[0]
+	if a.Remote.Seconds != 2 || a.Remote.Traffic != (units.Traffic{Read: 3e9, Write: 1e9}) {
+		t.Errorf("solo run %+v", a.Remote)
+	}
+	points := a.Curves[0].Points
+	if a.Curves[0].ReadShare != 0.75 || points[0].InterfererBytesPerSecond != 10e9 || points[1].NormalizedPerformance != 0.6 {
+		t.Errorf("curve %+v, want its points in order", a.Curves[0])
+	}
+	if points[0].AchievedBytesPerSecond != nil {
+		t.Error("an achieved bandwidth that nobody recorded")
+	}
+	if d.Pairs[0] != (evaluation.Pair{Target: "a", Corunner: "b", Measured: 0.84}) {
+		t.Errorf("pair %+v", d.Pairs[0])
+	}
+}
+
+func TestEvaluateByHand(t *testing.T) {
+	d, err := evaluation.Read(fsOf(small()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// a beside 8 GB/s: 1 − 0.2·8/10 = 0.84, exact. b beside 4 GB/s: 1 − 0.3·4/16 = 0.925, 2.5 points off.
+	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Interpolation}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := r.Methods[0]
+	if abs(m.Mean-1.25) > 1e-9 || abs(m.Max-2.5) > 1e-9 || abs(m.SD-2.5/1.4142135623730951) > 1e-9 {
+		t.Errorf("mean %v sd %v max %v, want 1.25, 1.77 and 2.5", m.Mean, m.SD, m.Max)
+	}
+}
+
+func abs(x float64) float64 { return max(x, -x) }
+
+func TestReadPlacesFaults(t *testing.T) {
+	tests := []struct {
+		name, file, old, new string
+		want                 string
+	}{
+		{"a missing column", "apps.csv", "remote_write_Bps", "writes", `apps.csv:1:1: no column "remote_write_Bps"`},
+		{"a column twice", "apps.csv", "colour", "app", `apps.csv:1:55: column "app" appears twice`},
+		{"an application twice", "apps.csv", "4,b", "4,a", `apps.csv:3:3: app: "a" appears twice`},
+		{"not a number", "apps.csv", "3e9", "three", `apps.csv:2:9: remote_read_Bps: "three" is not a number`},
+		{"not finite", "apps.csv", "3e9", "+Inf", `apps.csv:2:9: remote_read_Bps: "+Inf" is not a number`},
+		{"a negative rate", "apps.csv", "3e9", "-3e9", `apps.csv:2:9: remote_read_Bps: -3e+09`},
+		{"a time of zero", "apps.csv", "4,b", "0,b", `apps.csv:3:1: remote_runtime_s: 0`},
+		{"an empty name", "apps.csv", "4,b", "4,", `apps.csv:3:3: app: empty`},
+		{"a row too short", "apps.csv", ",blue", "", `apps.csv:3:`},
+		{"an open quote", "apps.csv", "blue", `"blue`, `apps.csv:3:`},
+		{"an unknown application", "curves.csv", "b,50", "c,50", `curves.csv:4:1: app: "c" is not in apps.csv`},
+		{"a read share above 100%", "curves.csv", "b,50", "b,150", `curves.csv:4:3: read_pct: 150`},
+		{"a level above 1", "curves.csv", "b,50,1", "b,50,2", `curves.csv:4:6: level: want above 0 to 1`},
+		{"performance of zero", "curves.csv", "0.7", "0", `curves.csv:4:16: norm_perf: 0`},
+		{"an unknown co-runner", "pairs.csv", "b,a", "z,a", `pairs.csv:2:1: corunner: "z" is not in apps.csv`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			files := small()
+			files[test.file] = strings.Replace(files[test.file], test.old, test.new, 1)
+			_, err := evaluation.Read(fsOf(files))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+	for name := range small() {
+		files := small()
+		delete(files, name)
+		if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("without %s: error %v", name, err)
+		}
+		files[name] = ""
+		if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), name+":1:1") {
+			t.Errorf("%s empty: error %v", name, err)
+		}
+	}
+}
+
+func TestTimelineMustGoForward(t *testing.T) {
+	files := small()
+	files["timeseries.csv"] = "app,where,t_end_s,read_Bps,write_Bps\na,remote,2,1,1\na,local,1,1,1\na,remote,2,1,1\n"
+	if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), "timeseries.csv:4:10: t_end_s") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	s := small()
+	f.Add(s["apps.csv"], s["curves.csv"], s["pairs.csv"], "app,where,t_end_s,read_Bps,write_Bps\na,remote,2,1,1\n")
+	f.Add("app,remote_runtime_s,remote_read_Bps,remote_write_Bps\n\"a\n\",1,0,0\n", "", "", "")
+	f.Fuzz(func(t *testing.T, apps, curves, pairs, timeline string) {
+		d, err := evaluation.Read(fsOf(map[string]string{
+			"apps.csv": apps, "curves.csv": curves, "pairs.csv": pairs, "timeseries.csv": timeline,
+		}))
+		if err != nil {
+			return
+		}
+		r, err := evaluation.Evaluate(d, evaluation.Options{})
+		if err != nil {
+			return
+		}
+		for _, row := range r.Rows {
+			if !(row.Predicted > 0 && row.Predicted <= 1) {
+				t.Fatalf("%s predicts %v for %s beside %s", row.Method, row.Predicted, row.Target, row.Corunner)
+			}
+		}
+	})
+}
