@@ -5,7 +5,9 @@
 // core complexes every few seconds to minutes, and with them appears and
 // disappears the cache and the link that two programs compete for. A sample is
 // therefore probed just before and just after, kept only when the regime stayed
-// the same, and never mixed with samples of another regime.
+// the same, and never mixed with samples of another regime. A spell of another
+// regime that begins and ends between the two probes goes unseen: samples of a
+// second are safer than samples of a minute.
 package regime
 
 import (
@@ -30,13 +32,14 @@ const (
 func Classes() []Class { return []Class{SameCore, SameComplex, CrossComplex} }
 
 // Round trips at which one class ends and the next begins. On a virtual machine
-// of two CPUs (AMD EPYC of Zen 5) some 7500 probes in four minutes fell into three
-// bands with nothing between them:
+// of two CPUs (AMD EPYC of Zen 5), 19828 probes over seven minutes fell into
+// three bands with nothing between them:
 //
-//	 28–33 ns   same core: a loop of additions ran at half speed on each CPU
-//	            meanwhile, as it does beside a busy SMT sibling
-//	 45–66 ns   same complex
-//	249–272 ns  different complexes
+//	 28–37 ns   same core (4.2%), in spells of 0.02 to 1.3 s: a loop of
+//	            additions ran at half speed on each CPU meanwhile, as it does
+//	            beside a busy SMT sibling, although the machine claims two cores
+//	 44–66 ns   same complex (95.3%)
+//	249–272 ns  different complexes (0.5%), in spells of 0.1 to 8 s
 //
 // A ping-pong of plain loads and stores gives 48–75, 71–142 and 340–550 ns for
 // the same three; they are not to be compared with these limits.
@@ -45,11 +48,11 @@ func Classes() []Class { return []Class{SameCore, SameComplex, CrossComplex} }
 // twice its one-way figures) agree: SMT siblings 9–20 ns; one last-level cache
 // 32–144 ns on servers and desktops by AMD, Intel, Amazon and HiSilicon; between
 // complexes 168–310 ns; between sockets 216–400 ns. The exceptions are the
-// fastest desktop complexes (Zen 3, 32–36 ns), which read as one core here, and
+// fastest desktop processors (Zen 3, Skylake: 32–40 ns), which read as one core, and
 // slow meshes (Xeon Phi, 182 ns), which read as several complexes. That changes
 // the label, not whether two tags are the same.
 const (
-	sameCoreBelow    = 38 * time.Nanosecond
+	sameCoreBelow    = 41 * time.Nanosecond
 	sameComplexBelow = 150 * time.Nanosecond
 )
 

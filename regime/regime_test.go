@@ -16,7 +16,8 @@ func TestClassify(t *testing.T) {
 		{0, SameCore},
 		{31, SameCore},
 		{37, SameCore},
-		{38, SameComplex},
+		{40, SameCore},
+		{41, SameComplex},
 		{53, SameComplex},
 		{149, SameComplex},
 		{150, CrossComplex},
@@ -38,7 +39,7 @@ func TestTagSame(t *testing.T) {
 	}{
 		{"equal", Tag{SameComplex, 50}, Tag{SameComplex, 50}, true},
 		{"ends of the band", Tag{SameComplex, 45}, Tag{SameComplex, 66}, true},
-		{"another class", Tag{SameCore, 37}, Tag{SameComplex, 38}, false},
+		{"another class", Tag{SameCore, 40}, Tag{SameComplex, 41}, false},
 		{"complexes and sockets", Tag{CrossComplex, 200}, Tag{CrossComplex, 400}, false},
 		{"never measured", Tag{}, Tag{SameComplex, 50}, false},
 	}

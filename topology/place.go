@@ -53,12 +53,10 @@ type Placement struct {
 //   - On one node with several last-level caches, each takes half of the caches.
 //   - On one node with one, each takes half of the cores.
 //
-// Half, where the paper gives the interferer a socket of its own, because a
-// core of a server draws 10 to 40 GB/s and its memory offers 4 to 8 GB/s per
-// core: a quarter of the cores often cannot saturate it. An odd core or cache
-// goes to the target. The target keeps all SMT siblings of its cores; the
-// interferer gets one CPU per core, the siblings stay idle. Cores are shared
-// only where there is a single one.
+// Half, as the paper's interferer has half of the machine: a few cores cannot
+// saturate the memory of a server. An odd core or cache goes to the target. The
+// target keeps all SMT siblings of its cores; the interferer gets one CPU per
+// core, the siblings stay idle. A core is shared only where there is just one.
 //
 // Sets in the request are kept as they are and the rest is chosen around them.
 // Errors: ErrOneCPU; otherwise every fault of the request, joined.
