@@ -8,90 +8,120 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
 )
 
 // Calibration measures how fast each probe, running where the interferer
-// runs, is beside known traffic that comes from where applications run.
+// runs, is beside known traffic that comes from where applications run. The
+// known traffic starts with the first sample that needs it.
 type Calibration struct {
 	session *Session
+	grid    []Pressure
 	// application is a second interferer on the application's CPUs: an
 	// application of known traffic.
 	application *Session
-	pressures   []MeasuredPressure
-	conditions  []Condition
+	pressures   map[Pressure]MeasuredPressure
 }
 
-// NewCalibration starts the known traffic for the pressures of grid. Close it.
-func (s *Session) NewCalibration(ctx context.Context, grid []Pressure) (*Calibration, error) {
-	o := s.options
-	o.CPUs = s.Placement.Target
-	// The two interferers together may fill the machine: that was asked for
-	// by placing application and interferer so.
-	o.AllowAllCPUs = true
-	standIn, err := s.startInterferer(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	c := &Calibration{
-		session:     s,
-		application: &Session{Machine: s.Machine, Placement: s.Placement, pressure: standIn, launcher: s.launcher},
-	}
-	if c.pressures, err = c.application.MeasurePressures(ctx, grid); err == nil {
-		err = c.addConditions()
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("calibrating the probes: %w", err), c.Close())
-	}
-	return c, nil
+// NewCalibration prepares a calibration beside the pressures of grid. Close it.
+func (s *Session) NewCalibration(grid []Pressure) *Calibration {
+	return &Calibration{session: s, grid: grid}
 }
 
 // Close ends the known traffic.
-func (c *Calibration) Close() error { return c.application.Close() }
+func (c *Calibration) Close() error {
+	if c.application == nil {
+		return nil
+	}
+	return c.application.Close()
+}
 
-// Conditions are each probe alone and beside every pressure.
-func (c *Calibration) Conditions() []Condition { return c.conditions }
-
-func (c *Calibration) addConditions() error {
-	for _, probe := range profiler.Probes() {
-		setting, err := probeSetting(probe)
+// start begins the known traffic, if it has not.
+func (c *Calibration) start(ctx context.Context) (err error) {
+	if c.pressures != nil {
+		return nil
+	}
+	s := c.session
+	if c.application == nil {
+		o := s.options
+		o.CPUs = s.Placement.Target
+		// The two interferers together may fill the machine: that was asked
+		// for by placing application and interferer so.
+		o.AllowAllCPUs = true
+		standIn, err := s.startInterferer(ctx, o)
 		if err != nil {
 			return err
 		}
-		observe := func(ctx context.Context, beside interferer.Setting) (Observation, error) {
-			var speed interferer.Achieved
-			achieved, err := c.application.during(beside, func() (err error) {
-				speed, err = c.session.alone(ctx, setting, aloneWindow)
-				return err
-			})
-			if err != nil {
-				return Observation{}, err
-			}
-			return rateObservation(speed, achieved)
-		}
-		c.conditions = append(c.conditions, Condition{
-			Target: probe,
-			Run: func(ctx context.Context) (Observation, error) {
-				return observe(ctx, interferer.Setting{Mode: interferer.Spin})
-			},
-		})
-		for _, p := range c.pressures {
-			c.conditions = append(c.conditions, Condition{
-				Target: probe,
-				Beside: p.String(),
-				Run: func(ctx context.Context) (Observation, error) {
-					return observe(ctx, p.Setting)
-				},
-			})
-		}
+		c.application = &Session{Machine: s.Machine, Placement: s.Placement, pressure: standIn, launcher: s.launcher}
+	}
+	measured, err := c.application.MeasurePressures(ctx, c.grid)
+	if err != nil {
+		return err
+	}
+	c.pressures = map[Pressure]MeasuredPressure{}
+	for _, p := range measured {
+		c.pressures[p.Pressure] = p
 	}
 	return nil
 }
 
+// Conditions are each probe alone and beside every pressure, in the regimes
+// that need them.
+func (c *Calibration) Conditions(needed func(regime.Class) bool) []Condition {
+	var all []Condition
+	for _, probe := range profiler.Probes() {
+		all = append(all, Condition{
+			Target: probe, Needed: needed,
+			Run: func(ctx context.Context) (Observation, error) {
+				return c.observe(ctx, probe, nil)
+			},
+		})
+		for _, p := range c.grid {
+			all = append(all, Condition{
+				Target: probe, Beside: p.String(), Needed: needed,
+				Run: func(ctx context.Context) (Observation, error) {
+					return c.observe(ctx, probe, &p)
+				},
+			})
+		}
+	}
+	return all
+}
+
+// observe samples a probe's speed beside a pressure, or beside a spinning CPU.
+func (c *Calibration) observe(ctx context.Context, probe string, beside *Pressure) (Observation, error) {
+	setting, err := probeSetting(probe)
+	if err != nil {
+		return Observation{}, err
+	}
+	if err := c.start(ctx); err != nil {
+		return Observation{}, fmt.Errorf("calibrating the probes: %w", err)
+	}
+	known := interferer.Setting{Mode: interferer.Spin}
+	if beside != nil {
+		known = c.pressures[*beside].Setting
+	}
+	var speed interferer.Achieved
+	achieved, err := c.application.during(known, func() (err error) {
+		speed, err = c.session.alone(ctx, setting, aloneWindow)
+		return err
+	})
+	if err != nil {
+		return Observation{}, err
+	}
+	return rateObservation(speed, achieved)
+}
+
 // Points are the probe map an outcome holds.
-func (c *Calibration) Points(o *Outcome) ([]v1alpha1.ProbePoint, error) {
+func (c *Calibration) Points(ctx context.Context, o *Outcome) ([]v1alpha1.ProbePoint, error) {
+	// Samples that were resumed do not start the known traffic.
+	if err := c.start(ctx); err != nil {
+		return nil, fmt.Errorf("calibrating the probes: %w", err)
+	}
 	var points []v1alpha1.ProbePoint
 	for _, probe := range profiler.Probes() {
-		for _, p := range c.pressures {
+		for _, wanted := range c.grid {
+			p := c.pressures[wanted]
 			result, ok := o.Result(Key{probe, p.String()})
 			if !ok {
 				return nil, fmt.Errorf("calibrating the probes: %s beside %s was not measured", probe, p)
@@ -112,17 +142,15 @@ func (c *Calibration) Points(o *Outcome) ([]v1alpha1.ProbePoint, error) {
 	return points, nil
 }
 
-// CalibrateProbes takes the samples of a calibration by itself, as plan says.
+// CalibrateProbes takes the samples of a calibration by itself, in the regime
+// that holds.
 func (s *Session) CalibrateProbes(ctx context.Context, grid []Pressure, plan Plan) (points []v1alpha1.ProbePoint, err error) {
-	c, err := s.NewCalibration(ctx, grid)
-	if err != nil {
-		return nil, err
-	}
+	c := s.NewCalibration(grid)
 	defer func() { err = errors.Join(err, c.Close()) }()
-	plan.Conditions = c.Conditions()
+	plan.Conditions = c.Conditions(nil)
 	outcome, err := plan.Run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("calibrating the probes: %w", err)
 	}
-	return c.Points(outcome)
+	return c.Points(ctx, outcome)
 }

@@ -23,6 +23,14 @@ func (c *collection) add(s Sample) {
 
 func (c *collection) size() int { return len(c.samples) }
 
+// count is how many samples of a condition can be used.
+func (c *collection) count(key Key) int {
+	if key.Beside == "" {
+		return c.counts[key]
+	}
+	return len(c.normalized(key))
+}
+
 // next chooses the condition to measure now, and says about how many samples
 // are still missing. It stays with one target until that is done, opens each
 // spell and each few samples with the target's solo control, and otherwise
@@ -45,7 +53,7 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 		if condition.Beside == "" {
 			continue
 		}
-		count := c.counts[condition.key()]
+		count := c.count(condition.key())
 		switch {
 		case target == "":
 			target = condition.Target
@@ -103,7 +111,7 @@ func (c *collection) sinceSolo(target string, spell int) int {
 // missing is how many more samples of a condition the precision asks for, one
 // at a time once the minimum is reached.
 func (c *collection) missing(key Key, want Precision) int {
-	count := c.counts[key]
+	count := c.count(key)
 	if count < want.MinRepeats {
 		return want.MinRepeats - count
 	}
@@ -115,6 +123,8 @@ func (c *collection) missing(key Key, want Precision) int {
 
 // normalized lists a condition's solo time ÷ co-run time, sample by sample,
 // each against the solo controls of its spell nearest before and after it.
+// What is much faster beside others than alone had a disturbed control and is
+// left out.
 func (c *collection) normalized(key Key) []float64 {
 	var values []float64
 	for i, s := range c.samples {
@@ -122,7 +132,9 @@ func (c *collection) normalized(key Key) []float64 {
 			continue
 		}
 		if solo, ok := c.soloNear(i); ok {
-			values = append(values, solo.Seconds()/s.Wall.Seconds())
+			if v := solo.Seconds() / s.Wall.Seconds(); v <= v1alpha1.MaxNormalizedPerformance {
+				values = append(values, v)
+			}
 		}
 	}
 	return values

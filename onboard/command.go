@@ -166,8 +166,9 @@ func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = tail
 	if c.Output != nil {
-		cmd.Stdout = c.Output
-		cmd.Stderr = io.MultiWriter(tail, c.Output)
+		// One writer for both: their lines must not race.
+		both := io.MultiWriter(tail, c.Output)
+		cmd.Stdout, cmd.Stderr = both, both
 	}
 	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGTERM) }
 	cmd.WaitDelay = stopGrace

@@ -30,36 +30,33 @@ type MachineOptions struct {
 // MeasureMachine measures the sustained bandwidth of every read share and
 // calibrates the probes, all in one regime.
 func (s *Session) MeasureMachine(ctx context.Context, o MachineOptions) (profile *v1alpha1.MachineProfile, err error) {
-	calibration, err := s.NewCalibration(ctx, o.ProbeGrid)
-	if err != nil {
-		return nil, err
-	}
+	calibration := s.NewCalibration(o.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()
 	plan := Plan{
-		Conditions: append(s.sustainedConditions(o.ReadShares), calibration.Conditions()...),
+		Conditions: append(s.sustainedConditions(o.ReadShares), calibration.Conditions(nil)...),
 		Precision:  o.Precision, Tag: s.Tag, Reporter: o.Reporter, Random: s.Random,
 	}
 	outcome, err := plan.Run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.machineProfile(o.Name, o.Version, o.ReadShares, calibration, outcome)
+	return s.machineProfile(ctx, o, calibration, outcome)
 }
 
 // machineProfile turns an outcome with sustained and calibration conditions
 // into a profile.
-func (s *Session) machineProfile(name, version string, shares []units.ReadShare, c *Calibration, o *Outcome) (*v1alpha1.MachineProfile, error) {
-	sustained, err := sustainedBandwidths(shares, o)
+func (s *Session) machineProfile(ctx context.Context, want MachineOptions, c *Calibration, o *Outcome) (*v1alpha1.MachineProfile, error) {
+	sustained, err := sustainedBandwidths(want.ReadShares, o)
 	if err != nil {
 		return nil, err
 	}
-	points, err := c.Points(o)
+	points, err := c.Points(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	profile := &v1alpha1.MachineProfile{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindMachineProfile},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: want.Name},
 		Spec: v1alpha1.MachineProfileSpec{
 			CPUModel:       s.Machine.CPUModel,
 			Sockets:        s.Machine.Sockets(),
@@ -67,7 +64,7 @@ func (s *Session) machineProfile(name, version string, shares []units.ReadShare,
 			CPUs:           s.Machine.Online().Size(),
 			MemoryBytes:    s.Machine.MemoryBytes,
 			VirtualMachine: s.Machine.VirtualMachine,
-			Measurement:    s.measurement(o, version),
+			Measurement:    s.measurement(o, want.Version),
 			Sustained:      sustained,
 			ProbeMap:       points,
 			Warnings:       s.Warnings(),

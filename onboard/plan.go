@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -18,6 +19,9 @@ type Condition struct {
 	Beside string
 	// Run makes one sample.
 	Run func(context.Context) (Observation, error)
+	// Needed tells whether the condition is wanted in a regime; nil means in
+	// every one.
+	Needed func(regime.Class) bool
 }
 
 // Key identifies a condition within a plan.
@@ -153,7 +157,7 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 			continue
 		}
 		seen := p.collection(before.Class)
-		next, pending := seen.next(p.Conditions, p.Precision, p.spell, p.Random)
+		next, pending := seen.next(p.needed(before.Class), p.Precision, p.spell, p.Random)
 		if pending == 0 {
 			return p.outcome(before.Class), nil
 		}
@@ -187,12 +191,15 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 const (
 	regimePoll = 50 * time.Millisecond
 	// regimePatience is how long an unwanted regime is waited out in all.
-	regimePatience = 3 * time.Minute
+	regimePatience = 20 * time.Second
 )
+
+// ErrRegimeLeft is wrapped when the only regime a plan wants is gone.
+var ErrRegimeLeft = errors.New("the CPUs moved")
 
 func (p *Plan) waitOut(ctx context.Context, waited *time.Duration) error {
 	if *waited >= regimePatience {
-		return fmt.Errorf("the %s placement did not come back within %v: measure again from the start, so that all of it is in one placement", p.Class, regimePatience)
+		return fmt.Errorf("%w: the %s placement did not come back within %v: measure again, so that all of it is in one placement", ErrRegimeLeft, p.Class, regimePatience)
 	}
 	*waited += regimePoll
 	select {
@@ -208,6 +215,17 @@ func (c Condition) describe() string {
 		return c.Target + " alone"
 	}
 	return c.Target + " beside " + c.Beside
+}
+
+// needed are the conditions wanted in a regime.
+func (p *Plan) needed(class regime.Class) []Condition {
+	var wanted []Condition
+	for _, c := range p.Conditions {
+		if c.Needed == nil || c.Needed(class) {
+			wanted = append(wanted, c)
+		}
+	}
+	return wanted
 }
 
 func (p *Plan) collection(class regime.Class) *collection {

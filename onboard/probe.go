@@ -23,12 +23,7 @@ func probeSetting(probe string) (interferer.Setting, error) {
 
 // ProbeMap is the machine's calibration for a regime; nil without one.
 func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.Map, error) {
-	var points []v1alpha1.ProbePoint
-	for _, p := range machine.Spec.ProbeMap {
-		if p.Regime == string(class) {
-			points = append(points, p)
-		}
-	}
+	points := profiler.PointsInRegime(machine.Spec.ProbeMap, string(class))
 	if len(points) == 0 {
 		return nil, nil
 	}

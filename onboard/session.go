@@ -70,8 +70,8 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		RealTime:    placing.RealTime,
 		MaxDuration: placing.MaxDuration,
 	}
-	if cache, ok := machine.LastLevelCache(placement.Interferer.List()[0]); ok {
-		s.options.LastLevelCacheBytes = cache.Bytes
+	if bytes, ok := machine.LastLevelCacheBytes(placement.Interferer); ok {
+		s.options.LastLevelCacheBytes = bytes
 	}
 	if s.pressure, err = s.startInterferer(ctx, s.options); err != nil {
 		return nil, err

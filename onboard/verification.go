@@ -51,13 +51,10 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	if e.Pressures, err = s.MeasurePressures(ctx, WithProbes(v.Wanted)); err != nil {
 		return nil, err
 	}
-	calibration, err := s.NewCalibration(ctx, v.Machine.ProbeGrid)
-	if err != nil {
-		return nil, err
-	}
+	calibration := s.NewCalibration(v.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()
 	plan := Plan{
-		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(), e.Conditions(), e.corunConditions()),
+		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), e.corunConditions()),
 		Precision:  v.Machine.Precision, Reporter: v.Machine.Reporter, Keep: v.Keep,
 		Tag: s.Tag, Random: s.Random,
 	}
@@ -66,7 +63,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.collect(calibration, outcome)
+	return v.collect(ctx, calibration, outcome)
 }
 
 func concat(lists ...[]Condition) []Condition {
@@ -77,9 +74,9 @@ func concat(lists ...[]Condition) []Condition {
 	return all
 }
 
-func (v *Verification) collect(c *Calibration, o *Outcome) (*Verified, error) {
+func (v *Verification) collect(ctx context.Context, c *Calibration, o *Outcome) (*Verified, error) {
 	e := v.Experiment
-	machine, err := e.Session.machineProfile(v.Machine.Name, v.Machine.Version, v.Machine.ReadShares, c, o)
+	machine, err := e.Session.machineProfile(ctx, v.Machine, c, o)
 	if err != nil {
 		return nil, err
 	}

@@ -54,12 +54,12 @@ func (f *faults) sustained(p *field.Path, list []SustainedBandwidth) {
 
 // probeKey tells the points of a probe map apart.
 type probeKey struct {
-	probe            string
+	probe, regime    string
 	readShare, level float64
 }
 
 func (k probeKey) String() string {
-	return fmt.Sprintf("%s at read share %v, level %v", k.probe, k.readShare, k.level)
+	return fmt.Sprintf("%s at read share %v, level %v, regime %q", k.probe, k.readShare, k.level, k.regime)
 }
 
 func (f *faults) probeMap(p *field.Path, points []ProbePoint) {
@@ -68,7 +68,7 @@ func (f *faults) probeMap(p *field.Path, points []ProbePoint) {
 	}
 	seen := map[probeKey]bool{}
 	for i, c := range points {
-		at, key := p.Index(i), probeKey{c.Probe, c.ReadShare, c.Level}
+		at, key := p.Index(i), probeKey{c.Probe, c.Regime, c.ReadShare, c.Level}
 		f.oneOf(at.Child("probe"), c.Probe, "reader", "modifier")
 		f.share(at.Child("readShare"), c.ReadShare)
 		f.above(at.Child("level"), c.Level, 0, 1, wantLevel)

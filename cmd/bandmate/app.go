@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -124,7 +125,11 @@ func (a *app) print(v any, text func(io.Writer) error) error {
 		}
 		return a.write(data)
 	}
-	return text(a.stdout)
+	var b bytes.Buffer
+	if err := text(&b); err != nil {
+		return err
+	}
+	return a.write(b.Bytes())
 }
 
 func (a *app) write(data []byte) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/topology"
 )
@@ -71,7 +72,7 @@ func exitCode(err error) int {
 		return exitLimit
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errNotMeasurable), errors.Is(err, topology.ErrOneCPU), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, errNotMeasurable), errors.Is(err, topology.ErrOneCPU), errors.Is(err, interferer.ErrCPU), errors.Is(err, os.ErrPermission):
 		return exitNotMeasurable
 	}
 	return exitFailed

@@ -125,8 +125,8 @@ func (f interfereFlags) options() (interferer.Options, error) {
 		CPUs: cpus, MemoryNode: nodeOrNil(f.memoryNode), MemoryCap: limit, RealTime: f.realTime,
 		AllowAllCPUs: f.allCPUs, MaxDuration: f.duration + time.Minute,
 	}
-	if cache, ok := machine.LastLevelCache(cpus.List()[0]); ok {
-		o.LastLevelCacheBytes = cache.Bytes
+	if bytes, ok := machine.LastLevelCacheBytes(cpus); ok {
+		o.LastLevelCacheBytes = bytes
 	}
 	if err := o.Validate(); err != nil {
 		return o, usageError{err}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -88,10 +89,16 @@ func machineName(name string) (string, error) {
 func (a *app) measureMachine(ctx context.Context, session *onboard.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
 	progress := a.progress()
 	defer progress.done()
-	return session.MeasureMachine(ctx, onboard.MachineOptions{
+	options := machineOptions(name, quick)
+	options.Reporter = progress
+	return session.MeasureMachine(ctx, options)
+}
+
+func machineOptions(name string, quick bool) onboard.MachineOptions {
+	return onboard.MachineOptions{
 		Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(quick),
-		Precision: probePrecision(quick), Reporter: progress, Version: version(),
-	})
+		Precision: probePrecision(quick), Version: version(),
+	}
 }
 
 func probeGrid(quick bool) []onboard.Pressure {
@@ -106,49 +113,66 @@ func probeGrid(quick bool) []onboard.Pressure {
 
 func probePrecision(quick bool) onboard.Precision {
 	if quick {
-		return onboard.Precision{HalfWidth: 0.02, MinRepeats: 1, MaxRepeats: 1}
+		return onboard.Precision{HalfWidth: 0.02, MinRepeats: 2, MaxRepeats: 2}
 	}
 	return onboard.Precision{HalfWidth: 0.01, MinRepeats: 3, MaxRepeats: 5}
 }
 
-// machineFor returns the stored machine profile with a probe map for the
-// regime, measuring and storing what is missing.
-func (a *app) machineFor(ctx context.Context, session *onboard.Session, folder *store.Store, name string, class regime.Class) (*v1alpha1.MachineProfile, error) {
-	name, err := machineName(name)
-	if err != nil {
-		return nil, err
-	}
+// knownMachine is the stored profile; nil when there is none.
+func (a *app) knownMachine(folder *store.Store, name string) (*v1alpha1.MachineProfile, error) {
 	profile, err := folder.Machine(name)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return profile, err
+}
+
+// calibratedMachine is the stored profile with a probe map for the regime that
+// holds now; what is missing is measured and stored.
+func (a *app) calibratedMachine(ctx context.Context, session *onboard.Session, folder *store.Store, name string) (*v1alpha1.MachineProfile, regime.Class, error) {
+	profile, err := a.knownMachine(folder, name)
+	if err != nil {
+		return nil, "", err
+	}
+	tag, err := session.Tag(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if profile != nil {
+		if probes, err := onboard.ProbeMap(profile, tag.Class); err != nil || probes != nil {
+			return profile, tag.Class, err
+		}
+	}
+	if profile == nil {
 		a.say("Measuring this machine first, as %s.\n", name)
-		if profile, err = a.measureMachine(ctx, session, name, false); err != nil {
-			return nil, err
-		}
-		if err := folder.Put(profile); err != nil {
-			return nil, fmt.Errorf("storing the machine profile: %w", err)
-		}
-	case err != nil:
-		return nil, err
+		profile, err = a.measureMachine(ctx, session, name, false)
+	} else {
+		a.say("Calibrating the probes for the %s placement.\n", tag.Class)
+		err = a.addProbeMap(ctx, session, profile)
 	}
-	probes, err := onboard.ProbeMap(profile, class)
-	if err != nil || probes != nil {
-		return profile, err
+	if err != nil {
+		return nil, "", err
 	}
-	a.say("Calibrating the probes for the %s placement.\n", class)
+	if err := folder.Put(profile); err != nil {
+		return nil, "", fmt.Errorf("storing the machine profile: %w", err)
+	}
+	last := profile.Spec.ProbeMap[len(profile.Spec.ProbeMap)-1]
+	return profile, regime.Class(last.Regime), nil
+}
+
+// addProbeMap calibrates in whichever regime lasts, replacing its points.
+func (a *app) addProbeMap(ctx context.Context, session *onboard.Session, profile *v1alpha1.MachineProfile) error {
 	progress := a.progress()
 	defer progress.done()
 	points, err := session.CalibrateProbes(ctx, probeGrid(false), onboard.Plan{
-		Class: class, Precision: probePrecision(false), Reporter: progress, Random: session.Random, Tag: session.Tag,
+		Precision: probePrecision(false), Reporter: progress, Random: session.Random, Tag: session.Tag,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	profile.Spec.ProbeMap = append(profile.Spec.ProbeMap, points...)
-	if err := folder.Put(profile); err != nil {
-		return nil, fmt.Errorf("storing the machine profile: %w", err)
-	}
-	return profile, nil
+	others := slices.DeleteFunc(profile.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == points[0].Regime })
+	profile.Spec.ProbeMap = append(others, points...)
+	return nil
 }
 
 func (a *app) writeMachine(w io.Writer, p *v1alpha1.MachineProfile) error {

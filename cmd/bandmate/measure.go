@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -60,6 +61,9 @@ other. Its result is an estimate and says so.`,
 	return cmd
 }
 
+// measureAttempts is how often a measurement follows CPUs that move.
+const measureAttempts = 3
+
 func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err error) {
 	if err := a.checkFormat(); err != nil {
 		return err
@@ -71,6 +75,10 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 		return checkDuration("--duration", f.duration)
 	}
 	precision, err := f.precision.precision()
+	if err != nil {
+		return err
+	}
+	name, err := machineName(f.machine)
 	if err != nil {
 		return err
 	}
@@ -87,20 +95,25 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	tag, err := session.Tag(ctx)
-	if err != nil {
-		return err
+	var summary profiler.Summary
+	var class regime.Class
+	for attempt := 0; ; attempt++ {
+		var machine *v1alpha1.MachineProfile
+		if machine, class, err = a.calibratedMachine(ctx, session, folder, name); err != nil {
+			return err
+		}
+		runner := &onboard.ProbeRunner{Session: session, Machine: machine, Precision: precision, Class: class}
+		summary, err = a.measureByProbe(ctx, runner, args, f)
+		if attempt < measureAttempts && errors.Is(err, onboard.ErrRegimeLeft) {
+			a.say("The CPUs moved; measuring again where they are now.\n")
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		break
 	}
-	machine, err := a.machineFor(ctx, session, folder, f.machine, tag.Class)
-	if err != nil {
-		return err
-	}
-	runner := &onboard.ProbeRunner{Session: session, Machine: machine, Precision: precision, Class: tag.Class}
-	summary, err := a.measureByProbe(ctx, runner, args, f)
-	if err != nil {
-		return err
-	}
-	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, tag.Class) }); err != nil {
+	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, class) }); err != nil {
 		return err
 	}
 	if a.format == formatText {

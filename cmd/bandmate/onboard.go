@@ -83,7 +83,7 @@ func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
 	if len(shares) == 0 || len(levels) == 0 {
 		return nil, usagef("--read-share and --levels: want at least one each")
 	}
-	return onboard.WithProbes(onboard.Grid(shares, levels, pattern)), nil
+	return onboard.Grid(shares, levels, pattern), nil
 }
 
 func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) error {
@@ -111,6 +111,10 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
+	machine, err := machineName(f.machine)
+	if err != nil {
+		return err
+	}
 	folder, err := a.open()
 	if err != nil {
 		return err
@@ -121,7 +125,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
-		machine: f.machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume,
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume,
 	}
 	profile, err := job.run(ctx)
 	if err != nil {
@@ -143,29 +147,37 @@ type onboarding struct {
 }
 
 func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
+	known, err := j.app.knownMachine(j.folder, j.machine)
+	if err != nil {
+		return nil, err
+	}
 	session, err := onboard.Open(ctx, j.placing)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	experiment := &onboard.Experiment{Session: session, Applications: []onboard.Application{j.application}, Version: version()}
 	j.app.say("%s\n", session.Placement.Explanation)
-	if _, err := experiment.CheckDuration(ctx, j.application); err != nil {
-		return nil, err
+	if known == nil {
+		j.app.say("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
 	}
-	if experiment.Pressures, err = session.MeasurePressures(ctx, j.wanted); err != nil {
-		return nil, err
+	progress := j.app.progress()
+	defer progress.done()
+	experiment := &onboard.Onboarding{
+		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
+		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress,
 	}
-	outcome, err := j.measure(ctx, experiment)
+	profile, machine, err := j.measure(ctx, experiment)
+	progress.done()
+	if ctx.Err() != nil {
+		j.app.say("The samples so far are kept: go on with --resume.\n")
+	}
 	if err != nil {
 		return nil, err
 	}
-	machine, err := j.app.machineFor(ctx, session, j.folder, j.machine, outcome.Class)
-	if err != nil {
-		return nil, err
-	}
-	if profile, err = experiment.Profile(j.application, outcome, machine); err != nil {
-		return nil, err
+	if machine != known {
+		if err := j.folder.Put(machine); err != nil {
+			return nil, fmt.Errorf("storing the machine profile: %w", err)
+		}
 	}
 	if err := j.folder.Put(profile); err != nil {
 		return nil, fmt.Errorf("storing the profile: %w", err)
@@ -173,31 +185,21 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	return profile, j.journal().remove()
 }
 
-// measure takes the samples, into the journal and from it.
-func (j onboarding) measure(ctx context.Context, experiment *onboard.Experiment) (*onboard.Outcome, error) {
-	progress := j.app.progress()
-	defer progress.done()
-	plan := onboard.Plan{
-		Conditions: experiment.Conditions(), Precision: j.precision, Reporter: progress,
-		Tag: experiment.Session.Tag, Random: experiment.Session.Random,
-	}
+// measure runs the experiment with every sample kept in the journal.
+func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding) (*v1alpha1.ApplicationProfile, *v1alpha1.MachineProfile, error) {
+	place := experiment.Session.Placement
 	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
-		experiment.Session.Placement.Target.String(), experiment.Session.Placement.Interferer.String())
+		j.machine, place.Target.String(), place.Interferer.String())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	journal, err := j.journal().open(fingerprint, j.resume, &plan)
+	journal, err := j.journal().open(fingerprint, j.resume, experiment)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	plan.Keep = journal.Keep
-	outcome, err := plan.Run(ctx)
-	err = errors.Join(err, journal.Close())
-	if ctx.Err() != nil {
-		progress.done()
-		j.app.say("The samples so far are kept: go on with --resume.\n")
-	}
-	return outcome, err
+	experiment.Keep = journal.Keep
+	profile, machine, err := experiment.Run(ctx)
+	return profile, machine, errors.Join(err, journal.Close())
 }
 
 func (j onboarding) journal() journalFile {
@@ -207,8 +209,8 @@ func (j onboarding) journal() journalFile {
 // journalFile is the path of an application's sample journal.
 type journalFile string
 
-// open resumes the journal into plan, or starts an empty one.
-func (f journalFile) open(fingerprint string, resume bool, plan *onboard.Plan) (*onboard.Journal, error) {
+// open resumes the journal into the experiment, or starts an empty one.
+func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.Onboarding) (*onboard.Journal, error) {
 	if !resume {
 		return onboard.CreateJournal(string(f), fingerprint)
 	}
@@ -219,7 +221,7 @@ func (f journalFile) open(fingerprint string, resume bool, plan *onboard.Plan) (
 	if err != nil {
 		return nil, err
 	}
-	plan.Restore(samples)
+	experiment.Restored = samples
 	return journal, nil
 }
 
