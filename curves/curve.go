@@ -23,9 +23,9 @@ const (
 	// and Memgen's way in the paper). Beyond the highest point the value there
 	// is held.
 	Interpolation Kind = "interpolation"
-	// Monotone is weighted isotonic regression, then monotone piecewise cubic
-	// interpolation through (0, 1) and the regressed points: more pressure
-	// never helps. Beyond the highest point the value there is held.
+	// Monotone is weighted isotonic regression, then (0, 1) and the regressed
+	// points joined by straight lines: more pressure never helps. Beyond the
+	// highest point the value there is held.
 	Monotone Kind = "monotone"
 )
 

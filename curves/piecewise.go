@@ -13,9 +13,12 @@ func fitInterpolation(points []Point) predictor {
 }
 
 // fitMonotone regresses the points to a sequence that never rises, caps it at
-// 1, and joins (0, 1) and it by the monotone cubic of Fritsch and Butland,
-// SIAM J. Sci. Stat. Comput. 5(2), 1984. It also returns the number of
+// 1, and joins (0, 1) and it by straight lines. It also returns the number of
 // parameters used: the number of distinct values of the regression.
+//
+// A monotone cubic (Fritsch and Butland 1984) in place of the lines predicted
+// worse on both simulated platforms, with and without noise: between few points
+// it bulges above the steep part of a curve that saturates.
 func fitMonotone(points []Point) (predictor, int) {
 	xs, ys := withOrigin(points)
 	weights := make([]float64, len(points))
@@ -26,9 +29,9 @@ func fitMonotone(points []Point) (predictor, int) {
 	for i := range ys {
 		ys[i] = min(ys[i], 1)
 	}
-	var cubic interp.FritschButland
-	mustFit(&cubic, xs, ys)
-	return &cubic, blocks
+	var line interp.PiecewiseLinear
+	mustFit(&line, xs, ys)
+	return &line, blocks
 }
 
 func withOrigin(points []Point) (xs, ys []float64) {

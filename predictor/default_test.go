@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,6 +143,12 @@ func TestAnyPredictionIsSound(t *testing.T) {
 			}
 			if _, err := json.Marshal(p); err != nil {
 				t.Fatalf("%s: %v", m, err)
+			}
+			reversed := slices.Clone(apps[1:])
+			slices.Reverse(reversed)
+			swapped, err := Predict(apps[0], reversed, Options{Method: m})
+			if d := math.Abs(float64(swapped.NormalizedPerformance - p.NormalizedPerformance)); err != nil || d > 1e-3 {
+				t.Fatalf("%s: %v, co-runners reversed %v", m, p.NormalizedPerformance, swapped.NormalizedPerformance)
 			}
 			again, _ := Predict(apps[0], apps[1:], Options{Method: m, Explain: true})
 			if diff := cmp.Diff(p, again); diff != "" {

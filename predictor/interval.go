@@ -20,6 +20,9 @@ const (
 	// depthError is per unit of lost performance: neighbours of equal bandwidth
 	// and read share do not hurt quite alike.
 	depthError = 0.06
+	// groupDepthError comes on top of depthError with two co-runners or more,
+	// whose joint pressure no single interferer measured.
+	groupDepthError = 0.12
 	// trafficError is of the traffic that the neighbours really cause beside
 	// the target, relative.
 	trafficError = 0.06
@@ -110,6 +113,9 @@ func (e *equilibrium) doubt(read outcome) doubt {
 	)
 	d := newDoubt(target, e.apps[1:], e.traffic(0), read.performance, residual, traffic,
 		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, e.capacity).performance })
+	if len(e.apps) > 2 {
+		d.model = math.Hypot(d.model, groupDepthError*(1-float64(read.performance)))
+	}
 	d.extrapolation = extrapolationError * float64(read.measured-read.performance)
 	return d
 }
