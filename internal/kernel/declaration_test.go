@@ -49,6 +49,12 @@ func blocksOf(d Declaration) []string {
 		if k > 0 {
 			blocks = append(blocks, fmt.Sprintf("stream:more%d", k-1))
 		}
+		switch k {
+		case 0:
+			blocks = append(blocks, "stream:read")
+		case groupLines:
+			blocks = append(blocks, "stream:modify")
+		}
 		return blocks
 	}
 	switch d.Kernel {

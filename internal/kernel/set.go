@@ -76,7 +76,8 @@ func (s Set) MinReadShare() units.ReadShare {
 // Sequential passes once over buf and returns the traffic that this causes.
 // The buffer starts on a line and is a multiple of [ChunkAlign] long, else
 // Sequential panics; one of no length causes no traffic. It cannot be
-// preempted: see the package comment for sizes.
+// preempted, and the next call best continues behind buf: see the package
+// comment.
 func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
 	mustBeAligned(buf, ChunkAlign)
 	lines := uint64(len(buf)) / units.LineBytes

@@ -26,8 +26,10 @@ func stream(s set) {
 
 	ADDQ(p, end)
 	constants := s.increments()
-	sums := [2]line{s.loadLine(Mem{Base: result}), s.zeroLine()}
-	body := func(k int) {
+	// Beginning with zeros, not with result, keeps the loop from waiting for
+	// the loads of the call before.
+	sums := [4]line{s.zeroLine(), s.zeroLine(), s.zeroLine(), s.zeroLine()}
+	group := func(k int) {
 		for i := range groupLines {
 			l := s.loadLine(at(p, i))
 			s.addTo(sums[i%len(sums)], l)
@@ -38,12 +40,38 @@ func stream(s set) {
 		}
 		ADDQ(U32(groupLines*lineBytes), p)
 		CMPQ(p, end)
+	}
+	body := func(k int) {
+		group(k)
 		JEQ(LabelRef("done"))
 		ADDQ(step, owed)
 	}
 
 	CMPQ(p, end)
 	JEQ(LabelRef("done"))
+
+	// Nothing to decide: every line is read only, or every line is modified.
+	// step is 0, or 2⁶⁴−1 so that owed carries on and on.
+	pure := func(name string, k int) {
+		align()
+		Label(name)
+		group(k)
+		JNE(LabelRef(name))
+		JMP(LabelRef("done"))
+	}
+	TESTQ(step, step)
+	JNE(LabelRef("notRead"))
+	TESTQ(eighths, eighths)
+	JNE(LabelRef("decide"))
+	pure("read", 0)
+	Label("notRead")
+	CMPQ(step, I8(-1))
+	JNE(LabelRef("decide"))
+	CMPQ(eighths, U8(groupLines-1))
+	JNE(LabelRef("decide"))
+	pure("modify", groupLines)
+
+	Label("decide")
 	for k := range groupLines - 1 {
 		CMPQ(eighths, U8(k))
 		JEQ(LabelRef(label("enter", k)))
@@ -65,6 +93,9 @@ func stream(s set) {
 
 	Label("done")
 	s.addTo(sums[0], sums[1])
+	s.addTo(sums[2], sums[3])
+	s.addTo(sums[0], sums[2])
+	s.addTo(sums[0], s.loadLine(Mem{Base: result}))
 	s.storeLine(sums[0], Mem{Base: result})
 	VZEROUPPER()
 	RET()
