@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 	"github.com/google/go-cmp/cmp"
@@ -240,6 +241,28 @@ func BenchmarkDefaultPair(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Predict(x, corunners, Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDefaultPairInPhases(b *testing.B) {
+	var apps []*Application
+	for _, name := range []string{"x", "y"} {
+		p := withCurve(withCurve(profileOf(name, 12, 0.7), 0.5, 0.9, 0.95, 0.85, 0.7, 0.5), 1, 0.9, 0.97, 0.9, 0.8, 0.65)
+		for _, gbps := range []float64{2, 10, 24} {
+			p.Spec.Phases = append(p.Spec.Phases, v1alpha1.Phase{
+				TimeShare: 1.0 / 3, ReadBytesPerSecond: gbps * gb * 0.7, WriteBytesPerSecond: gbps * gb * 0.3,
+			})
+		}
+		apps = append(apps, compiled(b, p))
+	}
+	if len(apps[0].phases) != 3 {
+		b.Fatalf("%d phases, want 3", len(apps[0].phases))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Predict(apps[0], apps[1:], Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -80,7 +80,7 @@ func (m paperMethod) read(a *Application, pressure units.Traffic) answer {
 		result.readCurve(family, bracket.Lower, total, 1-bracket.Scale),
 		result.readCurve(family, bracket.Upper, total, bracket.Scale),
 	)
-	if _, high := highest(family, bracket); total > high {
+	if high := highest(family, bracket); total > high {
 		result.warnings = append(result.warnings, fmt.Sprintf(
 			"%s: pressure of %v is above the %v its curve was measured to", a.name, total, high))
 	}
@@ -133,14 +133,16 @@ func bracketEstimated(a *Application, family *curves.Family, share units.ReadSha
 
 func within(a, b units.ReadShare) bool { return a-b <= nearEnough && b-a <= nearEnough }
 
-func highest(family *curves.Family, b curves.Bracket) (low, high units.Bandwidth) {
+// highest returns the bandwidth to which both curves of a bracket were measured.
+func highest(family *curves.Family, b curves.Bracket) units.Bandwidth {
 	_, lower := family.Member(b.Lower)
 	_, upper := family.Member(b.Upper)
-	low, high = lower.Domain()
-	low2, high2 := upper.Domain()
-	return max(low, low2), min(high, high2)
+	_, lowerHigh := lower.Domain()
+	_, upperHigh := upper.Domain()
+	return min(lowerHigh, upperHigh)
 }
 
+// readCurve reads the i-th curve and keeps the reading where it counts.
 func (r *answer) readCurve(family *curves.Family, i int, b units.Bandwidth, weight float64) units.NormalizedPerformance {
 	share, curve := family.Member(i)
 	value := curve.At(b)
