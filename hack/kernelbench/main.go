@@ -5,9 +5,8 @@
 //	go run ./hack/kernelbench -shares 75% -raw x.csv # one read share
 //	go run ./hack/kernelbench -rounds 0 -raw x.csv   # the tables of a past run
 //
-// Contestants for the same read share take turns: A B C A B C…, all on the same
-// CPU, so that a ratio compares neighbours in time. Between two turns of all of
-// them, a core-to-core ping-pong tells where a virtual machine's CPUs are; a
+// Contestants for the same read share take turns, in a new order every round, all
+// on the same CPU, so that a ratio compares neighbours in time. Between two rounds, a core-to-core ping-pong tells where a virtual machine's CPUs are; a
 // round is discarded if that changed during it, and the tables show only the
 // regime with the most rounds. Bandwidth is bytes at the memory controller by
 // line accounting: what other programs do not count (the read that a plain store
@@ -22,6 +21,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
@@ -117,6 +117,9 @@ func measureAll(ctx context.Context, o options) (_ []turn, err error) {
 	return turns, nil
 }
 
+// rest is the pause before each turn.
+const rest = 50 * time.Millisecond
+
 // measure lets contestants of one read share take turns.
 func measure(ctx context.Context, o options, share units.ReadShare, contestants []contestant) ([]turn, error) {
 	var turns []turn
@@ -126,16 +129,21 @@ func measure(ctx context.Context, o options, share units.ReadShare, contestants 
 	}
 	for round := range o.rounds {
 		first := len(turns)
-		for _, c := range contestants {
+		begin := time.Now().UnixMilli()
+		for _, i := range rand.Perm(len(contestants)) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
+			c := contestants[i]
+			// Programs that have to start first have rested, and run faster
+			// for a while: so all rest.
+			time.Sleep(rest)
 			results, err := c(ctx, o.roundTime)
 			if err != nil {
 				return nil, fmt.Errorf("read share %v: %w", share, err)
 			}
 			for _, r := range results {
-				turns = append(turns, turn{Share: share, Round: round, Contestant: r.name, Bandwidth: r.bandwidth})
+				turns = append(turns, turn{Share: share, Round: begin, Contestant: r.name, Bandwidth: r.bandwidth})
 			}
 		}
 		after, err := where(ctx, o.cpu)

@@ -6,21 +6,25 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"gonum.org/v1/gonum/stat"
 
+	"bandmate.dev/bandmate/internal/kernel"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
 
 // turn is one measurement of one contestant.
 type turn struct {
-	Share         units.ReadShare
-	Round         int
+	Share units.ReadShare
+	// Round is when the round began, in milliseconds since 1970.
+	Round         int64
 	Before, After regime.Class
 	Contestant    string
 	Bandwidth     units.Bandwidth
@@ -58,7 +62,7 @@ func parseTurn(row []string) (turn, error) {
 		return turn{}, fmt.Errorf("%d fields, want 6", len(row))
 	}
 	share, err1 := units.ParseReadShare(row[0])
-	round, err2 := strconv.Atoi(row[1])
+	round, err2 := strconv.ParseInt(row[1], 10, 64)
 	rate, err3 := strconv.ParseFloat(row[5], 64)
 	return turn{share, round, regime.Class(row[2]), regime.Class(row[3]), row[4], units.Bandwidth(rate)},
 		errors.Join(err1, err2, err3)
@@ -76,7 +80,7 @@ func appendTurns(file string, turns []turn) (err error) {
 	w := csv.NewWriter(f)
 	for _, t := range turns {
 		if err := w.Write([]string{
-			t.Share.String(), strconv.Itoa(t.Round), string(t.Before), string(t.After),
+			t.Share.String(), strconv.FormatInt(t.Round, 10), string(t.Before), string(t.After),
 			t.Contestant, strconv.FormatFloat(float64(t.Bandwidth), 'f', 0, 64),
 		}); err != nil {
 			return err
@@ -96,8 +100,7 @@ type row struct {
 	bandwidth, ratio [3]float64
 }
 
-// tabulate compares every contestant with ours, the first of its read share,
-// round by round.
+// tabulate compares every contestant with ours, round by round.
 func tabulate(turns []turn) []row {
 	turns = slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return t.Before != t.After })
 	var rows []row
@@ -133,23 +136,33 @@ func commonest(turns []turn) []turn {
 }
 
 func tabulateShare(turns []turn) []row {
-	ours := turns[0].Contestant
-	var rows []row
-	// A file may hold several runs, each numbering its rounds from 0; the
-	// reference of a turn is the last one of ours before it.
-	var reference units.Bandwidth
-	rates, ratios := map[string][]float64{}, map[string][]float64{}
-	var names []string
+	ours := "bandmate " + kernel.Best().Name()
+	references := map[int64]units.Bandwidth{}
 	for _, t := range turns {
 		if t.Contestant == ours {
-			reference = t.Bandwidth
+			references[t.Round] = t.Bandwidth
 		}
-		if rates[t.Contestant] == nil {
-			names = append(names, t.Contestant)
+	}
+	var rows []row
+	rates, ratios := map[string][]float64{}, map[string][]float64{}
+	for _, t := range turns {
+		reference, ok := references[t.Round]
+		if !ok {
+			continue // an interrupted round
 		}
 		rates[t.Contestant] = append(rates[t.Contestant], t.Bandwidth.GBps())
 		ratios[t.Contestant] = append(ratios[t.Contestant], float64(reference/t.Bandwidth))
 	}
+	// By name, those of Bandmate first.
+	names := slices.SortedFunc(maps.Keys(rates), func(a, b string) int {
+		if first := strings.HasPrefix(a, "bandmate"); first != strings.HasPrefix(b, "bandmate") {
+			if first {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
 	for _, name := range names {
 		rows = append(rows, row{
 			share: turns[0].Share, regime: turns[0].Before, contestant: name, turns: len(rates[name]),

@@ -13,7 +13,7 @@ const lineWords = units.LineBytes / 8
 
 // groupLines is the number of lines between two decisions of the sequential
 // diffusion. The assembly has a loop for every number of modified lines among
-// them; deciding line by line costs 2 to 5% of the bandwidth in mispredicted
+// them; deciding line by line costs up to 4% of the bandwidth in mispredicted
 // branches.
 const groupLines = 8
 

@@ -96,3 +96,14 @@ func BenchmarkSequential(b *testing.B) {
 		}
 	}
 }
+
+// TestIncrements holds the constants against the generator that they are said
+// to come from.
+func TestIncrements(t *testing.T) {
+	words := splitMix(0)
+	for i, got := range increments {
+		if want := words.next() | 1; got != want {
+			t.Errorf("increment %d is %#x, want %#x", i, got, want)
+		}
+	}
+}

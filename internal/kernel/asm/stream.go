@@ -7,7 +7,7 @@ import (
 )
 
 // groupLines is the number of lines between two decisions of the diffusion:
-// deciding line by line costs 2 to 5% of the bandwidth in branches that the
+// deciding line by line costs up to 4% of the bandwidth in branches that the
 // processor predicts wrongly whenever a call begins.
 const groupLines = 8
 
