@@ -36,6 +36,10 @@ func Kinds() []Kind { return []Kind{Line, Polynomial, Interpolation, Monotone} }
 // 100: a straight line may cross zero, an application never stops.
 const Floor units.NormalizedPerformance = 0.01
 
+// farthest is how many times the highest point a line is followed, so that its
+// arithmetic stays finite.
+const farthest = 1e6
+
 // predictor is the part of gonum's interp.Predictor that a fit needs.
 type predictor interface {
 	Predict(x float64) float64
@@ -66,7 +70,7 @@ func Fit(kind Kind, points []Point) (*Curve, error) {
 	switch kind {
 	case Line:
 		c.shape, parameters = fitLine(tidied), 2
-		c.high = math.Inf(1)
+		c.high = min(c.high*farthest, math.MaxFloat64)
 	case Polynomial:
 		c.shape, parameters = fitPolynomial(tidied), 3
 	case Interpolation:

@@ -62,6 +62,7 @@ func TestAt(t *testing.T) {
 		{"negative bandwidth is zero", Interpolation, falling, -4, 1},
 		{"not a number is zero", Interpolation, falling, math.NaN(), 1},
 		{"infinite", Monotone, falling, math.Inf(1), 0.3},
+		{"a line that ends near zero", Line, points(1e-309, 1.3), 1, 1},
 		{"infinite on a line", Line, falling, math.Inf(1), float64(Floor)},
 		{"zero bandwidth is left out", Interpolation, append(points(0, 0.5), falling...), 2.5, 0.95},
 		{"duplicates are averaged", Interpolation, points(10, 0.8, 10, 0.6), 10, 0.7},

@@ -121,10 +121,13 @@ func (f *Family) At(r units.ReadShare, b units.Bandwidth) (units.NormalizedPerfo
 	return bracket.Mix(f.curves[bracket.Lower].At(b), f.curves[bracket.Upper].At(b)), bracket
 }
 
-// Mix is eq. 3 of the paper: lower·(1 − scale) + upper·scale.
+// Mix is eq. 3 of the paper, lower·(1 − scale) + upper·scale, which lies
+// between the two.
 func (b Bracket) Mix(lower, upper units.NormalizedPerformance) units.NormalizedPerformance {
 	scale := units.NormalizedPerformance(b.Scale)
-	return lower*(1-scale) + upper*scale
+	mixed := lower*(1-scale) + upper*scale
+	// Rounding may leave the two by a bit.
+	return min(max(mixed, min(lower, upper)), max(lower, upper))
 }
 
 func distance(a, b units.ReadShare) units.ReadShare {
