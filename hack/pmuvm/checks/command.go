@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// commandChecks are about what is measured, and what is made of it.
+func commandChecks() []check {
+	steady := machine{pmus: "uncore_imc_0:icx", rates: unequalRates, processor: iceLake}
+	still := machine{pmus: "uncore_imc_0:icx", processor: iceLake}
+	return []check{
+		{"a command beside steady traffic", steady.on(func() error {
+			return exactly(root, oneBox, "--", "pmuctl", "sleep", "300ms")
+		})},
+		{"all traffic of a command, from its start to its end", still.on(commandCaught)},
+		{"a command that fails", steady.on(func() error {
+			o, err := bandmate(root, measureArguments("imc", []string{"--", "pmuctl", "remove", "nothing"})...)
+			if err == nil && (o.code == 0 || o.stdout != "") {
+				err = fmt.Errorf("exit code %d, printed %q", o.code, o.stdout)
+			}
+			return err
+		})},
+		{"time line", steady.on(timeline)},
+		{"counters are preferred where there are some", steady.on(func() error {
+			s, err := measure(root, "", "--duration", "300ms")
+			if err == nil && s.Source != "imc" {
+				err = fmt.Errorf("source %q, want imc", s.Source)
+			}
+			return errors.Join(err)
+		})},
+		{"doctor lists the counters", steady.on(doctor)},
+	}
+}
+
+// commandCaught adds exact counts while a command runs, at its very start and
+// end. The bandwidth times the seconds is compared coarsely: both hold a clock,
+// which the emulation may bend. The ratio of reads to writes holds none.
+func commandCaught() error {
+	s, err := measure(root, "imc", "--",
+		"pmuctl", "add", "* 0 4e6 1e6", "sleep", "300ms", "add", "* 0 2e6 1e6")
+	if err != nil {
+		return err
+	}
+	if s.ReadShare == nil || s.ReadBytesPerSecond == nil {
+		return errors.New("no read share or bandwidth")
+	}
+	const clocks = 0.2
+	return errors.Join(
+		within("read share", *s.ReadShare, 0.75, tolerance),
+		within("bytes read", *s.ReadBytesPerSecond*s.Seconds, bytesPerCount*6e6, clocks))
+}
+
+func timeline() error {
+	s, err := measure(root, "imc", "--duration", "1s", "--interval", "100ms")
+	if err != nil {
+		return err
+	}
+	if len(s.Timeline) < 3 {
+		return fmt.Errorf("%d samples of 100 ms in 1 s", len(s.Timeline))
+	}
+	var faults []error
+	for i, sample := range s.Timeline {
+		faults = append(faults, oneBox.compare(fmt.Sprintf("sample %d", i), sample.ReadBytesPerSecond, sample.WriteBytesPerSecond, traffic{1.2e8, 8e7}))
+	}
+	return errors.Join(faults...)
+}
+
+func doctor() error {
+	o, err := bandmate(root, "doctor", "-o", "json")
+	if err != nil {
+		return err
+	}
+	if !json.Valid([]byte(o.stdout)) || !strings.Contains(o.stdout, "imc") || !strings.Contains(o.stdout, "amd-umc") {
+		return fmt.Errorf("exit code %d, printed %s, want the sources imc and amd-umc in it", o.code, o.stdout)
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Command checks runs the table of checks of the counter sources inside the
+// virtual machine of hack/pmu-vm.sh: first that the pretend PMUs behave like
+// hardware, through perf_event_open(2) alone, then what bandmate makes of them.
+//
+//	checks [SUBSTRING...]
+//
+// With arguments, only checks whose name contains one of them run. It prints a
+// line per check and "N passed, M failed", and exits with 1 if any failed.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// check is one line of the table. Run returns nil, or what is wrong.
+type check struct {
+	name string
+	run  func() error
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == openArgument {
+		os.Exit(openAndReport(os.Args[2:]))
+	}
+	failed := 0
+	selected := choose(slices.Concat(hardwareChecks(), trafficChecks(), faultChecks(), commandChecks()), os.Args[1:])
+	for _, c := range selected {
+		started := time.Now()
+		if err := c.run(); err != nil {
+			failed++
+			fmt.Printf("FAIL  %s: %s\n", c.name, strings.ReplaceAll(err.Error(), "\n", "\n        "))
+			continue
+		}
+		fmt.Printf("ok    %s (%.1f s)\n", c.name, time.Since(started).Seconds())
+	}
+	fmt.Printf("%d passed, %d failed\n", len(selected)-failed, failed)
+	if failed > 0 || len(selected) == 0 {
+		os.Exit(1)
+	}
+}
+
+func choose(all []check, substrings []string) []check {
+	if len(substrings) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(all, func(c check) bool {
+		return !slices.ContainsFunc(substrings, func(s string) bool { return strings.Contains(c.name, s) })
+	})
+}
