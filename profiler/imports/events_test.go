@@ -1,0 +1,70 @@
+package imports
+
+import "testing"
+
+func TestEvents(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		family    family
+		direction direction
+		bytes     float64
+	}{
+		{"uncore_imc/cas_count_read/", imc, reads, 64},
+		{"uncore_imc_11/cas_count_write/u", imc, writes, 64},
+		{"uncore_imc_0/cas_count_read_sch1/", imc, reads, 64},
+		{"UNC_M_CAS_COUNT.RD", imc, reads, 64},
+		{"unc_m_cas_count.wr [uncore_imc_0]", imc, writes, 64},
+		{"LLC_MISSES.MEM_READ", imc, reads, 64},
+		{"uncore_imc_0/event=0x5,umask=0xf0/", imc, writes, 64},
+		{"uncore_imc_0/event=0x06,umask=0xcf/", imc, reads, 64},
+		{"uncore_imc_free_running_0/data_read/", client, reads, 64},
+		{"uncore_imc/data_writes/", client, writes, 64},
+		{"uncore_imc_free_running_1/write/", freeRunning, writes, 64},
+		{"amd_umc_3/event=0xa,rdwrmask=2/", amdUMC, writes, 64},
+		{"umc_cas_cmd.rd", amdUMC, reads, 64},
+		{"amd_df/event=0x1c7,umask=0x38/", amdDF, both, 64},
+		{"nvidia_scf_pmu_0/cmem_rd_data/", scf, reads, 32},
+		{"nvidia_scf_pmu_0/cmem_wr_total_bytes/", scf, writes, 1},
+		{"hisi_sccl1_ddrc0/flux_wr/", hisi, writes, 32},
+		{"nest_mcs01_imc/PM_MCS01_128B_RD_DISP_PORT01/", powerNest, reads, 64},
+		{"arm_cmn_0/hnf_mc_reqs/", cmn, both, 64},
+		{"uncore_hbm_0/cas_count_read/", hbm, reads, 32},
+	} {
+		e := newCatalogue().find(tt.name)
+		if e == nil {
+			t.Errorf("%s is unknown", tt.name)
+			continue
+		}
+		if e.family != tt.family || e.direction != tt.direction || e.bytesPerCount != tt.bytes {
+			t.Errorf("%s: %+v", tt.name, e)
+		}
+	}
+	for _, name := range []string{
+		"instructions", "cycles:u", "uncore_imc_0/event=0x04,umask=0x0f/", "uncore_imc/clockticks/",
+		"unc_m_pmm_rpq_inserts", "uncore_imc_free_running_0/data_total/", "xuncore_imc/cas_count_read/", "", "/", ":",
+	} {
+		if e := newCatalogue().find(name); e != nil {
+			t.Errorf("%q is taken for %+v", name, e)
+		}
+	}
+}
+
+// TestKindsOfMemoryAreNotAdded: two families may see the same traffic.
+func TestKindsOfMemoryAreNotAdded(t *testing.T) {
+	alone, err := read(perfLines, Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := read(perfLines+
+		"7.00,MiB,uncore_imc_free_running/read/,1000,100.00,,\n8.00,MiB,uncore_imc_free_running/write/,1000,100.00,,\n"+
+		"9.00,MiB,uncore_hbm/cas_count_read/,1000,100.00,,\n", Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if both.Traffic() != alone.Traffic() {
+		t.Errorf("%+v, want %+v", both.Traffic(), alone.Traffic())
+	}
+	if len(both.Warnings) < len(alone.Warnings)+2 {
+		t.Errorf("warnings %q", both.Warnings)
+	}
+}
