@@ -121,21 +121,26 @@ func refused(what string, want syscall.Errno) func(event, error) error {
 		if err == nil {
 			e.close()
 		}
-		if !errors.Is(err, want) {
-			return fmt.Errorf("%s: %v, want %v", what, err, want)
-		}
-		return nil
+		return fails(what, err, want)
 	}
 }
 
+// fails expects an error that wraps want.
+func fails(what string, err error, want error) error {
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: no error, want %w", what, want)
+	case !errors.Is(err, want):
+		return fmt.Errorf("%s: %w, want %w", what, err, want)
+	}
+	return nil
+}
+
 func hardwareOtherUsers() error {
-	if err := openAsUser("uncore_imc_0", icxReads, 0); !errors.Is(err, syscall.EACCES) {
-		return fmt.Errorf("perf_event_paranoid 2: %v, want EACCES", err)
-	}
-	if err := fakepmu.SetParanoid(0); err != nil {
-		return err
-	}
-	return openAsUser("uncore_imc_0", icxReads, 0)
+	return errors.Join(
+		fails("perf_event_paranoid 2", openAsUser("uncore_imc_0", icxReads, 0), syscall.EACCES),
+		fakepmu.SetParanoid(0),
+		openAsUser("uncore_imc_0", icxReads, 0))
 }
 
 func cpuMask(want string) error {
@@ -171,15 +176,15 @@ func hardwareAdds() error {
 		return err
 	}
 	first, err := e.read()
-	if err != nil || first.count != 123456789 {
-		return fmt.Errorf("%d, %v, want 123456789", first.count, err)
+	if err == nil {
+		err = fakepmu.GoBack(fakepmu.All, "1", 100)
 	}
-	if err := fakepmu.GoBack("*", "1", 100); err != nil {
+	second, err2 := e.read()
+	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
-	second, err := e.read()
-	if err != nil || second.count != first.count-100 {
-		return fmt.Errorf("back to %d, %v, want %d", second.count, err, first.count-100)
+	if first.count != 123456789 || second.count != first.count-100 {
+		return fmt.Errorf("%d, then %d, want 123456789, then 100 less", first.count, second.count)
 	}
 	return nil
 }
@@ -262,21 +267,12 @@ func hardwareRemoval() error {
 	if err != nil {
 		return err
 	}
-	if err := fakepmu.Remove("uncore_imc_0"); !errors.Is(err, syscall.EBUSY) {
-		return fmt.Errorf("while in use: %v, want EBUSY", err)
-	}
+	inUse := fails("while in use", fakepmu.Remove("uncore_imc_0"), syscall.EBUSY)
 	e.close()
-	if err := fakepmu.FailOpening("uncore_imc_0", "0", syscall.ENODEV); err != nil {
-		return err
-	}
-	if err := refused("broken", syscall.ENODEV)(open("uncore_imc_0", icxReads, 0, nil)); err != nil {
-		return err
-	}
-	if err := fakepmu.Remove("uncore_imc_0"); err != nil {
-		return err
-	}
-	if _, err := os.Stat(pmuFolder + "uncore_imc_0"); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("still listed: %v", err)
-	}
-	return nil
+	broken := errors.Join(
+		fakepmu.FailOpening("uncore_imc_0", "0", syscall.ENODEV),
+		refused("broken", syscall.ENODEV)(open("uncore_imc_0", icxReads, 0, nil)))
+	removed := fakepmu.Remove("uncore_imc_0")
+	_, err = os.Stat(pmuFolder + "uncore_imc_0")
+	return errors.Join(inUse, broken, removed, fails("its folder", err, os.ErrNotExist))
 }
