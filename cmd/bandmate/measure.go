@@ -19,6 +19,7 @@ import (
 type measureFlags struct {
 	placement  placementFlags
 	precision  precisionFlags
+	imported   importFlags
 	source     string
 	machine    string
 	duration   time.Duration
@@ -36,23 +37,31 @@ func newMeasureCommand(a *app) *cobra.Command {
 memory streams and infers the traffic that explains how much each slows the
 other. Its result is an estimate and says so.`,
 		Example: `  bandmate measure -- xz -9 -k -c big.tar
-  bandmate measure --duration 5s -o json`,
+  bandmate measure --duration 5s -o json
+  bandmate measure --from xz.perf`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
 				return usagef("%s: put the command after --", cmd.CommandPath())
 			}
+			if err := f.imported.checkAlone(args, f.duration, f.source); err != nil || f.imported.from != "" {
+				return err
+			}
 			if (len(args) == 0) == (f.duration == 0) {
-				return usagef("%s: want either -- CMD or --duration", cmd.CommandPath())
+				return usagef("%s: want either -- CMD, --duration or --from", cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.imported.from != "" {
+				return a.measureFrom(cmd.Context(), cmd.InOrStdin(), f.imported)
+			}
 			return a.measure(cmd.Context(), args, f)
 		},
 	}
 	flags := cmd.Flags()
 	f.placement.add(flags)
 	f.precision.add(flags)
+	f.imported.add(flags)
 	flags.StringVar(&f.source, "source", "", "how to measure: probe (default: the best that works here)")
 	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
 	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command")

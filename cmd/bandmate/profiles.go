@@ -22,7 +22,7 @@ func newProfilesCommand(a *app) *cobra.Command {
   bandmate profiles show xz
   bandmate profiles export > all.yaml
   bandmate profiles import all.yaml`,
-		Args: wantArgs(cobra.NoArgs, "one of list, show, delete, import, export"),
+		Args: wantArgs(cobra.NoArgs, "one of list, show, delete, import, export, contentiousness"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{
@@ -54,7 +54,7 @@ func newProfilesCommand(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{show, remove} {
 		c.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
 	}
-	cmd.AddCommand(list, show, remove, load, save)
+	cmd.AddCommand(list, show, remove, load, save, newContentiousnessCommand(a))
 	return cmd
 }
 
