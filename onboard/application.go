@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -21,6 +22,9 @@ type Onboarding struct {
 	// Machine says how to measure what Known lacks.
 	Machine  MachineOptions
 	Reporter Reporter
+	// Source measures the application's traffic with counters; nil has it
+	// inferred from the curves.
+	Source profiler.Source
 	// Keep is called with every kept sample; may be nil.
 	Keep func(Sample) error
 	// Restored are samples of an earlier, interrupted run.
@@ -33,6 +37,13 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 	experiment := &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}
 	if _, err := experiment.CheckDuration(ctx, b.Application); err != nil {
 		return nil, nil, err
+	}
+	if b.Source != nil {
+		traffic, err := experiment.MeasureTraffic(ctx, b.Application, b.Source)
+		if err != nil {
+			return nil, nil, err
+		}
+		experiment.Traffic = map[string]*profiler.Summary{b.Application.Name: traffic}
 	}
 	if experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err

@@ -122,7 +122,7 @@ func (c *collection) missing(key Key, want Precision) int {
 }
 
 // normalized lists a condition's solo time ÷ co-run time, sample by sample,
-// each against the solo controls of its spell nearest before and after it.
+// each against the solo controls nearest to it.
 // What is much faster beside others than alone had a disturbed control and is
 // left out.
 func (c *collection) normalized(key Key) []float64 {
@@ -140,35 +140,35 @@ func (c *collection) normalized(key Key) []float64 {
 	return values
 }
 
-// soloNear is the solo time that normalizes sample i: the mean of the nearest
-// control on either side within the spell, else the nearest of the regime.
+// soloControls is how many solo controls normalize a sample: the median of
+// five stands two that were disturbed.
+const soloControls = 5
+
+// soloNear is the solo time that normalizes sample i: the median of the
+// nearest controls of its spell, and of other spells of the regime where the
+// spell has too few.
 func (c *collection) soloNear(i int) (time.Duration, bool) {
 	at := c.samples[i]
-	find := func(step int, sameSpell bool) (time.Duration, bool) {
-		for j := i + step; j >= 0 && j < len(c.samples); j += step {
-			s := c.samples[j]
-			if sameSpell && s.Spell != at.Spell {
-				break
-			}
-			if s.Target == at.Target && s.Beside == "" {
-				return s.Wall, true
+	var seconds []float64
+	collect := func(sameSpell bool) {
+		for distance := 1; distance < len(c.samples) && len(seconds) < soloControls; distance++ {
+			for _, j := range []int{i - distance, i + distance} {
+				if j < 0 || j >= len(c.samples) || len(seconds) == soloControls {
+					continue
+				}
+				s := c.samples[j]
+				if s.Target == at.Target && s.Beside == "" && (s.Spell == at.Spell) == sameSpell {
+					seconds = append(seconds, s.Wall.Seconds())
+				}
 			}
 		}
+	}
+	collect(true)
+	collect(false)
+	if len(seconds) == 0 {
 		return 0, false
 	}
-	for _, sameSpell := range []bool{true, false} {
-		before, okBefore := find(-1, sameSpell)
-		after, okAfter := find(+1, sameSpell)
-		switch {
-		case okBefore && okAfter:
-			return (before + after) / 2, true
-		case okBefore:
-			return before, true
-		case okAfter:
-			return after, true
-		}
-	}
-	return 0, false
+	return time.Duration(median(seconds) * float64(time.Second)), true
 }
 
 // Result is the repeated measurement of one condition.
@@ -179,6 +179,12 @@ type Result struct {
 	Repeats int
 	// Achieved is the median traffic of the interferer beside the target.
 	Achieved units.Traffic
+	// Alone is what an unpaced interferer reached around the samples, the
+	// median; zero when that was not read.
+	Alone units.Bandwidth
+	// RelativeSpeed is the interferer's speed beside the target ÷ alone, taken
+	// sample by sample; the median, and NaN when it was not read.
+	RelativeSpeed float64
 }
 
 // Result summarizes a condition; false when it has no sample.
@@ -187,19 +193,29 @@ func (c *collection) Result(key Key) (Result, bool) {
 	if len(values) == 0 {
 		return Result{}, false
 	}
-	var read, write []float64
+	var read, write, alone, relative []float64
 	for _, s := range c.samples {
-		if s.Key == key {
-			read = append(read, float64(s.Achieved.Traffic.Read))
-			write = append(write, float64(s.Achieved.Traffic.Write))
+		if s.Key != key {
+			continue
+		}
+		read = append(read, float64(s.Achieved.Traffic.Read))
+		write = append(write, float64(s.Achieved.Traffic.Write))
+		if total := s.Alone.Total(); total > 0 {
+			alone = append(alone, float64(total))
+			relative = append(relative, float64(s.Achieved.Traffic.Total()/total))
 		}
 	}
-	return Result{
+	result := Result{
 		NormalizedPerformance: units.NormalizedPerformance(median(values)),
 		Spread:                spread(values),
 		Repeats:               len(values),
 		Achieved:              units.Traffic{Read: units.Bandwidth(median(read)), Write: units.Bandwidth(median(write))},
-	}, true
+		RelativeSpeed:         median(relative),
+	}
+	if len(alone) > 0 {
+		result.Alone = units.Bandwidth(median(alone))
+	}
+	return result, true
 }
 
 // Solo summarizes a target's solo times; false when it has none.

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/profiler"
 )
 
 // stopGrace is how long a command may take to end after SIGTERM.
@@ -53,6 +55,8 @@ type launcher struct {
 	mu sync.Mutex
 	// known are child processes that are meant to be running now.
 	known map[int]bool
+
+	reserve reserve
 }
 
 func (l *launcher) know(pid int) {
@@ -129,24 +133,32 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		defer cancel()
 		tail := &tailBuffer{}
 		cmd := c.build(ctx, tail)
-		begin := time.Now()
+		release, err := profiler.BeforeLaunch(ctx)
+		if err != nil {
+			started <- errors.Join(err, restore())
+			return
+		}
+		l.reserve.begin()
 		l.mu.Lock()
+		begin := time.Now()
 		err = cmd.Start()
 		if err == nil {
 			l.known[cmd.Process.Pid] = true
 		}
 		l.mu.Unlock()
-		restoreErr := restore()
+		restoreErr := errors.Join(release(), restore())
 		if err != nil {
 			started <- fmt.Errorf("starting %q: %w", c.Args[0], err)
 			return
 		}
 		p.pid = cmd.Process.Pid
+		l.reserve.started(p.pid, c.String())
 		started <- restoreErr
 		err = cmd.Wait()
 		p.exec.wall = time.Since(begin)
 		l.forget(p.pid)
 		left := l.reap()
+		l.reserve.ended(p.pid, c.String(), cmd.ProcessState.SysUsage())
 		p.err = c.explain(ctx, err, left, tail)
 		if restoreErr == nil {
 			runtime.UnlockOSThread()

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -24,6 +25,9 @@ type Experiment struct {
 	Session      *Session
 	Applications []Application
 	Pressures    []MeasuredPressure
+	// Traffic is what counters saw of an application alone, by its name; where it
+	// is missing the traffic is inferred from the curves.
+	Traffic map[string]*profiler.Summary
 	// Version is written into the profiles.
 	Version string
 }
@@ -76,9 +80,9 @@ func (e *Experiment) Conditions() []Condition {
 	return all
 }
 
-// Profile turns a finished plan into an application's profile. The probe map
-// of the machine, when there is one for the outcome's regime, yields the
-// contentiousness.
+// Profile turns a finished plan into an application's profile. Counters, where
+// they were read, yield the contentiousness, else the probe map of the machine
+// for the outcome's regime.
 func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	solo, ok := o.Solo(a.Name)
 	if !ok {
@@ -88,7 +92,7 @@ func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.Machin
 	if err != nil {
 		return nil, err
 	}
-	traffic, warnings, err := contentiousness(curves, o, machine)
+	traffic, warnings, err := e.contentiousness(a.Name, curves, o, machine)
 	if err != nil {
 		return nil, fmt.Errorf("contentiousness of %s: %w", a.Name, err)
 	}
@@ -143,10 +147,16 @@ func (e *Experiment) curves(target string, o *Outcome) ([]v1alpha1.SensitivityCu
 			i = len(curves)
 			curves = append(curves, v1alpha1.SensitivityCurve{ReadShare: float64(p.ReadShare), Pattern: string(p.Pattern)})
 		}
-		achieved := float64(result.Achieved.Total())
+		alone, achieved := float64(p.Alone.Total()), float64(result.Achieved.Total())
+		if result.Alone > 0 {
+			// The ratio of the two is a probe's reading: sample by sample it
+			// does not drift.
+			alone = float64(result.Alone)
+			achieved = alone * result.RelativeSpeed
+		}
 		curves[i].Points = append(curves[i].Points, v1alpha1.CurvePoint{
 			Level:                    p.Level,
-			InterfererBytesPerSecond: float64(p.Alone.Total()),
+			InterfererBytesPerSecond: alone,
 			AchievedBytesPerSecond:   &achieved,
 			NormalizedPerformance:    float64(result.NormalizedPerformance),
 			Repeats:                  result.Repeats,

@@ -44,6 +44,8 @@ type journalLine struct {
 	AchievedSeconds    float64   `json:"achievedSeconds,omitempty"`
 	AchievedReadBytes  float64   `json:"achievedReadBytesPerSecond,omitempty"`
 	AchievedWriteBytes float64   `json:"achievedWriteBytesPerSecond,omitempty"`
+	AloneReadBytes     float64   `json:"aloneReadBytesPerSecond,omitempty"`
+	AloneWriteBytes    float64   `json:"aloneWriteBytesPerSecond,omitempty"`
 }
 
 // Fingerprint condenses what must be equal for samples to belong together.
@@ -134,7 +136,7 @@ func parseSample(line []byte) (Sample, error) {
 	if err := json.Unmarshal(line, &l); err != nil {
 		return Sample{}, err
 	}
-	if !(l.Seconds > 0) || l.AchievedReadBytes < 0 || l.AchievedWriteBytes < 0 || l.Target == "" || l.RoundTripNanos < 0 {
+	if !(l.Seconds > 0) || l.AchievedReadBytes < 0 || l.AchievedWriteBytes < 0 || l.AloneReadBytes < 0 || l.AloneWriteBytes < 0 || l.Target == "" || l.RoundTripNanos < 0 {
 		return Sample{}, fmt.Errorf("not a sample: %.80s", line)
 	}
 	return Sample{
@@ -148,6 +150,7 @@ func parseSample(line []byte) (Sample, error) {
 				Elapsed: time.Duration(l.AchievedSeconds * float64(time.Second)),
 				Traffic: units.Traffic{Read: units.Bandwidth(l.AchievedReadBytes), Write: units.Bandwidth(l.AchievedWriteBytes)},
 			},
+			Alone: units.Traffic{Read: units.Bandwidth(l.AloneReadBytes), Write: units.Bandwidth(l.AloneWriteBytes)},
 		},
 	}, nil
 }
@@ -165,6 +168,8 @@ func (j *Journal) Keep(s Sample) error {
 		AchievedSeconds:    s.Achieved.Elapsed.Seconds(),
 		AchievedReadBytes:  float64(s.Achieved.Traffic.Read),
 		AchievedWriteBytes: float64(s.Achieved.Traffic.Write),
+		AloneReadBytes:     float64(s.Alone.Read),
+		AloneWriteBytes:    float64(s.Alone.Write),
 	})
 }
 

@@ -25,6 +25,7 @@ func someSamples() []Sample {
 		{Key: Key{"xz", "50% reads at 75%"}, Tag: tag, Spell: 1, Start: at, Observation: Observation{
 			Wall:     500 * time.Millisecond,
 			Achieved: interferer.Achieved{Elapsed: 500 * time.Millisecond, Traffic: units.Traffic{Read: 1e10, Write: 1e10}},
+			Alone:    units.Traffic{Read: 2e10, Write: 1e10},
 		}},
 	}
 }

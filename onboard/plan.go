@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
 )
 
 // Condition is one thing to be measured repeatedly: a target beside something.
@@ -35,6 +36,9 @@ type Observation struct {
 	Wall time.Duration
 	// Achieved is the interferer's traffic during it; zero without one.
 	Achieved interferer.Achieved
+	// Alone is what an unpaced interferer reached just before and after; zero
+	// when that was not read.
+	Alone units.Traffic
 }
 
 // Sample is a kept observation.

@@ -34,9 +34,12 @@ func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.M
 	return m, nil
 }
 
-// contentiousness infers the application's traffic from the unpaced points of
-// its curves, which are its probe readings.
-func contentiousness(curves []v1alpha1.SensitivityCurve, o *Outcome, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
+// contentiousness is what counters saw, else it infers the application's
+// traffic from the unpaced points of its curves, which are its probe readings.
+func (e *Experiment) contentiousness(application string, curves []v1alpha1.SensitivityCurve, o *Outcome, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
+	if counted := e.Traffic[application]; counted != nil {
+		return counted.Contentiousness(), counted.Warnings, nil
+	}
 	m, err := ProbeMap(machine, o.Class)
 	if err != nil {
 		return v1alpha1.Contentiousness{}, nil, err

@@ -89,7 +89,10 @@ func (s *Session) startInterferer(ctx context.Context, o interferer.Options) (*i
 }
 
 // Close ends the interferer; nothing is left running.
-func (s *Session) Close() error { return s.pressure.Close() }
+func (s *Session) Close() error {
+	s.launcher.reserve.begin()
+	return s.pressure.Close()
+}
 
 // Warnings are what may be doubted about measurements of this session.
 func (s *Session) Warnings() []string {
@@ -123,14 +126,33 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 }
 
 // RunBeside runs a command once while the interferer does what setting says.
+// Around an unpaced setting, a probe, it also reads what the interferer
+// reaches alone at that moment.
 func (s *Session) RunBeside(ctx context.Context, c Command, setting interferer.Setting) (Observation, error) {
 	var e execution
-	achieved, err := s.during(setting, func() (err error) {
+	run := func() (err error) {
 		e, err = s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 		return err
-	})
-	return Observation{Wall: e.wall, Achieved: achieved}, err
+	}
+	if setting.Mode != interferer.Stream || setting.Bandwidth > 0 {
+		achieved, err := s.during(setting, run)
+		return Observation{Wall: e.wall, Achieved: achieved}, err
+	}
+	before, err := s.alone(ctx, setting, probeAloneWindow)
+	if err != nil {
+		return Observation{}, err
+	}
+	achieved, err := s.during(setting, run)
+	if err != nil {
+		return Observation{}, err
+	}
+	after, err := s.alone(ctx, setting, probeAloneWindow)
+	return Observation{Wall: e.wall, Achieved: achieved, Alone: before.Traffic.Add(after.Traffic).Scale(0.5)}, err
 }
+
+// probeAloneWindow is how long a probe runs alone before and after the run of
+// an application beside it.
+const probeAloneWindow = 20 * time.Millisecond
 
 // settle is the time between setting the interferer and what runs beside it.
 const settle = 3 * time.Millisecond

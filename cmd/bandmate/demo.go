@@ -76,7 +76,7 @@ measured. Needs nothing installed and changes nothing.`,
 			return a.demo(cmd.Context(), scale, keep, placement)
 		},
 	}
-	cmd.Flags().Float64Var(&scale, "scale", 0.6, "amount of work per sample run; more is longer and less noisy")
+	cmd.Flags().Float64Var(&scale, "scale", 0.4, "amount of work per sample run; more is longer and less noisy")
 	cmd.Flags().BoolVar(&keep, "keep", false, "put the profiles of machine and samples into the store")
 	placement.add(cmd.Flags())
 	return cmd
@@ -84,9 +84,9 @@ measured. Needs nothing installed and changes nothing.`,
 
 // demoLevels and demoPrecision keep the demo to about a minute.
 var (
-	demoLevels    = []float64{1. / 3, 2. / 3, 1}
+	demoLevels    = []float64{0.5, 1}
 	demoShares    = []units.ReadShare{0.5, 1}
-	demoPrecision = onboard.Precision{HalfWidth: 0.01, MinRepeats: 2, MaxRepeats: 2}
+	demoPrecision = onboard.Precision{MinRepeats: 3, MaxRepeats: 3}
 )
 
 func (a *app) demo(ctx context.Context, scale float64, keep bool, placement placementFlags) (err error) {

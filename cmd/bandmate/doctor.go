@@ -38,6 +38,9 @@ func (a *app) doctor(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if err := addSources(ctx, &examined); err != nil {
+		return err
+	}
 	if err := a.print(examined, func(w io.Writer) error { return writeFindings(w, examined) }); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type measureFlags struct {
 	source     string
 	machine    string
 	duration   time.Duration
+	interval   time.Duration
 	timeout    time.Duration
 	iterations int
 }
@@ -62,7 +63,8 @@ other. Its result is an estimate and says so.`,
 	f.placement.add(flags)
 	f.precision.add(flags)
 	f.imported.add(flags)
-	flags.StringVar(&f.source, "source", "", "how to measure: probe (default: the best that works here)")
+	flags.StringVar(&f.source, "source", "", "how to measure: probe, or counters such as imc or amd-umc (default: the best that works here)")
+	flags.DurationVar(&f.interval, "interval", 0, "length of a sample of the time line that counters give (default: 100ms)")
 	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
 	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
@@ -77,12 +79,24 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	if f.source != "" && f.source != profiler.ProbeName {
-		return usagef("--source %q: want %s", f.source, profiler.ProbeName)
-	}
 	if f.duration < 0 {
 		return checkDuration("--duration", f.duration)
 	}
+	if f.interval < 0 {
+		return checkDuration("--interval", f.interval)
+	}
+	counters, err := a.openCounters(ctx, f.source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.close()) }()
+	if counters.source != nil {
+		return a.measureByCounters(ctx, counters.source, args, f)
+	}
+	return a.measureWithProbes(ctx, args, f)
+}
+
+func (a *app) measureWithProbes(ctx context.Context, args []string, f measureFlags) (err error) {
 	precision, err := f.precision.precision()
 	if err != nil {
 		return err
@@ -122,7 +136,11 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 		}
 		break
 	}
-	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, class) }); err != nil {
+	return a.printSummary(summary, fmt.Sprintf("%s placement", class))
+}
+
+func (a *app) printSummary(summary profiler.Summary, where string) error {
+	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, where) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
@@ -144,14 +162,14 @@ func (a *app) measureByProbe(ctx context.Context, runner *onboard.ProbeRunner, a
 		runner.Command = &onboard.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
 		workload.Run = func(ctx context.Context) error { return runner.Once(ctx) }
 	}
-	source, err := profiler.Select(ctx, f.source, &profiler.Probe{Map: probes, Runner: runner, Node: runner.Session.Placement.MemoryNode})
+	source, err := profiler.Select(ctx, profiler.ProbeName, &profiler.Probe{Map: probes, Runner: runner, Node: runner.Session.Placement.MemoryNode})
 	if err != nil {
 		return profiler.Summary{}, fmt.Errorf("%w: %w", errNotMeasurable, err)
 	}
 	return source.Measure(ctx, workload)
 }
 
-func writeSummary(w io.Writer, s profiler.Summary, class regime.Class) error {
+func writeSummary(w io.Writer, s profiler.Summary, where string) error {
 	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
 	text := total.String()
 	if s.RelativeUncertainty != nil {
@@ -166,6 +184,17 @@ func writeSummary(w io.Writer, s profiler.Summary, class regime.Class) error {
 	if s.Source == profiler.ProbeName {
 		kind = "estimated"
 	}
-	_, err := fmt.Fprintf(w, "%s (%s by %s, %s placement, %.3g s)\n", text, kind, s.Source, class, s.Seconds)
-	return err
+	if _, err := fmt.Fprintf(w, "%s (%s by %s, %s, %.3g s)\n", text, kind, s.Source, where, s.Seconds); err != nil {
+		return err
+	}
+	if len(s.PerNode) < 2 {
+		return nil
+	}
+	for _, n := range s.PerNode {
+		node := units.Bandwidth(n.ReadBytesPerSecond + n.WriteBytesPerSecond)
+		if _, err := fmt.Fprintf(w, "  node %d: %s\n", n.Node, node); err != nil {
+			return err
+		}
+	}
+	return nil
 }

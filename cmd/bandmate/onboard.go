@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -24,6 +25,7 @@ type onboardFlags struct {
 	levels     []string
 	pattern    string
 	machine    string
+	source     string
 	iterations int
 	timeout    time.Duration
 	resume     bool
@@ -60,6 +62,7 @@ Ctrl-C stops at once and keeps the samples; --resume goes on with them.`,
 	flags.StringSliceVar(&f.levels, "levels", []string{"25%", "50%", "75%", "100%"}, "bandwidths of the interferer, as shares of the sustained maximum")
 	flags.StringVar(&f.pattern, "pattern", "sequential", "order of the interferer's cache lines: sequential or random")
 	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
+	flags.StringVar(&f.source, "source", "", "how to measure the traffic of CMD alone: probe, or counters such as imc (default: the best that works here)")
 	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of an interrupted run")
@@ -86,7 +89,7 @@ func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
 	return onboard.Grid(shares, levels, pattern), nil
 }
 
-func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) error {
+func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) (err error) {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
@@ -119,13 +122,18 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
+	counters, err := a.openCounters(ctx, f.source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.close()) }()
 	command := onboard.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
 	if f.showOutput {
 		command.Output = a.stderr
 	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
-		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume,
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, source: counters.source,
 	}
 	profile, err := job.run(ctx)
 	if err != nil {
@@ -144,6 +152,8 @@ type onboarding struct {
 	precision   onboard.Precision
 	placing     onboard.Placing
 	resume      bool
+	// source measures the application's traffic; nil has it inferred.
+	source profiler.Source
 }
 
 func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
@@ -164,7 +174,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	defer progress.done()
 	experiment := &onboard.Onboarding{
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
-		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress,
+		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
 	}
 	profile, machine, err := j.measure(ctx, experiment)
 	progress.done()

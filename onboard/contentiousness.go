@@ -1,0 +1,39 @@
+package onboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/profiler"
+)
+
+// trafficRuns is how many solo runs are watched with counters: the median of
+// three stands one that was disturbed.
+const trafficRuns = 3
+
+// MeasureTraffic runs an application alone, some times, and returns what a
+// source saw in the run of the median bandwidth. A profile needs the read share,
+// so a source that cannot tell it is an error.
+func (e *Experiment) MeasureTraffic(ctx context.Context, a Application, source profiler.Source) (*profiler.Summary, error) {
+	runs := make([]profiler.Summary, 0, trafficRuns)
+	for range trafficRuns {
+		summary, err := source.Measure(ctx, profiler.Workload{Run: func(ctx context.Context) error {
+			_, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+			return err
+		}})
+		if err != nil {
+			return nil, fmt.Errorf("traffic of %s: %w", a.Name, err)
+		}
+		if summary.ReadShare == nil {
+			return nil, fmt.Errorf("traffic of %s: %w: source %s does not tell reads from writes, which a profile needs: use --source %s", a.Name, profiler.ErrUnsupported, source.Name(), profiler.ProbeName)
+		}
+		runs = append(runs, summary)
+	}
+	slices.SortFunc(runs, func(a, b profiler.Summary) int {
+		return cmp.Compare(a.Traffic().Total(), b.Traffic().Total())
+	})
+	return &runs[trafficRuns/2], nil
+}
