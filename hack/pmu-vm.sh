@@ -181,7 +181,9 @@ job() {
 }
 
 # boot runs the virtual machine. Serial ports: kernel console, then the
-# command's stdout, its stderr, and its exit code.
+# command's stdout, its stderr, and its exit code. The emulated time-stamp
+# counters agree; the kernel believes it only when told, and else keeps a clock
+# per CPU, by which the times of an event read from another CPU can go back.
 boot() {
   local kernel root=$cache/root qemu firmware=() status=0
   kernel=$(<"$cache/kernel")
@@ -198,7 +200,7 @@ boot() {
     -object memory-backend-ram,id=m0,size=384M -object memory-backend-ram,id=m1,size=384M \
     -numa node,nodeid=0,cpus=0-1,memdev=m0 -numa node,nodeid=1,cpus=2-3,memdev=m1 -numa dist,src=0,dst=1,val=21 \
     -kernel "$root/boot/vmlinuz-$kernel" -initrd "$scratch/initrd.cpio" \
-    -append "console=ttyS0 ${console:-quiet} panic=-1 reboot=t nokaslr mitigations=off random.trust_cpu=on" \
+    -append "console=ttyS0 ${console:-quiet} panic=-1 reboot=t nokaslr mitigations=off random.trust_cpu=on tsc=reliable clocksource=tsc" \
     -nographic -no-reboot -nodefaults -vga none -net none \
     -add-fd "fd=$out,set=1" -add-fd "fd=$err,set=2" \
     -chardev file,id=out,path=/dev/fdset/1,append=on -chardev file,id=err,path=/dev/fdset/2,append=on \
