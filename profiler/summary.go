@@ -34,6 +34,10 @@ type Summary struct {
 	// Timeline is the traffic in consecutive intervals; empty where the source
 	// cannot resolve time.
 	Timeline []v1alpha1.TrafficSample `json:"timeline"`
+	// Scope is whose traffic it is; empty when the source infers it.
+	Scope Scope `json:"scope,omitempty"`
+	// Counters holds what counter sources know in more detail; nil for others.
+	Counters *Counters `json:"counters,omitempty"`
 	// Warnings say what may be doubted.
 	Warnings []string `json:"warnings"`
 }

@@ -85,7 +85,7 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 	if f.interval < 0 {
 		return checkDuration("--interval", f.interval)
 	}
-	counters, err := a.openCounters(ctx, f.source)
+	counters, err := a.openCounters(ctx, f.source, anySource)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -122,7 +123,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
-	counters, err := a.openCounters(ctx, f.source)
+	counters, err := a.openCounters(ctx, f.source, pmu.TellsReads)
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,9 @@ func (c openedCounters) close() error {
 
 // openCounters chooses a source by its name. Without a name it takes the best
 // counters of the memory controllers that work, else the probe: what counters in
-// the cores see is less than what the probe infers.
-func (a *app) openCounters(ctx context.Context, name string) (openedCounters, error) {
+// the cores see is less than what the probe infers. suitable may rule sources
+// out of that choice.
+func (a *app) openCounters(ctx context.Context, name string, suitable func(profiler.Source) bool) (openedCounters, error) {
 	if name == profiler.ProbeName {
 		return openedCounters{}, nil
 	}
@@ -39,7 +40,8 @@ func (a *app) openCounters(ctx context.Context, name string) (openedCounters, er
 		return openedCounters{}, err
 	}
 	if name == "" {
-		source, err := profiler.Select(ctx, "", pmu.MemoryControllers(host)...)
+		unsuitable := func(s profiler.Source) bool { return !suitable(s) }
+		source, err := profiler.Select(ctx, "", slices.DeleteFunc(pmu.MemoryControllers(host), unsuitable)...)
 		if err != nil {
 			return openedCounters{}, host.Close()
 		}
@@ -55,6 +57,8 @@ func (a *app) openCounters(ctx context.Context, name string) (openedCounters, er
 	}
 	return openedCounters{host, source}, nil
 }
+
+func anySource(profiler.Source) bool { return true }
 
 func sourceNames(sources []profiler.Source) string {
 	names := []string{profiler.ProbeName}

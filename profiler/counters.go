@@ -1,0 +1,116 @@
+package profiler
+
+import "context"
+
+// Scope is whose traffic a source counts.
+type Scope string
+
+const (
+	// ScopeMachine is everything at the memory controllers: every process, the
+	// kernel, and devices that read and write memory themselves (DMA). Beside a
+	// command it includes whatever else ran; see [Counters.Background].
+	ScopeMachine Scope = "machine"
+	// ScopeCores is what all cores cause together, without DMA.
+	ScopeCores Scope = "cores"
+	// ScopeCommand is what the cores cause while they run a command or its
+	// descendants, without DMA and without what they leave in a cache.
+	ScopeCommand Scope = "command"
+)
+
+// Explain returns what the scope separates and what it does not; empty for an
+// unknown one.
+func (s Scope) Explain() string {
+	switch s {
+	case ScopeMachine:
+		return "the whole machine: includes other processes, the kernel and devices (DMA)"
+	case ScopeCores:
+		return "all cores of the machine: includes other processes, but no traffic of devices (DMA)"
+	case ScopeCommand:
+		return "the command and its descendants alone, as their cores see it: no traffic of devices (DMA)"
+	}
+	return ""
+}
+
+// Counters is what sources that read counters know beyond the totals. Where the
+// summary's read share is absent, all traffic stands under read.
+type Counters struct {
+	// Channels are the counting devices, which on most machines are memory
+	// channels, in the order of their names.
+	Channels []ChannelTraffic `json:"channels"`
+	// Sockets add the channels up; empty when it is not known where they are.
+	Sockets []SocketTraffic `json:"sockets"`
+	// Apart is traffic that the totals leave out: of other memory than modules
+	// of DRAM.
+	Apart []MemoryTraffic `json:"apart,omitempty"`
+	// Background is the traffic shortly before and after a command. It is
+	// reported and not subtracted: what else runs gives way to the command.
+	Background *Background `json:"background,omitempty"`
+	// TheoreticalPeakBytesPerSecond is the speed of the memory modules × their
+	// channels; absent where the firmware's tables cannot be read.
+	TheoreticalPeakBytesPerSecond *float64 `json:"theoreticalPeakBytesPerSecond,omitempty"`
+	// RelativeSpread is the standard deviation of the total over the time line ÷
+	// its mean; absent with fewer than two samples.
+	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	// LeastRunningShare is the lowest share of the time that any event was
+	// counting, 0 to 1; below 1 counts were extrapolated from that share.
+	LeastRunningShare float64 `json:"leastRunningShare"`
+}
+
+// ChannelTraffic is what one counting device saw.
+type ChannelTraffic struct {
+	// Name is the device's, with the CPU that reads it where the device stands
+	// for several: "uncore_imc_0@28".
+	Name string `json:"name"`
+	// Socket and Node are absent when it is not known where the device is.
+	Socket *int `json:"socket,omitempty"`
+	Node   *int `json:"node,omitempty"`
+
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// SocketTraffic is the traffic at the memory controllers of a socket.
+type SocketTraffic struct {
+	// Socket is the kernel's number of the package.
+	Socket              int     `json:"socket"`
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// MemoryTraffic is the traffic of one kind of memory.
+type MemoryTraffic struct {
+	// Memory such as "HBM".
+	Memory              string  `json:"memory"`
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+}
+
+// Background is the mean traffic in a short window before and after a command.
+type Background struct {
+	BeforeBytesPerSecond float64 `json:"beforeBytesPerSecond"`
+	AfterBytesPerSecond  float64 `json:"afterBytesPerSecond"`
+}
+
+// LaunchHook prepares the calling thread for starting a command, so that what
+// it starts can be told apart. The returned function undoes that for the thread,
+// not for what it started.
+type LaunchHook func() (release func() error, err error)
+
+type launchHookKey struct{}
+
+// WithLaunchHook returns a context for running a workload, in which whoever
+// starts the command calls hook first, on the thread that starts it.
+func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
+	return context.WithValue(ctx, launchHookKey{}, hook)
+}
+
+// BeforeLaunch calls the hook of ctx; without one it does nothing. Whoever
+// starts a command calls it right before on the same locked thread, and release
+// when the command has started or failed to.
+func BeforeLaunch(ctx context.Context) (release func() error, err error) {
+	hook, ok := ctx.Value(launchHookKey{}).(LaunchHook)
+	if !ok {
+		return func() error { return nil }, nil
+	}
+	return hook()
+}

@@ -1,0 +1,171 @@
+package catalogue
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+)
+
+// Kind is the direction of what an event counts.
+type Kind string
+
+const (
+	// Read is traffic from memory, Write traffic to it.
+	Read  Kind = "read"
+	Write Kind = "write"
+	// Total is both together, which cannot be told apart.
+	Total Kind = "total"
+)
+
+// Memory is the technology behind a memory controller.
+type Memory string
+
+const (
+	// DRAM on memory modules; the zero value, and what a summary's totals are.
+	DRAM Memory = ""
+	// HBM is memory in the processor's package.
+	HBM Memory = "HBM"
+	// Persistent is Optane: traffic to the media behind the modules' buffers.
+	Persistent Memory = "persistent"
+)
+
+// Event is one event of a device.
+type Event struct {
+	// Kind tells what it counts.
+	Kind Kind
+	// Name is the kernel's in the folder events; empty where the kernel names
+	// none.
+	Name string
+	// Terms describe the event by the fields of the folder format; empty when
+	// only the kernel can know.
+	Terms string
+	// Bytes a count stands for.
+	Bytes float64
+	// Remote marks what processors of other sockets cause. It is not read on a
+	// machine of one socket, where it is zero and would only take counters.
+	Remote bool
+}
+
+// CPU is an x86 processor by vendor, family and one of several models.
+type CPU struct {
+	Vendor string
+	Family int
+	// Models are those of the family; nil means all.
+	Models []int
+}
+
+// Vendors as CPUID names them.
+const (
+	Intel = "GenuineIntel"
+	AMD   = "AuthenticAMD"
+)
+
+// Row is one way to count on one family of platforms.
+type Row struct {
+	// Platform is for people: "Intel Sapphire Rapids, Emerald Rapids".
+	Platform string
+	// Source is the name users select, see [Sources].
+	Source string
+	// Device is the pattern of the device's name: # stands for a decimal number,
+	// * for a hexadecimal one.
+	Device string
+	// Events are read together where the device has enough counters.
+	Events []Event
+	// CPUs on which Terms hold whatever the kernel says; nil where Terms hold on
+	// every processor with such a device.
+	CPUs []CPU
+	// Memory behind the controller. What is not DRAM is reported apart.
+	Memory Memory
+	// FreeRunning counters cannot be programmed and never stop. They count what
+	// the regular ones of the same controller count, so they serve only where
+	// there are no regular ones.
+	FreeRunning bool
+	// Channel is true when a device instance is one memory channel.
+	Channel bool
+	// Nowhere is true when the CPU of the device's cpumask does not tell which
+	// socket or node the device belongs to.
+	Nowhere bool
+	// Requires is a file under /sys without which there is nothing to count.
+	Requires string
+	// Module is the kernel module or option that provides the device.
+	Module string
+	// Kernel is the first Linux version whose driver does.
+	Kernel string
+	// Basis is where the row comes from.
+	Basis string
+	// Notes are what a reader has to know of the row; Doubt is what may be wrong
+	// with a result, and goes into its warnings.
+	Notes, Doubt string
+}
+
+// pattern turns a device pattern into a regular expression.
+func pattern(device string) *regexp.Regexp {
+	text := regexp.QuoteMeta(device)
+	text = strings.ReplaceAll(text, "#", "[0-9]+")
+	text = strings.ReplaceAll(text, `\*`, "[0-9a-f]+")
+	return regexp.MustCompile("^" + text + "$")
+}
+
+// Is reports whether p is c.
+func (c CPU) Is(p sysfs.Processor) bool {
+	if c.Vendor != p.Vendor || c.Family != p.Family {
+		return false
+	}
+	for _, m := range c.Models {
+		if m == p.Model {
+			return true
+		}
+	}
+	return c.Models == nil
+}
+
+// runsOn reports whether the row names the processor.
+func (r Row) runsOn(p sysfs.Processor) bool {
+	for _, c := range r.CPUs {
+		if c.Is(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Splits reports whether reads and writes can be told apart.
+func (r Row) Splits() bool {
+	for _, e := range r.Events {
+		if e.Kind == Total {
+			return false
+		}
+	}
+	return true
+}
+
+// Validate reports the first fault of a row.
+func (r Row) Validate() error {
+	kinds := map[Kind]bool{}
+	for _, e := range r.Events {
+		kinds[e.Kind] = true
+		if !(e.Bytes > 0) {
+			return fmt.Errorf("%s: %v bytes per count; want more than 0", r.Platform, e.Bytes)
+		}
+		if e.Name == "" && e.Terms == "" {
+			return fmt.Errorf("%s: an event with neither name nor terms", r.Platform)
+		}
+		if e.Terms != "" {
+			if _, err := sysfs.ParseTerms(e.Terms); err != nil {
+				return fmt.Errorf("%s: %w", r.Platform, err)
+			}
+		}
+	}
+	both := len(kinds) == 2 && kinds[Read] && kinds[Write]
+	if !both && !(len(kinds) == 1 && kinds[Total]) {
+		return fmt.Errorf("%s: want events that read and events that write, or totals alone", r.Platform)
+	}
+	for name, value := range map[string]string{"platform": r.Platform, "source": r.Source, "device": r.Device, "module": r.Module, "kernel": r.Kernel, "basis": r.Basis} {
+		if value == "" {
+			return fmt.Errorf("%s %s: no %s", r.Platform, r.Device, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package pmu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+)
+
+// controllers is a source of the catalogue: counters outside the cores, mostly
+// of the memory controllers.
+type controllers struct {
+	host *Host
+	name string
+}
+
+var _ profiler.Source = (*controllers)(nil)
+
+func (s *controllers) Name() string { return s.name }
+
+// Available looks for devices and opens the counters of one for a moment.
+func (s *controllers) Available(context.Context) profiler.Availability {
+	f, err := s.host.find(s.name)
+	if err != nil {
+		return profiler.Availability{State: profiler.Inconclusive, Reason: err.Error()}
+	}
+	if len(f.instances) == 0 {
+		return s.host.missing(s.name, f)
+	}
+	i := f.instances[0]
+	opened, err := openGroups(s.host.Opener, i.cpu, i.groups)
+	if err := errors.Join(err, closeGroups(opened)); err != nil {
+		return s.host.refused(err)
+	}
+	return profiler.Availability{State: profiler.Usable}
+}
+
+// backgroundWindow is how long the machine is watched before and after a
+// command.
+const backgroundWindow = 150 * time.Millisecond
+
+// Measure counts while w runs. Beside a command it counts the whole machine, and
+// watches the background for a moment before and after.
+func (s *controllers) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
+	if err := w.Validate(); err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	interval, err := intervalOf(w)
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	if err := s.Available(ctx).Err(); err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	f, err := s.host.find(s.name)
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	m, err := open(f.plan, s.host.Opener, s.host.Sys)
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	defer func() {
+		if closeErr := m.close(); closeErr != nil {
+			summary, err = profiler.Summary{}, errors.Join(err, fmt.Errorf("measure with %s: %w", s.name, closeErr))
+		}
+	}()
+	summary, err = s.measure(ctx, w, interval, m, f)
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
+	}
+	return summary, nil
+}
+
+func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval time.Duration, m *meter, f found) (profiler.Summary, error) {
+	var background *profiler.Background
+	if w.Run != nil {
+		before, err := m.watch(ctx, backgroundWindow)
+		if err != nil {
+			return profiler.Summary{}, err
+		}
+		background = &profiler.Background{BeforeBytesPerSecond: before.total()}
+	}
+	if err := m.restart(); err != nil {
+		return profiler.Summary{}, err
+	}
+	line := timeline{least: interval.Seconds() / 2}
+	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
+		traffic, complete, err := m.sample(last)
+		if err == nil && complete {
+			line.add(elapsed, traffic)
+		}
+		return err
+	})
+	if err == nil {
+		err = m.finish()
+	}
+	if err != nil {
+		return profiler.Summary{}, err
+	}
+	result := s.summarize(m, f, elapsed, line)
+	if background != nil {
+		after, err := m.watch(ctx, backgroundWindow)
+		if err != nil {
+			return profiler.Summary{}, err
+		}
+		background.AfterBytesPerSecond = after.total()
+		result.Counters.Background = background
+		result.Warnings = append(result.Warnings, backgroundWarning(*background, result)...)
+	}
+	if result.Traffic().Total() == 0 {
+		return profiler.Summary{}, fmt.Errorf("%w: every counter stayed at zero: they do not work on this machine, or count nothing", profiler.ErrInconclusive)
+	}
+	return result, nil
+}
+
+// watch returns the mean traffic over a window.
+func (m *meter) watch(ctx context.Context, window time.Duration) (rate, error) {
+	if err := m.restart(); err != nil {
+		return rate{}, err
+	}
+	if err := pause(ctx, window); err != nil {
+		return rate{}, err
+	}
+	traffic, _, err := m.sample(true)
+	return traffic, err
+}
+
+// summarize adds up what a meter counted.
+func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line timeline) profiler.Summary {
+	details := &profiler.Counters{LeastRunningShare: 1, RelativeSpread: line.spread()}
+	result := profiler.Summary{
+		Source: s.name, Seconds: elapsed.Seconds(), Timeline: line.samples, Scope: profiler.ScopeMachine,
+		Counters: details, Warnings: slices.Clone(f.warnings),
+	}
+	var total rate
+	sockets, nodes, apart := map[int]rate{}, map[int]rate{}, map[catalogue.Memory]rate{}
+	allSockets, allNodes := true, true
+	for _, l := range m.live {
+		var r rate
+		for _, g := range l.groups {
+			r = r.plus(g.whole.rate())
+			details.LeastRunningShare = min(details.LeastRunningShare, g.whole.share())
+		}
+		if l.memory != catalogue.DRAM {
+			apart[l.memory] = apart[l.memory].plus(r)
+			continue
+		}
+		total = total.plus(r)
+		channel := profiler.ChannelTraffic{Name: l.name, Node: l.node, ReadBytesPerSecond: r.read, WriteBytesPerSecond: r.write}
+		if l.socket >= 0 {
+			channel.Socket = new(l.socket)
+			sockets[l.socket] = sockets[l.socket].plus(r)
+		}
+		if l.node != nil {
+			nodes[*l.node] = nodes[*l.node].plus(r)
+		}
+		allSockets, allNodes = allSockets && l.socket >= 0, allNodes && l.node != nil
+		details.Channels = append(details.Channels, channel)
+	}
+	result.ReadBytesPerSecond, result.WriteBytesPerSecond = total.read, total.write
+	if share, ok := result.Traffic().ReadShare(); ok && f.splits {
+		result.ReadShare = new(float64(share))
+	}
+	if allSockets {
+		for _, id := range slices.Sorted(maps.Keys(sockets)) {
+			details.Sockets = append(details.Sockets, profiler.SocketTraffic{Socket: id, ReadBytesPerSecond: sockets[id].read, WriteBytesPerSecond: sockets[id].write})
+		}
+	}
+	if allNodes {
+		for _, id := range slices.Sorted(maps.Keys(nodes)) {
+			result.PerNode = append(result.PerNode, profiler.NodeTraffic{Node: id, ReadBytesPerSecond: nodes[id].read, WriteBytesPerSecond: nodes[id].write})
+		}
+	}
+	for _, memory := range slices.Sorted(maps.Keys(apart)) {
+		details.Apart = append(details.Apart, profiler.MemoryTraffic{Memory: string(memory), ReadBytesPerSecond: apart[memory].read, WriteBytesPerSecond: apart[memory].write})
+	}
+	details.TheoreticalPeakBytesPerSecond = s.host.peak(f.channels)
+	result.Warnings = append(result.Warnings, doubts(result, m, allNodes, len(s.host.Machine.Nodes))...)
+	return result
+}
+
+// sharedCounters is the running share below which a summary says that counts
+// were extrapolated.
+const sharedCounters = 0.98
+
+// aboveThePeak leaves room for modules that run a little faster than they say.
+const aboveThePeak = 1.02
+
+// doubts are what may be wrong with a result.
+func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
+	var list []string
+	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	c := s.Counters
+	if c.LeastRunningShare < sharedCounters {
+		warn("the counters took turns: some counted for %.0f%% of the time, and the rest was extrapolated", 100*c.LeastRunningShare)
+	}
+	if !allNodes && nodes > 1 {
+		warn("traffic is not divided by NUMA node: a socket has several nodes, or the counters do not say where they are")
+	}
+	if peak := c.TheoreticalPeakBytesPerSecond; peak != nil && float64(s.Traffic().Total()) > aboveThePeak**peak {
+		warn("%s is above the theoretical peak of the memory modules, %.0f GB/s: something is counted twice, or the scale is wrong; do not use this figure",
+			s.Traffic().Total(), *peak/1e9)
+	}
+	for _, other := range c.Apart {
+		if other.ReadBytesPerSecond+other.WriteBytesPerSecond > 0 {
+			warn("%s memory moved another %.1f GB/s, which the totals leave out", other.Memory, (other.ReadBytesPerSecond+other.WriteBytesPerSecond)/1e9)
+		}
+	}
+	if len(m.moved) > 0 {
+		warn("CPUs went offline meanwhile: %s; the moment between is left out", strings.Join(m.moved, ", "))
+	}
+	return list
+}
+
+// backgroundShare is the share of the traffic above which what else runs is
+// worth a warning.
+const backgroundShare = 0.05
+
+func backgroundWarning(b profiler.Background, s profiler.Summary) []string {
+	mean := (b.BeforeBytesPerSecond + b.AfterBytesPerSecond) / 2
+	if total := float64(s.Traffic().Total()); !(mean > backgroundShare*total) || total == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the machine moved %.2f GB/s before and %.2f GB/s after the command; the result includes what else ran, so measure on an idle machine",
+		b.BeforeBytesPerSecond/1e9, b.AfterBytesPerSecond/1e9)}
+}

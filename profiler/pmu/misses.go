@@ -1,0 +1,230 @@
+package pmu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/perf"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+)
+
+// CacheMisses is the name of the source that counts misses of the last-level
+// cache.
+const CacheMisses = "llc-miss"
+
+// misses counts last-level cache misses in the cores: a poor substitute for the
+// counters of the memory controllers, and labelled as one.
+type misses struct{ host *Host }
+
+var _ profiler.Source = misses{}
+
+// Numbers of <linux/perf_event.h> for the generic event of all architectures.
+const (
+	typeHardware  = 0
+	hwCacheMisses = 3
+)
+
+// lineBytes is the size of a cache line of nearly every processor.
+const lineBytes = 64
+
+const underestimate = "last-level cache misses × 64 bytes are an underestimate: most hardware prefetches and all write-backs are missing"
+
+func missEvent() perf.Event {
+	return perf.Event{Label: "cache-misses", Type: typeHardware, Code: sysfs.Code{hwCacheMisses}}
+}
+
+func (misses) Name() string { return CacheMisses }
+
+// Available opens the counter for programs of this thread.
+func (s misses) Available(context.Context) profiler.Availability {
+	g, err := s.host.Opener.OpenCommand(missEvent())
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENODEV) {
+		a := profiler.Availability{State: profiler.Unsupported, Reason: "the cores have no hardware counters that the kernel can use"}
+		if s.host.Machine.VirtualMachine {
+			a.Reason = "this virtual machine has no hardware counters" + under(s.host.Machine.Hypervisor)
+			a.Remedy = "give it a virtual PMU (QEMU: -cpu host,pmu=on), or use the source probe"
+		}
+		return a
+	}
+	if err == nil {
+		err = g.Close()
+	}
+	if err != nil {
+		return s.host.refused(err)
+	}
+	return profiler.Availability{State: profiler.Usable}
+}
+
+// Measure counts the misses of a command and its descendants, or of all cores.
+func (s misses) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	fail := func(err error) (profiler.Summary, error) {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", CacheMisses, err)
+	}
+	if err := w.Validate(); err != nil {
+		return fail(err)
+	}
+	interval, err := intervalOf(w)
+	if err != nil {
+		return fail(err)
+	}
+	if err := s.Available(ctx).Err(); err != nil {
+		return fail(err)
+	}
+	measure := s.everything
+	if w.Run != nil {
+		measure = s.command
+	}
+	summary, err := measure(ctx, w, interval)
+	if err != nil {
+		return fail(err)
+	}
+	summary.Source = CacheMisses
+	summary.Warnings = append([]string{underestimate}, summary.Warnings...)
+	return summary, nil
+}
+
+// everything counts on every CPU.
+func (s misses) everything(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
+	var p plan
+	for _, c := range s.host.Machine.CPUs {
+		p.instances = append(p.instances, instance{
+			name: fmt.Sprintf("cpu%d", c.ID), cpu: c.ID, socket: c.Socket,
+			groups: [][]counted{{{Event: missEvent(), kind: catalogue.Total, bytes: lineBytes}}},
+		})
+	}
+	m, err := open(p, s.host.Opener, s.host.Sys)
+	if err != nil {
+		if a := s.host.refused(err); a.State == profiler.Unsupported {
+			return profiler.Summary{}, a.Err()
+		}
+		return profiler.Summary{}, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	line := timeline{least: interval.Seconds() / 2}
+	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
+		traffic, complete, err := m.sample(last)
+		if err == nil && complete {
+			line.add(elapsed, traffic)
+		}
+		return err
+	})
+	if err == nil {
+		err = m.finish()
+	}
+	if err != nil {
+		return profiler.Summary{}, err
+	}
+	var total rate
+	for _, l := range m.live {
+		total = total.plus(l.groups[0].whole.rate())
+	}
+	return profiler.Summary{
+		Seconds: elapsed.Seconds(), ReadBytesPerSecond: total.total(), Scope: profiler.ScopeCores, Timeline: line.samples,
+	}, nil
+}
+
+// launched are the counters of the commands that a workload starts.
+type launched struct {
+	host *Host
+
+	mu     sync.Mutex
+	groups []perf.Group
+}
+
+// hook opens a counter on the thread that is about to start a command.
+func (l *launched) hook() (func() error, error) {
+	g, err := l.host.Opener.OpenCommand(missEvent())
+	if err != nil {
+		return nil, fmt.Errorf("counting the command: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.groups = append(l.groups, g)
+	return func() error { return nil }, nil
+}
+
+// bytes is what all commands moved so far, and the least share of their time in
+// which they were counted.
+func (l *launched) bytes() (total, leastShare float64, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	leastShare = 1
+	var r perf.Reading
+	for _, g := range l.groups {
+		if err := g.Read(&r); err != nil {
+			return 0, 0, err
+		}
+		if r.Enabled <= 0 {
+			continue // not started yet
+		}
+		share := min(r.Running.Seconds()/r.Enabled.Seconds(), 1)
+		leastShare = min(leastShare, share)
+		if share > 0 {
+			total += float64(r.Values[0]) * lineBytes / share
+		}
+	}
+	return total, leastShare, nil
+}
+
+func (l *launched) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var faults []error
+	for _, g := range l.groups {
+		faults = append(faults, g.Close())
+	}
+	l.groups = nil
+	return errors.Join(faults...)
+}
+
+// command counts in whatever the workload starts.
+func (s misses) command(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
+	counters := &launched{host: s.host}
+	defer func() { err = errors.Join(err, counters.close()) }()
+	usage := cumulative{line: timeline{least: interval.Seconds() / 2}}
+	leastShare := 1.0
+	elapsed, err := follow(profiler.WithLaunchHook(ctx, counters.hook), w, interval, func(elapsed time.Duration, _ bool) error {
+		total, share, err := counters.bytes()
+		leastShare = min(leastShare, share)
+		usage.reach(elapsed, total)
+		return err
+	})
+	if err != nil {
+		return profiler.Summary{}, err
+	}
+	if len(counters.groups) == 0 {
+		return profiler.Summary{}, errors.New("the workload started no command that could be counted")
+	}
+	if leastShare < leastRunningShare {
+		return profiler.Summary{}, fmt.Errorf("%w: the cores' counters were free for %.1f%% of the command's time; end other users of perf", errBarelyRan, 100*leastShare)
+	}
+	summary = profiler.Summary{
+		Seconds: elapsed.Seconds(), ReadBytesPerSecond: usage.total / elapsed.Seconds(), Scope: profiler.ScopeCommand, Timeline: usage.line.samples,
+	}
+	if leastShare < sharedCounters {
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("the counters took turns: they counted for %.0f%% of the time, and the rest was extrapolated", 100*leastShare))
+	}
+	return summary, nil
+}
+
+// cumulative turns a rising total into a time line.
+type cumulative struct {
+	line  timeline
+	total float64
+	at    time.Duration
+}
+
+// reach takes the total at a time. A total that is extrapolated can fall a
+// little; the sample is then zero.
+func (c *cumulative) reach(elapsed time.Duration, total float64) {
+	if elapsed > c.at {
+		c.line.add(elapsed, rate{read: max(total-c.total, 0) / (elapsed - c.at).Seconds()})
+		c.at, c.total = elapsed, max(total, c.total)
+	}
+}

@@ -1,0 +1,215 @@
+package pmu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/resctrl"
+)
+
+// Resctrl is the name of the source that reads resctrl's monitoring.
+const Resctrl = "resctrl"
+
+// monitoring counts what the caches of a group of tasks fetch from and write
+// back to memory, by resctrl.
+type monitoring struct{ host *Host }
+
+var _ profiler.Source = monitoring{}
+
+func (monitoring) Name() string { return Resctrl }
+
+// Available looks whether resctrl is mounted and counts bandwidth, and whether a
+// group can be made.
+func (s monitoring) Available(context.Context) profiler.Availability {
+	err := resctrl.Supported(s.host.Sys)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.notMounted()
+	case errors.Is(err, resctrl.ErrNoBandwidth):
+		return profiler.Availability{State: profiler.Unsupported, Reason: err.Error()}
+	case err != nil:
+		return profiler.Availability{State: profiler.Inconclusive, Reason: err.Error()}
+	case s.host.Monitoring == nil:
+		return profiler.Availability{State: profiler.Unsupported, Reason: "no monitoring group can be made here"}
+	}
+	group, err := s.host.Monitoring.Create(groupName())
+	if err == nil {
+		err = s.host.Monitoring.Remove(group)
+	}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return profiler.Availability{
+			State: profiler.Unsupported, Reason: fmt.Sprintf("this process may not make monitoring groups (%v)", err),
+			Remedy: "run as root, or chown /sys/fs/resctrl/mon_groups and /sys/fs/resctrl/tasks",
+		}
+	case errors.Is(err, unix.ENOSPC):
+		return profiler.Availability{
+			State: profiler.Inconclusive, Reason: "all monitoring groups of the processor are in use",
+			Remedy: "remove groups that nobody needs: rmdir /sys/fs/resctrl/mon_groups/NAME",
+		}
+	case err != nil:
+		return profiler.Availability{State: profiler.Inconclusive, Reason: err.Error()}
+	}
+	return profiler.Availability{State: profiler.Usable}
+}
+
+func (s monitoring) notMounted() profiler.Availability {
+	a := profiler.Availability{State: profiler.Unsupported, Reason: "the processor or the kernel does not offer it"}
+	known, err := fs.ReadFile(s.host.Proc, "filesystems")
+	if err == nil && strings.Contains(string(known), "\tresctrl\n") {
+		a.Reason = "the processor and the kernel can do it, but it is not mounted"
+		a.Remedy = "sudo mount -t resctrl resctrl /sys/fs/resctrl"
+	}
+	return a
+}
+
+// groupName is one that no other process and no earlier measurement uses.
+func groupName() string {
+	return fmt.Sprintf("bandmate-%d-%s", os.Getpid(), strconv.FormatInt(time.Now().UnixNano(), 36))
+}
+
+const noSplit = "resctrl does not tell reads from writes, and counts what caches exchange with memory, without devices (DMA)"
+
+// Measure counts a command and all its descendants in a group of their own, or
+// everything.
+func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
+	fail := func(err error) (profiler.Summary, error) {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", Resctrl, err)
+	}
+	if err := w.Validate(); err != nil {
+		return fail(err)
+	}
+	interval, err := intervalOf(w)
+	if err != nil {
+		return fail(err)
+	}
+	if err := s.Available(ctx).Err(); err != nil {
+		return fail(err)
+	}
+	m := &monitored{sys: s.host.Sys, line: timeline{least: interval.Seconds() / 2}}
+	if w.Run == nil {
+		if m.groups, err = resctrl.Everything(s.host.Sys); err != nil {
+			return fail(err)
+		}
+	} else {
+		group, err := s.host.Monitoring.Create(groupName())
+		if err != nil {
+			return fail(err)
+		}
+		defer func() {
+			if removeErr := s.host.Monitoring.Remove(group); removeErr != nil {
+				summary, err = fail(errors.Join(err, removeErr))
+			}
+		}()
+		m.groups = []string{group}
+		ctx = profiler.WithLaunchHook(ctx, s.joining(group))
+	}
+	if err := m.begin(); err != nil {
+		return fail(err)
+	}
+	elapsed, err := follow(ctx, w, interval, m.sample)
+	if err != nil {
+		return fail(err)
+	}
+	return m.summarize(elapsed, w.Run != nil)
+}
+
+// joining moves the thread that starts a command into the group for that long:
+// tasks are born into the group of their parent.
+func (s monitoring) joining(group string) profiler.LaunchHook {
+	return func() (func() error, error) {
+		thread := unix.Gettid()
+		if err := s.host.Monitoring.Join(group, thread); err != nil {
+			return nil, err
+		}
+		return sync.OnceValue(func() error { return s.host.Monitoring.Join("", thread) }), nil
+	}
+}
+
+// monitored is the reading of some groups.
+type monitored struct {
+	sys    fs.FS
+	groups []string
+	last   []resctrl.Totals
+	at     time.Duration
+	bytes  float64
+	gaps   int
+	line   timeline
+}
+
+func (m *monitored) read() ([]resctrl.Totals, error) {
+	all := make([]resctrl.Totals, len(m.groups))
+	for i, g := range m.groups {
+		var err error
+		if all[i], err = resctrl.Read(m.sys, g); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// begin takes the totals to count from. A group that was just made can lack
+// values for a moment; it starts at nothing then, which its first value tells.
+func (m *monitored) begin() (err error) {
+	m.last, err = m.read()
+	return err
+}
+
+// sample adds what was counted since the previous sample. While a domain has no
+// value the sample is left out and the next one lasts longer.
+func (m *monitored) sample(elapsed time.Duration, _ bool) error {
+	now, err := m.read()
+	if err != nil {
+		return err
+	}
+	var sum uint64
+	for i := range now {
+		if len(m.last[i]) == 0 && len(now[i]) > 0 {
+			m.last[i] = now[i] // the counter has its first value: count from here
+			m.gaps++
+			return nil
+		}
+		bytes, whole, err := resctrl.Difference(m.last[i], now[i])
+		if err != nil {
+			return err
+		}
+		if !whole {
+			m.gaps++
+			return nil
+		}
+		sum += bytes
+	}
+	if elapsed > m.at {
+		m.line.add(elapsed, rate{read: float64(sum) / (elapsed - m.at).Seconds()})
+	}
+	m.bytes += float64(sum)
+	m.last, m.at = now, elapsed
+	return nil
+}
+
+func (m *monitored) summarize(elapsed time.Duration, command bool) (profiler.Summary, error) {
+	if m.at == 0 {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", Resctrl, profiler.ErrInconclusive)
+	}
+	s := profiler.Summary{
+		Source: Resctrl, Seconds: elapsed.Seconds(), ReadBytesPerSecond: m.bytes / m.at.Seconds(),
+		Scope: profiler.ScopeCores, Timeline: m.line.samples, Warnings: []string{noSplit},
+	}
+	if command {
+		s.Scope = profiler.ScopeCommand
+	}
+	if m.gaps > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic until the next value is known as a mean only", m.gaps))
+	}
+	return s, nil
+}

@@ -1,0 +1,83 @@
+// Package perf opens and reads hardware counters through perf_event_open(2).
+//
+// [Kernel] does so for real; everything above it takes an [Opener], so that it
+// can be tested on machines without counters.
+package perf
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+)
+
+// Event is what to count.
+type Event struct {
+	// Label names the event in errors, such as "uncore_imc_0/cas_count_read".
+	Label string
+	// Type is that of the device, see [sysfs.Device].
+	Type uint32
+	// Code are the configuration words.
+	Code sysfs.Code
+}
+
+// Reading is the state of a group of events since it was opened.
+type Reading struct {
+	// Values are the raw counts in the order of the events, 64 bits wide: the
+	// kernel follows the wraps of narrower hardware counters.
+	Values []uint64
+	// Enabled is how long the group was meant to count, Running how long it had
+	// counters to count with; less where several groups share them.
+	Enabled, Running time.Duration
+}
+
+// Group is a set of open events that count at the same times.
+type Group interface {
+	// Read fills r, reusing its Values. The error wraps [ErrVanished] when the
+	// device no longer counts the group.
+	Read(r *Reading) error
+	// Close stops counting. It must be called once, whatever Read returned.
+	Close() error
+}
+
+// Opener opens groups of events.
+type Opener interface {
+	// OpenCPU counts events on everything that a CPU stands for: for a device
+	// outside the cores, all of the device. Errors are those of
+	// perf_event_open(2), with the place.
+	OpenCPU(cpu int, events []Event) (Group, error)
+	// OpenCommand counts an event in the programs that the calling thread
+	// starts from now on and in all their descendants, from their start on. The
+	// thread itself is not counted; it must not change between this call and
+	// the start (runtime.LockOSThread).
+	OpenCommand(event Event) (Group, error)
+}
+
+// ErrVanished is wrapped when a group cannot be read any more: its driver was
+// unloaded, or its CPU went offline without a successor.
+var ErrVanished = errors.New("the counter vanished")
+
+// Difference returns what was counted from a to b, readings of the same group.
+// Times and counts that fall are an error: the group was reset, or is not the
+// same.
+func Difference(a, b Reading) (Reading, error) {
+	if len(a.Values) != len(b.Values) {
+		return Reading{}, fmt.Errorf("%d counts after %d: not the same group", len(b.Values), len(a.Values))
+	}
+	if b.Enabled < a.Enabled || b.Running < a.Running {
+		return Reading{}, fmt.Errorf("%w: its time went back from %v to %v", ErrVanished, a.Enabled, b.Enabled)
+	}
+	d := Reading{Values: make([]uint64, len(a.Values)), Enabled: b.Enabled - a.Enabled, Running: b.Running - a.Running}
+	for i := range d.Values {
+		if b.Values[i] < a.Values[i] {
+			return Reading{}, fmt.Errorf("count %d went back from %d to %d: %w", i, a.Values[i], b.Values[i], ErrBackwards)
+		}
+		d.Values[i] = b.Values[i] - a.Values[i]
+	}
+	return d, nil
+}
+
+// ErrBackwards is wrapped when a count is lower than it was: the device was
+// reset, for instance by another tool that writes its registers.
+var ErrBackwards = errors.New("a count fell")

@@ -1,0 +1,66 @@
+package perf
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestDifference(t *testing.T) {
+	reading := func(enabled, running int64, values ...uint64) Reading {
+		return Reading{Values: values, Enabled: time.Duration(enabled), Running: time.Duration(running)}
+	}
+	for _, tt := range []struct {
+		name string
+		a, b Reading
+		is   error
+	}{
+		{"rises", reading(1, 1, 5, 6), reading(3, 2, 7, 6), nil},
+		{"nothing passed", reading(1, 1, 5), reading(1, 1, 5), nil},
+		{"a count falls", reading(1, 1, 5, 6), reading(3, 2, 7, 5), ErrBackwards},
+		{"its time falls", reading(3, 3, 5), reading(0, 0, 0), ErrVanished},
+		{"running falls", reading(3, 3, 5), reading(4, 2, 6), ErrVanished},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := Difference(tt.a, tt.b)
+			if !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil) {
+				t.Fatalf("error %v, want %v", err, tt.is)
+			}
+			if err == nil && (d.Enabled != tt.b.Enabled-tt.a.Enabled || d.Values[0] != tt.b.Values[0]-tt.a.Values[0]) {
+				t.Errorf("difference %+v", d)
+			}
+		})
+	}
+	if _, err := Difference(reading(1, 1, 1), reading(2, 2, 1, 1)); err == nil {
+		t.Error("readings of two groups have a difference")
+	}
+}
+
+// TestDifferencesAddUp: what is counted in two intervals is what is counted in
+// both together.
+func TestDifferencesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		step := func(from Reading) Reading {
+			enabled := rapid.Int64Range(0, 1e12).Draw(t, "enabled")
+			return Reading{
+				Values:  []uint64{from.Values[0] + rapid.Uint64Range(0, 1<<48).Draw(t, "count")},
+				Enabled: from.Enabled + time.Duration(enabled),
+				Running: from.Running + time.Duration(rapid.Int64Range(0, enabled).Draw(t, "running")),
+			}
+		}
+		a := Reading{Values: []uint64{0}}
+		b := step(a)
+		c := step(b)
+		ab, err1 := Difference(a, b)
+		bc, err2 := Difference(b, c)
+		ac, err3 := Difference(a, c)
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		if ab.Values[0]+bc.Values[0] != ac.Values[0] || ab.Enabled+bc.Enabled != ac.Enabled || ab.Running+bc.Running != ac.Running {
+			t.Fatalf("%+v and %+v are not %+v", ab, bc, ac)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package pmu
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/perf"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+	"bandmate.dev/bandmate/topology"
+)
+
+// instance is one place where a device is read: a CPU of its cpumask, which
+// stands for the device in that socket or die.
+type instance struct {
+	name   string
+	device string
+	cpu    int
+	// socket is -1 and node nil when it is not known where the device is.
+	socket int
+	node   *int
+	memory catalogue.Memory
+	// groups are the events that are scheduled together.
+	groups [][]counted
+}
+
+// counted is an event with what a count of it means.
+type counted struct {
+	perf.Event
+	kind  catalogue.Kind
+	bytes float64
+}
+
+// plan is what a source reads on a machine.
+type plan struct {
+	instances []instance
+	// splits is false when reads and writes cannot be told apart.
+	splits bool
+	// channels is how many memory channels are counted; 0 when that is not known.
+	channels int
+	warnings []string
+}
+
+// found is what a look at the machine yields for a source.
+type found struct {
+	plan
+	// devices is how many devices of the source's names there are, rejected why
+	// those cannot be read that cannot.
+	devices  int
+	rejected []catalogue.Rejected
+}
+
+// groupSize is how many events are scheduled together: a read and a write. The
+// smallest device has two counters, and a group larger than that never runs.
+const groupSize = 2
+
+// find looks for the devices of a source.
+func (h *Host) find(source string) (found, error) {
+	matcher := catalogue.NewMatcher(rowsOf(source))
+	names, err := sysfs.Names(h.Sys)
+	if errors.Is(err, fs.ErrNotExist) {
+		return found{}, nil
+	}
+	if err != nil {
+		return found{}, err
+	}
+	var devices []sysfs.Device
+	for _, name := range names {
+		if !matcher.Knows(name) {
+			continue
+		}
+		device, err := sysfs.Read(h.Sys, name)
+		if err != nil {
+			return found{}, err
+		}
+		devices = append(devices, device)
+	}
+	processor, err := sysfs.ReadProcessor(h.Proc)
+	if err != nil {
+		return found{}, err
+	}
+	choices, rejected := matcher.Choose(devices, catalogue.Platform{
+		Processor: processor,
+		Sockets:   h.Machine.Sockets(),
+		Has:       func(name string) bool { _, err := fs.Stat(h.Sys, name); return err == nil },
+	})
+	f := found{devices: len(devices), rejected: rejected}
+	f.splits = true
+	for _, c := range choices {
+		f.add(c, h.Machine)
+	}
+	return f, nil
+}
+
+func rowsOf(source string) []catalogue.Row {
+	return slices.DeleteFunc(catalogue.Rows(), func(r catalogue.Row) bool { return r.Source != source })
+}
+
+// add plans the reading of a device on every CPU of its cpumask.
+func (f *found) add(c catalogue.Choice, m *topology.Machine) {
+	cpus := c.Device.CPUs.Intersection(m.Online())
+	if cpus.IsEmpty() {
+		f.rejected = append(f.rejected, catalogue.Rejected{
+			Source: c.Row.Source, Device: c.Device.Name,
+			Reason: fmt.Sprintf("its cpumask, %q, names no CPU that is online", c.Device.CPUs),
+		})
+		return
+	}
+	f.splits = f.splits && (c.Row.Splits() || c.Row.Memory != catalogue.DRAM)
+	for _, note := range c.Notes {
+		f.warn(note)
+	}
+	if c.Row.Doubt != "" {
+		f.warn(c.Row.Doubt)
+	}
+	if c.Row.FreeRunning {
+		f.warn("free-running counters are read, because the regular ones of the memory controllers are not offered")
+	}
+	for _, cpu := range cpus.List() {
+		i := instance{
+			name: c.Device.Name, device: c.Device.Name, cpu: cpu, socket: -1, memory: c.Row.Memory,
+			groups: groups(c),
+		}
+		if cpus.Size() > 1 {
+			i.name = fmt.Sprintf("%s@%d", c.Device.Name, cpu)
+		}
+		if !c.Row.Nowhere || m.Sockets() == 1 {
+			i.socket, i.node = locate(m, cpu)
+		}
+		f.instances = append(f.instances, i)
+		if c.Row.Channel && c.Row.Memory == catalogue.DRAM {
+			f.channels++
+		}
+	}
+}
+
+// warn keeps a warning once.
+func (p *plan) warn(text string) {
+	if !slices.Contains(p.warnings, text) {
+		p.warnings = append(p.warnings, text)
+	}
+}
+
+func groups(c catalogue.Choice) [][]counted {
+	var events []counted
+	for i, e := range c.Events {
+		label := c.Device.Name + "/" + e.Terms
+		if e.Name != "" {
+			label = c.Device.Name + "/" + e.Name
+		}
+		events = append(events, counted{
+			Event: perf.Event{Label: label, Type: c.Device.Type, Code: c.Codes[i]},
+			kind:  e.Kind, bytes: e.Bytes,
+		})
+	}
+	size := groupSize
+	if !c.Row.Splits() {
+		size = 1 // totals need no partner that counts at the same time
+	}
+	return slices.Collect(slices.Chunk(events, size))
+}
+
+// locate returns where a device is by the CPU that stands for it. That CPU
+// tells the socket. It tells the node only where a socket is one node: the
+// devices of all nodes of a socket name the same CPU.
+func locate(m *topology.Machine, cpu int) (socket int, node *int) {
+	socket = -1
+	if c, ok := m.CPU(cpu); ok {
+		socket = c.Socket
+	}
+	nodes := map[int]bool{}
+	for _, c := range m.CPUs {
+		if c.Socket == socket {
+			nodes[c.Node] = true
+		}
+	}
+	for id := range nodes {
+		if len(nodes) == 1 && id >= 0 {
+			node = &id
+		}
+	}
+	return socket, node
+}

@@ -1,0 +1,45 @@
+package pmu
+
+import (
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+)
+
+// MemoryControllers returns the sources that count at the memory controllers or
+// right before them, in order of preference. They are better than any other.
+func MemoryControllers(h *Host) []profiler.Source {
+	var sources []profiler.Source
+	for _, name := range catalogue.Sources() {
+		sources = append(sources, &controllers{host: h, name: name})
+	}
+	return sources
+}
+
+// CoreSide returns the sources that count in cores and caches, in order of
+// preference. They miss a part of the traffic and do not tell reads from writes,
+// but tell a command from the rest of the machine.
+func CoreSide(h *Host) []profiler.Source {
+	return []profiler.Source{monitoring{host: h}, misses{host: h}}
+}
+
+// Sources returns every counter source in order of preference. A source that
+// needs no counters belongs between the two kinds: it infers what counters on
+// the side of the cores do not see.
+func Sources(h *Host) []profiler.Source {
+	return append(MemoryControllers(h), CoreSide(h)...)
+}
+
+// TellsReads reports whether a source of this package tells reads from writes,
+// which the profile of an application needs.
+func TellsReads(s profiler.Source) bool {
+	c, ok := s.(*controllers)
+	if !ok {
+		return false
+	}
+	for _, r := range rowsOf(c.name) {
+		if !r.Splits() {
+			return false
+		}
+	}
+	return true
+}
