@@ -63,6 +63,7 @@ func Examine(ctx context.Context, env Environment) Report {
 		x.placementFound(),
 		x.lastLevelCache(),
 		x.memory(),
+		x.memoryBacking(),
 		x.counters(),
 		x.counterPermission(),
 		x.cacheMonitoring(),

@@ -269,22 +269,33 @@ func (t *tailBuffer) suffix() string {
 	return "\n  " + strings.Join(lines, "\n  ")
 }
 
-// reap stops the orphans that finished commands left behind and returns how
-// many were alive.
+const (
+	// reapGrace is how long what a command started may outlive it, such as the
+	// daemon that an MPI program starts for itself.
+	reapGrace = 300 * time.Millisecond
+	// reapLimit ends the chase after processes that keep starting others.
+	reapLimit = 5 * time.Second
+)
+
+// reap waits for the orphans that finished commands left behind, stops those
+// that stay, and returns how many it stopped.
 func (l *launcher) reap() int {
-	count := 0
-	for range 100 {
+	stopped := 0
+	for begin := time.Now(); ; {
 		left := l.orphans()
-		if len(left) == 0 {
-			break
+		if len(left) == 0 || time.Since(begin) > reapLimit {
+			return stopped
 		}
 		for _, p := range left {
-			if !p.zombie {
-				count++
+			if !p.zombie && time.Since(begin) > reapGrace {
+				stopped++
 				_ = unix.Kill(p.pid, unix.SIGKILL)
+				p.zombie = true
 			}
-			_, _ = unix.Wait4(p.pid, nil, 0, nil)
+			if p.zombie {
+				_, _ = unix.Wait4(p.pid, nil, 0, nil)
+			}
 		}
+		time.Sleep(time.Millisecond)
 	}
-	return count
 }

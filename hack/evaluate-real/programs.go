@@ -30,12 +30,12 @@ func programs(work, bandmate string) []program {
 		{"zstd", "zstd", []string{"zstd", "-q", "-6", "-T1", "-c", in("text-32m")}},
 		{"bzip2", "bzip2", []string{"bzip2", "-k", "-c", in("text-6m")}},
 		{"sqlite3", "sqlite3", []string{"sqlite3", "-readonly", in("table.db"), sqliteQuery}},
-		{"sort", "coreutils", []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", in("text-6m")}},
+		{"sort", "coreutils", []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", in("text-32m")}},
 		{"ffmpeg", "ffmpeg", strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1920x1080:rate=25:duration=1 -c:v mpeg4 -f null -")},
 		{"lammps", "lammps", []string{"lmp", "-log", "none", "-screen", "none", "-in", in("melt.lammps")}},
 		{"numpy", "python3-numpy", []string{"/usr/bin/python3", in("arrays.py")}},
-		{"stress-stream", "stress-ng", strings.Fields("stress-ng --quiet --stream 1 --stream-ops 8 --stream-l3-size 64m")},
-		{"stress-matrix", "stress-ng", strings.Fields("stress-ng --quiet --matrix 1 --matrix-size 512 --matrix-method add --matrix-ops 60")},
+		{"stress-stream", "stress-ng", strings.Fields("stress-ng --quiet --stream 1 --stream-ops 1 --stream-l3-size 64m")},
+		{"stress-matrix", "stress-ng", strings.Fields("stress-ng --quiet --matrix 1 --matrix-size 512 --matrix-method add --matrix-ops 8000")},
 		{"sysbench", "sysbench", strings.Fields("sysbench memory --threads=1 --time=0 --memory-block-size=64M --memory-total-size=4G --memory-oper=write run")},
 	}
 	for _, s := range samples.All() {
