@@ -119,11 +119,12 @@ func labelled(words []string, arguments ...string) error {
 	return fmt.Errorf("exit code %d, said %q, want one of %q in it", o.code, text, words)
 }
 
-// countFalls accepts no result: a count that fell could be taken for one that
-// wrapped at 64 bits.
+// countFalls lets all counts fall while there is no traffic, so that some sample
+// sees it. It accepts no result: a count that fell below its start looks like
+// one that rose to nearly 2^64.
 func countFalls(counts string) error {
 	o, err := bandmate(root, measureArguments("imc", []string{
-		"--", "pmuctl", "sleep", "150ms", "back", "* * " + counts, "sleep", "10ms",
+		"--", "pmuctl", "sleep", "100ms", "rate", "* * 0 0", "sleep", "500ms", "back", "* * " + counts, "sleep", "10ms",
 	})...)
 	if err != nil || o.code != 0 && o.stdout == "" {
 		return err

@@ -90,6 +90,10 @@ func trafficRows() []row {
 	oldScale.warning = "scale"
 	wrapping := on(iceLake, "uncore_imc_0:icx")
 	wrapping.options = "headroom=1000"
+	inPackage := on(sapphireRapids, "uncore_imc_0:spr,uncore_hbm_0:spr-bare")
+	inPackage.rates += "; uncore_hbm_0 * 3e8 2e8"
+	apart := oneBox
+	apart.warning = "HBM"
 	memoryModules := on(iceLake, "uncore_imc_0:icx")
 	memoryModules.rates = "* 0 1e8 5e7 9e7 8e7; * 1 2e7 3e7 9e7 8e7"
 	const turns = "1s" // of 8 and of 48 events on 4 counters
@@ -101,6 +105,7 @@ func trafficRows() []row {
 		{"Granite Rapids on a kernel that shows one sub-channel", on(graniteRapids, "uncore_imc_0:gnr-old"), "imc", oneBox, ""},
 		{"registers that wrap", wrapping, "imc", oneBox, ""},
 		{"a PMU without events folder", on(iceLake, "uncore_imc_0:icx-bare"), "imc", oneBox, ""},
+		{"memory in the package is kept apart", inPackage, "imc", apart, ""},
 		{"persistent memory is kept apart", memoryModules, "imc", oneBox, ""},
 		{"free-running counters of a server", on(iceLake, "uncore_imc_free_running_0:free"), "", oneBox, ""},
 		{"free-running counters with the scale of old kernels", on(iceLake, "uncore_imc_free_running_0:free-old"), "", oldScale, ""},
