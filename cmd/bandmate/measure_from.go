@@ -114,8 +114,10 @@ func writeImport(w io.Writer, r imports.Result) error {
 		traffic := units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(write)}
 		fmt.Fprintf(w, "  %s %d: %s read, %s written\n", kind, number, report.Bandwidth(traffic.Read), report.Bandwidth(traffic.Write))
 	}
-	for _, s := range r.PerSocket {
-		part("socket", s.Socket, s.ReadBytesPerSecond, s.WriteBytesPerSecond)
+	if r.Counters != nil {
+		for _, s := range r.Counters.Sockets {
+			part("socket", s.Socket, s.ReadBytesPerSecond, s.WriteBytesPerSecond)
+		}
 	}
 	for _, n := range r.PerNode {
 		part("node", n.Node, n.ReadBytesPerSecond, n.WriteBytesPerSecond)
@@ -167,6 +169,9 @@ func (a *app) replaceContentiousness(ctx context.Context, stdin io.Reader, name,
 	result, err := readImport(ctx, stdin, f)
 	if err != nil {
 		return err
+	}
+	if result.ReadShare == nil {
+		return fmt.Errorf("%s does not tell how much was read and how much written, which a contentiousness needs: measure both; the profile is unchanged", f.from)
 	}
 	before := trafficText(profile.Spec.Contentiousness)
 	warnings := adoptImport(profile, result, f.from)

@@ -74,38 +74,27 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Result is an imported measurement.
+// Result is an imported measurement. Its Summary.Counters are nil for likwid,
+// whose files tell neither socket nor share of time; a socket may hold several
+// NUMA nodes, so traffic by socket is none of Summary.PerNode.
 type Result struct {
 	profiler.Summary
 	// Tool made the measurement, for example "perf stat".
 	Tool string
 	// Format is that of the file.
 	Format Format
-	// PerSocket divides the traffic by socket, where the file does. A socket
-	// may hold several NUMA nodes, so it is none of Summary.PerNode.
-	PerSocket []SocketTraffic
 }
 
-// SocketTraffic is the traffic at the memory controllers of one socket.
-type SocketTraffic struct {
-	// Socket is the number the tool gives the socket.
-	Socket              int     `json:"socket"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
-}
-
-// MarshalJSON writes the fields of the summary, then "tool", "format" and,
-// where known, "perSocket".
+// MarshalJSON writes the fields of the summary, then "tool" and "format".
 func (r Result) MarshalJSON() ([]byte, error) {
 	summary, err := json.Marshal(r.Summary)
 	if err != nil {
 		return nil, err
 	}
 	rest, err := json.Marshal(struct {
-		Tool      string          `json:"tool"`
-		Format    Format          `json:"format"`
-		PerSocket []SocketTraffic `json:"perSocket,omitempty"`
-	}{r.Tool, r.Format, r.PerSocket})
+		Tool   string `json:"tool"`
+		Format Format `json:"format"`
+	}{r.Tool, r.Format})
 	if err != nil {
 		return nil, err
 	}

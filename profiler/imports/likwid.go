@@ -319,6 +319,7 @@ func (l *likwidReader) finish() (Result, error) {
 		return fail(fmt.Errorf("%w: measure again with the permission to read the counters", err))
 	}
 	r.Tool = likwidTool
+	r.Counters = nil
 	if timed {
 		r.Timeline = l.series.timeline()
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"bandmate.dev/bandmate/profiler"
 )
 
 // A file of `pcm-memory 1 -csv -nc`; without -nc columns per channel come first:
@@ -290,6 +292,9 @@ func (p *pcmReader) finish() (Result, error) {
 	for _, kind := range []string{"HBM", "Optane"} {
 		if moved := p.apart[kind]; moved[0]+moved[1] > 0 {
 			mean := flow{read: moved[0], write: moved[1]}.over(cmp.Or(p.series.seconds, 1))
+			r.Counters.Apart = append(r.Counters.Apart, profiler.MemoryTraffic{
+				Memory: kind, ReadBytesPerSecond: float64(mean.Read), WriteBytesPerSecond: float64(mean.Write),
+			})
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s is kept apart and in no figure: %v read, %v written", kind, mean.Read, mean.Write))
 		}
 	}

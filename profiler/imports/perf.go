@@ -431,6 +431,7 @@ func (p *perfReader) finish() (Result, error) {
 		return fail(fmt.Errorf("%w: count fewer events at a time, with the permission to count for the whole machine (-a)", err))
 	}
 	r.Tool = perfTool
+	r.Counters.LeastRunningShare = p.leastRun / 100
 	if p.timed {
 		r.Timeline = p.series.timeline()
 	}

@@ -27,12 +27,12 @@ func (f flow) scale(factor float64) flow {
 
 func (f flow) total() float64 { return f.read + f.write + f.whole }
 
-// over is the mean over a time. What is whole is halved, a convention that
-// keeps the sum.
+// over is the mean over a time. What is whole stands under read, as in every
+// summary of counters.
 func (f flow) over(seconds float64) units.Traffic {
 	return units.Traffic{
-		Read:  units.Bandwidth((f.read + f.whole/2) / seconds),
-		Write: units.Bandwidth((f.write + f.whole/2) / seconds),
+		Read:  units.Bandwidth((f.read + f.whole) / seconds),
+		Write: units.Bandwidth(f.write / seconds),
 	}
 }
 
@@ -146,6 +146,7 @@ func (s *series) summary() (Result, error) {
 	mean := s.moved.over(s.seconds)
 	var r Result
 	r.Source = SourceName
+	r.Scope = profiler.ScopeMachine
 	r.Seconds = nanoseconds(s.seconds)
 	r.ReadBytesPerSecond, r.WriteBytesPerSecond = float64(mean.Read), float64(mean.Write)
 	if share, ok := mean.ReadShare(); ok && s.moved.whole == 0 {
@@ -162,6 +163,7 @@ func (s *series) summary() (Result, error) {
 
 // divide sets the parts by place.
 func (s *series) divide(r *Result) {
+	r.Counters = &profiler.Counters{Channels: []profiler.ChannelTraffic{}, Sockets: []profiler.SocketTraffic{}, LeastRunningShare: 1}
 	byNumber := func(a, b place) int { return cmp.Compare(a.number, b.number) }
 	for _, p := range slices.SortedFunc(maps.Keys(s.places), byNumber) {
 		mean := s.places[p].over(s.seconds)
@@ -170,7 +172,7 @@ func (s *series) divide(r *Result) {
 		case node:
 			r.PerNode = append(r.PerNode, profiler.NodeTraffic{Node: p.number, ReadBytesPerSecond: read, WriteBytesPerSecond: write})
 		case socket:
-			r.PerSocket = append(r.PerSocket, SocketTraffic{Socket: p.number, ReadBytesPerSecond: read, WriteBytesPerSecond: write})
+			r.Counters.Sockets = append(r.Counters.Sockets, profiler.SocketTraffic{Socket: p.number, ReadBytesPerSecond: read, WriteBytesPerSecond: write})
 		case elsewhere:
 		}
 	}
@@ -179,7 +181,7 @@ func (s *series) divide(r *Result) {
 func (s *series) warnings() []string {
 	var w []string
 	if s.moved.whole > 0 {
-		w = append(w, "reads and writes were counted together: the read share is unknown, and the two halves shown are a convention")
+		w = append(w, "reads and writes were counted together: the read share is unknown, and all traffic stands under read")
 	}
 	if s.moved.total() == 0 {
 		w = append(w, "every count is zero: check that the events count on this machine")
