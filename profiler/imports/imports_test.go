@@ -144,6 +144,9 @@ func TestErrors(t *testing.T) {
 		{"for people", "\n Performance counter stats for 'system wide':\n", Options{}, []string{"for people", "-j"}},
 		{"no format", perfLines, Options{Format: "xml"}, []string{`"xml"`, "perf-csv, perf-json, pcm, likwid"}},
 		{"negative time", perfLines, Options{Seconds: -1}, []string{"seconds -1"}},
+		{"hostile separator", "1" + strings.Repeat(",", maxLine/2) + "\n", Options{Format: PerfCSV}, []string{"file:1: "}},
+		{"hostile terms", "1,,a/" + strings.Repeat("b,", maxLine/4) + "\n", Options{Format: PerfCSV}, []string{"file:1: "}},
+		{"long name", jsonLine("1", "", strings.Repeat("e", maxName+1)), Options{}, []string{"file:1: ", "longer"}},
 		{"long line", strings.Repeat("x", maxLine+2), Options{Format: PerfCSV}, []string{"file:1: ", "longer than"}},
 
 		{"no wall time", perfLines, Options{}, []string{"file:2: ", "--seconds", "duration_time"}},

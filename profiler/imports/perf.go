@@ -79,6 +79,8 @@ type reading struct {
 const (
 	// maxCounters bounds the memory of an interval.
 	maxCounters = 1 << 16
+	// maxName bounds the name of an event and its place, in bytes.
+	maxName = 1024
 	// fullyCounted is the percentage from which multiplexing is a rounding.
 	fullyCounted = 99.5
 )
@@ -159,6 +161,9 @@ func (p *perfReader) read(parse func(line string) (record, bool, error)) (Result
 
 // take adds one record to the interval it belongs to.
 func (p *perfReader) take(r record) error {
+	if len(r.event)+len(r.where) > maxName {
+		return fmt.Errorf("%s is longer than the name of an event: the line is damaged; remove it", show(r.event))
+	}
 	if p.records > 0 && r.timed != p.timed {
 		return errors.New("lines with and without a time are mixed: the file holds two measurements; import them one by one")
 	}

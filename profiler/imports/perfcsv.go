@@ -48,6 +48,12 @@ var (
 	perfStart = regexp.MustCompile(`^(?:\d+(?:[.,]\d+)?|<not supported>|<not counted>|S\d+(?:-[A-Z][A-Z0-9]*\d+)*|N\d+|CPU\d+)([^0-9A-Za-z.<]+)`)
 )
 
+const (
+	// maxSeparator and maxTerms bound the search, in bytes and in fields.
+	maxSeparator = 16
+	maxTerms     = 32
+)
+
 // findSeparator returns what separates the fields of a line; empty when it is
 // no line of counts.
 func findSeparator(line string) string {
@@ -58,16 +64,10 @@ func findSeparator(line string) string {
 	}
 	// An empty field makes a separator appear twice in a row.
 	run := m[1]
-	for i := range run {
-		if i == 0 {
-			continue
-		}
+	for i := 1; i <= min(len(run), maxSeparator); i++ {
 		if separates(run[:i], line) {
 			return run[:i]
 		}
-	}
-	if separates(run, line) {
-		return run
 	}
 	return ""
 }
@@ -151,7 +151,7 @@ func unitName(text string) string {
 func joinEvent(fields []string, separator string) (event string, after []string) {
 	event = fields[0]
 	n := 1
-	for strings.Count(event, "/") == 1 && n < len(fields) {
+	for strings.Count(event, "/") == 1 && n < min(len(fields), maxTerms) {
 		event += separator + fields[n]
 		n++
 	}
