@@ -13,9 +13,10 @@ import (
 	"testing/fstest"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
-	"k8s.io/utils/cpuset"
 )
 
 // fake is a machine under the control of a test.
@@ -37,8 +38,10 @@ func wholesome() *fake {
 		machine: &topology.Machine{
 			CPUModel: "Example 9000",
 			CPUs: []topology.CPU{
-				{ID: 0, Core: 0}, {ID: 1, Core: 1},
-				{ID: 2, Core: 2, Socket: 1, Node: 1}, {ID: 3, Core: 3, Socket: 1, Node: 1},
+				{ID: 0, Core: 0},
+				{ID: 1, Core: 1},
+				{ID: 2, Core: 2, Socket: 1, Node: 1},
+				{ID: 3, Core: 3, Socket: 1, Node: 1},
 			},
 			Nodes: []topology.Node{
 				{ID: 0, CPUs: cpuset.New(0, 1), MemoryBytes: 64 << 30, Distances: []int{10, 21}},
@@ -116,129 +119,206 @@ func TestFindings(t *testing.T) {
 		detail, remedy string // parts; an empty remedy wants none
 		unmeasurable   bool
 	}{
-		{name: "machine unreadable", finding: "cpus", state: Missing, detail: "no sysfs", remedy: "mount /sys", unmeasurable: true,
+		{
+			name: "machine unreadable", finding: "cpus", state: Missing, detail: "no sysfs", remedy: "mount /sys", unmeasurable: true,
 			change: func(f *fake) {
 				f.Machine = func() (*topology.Machine, error) { return nil, errors.New("no sysfs") }
-			}},
-		{name: "affinity unreadable", finding: "cpus", state: Missing, detail: "EPERM", remedy: "sched_getaffinity", unmeasurable: true,
+			},
+		},
+		{
+			name: "affinity unreadable", finding: "cpus", state: Missing, detail: "EPERM", remedy: "sched_getaffinity", unmeasurable: true,
 			change: func(f *fake) {
 				f.Allowed = func() (cpuset.CPUSet, error) { return cpuset.New(), errors.New("EPERM") }
-			}},
-		{name: "one CPU", finding: "cpus", state: Missing, detail: `"2" only`, remedy: "second CPU", unmeasurable: true,
-			change: func(f *fake) { f.allowed = cpuset.New(2) }},
-		{name: "one CPU leaves no placement", finding: "placement", state: Missing, detail: "only one CPU", unmeasurable: true,
-			change: func(f *fake) { f.allowed = cpuset.New(2) }},
-		{name: "no pinning", finding: "affinity", state: Missing, detail: "forbidden", remedy: "sched_setaffinity", unmeasurable: true,
-			change: func(f *fake) { f.Pin = func(int) error { return errors.New("forbidden") } }},
-		{name: "one core", finding: "placement", state: Limited, detail: "share a core", remedy: "second core",
-			change: func(f *fake) { f.machine.CPUs[1].Core = 0; f.allowed = cpuset.New(0, 1) }},
-		{name: "one cache", finding: "last-level-cache", state: Limited, detail: "share a last-level cache", remedy: "several sockets",
-			change: func(f *fake) { f.allowed = cpuset.New(0, 1) }},
-		{name: "cache unknown", finding: "last-level-cache", state: Inconclusive, detail: "does not say",
-			change: func(f *fake) { f.machine.Caches = nil }},
-		{name: "little memory", finding: "memory", state: Limited, detail: "256 MiB", remedy: "--memory-cap 256MiB",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 1048575 kB\n") }},
-		{name: "just enough memory", finding: "memory", state: OK, detail: "1024 MiB available",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 1048576 kB\n") }},
-		{name: "container limit", finding: "memory", state: Limited, detail: "100 MiB available", remedy: "container's limit",
+			},
+		},
+		{
+			name: "one CPU", finding: "cpus", state: Missing, detail: `"2" only`, remedy: "second CPU", unmeasurable: true,
+			change: func(f *fake) { f.allowed = cpuset.New(2) },
+		},
+		{
+			name: "one CPU leaves no placement", finding: "placement", state: Missing, detail: "only one CPU", unmeasurable: true,
+			change: func(f *fake) { f.allowed = cpuset.New(2) },
+		},
+		{
+			name: "no pinning", finding: "affinity", state: Missing, detail: "forbidden", remedy: "sched_setaffinity", unmeasurable: true,
+			change: func(f *fake) { f.Pin = func(int) error { return errors.New("forbidden") } },
+		},
+		{
+			name: "one core", finding: "placement", state: Limited, detail: "share a core", remedy: "second core",
+			change: func(f *fake) { f.machine.CPUs[1].Core = 0; f.allowed = cpuset.New(0, 1) },
+		},
+		{
+			name: "one cache", finding: "last-level-cache", state: Limited, detail: "share a last-level cache", remedy: "several sockets",
+			change: func(f *fake) { f.allowed = cpuset.New(0, 1) },
+		},
+		{
+			name: "cache unknown", finding: "last-level-cache", state: Inconclusive, detail: "does not say",
+			change: func(f *fake) { f.machine.Caches = nil },
+		},
+		{
+			name: "little memory", finding: "memory", state: Limited, detail: "256 MiB", remedy: "--memory-cap 256MiB",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 1048575 kB\n") },
+		},
+		{
+			name: "just enough memory", finding: "memory", state: OK, detail: "1024 MiB available",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 1048576 kB\n") },
+		},
+		{
+			name: "container limit", finding: "memory", state: Limited, detail: "100 MiB available", remedy: "container's limit",
 			change: func(f *fake) {
 				f.set(f.sys, "fs/cgroup/memory.max", "209715200\n")
 				f.set(f.sys, "fs/cgroup/memory.current", "104857600\n")
-			}},
-		{name: "container without a limit", finding: "memory", state: OK, detail: "123 GiB available",
+			},
+		},
+		{
+			name: "container without a limit", finding: "memory", state: OK, detail: "123 GiB available",
 			change: func(f *fake) {
 				f.set(f.sys, "fs/cgroup/memory.max", "max\n")
 				f.set(f.sys, "fs/cgroup/memory.current", "104857600\n")
-			}},
-		{name: "memory unknown", finding: "memory", state: Inconclusive, detail: "MemAvailable",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemFree: 1 kB\n") }},
-		{name: "memory malformed", finding: "memory", state: Inconclusive, detail: "much",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: much kB\n") }},
-		{name: "cache size assumed", finding: "memory", state: OK, detail: "assumed size",
-			change: func(f *fake) { f.machine.Caches = nil }},
-		{name: "counters by AMD", finding: "memory-counters", state: OK, detail: "amd_umc_0, amd_umc_1, amd_umc_2, amd_umc_3, 4 more",
+			},
+		},
+		{
+			name: "memory unknown", finding: "memory", state: Inconclusive, detail: "MemAvailable",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemFree: 1 kB\n") },
+		},
+		{
+			name: "memory malformed", finding: "memory", state: Inconclusive, detail: "much",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: much kB\n") },
+		},
+		{
+			name: "cache size assumed", finding: "memory", state: OK, detail: "assumed size",
+			change: func(f *fake) { f.machine.Caches = nil },
+		},
+		{
+			name: "counters by AMD", finding: "memory-counters", state: OK, detail: "amd_umc_0, amd_umc_1, amd_umc_2, amd_umc_3, 4 more",
 			change: func(f *fake) {
 				delete(f.sys, "bus/event_source/devices/uncore_imc_0/type")
 				for i := range 8 {
 					f.set(f.sys, fmt.Sprintf("bus/event_source/devices/amd_umc_%d/type", i), "30")
 				}
-			}},
-		{name: "counters in a virtual machine", finding: "memory-counters", state: Missing, detail: "probe source", remedy: "bare-metal",
-			change: func(f *fake) { virtual(f); delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") }},
-		{name: "counters without a driver", finding: "memory-counters", state: Missing, detail: "no driver", remedy: "sudo modprobe",
-			change: func(f *fake) { delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") }},
-		{name: "no perf events", finding: "memory-counters", state: Missing, detail: "no perf events", remedy: "CONFIG_PERF_EVENTS",
+			},
+		},
+		{
+			name: "counters in a virtual machine", finding: "memory-counters", state: Missing, detail: "probe source", remedy: "bare-metal",
+			change: func(f *fake) { virtual(f); delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") },
+		},
+		{
+			name: "counters without a driver", finding: "memory-counters", state: Missing, detail: "no driver", remedy: "sudo modprobe",
+			change: func(f *fake) { delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") },
+		},
+		{
+			name: "no perf events", finding: "memory-counters", state: Missing, detail: "no perf events", remedy: "CONFIG_PERF_EVENTS",
 			change: func(f *fake) {
 				for name := range f.sys {
 					if strings.HasPrefix(name, "bus/") {
 						delete(f.sys, name)
 					}
 				}
-			}},
-		{name: "counting forbidden", finding: "counter-permission", state: Limited, detail: "perf_event_paranoid is 2", remedy: "sysctl kernel.perf_event_paranoid=0",
+			},
+		},
+		{
+			name: "counting forbidden", finding: "counter-permission", state: Limited, detail: "perf_event_paranoid is 2", remedy: "sysctl kernel.perf_event_paranoid=0",
 			change: func(f *fake) {
 				f.set(f.proc, "sys/kernel/perf_event_paranoid", "2\n")
 				f.OpenSystemWide = func(int) error { return fmt.Errorf("perf_event_open: %w", syscall.EACCES) }
-			}},
-		{name: "counting impossible", finding: "counter-permission", state: Missing, detail: "perf events", remedy: "perf_event_open",
-			change: func(f *fake) { f.OpenSystemWide = func(int) error { return syscall.ENOSYS } }},
-		{name: "counting fails oddly", finding: "counter-permission", state: Inconclusive, detail: syscall.EIO.Error(),
-			change: func(f *fake) { f.OpenSystemWide = func(int) error { return syscall.EIO } }},
-		{name: "resctrl not mounted", finding: "resctrl", state: Limited, detail: "not mounted", remedy: "mount -t resctrl",
-			change: func(f *fake) { delete(f.sys, "fs/resctrl/info/L3_MON/mon_features") }},
-		{name: "resctrl without bandwidth", finding: "resctrl", state: Limited, detail: "does not count bandwidth",
-			change: func(f *fake) { f.set(f.sys, "fs/resctrl/info/L3_MON/mon_features", "llc_occupancy\n") }},
-		{name: "resctrl without monitoring", finding: "resctrl", state: Limited, detail: "monitors nothing",
+			},
+		},
+		{
+			name: "counting impossible", finding: "counter-permission", state: Missing, detail: "perf events", remedy: "perf_event_open",
+			change: func(f *fake) { f.OpenSystemWide = func(int) error { return syscall.ENOSYS } },
+		},
+		{
+			name: "counting fails oddly", finding: "counter-permission", state: Inconclusive, detail: syscall.EIO.Error(),
+			change: func(f *fake) { f.OpenSystemWide = func(int) error { return syscall.EIO } },
+		},
+		{
+			name: "resctrl not mounted", finding: "resctrl", state: Limited, detail: "not mounted", remedy: "mount -t resctrl",
+			change: func(f *fake) { delete(f.sys, "fs/resctrl/info/L3_MON/mon_features") },
+		},
+		{
+			name: "resctrl without bandwidth", finding: "resctrl", state: Limited, detail: "does not count bandwidth",
+			change: func(f *fake) { f.set(f.sys, "fs/resctrl/info/L3_MON/mon_features", "llc_occupancy\n") },
+		},
+		{
+			name: "resctrl without monitoring", finding: "resctrl", state: Limited, detail: "monitors nothing",
 			change: func(f *fake) {
 				delete(f.sys, "fs/resctrl/info/L3_MON/mon_features")
 				f.set(f.sys, "fs/resctrl/info/L3/cbm_mask", "fff\n")
-			}},
-		{name: "no resctrl", finding: "resctrl", state: Missing, detail: "does not offer",
+			},
+		},
+		{
+			name: "no resctrl", finding: "resctrl", state: Missing, detail: "does not offer",
 			change: func(f *fake) {
 				delete(f.sys, "fs/resctrl/info/L3_MON/mon_features")
 				f.set(f.proc, "filesystems", "nodev\tsysfs\n")
-			}},
-		{name: "huge pages always", finding: "huge-pages", state: OK, detail: "always",
+			},
+		},
+		{
+			name: "huge pages always", finding: "huge-pages", state: OK, detail: "always",
 			change: func(f *fake) {
 				f.set(f.sys, "kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n")
-			}},
-		{name: "huge pages never", finding: "huge-pages", state: Limited, detail: "7 to 15%", remedy: "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
+			},
+		},
+		{
+			name: "huge pages never", finding: "huge-pages", state: Limited, detail: "7 to 15%", remedy: "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
 			change: func(f *fake) {
 				f.set(f.sys, "kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n")
-			}},
-		{name: "huge pages malformed", finding: "huge-pages", state: Inconclusive, detail: "always madvise",
+			},
+		},
+		{
+			name: "huge pages malformed", finding: "huge-pages", state: Inconclusive, detail: "always madvise",
 			change: func(f *fake) {
 				f.set(f.sys, "kernel/mm/transparent_hugepage/enabled", "always madvise [never\n")
-			}},
-		{name: "no huge pages", finding: "huge-pages", state: Missing, detail: "none", remedy: "CONFIG_TRANSPARENT_HUGEPAGE",
-			change: func(f *fake) { delete(f.sys, "kernel/mm/transparent_hugepage/enabled") }},
-		{name: "no real-time", finding: "real-time", state: Limited, detail: "not permitted", remedy: "cap_sys_nice",
-			change: func(f *fake) { f.RealTime = func() error { return syscall.EPERM } }},
-		{name: "governor", finding: "frequency", state: Limited, detail: "powersave", remedy: "cpupower frequency-set -g performance",
+			},
+		},
+		{
+			name: "no huge pages", finding: "huge-pages", state: Missing, detail: "none", remedy: "CONFIG_TRANSPARENT_HUGEPAGE",
+			change: func(f *fake) { delete(f.sys, "kernel/mm/transparent_hugepage/enabled") },
+		},
+		{
+			name: "no real-time", finding: "real-time", state: Limited, detail: "not permitted", remedy: "cap_sys_nice",
+			change: func(f *fake) { f.RealTime = func() error { return syscall.EPERM } },
+		},
+		{
+			name: "governor", finding: "frequency", state: Limited, detail: "powersave", remedy: "cpupower frequency-set -g performance",
 			change: func(f *fake) {
 				f.set(f.sys, "devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave\n")
-			}},
-		{name: "governor of a CPU not allowed", finding: "frequency", state: OK, detail: "performance",
+			},
+		},
+		{
+			name: "governor of a CPU not allowed", finding: "frequency", state: OK, detail: "performance",
 			change: func(f *fake) {
 				f.set(f.sys, "devices/system/cpu/cpu9/cpufreq/scaling_governor", "powersave\n")
-			}},
-		{name: "turbo by Intel", finding: "frequency", state: OK, detail: "boost is on",
+			},
+		},
+		{
+			name: "turbo by Intel", finding: "frequency", state: OK, detail: "boost is on",
 			change: func(f *fake) {
 				delete(f.sys, "devices/system/cpu/cpufreq/boost")
 				f.set(f.sys, "devices/system/cpu/intel_pstate/no_turbo", "0\n")
-			}},
-		{name: "no governor", finding: "frequency", state: Inconclusive, detail: "does not control",
-			change: func(f *fake) { delete(f.sys, "devices/system/cpu/cpu0/cpufreq/scaling_governor") }},
-		{name: "slow clock", finding: "clock", state: Limited, detail: "hpet", remedy: "echo tsc | sudo tee /sys/" + clockDir + "current_clocksource",
-			change: func(f *fake) { f.set(f.sys, clockDir+"current_clocksource", "hpet\n") }},
-		{name: "slow clock without another", finding: "clock", state: Limited, detail: "xen", remedy: "clocksource=tsc",
+			},
+		},
+		{
+			name: "no governor", finding: "frequency", state: Inconclusive, detail: "does not control",
+			change: func(f *fake) { delete(f.sys, "devices/system/cpu/cpu0/cpufreq/scaling_governor") },
+		},
+		{
+			name: "slow clock", finding: "clock", state: Limited, detail: "hpet", remedy: "echo tsc | sudo tee /sys/" + clockDir + "current_clocksource",
+			change: func(f *fake) { f.set(f.sys, clockDir+"current_clocksource", "hpet\n") },
+		},
+		{
+			name: "slow clock without another", finding: "clock", state: Limited, detail: "xen", remedy: "clocksource=tsc",
 			change: func(f *fake) {
 				f.set(f.sys, clockDir+"current_clocksource", "xen\n")
 				f.set(f.sys, clockDir+"available_clocksource", "xen\n")
-			}},
-		{name: "clock unknown", finding: "clock", state: Inconclusive, detail: "current_clocksource",
-			change: func(f *fake) { delete(f.sys, clockDir+"current_clocksource") }},
-		{name: "a noisy CPU", finding: "noise", state: Limited, detail: "noisy: CPUs 2", remedy: "isolcpus=2",
+			},
+		},
+		{
+			name: "clock unknown", finding: "clock", state: Inconclusive, detail: "current_clocksource",
+			change: func(f *fake) { delete(f.sys, clockDir+"current_clocksource") },
+		},
+		{
+			name: "a noisy CPU", finding: "noise", state: Limited, detail: "noisy: CPUs 2", remedy: "isolcpus=2",
 			change: func(f *fake) {
 				f.Interruptions = func(_ context.Context, cpu int, window time.Duration) (Interruptions, error) {
 					if cpu == 2 {
@@ -246,21 +326,27 @@ func TestFindings(t *testing.T) {
 					}
 					return Interruptions{Window: window}, nil
 				}
-			}},
-		{name: "a long pause", finding: "noise", state: Limited, detail: "3ms", remedy: "dedicated CPUs",
+			},
+		},
+		{
+			name: "a long pause", finding: "noise", state: Limited, detail: "3ms", remedy: "dedicated CPUs",
 			change: func(f *fake) {
 				virtual(f)
 				f.Interruptions = func(_ context.Context, _ int, window time.Duration) (Interruptions, error) {
 					return Interruptions{Window: 10 * time.Second, Longest: 3 * time.Millisecond, Total: 3 * time.Millisecond}, nil
 				}
-			}},
-		{name: "noise not measured", finding: "noise", state: Inconclusive, detail: "CPU 0",
+			},
+		},
+		{
+			name: "noise not measured", finding: "noise", state: Inconclusive, detail: "CPU 0",
 			change: func(f *fake) {
 				f.Interruptions = func(context.Context, int, time.Duration) (Interruptions, error) {
 					return Interruptions{}, errors.New("stopped")
 				}
-			}},
-		{name: "two regimes", finding: "regime", state: Limited, detail: "same-complex (50ns) in 5 of 10 probes, cross-complex (250ns) in 5 of 10 probes", remedy: "dedicated CPUs",
+			},
+		},
+		{
+			name: "two regimes", finding: "regime", state: Limited, detail: "same-complex (50ns) in 5 of 10 probes, cross-complex (250ns) in 5 of 10 probes", remedy: "dedicated CPUs",
 			change: func(f *fake) {
 				probes := 0
 				f.Regime = func(context.Context, int, int) (regime.Tag, error) {
@@ -269,27 +355,36 @@ func TestFindings(t *testing.T) {
 					}
 					return regime.Tag{Class: regime.CrossComplex, RoundTrip: 250}, nil
 				}
-			}},
-		{name: "one core in truth", finding: "regime", state: Limited, detail: "although the kernel", remedy: "whole cores",
+			},
+		},
+		{
+			name: "one core in truth", finding: "regime", state: Limited, detail: "although the kernel", remedy: "whole cores",
 			change: func(f *fake) {
 				f.Regime = func(context.Context, int, int) (regime.Tag, error) {
 					return regime.Tag{Class: regime.SameCore, RoundTrip: 31}, nil
 				}
-			}},
-		{name: "regime inconclusive", finding: "regime", state: Inconclusive, detail: regime.ErrInconclusive.Error(), remedy: "stop other programs",
+			},
+		},
+		{
+			name: "regime inconclusive", finding: "regime", state: Inconclusive, detail: regime.ErrInconclusive.Error(), remedy: "stop other programs",
 			change: func(f *fake) {
 				f.Regime = func(context.Context, int, int) (regime.Tag, error) { return regime.Tag{}, regime.ErrInconclusive }
-			}},
-		{name: "virtual machine", finding: "virtual-machine", state: Limited, detail: "(KVM); the host took 25.0%", remedy: "bare metal",
+			},
+		},
+		{
+			name: "virtual machine", finding: "virtual-machine", state: Limited, detail: "(KVM); the host took 25.0%", remedy: "bare metal",
 			change: func(f *fake) {
 				virtual(f)
 				f.Regime = func(context.Context, int, int) (regime.Tag, error) {
 					f.set(f.proc, "stat", "cpu  150 0 115 1010 0 0 0 35 0 0\n")
 					return regime.Tag{Class: regime.SameComplex, RoundTrip: 50}, nil
 				}
-			}},
-		{name: "steal time malformed", finding: "virtual-machine", state: Limited, detail: "not known", remedy: "bare metal",
-			change: func(f *fake) { virtual(f); f.set(f.proc, "stat", "cpu 1 2 3\n") }},
+			},
+		},
+		{
+			name: "steal time malformed", finding: "virtual-machine", state: Limited, detail: "not known", remedy: "bare metal",
+			change: func(f *fake) { virtual(f); f.set(f.proc, "stat", "cpu 1 2 3\n") },
+		},
 		{name: "steal time standing still", finding: "virtual-machine", state: Limited, detail: "could not be measured", remedy: "bare metal", change: virtual},
 	}
 	for _, tt := range tests {

@@ -5,9 +5,10 @@ import (
 	"io/fs"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
-	"k8s.io/utils/cpuset"
 )
 
 // Environment is how Examine reaches the machine. Host fills it for the machine

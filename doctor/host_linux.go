@@ -8,9 +8,10 @@ import (
 	"runtime"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
-	"golang.org/x/sys/unix"
 )
 
 // Host returns the environment of the machine this process runs on. It keeps

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"unsafe"
 
-	"bandmate.dev/bandmate/internal/kernel"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/kernel"
 )
 
 // hugePage is the size of a transparent huge page, where there are any.
@@ -63,12 +64,12 @@ func bind(mapping []byte, node int) error {
 	_, _, errno := unix.Syscall6(unix.SYS_MBIND,
 		uintptr(unsafe.Pointer(&mapping[0])), uintptr(len(mapping)), unix.MPOL_BIND,
 		uintptr(unsafe.Pointer(&mask[0])), uintptr(len(mask)*bits+1), 0)
-	switch {
-	case errno == 0:
+	switch errno {
+	case 0:
 		return nil
-	case errno == unix.EINVAL:
+	case unix.EINVAL:
 		return fmt.Errorf("memory node %d: no such node, no memory on it, or outside the cpuset of this process", node)
-	case errno == unix.EPERM:
+	case unix.EPERM:
 		return fmt.Errorf("memory node %d: mbind is not permitted here: in a container, add CAP_SYS_NICE: %w", node, errno)
 	default:
 		return fmt.Errorf("memory node %d: mbind: %w", node, errno)

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"bandmate.dev/bandmate/units"
 	"gonum.org/v1/gonum/stat"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // Sustained is the highest bandwidth that an interferer reaches at one read

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // script is an interferer whose samples achieve given bandwidths, one after the

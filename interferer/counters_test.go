@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/units"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 func TestSince(t *testing.T) {

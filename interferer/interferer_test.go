@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/units"
 	"go.uber.org/goleak"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // started starts an interferer that ends with the test.

@@ -96,9 +96,9 @@ func memoryGroups(root fs.FS) []memoryGroup {
 			continue
 		}
 		template := memoryGroup{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
-		switch {
-		case fields[1] == "":
-		case fields[1] == "memory":
+		switch fields[1] {
+		case "":
+		case "memory":
 			template = memoryGroup{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 		default:
 			continue

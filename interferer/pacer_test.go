@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/units"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // simulation drives a pacer over a fake clock: every chunk takes cost, and

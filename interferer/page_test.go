@@ -7,9 +7,10 @@ import (
 	"time"
 	"unsafe"
 
-	"bandmate.dev/bandmate/units"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // page returns a control page that nobody shares.

@@ -170,11 +170,11 @@ func (f *reportedFault) Unwrap() error { return f.reason }
 func unexpectedEnd(pid int, exit error, stderr string) error {
 	var how *exec.ExitError
 	hint := ""
-	switch status := (syscall.WaitStatus)(0); {
+	switch {
 	case exit == nil:
 		return fmt.Errorf("process %d ended at once: main has to call interferer.RunIfChild first", pid)
 	case errors.As(exit, &how):
-		if status, _ = how.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL {
+		if status, ok := how.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 			hint = "; if it was for lack of memory (see dmesg), ask for smaller buffers"
 		}
 	}

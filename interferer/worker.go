@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/internal/kernel"
-	"bandmate.dev/bandmate/units"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/units"
 )
 
 // What a thread does how often.

@@ -21,9 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// real is the measured data set of testdata/real-vm, with its rmw probe under
+// realVM is the measured data set of testdata/real-vm, with its rmw probe under
 // the name of this package.
-type real struct {
+type realVM struct {
 	points    []v1alpha1.ProbePoint
 	sustained []v1alpha1.SustainedBandwidth
 	apps      []string
@@ -31,9 +31,9 @@ type real struct {
 	curves    map[string][]v1alpha1.SensitivityCurve
 }
 
-func readReal(t *testing.T) real {
+func readReal(t *testing.T) realVM {
 	t.Helper()
-	d := real{readings: map[string][]Reading{}, curves: map[string][]v1alpha1.SensitivityCurve{}}
+	d := realVM{readings: map[string][]Reading{}, curves: map[string][]v1alpha1.SensitivityCurve{}}
 	names := map[string]string{"reader": Reader, "rmw": Modifier}
 	for _, row := range readCSV(t, "probe_map.csv") {
 		if row.number("level") == 1 && row.text("probe") == "reader" {
@@ -88,7 +88,7 @@ func readReal(t *testing.T) real {
 	return d
 }
 
-func (d real) newMap(t *testing.T) *Map {
+func (d realVM) newMap(t *testing.T) *Map {
 	t.Helper()
 	m, err := NewMap(d.points, d.sustained)
 	if err != nil {

@@ -76,6 +76,7 @@ func (a Availability) Err() error {
 		return nil
 	case Unsupported:
 		kind = ErrUnsupported
+	case Inconclusive:
 	}
 	reason, remedy := a.Reason, a.Remedy
 	if reason == "" {

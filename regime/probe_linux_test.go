@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/topology"
 	"go.uber.org/goleak"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -59,7 +59,11 @@ func readAs[T v1alpha1.Object](s *Store, k key) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	return object.(T), nil // read compared the kinds
+	profile, ok := object.(T)
+	if !ok {
+		return none, fmt.Errorf("store: %s holds a %s", k, v1alpha1.KindOf(object))
+	}
+	return profile, nil
 }
 
 func readAll[T v1alpha1.Object](s *Store, kind string) (profiles []T, broken []error, err error) {

@@ -9,8 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func node(id int) *int { return &id }
-
 func TestPlace(t *testing.T) {
 	tests := []struct {
 		name, machine               string
@@ -20,46 +18,86 @@ func TestPlace(t *testing.T) {
 		wantMemory                  *int
 		warning                     string // a part of one; "" wants none
 	}{
-		{name: "the other socket", machine: "intel-2socket-smt",
-			wantTarget: "0-3,8-11", wantInterferer: "4-7", wantMemory: node(0)},
-		{name: "memory asked for moves the target", machine: "intel-2socket-smt", memory: node(1),
-			wantTarget: "4-7,12-15", wantInterferer: "0-3", wantMemory: node(1)},
-		{name: "one socket allowed", machine: "intel-2socket-smt", allowed: "4-7,12-15",
-			wantTarget: "4-5,12-13", wantInterferer: "6-7", wantMemory: node(1), warning: "share a last-level cache"},
-		{name: "few CPUs of socket 0 allowed: target takes socket 1", machine: "intel-2socket-smt", allowed: "0,4-7",
-			wantTarget: "4-7", wantInterferer: "0", wantMemory: node(1)},
-		{name: "one core allowed", machine: "intel-2socket-smt", allowed: "1,9",
-			wantTarget: "1", wantInterferer: "9", wantMemory: node(0), warning: "share a core"},
-		{name: "siblings of the target's core stay idle", machine: "intel-2socket-smt", allowed: "0-3,8-11", target: "0",
-			wantTarget: "0", wantInterferer: "1-3", wantMemory: node(0), warning: "share a last-level cache"},
-		{name: "target given", machine: "intel-2socket-smt", target: "5",
-			wantTarget: "5", wantInterferer: "0-3", wantMemory: node(1)},
-		{name: "interferer given", machine: "intel-2socket-smt", interferer: "0-1",
-			wantTarget: "4-7,12-15", wantInterferer: "0-1", wantMemory: node(1)},
-		{name: "interferer given on both sockets", machine: "intel-2socket-smt", interferer: "0,4",
-			wantTarget: "1-3,9-11", wantInterferer: "0,4", wantMemory: node(0), warning: "share a last-level cache"},
-		{name: "both given, on one core", machine: "intel-2socket-smt", target: "0", interferer: "8",
-			wantTarget: "0", wantInterferer: "8", wantMemory: node(0), warning: "share a core"},
-		{name: "target over both nodes", machine: "intel-2socket-smt", target: "0-4", interferer: "5",
-			wantTarget: "0-4", wantInterferer: "5", warning: "spans 2 NUMA nodes"},
-		{name: "sub-NUMA clusters: another socket, not another cluster", machine: "intel-2socket-snc",
-			wantTarget: "0-1", wantInterferer: "4-7", wantMemory: node(0)},
-		{name: "sub-NUMA clusters of one socket", machine: "intel-2socket-snc", allowed: "4-7",
-			wantTarget: "4-5", wantInterferer: "6-7", wantMemory: node(2), warning: "share a last-level cache"},
-		{name: "half of the complexes", machine: "epyc-ccx",
-			wantTarget: "0-3,8-11", wantInterferer: "4,6-7"},
-		{name: "complexes other than the target's", machine: "epyc-ccx", target: "0",
-			wantTarget: "0", wantInterferer: "2-4,6-7"},
-		{name: "one complex", machine: "epyc-ccx", allowed: "2-3",
-			wantTarget: "2", wantInterferer: "3", warning: "share a last-level cache"},
-		{name: "memory-only node is not chosen", machine: "cxl",
-			wantTarget: "0-1", wantInterferer: "2-3", wantMemory: node(0)},
-		{name: "memory-only node asked for", machine: "cxl", memory: node(2),
-			wantTarget: "0-1", wantInterferer: "2-3", wantMemory: node(2), warning: "way to remote memory"},
-		{name: "two CPUs", machine: "vm-2cpu",
-			wantTarget: "0", wantInterferer: "1", warning: "virtual machine (KVM)"},
-		{name: "no caches listed", machine: "bare", allowed: "1-3",
-			wantTarget: "1-2", wantInterferer: "3", warning: "not known"},
+		{
+			name: "the other socket", machine: "intel-2socket-smt",
+			wantTarget: "0-3,8-11", wantInterferer: "4-7", wantMemory: new(0),
+		},
+		{
+			name: "memory asked for moves the target", machine: "intel-2socket-smt", memory: new(1),
+			wantTarget: "4-7,12-15", wantInterferer: "0-3", wantMemory: new(1),
+		},
+		{
+			name: "one socket allowed", machine: "intel-2socket-smt", allowed: "4-7,12-15",
+			wantTarget: "4-5,12-13", wantInterferer: "6-7", wantMemory: new(1), warning: "share a last-level cache",
+		},
+		{
+			name: "few CPUs of socket 0 allowed: target takes socket 1", machine: "intel-2socket-smt", allowed: "0,4-7",
+			wantTarget: "4-7", wantInterferer: "0", wantMemory: new(1),
+		},
+		{
+			name: "one core allowed", machine: "intel-2socket-smt", allowed: "1,9",
+			wantTarget: "1", wantInterferer: "9", wantMemory: new(0), warning: "share a core",
+		},
+		{
+			name: "siblings of the target's core stay idle", machine: "intel-2socket-smt", allowed: "0-3,8-11", target: "0",
+			wantTarget: "0", wantInterferer: "1-3", wantMemory: new(0), warning: "share a last-level cache",
+		},
+		{
+			name: "target given", machine: "intel-2socket-smt", target: "5",
+			wantTarget: "5", wantInterferer: "0-3", wantMemory: new(1),
+		},
+		{
+			name: "interferer given", machine: "intel-2socket-smt", interferer: "0-1",
+			wantTarget: "4-7,12-15", wantInterferer: "0-1", wantMemory: new(1),
+		},
+		{
+			name: "interferer given on both sockets", machine: "intel-2socket-smt", interferer: "0,4",
+			wantTarget: "1-3,9-11", wantInterferer: "0,4", wantMemory: new(0), warning: "share a last-level cache",
+		},
+		{
+			name: "both given, on one core", machine: "intel-2socket-smt", target: "0", interferer: "8",
+			wantTarget: "0", wantInterferer: "8", wantMemory: new(0), warning: "share a core",
+		},
+		{
+			name: "target over both nodes", machine: "intel-2socket-smt", target: "0-4", interferer: "5",
+			wantTarget: "0-4", wantInterferer: "5", warning: "spans 2 NUMA nodes",
+		},
+		{
+			name: "sub-NUMA clusters: another socket, not another cluster", machine: "intel-2socket-snc",
+			wantTarget: "0-1", wantInterferer: "4-7", wantMemory: new(0),
+		},
+		{
+			name: "sub-NUMA clusters of one socket", machine: "intel-2socket-snc", allowed: "4-7",
+			wantTarget: "4-5", wantInterferer: "6-7", wantMemory: new(2), warning: "share a last-level cache",
+		},
+		{
+			name: "half of the complexes", machine: "epyc-ccx",
+			wantTarget: "0-3,8-11", wantInterferer: "4,6-7",
+		},
+		{
+			name: "complexes other than the target's", machine: "epyc-ccx", target: "0",
+			wantTarget: "0", wantInterferer: "2-4,6-7",
+		},
+		{
+			name: "one complex", machine: "epyc-ccx", allowed: "2-3",
+			wantTarget: "2", wantInterferer: "3", warning: "share a last-level cache",
+		},
+		{
+			name: "memory-only node is not chosen", machine: "cxl",
+			wantTarget: "0-1", wantInterferer: "2-3", wantMemory: new(0),
+		},
+		{
+			name: "memory-only node asked for", machine: "cxl", memory: new(2),
+			wantTarget: "0-1", wantInterferer: "2-3", wantMemory: new(2), warning: "way to remote memory",
+		},
+		{
+			name: "two CPUs", machine: "vm-2cpu",
+			wantTarget: "0", wantInterferer: "1", warning: "virtual machine (KVM)",
+		},
+		{
+			name: "no caches listed", machine: "bare", allowed: "1-3",
+			wantTarget: "1-2", wantInterferer: "3", warning: "not known",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,9 +138,11 @@ func TestPlaceRefuses(t *testing.T) {
 		{name: "not allowed", machine: "epyc-ccx", allowed: "0-3", interferer: "4", want: []string{"interferer CPUs 4: not allowed", "choose from 0-3"}},
 		{name: "overlap", machine: "epyc-ccx", target: "0-2", interferer: "2-3", want: []string{"CPUs 2 are both"}},
 		{name: "nothing left", machine: "vm-2cpu", target: "0-1", want: []string{"takes every allowed CPU"}},
-		{name: "no such node", machine: "cxl", memory: node(3), want: []string{"memory node 3", "choose from 0-2"}},
-		{name: "every fault at once", machine: "vm-2cpu", target: "0,2", interferer: "0", memory: node(-1),
-			want: []string{"target CPUs 2: offline", "CPUs 0 are both", "memory node -1"}},
+		{name: "no such node", machine: "cxl", memory: new(3), want: []string{"memory node 3", "choose from 0-2"}},
+		{
+			name: "every fault at once", machine: "vm-2cpu", target: "0,2", interferer: "0", memory: new(-1),
+			want: []string{"target CPUs 2: offline", "CPUs 0 are both", "memory node -1"},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

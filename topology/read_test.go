@@ -93,11 +93,15 @@ func TestIdentity(t *testing.T) {
 		{name: "hypervisor flag alone", cpuinfo: "flags\t: fpu hypervisor\n", wantVirtual: true},
 		{name: "part of a flag", cpuinfo: "flags\t: hypervisors\n"},
 		{name: "Xen", files: map[string]string{"hypervisor/type": "xen\n"}, wantHypervisor: "Xen", wantVirtual: true},
-		{name: "EC2", files: map[string]string{"class/dmi/id/sys_vendor": "Amazon EC2", "class/dmi/id/product_name": "m7i.large"},
-			wantHypervisor: "Amazon EC2", wantVirtual: true},
+		{
+			name: "EC2", files: map[string]string{"class/dmi/id/sys_vendor": "Amazon EC2", "class/dmi/id/product_name": "m7i.large"},
+			wantHypervisor: "Amazon EC2", wantVirtual: true,
+		},
 		{name: "EC2 without a hypervisor", files: map[string]string{"class/dmi/id/sys_vendor": "Amazon EC2", "class/dmi/id/product_name": "m7i.metal-24xl"}},
-		{name: "Hyper-V", files: map[string]string{"class/dmi/id/sys_vendor": "Microsoft Corporation", "class/dmi/id/product_name": "Virtual Machine"},
-			wantHypervisor: "Hyper-V", wantVirtual: true},
+		{
+			name: "Hyper-V", files: map[string]string{"class/dmi/id/sys_vendor": "Microsoft Corporation", "class/dmi/id/product_name": "Virtual Machine"},
+			wantHypervisor: "Hyper-V", wantVirtual: true,
+		},
 		{name: "a laptop by Microsoft", files: map[string]string{"class/dmi/id/sys_vendor": "Microsoft Corporation", "class/dmi/id/product_name": "Surface"}},
 		{name: "KVM on Arm", files: map[string]string{"firmware/devicetree/base/hypervisor/compatible": "linux,kvm\x00"}, wantHypervisor: "KVM", wantVirtual: true},
 	}

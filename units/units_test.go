@@ -102,7 +102,7 @@ func TestSlowdown(t *testing.T) {
 	if s := NormalizedPerformance(0).Slowdown(); !math.IsInf(float64(s), 1) {
 		t.Errorf("standing still is %v", s)
 	}
-	if (Bandwidth(math.NaN())).Valid() || (Bandwidth(math.Inf(1))).Valid() || Bandwidth(-1).Valid() || ReadShare(math.NaN()).Valid() {
+	if Bandwidth(math.NaN()).Valid() || Bandwidth(math.Inf(1)).Valid() || Bandwidth(-1).Valid() || ReadShare(math.NaN()).Valid() {
 		t.Error("not a quantity, but valid")
 	}
 }

@@ -124,7 +124,7 @@ func DecodeAll(data []byte) ([]Object, error) {
 
 // appendFaults takes joined errors apart.
 func appendFaults(faults []error, err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // one layer is meant
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return append(faults, joined.Unwrap()...)
 	}
 	if err != nil {

@@ -71,8 +71,8 @@ func roundNumbers(v reflect.Value) {
 		if v.Type() == reflect.TypeFor[metav1.Time]() {
 			return
 		}
-		for i := range v.NumField() {
-			roundNumbers(v.Field(i))
+		for _, field := range v.Fields() {
+			roundNumbers(field)
 		}
 	}
 }

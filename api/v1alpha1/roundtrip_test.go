@@ -28,13 +28,13 @@ func drawApplication(t *rapid.T) *v1alpha1.ApplicationProfile {
 		p.Spec.Command = nil // both mean absent
 	}
 	p.Spec.Solo.Seconds = rapid.Float64Range(1e-9, 1e9).Draw(t, "seconds")
-	p.Spec.Solo.RelativeSpread = pointer(rapid.Float64Range(0, 10).Draw(t, "spread"))
+	p.Spec.Solo.RelativeSpread = new(rapid.Float64Range(0, 10).Draw(t, "spread"))
 	p.Spec.Contentiousness.ReadBytesPerSecond = rapid.Float64Range(1e3, 1e13).Draw(t, "reads")
 	p.Spec.Contentiousness.WriteBytesPerSecond = rapid.Float64Range(0, 1e13).Draw(t, "writes")
 	points := p.Spec.Curves[0].Points
 	for i := range points {
 		points[i].NormalizedPerformance = rapid.Float64Range(1e-6, 1.5).Draw(t, "performance")
-		points[i].AchievedBytesPerSecond = pointer(rapid.Float64Range(0, 1e13).Draw(t, "achieved"))
+		points[i].AchievedBytesPerSecond = new(rapid.Float64Range(0, 1e13).Draw(t, "achieved"))
 	}
 	return p
 }

@@ -8,18 +8,16 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-func pointer[T any](v T) *T { return &v }
-
 // soundApplication returns a valid profile with every field set.
 func soundApplication() *v1alpha1.ApplicationProfile {
 	point := func(level, bandwidth, performance float64) v1alpha1.CurvePoint {
 		return v1alpha1.CurvePoint{
 			Level:                    level,
 			InterfererBytesPerSecond: bandwidth,
-			AchievedBytesPerSecond:   pointer(bandwidth * 0.9),
+			AchievedBytesPerSecond:   new(bandwidth * 0.9),
 			NormalizedPerformance:    performance,
 			Repeats:                  5,
-			Spread:                   pointer(0.0123),
+			Spread:                   new(0.0123),
 		}
 	}
 	return &v1alpha1.ApplicationProfile{
@@ -33,18 +31,18 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 				BandmateVersion:      "v0.1.0",
 				TargetCPUs:           "0-3",
 				InterfererCPUs:       "4-7",
-				MemoryNode:           pointer(0),
-				SharedLastLevelCache: pointer(true),
+				MemoryNode:           new(0),
+				SharedLastLevelCache: new(true),
 				Regime:               &v1alpha1.Regime{Name: "same-complex", RoundTripNanoseconds: 78.5},
 				DroppedSamples:       2,
 			},
-			Solo: v1alpha1.Timing{Seconds: 12.5, RelativeSpread: pointer(0.004), Repeats: 5},
+			Solo: v1alpha1.Timing{Seconds: 12.5, RelativeSpread: new(0.004), Repeats: 5},
 			Contentiousness: v1alpha1.Contentiousness{
 				ReadBytesPerSecond:   28_523_923_674,
 				WriteBytesPerSecond:  9_576_373_573,
 				Source:               "imc",
-				RelativeUncertainty:  pointer(0.03),
-				ReadShareUncertainty: pointer(0.02),
+				RelativeUncertainty:  new(0.03),
+				ReadShareUncertainty: new(0.02),
 				Timeline: []v1alpha1.TrafficSample{
 					{Seconds: 0.1, ReadBytesPerSecond: 1e9},
 					{Seconds: 0.2, ReadBytesPerSecond: 2e9, WriteBytesPerSecond: 1e6},
@@ -78,12 +76,12 @@ func soundMachine() *v1alpha1.MachineProfile {
 			VirtualMachine:      true,
 			Measurement:         v1alpha1.Measurement{InterfererCPUs: "4-7"},
 			Sustained: []v1alpha1.SustainedBandwidth{
-				{ReadShare: 0.5, Pattern: "random", BytesPerSecond: 21e9, Repeats: 3, RelativeSpread: pointer(0.01)},
+				{ReadShare: 0.5, Pattern: "random", BytesPerSecond: 21e9, Repeats: 3, RelativeSpread: new(0.01)},
 				{ReadShare: 1, BytesPerSecond: 42.7e9, Repeats: 1},
 			},
 			ProbeMap: []v1alpha1.ProbePoint{{
 				Probe: "reader", ReadShare: 1, Level: 0.5, InterfererBytesPerSecond: 21e9,
-				AchievedBytesPerSecond: 20e9, RelativeSpeed: 0.8, Spread: pointer(0.02), Repeats: 2,
+				AchievedBytesPerSecond: 20e9, RelativeSpeed: 0.8, Spread: new(0.02), Repeats: 2,
 			}},
 			Warnings: []string{"huge pages are off"},
 		},

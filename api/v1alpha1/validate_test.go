@@ -56,12 +56,12 @@ func TestApplicationFaults(t *testing.T) {
 			p.Spec.Measurement.Time = metav1.NewTime(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		}, []string{"spec.measurement.time: Invalid"}},
 		{"cpu list", func(p *profile) { p.Spec.Measurement.TargetCPUs = "0-3;rm" }, []string{"spec.measurement.targetCPUs: Invalid"}},
-		{"memory node", func(p *profile) { p.Spec.Measurement.MemoryNode = pointer(-1) }, []string{"spec.measurement.memoryNode: Invalid value: -1"}},
+		{"memory node", func(p *profile) { p.Spec.Measurement.MemoryNode = new(-1) }, []string{"spec.measurement.memoryNode: Invalid value: -1"}},
 		{"regime", func(p *profile) { p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "near"} }, []string{"regime.name: Unsupported", "roundTripNanoseconds: Invalid value: 0"}},
 		{"dropped", func(p *profile) { p.Spec.Measurement.DroppedSamples = -1 }, []string{"droppedSamples: Invalid"}},
 		{"solo", func(p *profile) { p.Spec.Solo = v1alpha1.Timing{Seconds: inf} }, []string{"spec.solo.seconds: Invalid value: +Inf", "spec.solo.repeats: Invalid value: 0"}},
 		{"spread of one", func(p *profile) { p.Spec.Solo.Repeats = 1 }, []string{"spec.solo.relativeSpread: Invalid value: 0.004: want it absent"}},
-		{"spread", func(p *profile) { p.Spec.Solo.RelativeSpread = pointer(nan) }, []string{"spec.solo.relativeSpread: Invalid value: NaN"}},
+		{"spread", func(p *profile) { p.Spec.Solo.RelativeSpread = new(nan) }, []string{"spec.solo.relativeSpread: Invalid value: NaN"}},
 		{"negative reads", func(p *profile) { p.Spec.Contentiousness.ReadBytesPerSecond = -1 }, []string{"readBytesPerSecond: Invalid value: -1"}},
 		{"writes NaN", func(p *profile) { p.Spec.Contentiousness.WriteBytesPerSecond = nan }, []string{"writeBytesPerSecond: Invalid value: NaN"}},
 		{"in GB/s", func(p *profile) {
@@ -70,7 +70,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"too fast", func(p *profile) { p.Spec.Contentiousness.ReadBytesPerSecond = 2e13 }, []string{"readBytesPerSecond: Invalid value: 2e+13"}},
 		{"source", func(p *profile) { p.Spec.Contentiousness.Source = "" }, []string{"source: Required"}},
 		{"uncertainty", func(p *profile) {
-			p.Spec.Contentiousness.RelativeUncertainty, p.Spec.Contentiousness.ReadShareUncertainty = pointer(-0.1), pointer(1.1)
+			p.Spec.Contentiousness.RelativeUncertainty, p.Spec.Contentiousness.ReadShareUncertainty = new(-0.1), new(1.1)
 		}, []string{"relativeUncertainty: Invalid", "readShareUncertainty: Invalid"}},
 		{"timeline order", func(p *profile) { p.Spec.Contentiousness.Timeline[1].Seconds = 0.1 }, []string{"timeline[1].seconds: Invalid value: 0.1: want seconds above the previous 0.1"}},
 		{"timeline length", func(p *profile) { p.Spec.Contentiousness.Timeline = make([]v1alpha1.TrafficSample, 10_001) }, []string{"timeline: Too many: 10001"}},
@@ -86,7 +86,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
 		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want points in rising order"}},
 		{"interferer in GB/s", func(p *profile) { p.Spec.Curves[0].Points[0].InterfererBytesPerSecond = 10.66 }, []string{"points[0].interfererBytesPerSecond: Invalid value: 10.66: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
-		{"achieved", func(p *profile) { p.Spec.Curves[0].Points[0].AchievedBytesPerSecond = pointer(-5.0) }, []string{"achievedBytesPerSecond: Invalid value: -5"}},
+		{"achieved", func(p *profile) { p.Spec.Curves[0].Points[0].AchievedBytesPerSecond = new(-5.0) }, []string{"achievedBytesPerSecond: Invalid value: -5"}},
 		{"performance 0", func(p *profile) { p.Spec.Curves[0].Points[0].NormalizedPerformance = 0 }, []string{"normalizedPerformance: Invalid value: 0"}},
 		{"performance is a slowdown", func(p *profile) { p.Spec.Curves[0].Points[0].NormalizedPerformance = 1.7 }, []string{"normalizedPerformance: Invalid value: 1.7"}},
 		{"repeats", func(p *profile) { p.Spec.Curves[0].Points[0].Repeats = 0 }, []string{"repeats: Invalid value: 0", "spread: Invalid"}},

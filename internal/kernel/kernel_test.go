@@ -5,8 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"bandmate.dev/bandmate/units"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // maxPages bounds the buffers of the property tests.

@@ -105,6 +105,7 @@ func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
 func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight int) Traffic {
 	mustBeAligned(buf, units.LineBytes)
 	if len(buf) == 0 || lines < 0 || inFlight < 1 || inFlight > MaxInFlight {
+		//nolint:forbidigo // a programmer's mistake, as documented
 		panic(fmt.Sprintf("kernel: Random on %d bytes, %d lines, %d in flight", len(buf), lines, inFlight))
 	}
 	visits, before := uint64(lines), mix.visits
@@ -137,6 +138,7 @@ func traffic(readLines, writtenLines uint64) Traffic {
 func mustBeAligned(buf []byte, multiple int) {
 	start := uintptr(unsafe.Pointer(unsafe.SliceData(buf)))
 	if len(buf)%multiple != 0 || start%units.LineBytes != 0 {
+		//nolint:forbidigo // a programmer's mistake, as documented
 		panic(fmt.Sprintf("kernel: buffer of %d bytes at %#x: want a multiple of %d bytes from a multiple of %d on",
 			len(buf), start, multiple, units.LineBytes))
 	}
