@@ -73,7 +73,7 @@ func parseBytes(flag, text string) (int64, error) {
 		return 0, nil
 	}
 	amount, err := units.ParseBandwidth(strings.TrimSpace(text) + "/s")
-	if err != nil || amount < 1 {
+	if err != nil || amount < 1 || amount > 1<<60 {
 		return 0, usagef("%s %q: want an amount of memory such as 512MiB or 2GB", flag, text)
 	}
 	return int64(amount), nil

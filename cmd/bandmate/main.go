@@ -7,14 +7,26 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/report"
 )
 
 func main() {
 	interferer.RunIfChild()
 	os.Exit(run(os.Args[1:]))
+}
+
+// sanitizeLines keeps what a message quotes, such as a file name, from
+// steering the terminal.
+func sanitizeLines(message string) string {
+	lines := strings.Split(message, "\n")
+	for i, line := range lines {
+		lines[i] = report.SanitizeText(line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // run executes one command line and returns its exit code.
@@ -26,7 +38,7 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !isSilent(err) {
-		fmt.Fprintf(os.Stderr, "bandmate: %v\n", describe(err))
+		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(describe(err)))
 	}
 	return exitCode(err)
 }

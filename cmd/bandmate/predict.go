@@ -104,10 +104,23 @@ func checkLimit(p predictor.Prediction, limit float64) error {
 	return fmt.Errorf("%w: %s, allowed %s", errLimit, strings.Join(over, ", "), units.Slowdown(limit))
 }
 
+// loadApplication returns the profile of an application; one measured on
+// another machine than asked for does not count.
+func loadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
+	p, err := s.Application(name, machine)
+	if err != nil {
+		return nil, err
+	}
+	if machine != "" && p.Spec.Machine.Name != machine {
+		return nil, fmt.Errorf("%s on machine %q: %w: it was measured on %s", name, machine, store.ErrNotFound, p.Spec.Machine.Name)
+	}
+	return p, nil
+}
+
 func loadApplications(s *store.Store, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
 	var all []*v1alpha1.ApplicationProfile
 	for _, name := range names {
-		p, err := s.Application(name, machine)
+		p, err := loadApplication(s, name, machine)
 		if err != nil {
 			return nil, err
 		}

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -44,7 +50,9 @@ func newProfilesCommand(a *app) *cobra.Command {
 	}
 	load := &cobra.Command{
 		Use: "import [FILE...]", Short: "Add profiles from YAML or JSON files, or from standard input", Example: "  bandmate profiles import all.yaml",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.profilesImport(cmd.InOrStdin(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.profilesImport(cmd.Context(), cmd.InOrStdin(), args)
+		},
 	}
 	save := &cobra.Command{
 		Use: "export [NAME...]", Short: "Write profiles as one YAML stream", Example: "  bandmate profiles export > all.yaml",
@@ -97,9 +105,17 @@ func profileTable(profiles []*v1alpha1.ApplicationProfile) *report.Table {
 			report.Number(units.Bandwidth(total).String(), total),
 			report.Number(fmt.Sprintf("%.0f%%", 100*share), share),
 			report.Number(worst.String(), float64(worst)),
-			report.Text(c.Source), report.Text(p.Spec.Measurement.Time.Format("2006-01-02")))
+			report.Text(c.Source), report.Text(dateText(p.Spec.Measurement.Time)))
 	}
 	return table
+}
+
+// dateText is empty for a time that is not known.
+func dateText(t metav1.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.DateOnly)
 }
 
 // worstSlowdown is the largest measured under the interferer.
@@ -121,7 +137,7 @@ func (a *app) profilesShow(name, machine string) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.Application(name, machine)
+	p, err := loadApplication(s, name, machine)
 	if err != nil {
 		return err
 	}
@@ -152,6 +168,9 @@ func (a *app) profilesDelete(names []string, machine string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := loadApplications(s, names, machine); errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
+		return err
+	}
 	for _, name := range names {
 		if err := s.Delete(v1alpha1.KindApplicationProfile, name, machine); err != nil {
 			return err
@@ -160,30 +179,43 @@ func (a *app) profilesDelete(names []string, machine string) error {
 	return nil
 }
 
-func (a *app) profilesImport(stdin io.Reader, files []string) error {
+func (a *app) profilesImport(ctx context.Context, stdin io.Reader, files []string) error {
 	s, err := a.open()
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
-		return a.importFrom(s.Import, stdin, "standard input")
+		files = []string{standardInput}
 	}
 	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("importing: %w", err)
-		}
-		err = a.importFrom(s.Import, file, name)
-		_ = file.Close()
-		if err != nil {
+		if err := a.importFile(ctx, s, stdin, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) importFrom(load func(io.Reader) (added, replaced []string, err error), r io.Reader, name string) error {
-	added, replaced, err := load(r)
+// standardInput is the name that stands for standard input.
+const standardInput = "-"
+
+func (a *app) importFile(ctx context.Context, s *store.Store, stdin io.Reader, name string) error {
+	in := stdin
+	if name != standardInput {
+		file, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("importing: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	var data []byte
+	if err := unlessInterrupted(ctx, func() (err error) {
+		data, err = io.ReadAll(io.LimitReader(in, v1alpha1.MaxStreamBytes+1))
+		return err
+	}); err != nil {
+		return fmt.Errorf("importing %s: %w", name, err)
+	}
+	added, replaced, err := s.Import(bytes.NewReader(data))
 	if err != nil {
 		return fmt.Errorf("importing %s: %w", name, err)
 	}
@@ -194,6 +226,18 @@ func (a *app) importFrom(load func(io.Reader) (added, replaced []string, err err
 		a.say("replaced %s\n", report.SanitizeText(strings.Join(replaced, ", ")))
 	}
 	return nil
+}
+
+// unlessInterrupted returns as soon as ctx ends, even where f hangs in a read.
+func unlessInterrupted(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (a *app) profilesExport(names []string) error {

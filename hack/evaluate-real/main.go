@@ -87,10 +87,8 @@ func prepare(ctx context.Context, o options) ([]onboard.Application, error) {
 		return nil, err
 	}
 	bandmate := filepath.Join(work, "bandmate")
-	build := exec.CommandContext(ctx, "go", "build", "-o", bandmate, "./cmd/bandmate")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return nil, fmt.Errorf("building bandmate, for its samples: %w", err)
+	if err := buildSamples(ctx, bandmate, o.resume); err != nil {
+		return nil, err
 	}
 	if err := makeInputs(ctx, work); err != nil {
 		return nil, err
@@ -114,6 +112,20 @@ func prepare(ctx context.Context, o options) ([]onboard.Application, error) {
 		return nil, fmt.Errorf("--only %q names no program", o.only)
 	}
 	return chosen, nil
+}
+
+// buildSamples builds the program that holds the samples; a resumed run goes on
+// with the one it has.
+func buildSamples(ctx context.Context, path string, resume bool) error {
+	if _, err := os.Stat(path); err == nil && resume {
+		return nil
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/bandmate")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("building bandmate, for its samples: %w", err)
+	}
+	return nil
 }
 
 func measure(ctx context.Context, o options, applications []onboard.Application) (verified *onboard.Verified, err error) {
