@@ -140,11 +140,14 @@ func (s monitoring) joining(group string) profiler.LaunchHook {
 type monitored struct {
 	sys    fs.FS
 	groups []string
-	last   []resctrl.Totals
-	at     time.Duration
-	bytes  float64
-	gaps   int
-	line   timeline
+	// last are the totals at the time at.
+	last []resctrl.Totals
+	at   time.Duration
+	// bytes were moved in the time counted.
+	bytes   float64
+	counted time.Duration
+	gaps    int
+	line    timeline
 }
 
 func (m *monitored) read() ([]resctrl.Totals, error) {
@@ -158,15 +161,16 @@ func (m *monitored) read() ([]resctrl.Totals, error) {
 	return all, nil
 }
 
-// begin takes the totals to count from. A group that was just made can lack
-// values for a moment; it starts at nothing then, which its first value tells.
+// begin takes the totals to count from.
 func (m *monitored) begin() (err error) {
 	m.last, err = m.read()
 	return err
 }
 
 // sample adds what was counted since the previous sample. While a domain has no
-// value the sample is left out and the next one lasts longer.
+// value the sample is left out and the next one lasts longer. Where a domain has
+// its first value, as can happen right after a group was made, counting starts
+// anew from there.
 func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 	now, err := m.read()
 	if err != nil {
@@ -174,10 +178,12 @@ func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 	}
 	var sum uint64
 	for i := range now {
-		if len(m.last[i]) == 0 && len(now[i]) > 0 {
-			m.last[i] = now[i] // the counter has its first value: count from here
-			m.gaps++
-			return nil
+		for domain := range now[i] {
+			if _, known := m.last[i][domain]; !known {
+				m.last, m.at = now, elapsed
+				m.gaps++
+				return nil
+			}
 		}
 		bytes, whole, err := resctrl.Difference(m.last[i], now[i])
 		if err != nil {
@@ -191,25 +197,26 @@ func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 	}
 	if elapsed > m.at {
 		m.line.add(elapsed, rate{read: float64(sum) / (elapsed - m.at).Seconds()})
+		m.bytes += float64(sum)
+		m.counted += elapsed - m.at
+		m.last, m.at = now, elapsed
 	}
-	m.bytes += float64(sum)
-	m.last, m.at = now, elapsed
 	return nil
 }
 
 func (m *monitored) summarize(elapsed time.Duration, command bool) (profiler.Summary, error) {
-	if m.at == 0 {
+	if m.counted == 0 {
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", Resctrl, profiler.ErrInconclusive)
 	}
 	s := profiler.Summary{
-		Source: Resctrl, Seconds: elapsed.Seconds(), ReadBytesPerSecond: m.bytes / m.at.Seconds(),
+		Source: Resctrl, Seconds: elapsed.Seconds(), ReadBytesPerSecond: m.bytes / m.counted.Seconds(),
 		Scope: profiler.ScopeCores, Timeline: m.line.samples, Warnings: []string{noSplit},
 	}
 	if command {
 		s.Scope = profiler.ScopeCommand
 	}
 	if m.gaps > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic until the next value is known as a mean only", m.gaps))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic then is known as a mean at most", m.gaps))
 	}
 	return s, nil
 }

@@ -129,6 +129,9 @@ func (f *found) add(c catalogue.Choice, m *topology.Machine) {
 		if !c.Row.Nowhere || m.Sockets() == 1 {
 			i.socket, i.node = locate(m, cpu)
 		}
+		if c.Row.OwnNode {
+			i.node = nodeOf(m, cpu)
+		}
 		f.instances = append(f.instances, i)
 		if c.Row.Channel && c.Row.Memory == catalogue.DRAM {
 			f.channels++
@@ -182,4 +185,11 @@ func locate(m *topology.Machine, cpu int) (socket int, node *int) {
 		}
 	}
 	return socket, node
+}
+
+func nodeOf(m *topology.Machine, cpu int) *int {
+	if c, ok := m.CPU(cpu); ok && c.Node >= 0 {
+		return &c.Node
+	}
+	return nil
 }

@@ -137,11 +137,11 @@ func fit(d sysfs.Device, r Row, p Platform) (Choice, int, error) {
 		if !agrees {
 			rank = named
 			if ours {
-				c.Notes = append(c.Notes, fmt.Sprintf("%s: the kernel's code of %s is not that of %s; %s is used", d.Name, e.Name, r.Platform, e.Terms))
+				c.Notes = append(c.Notes, fmt.Sprintf("the kernel's code of %s is not that of %s; %s is used", e.Name, r.Platform, e.Terms))
 			}
 		}
 		if bytes, ok := d.Events[e.Name].Bytes(); ok && math.Abs(bytes-e.Bytes) > 0.01*e.Bytes {
-			c.Notes = append(c.Notes, fmt.Sprintf("%s: by the kernel's scale a count of %s is %.4g bytes; on %s it is %g, which is used", d.Name, e.Name, bytes, r.Platform, e.Bytes))
+			c.Notes = append(c.Notes, fmt.Sprintf("by the kernel's scale a count of %s is %.4g bytes; on %s it is %g, which is used", e.Name, bytes, r.Platform, e.Bytes))
 		}
 		c.Events, c.Codes = append(c.Events, e), append(c.Codes, code)
 	}

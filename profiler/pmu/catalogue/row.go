@@ -87,6 +87,9 @@ type Row struct {
 	// Nowhere is true when the CPU of the device's cpumask does not tell which
 	// socket or node the device belongs to.
 	Nowhere bool
+	// OwnNode is true when the CPU of the cpumask lies on the very NUMA node whose
+	// memory the device controls, also where a socket has several.
+	OwnNode bool
 	// Requires is a file under /sys without which there is nothing to count.
 	Requires string
 	// Module is the kernel module or option that provides the device.

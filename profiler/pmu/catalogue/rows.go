@@ -212,7 +212,7 @@ func others() []Row {
 			Events: []Event{
 				{Kind: Read, Name: "flux_rd", Bytes: 32}, {Kind: Write, Name: "flux_wr", Bytes: 32},
 			},
-			Channel: true, Module: "hisi_uncore_ddrc_pmu", Kernel: "4.14", Basis: "Linux drivers/perf/hisilicon/hisi_uncore_ddrc_pmu.c, pmu-events/arch/arm64/hisilicon",
+			Channel: true, OwnNode: true, Module: "hisi_uncore_ddrc_pmu", Kernel: "4.14", Basis: "Linux drivers/perf/hisilicon/hisi_uncore_ddrc_pmu.c, pmu-events/arch/arm64/hisilicon",
 			Notes: "The codes differ between generations, so only the kernel's names are used.",
 		},
 		{

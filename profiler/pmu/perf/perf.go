@@ -70,8 +70,10 @@ func Difference(a, b Reading) (Reading, error) {
 	}
 	d := Reading{Values: make([]uint64, len(a.Values)), Enabled: b.Enabled - a.Enabled, Running: b.Running - a.Running}
 	for i := range d.Values {
-		if b.Values[i] < a.Values[i] {
-			return Reading{}, fmt.Errorf("count %d went back from %d to %d: %w", i, a.Values[i], b.Values[i], ErrBackwards)
+		// A count that falls below where it started is negative: as a signed number
+		// it is compared rightly, and no counter reaches 2⁶³.
+		if int64(b.Values[i]) < int64(a.Values[i]) {
+			return Reading{}, fmt.Errorf("%w: number %d of its group, from %d to %d", ErrBackwards, i+1, int64(a.Values[i]), int64(b.Values[i]))
 		}
 		d.Values[i] = b.Values[i] - a.Values[i]
 	}

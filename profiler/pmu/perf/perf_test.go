@@ -2,6 +2,7 @@ package perf
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func TestDifference(t *testing.T) {
 		{"rises", reading(1, 1, 5, 6), reading(3, 2, 7, 6), nil},
 		{"nothing passed", reading(1, 1, 5), reading(1, 1, 5), nil},
 		{"a count falls", reading(1, 1, 5, 6), reading(3, 2, 7, 5), ErrBackwards},
+		{"a count falls below zero", reading(1, 1, 5), reading(3, 2, math.MaxUint64), ErrBackwards},
 		{"its time falls", reading(3, 3, 5), reading(0, 0, 0), ErrVanished},
 		{"running falls", reading(3, 3, 5), reading(4, 2, 6), ErrVanished},
 	} {
