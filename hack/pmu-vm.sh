@@ -196,8 +196,8 @@ boot() {
   [[ -n $qemu ]] || fail "no QEMU: run again with --refresh"
   exec {out}> >(cat) {err}> >(cat >&2)
   timeout --foreground "$timeout" "$qemu" "${firmware[@]}" \
-    -machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 4,sockets=2,cores=2,threads=1 -m 768M \
-    -object memory-backend-ram,id=m0,size=384M -object memory-backend-ram,id=m1,size=384M \
+    -machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 4,sockets=2,cores=2,threads=1 -m 2G \
+    -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G \
     -numa node,nodeid=0,cpus=0-1,memdev=m0 -numa node,nodeid=1,cpus=2-3,memdev=m1 -numa dist,src=0,dst=1,val=21 \
     -kernel "$root/boot/vmlinuz-$kernel" -initrd "$scratch/initrd.cpio" \
     -append "console=ttyS0 ${console:-quiet} panic=-1 reboot=t nokaslr mitigations=off random.trust_cpu=on tsc=reliable clocksource=tsc" \

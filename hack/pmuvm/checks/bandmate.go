@@ -19,8 +19,9 @@ const bytesPerCount = 64
 // for which they were running; what is left is how bandmate divides.
 const tolerance = 0.001
 
-// limit is how long a run of bandmate may take in the emulated machine.
-const limit = 60 * time.Second
+// limit is how long a run of bandmate may take in the emulated machine, where an
+// onboarding takes half a minute.
+const limit = 120 * time.Second
 
 const (
 	unprivileged  = 1000 // a user and group

@@ -32,6 +32,7 @@ func commandChecks() []check {
 			return errors.Join(err)
 		})},
 		{"doctor lists the counters", steady.on(doctor)},
+		{"onboarding", steady.on(onboarding)},
 	}
 }
 
@@ -63,7 +64,7 @@ func timeline() error {
 	}
 	var faults []error
 	for i, sample := range s.Timeline {
-		faults = append(faults, oneBox.compare(fmt.Sprintf("sample %d", i), sample.ReadBytesPerSecond, sample.WriteBytesPerSecond, traffic{1.2e8, 8e7}))
+		faults = append(faults, oneBox.compare(fmt.Sprintf("sample %d", i), sample.ReadBytesPerSecond, sample.WriteBytesPerSecond, oneBox.total()))
 	}
 	return errors.Join(faults...)
 }
@@ -77,4 +78,41 @@ func doctor() error {
 		return fmt.Errorf("exit code %d, printed %s, want the sources imc and amd-umc in it", o.code, o.stdout)
 	}
 	return nil
+}
+
+// profile is what `bandmate onboard -o json` prints, as far as it matters here.
+type profile struct {
+	Spec struct {
+		Contentiousness struct {
+			Source                                  string
+			ReadBytesPerSecond, WriteBytesPerSecond float64
+		}
+		Curves []struct {
+			Points []struct{ NormalizedPerformance float64 }
+		}
+	}
+}
+
+// onboarding looks for the counted traffic in the profile of an application. The
+// curve says nothing in an emulated machine; one pressure and one repeat suffice.
+func onboarding() error {
+	o, err := bandmate(root, "onboard", "app", "--source", "imc", "-o", "json",
+		"--read-share", "100%", "--levels", "100%", "--repeats", "1", "--max-repeats", "1",
+		"--", "pmuctl", "sleep", "200ms")
+	if err != nil {
+		return err
+	}
+	var p profile
+	if err := json.Unmarshal([]byte(o.stdout), &p); err != nil {
+		return fmt.Errorf("exit code %d, printed %q, said %q: %w", o.code, o.stdout, o.stderr, err)
+	}
+	c := p.Spec.Contentiousness
+	faults := []error{oneBox.compare("contentiousness", c.ReadBytesPerSecond, c.WriteBytesPerSecond, oneBox.total())}
+	if c.Source != "imc" {
+		faults = append(faults, fmt.Errorf("source %q, want imc", c.Source))
+	}
+	if len(p.Spec.Curves) == 0 || len(p.Spec.Curves[0].Points) == 0 {
+		faults = append(faults, errors.New("no curve"))
+	}
+	return errors.Join(faults...)
 }

@@ -20,6 +20,9 @@ import (
 // statusTrouble is the exit code where the command could not be run.
 const statusTrouble = 125
 
+// hostname names the machine profile that bandmate stores.
+const hostname = "pmu-vm"
+
 // unprivileged is the user and group of a job that asks for one.
 const unprivileged = 1000
 
@@ -30,7 +33,7 @@ func main() {
 	}
 	// The kernel panics when its first process ends: everything ends in powering off.
 	defer powerOff()
-	if err := mountAll(); err != nil {
+	if err := becomeMachine(); err != nil {
 		fmt.Fprintln(os.Stderr, "guest:", err)
 		return
 	}
@@ -54,7 +57,8 @@ func powerOff() {
 	}
 }
 
-func mountAll() error {
+// becomeMachine mounts what programs expect, and takes a name.
+func becomeMachine() error {
 	for _, m := range []struct{ source, path, kind string }{
 		{"proc", "/proc", "proc"},
 		{"sysfs", "/sys", "sysfs"},
@@ -66,11 +70,17 @@ func mountAll() error {
 			return fmt.Errorf("mount %s on %s: %w", m.kind, m.path, err)
 		}
 	}
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return fmt.Errorf("set the host name: %w", err)
+	}
 	return nil
 }
 
-// run does the job and returns the exit code of its command. Its output passes
-// through pipes, because a serial port would make it look like a terminal.
+// throughPipe hides that a writer is a file, which package os/exec would pass on:
+// a serial port looks like a terminal.
+type throughPipe struct{ io.Writer }
+
+// run does the job and returns the exit code of its command.
 func run(stdout, stderr io.Writer) (int, error) {
 	j, err := readJob(os.DirFS("/job"))
 	if err != nil {
@@ -86,7 +96,7 @@ func run(stdout, stderr io.Writer) (int, error) {
 	}
 	command := exec.Command(j.args[0], j.args[1:]...)
 	command.Dir = "/tmp"
-	command.Stdout, command.Stderr = stdout, stderr
+	command.Stdout, command.Stderr = throughPipe{stdout}, throughPipe{stderr}
 	if j.user {
 		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	}
