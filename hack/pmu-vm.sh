@@ -194,7 +194,11 @@ boot() {
     export LD_LIBRARY_PATH=$root/usr/lib/x86_64-linux-gnu:$root/lib/x86_64-linux-gnu
   fi
   [[ -n $qemu ]] || fail "no QEMU: run again with --refresh"
-  exec {out}> >(cat) {err}> >(cat >&2)
+  local printing printing_errors
+  exec {out}> >(cat)
+  printing=$!
+  exec {err}> >(cat >&2)
+  printing_errors=$!
   timeout --foreground "$timeout" "$qemu" "${firmware[@]}" \
     -machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 4,sockets=2,cores=2,threads=1 -m 2G \
     -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G \
@@ -207,7 +211,7 @@ boot() {
     -serial "file:$scratch/console" -serial chardev:out -serial chardev:err -serial "file:$scratch/status" \
     </dev/null >"$scratch/qemu.log" 2>&1 || status=$?
   exec {out}>&- {err}>&-
-  wait
+  wait "$printing" "$printing_errors" || true
   unset LD_LIBRARY_PATH
   [[ -z $console ]] || tr -d '\r' <"$scratch/console" >&2
   if [[ -s $scratch/status ]]; then
