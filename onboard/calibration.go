@@ -33,7 +33,7 @@ func (c *Calibration) Close() error {
 	if c.application == nil {
 		return nil
 	}
-	return c.application.Close()
+	return c.application.closePressure()
 }
 
 // start begins the known traffic, if it has not.
@@ -102,7 +102,7 @@ func (c *Calibration) observe(ctx context.Context, probe string, beside *Pressur
 		known = c.pressures[*beside].Setting
 	}
 	var speed interferer.Achieved
-	achieved, err := c.application.during(known, func() (err error) {
+	achieved, err := c.application.during(ctx, known, func(ctx context.Context) (err error) {
 		speed, err = c.session.alone(ctx, setting, aloneWindow)
 		return err
 	})

@@ -56,6 +56,7 @@ type launcher struct {
 	// known are child processes that are meant to be running now.
 	known map[int]bool
 
+	guard   *guard
 	reserve reserve
 }
 
@@ -72,12 +73,21 @@ func (l *launcher) forget(pid int) {
 }
 
 // newLauncher makes this process the reaper of orphaned descendants, so that
-// a command that forks away is noticed.
+// a command that forks away is noticed. Close it.
 func newLauncher() (*launcher, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopting orphaned processes: %w", err)
 	}
-	return &launcher{known: map[int]bool{}}, nil
+	guard, err := startGuard()
+	if err != nil {
+		return nil, err
+	}
+	return &launcher{known: map[int]bool{guard.pid: true}, guard: guard}, nil
+}
+
+func (l *launcher) close() error {
+	l.reserve.begin()
+	return l.guard.close()
 }
 
 // run executes c once per iteration on the CPUs, its memory bound to node.
@@ -133,6 +143,7 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		defer cancel()
 		tail := &tailBuffer{}
 		cmd := c.build(ctx, tail)
+		cmd.Env = l.guard.environment(c.Env)
 		release, err := profiler.BeforeLaunch(ctx)
 		if err != nil {
 			started <- errors.Join(err, restore())
@@ -172,7 +183,7 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 
 func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	cmd.Env, cmd.Dir = c.Env, c.Dir
+	cmd.Dir = c.Dir
 	// A session of its own: the command cannot read the terminal, and all of
 	// it can be signalled at once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
@@ -215,12 +226,12 @@ func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error)
 			want.Set(cpu)
 		}
 		if err := unix.SchedSetaffinity(0, &want); err != nil {
-			return nil, fmt.Errorf("binding to CPUs %s: %w: choose CPUs that are online and allowed here (bandmate doctor lists them)", cpus, err)
+			return nil, fmt.Errorf("%w: binding to CPUs %s: %w: choose CPUs that are online and allowed here (bandmate doctor lists them)", ErrPlacement, cpus, err)
 		}
 	}
 	if node != nil {
 		if err := setMemoryPolicy(unix.MPOL_BIND, *node); err != nil {
-			return nil, fmt.Errorf("binding memory to NUMA node %d: %w: choose a node with memory (bandmate doctor lists them)", *node, err)
+			return nil, fmt.Errorf("%w: binding memory to NUMA node %d: %w: choose a node with memory (bandmate doctor lists them)", ErrPlacement, *node, err)
 		}
 	}
 	return func() error {

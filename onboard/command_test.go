@@ -21,6 +21,11 @@ func testLauncher(t *testing.T) *launcher {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return l
 }
 

@@ -22,6 +22,9 @@ import (
 // each, so that an interrupted experiment can be resumed.
 type Journal struct {
 	file *os.File
+	// whole is the length of the file in bytes.
+	whole   int64
+	samples int
 }
 
 // journalHeader is the first line: what the samples belong to.
@@ -65,11 +68,11 @@ var ErrOtherExperiment = errors.New("the interrupted experiment was another one"
 // CreateJournal starts an empty journal at path, replacing an older one.
 func CreateJournal(path, fingerprint string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("creating the sample journal: %w", err)
+		return nil, fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("creating the sample journal: %w", err)
+		return nil, fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
 	}
 	j := &Journal{file: file}
 	if err := j.write(journalHeader{Journal: journalVersion, Fingerprint: fingerprint}); err != nil {
@@ -95,7 +98,7 @@ func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sample journal %s: %w", path, err), file.Close())
 	}
-	return &Journal{file: file}, samples, nil
+	return &Journal{file: file, whole: whole, samples: len(samples)}, samples, nil
 }
 
 // readJournal reads samples up to the last whole line, whose end it returns.
@@ -131,12 +134,23 @@ func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64
 	}
 }
 
+// sound reports whether a line can be a sample; times are below a year.
+func (l journalLine) sound() bool {
+	const year = 366 * 24 * 3600
+	for _, v := range []float64{l.AchievedSeconds, l.AchievedReadBytes, l.AchievedWriteBytes, l.AloneReadBytes, l.AloneWriteBytes} {
+		if v < 0 {
+			return false
+		}
+	}
+	return l.Target != "" && l.RoundTripNanos >= 0 && l.Seconds > 0 && l.Seconds < year && l.AchievedSeconds < year
+}
+
 func parseSample(line []byte) (Sample, error) {
 	var l journalLine
 	if err := json.Unmarshal(line, &l); err != nil {
 		return Sample{}, err
 	}
-	if !(l.Seconds > 0) || l.AchievedReadBytes < 0 || l.AchievedWriteBytes < 0 || l.AloneReadBytes < 0 || l.AloneWriteBytes < 0 || l.Target == "" || l.RoundTripNanos < 0 {
+	if !l.sound() {
 		return Sample{}, fmt.Errorf("not a sample: %.80s", line)
 	}
 	return Sample{
@@ -155,9 +169,20 @@ func parseSample(line []byte) (Sample, error) {
 	}, nil
 }
 
+// Samples is how many samples the journal holds.
+func (j *Journal) Samples() int { return j.samples }
+
 // Keep appends a sample.
 func (j *Journal) Keep(s Sample) error {
-	return j.write(journalLine{
+	if err := j.write(lineOf(s)); err != nil {
+		return err
+	}
+	j.samples++
+	return nil
+}
+
+func lineOf(s Sample) journalLine {
+	return journalLine{
 		Target:             s.Target,
 		Beside:             s.Beside,
 		Regime:             string(s.Tag.Class),
@@ -170,19 +195,24 @@ func (j *Journal) Keep(s Sample) error {
 		AchievedWriteBytes: float64(s.Achieved.Traffic.Write),
 		AloneReadBytes:     float64(s.Alone.Read),
 		AloneWriteBytes:    float64(s.Alone.Write),
-	})
+	}
 }
 
+// write appends a line. Where it fails, the lines before stay as they are.
 func (j *Journal) write(line any) error {
 	data, err := json.Marshal(line)
-	if err == nil {
-		_, err = j.file.Write(append(data, '\n'))
-	}
 	if err != nil {
 		return fmt.Errorf("writing the sample journal: %w", err)
 	}
+	if _, err := j.file.Write(append(data, '\n')); err != nil {
+		return errors.Join(fmt.Errorf("writing the sample journal: %w%s", err, journalRemedy), j.file.Truncate(j.whole))
+	}
+	j.whole += int64(len(data)) + 1
 	return nil
 }
+
+// journalRemedy is what to do when the folder takes no journal.
+const journalRemedy = ": make room and check the permissions there, or choose another folder with --store or BANDMATE_STORE"
 
 // Close keeps the journal for a later resume.
 func (j *Journal) Close() error { return j.file.Close() }

@@ -11,6 +11,8 @@ import (
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
+	RunIfGuard()
+	runIfCorun()
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/utils/cpuset"
 )
@@ -15,5 +16,5 @@ func RunCommand(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) e
 		return err
 	}
 	_, err = l.run(ctx, c, cpus, node)
-	return err
+	return errors.Join(err, l.close())
 }

@@ -37,8 +37,13 @@ type Session struct {
 	launcher *launcher
 }
 
+// ErrPlacement is wrapped when application and interferer cannot run where
+// they were asked to.
+var ErrPlacement = errors.New("cannot run there")
+
 // Open reads the machine, places application and interferer, and starts the
-// interferer, idle. Close the session when done.
+// interferer, idle. Close the session when done. The program's main has to
+// call [interferer.RunIfChild] and [RunIfGuard] first.
 func Open(ctx context.Context, placing Placing) (*Session, error) {
 	machine, err := topology.ReadHost()
 	if err != nil {
@@ -51,7 +56,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	}
 	placement, err := machine.Place(placing.Request)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrPlacement, err)
 	}
 	launch, err := newLauncher()
 	if err != nil {
@@ -74,7 +79,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		s.options.LastLevelCacheBytes = bytes
 	}
 	if s.pressure, err = s.startInterferer(ctx, s.options); err != nil {
-		return nil, err
+		return nil, errors.Join(err, launch.close())
 	}
 	return s, nil
 }
@@ -88,10 +93,40 @@ func (s *Session) startInterferer(ctx context.Context, o interferer.Options) (*i
 	return i, nil
 }
 
-// Close ends the interferer; nothing is left running.
+// Close ends the interferer and what commands left; nothing is left running.
 func (s *Session) Close() error {
-	s.launcher.reserve.begin()
+	return errors.Join(s.closePressure(), s.launcher.close())
+}
+
+// closePressure ends the interferer. The reason why it had ended before is
+// known by then: what was run beside it has failed for it.
+func (s *Session) closePressure() error {
+	if s.pressure.Err() != nil {
+		_ = s.pressure.Close()
+		return nil
+	}
 	return s.pressure.Close()
+}
+
+// gone is why nothing can be measured any more: the caller does not want to,
+// or the interferer has ended; nil as long as it can.
+func (s *Session) gone(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := s.pressure.Err(); err != nil {
+		return fmt.Errorf("the interferer ended: %w", err)
+	}
+	return nil
+}
+
+// apply has the interferer follow a setting.
+func (s *Session) apply(ctx context.Context, setting interferer.Setting) error {
+	err := s.pressure.Apply(setting)
+	if gone := s.gone(ctx); gone != nil {
+		return gone
+	}
+	return err
 }
 
 // Warnings are what may be doubted about measurements of this session.
@@ -105,7 +140,7 @@ const tagAttempts = 10
 // Tag reports the placement regime between the application's first CPU and
 // the interferer's. The interferer is idle meanwhile.
 func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
-	if err := s.pressure.Apply(interferer.Setting{Mode: interferer.Idle}); err != nil {
+	if err := s.apply(ctx, interferer.Setting{Mode: interferer.Idle}); err != nil {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]
@@ -130,19 +165,19 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 // reaches alone at that moment.
 func (s *Session) RunBeside(ctx context.Context, c Command, setting interferer.Setting) (Observation, error) {
 	var e execution
-	run := func() (err error) {
+	run := func(ctx context.Context) (err error) {
 		e, err = s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 		return err
 	}
 	if setting.Mode != interferer.Stream || setting.Bandwidth > 0 {
-		achieved, err := s.during(setting, run)
+		achieved, err := s.during(ctx, setting, run)
 		return Observation{Wall: e.wall, Achieved: achieved}, err
 	}
 	before, err := s.alone(ctx, setting, probeAloneWindow)
 	if err != nil {
 		return Observation{}, err
 	}
-	achieved, err := s.during(setting, run)
+	achieved, err := s.during(ctx, setting, run)
 	if err != nil {
 		return Observation{}, err
 	}
@@ -157,17 +192,29 @@ const probeAloneWindow = 20 * time.Millisecond
 // settle is the time between setting the interferer and what runs beside it.
 const settle = 3 * time.Millisecond
 
-// during reports the interferer's traffic while f runs. The interferer is
-// idle afterwards.
-func (s *Session) during(setting interferer.Setting, f func() error) (interferer.Achieved, error) {
-	if err := s.pressure.Apply(setting); err != nil {
+// during reports the interferer's traffic while f runs, whose context ends
+// with the interferer. The interferer is idle afterwards.
+func (s *Session) during(ctx context.Context, setting interferer.Setting, f func(context.Context) error) (interferer.Achieved, error) {
+	if err := s.apply(ctx, setting); err != nil {
 		return interferer.Achieved{}, err
 	}
 	time.Sleep(settle)
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-s.pressure.Done():
+			stop()
+		case <-running.Done():
+		}
+	}()
 	before := s.pressure.Counters()
-	err := f()
+	err := f(running)
 	achieved := s.pressure.Counters().Since(before)
-	if err := errors.Join(err, s.pressure.Apply(interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if gone := s.gone(ctx); gone != nil {
+		return interferer.Achieved{}, gone
+	}
+	if err := errors.Join(err, s.apply(ctx, interferer.Setting{Mode: interferer.Idle})); err != nil {
 		return interferer.Achieved{}, err
 	}
 	return achieved, nil
@@ -175,7 +222,7 @@ func (s *Session) during(setting interferer.Setting, f func() error) (interferer
 
 // alone reports what the interferer reaches with nothing beside it.
 func (s *Session) alone(ctx context.Context, setting interferer.Setting, d time.Duration) (interferer.Achieved, error) {
-	return s.during(setting, func() error {
+	return s.during(ctx, setting, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

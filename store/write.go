@@ -47,7 +47,7 @@ func (k key) checkLength() error {
 func (s *Store) write(k key, text []byte) error {
 	dir := filepath.Join(s.dir, folder(k.kind))
 	if err := replaceFile(dir, path.Base(k.path()), text); err != nil {
-		return fmt.Errorf("store: write %s: %w%s", k, err, remedy(err))
+		return fmt.Errorf("store %s: write %s: %w%s", s.dir, k, err, remedy(err))
 	}
 	return nil
 }

@@ -3,14 +3,18 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/report"
@@ -149,6 +153,27 @@ func (a *app) open() (*store.Store, error) {
 		}
 	}
 	return store.Open(dir)
+}
+
+// checkWritable fails early where a result could not be stored. The folder
+// itself may be missing yet.
+func checkWritable(folder *store.Store) error {
+	dir, err := filepath.Abs(folder.Dir())
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	for {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		switch parent := filepath.Dir(dir); {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && parent != dir:
+			dir = parent
+		default:
+			return fmt.Errorf("store: %w: choose a folder you may write to with --store or BANDMATE_STORE, or change its permissions",
+				&fs.PathError{Op: "write to", Path: dir, Err: err})
+		}
+	}
 }
 
 // warn prints warnings, one a line, on standard error.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/topology"
 )
 
 // Exit codes of the command line.
@@ -49,8 +49,8 @@ func describe(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
-	case errors.Is(err, topology.ErrOneCPU):
-		return err.Error() + ": allow a second CPU (taskset, cpuset cgroup or a larger virtual machine)"
+	case errors.Is(err, interferer.ErrCPU):
+		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  see what there is with: bandmate profiles list"
 	case errors.As(err, new(usageError)):
@@ -72,8 +72,14 @@ func exitCode(err error) int {
 		return exitLimit
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.Is(err, errNotMeasurable), errors.Is(err, topology.ErrOneCPU), errors.Is(err, interferer.ErrCPU), errors.Is(err, os.ErrPermission):
+	case errors.Is(err, errNotMeasurable), errors.Is(err, onboard.ErrPlacement), errors.Is(err, interferer.ErrCPU), isForbidden(err):
 		return exitNotMeasurable
 	}
 	return exitFailed
+}
+
+// isForbidden reports whether this machine refused a system call. A file that
+// may not be opened is no matter of the machine.
+func isForbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) && !errors.As(err, new(*fs.PathError))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -155,18 +156,23 @@ func (a *app) interfere(ctx context.Context, f interfereFlags) error {
 	}
 	if part > 0 && part < 1 {
 		top, err := interferer.Run(ctx, options, setting, sustainedWindow, 0, nil)
-		if err != nil {
+		if err := errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
 		setting.Bandwidth = top.Traffic.Total() * units.Bandwidth(part)
 	}
 	achieved, err := interferer.Run(ctx, options, setting, f.duration, f.window, a.interfereWindow)
+	if ctx.Err() != nil && achieved.Elapsed == 0 {
+		return ctx.Err()
+	}
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	return a.print(interfereReport(setting, achieved), func(w io.Writer) error {
+	// Interrupted, it tells what was reached until then.
+	return errors.Join(a.print(interfereReport(setting, achieved), func(w io.Writer) error {
+		a.warn(achieved.Warnings)
 		return writeInterfere(w, setting, achieved)
-	})
+	}), ctx.Err())
 }
 
 // interfereWindow shows how it goes, while it runs.

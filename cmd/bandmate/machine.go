@@ -59,6 +59,9 @@ func (a *app) machine(ctx context.Context, name string, quick bool, placement pl
 	if err != nil {
 		return err
 	}
+	if err := checkWritable(folder); err != nil {
+		return err
+	}
 	session, err := onboard.Open(ctx, placing)
 	if err != nil {
 		return err
@@ -142,6 +145,9 @@ func (a *app) calibratedMachine(ctx context.Context, session *onboard.Session, f
 		if probes, err := onboard.ProbeMap(profile, tag.Class); err != nil || probes != nil {
 			return profile, tag.Class, err
 		}
+	}
+	if err := checkWritable(folder); err != nil {
+		return nil, "", err
 	}
 	if profile == nil {
 		a.say("Measuring this machine first, as %s.\n", name)

@@ -11,11 +11,13 @@ import (
 	"syscall"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/report"
 )
 
 func main() {
 	interferer.RunIfChild()
+	onboard.RunIfGuard()
 	os.Exit(run(os.Args[1:]))
 }
 
@@ -33,6 +35,11 @@ func sanitizeLines(message string) string {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	// A second signal ends this process the hard way.
+	context.AfterFunc(ctx, stop)
+	// Beyond a limit of the file size a write then fails, rather than this
+	// process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv}
 	root := newRootCommand(a)
 	root.SetArgs(args)

@@ -177,40 +177,55 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
 		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
 	}
-	profile, machine, err := j.measure(ctx, experiment)
-	progress.done()
-	if ctx.Err() != nil {
-		j.app.say("The samples so far are kept: go on with --resume.\n")
-	}
+	journal, err := j.openJournal(experiment)
 	if err != nil {
 		return nil, err
 	}
-	if machine != known {
-		if err := j.folder.Put(machine); err != nil {
-			return nil, fmt.Errorf("storing the machine profile: %w", err)
-		}
+	profile, machine, err := experiment.Run(ctx)
+	progress.done()
+	err = errors.Join(err, journal.Close())
+	if err == nil && machine != known {
+		err = j.put("machine profile", machine)
 	}
-	if err := j.folder.Put(profile); err != nil {
-		return nil, fmt.Errorf("storing the profile: %w", err)
+	if err == nil {
+		err = j.put("profile", profile)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.leave(journal))
 	}
 	return profile, j.journal().remove()
 }
 
-// measure runs the experiment with every sample kept in the journal.
-func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding) (*v1alpha1.ApplicationProfile, *v1alpha1.MachineProfile, error) {
+func (j onboarding) put(what string, profile v1alpha1.Object) error {
+	if err := j.folder.Put(profile); err != nil {
+		return fmt.Errorf("storing the %s: %w", what, err)
+	}
+	return nil
+}
+
+// openJournal has every sample of the experiment kept.
+func (j onboarding) openJournal(experiment *onboard.Onboarding) (*onboard.Journal, error) {
 	place := experiment.Session.Placement
 	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
 		j.machine, place.Target.String(), place.Interferer.String())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	journal, err := j.journal().open(fingerprint, j.resume, experiment)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	experiment.Keep = journal.Keep
-	profile, machine, err := experiment.Run(ctx)
-	return profile, machine, errors.Join(err, journal.Close())
+	return journal, nil
+}
+
+// leave keeps the samples of an experiment that did not get to its end.
+func (j onboarding) leave(journal *onboard.Journal) error {
+	if journal.Samples() == 0 {
+		return j.journal().remove()
+	}
+	j.app.say("The %d samples so far are kept: go on with --resume.\n", journal.Samples())
+	return nil
 }
 
 func (j onboarding) journal() journalFile {

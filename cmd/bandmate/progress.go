@@ -18,9 +18,10 @@ func (a *app) progress() *experimentProgress {
 }
 
 // Progress implements onboard.Reporter.
-func (p *experimentProgress) Progress(_, total int, next string) {
+func (p *experimentProgress) Progress(done, total int, next string) {
 	if !p.started {
-		p.shown.Start(total)
+		// What an interrupted run took before took no time in this one.
+		p.shown.Start(total - done)
 		p.started = true
 	}
 	p.shown.Step(next)

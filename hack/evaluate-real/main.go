@@ -29,6 +29,7 @@ import (
 
 func main() {
 	interferer.RunIfChild()
+	onboard.RunIfGuard()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

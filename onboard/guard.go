@@ -1,0 +1,142 @@
+package onboard
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// guardEnvironment names the variable that makes a process a guard. It
+	// holds the mark to look for.
+	guardEnvironment = "BANDMATE_GUARD"
+	// runEnvironment marks what a launcher starts and all its descendants,
+	// whatever session or process group they move to.
+	runEnvironment = "BANDMATE_RUN"
+)
+
+// sweepLimit ends the chase after processes that keep starting others.
+const sweepLimit = 5 * time.Second
+
+// guard is a process that outlives this one, if only for a moment: it ends
+// what commands started when this process is killed. Of those, the kernel's
+// parent-death signal reaches only the commands themselves, not what they
+// started in turn. A descendant that clears its environment escapes.
+type guard struct {
+	mark string
+	pid  int
+	// lifeline is a pipe that the guard sees closed when this process ends.
+	lifeline *os.File
+	ended    chan struct{}
+}
+
+// RunIfGuard has to be among the first statements of main, and of TestMain, in
+// every program that calls [Open] or [RunCommand]. In a process that they made
+// it is the guard and does not return; in every other process it does nothing.
+func RunIfGuard() {
+	mark, ok := os.LookupEnv(guardEnvironment)
+	if !ok {
+		return
+	}
+	// Nothing is ever written: this is the end of the process that is guarded.
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	sweep(mark)
+	os.Exit(0)
+}
+
+func startGuard() (*guard, error) {
+	if _, ok := os.LookupEnv(guardEnvironment); ok {
+		return nil, errors.New("started from a guard: main has to call onboard.RunIfGuard first")
+	}
+	end, lifeline, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe: %w", err)
+	}
+	g := &guard{mark: rand.Text(), lifeline: lifeline, ended: make(chan struct{})}
+	// Not os.Executable: this one works after the file was replaced, too.
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args[0] = "bandmate-guard"
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), guardEnvironment+"="+g.mark)
+	cmd.Stdin = end
+	// What ends the process group or the session must not end the guard.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := errors.Join(cmd.Start(), end.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the guard of the commands: %w", err), lifeline.Close())
+	}
+	g.pid = cmd.Process.Pid
+	go func() {
+		// How it ended does not matter: no measurement depends on it.
+		_ = cmd.Wait()
+		close(g.ended)
+	}()
+	return g, nil
+}
+
+// environment adds the mark to that of a command; nil is this process's.
+func (g *guard) environment(env []string) []string {
+	if env == nil {
+		env = os.Environ()
+	}
+	return append(env[:len(env):len(env)], runEnvironment+"="+g.mark)
+}
+
+// close ends the guard, and with it what of the commands is still there.
+func (g *guard) close() error {
+	err := g.lifeline.Close()
+	<-g.ended
+	return err
+}
+
+// sweep kills every process that carries the mark.
+func sweep(mark string) {
+	for begin := time.Now(); time.Since(begin) < sweepLimit; time.Sleep(time.Millisecond) {
+		left := marked(mark)
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+// marked lists the processes with the mark.
+func marked(mark string) []int { return processesWithEntry([]byte(runEnvironment + "=" + mark)) }
+
+// processesWithEntry lists the processes with an entry in the environment they
+// were started with (proc_pid_environ(5): NAME=VALUE, each ended by a null
+// byte; it is empty for a zombie).
+func processesWithEntry(entry []byte) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		environment, err := os.ReadFile("/proc/" + e.Name() + "/environ")
+		if err != nil {
+			continue
+		}
+		for variable := range bytes.SplitSeq(environment, []byte{0}) {
+			if bytes.Equal(variable, entry) {
+				pids = append(pids, pid)
+				break
+			}
+		}
+	}
+	return pids
+}
