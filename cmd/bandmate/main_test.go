@@ -11,10 +11,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
 )
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
+	onboard.RunIfGuard()
 	testscript.Main(m, map[string]func(){"bandmate": main})
 }
 
@@ -60,37 +62,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// alone checks that no process of this test binary is left a second later.
+// alone checks that a second later no process that the script started is left,
+// nor what those started.
 func alone(ts *testscript.TestScript, _ bool, _ []string) {
-	self := filepath.Join(ts.Getenv("WORK"), "")
-	deadline := time.Now().Add(2 * time.Second)
-	for {
-		left := leftBehind(self, ts.Getenv("PATH"))
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left := processesWith("WORK=" + ts.Getenv("WORK"))
 		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("still running: %v", left)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-}
-
-// leftBehind lists processes whose working folder is the script's.
-func leftBehind(work, _ string) []string {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var left []string
-	for _, e := range entries {
-		folder, err := os.Readlink("/proc/" + e.Name() + "/cwd")
-		if err != nil || folder != work {
-			continue
-		}
-		if line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline"); err == nil && len(line) > 0 {
-			left = append(left, strings.ReplaceAll(string(line), "\x00", " "))
-		}
-	}
-	return left
 }

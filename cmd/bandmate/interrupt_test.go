@@ -1,0 +1,346 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+// stage is a point in the life of a command at which it is interrupted.
+type stage struct {
+	name string
+	args func(store string, a *application) []string
+	// reach returns once the program is there.
+	reach func(s *terminal, store string, a *application)
+}
+
+func stages() []stage {
+	onboarding := func(store string, a *application) []string { return onboardArgs(store, "--", a.path) }
+	return []stage{
+		{"starting", onboarding, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		{"the first run", onboarding, func(_ *terminal, _ string, a *application) {
+			a.running()
+			a.stay()
+		}},
+		{"alone", onboarding, func(s *terminal, _ string, a *application) {
+			a.runUntil(s, "app alone")
+			a.stay()
+		}},
+		{"beside the interferer", onboarding, func(s *terminal, _ string, a *application) {
+			a.runUntil(s, "app beside 50% reads")
+			a.stayDeaf()
+		}},
+		{"between samples", onboarding, func(_ *terminal, store string, a *application) {
+			for samples := 0; samples < 2; samples++ {
+				a.running()
+				a.work()
+			}
+			eventually(a.t, "a sample", func() bool { return len(journalOf(store)) > 1 })
+		}},
+		{"measuring the machine", func(store string, _ *application) []string {
+			return []string{"machine", "--quick", "--name", "new", "--store", store}
+		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(reader|modifier) beside`) }},
+		{"measuring traffic", func(store string, a *application) []string {
+			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--", a.path}
+		}, func(s *terminal, _ string, a *application) {
+			a.runUntil(s, "workload beside")
+			a.stay()
+		}},
+		{"watching the machine", func(store string, _ *application) []string {
+			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--duration", "10m"}
+		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		{"interfering", func(string, *application) []string {
+			return []string{"interfere", "--bandwidth", "1GB/s", "--duration", "10m", "--window", "50ms"}
+		}, func(s *terminal, _ string, _ *application) {
+			eventually(s.t, "a window", func() bool { return strings.Contains(s.raw.String(), "B/s") })
+		}},
+		{"finding the sustained bandwidth", func(string, *application) []string {
+			return []string{"interfere", "--bandwidth", "50%", "--duration", "10m"}
+		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+	}
+}
+
+// runUntil lets runs end until the one that the terminal calls by the label.
+func (a *application) runUntil(s *terminal, label string) {
+	a.t.Helper()
+	a.running() // to learn how long it takes
+	a.work()
+	for number := 1; ; number++ {
+		a.running()
+		s.waitFor(fmt.Sprintf(`\b%d of \d+: `, number))
+		if strings.Contains(s.current(), label) {
+			return
+		}
+		a.work()
+	}
+}
+
+// Ctrl-C on the terminal, at every stage.
+func TestInterrupt(t *testing.T) {
+	requireTwoCPUs(t)
+	for _, stage := range stages() {
+		t.Run(stage.name, func(t *testing.T) {
+			store, a := storeWith(t), newApplication(t)
+			p := prepare(t, "bandmate", stage.args(store, a)...)
+			s := onTerminal(p)
+			stage.reach(s, store, a)
+			s.press(ctrlC)
+			p.wait()
+			p.wantNobody()
+			<-s.drained
+			if code := p.cmd.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("exit code %d, want 130", code)
+			}
+			wantCleanScreen(t, screen(s.raw.String()))
+			wantWholeStore(t, store)
+		})
+	}
+}
+
+// wantCleanScreen checks that the message stands in a line of its own, at the
+// end, with nothing left of a progress bar.
+func wantCleanScreen(t *testing.T, lines []string) {
+	t.Helper()
+	shown := strings.Join(lines, "\n")
+	if lines[len(lines)-1] != "" {
+		t.Errorf("the cursor is not at the start of a line:\n%s", shown)
+	}
+	last := strings.TrimPrefix(lines[max(0, len(lines)-2)], "^C")
+	if last != "bandmate: interrupted" {
+		t.Errorf("the last line is %q:\n%s", last, shown)
+	}
+	if regexp.MustCompile(`\d of \d+:|━|─`).MatchString(shown) {
+		t.Errorf("left of the progress bar:\n%s", shown)
+	}
+}
+
+// wantWholeStore checks that there is nothing but what was there before, and
+// whole samples.
+func wantWholeStore(t *testing.T, store string) {
+	t.Helper()
+	files := strings.Fields(filesIn(t, store))
+	if i := slices.Index(files, "interrupted/app.jsonl"); i >= 0 {
+		journal := readFile(t, filepath.Join(store, files[i]))
+		if !strings.HasSuffix(journal, "\n") {
+			t.Errorf("half a sample: %s", journal)
+		}
+		for line := range strings.Lines(journal) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("not a sample: %s", line)
+			}
+		}
+		files = slices.Delete(files, i, i+1)
+	}
+	if !slices.Equal(files, []string{"machines/here.yaml"}) {
+		t.Errorf("the store holds %v", files)
+	}
+}
+
+// kill -9 at every stage: what the application started ends too.
+func TestKill(t *testing.T) {
+	requireTwoCPUs(t)
+	for _, stage := range stages() {
+		t.Run(stage.name, func(t *testing.T) {
+			store, a := storeWith(t), newApplication(t)
+			p := prepare(t, "bandmate", stage.args(store, a)...)
+			s := onTerminal(p)
+			stage.reach(s, store, a)
+			p.signal(syscall.SIGKILL)
+			p.wait()
+			p.wantNobody()
+			wantWholeStore(t, store)
+		})
+	}
+}
+
+// SIGTERM and SIGHUP are Ctrl-C from elsewhere; output is no terminal.
+func TestTerminate(t *testing.T) {
+	requireTwoCPUs(t)
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(signal.String(), func(t *testing.T) {
+			store, a := storeWith(t), newApplication(t)
+			p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+			a.running()
+			a.work()
+			a.running()
+			a.stay()
+			p.signal(signal)
+			p.wantExit(130, "bandmate: interrupted\n")
+			p.wantNobody()
+			if files := filesIn(t, store); files != "machines/here.yaml" {
+				t.Errorf("without a sample the store holds %s", files)
+			}
+		})
+	}
+}
+
+// A second signal does not wait for the cleaning up after the first.
+func TestSecondInterrupt(t *testing.T) {
+	requireTwoCPUs(t)
+	store, a := storeWith(t), newApplication(t)
+	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+	a.running()
+	a.stayDeaf()
+	for range 100 {
+		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			break
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	p.wait()
+	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended by itself: %v", p.cmd.ProcessState)
+	}
+	p.wantNobody()
+}
+
+// After an interruption, and after kill -9, the samples are used.
+func TestResume(t *testing.T) {
+	requireTwoCPUs(t)
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+		t.Run(signal.String(), func(t *testing.T) {
+			store, a := storeWith(t), newApplication(t)
+			args := onboardArgs(store, "--", a.path)
+			p := prepare(t, "bandmate", args...).start()
+			a.running()
+			a.work()
+			for len(journalOf(store)) < 3 {
+				a.running()
+				a.work()
+				before := len(journalOf(store))
+				// A sample is dropped when the CPUs move: the next one begins.
+				for deadline := time.Now().Add(300 * time.Millisecond); len(journalOf(store)) == before && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			p.signal(signal)
+			p.wait()
+			p.wantNobody()
+			kept := len(journalOf(store)) - 1
+			if told := fmt.Sprintf("The %d samples so far are kept: go on with --resume.\n", kept); signal == syscall.SIGINT && !strings.Contains(p.stderr.String(), told) {
+				t.Errorf("%q lacks %q", &p.stderr, told)
+			}
+
+			completeJournal(t, store)
+			a = a.again()
+			p = prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).start()
+			a.running() // to learn how long it takes: nothing else is missing
+			a.work()
+			p.wantExit(0)
+			wantResumed(t, store)
+		})
+	}
+}
+
+// again forgets what a killed run said.
+func (a *application) again() *application {
+	a.t.Helper()
+	for {
+		_ = a.started.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+		if _, err := a.started.Read(make([]byte, 64)); err != nil {
+			break
+		}
+	}
+	_ = a.orders.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+	_, _ = a.orders.Read(make([]byte, 64))
+	return a
+}
+
+// completeJournal replaces the samples of a journal by a whole set of known
+// ones, whatever placement regime will hold.
+func completeJournal(t *testing.T, store string) {
+	t.Helper()
+	path := filepath.Join(store, "interrupted", "app.jsonl")
+	text := journalOf(store)[0]
+	pressures := onboard.WithProbes(onboard.Grid([]units.ReadShare{1}, []float64{1}, "sequential"))
+	for spell, class := range regime.Classes() {
+		sample := func(beside string, seconds float64) {
+			line, err := json.Marshal(map[string]any{
+				"target": "app", "beside": beside, "regime": class, "roundTripNanoseconds": 100, "spell": spell + 1,
+				"start": "2026-01-01T00:00:00Z", "seconds": seconds,
+				"achievedSeconds": seconds, "achievedReadBytesPerSecond": 8e9, "aloneReadBytesPerSecond": 10e9,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += string(line) + "\n"
+		}
+		for range 2 {
+			sample("", 0.2)
+			for _, p := range pressures {
+				sample(p.String(), 0.25)
+			}
+		}
+	}
+	writeFile(t, path, text)
+}
+
+func wantResumed(t *testing.T, store string) {
+	t.Helper()
+	if files := filesIn(t, store); files != "applications/app@here.yaml machines/here.yaml" {
+		t.Errorf("the store holds %s", files)
+	}
+	shown := bandmate(t, "profiles", "show", "app", "--store", store, "-o", "json")
+	var profile v1alpha1.ApplicationProfile
+	if err := json.Unmarshal([]byte(shown.stdout.String()), &profile); err != nil {
+		t.Fatal(err)
+	}
+	if solo := profile.Spec.Solo; solo.Seconds != 0.2 || solo.Repeats != 2 {
+		t.Errorf("solo time %+v is not that of the samples", solo)
+	}
+	for _, curve := range profile.Spec.Curves {
+		for _, point := range curve.Points {
+			if point.NormalizedPerformance != 0.8 || point.Repeats != 2 {
+				t.Errorf("%+v is not from the samples", point)
+			}
+		}
+	}
+}
+
+// A journal whose last line is cut off, as a power failure may leave it, loses
+// no more than that line.
+func TestResumeCutOff(t *testing.T) {
+	requireTwoCPUs(t)
+	store, a := storeWith(t), newApplication(t)
+	args := onboardArgs(store, "--", a.path)
+	p := prepare(t, "bandmate", args...).start()
+	a.running()
+	a.work()
+	for len(journalOf(store)) < 2 {
+		a.running()
+		a.work()
+		time.Sleep(100 * time.Millisecond)
+	}
+	p.signal(syscall.SIGKILL)
+	p.wait()
+	completeJournal(t, store)
+	journal := filepath.Join(store, "interrupted", "app.jsonl")
+	file, err := os.OpenFile(journal, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString(`{"target":"app","seconds":99`); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a = a.again()
+	p = prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).start()
+	a.running()
+	a.work()
+	p.wantExit(0)
+	wantResumed(t, store)
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// With one CPU nothing can run beside anything: exit code 4, and what helps.
+func TestOneCPU(t *testing.T) {
+	store := storeWith(t)
+	for _, args := range [][]string{
+		onboardArgs(store, "--", "sleep", "1"),
+		{"machine", "--store", store},
+		{"demo"},
+		{"measure", "--source", "probe", "--store", store, "--machine", "here", "--", "sleep", "1"},
+	} {
+		p := onOneCPU(prepare(t, "bandmate", args...))
+		p.wantExit(4, "only one CPU", "second CPU", "taskset")
+		p.wantNobody()
+	}
+	p := onOneCPU(prepare(t, "bandmate", "interfere", "--duration", "1s"))
+	p.wantExit(1, "all that this process may use", "allow all CPUs")
+	wantWholeStore(t, store)
+}
+
+// CPUs that are not there, or not for this process.
+func TestCPUsOutOfReach(t *testing.T) {
+	requireTwoCPUs(t)
+	store := storeWith(t)
+	bandmate(t, onboardArgs(store, "--cpus", "900", "--", "sleep", "1")...).wantExit(4, "900", "offline or not there", "choose from")
+	bandmate(t, "machine", "--store", store, "--interferer-cpus", "900").wantExit(4, "900", "choose from")
+	bandmate(t, "interfere", "--duration", "1s", "--cpus", "900").wantExit(4, "900", "choose")
+	wantWholeStore(t, store)
+}
+
+// Without the right to real-time priority the interferer says so and goes on.
+func TestRealTimeIsRefused(t *testing.T) {
+	requireTwoCPUs(t)
+	_, program := openFolder(t)
+	p := unprivileged(prepare(t, "sh", "-c", `ulimit -r 0; exec "$@"`, "sh",
+		program, "interfere", "--real-time", "--bandwidth", "1GB/s", "--duration", "100ms", "--quiet")).start()
+	p.wantExit(0, "warning: no real-time priority", "CAP_SYS_NICE")
+	if !strings.Contains(p.stdout.String(), "asked for 1.00 GB/s") {
+		t.Errorf("no result: %q", &p.stdout)
+	}
+	p.wantNobody()
+}
+
+// A store that cannot be written to is told before hours of measuring, with
+// its name and what helps.
+func TestReadOnlyStore(t *testing.T) {
+	requireTwoCPUs(t)
+	folder, program := openFolder(t)
+	store := filepath.Join(folder, "store")
+	profile := readFile(t, "testdata/machine.yaml")
+	writeFile(t, filepath.Join(folder, "machine.yaml"), strings.Replace(profile, "name: here", "name: other", 1))
+	writeFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
+	for _, dir := range []string{store, filepath.Join(store, "machines")} {
+		if err := os.Chmod(dir, 0o555); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+	}
+	for _, args := range [][]string{
+		{"profiles", "import", filepath.Join(folder, "machine.yaml"), "--store", store},
+		{"machine", "--store", store},
+		{"machine", "--store", filepath.Join(store, "new", "one")},
+		onboardArgs(store, "--", "sleep", "10"),
+	} {
+		p := unprivileged(prepare(t, program, args...)).start()
+		p.wantExit(1, "permission denied", store, "--store")
+		p.wantNobody()
+	}
+	if files := filesIn(t, store); files != "machines/here.yaml" {
+		t.Errorf("the store holds %s", files)
+	}
+}
+
+// A program that may not be executed is no matter of the machine: exit code 1.
+func TestForbiddenProgram(t *testing.T) {
+	requireTwoCPUs(t)
+	folder, program := openFolder(t)
+	file := filepath.Join(folder, "secret")
+	writeFile(t, file, "#!/bin/sh\n")
+	p := unprivileged(prepare(t, program, onboardArgs(filepath.Join(folder, "store"), "--", file)...)).start()
+	p.wantExit(1, "permission denied", file)
+	p.wantNobody()
+}
+
+// On a full disk an import stores nothing, says what helps, and leaves what
+// was there.
+func TestImportOnFullDisk(t *testing.T) {
+	for _, disk := range disks() {
+		t.Run(disk.name, func(t *testing.T) {
+			store, limited := disk.make(t)
+			profile := readFile(t, "testdata/machine.yaml")
+			writeFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
+			file := filepath.Join(t.TempDir(), "new.yaml")
+			writeFile(t, file, strings.Replace(profile, "cpus: 2", "cpus: 3", 1))
+			p := limited(0, "profiles", "import", file, "--store", store)
+			p.wantExit(1, "make room", "here")
+			if got := readFile(t, filepath.Join(store, "machines", "here.yaml")); got != profile {
+				t.Errorf("the old profile was changed: %s", got)
+			}
+			if files := filesIn(t, store); files != "machines/here.yaml" {
+				t.Errorf("the store holds %s", files)
+			}
+		})
+	}
+}
+
+// When the disk fills up, an experiment stops and keeps the whole samples.
+func TestExperimentOnFullDisk(t *testing.T) {
+	requireTwoCPUs(t)
+	for _, disk := range disks() {
+		t.Run(disk.name, func(t *testing.T) {
+			store, limited := disk.make(t)
+			writeFile(t, filepath.Join(store, "machines", "here.yaml"), readFile(t, "testdata/machine.yaml"))
+			args := onboardArgs(store, "--quiet=false", "--resume", "--", "sleep", "0.03")
+			journal := filepath.Join(store, "interrupted", "app.jsonl")
+			before := foreignJournal(t, store, args, journal)
+			p := limited(len(before), args...)
+			p.wantExit(1, "sample journal", journal, "make room", "samples so far are kept", "--resume")
+			p.wantNobody()
+			after := readFile(t, journal)
+			if !strings.HasPrefix(after, before) || !strings.HasSuffix(after, "}\n") {
+				t.Errorf("the journal was damaged: %s", after)
+			}
+			if files := strings.ReplaceAll(filesIn(t, store), " zero", ""); files != "interrupted/app.jsonl machines/here.yaml" {
+				t.Errorf("the store holds %s", files)
+			}
+		})
+	}
+}
+
+// foreignJournal makes a journal for an experiment, with samples of a regime
+// that never holds: it is long, and nothing in it is of use.
+func foreignJournal(t *testing.T, store string, args []string, path string) string {
+	t.Helper()
+	fresh := slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "--resume" })
+	p := prepare(t, "bandmate", fresh...).start()
+	eventually(t, "a sample", func() bool { return len(journalOf(store)) > 1 })
+	p.signal(syscall.SIGINT)
+	p.wait()
+	text := journalOf(store)[0]
+	// It ends near the end of a page, so that a full disk has no room for more.
+	for len(text) < 20<<10 || len(text)%4096 < 3900 {
+		text += `{"target":"app","regime":"elsewhere","roundTripNanoseconds":100,"spell":1,"start":"2026-01-01T00:00:00Z","seconds":0.2}` + "\n"
+	}
+	writeFile(t, path, text)
+	return text
+}
+
+// disk is a way to have no room: make returns a folder, and a function that
+// runs the command line so that no file there may grow by more than a sample
+// or two beyond a size.
+type disk struct {
+	name string
+	make func(t *testing.T) (string, func(size int, args ...string) *program)
+}
+
+func disks() []disk {
+	return []disk{
+		{"limit of the file size", func(t *testing.T) (string, func(int, ...string) *program) {
+			return t.TempDir(), func(size int, args ...string) *program {
+				// POSIX: in blocks of 512 bytes.
+				p := prepare(t, "sh", append([]string{"-c", `ulimit -f ` + strconv.Itoa(size/512+1) + `; exec "$@"`, "sh", "bandmate"}, args...)...).start()
+				p.wait()
+				return p
+			}
+		}},
+		{"full file system", func(t *testing.T) (string, func(int, ...string) *program) {
+			folder := fullDisk(t, "256k")
+			return folder, func(_ int, args ...string) *program {
+				zero, err := os.Create(filepath.Join(folder, "zero"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for err == nil {
+					_, err = zero.Write(make([]byte, 4096))
+				}
+				_ = zero.Close()
+				p := bandmate(t, args...)
+				if len(args) > 0 && args[0] == "profiles" {
+					_ = os.Remove(zero.Name())
+				}
+				return p
+			}
+		}},
+	}
+}
+
+// A CPU that is taken from the interferer ends the experiment at once: the
+// application is not waited for. (Taking it offline moves its threads just so.)
+func TestLostCPU(t *testing.T) {
+	requireTwoCPUs(t)
+	store, a := storeWith(t), newApplication(t)
+	p := prepare(t, "bandmate", onboardArgs(store, "--cpus", "0", "--interferer-cpus", "1", "--", a.path)...).start()
+	a.running()
+	a.stay()
+	moveToCPU(t, interfererOf(t), 0)
+	p.wantExit(4, "moved from CPU 1 to 0", "offline", "--interferer-cpus")
+	p.wantNobody()
+	wantWholeStore(t, store)
+}
+
+func TestInterfereLosesCPU(t *testing.T) {
+	requireTwoCPUs(t)
+	p := prepare(t, "bandmate", "interfere", "--cpus", "1", "--duration", "10m", "--window", "20ms").start()
+	eventually(t, "a window", func() bool { return strings.Contains(p.stderr.String(), "B/s") })
+	moveToCPU(t, interfererOf(t), 0)
+	p.wantExit(4, "moved from CPU 1 to 0", "--cpus")
+	p.wantNobody()
+}
+
+// moveToCPU has every thread of a process run on one CPU.
+func moveToCPU(t *testing.T, pid, cpu int) {
+	t.Helper()
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set unix.CPUSet
+	set.Set(cpu)
+	for _, thread := range threads {
+		id, _ := strconv.Atoi(thread.Name())
+		if err := unix.SchedSetaffinity(id, &set); err != nil && err != unix.ESRCH {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The kernel kills the interferer first when memory runs out.
+func TestInterfererIsKilled(t *testing.T) {
+	requireTwoCPUs(t)
+	store, a := storeWith(t), newApplication(t)
+	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+	a.running()
+	a.stay()
+	begin := time.Now()
+	if err := syscall.Kill(interfererOf(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.wantExit(1, "signal: killed", "smaller buffers")
+	if time.Since(begin) > patience/2 {
+		t.Error("the application was waited for")
+	}
+	p.wantNobody()
+	wantWholeStore(t, store)
+}
