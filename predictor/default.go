@@ -4,26 +4,20 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"bandmate.dev/bandmate/units"
 )
 
-// predictDefault predicts by the settled state of all applications: phase by
-// phase for a pair, at mean traffic for a group, where the combinations of
-// phases gain nothing on the simulated groups.
+// predictDefault predicts by the settled state of all applications, phase by
+// phase.
 func predictDefault(target *Application, corunners []*Application, o Options) Prediction {
 	apps := make([]*Application, 0, len(corunners)+1)
 	apps = append(append(apps, target), corunners...)
 	p := newPrediction(target, corunners, o.Method)
 
-	e := newEquilibrium(apps)
-	e.settle(o.Explain)
-	mean := e.respondTarget()
-	if len(apps) == 2 && len(target.phases)*len(corunners[0].phases) > 1 {
-		e.settlePhases()
-	}
+	var e equilibrium
+	e.reset(apps, true)
+	mean := e.settleInPhases(o.Explain)
 	p.set(e.performance[0])
-	p.warnDefault(e, mean)
+	p.warnDefault(&e, mean)
 	p.Interval = e.doubt(mean).interval(p.NormalizedPerformance)
 	for i, c := range corunners {
 		if reason := unpredictable(c, target); reason != "" {
@@ -41,51 +35,6 @@ func predictDefault(target *Application, corunners []*Application, o Options) Pr
 // respondTarget returns where the target's curves are read in the settled state.
 func (e *equilibrium) respondTarget() outcome {
 	return e.apps[0].respond(e.traffic(0), e.capacity)
-}
-
-// settlePhases settles every combination of the phases of two applications and
-// sets the performance of each to its mean over co-run time: the phase of one
-// meets those of the other for as long as they then last.
-func (e *equilibrium) settlePhases() {
-	a, b := e.apps[0], e.apps[1]
-	rates := make([][2]units.NormalizedPerformance, len(a.phases)*len(b.phases))
-	allSettled := true
-	for i := range a.phases {
-		for j := range b.phases {
-			e.phases[0], e.phases[1] = &a.phases[i], &b.phases[j]
-			e.settle(false)
-			allSettled = allSettled && e.settled
-			rates[i*len(b.phases)+j] = [2]units.NormalizedPerformance(e.performance)
-		}
-	}
-	e.settled = allSettled
-	e.phases[0], e.phases[1] = &steady[0], &steady[0]
-	e.performance[0] = corunMean(a.phases, b.phases, func(i, j int) (own, other units.NormalizedPerformance) {
-		r := rates[i*len(b.phases)+j]
-		return r[0], r[1]
-	})
-	e.performance[1] = corunMean(b.phases, a.phases, func(j, i int) (own, other units.NormalizedPerformance) {
-		r := rates[i*len(b.phases)+j]
-		return r[1], r[0]
-	})
-}
-
-// corunMean returns solo time ÷ co-run time of an application with the phases
-// own beside one with the phases others, of which at(i, j) gives the two
-// performances in each combination.
-func corunMean(own, others []phase, at func(i, j int) (own, other units.NormalizedPerformance)) units.NormalizedPerformance {
-	var time float64 // of the co-run, in units of the solo run
-	for i := range own {
-		var progress, duration float64
-		for j := range others {
-			mine, theirs := at(i, j)
-			lasts := others[j].timeShare / float64(theirs)
-			progress += lasts * float64(mine)
-			duration += lasts
-		}
-		time += own[i].timeShare * duration / progress
-	}
-	return units.NormalizedPerformance(1 / time)
 }
 
 // warnDefault says what may be doubted about a prediction of the default method.
@@ -128,26 +77,30 @@ func (a *Application) soloPressureWarning() string {
 func (e *equilibrium) explain(read outcome) *Explanation {
 	a, traffic := e.apps[0], e.traffic(0)
 	result := answer{performance: read.measured}
-	add := func(i int, b units.Bandwidth, weight float64) {
+	add := func(i int, weight float64) {
 		if weight == 0 {
 			return
 		}
 		r := a.responses[i]
+		b, _ := r.level(traffic.Total())
 		reading := newReading(r.share, r.performance, weight, b, r.performance.At(b))
 		reading.ActualBytesPerSecond = traffic.Total()
 		result.readings = append(result.readings, reading)
 	}
 	if traffic.Total() > 0 {
-		add(read.bracket.Lower, read.lower, 1-read.bracket.Scale)
-		add(read.bracket.Upper, read.upper, read.bracket.Scale)
+		add(read.bracket.Lower, 1-read.bracket.Scale)
+		add(read.bracket.Upper, read.bracket.Scale)
 	}
 	x := result.explain(traffic)
 	steps := []string{x.Equation}
 	if read.beyond > 0 {
 		steps = append(steps, fmt.Sprintf("extrapolated %v further: %.4f", read.beyond, read.performance))
 	}
-	if final := e.performance[0]; len(e.apps) == 2 && len(a.phases)*len(e.apps[1].phases) > 1 {
-		steps = append(steps, fmt.Sprintf("mean over %d × %d phases: %.4f", len(a.phases), len(e.apps[1].phases), final))
+	if n := e.combinations(); n > 1 {
+		steps = append(steps, fmt.Sprintf("mean over %d combinations of phases: %.4f", n, e.performance[0]))
+	}
+	if len(e.compounded) == len(e.apps) && e.compounded[0] <= e.performance[0] {
+		steps = append(steps, fmt.Sprintf("product over its pairs: %.4f", e.compounded[0]))
 	}
 	x.Equation = strings.Join(steps, "; ")
 	x.Iterations = slices.Clone(e.iterations)

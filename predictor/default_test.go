@@ -168,7 +168,8 @@ func TestAnyPairSettles(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		e := newEquilibrium([]*Application{a, b})
+		var e equilibrium
+		e.reset([]*Application{a, b}, true)
 		e.settle(false)
 		if !e.settled {
 			t.Fatal("not settled")
@@ -246,7 +247,8 @@ func BenchmarkDefaultPair(b *testing.B) {
 	}
 }
 
-func BenchmarkDefaultPairInPhases(b *testing.B) {
+// With three phases each, nine states have to settle.
+func BenchmarkWorkspacePairInPhases(b *testing.B) {
 	var apps []*Application
 	for _, name := range []string{"x", "y"} {
 		p := withCurve(withCurve(profileOf(name, 12, 0.7), 0.5, 0.9, 0.95, 0.85, 0.7, 0.5), 1, 0.9, 0.97, 0.9, 0.8, 0.65)
@@ -260,12 +262,7 @@ func BenchmarkDefaultPairInPhases(b *testing.B) {
 	if len(apps[0].phases) != 3 {
 		b.Fatalf("%d phases, want 3", len(apps[0].phases))
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Predict(apps[0], apps[1:], Options{}); err != nil {
-			b.Fatal(err)
-		}
-	}
+	benchmarkWorkspace(b, apps)
 }
 
 func BenchmarkCompile(b *testing.B) {

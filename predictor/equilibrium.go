@@ -21,25 +21,40 @@ const (
 // target first: each runs at the speed its responses give beside what the
 // others then transfer.
 type equilibrium struct {
-	apps        []*Application
+	apps []*Application
+	// targetFirst is true where the first application stands as the target,
+	// where its curves were measured, and not as a co-runner.
+	targetFirst bool
 	phases      []*phase // the one each application is in
 	capacity    units.Bandwidth
 	performance []units.NormalizedPerformance
 	settled     bool
 	iterations  []Iteration // when recorded
+
+	next []units.NormalizedPerformance // scratch of settle
+	// means and combination are scratch of settlePhases.
+	means       []phaseMeans
+	combination []int
+	pair        *equilibrium // scratch of compoundPairs
+	twoOf       [2]*Application
+	compounded  []units.NormalizedPerformance
 }
 
-func newEquilibrium(apps []*Application) *equilibrium {
-	e := &equilibrium{
-		apps:        apps,
-		phases:      make([]*phase, len(apps)),
-		capacity:    capacityOf(apps),
-		performance: make([]units.NormalizedPerformance, len(apps)),
-	}
+// reset makes e the undisturbed state of apps; what it allocated before serves
+// again.
+func (e *equilibrium) reset(apps []*Application, targetFirst bool) {
+	n := len(apps)
+	e.apps, e.targetFirst = apps, targetFirst
+	e.capacity = capacityOf(apps)
+	e.phases = slices.Grow(e.phases[:0], n)[:n]
+	e.performance = slices.Grow(e.performance[:0], n)[:n]
+	e.next = slices.Grow(e.next[:0], n)[:n]
+	e.means = slices.Grow(e.means[:0], n)[:n]
+	e.combination = slices.Grow(e.combination[:0], n)[:n]
+	e.settled, e.iterations, e.compounded = false, nil, e.compounded[:0]
 	for i := range apps {
-		e.phases[i] = &steady[0]
+		e.phases[i], e.performance[i] = &steady[0], 1
 	}
-	return e
 }
 
 // settle finds the equilibrium from everyone undisturbed by damped iteration,
@@ -59,7 +74,7 @@ func (e *equilibrium) settle(record bool) {
 		e.performance[i] = 1
 	}
 	e.record(record)
-	next := make([]units.NormalizedPerformance, len(e.apps))
+	next := e.next
 	damping, lastChange := 1.0, math.Inf(1)
 	e.settled = false
 	for range maxIterations {
@@ -111,6 +126,9 @@ func (e *equilibrium) record(wanted bool) {
 	}
 }
 
+// atHome reports whether application i stands where its curves were measured.
+func (e *equilibrium) atHome(i int) bool { return i == 0 && e.targetFirst }
+
 // respond returns the performance of application i beside the others, in the
 // phase it is in. One without curves is taken to be undisturbed.
 func (e *equilibrium) respond(i int) units.NormalizedPerformance {
@@ -118,7 +136,52 @@ func (e *equilibrium) respond(i int) units.NormalizedPerformance {
 	if a.family == nil {
 		return 1
 	}
-	return a.inPhase(a.respond(e.traffic(i), e.capacity).performance, e.phases[i])
+	others := e.traffic(i)
+	if !e.atHome(i) && a.slowerAway != 1 && a.achievedKnown {
+		return e.respondAway(i, others)
+	}
+	return e.respondTo(i, others)
+}
+
+// respondTo returns the performance of application i in its phase beside
+// traffic of others where its curves were measured.
+func (e *equilibrium) respondTo(i int, others units.Traffic) units.NormalizedPerformance {
+	a := e.apps[i]
+	return a.inPhase(a.respond(others, e.capacity).performance, e.phases[i])
+}
+
+// homeSteps halve the traffic that respondAway looks for.
+const homeSteps = 24
+
+// respondAway returns the performance that co-runner i would have where its
+// curves were measured, beside so much traffic that the memory carries the same
+// in all as it does with the co-runner where it stands. A co-runner that is slow
+// by distance asks for less than it would at home, so the memory is less busy
+// than its curves take it to be. With h the traffic at home, c the traffic as a
+// co-runner and P the curves, others are replaced by the x that conserves
+//
+//	x + h·P(x) = others + c·away(P(x))
+//
+// The left side less the right one rises with x, so that bisection finds it.
+func (e *equilibrium) respondAway(i int, others units.Traffic) units.NormalizedPerformance {
+	a, in := e.apps[i], e.phases[i]
+	home, here := in.of(a.target).Total(), in.of(a.corunner).Total()
+	low, high := 0.0, 1.0 // part of others
+	if others.Total() == 0 {
+		return 1
+	}
+	for range homeSteps {
+		part := (low + high) / 2
+		x := others.Scale(part)
+		p := e.respondTo(i, x)
+		excess := x.Total() + home*units.Bandwidth(p) - others.Total() - here*units.Bandwidth(a.away(p))
+		if excess < 0 {
+			low = part
+		} else {
+			high = part
+		}
+	}
+	return e.respondTo(i, others.Scale(high))
 }
 
 // traffic returns what the others transfer beside application i, or, where i's
@@ -130,7 +193,7 @@ func (e *equilibrium) traffic(i int) units.Traffic {
 			continue
 		}
 		mean, performance := other.corunner, e.performance[j]
-		if j == 0 {
+		if e.atHome(j) {
 			mean = other.target
 		} else {
 			performance = other.away(performance)

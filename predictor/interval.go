@@ -122,7 +122,7 @@ func (e *equilibrium) doubt(read outcome) doubt {
 
 // doubt returns the doubt in a reading by a method of the paper.
 func (m paperMethod) doubt(target *Application, corunners []*Application, pressure units.Traffic, read answer) doubt {
-	family := target.families[familyKey{m.kind, m.selection != rightCurve}]
+	family := target.families[m.family()]
 	var residual float64
 	for i := range family.Len() {
 		_, curve := family.Member(i)

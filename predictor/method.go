@@ -21,6 +21,11 @@ const (
 	Linear Method = "linear"
 	// Polynomial is a least-squares parabola through the right curve's points.
 	Polynomial Method = "polynomial"
+	// InterpolationSampled, LinearSampled and PolynomialSampled are the same
+	// from four levels of each curve.
+	InterpolationSampled Method = "interpolation-sampled"
+	LinearSampled        Method = "linear-sampled"
+	PolynomialSampled    Method = "polynomial-sampled"
 	// InterpolationEstimated reads the curves at 50% and 100% reads with four
 	// levels each, joined by the paper's eq. 3.
 	InterpolationEstimated Method = "interpolation-estimated"
@@ -39,6 +44,7 @@ const (
 func Methods() []Method {
 	return []Method{
 		Memgen, Interpolation, Linear, Polynomial,
+		InterpolationSampled, LinearSampled, PolynomialSampled,
 		InterpolationEstimated, LinearEstimated, PolynomialEstimated, Default,
 	}
 }
@@ -59,9 +65,10 @@ func ParseMethod(name string) (Method, error) {
 type selection int
 
 const (
-	rightCurve selection = iota // nearest read share, all levels
-	single75                    // 75% reads, sampled levels
-	estimated                   // 50% and 100% reads, sampled levels
+	rightCurve   selection = iota // nearest read share, all levels
+	rightSampled                  // nearest read share, sampled levels
+	single75                      // 75% reads, sampled levels
+	estimated                     // 50% and 100% reads, sampled levels
 )
 
 // paperMethod is one row of the paper's Tables 1 to 3.
@@ -69,6 +76,9 @@ type paperMethod struct {
 	kind      curves.Kind
 	selection selection
 }
+
+// family names the curves that the method reads.
+func (m paperMethod) family() familyKey { return familyKey{m.kind, m.selection != rightCurve} }
 
 // paperMethod returns how the paper builds m; false for Default.
 func (m Method) paperMethod() (paperMethod, bool) {
@@ -81,6 +91,12 @@ func (m Method) paperMethod() (paperMethod, bool) {
 		return paperMethod{curves.Line, rightCurve}, true
 	case Polynomial:
 		return paperMethod{curves.Polynomial, rightCurve}, true
+	case InterpolationSampled:
+		return paperMethod{curves.Interpolation, rightSampled}, true
+	case LinearSampled:
+		return paperMethod{curves.Line, rightSampled}, true
+	case PolynomialSampled:
+		return paperMethod{curves.Polynomial, rightSampled}, true
 	case InterpolationEstimated:
 		return paperMethod{curves.Interpolation, estimated}, true
 	case LinearEstimated:
@@ -92,15 +108,57 @@ func (m Method) paperMethod() (paperMethod, bool) {
 	}
 }
 
-// Reads returns how many read shares, and levels at each, the method reads of
-// a profile that has so many.
-func (m Method) Reads(readShares, levels int) (usedShares, usedLevels int) {
+// Reads is how much of a profile a method reads.
+type Reads struct {
+	// ReadShares is how many curves, Levels how many points of the longest, and
+	// Points how many points of all.
+	ReadShares, Levels, Points int
+}
+
+// Reads returns how much of the application's curves a method reads, which is
+// what would have to be measured for it; nothing without curves. It fails on an
+// unknown method.
+func (a *Application) Reads(m Method) (Reads, error) {
+	m, err := ParseMethod(string(m))
+	if err != nil || a.family == nil {
+		return Reads{}, err
+	}
 	method, ofPaper := m.paperMethod()
-	if !ofPaper || method.selection == rightCurve {
-		return readShares, levels
+	if !ofPaper {
+		return readsOf(a.family, all(a.family)...), nil
 	}
-	if method.selection == single75 {
-		return min(1, readShares), min(len(sampledLevels), levels)
+	family := a.families[method.family()]
+	var bracket curves.Bracket
+	switch method.selection {
+	case single75:
+		bracket, _ = bracketAt75(a, family)
+	case estimated:
+		// Which of the two curves counts more depends on the co-runner, but
+		// both have to be there.
+		bracket, _ = bracketEstimated(a, family, 0.75)
+	default:
+		return readsOf(family, all(family)...), nil
 	}
-	return min(2, readShares), min(len(sampledLevels), levels)
+	if bracket.Lower == bracket.Upper {
+		return readsOf(family, bracket.Lower), nil
+	}
+	return readsOf(family, bracket.Lower, bracket.Upper), nil
+}
+
+func all(family *curves.Family) []int {
+	members := make([]int, family.Len())
+	for i := range members {
+		members[i] = i
+	}
+	return members
+}
+
+func readsOf(family *curves.Family, members ...int) Reads {
+	reads := Reads{ReadShares: len(members)}
+	for _, i := range members {
+		_, curve := family.Member(i)
+		points := len(curve.Points())
+		reads.Levels, reads.Points = max(reads.Levels, points), reads.Points+points
+	}
+	return reads
 }

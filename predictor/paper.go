@@ -68,7 +68,7 @@ type answer struct {
 
 // read applies a method of the paper to the curves of a.
 func (m paperMethod) read(a *Application, pressure units.Traffic) answer {
-	family := a.families[familyKey{m.kind, m.selection != rightCurve}]
+	family := a.families[m.family()]
 	share, known := pressure.ReadShare()
 	if !known {
 		return answer{performance: 1}

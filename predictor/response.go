@@ -18,6 +18,15 @@ type response struct {
 	// knots relate solo to achieved bandwidth, from (0, 0), both strictly
 	// increasing; nil where the achieved bandwidth was not recorded.
 	knots []knot
+	// steps is performance against what the interferer transferred, the curve
+	// read at the level that achieved it: from (0, 1), joined by straight lines.
+	steps []step
+}
+
+// step is what the others transfer and how the application then performs.
+type step struct {
+	actual      units.Bandwidth
+	performance units.NormalizedPerformance
 }
 
 // knot is the interferer alone and beside the application.
@@ -48,6 +57,7 @@ func compileResponses(chosen []v1alpha1.SensitivityCurve, sets []curves.Set) (*c
 			}
 		}
 		responses[i] = response{share: share, performance: curve, knots: achievedKnots(points)}
+		responses[i].compileSteps()
 	}
 	return family, responses, nil
 }
@@ -75,6 +85,34 @@ func achievedKnots(points []v1alpha1.CurvePoint) []knot {
 		return nil
 	}
 	return knots
+}
+
+// compileSteps joins knots and curve, which bend at the same levels.
+func (r *response) compileSteps() {
+	r.steps = []step{{0, 1}}
+	if r.knots == nil {
+		for _, p := range r.performance.Points() {
+			r.steps = append(r.steps, step{p.Bandwidth, r.performance.At(p.Bandwidth)})
+		}
+		return
+	}
+	for _, k := range r.knots[1:] {
+		r.steps = append(r.steps, step{k.achieved, r.performance.At(k.solo)})
+	}
+}
+
+// at returns the performance beside the actual traffic of others; beyond the
+// highest measured pressure it returns the one there and what is missing.
+func (r *response) at(actual units.Bandwidth) (performance units.NormalizedPerformance, beyond units.Bandwidth) {
+	low := r.steps[0]
+	for _, high := range r.steps[1:] {
+		if actual < high.actual {
+			part := units.NormalizedPerformance((actual - low.actual) / (high.actual - low.actual))
+			return low.performance + part*(high.performance-low.performance), 0
+		}
+		low = high
+	}
+	return low.performance, actual - low.actual
 }
 
 // level returns the bandwidth of the interferer alone at which it achieved the
@@ -106,10 +144,9 @@ type outcome struct {
 	performance units.NormalizedPerformance
 	// measured is the performance at the highest measured pressure where
 	// performance is extrapolated, else performance.
-	measured     units.NormalizedPerformance
-	bracket      curves.Bracket
-	lower, upper units.Bandwidth // where the two curves were read
-	beyond       units.Bandwidth // traffic beyond the measured pressure
+	measured units.NormalizedPerformance
+	bracket  curves.Bracket
+	beyond   units.Bandwidth // traffic beyond the measured pressure
 }
 
 // respond reads the curves at the traffic that the others really transfer, by
@@ -122,15 +159,11 @@ func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) o
 	}
 	total := traffic.Total()
 	o := outcome{bracket: a.family.Bracket(share)}
-	lower := &a.responses[o.bracket.Lower]
-	o.lower, o.beyond = lower.level(total)
-	o.performance = lower.performance.At(o.lower)
+	o.performance, o.beyond = a.responses[o.bracket.Lower].at(total)
 	if o.bracket.Upper != o.bracket.Lower {
-		upper := &a.responses[o.bracket.Upper]
-		var beyond units.Bandwidth
-		o.upper, beyond = upper.level(total)
+		upper, beyond := a.responses[o.bracket.Upper].at(total)
 		o.beyond = min(o.beyond, beyond)
-		o.performance = o.bracket.Mix(o.performance, upper.performance.At(o.upper))
+		o.performance = o.bracket.Mix(o.performance, upper)
 	}
 	o.measured = o.performance
 	if o.beyond > 0 {

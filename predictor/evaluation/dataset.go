@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
+	"strings"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/units"
@@ -15,8 +15,10 @@ const (
 	appsFile   = "apps.csv"
 	curvesFile = "curves.csv"
 	pairsFile  = "pairs.csv"
-	// timelineFile is optional.
-	timelineFile = "timeseries.csv"
+	// These are optional.
+	interfererFile = "interferer.csv"
+	groupsFile     = "groups.csv"
+	timelineFile   = "timeseries.csv"
 )
 
 // Dataset is what was measured: applications, their curves, and the pairs to
@@ -26,6 +28,10 @@ type Dataset struct {
 	Apps []App
 	// Pairs are the measured pairs in the order of pairs.csv.
 	Pairs []Pair
+	// Groups are the measured groups in the order of groups.csv; nil without.
+	Groups []Group
+
+	index map[string]int // of an application in Apps, while reading
 }
 
 // App is one application of a data set.
@@ -55,9 +61,17 @@ type Pair struct {
 	Measured units.NormalizedPerformance
 }
 
+// Group is one measured co-location of three applications or more.
+type Group struct {
+	Target    string
+	Corunners []string
+	// Measured is the target's normalized performance, above zero.
+	Measured units.NormalizedPerformance
+}
+
 // Read reads a data set. It is strict: an error names file, line and column.
 func Read(fsys fs.FS) (*Dataset, error) {
-	d := &Dataset{}
+	d := &Dataset{index: map[string]int{}}
 	if err := d.readApps(fsys); err != nil {
 		return nil, err
 	}
@@ -70,13 +84,16 @@ func Read(fsys fs.FS) (*Dataset, error) {
 	if err := d.readPairs(fsys); err != nil {
 		return nil, err
 	}
+	if err := d.readGroups(fsys); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 
 // app returns the application of a name, or nil.
 func (d *Dataset) app(name string) *App {
-	i := slices.IndexFunc(d.Apps, func(a App) bool { return a.Name == name })
-	if i < 0 {
+	i, known := d.index[name]
+	if !known {
 		return nil
 	}
 	return &d.Apps[i]
@@ -88,6 +105,10 @@ func (d *Dataset) known(t *table, column string) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	return d.named(t, column, name)
+}
+
+func (d *Dataset) named(t *table, column, name string) (*App, error) {
 	a := d.app(name)
 	if a == nil {
 		return nil, t.fault(column, fmt.Errorf("%q is not in %s", name, appsFile))
@@ -116,6 +137,7 @@ func (d *Dataset) readApps(fsys fs.FS) error {
 			}
 			a.Local = &local
 		}
+		d.index[name] = len(d.Apps)
 		d.Apps = append(d.Apps, a)
 		return nil
 	})
@@ -137,77 +159,6 @@ func traffic(t *table, prefix string) (units.Traffic, error) {
 	}
 	write, err := t.rate(prefix + "write_Bps")
 	return units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(write)}, err
-}
-
-func (d *Dataset) readCurves(fsys fs.FS) error {
-	required := []string{"app", "read_pct", "level", "interferer_solo_read_Bps", "interferer_solo_write_Bps", "norm_perf"}
-	return readTable(fsys, curvesFile, required, func(t *table) error {
-		a, err := d.known(t, "app")
-		if err != nil {
-			return err
-		}
-		share, err := t.number("read_pct", 0, 100)
-		if err != nil {
-			return err
-		}
-		point, err := curvePoint(t)
-		if err != nil {
-			return err
-		}
-		a.addPoint(share/100, point)
-		return nil
-	})
-}
-
-func curvePoint(t *table) (v1alpha1.CurvePoint, error) {
-	point := v1alpha1.CurvePoint{Repeats: 1}
-	var err error
-	if point.Level, err = t.positive("level"); err != nil {
-		return point, err
-	}
-	if point.Level > 1 {
-		return point, t.fault("level", errors.New("want above 0 to 1"))
-	}
-	solo, err := traffic(t, "interferer_solo_")
-	if err != nil {
-		return point, err
-	}
-	point.InterfererBytesPerSecond = float64(solo.Total())
-	if point.NormalizedPerformance, err = t.positive("norm_perf"); err != nil {
-		return point, err
-	}
-	if t.has("interferer_corun_read_Bps") && t.has("interferer_corun_write_Bps") {
-		achieved, err := traffic(t, "interferer_corun_")
-		if err != nil {
-			return point, err
-		}
-		total := float64(achieved.Total())
-		point.AchievedBytesPerSecond = &total
-	}
-	return point, nil
-}
-
-// addPoint puts a point into the curve of its read share, both in order.
-func (a *App) addPoint(share float64, p v1alpha1.CurvePoint) {
-	i, found := slices.BinarySearchFunc(a.Curves, share, func(c v1alpha1.SensitivityCurve, share float64) int {
-		switch {
-		case c.ReadShare < share:
-			return -1
-		case c.ReadShare > share:
-			return 1
-		default:
-			return 0
-		}
-	})
-	if !found {
-		a.Curves = slices.Insert(a.Curves, i, v1alpha1.SensitivityCurve{ReadShare: share})
-	}
-	curve := &a.Curves[i]
-	at := len(curve.Points)
-	for at > 0 && curve.Points[at-1].InterfererBytesPerSecond > p.InterfererBytesPerSecond {
-		at--
-	}
-	curve.Points = slices.Insert(curve.Points, at, p)
 }
 
 // readTimelines reads the optional time lines of the solo runs as a co-runner.
@@ -267,4 +218,37 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 		d.Pairs = append(d.Pairs, p)
 		return nil
 	})
+}
+
+// readGroups reads the optional groups; the co-runners are joined by "+".
+func (d *Dataset) readGroups(fsys fs.FS) error {
+	err := readTable(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table) error {
+		target, err := d.known(t, "app")
+		if err != nil {
+			return err
+		}
+		joined, err := t.text("corunners")
+		if err != nil {
+			return err
+		}
+		g := Group{Target: target.Name}
+		for name := range strings.SplitSeq(joined, "+") {
+			a, err := d.named(t, "corunners", name)
+			if err != nil {
+				return err
+			}
+			g.Corunners = append(g.Corunners, a.Name)
+		}
+		measured, err := t.positive("norm_perf")
+		if err != nil {
+			return err
+		}
+		g.Measured = units.NormalizedPerformance(measured)
+		d.Groups = append(d.Groups, g)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -91,11 +91,16 @@ func TestReadPlacesFaults(t *testing.T) {
 		{"a read share above 100%", "curves.csv", "b,50", "b,150", `curves.csv:4:3: read_pct: 150`},
 		{"a level above 1", "curves.csv", "b,50,1", "b,50,2", `curves.csv:4:6: level: want above 0 to 1`},
 		{"performance of zero", "curves.csv", "0.7", "0", `curves.csv:4:16: norm_perf: 0`},
+		{"an unknown co-runner in a group", "groups.csv", "b+b", "b+z", `groups.csv:2:3: corunners: "z" is not in apps.csv`},
+		{"a setting the interferer does not have", "curves.csv", "interferer_solo_read_Bps", "colour", `curves.csv:2:6: level: 1 at 75% reads is not in interferer.csv`},
+		{"a setting twice", "interferer.csv", "50,1", "75,0.5", `interferer.csv:3:4: level: 0.5 at 75% reads appears twice`},
 		{"an unknown co-runner", "pairs.csv", "b,a", "z,a", `pairs.csv:2:1: corunner: "z" is not in apps.csv`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			files := small()
+			files["groups.csv"] = "app,corunners,norm_perf\na,b+b,0.7\n"
+			files["interferer.csv"] = "read_pct,level,solo_read_Bps,solo_write_Bps\n75,0.5,7.5e9,2.5e9\n50,1,8e9,8e9\n"
 			files[test.file] = strings.Replace(files[test.file], test.old, test.new, 1)
 			_, err := evaluation.Read(fsOf(files))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -116,6 +121,24 @@ func TestReadPlacesFaults(t *testing.T) {
 	}
 }
 
+// What the interferer reaches alone may be left to its own file.
+func TestInterfererFile(t *testing.T) {
+	files := small()
+	files["curves.csv"] = "app,read_pct,level,norm_perf\na,75,1,0.6\na,75,0.5,0.8\nb,50,1,0.7\n"
+	files["interferer.csv"] = "read_pct,level,solo_read_Bps,solo_write_Bps\n75,0.5,7.5e9,2.5e9\n75,1,15e9,5e9\n50,1,8e9,8e9\n"
+	files["groups.csv"] = "app,corunners,norm_perf\na,b+b,0.7\n"
+	d, err := evaluation.Read(fsOf(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := d.Apps[0].Curves[0].Points[1].InterfererBytesPerSecond; got != 20e9 {
+		t.Errorf("interferer alone: %v, want 20e9", got)
+	}
+	if len(d.Groups) != 1 || strings.Join(d.Groups[0].Corunners, " ") != "b b" || d.Groups[0].Measured != 0.7 {
+		t.Errorf("groups %+v", d.Groups)
+	}
+}
+
 func TestTimelineMustGoForward(t *testing.T) {
 	files := small()
 	files["timeseries.csv"] = "app,where,t_end_s,read_Bps,write_Bps\na,remote,2,1,1\na,local,1,1,1\na,remote,2,1,1\n"
@@ -126,11 +149,13 @@ func TestTimelineMustGoForward(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	s := small()
-	f.Add(s["apps.csv"], s["curves.csv"], s["pairs.csv"], "app,where,t_end_s,read_Bps,write_Bps\na,remote,2,1,1\n")
-	f.Add("app,remote_runtime_s,remote_read_Bps,remote_write_Bps\n\"a\n\",1,0,0\n", "", "", "")
-	f.Fuzz(func(t *testing.T, apps, curves, pairs, timeline string) {
+	f.Add(s["apps.csv"], s["curves.csv"], s["pairs.csv"], "app,where,t_end_s,read_Bps,write_Bps\na,remote,2,1,1\n",
+		"app,corunners,norm_perf\na,b+b,0.7\n", "read_pct,level,solo_read_Bps,solo_write_Bps\n50,1,8e9,8e9\n")
+	f.Add("app,remote_runtime_s,remote_read_Bps,remote_write_Bps\n\"a\n\",1,0,0\n", "", "", "", "", "")
+	f.Fuzz(func(t *testing.T, apps, curves, pairs, timeline, groups, interferer string) {
 		d, err := evaluation.Read(fsOf(map[string]string{
 			"apps.csv": apps, "curves.csv": curves, "pairs.csv": pairs, "timeseries.csv": timeline,
+			"groups.csv": groups, "interferer.csv": interferer,
 		}))
 		if err != nil {
 			return

@@ -9,11 +9,14 @@
 //	            interferer_solo_write_Bps, norm_perf,
 //	            [interferer_corun_read_Bps, interferer_corun_write_Bps]
 //	pairs.csv   app, corunner, norm_perf
+//	groups.csv (optional)      app, corunners (joined by "+"), norm_perf
+//	interferer.csv (optional)  read_pct, level, solo_read_Bps, solo_write_Bps
 //	timeseries.csv (optional)  app, where, t_end_s, read_Bps, write_Bps
 //
 // Bandwidths are bytes per second at the memory controller, read_pct percent,
 // norm_perf solo time ÷ co-run time. The local_ columns are a run alone as a
 // target, where the curves were measured, the remote_ columns one as a
-// co-runner; the time line is that of the rows where = remote. Other columns are ignored. pairs.csv
-// serves to score only; no prediction sees it.
+// co-runner; the time line is that of the rows where = remote. The
+// interferer_solo_ columns may be left to interferer.csv. Other columns are
+// ignored. pairs.csv and groups.csv serve to score only; no prediction sees them.
 package evaluation

@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
 
-// Options restrict what the predictor sees of a data set.
+// Options restrict what the predictor sees of a data set, and say what to do
+// with the predictions.
 type Options struct {
 	// Methods to evaluate; empty means all.
 	Methods []predictor.Method
@@ -19,40 +22,53 @@ type Options struct {
 	ReadShares []units.ReadShare
 	// Levels keeps the points nearest to these; empty means all.
 	Levels []float64
+	// Noise is the relative standard deviation of the noise that is added to
+	// every point of the curves, 0 to 0.5; what was measured beside other
+	// applications is left as it is.
+	Noise float64
+	// Seed chooses the noise: the same seed gives the same noise to a point,
+	// whatever else the options keep.
+	Seed uint64
+	// Each, when set, is called with every row in order instead of collecting
+	// them in Result.Rows. An error ends the evaluation.
+	Each func(Row) error
 }
 
-// Result is the errors of every method, and every prediction.
-type Result struct {
-	Methods []MethodErrors `json:"methods"`
-	// Rows are ordered as the data set's pairs, then as the methods.
-	Rows []Row `json:"-"`
-}
-
-// MethodErrors summarizes |predicted − measured| normalized performance in
-// percentage points, as a row of the paper's tables.
-type MethodErrors struct {
-	Name predictor.Method `json:"name"`
-	// ReadShares and Points are the measured read shares and levels per read
-	// share that the method could read.
-	ReadShares int     `json:"readShares"`
-	Points     int     `json:"points"`
-	Mean       float64 `json:"meanAbsError"`
-	// SD is the standard deviation of the absolute errors; 0 with one row.
-	SD   float64 `json:"sdAbsError"`
-	Max  float64 `json:"maxAbsError"`
-	Rows int     `json:"rows"`
-	// Cost is the points to measure per application ÷ 4, the cost of one curve
-	// of four levels (the paper, section 4.2).
-	Cost float64 `json:"cost"`
+// Validate reports every fault of o at once.
+func (o Options) Validate() error {
+	var faults []error
+	for _, m := range o.Methods {
+		if _, err := predictor.ParseMethod(string(m)); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	for _, share := range o.ReadShares {
+		if !share.Valid() {
+			faults = append(faults, fmt.Errorf("read share %v: want 0 to 1", float64(share)))
+		}
+	}
+	for _, level := range o.Levels {
+		if !(level > 0 && level <= 1) {
+			faults = append(faults, fmt.Errorf("level %v: want above 0 to 1", level))
+		}
+	}
+	if !(o.Noise >= 0 && o.Noise <= 0.5) {
+		faults = append(faults, fmt.Errorf("noise %v: want 0 to 0.5", o.Noise))
+	}
+	return errors.Join(faults...)
 }
 
 // Row is one prediction beside its measurement.
 type Row struct {
-	Target, Corunner string
-	Method           predictor.Method
-	Predicted        units.NormalizedPerformance
-	Interval         predictor.Interval
-	Measured         units.NormalizedPerformance
+	Target string
+	// Corunner is the co-runner, or several joined by "+".
+	Corunner string
+	// Corunners is how many there are.
+	Corunners int
+	Method    predictor.Method
+	Predicted units.NormalizedPerformance
+	Interval  predictor.Interval
+	Measured  units.NormalizedPerformance
 }
 
 // Error returns predicted − measured in percentage points.
@@ -65,11 +81,29 @@ func (r Row) Covered() bool {
 	return r.Interval.Low <= s && s <= r.Interval.High
 }
 
-// Evaluate predicts every pair of d by every method.
+// Result is the errors of every method.
+type Result struct {
+	Methods []MethodErrors `json:"methods"`
+	// Groups are the errors beside two co-runners and more, by method and
+	// number of co-runners; absent without groups.
+	Groups []GroupErrors `json:"groups,omitempty"`
+	// Rows are the pairs, then the groups, in the order of the data set, each
+	// by every method; nil when Options.Each took them.
+	Rows []Row `json:"-"`
+}
+
+// task is a co-location to predict.
+type task struct {
+	target    string
+	corunners []string
+	measured  units.NormalizedPerformance
+}
+
+// Evaluate predicts every pair and every group of d by every method. The result
+// does not depend on how many CPUs there are.
 func Evaluate(d *Dataset, o Options) (*Result, error) {
-	methods := o.Methods
-	if len(methods) == 0 {
-		methods = predictor.Methods()
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	if len(d.Pairs) == 0 {
 		return nil, errors.New("the data set has no pairs to score against")
@@ -78,54 +112,114 @@ func Evaluate(d *Dataset, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{}
-	for _, pair := range d.Pairs {
-		for _, m := range methods {
-			p, err := predictor.Predict(apps[pair.Target], []*predictor.Application{apps[pair.Corunner]}, predictor.Options{Method: m})
-			if err != nil {
-				return nil, fmt.Errorf("%s beside %s: %w", pair.Target, pair.Corunner, err)
-			}
-			result.Rows = append(result.Rows, Row{
-				Target: pair.Target, Corunner: pair.Corunner, Method: m,
-				Predicted: p.NormalizedPerformance, Interval: p.Interval, Measured: pair.Measured,
-			})
+	result, keep := &Result{}, o.Each
+	if keep == nil {
+		keep = func(r Row) error {
+			result.Rows = append(result.Rows, r)
+			return nil
 		}
 	}
-	shares, levels := d.size(o)
-	for i, m := range methods {
-		var errorsOfMethod []float64
-		for j := i; j < len(result.Rows); j += len(methods) {
-			errorsOfMethod = append(errorsOfMethod, math.Abs(result.Rows[j].Error()))
-		}
-		result.Methods = append(result.Methods, summarize(m, shares, levels, errorsOfMethod))
+	methods := o.Methods
+	if len(methods) == 0 {
+		methods = predictor.Methods()
+	}
+	tallies := newTallies(methods)
+	err = predictAll(apps, d.tasks(), methods, func(r Row) error {
+		tallies.add(r)
+		return keep(r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := tallies.summarize(result, apps); err != nil {
+		return nil, err
 	}
 	return result, nil
 }
 
-func summarize(m predictor.Method, shares, levels int, absolute []float64) MethodErrors {
-	s := MethodErrors{Name: m, Rows: len(absolute), Max: slices.Max(absolute)}
-	s.ReadShares, s.Points = m.Reads(shares, levels)
-	s.Cost = float64(s.ReadShares*s.Points) / 4
-	var sum, squares float64
-	for _, e := range absolute {
-		sum += e
+// tasks returns the pairs, then the groups.
+func (d *Dataset) tasks() []task {
+	tasks := make([]task, 0, len(d.Pairs)+len(d.Groups))
+	for _, p := range d.Pairs {
+		tasks = append(tasks, task{p.Target, []string{p.Corunner}, p.Measured})
 	}
-	s.Mean = sum / float64(len(absolute))
-	for _, e := range absolute {
-		squares += (e - s.Mean) * (e - s.Mean)
+	for _, g := range d.Groups {
+		tasks = append(tasks, task{g.Target, g.Corunners, g.Measured})
 	}
-	if len(absolute) > 1 {
-		s.SD = math.Sqrt(squares / float64(len(absolute)-1))
-	}
-	return s
+	return tasks
 }
 
-// compile turns each application that a pair needs into the predictor's form.
+// chunkTasks is how many co-locations are predicted before their rows are
+// handed on: enough to keep every CPU busy, few enough to hold in memory.
+const chunkTasks = 4096
+
+// predictAll predicts chunk by chunk on all CPUs and hands the rows on in order.
+func predictAll(apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, keep func(Row) error) error {
+	rows := make([]Row, chunkTasks*len(methods))
+	for chunk := range slices.Chunk(tasks, chunkTasks) {
+		some := rows[:len(chunk)*len(methods)]
+		if err := predictChunk(apps, chunk, methods, some); err != nil {
+			return err
+		}
+		for _, r := range some {
+			if err := keep(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func predictChunk(apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, rows []Row) error {
+	workers := min(runtime.GOMAXPROCS(0), len(tasks))
+	faults := make([]error, workers)
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			from, to := w*len(tasks)/workers, (w+1)*len(tasks)/workers
+			for i := from; i < to && faults[w] == nil; i++ {
+				faults[w] = tasks[i].predict(apps, methods, rows[i*len(methods):(i+1)*len(methods)])
+			}
+		})
+	}
+	group.Wait()
+	for _, err := range faults { // the first in order of the rows
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// predict fills in one row per method.
+func (t *task) predict(apps map[string]*predictor.Application, methods []predictor.Method, rows []Row) error {
+	corunners := make([]*predictor.Application, len(t.corunners))
+	for i, name := range t.corunners {
+		corunners[i] = apps[name]
+	}
+	joined := strings.Join(t.corunners, "+")
+	for i, m := range methods {
+		p, err := predictor.Predict(apps[t.target], corunners, predictor.Options{Method: m})
+		if err != nil {
+			return fmt.Errorf("%s beside %s: %w", t.target, joined, err)
+		}
+		rows[i] = Row{
+			Target: t.target, Corunner: joined, Corunners: len(corunners), Method: p.Method,
+			Predicted: p.NormalizedPerformance, Interval: p.Interval, Measured: t.measured,
+		}
+	}
+	return nil
+}
+
+// compile turns each application into the predictor's form.
 func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) {
 	apps := make(map[string]*predictor.Application, len(d.Apps))
+	noise := newNoise(o)
 	for i := range d.Apps {
 		a := &d.Apps[i]
-		app, err := predictor.Compile(a.Profile(o))
+		noisy := *a
+		noisy.Curves = noise.on(a.Curves)
+		app, err := predictor.Compile(noisy.Profile(o))
 		if err != nil {
 			return nil, err
 		}
@@ -143,78 +237,5 @@ func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) 
 	return apps, nil
 }
 
-// Profile returns what onboarding would have written, restricted to o.
-func (a *App) Profile(o Options) *v1alpha1.ApplicationProfile {
-	p := &v1alpha1.ApplicationProfile{}
-	p.APIVersion, p.Kind, p.Name = v1alpha1.APIVersion, v1alpha1.KindApplicationProfile, a.Name
-	solo := a.Remote
-	if a.Local != nil {
-		solo = *a.Local
-	}
-	p.Spec.Solo = v1alpha1.Timing{Seconds: solo.Seconds, Repeats: 1}
-	p.Spec.Contentiousness = v1alpha1.Contentiousness{
-		ReadBytesPerSecond:  float64(a.Remote.Traffic.Read),
-		WriteBytesPerSecond: float64(a.Remote.Traffic.Write),
-		Source:              "imported",
-		Timeline:            a.Timeline,
-	}
-	p.Spec.Curves = restrict(a.Curves, o)
-	return p
-}
-
-// restrict keeps the curves and points nearest to what o asks for.
-func restrict(all []v1alpha1.SensitivityCurve, o Options) []v1alpha1.SensitivityCurve {
-	shares := make([]float64, len(o.ReadShares))
-	for i, s := range o.ReadShares {
-		shares[i] = float64(s)
-	}
-	var kept []v1alpha1.SensitivityCurve
-	for _, i := range nearest(len(all), func(i int) float64 { return all[i].ReadShare }, shares) {
-		c := all[i]
-		points := make([]v1alpha1.CurvePoint, 0, len(c.Points))
-		for _, j := range nearest(len(c.Points), func(j int) float64 { return c.Points[j].Level }, o.Levels) {
-			points = append(points, c.Points[j])
-		}
-		c.Points = points
-		kept = append(kept, c)
-	}
-	return kept
-}
-
-// nearest returns the indices, ordered and each once, of the values nearest to
-// the wanted ones; all of them when nothing is wanted.
-func nearest(n int, value func(int) float64, wanted []float64) []int {
-	var indices []int
-	if len(wanted) == 0 {
-		for i := range n {
-			indices = append(indices, i)
-		}
-		return indices
-	}
-	for _, w := range wanted {
-		best := -1
-		for i := range n {
-			if best < 0 || math.Abs(value(i)-w) < math.Abs(value(best)-w)-1e-9 {
-				best = i
-			}
-		}
-		if best >= 0 {
-			indices = append(indices, best)
-		}
-	}
-	slices.Sort(indices)
-	return slices.Compact(indices)
-}
-
-// size returns how many read shares, and levels per read share, the data set
-// offers at most.
-func (d *Dataset) size(o Options) (shares, levels int) {
-	for _, a := range d.Apps {
-		kept := restrict(a.Curves, o)
-		shares = max(shares, len(kept))
-		for _, c := range kept {
-			levels = max(levels, len(c.Points))
-		}
-	}
-	return shares, levels
-}
+// absolute returns |error| in points.
+func (r Row) absolute() float64 { return math.Abs(r.Error()) }

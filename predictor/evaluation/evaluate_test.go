@@ -54,9 +54,11 @@ func TestErrorsOnSimulatedData(t *testing.T) {
 			fmt.Fprintf(&b, "  %-24s %6s %6s %6s %6s %6s %6s %6s %9s %8s\n",
 				"method", "shares", "points", "mean", "sd", "max", "rows", "cost", "coverage", "width")
 			for _, m := range result.Methods {
-				covered, width := coverage(result, m.Name)
 				fmt.Fprintf(&b, "  %-24s %6d %6d %6.2f %6.2f %6.1f %6d %6.2f %9.3f %8.3f\n",
-					m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Rows, m.Cost, covered, width)
+					m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Rows, m.Cost, m.Coverage, m.Width)
+			}
+			for _, g := range result.Groups {
+				fmt.Fprintf(&b, "  %-24s %d co-runners: %6.2f %6.1f %6d %9.3f\n", g.Name, g.Corunners, g.Mean, g.Max, g.Rows, g.Coverage)
 			}
 		}
 	}
@@ -80,23 +82,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// coverage returns the part of rows whose interval holds the measured
-// slowdown, and the mean width in slowdown.
-func coverage(r *evaluation.Result, m predictor.Method) (covered, width float64) {
-	var rows float64
-	for _, row := range r.Rows {
-		if row.Method != m {
-			continue
-		}
-		rows++
-		if row.Covered() {
-			covered++
-		}
-		width += float64(row.Interval.High - row.Interval.Low)
-	}
-	return covered / rows, width / rows
-}
-
 // The 90% interval of the default method must hold about 90% of what was
 // measured: the constants of the predictor's interval are judged here.
 func TestIntervalCoverage(t *testing.T) {
@@ -105,8 +90,8 @@ func TestIntervalCoverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := coverage(result, predictor.Default); got < 0.85 || got > 0.98 {
-			t.Errorf("%s: interval of 90%% covers %.1f%% of %d pairs", platform, 100*got, len(result.Rows))
+		if got := result.Methods[0]; got.Coverage < 0.85 || got.Coverage > 0.95 {
+			t.Errorf("%s: interval of 90%% covers %.1f%% of %d pairs", platform, 100*got.Coverage, got.Rows)
 		}
 	}
 }
@@ -134,13 +119,13 @@ func TestSummaryOfKnownErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var sum, worst float64
-	for _, row := range all.Rows {
+	for _, row := range all.Rows[:len(d.Pairs)] {
 		e := math.Abs(100 * float64(row.Predicted-row.Measured))
 		sum += e
 		worst = max(worst, e)
 	}
 	m := all.Methods[0]
-	if n := float64(len(all.Rows)); math.Abs(m.Mean-sum/n) > 1e-9 || m.Max != worst || m.Rows != len(d.Pairs) {
+	if n := float64(len(d.Pairs)); math.Abs(m.Mean-sum/n) > 1e-9 || m.Max != worst || m.Rows != len(d.Pairs) {
 		t.Errorf("summary %+v, rows say mean %v max %v of %d", m, sum/n, worst, len(d.Pairs))
 	}
 	if m.Cost != 44 || m.ReadShares != 11 || m.Points != 16 {
@@ -153,5 +138,83 @@ func TestEvaluateRefusesNoPairs(t *testing.T) {
 	d.Pairs = nil
 	if _, err := evaluation.Evaluate(d, evaluation.Options{}); err == nil {
 		t.Error("no error for a data set without pairs")
+	}
+}
+
+func TestGroupsAreCountedByTheirSize(t *testing.T) {
+	d := dataset(t, "ddr3x4")
+	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Memgen, predictor.Default}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows, want int
+	for i, g := range r.Groups {
+		if i > 0 && g.Corunners < r.Groups[i-1].Corunners {
+			t.Error("groups are not in order of size")
+		}
+		rows += g.Rows
+	}
+	for _, g := range d.Groups {
+		want += 2
+		if n := len(g.Corunners); n < 2 || n > 3 {
+			t.Fatalf("%d co-runners", n)
+		}
+	}
+	if rows != want || len(r.Rows) != 2*(len(d.Pairs)+len(d.Groups)) {
+		t.Errorf("%d rows of groups, want %d; %d rows in all", rows, want, len(r.Rows))
+	}
+}
+
+// Noise is a function of the seed and does not depend on what is left out.
+func TestNoise(t *testing.T) {
+	d := dataset(t, "ddr3x4")
+	errorsWith := func(noise float64, seed uint64) evaluation.MethodErrors {
+		r, err := evaluation.Evaluate(d, evaluation.Options{
+			Noise: noise, Seed: seed, Methods: []predictor.Method{predictor.Memgen},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Methods[0]
+	}
+	clean, one, again, two := errorsWith(0, 1), errorsWith(0.05, 1), errorsWith(0.05, 1), errorsWith(0.05, 2)
+	if one != again {
+		t.Errorf("one seed, two results: %+v and %+v", one, again)
+	}
+	if one.Mean == two.Mean || one.Mean <= clean.Mean {
+		t.Errorf("mean error %v without noise, %v and %v with", clean.Mean, one.Mean, two.Mean)
+	}
+}
+
+func TestOptionsValidate(t *testing.T) {
+	o := evaluation.Options{
+		Methods: []predictor.Method{"oracle"}, ReadShares: []units.ReadShare{2}, Levels: []float64{0}, Noise: -1,
+	}
+	err := o.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"oracle", "read share 2", "level 0", "noise -1"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %q", err, want)
+		}
+	}
+	if (evaluation.Options{}).Validate() != nil {
+		t.Error("the zero value does not validate")
+	}
+}
+
+// A method costs what it reads: a curve made up from two costs both.
+func TestCostIsWhatIsRead(t *testing.T) {
+	d := dataset(t, "ddr3x4")
+	r, err := evaluation.Evaluate(d, evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[predictor.Method]float64{predictor.Memgen: 2, predictor.Default: 8, predictor.Linear: 8, predictor.LinearSampled: 2, predictor.LinearEstimated: 2}
+	for _, m := range r.Methods {
+		if cost, listed := want[m.Name]; listed && m.Cost != cost {
+			t.Errorf("%s costs %v, want %v", m.Name, m.Cost, cost)
+		}
 	}
 }
