@@ -81,6 +81,7 @@ interrupted.`,
 		newDemoCommand(a), newDoctorCommand(a), newMachineCommand(a), newOnboardCommand(a),
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
+		newEvaluateCommand(a), newPairCommand(a),
 	)
 	return root
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/units"
+)
+
+type evaluateFlags struct {
+	methods, levels, readShares []string
+	noise                       float64
+	seed                        uint64
+	predictions                 string
+}
+
+func newEvaluateCommand(a *app) *cobra.Command {
+	var f evaluateFlags
+	cmd := &cobra.Command{
+		Use:   "evaluate DIR",
+		Short: "Compare predictions with co-runs that were measured",
+		Long: `Predicts every row of pairs.csv and groups.csv in DIR by every method, from
+apps.csv, curves.csv and, where they are there, interferer.csv and timeseries.csv,
+and tabulates the absolute errors in percentage points of normalized performance.
+
+The cost of a method is the points of the curves it reads ÷ 4: one curve of four
+levels costs 1.`,
+		Example: `  bandmate evaluate measured
+  bandmate evaluate measured --read-shares 50,100 --levels 0.25,0.5,0.75,1
+  bandmate evaluate measured --noise 0.01 --seed 1 --predictions rows.csv`,
+		Args: wantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.evaluate(cmd.Context(), args[0], f) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.methods, "method", nil, "methods to evaluate (default: all): "+joinMethods())
+	flags.StringSliceVar(&f.levels, "levels", nil, "use only the points nearest to these shares of the sustained bandwidth, as 0.25,0.5,0.75,1")
+	flags.StringSliceVar(&f.readShares, "read-shares", nil, "use only the curves nearest to these read shares in percent, as 50,100")
+	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, as 0.01")
+	flags.Uint64Var(&f.seed, "seed", 1, "which noise")
+	flags.StringVar(&f.predictions, "predictions", "", "write every row as CSV to this file")
+	return cmd
+}
+
+func (f *evaluateFlags) options() (evaluation.Options, error) {
+	o := evaluation.Options{Noise: f.noise, Seed: f.seed}
+	for _, name := range f.methods {
+		m, err := predictor.ParseMethod(name)
+		if err != nil {
+			return o, usageError{fmt.Errorf("--method: %w", err)}
+		}
+		o.Methods = append(o.Methods, m)
+	}
+	var err error
+	if o.Levels, err = parseLevels("--levels", f.levels); err != nil {
+		return o, err
+	}
+	if o.ReadShares, err = parsePercents("--read-shares", f.readShares); err != nil {
+		return o, err
+	}
+	if err := o.Validate(); err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+// parsePercents reads read shares as data sets write them, in percent: 50, 50%
+// or, up to 1, as a part of the whole: 0.5.
+func parsePercents(flag string, texts []string) ([]units.ReadShare, error) {
+	var shares []units.ReadShare
+	for _, text := range texts {
+		v, err := strconv.ParseFloat(text, 64)
+		if err == nil && v > 1 && v <= 100 {
+			shares = append(shares, units.ReadShare(v/100))
+			continue
+		}
+		share, err := units.ParseReadShare(text)
+		if err != nil {
+			return nil, usagef("%s %q: want percentages from 0 to 100", flag, text)
+		}
+		shares = append(shares, share)
+	}
+	return shares, nil
+}
+
+func (a *app) evaluate(ctx context.Context, dir string, f evaluateFlags) error {
+	if err := a.checkFormat(formatCSV); err != nil {
+		return err
+	}
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
+	dataset, err := evaluation.Read(os.DirFS(dir))
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Clean(dir), err)
+	}
+	result, err := evaluateInto(ctx, f.predictions, dataset, options)
+	if err != nil {
+		return err
+	}
+	return a.printEvaluation(result)
+}
+
+// evaluateInto writes every row to a file, which appears whole or not at all;
+// without a name it writes none.
+func evaluateInto(
+	ctx context.Context, name string, dataset *evaluation.Dataset, options evaluation.Options,
+) (result *evaluation.Result, err error) {
+	if name == "" {
+		options.Each = func(evaluation.Row) error { return ctx.Err() }
+		return evaluation.Evaluate(dataset, options)
+	}
+	file, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
+	if err != nil {
+		return nil, fmt.Errorf("--predictions: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Cleanup()) }()
+	out := csv.NewWriter(file)
+	if err := out.Write([]string{"target", "corunner", "method", "predicted", "measured"}); err != nil {
+		return nil, fmt.Errorf("--predictions: %w", err)
+	}
+	options.Each = func(r evaluation.Row) error { return errors.Join(ctx.Err(), writePredictionRow(out, r)) }
+	if result, err = evaluation.Evaluate(dataset, options); err != nil {
+		return nil, err
+	}
+	out.Flush()
+	if err := errors.Join(out.Error(), file.CloseAtomicallyReplace()); err != nil {
+		return nil, fmt.Errorf("--predictions %s: %w", name, err)
+	}
+	return result, nil
+}
+
+func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
+	number := func(p units.NormalizedPerformance) string { return strconv.FormatFloat(float64(p), 'f', 6, 64) }
+	if err := out.Write([]string{r.Target, r.Corunner, string(r.Method), number(r.Predicted), number(r.Measured)}); err != nil {
+		return fmt.Errorf("--predictions: %w", err)
+	}
+	return nil
+}
+
+func (a *app) printEvaluation(r *evaluation.Result) error {
+	if a.format == formatCSV {
+		return writeEvaluationCSV(a.stdout, r)
+	}
+	return a.print(r, func(w io.Writer) error { return writeEvaluation(w, r) })
+}
+
+func writeEvaluation(w io.Writer, r *evaluation.Result) error {
+	fmt.Fprintf(w, "%-24s %6s %6s %6s %6s %6s %6s %6s %9s\n",
+		"pairs", "shares", "points", "mean", "SD", "max", "rows", "cost", "coverage")
+	for _, m := range r.Methods {
+		fmt.Fprintf(w, "%-24s %6d %6d %6.2f %6.2f %6.1f %6d %6.2f %8.1f%%\n",
+			m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Rows, m.Cost, 100*m.Coverage)
+	}
+	last := 0
+	for _, g := range r.Groups {
+		if g.Corunners != last {
+			last = g.Corunners
+			fmt.Fprintf(w, "\n%-24s %6s %6s %6s %9s\n", fmt.Sprintf("%d co-runners", last), "mean", "max", "rows", "coverage")
+		}
+		fmt.Fprintf(w, "%-24s %6.2f %6.1f %6d %8.1f%%\n", g.Name, g.Mean, g.Max, g.Rows, 100*g.Coverage)
+	}
+	_, err := fmt.Fprint(w, "\nAbsolute errors in percentage points of normalized performance; coverage is the part within the 90% interval.\n")
+	return err
+}
+
+// writeEvaluationCSV writes one row per method and number of co-runners; what
+// is not counted for groups stays empty.
+func writeEvaluationCSV(w io.Writer, r *evaluation.Result) error {
+	out := csv.NewWriter(w)
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
+	rows := [][]string{{"method", "corunners", "readShares", "points", "meanAbsError", "sdAbsError", "maxAbsError", "rows", "cost", "coverage"}}
+	for _, m := range r.Methods {
+		rows = append(rows, []string{
+			string(m.Name), "1", strconv.Itoa(m.ReadShares), strconv.Itoa(m.Points),
+			number(m.Mean), number(m.SD), number(m.Max), strconv.Itoa(m.Rows), number(m.Cost), number(m.Coverage),
+		})
+	}
+	for _, g := range r.Groups {
+		rows = append(rows, []string{
+			string(g.Name), strconv.Itoa(g.Corunners), "", "",
+			number(g.Mean), "", number(g.Max), strconv.Itoa(g.Rows), "", number(g.Coverage),
+		})
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
