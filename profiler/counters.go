@@ -1,6 +1,9 @@
 package profiler
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // Scope is whose traffic a source counts.
 type Scope string
@@ -89,6 +92,19 @@ type MemoryTraffic struct {
 type Background struct {
 	BeforeBytesPerSecond float64 `json:"beforeBytesPerSecond"`
 	AfterBytesPerSecond  float64 `json:"afterBytesPerSecond"`
+}
+
+// MarshalJSON writes c with empty lists instead of null.
+func (c Counters) MarshalJSON() ([]byte, error) {
+	type plain Counters
+	p := plain(c)
+	if p.Channels == nil {
+		p.Channels = []ChannelTraffic{}
+	}
+	if p.Sockets == nil {
+		p.Sockets = []SocketTraffic{}
+	}
+	return json.Marshal(p)
 }
 
 // LaunchHook prepares the calling thread for starting a command, so that what

@@ -24,8 +24,11 @@ var errBarelyRan = errors.New("barely counted")
 type meter struct {
 	opener perf.Opener
 	sys    fs.FS
-	// online is the list of online CPUs at the last look.
+	// online is the list of online CPUs at the latest look, at looked.
 	online string
+	looked time.Time
+	// complete tells whether every group counted in the latest sample.
+	complete bool
 	// moved tells which instances were opened again on another CPU.
 	moved []string
 	live  []*live
@@ -198,8 +201,10 @@ func (m *meter) restart() error {
 // the sample has to last longer. The last sample ends the measurement whether or
 // not it is complete.
 func (m *meter) sample(last bool) (rate, bool, error) {
-	if err := m.followCPUs(); err != nil {
-		return rate{}, false, err
+	if last || !m.complete || time.Since(m.looked) >= lookEvery {
+		if err := m.followCPUs(); err != nil {
+			return rate{}, false, err
+		}
 	}
 	complete := true
 	var sum rate
@@ -219,6 +224,7 @@ func (m *meter) sample(last bool) (rate, bool, error) {
 			g.current = d
 		}
 	}
+	m.complete = complete
 	if !complete && !last {
 		return rate{}, false, nil
 	}
@@ -273,9 +279,14 @@ func onlineCPUs(sys fs.FS) (string, error) {
 	return string(data), nil
 }
 
+// lookEvery is how often to look for CPUs that went offline, unless a counter
+// that stands still gives a reason to.
+const lookEvery = time.Second
+
 // followCPUs reopens what was read on a CPU that its device no longer names,
 // as after that CPU went offline. One small file tells whether to look at all.
 func (m *meter) followCPUs() error {
+	m.looked = time.Now()
 	online, err := onlineCPUs(m.sys)
 	if err != nil || online == m.online {
 		return err
