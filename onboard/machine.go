@@ -120,12 +120,16 @@ func sustainedLabel(share units.ReadShare) string {
 // rateWork is the work, in bytes, whose time stands for a rate.
 const rateWork = 1e9
 
+// errStarved says that others kept the interferer from its CPUs for the whole
+// of a sample. It may be different the next moment.
+var errStarved = errors.New("the stream moved nothing: free the CPUs of the experiment")
+
 // rateObservation expresses a stream's rate as the time of fixed work, so that
 // streams and applications are treated alike.
 func rateObservation(stream, beside interferer.Achieved) (Observation, error) {
 	rate := stream.Traffic.Total()
 	if rate <= 0 {
-		return Observation{}, errors.New("the stream moved nothing: free the CPUs of the experiment")
+		return Observation{}, errStarved
 	}
 	return Observation{Wall: time.Duration(float64(time.Second) * rateWork / float64(rate)), Achieved: beside}, nil
 }

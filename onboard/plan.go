@@ -141,7 +141,7 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 	if limit <= 0 {
 		limit = 4 * len(p.Conditions) * (p.Precision.MaxRepeats + 1) * (soloEvery + 1) / soloEvery
 	}
-	waited := time.Duration(0)
+	waited, starved := time.Duration(0), 0
 	for taken := 0; ; {
 		if taken >= limit {
 			return nil, fmt.Errorf("%d samples taken and no placement regime held long enough (%s): try again later, shorten the command, or pin the virtual CPUs on the host", taken, p.shares())
@@ -171,9 +171,15 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 		taken++
 		start := time.Now()
 		observation, err := next.Run(ctx)
+		if errors.Is(err, errStarved) && starved < starvedLimit {
+			starved++
+			p.dropped++
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", next.describe(), err)
 		}
+		starved = 0
 		after, err := p.Tag(ctx)
 		if err != nil {
 			return nil, err
@@ -197,6 +203,9 @@ const (
 	// regimePatience is how long an unwanted regime is waited out in all.
 	regimePatience = 20 * time.Second
 )
+
+// starvedLimit is how many samples in a row may be lost to other programs.
+const starvedLimit = 10
 
 // ErrRegimeLeft is wrapped when the only regime a plan wants is gone.
 var ErrRegimeLeft = errors.New("the CPUs moved")

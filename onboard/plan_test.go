@@ -187,6 +187,31 @@ func TestPlanReportsWhatFailed(t *testing.T) {
 	}
 }
 
+func TestPlanForgivesStarvedSamples(t *testing.T) {
+	for _, test := range []struct {
+		inARow int
+		want   error
+	}{{starvedLimit, nil}, {starvedLimit + 1, errStarved}} {
+		m := newFakeMachine(5)
+		conditions := m.conditions(1, 1)
+		measure, lost := conditions[1].Run, 0
+		conditions[1].Run = func(ctx context.Context) (Observation, error) {
+			if lost++; lost%(test.inARow+1) != 0 {
+				return Observation{}, errStarved
+			}
+			return measure(ctx)
+		}
+		plan := Plan{Conditions: conditions, Precision: Precision{MinRepeats: 2, MaxRepeats: 2}, Tag: m.tag, Random: m.random, MaxSamples: 100}
+		o, err := plan.Run(t.Context())
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+			t.Fatalf("%d in a row: %v, want %v", test.inARow, err, test.want)
+		}
+		if err == nil && o.Dropped != 2*starvedLimit {
+			t.Errorf("%d samples dropped, want %d", o.Dropped, 2*starvedLimit)
+		}
+	}
+}
+
 func TestPlanResumes(t *testing.T) {
 	m := newFakeMachine(11)
 	var kept []Sample

@@ -72,6 +72,9 @@ func TestApplicationFails(t *testing.T) {
 		{"fails later", `n=$(cat n 2>/dev/null || echo 0); echo $((n+1)) > n; sleep 0.03; [ $n -lt 2 ] || { echo "run $n" >&2; exit 8; }`, nil, []string{"exit status 8", "run 2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			if test.name != "fails later" {
+				t.Parallel() // nothing is measured
+			}
 			store := storeWith(t)
 			args := append(test.args, "--", "sh", "-c", test.script)
 			p := prepare(t, "bandmate", onboardArgs(store, args...)...)

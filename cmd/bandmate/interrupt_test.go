@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -61,6 +60,14 @@ func stages() []stage {
 		{"watching the machine", func(store string, _ *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--duration", "10m"}
 		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		{"demonstrating", func(string, *application) []string { return []string{"demo"} },
+			func(s *terminal, _ string, _ *application) {
+				eventually(s.t, "a sample application", func() bool {
+					return slices.ContainsFunc(processesOf(s.t), func(pid int) bool {
+						return strings.Contains(commandOf(pid), "sample")
+					})
+				})
+			}},
 		{"interfering", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "1GB/s", "--duration", "10m", "--window", "50ms"}
 		}, func(s *terminal, _ string, _ *application) {
@@ -173,8 +180,6 @@ func TestTerminate(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)
 			p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
 			a.running()
-			a.work()
-			a.running()
 			a.stay()
 			p.signal(signal)
 			p.wantExit(130, "bandmate: interrupted\n")
@@ -206,7 +211,8 @@ func TestSecondInterrupt(t *testing.T) {
 	p.wantNobody()
 }
 
-// After an interruption, and after kill -9, the samples are used.
+// After an interruption, and after kill -9, the samples are used. A last line
+// that is cut off, as a power failure may leave it, loses no more than itself.
 func TestResume(t *testing.T) {
 	requireTwoCPUs(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
@@ -234,7 +240,11 @@ func TestResume(t *testing.T) {
 			}
 
 			completeJournal(t, store)
-			a = a.again()
+			if signal == syscall.SIGKILL {
+				journal := filepath.Join(store, "interrupted", "app.jsonl")
+				writeFile(t, journal, readFile(t, journal)+`{"target":"app","seconds":99`)
+			}
+			a.forget()
 			p = prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).start()
 			a.running() // to learn how long it takes: nothing else is missing
 			a.work()
@@ -244,9 +254,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// again forgets what a killed run said.
-func (a *application) again() *application {
-	a.t.Helper()
+// forget is deaf to what an interrupted run said.
+func (a *application) forget() {
 	for {
 		_ = a.started.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 		if _, err := a.started.Read(make([]byte, 64)); err != nil {
@@ -255,7 +264,6 @@ func (a *application) again() *application {
 	}
 	_ = a.orders.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
 	_, _ = a.orders.Read(make([]byte, 64))
-	return a
 }
 
 // completeJournal replaces the samples of a journal by a whole set of known
@@ -307,40 +315,4 @@ func wantResumed(t *testing.T, store string) {
 			}
 		}
 	}
-}
-
-// A journal whose last line is cut off, as a power failure may leave it, loses
-// no more than that line.
-func TestResumeCutOff(t *testing.T) {
-	requireTwoCPUs(t)
-	store, a := storeWith(t), newApplication(t)
-	args := onboardArgs(store, "--", a.path)
-	p := prepare(t, "bandmate", args...).start()
-	a.running()
-	a.work()
-	for len(journalOf(store)) < 2 {
-		a.running()
-		a.work()
-		time.Sleep(100 * time.Millisecond)
-	}
-	p.signal(syscall.SIGKILL)
-	p.wait()
-	completeJournal(t, store)
-	journal := filepath.Join(store, "interrupted", "app.jsonl")
-	file, err := os.OpenFile(journal, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.WriteString(`{"target":"app","seconds":99`); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a = a.again()
-	p = prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).start()
-	a.running()
-	a.work()
-	p.wantExit(0)
-	wantResumed(t, store)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -135,11 +136,46 @@ func TestExperimentOnFullDisk(t *testing.T) {
 			if !strings.HasPrefix(after, before) || !strings.HasSuffix(after, "}\n") {
 				t.Errorf("the journal was damaged: %s", after)
 			}
-			if files := strings.ReplaceAll(filesIn(t, store), " zero", ""); files != "interrupted/app.jsonl machines/here.yaml" {
+			if files := filesIn(t, store); files != "interrupted/app.jsonl machines/here.yaml" {
 				t.Errorf("the store holds %s", files)
 			}
 		})
 	}
+}
+
+// When there is no room for the profile at the end, nothing has to be measured
+// again.
+func TestProfileOnFullDisk(t *testing.T) {
+	requireTwoCPUs(t)
+	store := fullDisk(t, "256k")
+	writeFile(t, filepath.Join(store, "machines", "here.yaml"), readFile(t, "testdata/machine.yaml"))
+	args := onboardArgs(store, "--resume", "--", "sleep", "0.03")
+	foreignJournal(t, store, args, filepath.Join(store, "interrupted", "app.jsonl"))
+	completeJournal(t, store)
+	zero := fill(t, store)
+	bandmate(t, args...).wantExit(1, "storing the profile", "make room", "samples so far are kept", "--resume")
+	if err := os.Remove(zero); err != nil {
+		t.Fatal(err)
+	}
+	bandmate(t, args...).wantExit(0)
+	wantResumed(t, store)
+}
+
+// fill takes all the room of a file system and returns the file that does.
+func fill(t *testing.T, folder string) string {
+	t.Helper()
+	zero, err := os.Create(filepath.Join(folder, "zero"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zero.Close()
+	for err == nil {
+		_, err = zero.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	return zero.Name()
 }
 
 // foreignJournal makes a journal for an experiment, with samples of a regime
@@ -181,17 +217,10 @@ func disks() []disk {
 		{"full file system", func(t *testing.T) (string, func(int, ...string) *program) {
 			folder := fullDisk(t, "256k")
 			return folder, func(_ int, args ...string) *program {
-				zero, err := os.Create(filepath.Join(folder, "zero"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for err == nil {
-					_, err = zero.Write(make([]byte, 4096))
-				}
-				_ = zero.Close()
+				zero := fill(t, folder)
 				p := bandmate(t, args...)
-				if len(args) > 0 && args[0] == "profiles" {
-					_ = os.Remove(zero.Name())
+				if err := os.Remove(zero); err != nil {
+					t.Error(err)
 				}
 				return p
 			}

@@ -136,8 +136,7 @@ func (p *program) wantNobody() {
 		}
 	}
 	for _, pid := range left {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		p.t.Errorf("still there a second later: %d %q", pid, line)
+		p.t.Errorf("still there a second later: %d %s", pid, commandOf(pid))
 	}
 }
 
@@ -170,14 +169,19 @@ func processesWith(variable string) []int {
 	return pids
 }
 
+// commandOf is the command line of a process; empty when it is gone.
+func commandOf(pid int) string {
+	line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+}
+
 // interfererOf waits for the interferer of a test.
 func interfererOf(t *testing.T) int {
 	t.Helper()
 	var found int
 	eventually(t, "an interferer", func() bool {
 		for _, pid := range processesOf(t) {
-			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if err == nil && strings.HasPrefix(string(line), "bandmate-interferer") {
+			if commandOf(pid) == "bandmate-interferer" {
 				found = pid
 			}
 		}
