@@ -30,7 +30,7 @@ while read -r package dir; do
     echo "fuzz $package $name"
     log=$(mktemp)
     status=0
-    timeout -s INT 180 go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" "$package" \
+    timeout -s INT 180 go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" -fuzzminimizetime 5x "$package" \
       >"$log" 2>&1 || status=$?
     if ((status != 0)); then
       cat "$log"

@@ -59,45 +59,54 @@ const (
 // MeasurePressures finds the sustained bandwidth at every read share and
 // pattern asked for, and what each paced level of it reaches alone.
 func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]MeasuredPressure, error) {
-	sustained := map[Pressure]units.Traffic{}
-	measure := func(setting interferer.Setting, repeats int) (units.Traffic, error) {
-		var read, write []float64
-		for range repeats {
-			achieved, err := s.alone(ctx, setting, aloneWindow)
-			if err != nil {
-				return units.Traffic{}, err
-			}
-			read = append(read, float64(achieved.Traffic.Read))
-			write = append(write, float64(achieved.Traffic.Write))
-		}
-		return units.Traffic{Read: units.Bandwidth(median(read)), Write: units.Bandwidth(median(write))}, nil
+	sustained, err := s.sustainedOf(ctx, wanted)
+	if err != nil {
+		return nil, err
 	}
 	var all []MeasuredPressure
 	for _, p := range wanted {
-		setting := interferer.Setting{Mode: interferer.Stream, ReadShare: p.ReadShare, Pattern: p.Pattern}
-		top := Pressure{ReadShare: p.ReadShare, Level: 1, Pattern: p.Pattern}
-		if _, done := sustained[top]; !done {
-			traffic, err := measure(setting, aloneRepeats)
-			if err != nil {
-				return nil, fmt.Errorf("sustained bandwidth at %s reads: %w", p.ReadShare, err)
-			}
-			if traffic.Total() <= 0 {
-				return nil, fmt.Errorf("sustained bandwidth at %s reads: the interferer moved nothing within %v: free its CPU %s", p.ReadShare, aloneWindow, s.Placement.Interferer)
-			}
-			sustained[top] = traffic
-		}
-		measured := MeasuredPressure{Pressure: p, Setting: setting, Alone: sustained[top]}
+		top := sustained[p.unpaced()]
+		measured := MeasuredPressure{Pressure: p, Setting: p.unpaced(), Alone: units.TrafficOf(top, p.ReadShare)}
 		if p.Level < 1 {
-			measured.Setting.Bandwidth = sustained[top].Total() * units.Bandwidth(p.Level)
-			traffic, err := measure(measured.Setting, 1)
+			measured.Setting.Bandwidth = top * units.Bandwidth(p.Level)
+			achieved, err := s.alone(ctx, measured.Setting, aloneWindow)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
 			}
-			measured.Alone = traffic
+			measured.Alone = achieved.Traffic
 		}
 		all = append(all, measured)
 	}
 	return all, nil
+}
+
+// unpaced is the setting that finds the sustained bandwidth p is a part of.
+func (p Pressure) unpaced() interferer.Setting {
+	return interferer.Setting{Mode: interferer.Stream, ReadShare: p.ReadShare, Pattern: p.Pattern}
+}
+
+func (s *Session) sustainedOf(ctx context.Context, wanted []Pressure) (map[interferer.Setting]units.Bandwidth, error) {
+	var settings []interferer.Setting
+	for _, p := range wanted {
+		if setting := p.unpaced(); !slices.Contains(settings, setting) {
+			settings = append(settings, setting)
+		}
+	}
+	if len(settings) == 0 {
+		return nil, nil
+	}
+	found, err := interferer.Calibrate(ctx, s.pressure, settings, aloneRepeats, aloneWindow, nil)
+	if err != nil {
+		return nil, err
+	}
+	sustained := map[interferer.Setting]units.Bandwidth{}
+	for i, setting := range settings {
+		if found[i].Bandwidth <= 0 {
+			return nil, fmt.Errorf("the interferer moved nothing at %s reads: free its CPUs %s", setting.ReadShare, s.Placement.Interferer)
+		}
+		sustained[setting] = found[i].Bandwidth
+	}
+	return sustained, nil
 }
 
 // WithProbes adds the two unpaced pressures that serve as probes, when they

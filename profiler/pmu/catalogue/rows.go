@@ -102,6 +102,7 @@ func intelApart() []Row {
 	return []Row{
 		{
 			Platform: "Intel Xeon Max (Sapphire Rapids with HBM)", Source: IMC, Device: "uncore_hbm_#", Memory: HBM,
+			CPUs: []CPU{{Intel, 6, []int{143}}},
 			Events: []Event{
 				{Kind: Read, Name: "cas_count_read", Terms: "event=0x05,umask=0xcf", Bytes: 32},
 				{Kind: Write, Name: "cas_count_write", Terms: "event=0x05,umask=0xf0", Bytes: 32},

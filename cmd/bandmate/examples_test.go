@@ -1,0 +1,99 @@
+package main
+
+import (
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestExamples checks that every command line shown in the help texts and in
+// the README is one: known command, known flags, right arguments. What the
+// commands do is the business of the scripts.
+func TestExamples(t *testing.T) {
+	root := testRoot()
+	lines := readmeCommands(t)
+	walk(root, func(cmd *cobra.Command) {
+		lines = append(lines, strings.Split(cmd.Example, "\n")...)
+		if cmd.Example == "" && cmd.Runnable() && !cmd.Hidden && cmd.Parent() != nil && !builtIn(cmd) {
+			t.Errorf("%s: the help shows no example", cmd.CommandPath())
+		}
+	})
+	checked := 0
+	for _, line := range lines {
+		words, ok := bandmateWords(line)
+		if !ok {
+			continue
+		}
+		checked++
+		if err := parses(words); err != nil {
+			t.Errorf("%q: %v", strings.TrimSpace(line), err)
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d examples were found", checked)
+	}
+}
+
+// builtIn is true for cobra's own commands.
+func builtIn(cmd *cobra.Command) bool {
+	return strings.HasPrefix(cmd.CommandPath(), "bandmate completion") || cmd.Name() == "help"
+}
+
+func testRoot() *cobra.Command {
+	return newRootCommand(&app{stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }})
+}
+
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, child := range cmd.Commands() {
+		walk(child, visit)
+	}
+}
+
+func readmeCommands(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, inline := range regexp.MustCompile("`(bandmate [a-z][^`]*)`").FindAllStringSubmatch(string(text), -1) {
+		if !strings.Contains(inline[1], "--max-slowdown 1.15") { // shown without its arguments
+			lines = append(lines, inline[1])
+		}
+	}
+	return lines
+}
+
+// bandmateWords splits a line that runs bandmate; redirections end it.
+func bandmateWords(line string) ([]string, bool) {
+	line = strings.TrimSpace(line)
+	line = strings.TrimPrefix(line, "$ ")
+	line = strings.Replace(line, "go run ./cmd/bandmate", "bandmate", 1)
+	rest, ok := strings.CutPrefix(line, "bandmate ")
+	if !ok || strings.Contains(rest, "COMMAND") {
+		return nil, false
+	}
+	rest, _, _ = strings.Cut(rest, " >")
+	words := strings.Fields(rest)
+	return words, len(words) > 0 && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[0])
+}
+
+func parses(words []string) error {
+	root := testRoot()
+	cmd, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if cmd == root {
+		return usagef("no such command")
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		return err
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
