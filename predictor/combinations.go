@@ -9,19 +9,26 @@ import (
 // it and how long the others take meanwhile.
 type phaseMeans [maxPhases]struct{ progress, duration float64 }
 
-// combinations returns how many combinations of phases are settled one by one;
-// 1 where mean traffic is used. That is so for groups: on the simulated ones
-// their combinations gain nothing, and the number of them grows beyond bounds.
+// mostCombinations bounds how many combinations of phases are settled one by
+// one, to what a pair can have: larger groups of many phases are taken at mean
+// traffic, which their pairs then correct.
+const mostCombinations = maxPhases * maxPhases
+
+// combinations returns how many combinations of phases are settled; 1 where mean
+// traffic is used.
 func (e *equilibrium) combinations() int {
-	if len(e.apps) != 2 {
-		return 1
+	n := 1
+	for _, a := range e.apps {
+		if n *= len(a.phases); n > mostCombinations {
+			return 1
+		}
 	}
-	return len(e.apps[0].phases) * len(e.apps[1].phases)
+	return n
 }
 
-// settleInPhases settles everyone at mean traffic; then a pair in every
-// combination of its phases, and a group held to its pairs. It returns where the
-// target's curves are read at mean traffic.
+// settleInPhases settles everyone at mean traffic, then in every combination of
+// phases, and holds a group to its pairs. It returns where the target's curves
+// are read at mean traffic.
 func (e *equilibrium) settleInPhases(record bool) outcome {
 	e.settle(record)
 	mean := e.respondTarget()
@@ -103,8 +110,8 @@ const mostCompounded = 16
 // compoundPairs holds each application of a group to at most the product of its
 // performances beside each other member alone. A queue
 // grows faster than its load, so that delays by several neighbours at least
-// compound; and the phases of two are known, while the group is settled at mean
-// traffic. The product in turn does not know that the memory carries no more
+// compound; and every pair meets in its phases, where a large group is settled at
+// mean traffic. The product in turn does not know that the memory carries no more
 // than it can. Both err towards too little contention: the lower one counts.
 func (e *equilibrium) compoundPairs() {
 	if e.pair == nil {

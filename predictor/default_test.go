@@ -159,7 +159,7 @@ func TestAnyPredictionIsSound(t *testing.T) {
 	})
 }
 
-// Steep curves make the damped iteration of a pair circle; what is returned is
+// Steep curves make the iteration of a pair circle; what is returned is
 // a settled state all the same.
 func TestAnyPairSettles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -174,7 +174,7 @@ func TestAnyPairSettles(t *testing.T) {
 		if !e.settled {
 			t.Fatal("not settled")
 		}
-		e.bisect()
+		e.settlePair()
 		low, high := e.performance[0]-1e-6, e.performance[0]+1e-6
 		answerAt := func(x units.NormalizedPerformance) units.NormalizedPerformance {
 			e.performance[0] = x

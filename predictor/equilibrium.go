@@ -12,9 +12,9 @@ import (
 const (
 	settled        = 1e-5 // change of normalized performance that counts as none
 	maxIterations  = 64
+	pairIterations = 8 // before a pair is settled by settlePair
 	leastDamping   = 1.0 / 16
 	shrinks        = 0.9 // a step that is not this much shorter halves the damping
-	bisectionSteps = 40  // 2^-40 of the range of normalized performance
 )
 
 // equilibrium is the state of applications that share a memory domain, the
@@ -31,7 +31,6 @@ type equilibrium struct {
 	settled     bool
 	iterations  []Iteration // when recorded
 
-	next []units.NormalizedPerformance // scratch of settle
 	// means and combination are scratch of settlePhases.
 	means       []phaseMeans
 	combination []int
@@ -48,7 +47,6 @@ func (e *equilibrium) reset(apps []*Application, targetFirst bool) {
 	e.capacity = capacityOf(apps)
 	e.phases = slices.Grow(e.phases[:0], n)[:n]
 	e.performance = slices.Grow(e.performance[:0], n)[:n]
-	e.next = slices.Grow(e.next[:0], n)[:n]
 	e.means = slices.Grow(e.means[:0], n)[:n]
 	e.combination = slices.Grow(e.combination[:0], n)[:n]
 	e.settled, e.iterations, e.compounded = false, nil, e.compounded[:0]
@@ -57,39 +55,37 @@ func (e *equilibrium) reset(apps []*Application, targetFirst bool) {
 	}
 }
 
-// settle finds the equilibrium from everyone undisturbed by damped iteration,
+// settle finds the equilibrium from the performance there is by damped iteration,
 //
 //	p ← p + ω·(F(p) − p)
 //
-// where F gives each application's performance beside the others' traffic at p.
+// one application after the other, where F gives each one's performance beside
+// the others' traffic at p.
 // ω starts at 1 and is halved whenever a step did not shrink. Every p stays
 // within the bounds of the curves, because it is a mean of values of F.
 //
-// For two applications F is continuous and falls in both arguments, so that
-// F_A(F_B(x)) − x changes its sign between 0 and 1: where the iteration has not
-// settled within its bound, bisection finds an equilibrium for certain. For
-// more, e.settled then stays false.
+// For two applications F is continuous and falls: where a few steps have not
+// settled them, settlePair does for certain. For more, e.settled stays false
+// when the steps have not sufficed.
 func (e *equilibrium) settle(record bool) {
-	for i := range e.performance {
-		e.performance[i] = 1
-	}
 	e.record(record)
-	next := e.next
 	damping, lastChange := 1.0, math.Inf(1)
 	e.settled = false
-	for range maxIterations {
+	iterations := maxIterations
+	if len(e.apps) == 2 {
+		iterations = pairIterations
+	}
+	for range iterations {
 		var change float64
 		for i := range e.apps {
-			next[i] = e.respond(i)
-			change = max(change, math.Abs(float64(next[i]-e.performance[i])))
+			step := e.respond(i) - e.performance[i]
+			change = max(change, math.Abs(float64(step)))
+			e.performance[i] += units.NormalizedPerformance(damping) * step
 		}
 		if change > lastChange*shrinks {
 			damping = max(damping/2, leastDamping)
 		}
 		lastChange = change
-		for i := range e.apps {
-			e.performance[i] += units.NormalizedPerformance(damping) * (next[i] - e.performance[i])
-		}
 		e.record(record)
 		if change < settled {
 			e.settled = true
@@ -97,25 +93,19 @@ func (e *equilibrium) settle(record bool) {
 		}
 	}
 	if len(e.apps) == 2 {
-		e.bisect()
+		e.settlePair()
 		e.record(record)
 	}
 }
 
-// bisect settles two applications by the sign of F_0(F_1(x)) − x.
-func (e *equilibrium) bisect() {
-	low, high := units.NormalizedPerformance(0), units.NormalizedPerformance(1)
-	for range bisectionSteps {
-		middle := (low + high) / 2
-		e.performance[0] = middle
+// settlePair settles two applications for certain: with F_0 and F_1 the answers
+// to the other's performance, F_0(F_1(x)) − x changes its sign between 0 and 1.
+func (e *equilibrium) settlePair() {
+	e.performance[0] = fixedPoint(func(x units.NormalizedPerformance) units.NormalizedPerformance {
+		e.performance[0] = x
 		e.performance[1] = e.respond(1)
-		if e.respond(0) > middle {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	e.performance[0] = high
+		return e.respond(0)
+	}, 0, 1)
 	e.performance[1] = e.respond(1)
 	e.settled = true
 }

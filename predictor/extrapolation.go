@@ -15,8 +15,6 @@ const (
 	// fullest is the highest load that the queue is evaluated at: closed loops
 	// of requests do not let a queue grow without end.
 	fullest = 0.97
-	// extrapolationSteps halve the range of normalized performance.
-	extrapolationSteps = 24
 )
 
 // capacityOf estimates what the memory can carry from the profiles alone: the
@@ -83,15 +81,6 @@ func (a *Application) extrapolate(
 		return measured * (1 + s*atTop) / (1 + s*now)
 	}
 	// at falls as p rises (the more a transfers, the longer all wait), so that
-	// at(p) − p changes its sign once.
-	low, high := units.NormalizedPerformance(0), measured
-	for range extrapolationSteps {
-		middle := (low + high) / 2
-		if at(middle) > middle {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return max(high, curves.Floor)
+	// at(p) − p changes its sign once, between 0 and measured.
+	return max(fixedPoint(at, 0, measured), curves.Floor)
 }

@@ -124,8 +124,9 @@ func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
+			var workspace predictor.Workspace
 			for i := range rows {
-				slowdowns[i], faults[i] = predictRow(apps, i, m)
+				slowdowns[i], faults[i] = predictRow(&workspace, apps, i, m)
 			}
 		})
 	}
@@ -137,13 +138,23 @@ func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.
 	return slowdowns, errors.Join(faults...)
 }
 
-func predictRow(apps []*predictor.Application, i int, m predictor.Method) ([]units.Slowdown, error) {
+// predictRow predicts application i beside each other one. What the workspace
+// would take as nothing, Predict refuses.
+func predictRow(workspace *predictor.Workspace, apps []*predictor.Application, i int, m predictor.Method) ([]units.Slowdown, error) {
 	row := make([]units.Slowdown, len(apps))
+	var both [2]units.NormalizedPerformance
 	for j := range apps {
 		if i == j {
 			continue
 		}
-		p, err := predictor.Predict(apps[i], []*predictor.Application{apps[j]}, predictor.Options{Method: m})
+		two := []*predictor.Application{apps[i], apps[j]}
+		sensitive, _ := apps[i].Known()
+		_, contentious := apps[j].Known()
+		if m == predictor.Default && sensitive && contentious {
+			row[j] = workspace.Performances(both[:0], two)[0].Slowdown()
+			continue
+		}
+		p, err := predictor.Predict(two[0], two[1:], predictor.Options{Method: m})
 		if err != nil {
 			return nil, err
 		}

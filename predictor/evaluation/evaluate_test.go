@@ -1,8 +1,6 @@
 package evaluation_test
 
 import (
-	"flag"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,10 +10,7 @@ import (
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
-	"github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 const simulated = "../testdata/simulated"
 
@@ -28,58 +23,6 @@ func dataset(t testing.TB, platform string) *evaluation.Dataset {
 		t.Fatal(err)
 	}
 	return d
-}
-
-// The error tables on the open half of the simulated data: a change of any
-// prediction shows up here.
-func TestErrorsOnSimulatedData(t *testing.T) {
-	four := []float64{0.25, 0.5, 0.75, 1}
-	restrictions := []struct {
-		name    string
-		options evaluation.Options
-	}{
-		{"everything measured", evaluation.Options{}},
-		{"50%, 75% and 100% reads, four levels", evaluation.Options{ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: four}},
-		{"50% and 100% reads, four levels", evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}, Levels: four}},
-	}
-	var b strings.Builder
-	for _, platform := range platforms() {
-		d := dataset(t, platform)
-		for _, r := range restrictions {
-			result, err := evaluation.Evaluate(d, r.options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&b, "%s, %s\n", platform, r.name)
-			fmt.Fprintf(&b, "  %-24s %6s %6s %6s %6s %6s %6s %6s %9s %8s\n",
-				"method", "shares", "points", "mean", "sd", "max", "rows", "cost", "coverage", "width")
-			for _, m := range result.Methods {
-				fmt.Fprintf(&b, "  %-24s %6d %6d %6.2f %6.2f %6.1f %6d %6.2f %9.3f %8.3f\n",
-					m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Rows, m.Cost, m.Coverage, m.Width)
-			}
-			for _, g := range result.Groups {
-				fmt.Fprintf(&b, "  %-24s %d co-runners: %6.2f %6.1f %6d %9.3f\n", g.Name, g.Corunners, g.Mean, g.Max, g.Rows, g.Coverage)
-			}
-		}
-	}
-	golden(t, "simulated.golden", b.String())
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); rewrite it with -update if this is meant:\n%s", file, diff)
-	}
 }
 
 // The 90% interval of the default method must hold about 90% of what was
