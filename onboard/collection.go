@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -92,8 +93,8 @@ func (c *collection) onlySolos(conditions []Condition, want Precision, pending i
 // spell; soloEvery when the spell has none yet.
 func (c *collection) sinceSolo(target string, spell int) int {
 	count := 0
-	for i := len(c.samples) - 1; i >= 0; i-- {
-		s := c.samples[i]
+	for _, s := range slices.Backward(c.samples) {
+
 		if s.Spell != spell {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -87,7 +88,7 @@ func (g *guard) environment(env []string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	return append(env[:len(env):len(env)], runEnvironment+"="+g.mark)
+	return append(slices.Clip(env), runEnvironment+"="+g.mark)
 }
 
 // close ends the guard, and with it what of the commands is still there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
@@ -268,9 +269,10 @@ func (p *Plan) outcome(class regime.Class) *Outcome {
 }
 
 func (p *Plan) shares() string {
-	text := fmt.Sprintf("%d dropped", p.dropped)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d dropped", p.dropped)
 	for class, seen := range p.collected {
-		text += fmt.Sprintf(", %d in %s", seen.size(), class)
+		fmt.Fprintf(&text, ", %d in %s", seen.size(), class)
 	}
-	return text
+	return text.String()
 }

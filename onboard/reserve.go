@@ -100,5 +100,5 @@ func freeMemory() int64 {
 	if unix.Sysinfo(&info) != nil {
 		return 0
 	}
-	return int64(info.Freeram) * int64(info.Unit) //nolint:unconvert // the field types differ between platforms
+	return int64(info.Freeram) * int64(info.Unit)
 }

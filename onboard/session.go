@@ -101,11 +101,12 @@ func (s *Session) Close() error {
 // closePressure ends the interferer. The reason why it had ended before is
 // known by then: what was run beside it has failed for it.
 func (s *Session) closePressure() error {
-	if s.pressure.Err() != nil {
-		_ = s.pressure.Close()
-		return nil
+	known := s.pressure.Err() != nil
+	err := s.pressure.Close()
+	if known {
+		return nil //nolint:nilerr // reported before
 	}
-	return s.pressure.Close()
+	return err
 }
 
 // gone is why nothing can be measured any more: the caller does not want to,
@@ -258,7 +259,6 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner Command
 		}
 	}()
 	if err := <-first; err != nil {
-		<-finished
 		return Observation{}, 0, err
 	}
 	e, err := s.launcher.run(ctx, target, s.Placement.Target, s.Placement.MemoryNode)

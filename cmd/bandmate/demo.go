@@ -231,8 +231,11 @@ func (a *app) writeDemo(w io.Writer, r demoResult) error {
 
 func demoApplicationTable(r demoResult) *report.Table {
 	table := &report.Table{Columns: []report.Column{
-		{Title: "application"}, {Title: "time", Numeric: true}, {Title: "bandwidth", Numeric: true},
-		{Title: "±", Numeric: true}, {Title: "reads", Numeric: true},
+		{Title: "application"},
+		{Title: "time", Numeric: true},
+		{Title: "bandwidth", Numeric: true},
+		{Title: "±", Numeric: true},
+		{Title: "reads", Numeric: true},
 	}}
 	for _, application := range r.Applications {
 		total := application.ReadBytesPerSecond + application.WriteBytesPerSecond
@@ -254,8 +257,12 @@ func demoApplicationTable(r demoResult) *report.Table {
 
 func demoPairTable(r demoResult) *report.Table {
 	table := &report.Table{Columns: []report.Column{
-		{Title: "application"}, {Title: "beside"}, {Title: "predicted", Numeric: true}, {Title: "90% interval", Numeric: true},
-		{Title: "measured", Numeric: true}, {Title: "error", Numeric: true},
+		{Title: "application"},
+		{Title: "beside"},
+		{Title: "predicted", Numeric: true},
+		{Title: "90% interval", Numeric: true},
+		{Title: "measured", Numeric: true},
+		{Title: "error", Numeric: true},
 	}}
 	slowdown := func(performance float64) report.Cell {
 		s := units.NormalizedPerformance(performance).Slowdown()

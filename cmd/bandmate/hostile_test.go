@@ -155,11 +155,22 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 	}
 	odd := writeIn(t, "\x1b[2J.yaml", "kind: \"\\e[31m\"\n")
 	for _, args := range [][]string{
-		{"profiles", "list"}, {"profiles", "show", "evil"}, {"matrix"}, {"predict", "evil", "a", "--explain"},
-		{"profiles", "show", "\x1b[31mred"}, {"predict", "a", "\x1b[5mx\u202e"}, {"profiles", "delete", "\x1b[5m"},
-		{"profiles", "import", odd}, {"profiles", "import", odd + "\x07"}, {"--\x1b[31m"}, {"\x1b[31m"},
-		{"onboard", "\x1b[31m", "--", "true"}, {"measure", "--source", "\x1b[31m", "--", "true"},
-		{"interfere", "--pattern", "\x1b[31m"}, {"matrix", "-o", "\x1b[31m"}, {"predict", "a", "a", "--method", "\x1b[31m"},
+		{"profiles", "list"},
+		{"profiles", "show", "evil"},
+		{"matrix"},
+		{"predict", "evil", "a", "--explain"},
+		{"profiles", "show", "\x1b[31mred"},
+		{"predict", "a", "\x1b[5mx\u202e"},
+		{"profiles", "delete", "\x1b[5m"},
+		{"profiles", "import", odd},
+		{"profiles", "import", odd + "\x07"},
+		{"--\x1b[31m"},
+		{"\x1b[31m"},
+		{"onboard", "\x1b[31m", "--", "true"},
+		{"measure", "--source", "\x1b[31m", "--", "true"},
+		{"interfere", "--pattern", "\x1b[31m"},
+		{"matrix", "-o", "\x1b[31m"},
+		{"predict", "a", "a", "--method", "\x1b[31m"},
 		{"onboard", "x", "--machine", "here", "--source", "probe", "--", "./\x1b[31mcommand"},
 	} {
 		p := prepare(t, "bandmate", append(args, "--store", store)...)

@@ -42,7 +42,7 @@ func stages() []stage {
 			a.stayDeaf()
 		}},
 		{"between samples", onboarding, func(_ *terminal, store string, a *application) {
-			for samples := 0; samples < 2; samples++ {
+			for range 2 {
 				a.running()
 				a.work()
 			}
@@ -60,14 +60,16 @@ func stages() []stage {
 		{"watching the machine", func(store string, _ *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--duration", "10m"}
 		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
-		{"demonstrating", func(string, *application) []string { return []string{"demo"} },
+		{
+			"demonstrating", func(string, *application) []string { return []string{"demo"} },
 			func(s *terminal, _ string, _ *application) {
 				eventually(s.t, "a sample application", func() bool {
 					return slices.ContainsFunc(processesOf(s.t), func(pid int) bool {
 						return strings.Contains(commandOf(pid), "sample")
 					})
 				})
-			}},
+			},
+		},
 		{"interfering", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "1GB/s", "--duration", "10m", "--window", "50ms"}
 		}, func(s *terminal, _ string, _ *application) {

@@ -27,7 +27,7 @@ func newPredictCommand(a *app) *cobra.Command {
   bandmate predict xz sqlite lammps --explain
   bandmate predict xz sqlite --max-slowdown 1.1 -o json`,
 		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbour"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			return a.predict(args, machine, method, explain, limit)
 		},
 		ValidArgsFunction: a.completeApplications,

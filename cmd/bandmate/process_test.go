@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -348,27 +346,6 @@ func (a *application) order(word string) {
 	if _, err := a.orders.WriteString(word); err != nil {
 		a.t.Fatal(err)
 	}
-}
-
-// workUntilEnd serves every run until the program has ended.
-func (a *application) workUntilEnd(p *program) {
-	a.t.Helper()
-	ctx, stop := context.WithTimeout(a.t.Context(), patience)
-	defer stop()
-	word := make([]byte, len("running\n"))
-	for ctx.Err() == nil {
-		select {
-		case <-p.ended:
-			return
-		default:
-		}
-		_ = a.started.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-		if _, err := a.started.Read(word); errors.Is(err, os.ErrDeadlineExceeded) {
-			continue
-		}
-		a.work()
-	}
-	a.t.Fatalf("%s: still running", p.cmd)
 }
 
 // journalOf reads the whole lines of an experiment's journal: a header and one

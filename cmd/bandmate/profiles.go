@@ -92,9 +92,13 @@ func (a *app) profilesList() error {
 
 func profileTable(profiles []*v1alpha1.ApplicationProfile) *report.Table {
 	table := &report.Table{Columns: []report.Column{
-		{Title: "application"}, {Title: "machine"}, {Title: "bandwidth", Key: "bytesPerSecond", Numeric: true},
-		{Title: "reads", Key: "readShare", Numeric: true}, {Title: "worst", Key: "worstSlowdown", Numeric: true},
-		{Title: "source"}, {Title: "measured"},
+		{Title: "application"},
+		{Title: "machine"},
+		{Title: "bandwidth", Key: "bytesPerSecond", Numeric: true},
+		{Title: "reads", Key: "readShare", Numeric: true},
+		{Title: "worst", Key: "worstSlowdown", Numeric: true},
+		{Title: "source"},
+		{Title: "measured"},
 	}}
 	for _, p := range profiles {
 		c := p.Spec.Contentiousness

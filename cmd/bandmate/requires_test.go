@@ -35,7 +35,8 @@ func unprivileged(p *program) *program {
 // to. It holds the program, as bandmate.
 func openFolder(t *testing.T) (folder, program string) {
 	t.Helper()
-	folder, err := os.MkdirTemp("", "bandmate-open")
+	// Not t.TempDir: other users may not enter its parents.
+	folder, err := os.MkdirTemp("", "bandmate-open") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

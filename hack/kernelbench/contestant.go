@@ -155,7 +155,7 @@ func (p *cProcess) contestants(share units.ReadShare) []contestant {
 		}
 		var both []contestant
 		for _, style := range []string{"intrinsics", "loop"} {
-			both = append(both, func(ctx context.Context, d time.Duration) ([]result, error) {
+			both = append(both, func(_ context.Context, d time.Duration) ([]result, error) {
 				bandwidth, err := p.run(kernel+"-"+style, d)
 				return []result{{"C " + style, bandwidth}}, err
 			})
@@ -167,11 +167,11 @@ func (p *cProcess) contestants(share units.ReadShare) []contestant {
 
 func (p *cProcess) run(kernel string, d time.Duration) (units.Bandwidth, error) {
 	if _, err := fmt.Fprintln(p.in, kernel, d.Milliseconds()); err != nil {
-		return 0, fmt.Errorf("C kernel %s: %w", kernel, err)
+		return 0, fmt.Errorf("kernel in C %s: %w", kernel, err)
 	}
 	var bytes, nanoseconds float64
 	if _, err := fmt.Fscanln(p.out, &bytes, &nanoseconds); err != nil {
-		return 0, fmt.Errorf("C kernel %s: %w", kernel, err)
+		return 0, fmt.Errorf("kernel in C %s: %w", kernel, err)
 	}
 	return units.Bandwidth(bytes / nanoseconds * 1e9), nil
 }

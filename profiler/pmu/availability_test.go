@@ -23,29 +23,37 @@ func TestAvailable(t *testing.T) {
 		reason, remedy        string
 	}{
 		{name: "works", fixture: "skx", source: "imc", state: profiler.Usable},
-		{name: "counters in a guest that passes them on", fixture: "skx", source: "imc", state: profiler.Usable,
-			change: func(m *machine) { m.Machine.VirtualMachine = true }},
+		{
+			name: "counters in a guest that passes them on", fixture: "skx", source: "imc", state: profiler.Usable,
+			change: func(m *machine) { m.Machine.VirtualMachine = true },
+		},
 		{name: "driver not loaded", fixture: "skx", source: "imc", change: withoutDevices, state: profiler.Unsupported, reason: "uncore_imc_N", remedy: "modprobe intel_uncore"},
 		{name: "kernel too old", fixture: "zen4", source: "amd-umc", change: withoutDevices, state: profiler.Unsupported, reason: "amd_umc_N", remedy: "Linux 6.7"},
 		{name: "another architecture", fixture: "grace", source: "nvidia-scf", change: withoutDevices, state: profiler.Unsupported, reason: "nvidia_scf_pmu_N", remedy: "modprobe nvidia_cspmu"},
-		{name: "a virtual machine", fixture: "skx", source: "imc", state: profiler.Unsupported, reason: "KVM", remedy: "bare-metal",
+		{
+			name: "a virtual machine", fixture: "skx", source: "imc", state: profiler.Unsupported, reason: "KVM", remedy: "bare-metal",
 			change: func(m *machine) {
 				withoutDevices(m)
 				m.Machine.VirtualMachine, m.Machine.Hypervisor = true, "KVM"
-			}},
+			},
+		},
 		{name: "another vendor", fixture: "zen4", source: "imc", state: profiler.Unsupported, reason: "AMD EPYC 9654 96-Core Processor is not"},
 		{name: "Intel's on Arm", fixture: "grace", source: "imc", state: profiler.Unsupported, reason: "is not a processor"},
 		{name: "a client has no server's counters", fixture: "tgl", source: "imc", state: profiler.Unsupported, reason: "names no event cas_count_read"},
-		{name: "no perf events", fixture: "skx", source: "imc", state: profiler.Unsupported, reason: "no perf events", remedy: "CONFIG_PERF_EVENTS",
+		{
+			name: "no perf events", fixture: "skx", source: "imc", state: profiler.Unsupported, reason: "no perf events", remedy: "CONFIG_PERF_EVENTS",
 			change: func(m *machine) {
 				for name := range m.sys {
 					if strings.HasPrefix(name, sysfs.Root) {
 						delete(m.sys, name)
 					}
 				}
-			}},
-		{name: "malformed", fixture: "skx", source: "imc", state: profiler.Inconclusive, reason: "uncore_imc_0/type",
-			change: func(m *machine) { m.set(sysfs.Root+"/uncore_imc_0/type", "x") }},
+			},
+		},
+		{
+			name: "malformed", fixture: "skx", source: "imc", state: profiler.Inconclusive, reason: "uncore_imc_0/type",
+			change: func(m *machine) { m.set(sysfs.Root+"/uncore_imc_0/type", "x") },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := fixture(t, tt.fixture)

@@ -186,8 +186,8 @@ func TestCommandBackground(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := s.Counters.Background
-		close := func(got float64) bool { return math.Abs(got-total) < 1e-5*total } // 150 ms of whole counts
-		if b == nil || !close(b.BeforeBytesPerSecond) || !close(b.AfterBytesPerSecond) {
+		nearTotal := func(got float64) bool { return math.Abs(got-total) < 1e-5*total } // 150 ms of whole counts
+		if b == nil || !nearTotal(b.BeforeBytesPerSecond) || !nearTotal(b.AfterBytesPerSecond) {
 			t.Errorf("background %+v, want %v", b, float64(total))
 		}
 		if !near(s.Seconds, 1) || !near(float64(s.Traffic().Total()), total) {

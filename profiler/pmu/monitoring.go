@@ -83,7 +83,7 @@ const noSplit = "resctrl does not tell reads from writes, and counts what caches
 // Measure counts a command and all its descendants in a group of their own, or
 // everything.
 func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
-	fail := func(err error) (profiler.Summary, error) {
+	fail := func(err error) (profiler.Summary, error) { //nolint:unparam // what Measure returns
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", Resctrl, err)
 	}
 	if err := w.Validate(); err != nil {

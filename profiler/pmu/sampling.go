@@ -52,7 +52,7 @@ func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sa
 		case <-ticker.C:
 			if err := sample(time.Since(start), false); err != nil {
 				cancel()
-				<-ended
+				<-ended //nolint:errcheck // cancelled for err
 				return time.Since(start), err
 			}
 		}

@@ -139,8 +139,14 @@ func TestChoose(t *testing.T) {
 		{"free-running beside regular", sysfs.Processor{}, []sysfs.Device{
 			device("uncore_imc_0", skx), device("uncore_imc_free_running_0", map[string]string{"read": "event=0xff,umask=0x20", "write": "event=0xff,umask=0x21"}),
 		}, []string{"Intel Sandy Bridge-EP to Cascade Lake"}, []uint64{0x0304}, 0, ""},
-		{"free-running alone", sysfs.Processor{}, []sysfs.Device{device("uncore_imc_free_running_0", map[string]string{"read": "event=0xff,umask=0x20", "write": "event=0xff,umask=0x21"})},
-			[]string{"Intel Ice Lake server, Snow Ridge, free-running"}, []uint64{0x20ff}, 0, ""},
+		{
+			"free-running alone",
+			sysfs.Processor{},
+			[]sysfs.Device{device("uncore_imc_free_running_0", map[string]string{"read": "event=0xff,umask=0x20", "write": "event=0xff,umask=0x21"})},
+			[]string{"Intel Ice Lake server, Snow Ridge, free-running"},
+			[]uint64{0x20ff},
+			0, "",
+		},
 		{"a data fabric of an unknown processor", sysfs.Processor{Vendor: AMD, Family: 0x99}, []sysfs.Device{device("amd_df", nil)}, nil, nil, 0, "not known for this processor"},
 		{"a device of no row", intel(85), []sysfs.Device{device("uncore_cha_0", skx)}, nil, nil, 0, ""},
 	} {

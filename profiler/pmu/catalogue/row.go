@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
@@ -12,8 +13,9 @@ import (
 type Kind string
 
 const (
-	// Read is traffic from memory, Write traffic to it.
-	Read  Kind = "read"
+	// Read is traffic from memory.
+	Read Kind = "read"
+	// Write is traffic to memory.
 	Write Kind = "write"
 	// Total is both together, which cannot be told apart.
 	Total Kind = "total"
@@ -116,10 +118,8 @@ func (c CPU) Is(p sysfs.Processor) bool {
 	if c.Vendor != p.Vendor || c.Family != p.Family {
 		return false
 	}
-	for _, m := range c.Models {
-		if m == p.Model {
-			return true
-		}
+	if slices.Contains(c.Models, p.Model) {
+		return true
 	}
 	return c.Models == nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	goperf "github.com/elastic/go-perf"
@@ -126,8 +127,8 @@ func (g *kernelGroup) decode(r *Reading, data []byte) error {
 // a hardware counter busy.
 func (g *kernelGroup) Close() error {
 	var faults []error
-	for i := len(g.events) - 1; i >= 0; i-- {
-		if err := g.events[i].Close(); err != nil {
+	for _, v := range slices.Backward(g.events) {
+		if err := v.Close(); err != nil {
 			faults = append(faults, fmt.Errorf("closing %s: %w", g.label, err))
 		}
 	}

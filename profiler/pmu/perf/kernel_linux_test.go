@@ -94,8 +94,7 @@ func TestKernelClosesOnFailure(t *testing.T) {
 	if err == nil {
 		t.Fatalf("opened %v", g)
 	}
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
+	if _, ok := errors.AsType[syscall.Errno](err); !ok {
 		t.Errorf("error %v does not hold the system's", err)
 	}
 	if after := descriptors(t); after != before {

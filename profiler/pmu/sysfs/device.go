@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"bandmate.dev/bandmate/topology"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 // Root is the folder of all perf devices, in sysfs.

@@ -48,7 +48,7 @@ func ParseField(text string) (Field, error) {
 		return Field{}, fmt.Errorf("%q has no colon; want bits of a word, such as config:0-7,32-35", text)
 	}
 	field := Field{Word: words}
-	for w := Config; w < words; w++ {
+	for w := range words {
 		if word == w.String() {
 			field.Word = w
 		}

@@ -71,7 +71,7 @@ func (d Device) Encode(description string) (Code, error) {
 func (d Device) set(code *Code, t Term) error {
 	field, known := d.Format[t.Name]
 	if !known {
-		for w := Config; w < words; w++ {
+		for w := range words {
 			if t.Name == w.String() {
 				code[w] |= t.Value
 				return nil
