@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -268,11 +270,11 @@ func (p *Plan) outcome(class regime.Class) *Outcome {
 	return o
 }
 
+// shares says where the samples went, in words.
 func (p *Plan) shares() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%d dropped", p.dropped)
-	for class, seen := range p.collected {
-		fmt.Fprintf(&text, ", %d in %s", seen.size(), class)
+	parts := []string{fmt.Sprintf("%d dropped", p.dropped)}
+	for _, class := range slices.Sorted(maps.Keys(p.collected)) {
+		parts = append(parts, fmt.Sprintf("%d in %s", p.collected[class].size(), class))
 	}
-	return text.String()
+	return strings.Join(parts, ", ")
 }
