@@ -1,0 +1,34 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParagraph(t *testing.T) {
+	o := Options{Width: 40, Unicode: true}
+	got := Paragraph("limited      ", "one two three four five six seven eight", o)
+	want := "limited      one two three four five six\n" +
+		"             seven eight\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestParagraphFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := Options{Width: rapid.IntRange(40, 120).Draw(t, "width"), Unicode: true}
+		words := rapid.SliceOfN(rapid.StringMatching(`[a-zäö×]{1,20}`), 1, 60).Draw(t, "words")
+		got := Paragraph("  → ", strings.Join(words, " "), o)
+		for line := range strings.Lines(got) {
+			if width := displayWidth(strings.TrimSuffix(line, "\n")); width > o.Width {
+				t.Fatalf("%q is %d columns wide, want at most %d", line, width, o.Width)
+			}
+		}
+		if strings.Join(strings.Fields(got), " ") != "→ "+strings.Join(words, " ") {
+			t.Fatalf("words were lost: %q", got)
+		}
+	})
+}
