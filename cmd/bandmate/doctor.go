@@ -41,7 +41,7 @@ func (a *app) doctor(ctx context.Context) error {
 	if err := addSources(ctx, &examined); err != nil {
 		return err
 	}
-	if err := a.print(examined, func(w io.Writer) error { return writeFindings(w, examined) }); err != nil {
+	if err := a.print(examined, func(w io.Writer) error { return writeFindings(w, examined, a.canvas()) }); err != nil {
 		return err
 	}
 	if !examined.Measurable {
@@ -50,12 +50,12 @@ func (a *app) doctor(ctx context.Context) error {
 	return nil
 }
 
-func writeFindings(w io.Writer, r doctor.Report) error {
+func writeFindings(w io.Writer, r doctor.Report, o report.Options) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%-12s %s: %s\n", f.State, f.Title, report.SanitizeText(f.Detail))
+		b.WriteString(report.Paragraph(fmt.Sprintf("%-12s ", f.State), f.Title+": "+f.Detail, o))
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "%-12s → %s\n", "", report.SanitizeText(f.Remedy))
+			b.WriteString(report.Paragraph(fmt.Sprintf("%-12s → ", ""), f.Remedy, o))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
