@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -24,31 +23,31 @@ type matrixResult struct {
 }
 
 func newMatrixCommand(a *app) *cobra.Command {
-	var method, machine string
+	var f predictionFlags
 	cmd := &cobra.Command{
 		Use:   "matrix [APP...]",
 		Short: "Predict every pair of the store (or of the named applications)",
 		Example: `  bandmate matrix
   bandmate matrix xz sqlite lammps -o csv`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.matrix(args, machine, method)
+			return a.matrix(args, f)
 		},
 		ValidArgsFunction: a.completeApplications,
 	}
-	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: all)")
-	cmd.Flags().StringVar(&method, "method", string(predictor.Default), "how to predict: "+joinMethods())
+	f.addMethod(cmd.Flags())
+	cmd.Flags().StringVar(&f.machine, "machine", "", "use the profiles measured on this machine (default: all)")
 	return cmd
 }
 
-func (a *app) matrix(names []string, machine, method string) error {
+func (a *app) matrix(names []string, f predictionFlags) error {
 	if err := a.checkFormat(formatCSV); err != nil {
 		return err
 	}
-	m, err := predictor.ParseMethod(method)
+	m, err := f.parse()
 	if err != nil {
-		return usageError{fmt.Errorf("--method: %w", err)}
+		return err
 	}
-	result, err := a.predictMatrix(names, machine, m)
+	result, err := a.predictMatrix(names, f.machine, m)
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,7 @@ type pairOfTwo struct {
 }
 
 func newPairCommand(a *app) *cobra.Command {
-	var method, machine string
-	var limit float64
+	var f predictionFlags
 	cmd := &cobra.Command{
 		Use:   "pair APP...",
 		Short: "Find the pairs that slow each other down least",
@@ -60,49 +59,32 @@ command exits with 5 when one has to.`,
   bandmate pair xz sqlite lammps zstd --max-slowdown 1.2 -o json`,
 		Args: wantArgs(cobra.MinimumNArgs(2), "two applications or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.pair(args, machine, method, limit)
+			return a.pair(args, f)
 		},
 		ValidArgsFunction: a.completeApplications,
 	}
-	cmd.Flags().StringVar(&method, "method", string(predictor.Default), "how to predict: "+joinMethods())
-	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: the only one)")
-	cmd.Flags().Float64Var(&limit, "max-slowdown", 0, "prefer pairs in which nobody's slowdown exceeds this, as 1.15")
+	f.add(cmd.Flags(), "prefer pairs in which nobody's slowdown exceeds this, as 1.15")
 	return cmd
 }
 
-func (a *app) pair(names []string, machine, method string, limit float64) error {
+func (a *app) pair(names []string, f predictionFlags) error {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	m, err := predictor.ParseMethod(method)
-	if err != nil {
-		return usageError{fmt.Errorf("--method: %w", err)}
-	}
-	if limit != 0 && !(limit >= 1) {
-		return usagef("--max-slowdown %v: want 1 or more, such as 1.15", limit)
-	}
-	s, err := a.open()
+	known, err := a.predictables(names, f)
 	if err != nil {
 		return err
 	}
-	profiles, err := loadApplications(s, names, machine)
+	slowdowns, err := predictPairs(known.compiled, known.method)
 	if err != nil {
 		return err
 	}
-	compiled, err := compileAll(profiles)
+	result, over, err := bestPairs(names, slowdowns, units.Slowdown(f.limit))
 	if err != nil {
 		return err
 	}
-	slowdowns, err := predictPairs(compiled, m)
-	if err != nil {
-		return err
-	}
-	result, over, err := bestPairs(names, slowdowns, units.Slowdown(limit))
-	if err != nil {
-		return err
-	}
-	result.Method = m
-	result.Warnings = append(result.Warnings, mixtureWarnings(profiles)...)
+	result.Method = known.method
+	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
 	if err := a.print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
 		return err
 	}
@@ -110,7 +92,7 @@ func (a *app) pair(names []string, machine, method string, limit float64) error 
 		a.warn(result.Warnings)
 	}
 	if over > 0 {
-		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", errLimit, over, len(result.Pairs), units.Slowdown(limit))
+		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", errLimit, over, len(result.Pairs), units.Slowdown(f.limit))
 	}
 	return nil
 }

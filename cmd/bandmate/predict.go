@@ -17,9 +17,8 @@ import (
 )
 
 func newPredictCommand(a *app) *cobra.Command {
-	var method, machine string
+	var f predictionFlags
 	var explain bool
-	var limit float64
 	cmd := &cobra.Command{
 		Use:   "predict APP WITH...",
 		Short: "Predict how APP and its neighbours slow each other down",
@@ -28,60 +27,35 @@ func newPredictCommand(a *app) *cobra.Command {
   bandmate predict xz sqlite --max-slowdown 1.1 -o json`,
 		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbour"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.predict(args, machine, method, explain, limit)
+			return a.predict(args, f, explain)
 		},
 		ValidArgsFunction: a.completeApplications,
 	}
-	cmd.Flags().StringVar(&method, "method", string(predictor.Default), "how to predict: "+joinMethods())
-	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: the only one)")
+	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, as 1.15")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
-	cmd.Flags().Float64Var(&limit, "max-slowdown", 0, "exit with 5 when anyone's slowdown exceeds this, as 1.15")
 	return cmd
 }
 
-func joinMethods() string {
-	var names []string
-	for _, m := range predictor.Methods() {
-		names = append(names, string(m))
-	}
-	return strings.Join(names, ", ")
-}
-
-func (a *app) predict(names []string, machine, method string, explain bool, limit float64) error {
+func (a *app) predict(names []string, f predictionFlags, explain bool) error {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	m, err := predictor.ParseMethod(method)
-	if err != nil {
-		return usageError{fmt.Errorf("--method: %w", err)}
-	}
-	if limit != 0 && !(limit >= 1) {
-		return usagef("--max-slowdown %v: want 1 or more, such as 1.15", limit)
-	}
-	s, err := a.open()
+	known, err := a.predictables(names, f)
 	if err != nil {
 		return err
 	}
-	profiles, err := loadApplications(s, names, machine)
+	p, err := predictor.Predict(known.compiled[0], known.compiled[1:], predictor.Options{Method: known.method, Explain: explain})
 	if err != nil {
 		return err
 	}
-	compiled, err := compileAll(profiles)
-	if err != nil {
-		return err
-	}
-	p, err := predictor.Predict(compiled[0], compiled[1:], predictor.Options{Method: m, Explain: explain})
-	if err != nil {
-		return err
-	}
-	p.Warnings = append(p.Warnings, mixtureWarnings(profiles)...)
+	p.Warnings = append(p.Warnings, mixtureWarnings(known.profiles)...)
 	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
 		a.warn(p.Warnings)
 	}
-	return checkLimit(p, limit)
+	return checkLimit(p, f.limit)
 }
 
 // checkLimit fails when the target or a neighbour slows down by more.
