@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,6 +13,8 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +39,8 @@ func TestScripts(t *testing.T) {
 				return runtime.NumCPU() >= 2, nil
 			case "root":
 				return os.Getuid() == 0, nil
+			case "counters":
+				return memoryControllersWork()
 			}
 			return false, nil
 		},
@@ -44,6 +49,17 @@ func TestScripts(t *testing.T) {
 			"alone": alone,
 		},
 	})
+}
+
+// memoryControllersWork reports whether any counters of memory controllers can
+// be read here.
+func memoryControllersWork() (bool, error) {
+	host, err := pmu.OpenHost()
+	if err != nil {
+		return false, err
+	}
+	_, err = profiler.Select(context.Background(), "", pmu.MemoryControllers(host)...)
+	return err == nil, host.Close()
 }
 
 // exits runs a command and checks its exit code: exits CODE CMD ARGS...

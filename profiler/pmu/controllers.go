@@ -13,6 +13,10 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/catalogue"
 )
 
+// ErrNothingCounted means that counters ran and all stayed at zero, which memory
+// that is in use never does. It is a [profiler.ErrInconclusive].
+var ErrNothingCounted = fmt.Errorf("%w: every counter stayed at zero", profiler.ErrInconclusive)
+
 // controllers is a source of the catalogue: counters outside the cores, mostly
 // of the memory controllers.
 type controllers struct {
@@ -115,7 +119,7 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		result.Warnings = append(result.Warnings, backgroundWarning(*background, result)...)
 	}
 	if result.Traffic().Total() == 0 {
-		return profiler.Summary{}, fmt.Errorf("%w: every counter stayed at zero: they do not work on this machine, or count nothing", profiler.ErrInconclusive)
+		return profiler.Summary{}, fmt.Errorf("%w: they do not work on this machine, or count nothing", ErrNothingCounted)
 	}
 	return result, nil
 }

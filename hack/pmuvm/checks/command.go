@@ -11,6 +11,7 @@ import (
 func commandChecks() []check {
 	steady := machine{pmus: "uncore_imc_0:icx", rates: unequalRates, processor: iceLake}
 	still := machine{pmus: "uncore_imc_0:icx", processor: iceLake}
+	unmoved := machine{pmus: "uncore_imc_0:icx", rates: "* 0 1000 500", processor: iceLake}
 	return []check{
 		{"a command beside steady traffic", steady.on(func() error {
 			return exactly(root, oneBox, "--", "pmuctl", "sleep", "300ms")
@@ -33,6 +34,7 @@ func commandChecks() []check {
 		})},
 		{"doctor lists the counters", steady.on(doctor)},
 		{"onboarding", steady.on(onboarding)},
+		{"verification finds counters that see nothing of the traffic", unmoved.on(verification)},
 	}
 }
 
@@ -115,4 +117,29 @@ func onboarding() error {
 		faults = append(faults, errors.New("no curve"))
 	}
 	return errors.Join(faults...)
+}
+
+// verification expects a disagreement: the pretend counters go on at their rate
+// whatever memory does, which is little beside what the interferer makes even in
+// an emulated machine.
+func verification() error {
+	o, err := bandmate(root, "doctor", "--verify", "-q", "-o", "json")
+	if err != nil {
+		return err
+	}
+	var result struct {
+		Source    string
+		Agree     *bool
+		Diagnosis struct{ Cause string }
+		Checks    []struct{ Agrees bool }
+	}
+	if err := json.Unmarshal([]byte(o.stdout), &result); err != nil {
+		return fmt.Errorf("exit code %d, printed %q, said %q: %w", o.code, o.stdout, o.stderr, err)
+	}
+	const disagree = 1
+	if o.code != disagree || result.Agree == nil || *result.Agree || result.Source != "imc" ||
+		result.Diagnosis.Cause != "nothing-counted" || len(result.Checks) < 6 {
+		return fmt.Errorf("exit code %d, printed %q: want %d and that nothing is counted of six checks or more", o.code, o.stdout, disagree)
+	}
+	return nil
 }

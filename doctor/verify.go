@@ -1,0 +1,69 @@
+package doctor
+
+import (
+	"math"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// How far counters may be off the traffic that was made and still agree with it.
+const (
+	// TrafficTolerance is relative to the total that was made.
+	TrafficTolerance = 0.03
+	// ReadShareTolerance is absolute.
+	ReadShareTolerance = 0.02
+)
+
+// Check is what counters counted while known traffic was made.
+type Check struct {
+	// Asked is what the interferer was set to. It may give less.
+	Asked units.Traffic
+	// Made is the traffic that it made by line accounting, over the time in
+	// which was counted. It has to be above zero in total.
+	Made units.Traffic
+	// Counted is everything counted; Background what was counted right before
+	// and after, without the interferer. Where ReadsTold is false, only their
+	// totals are known.
+	Counted, Background units.Traffic
+	// ReadsTold says that the counters tell reads from writes.
+	ReadsTold bool
+}
+
+// Net is the counted traffic without the background: below zero where more was
+// counted without the interferer.
+func (c Check) Net() units.Traffic { return c.Counted.Add(c.Background.Scale(-1)) }
+
+// TrafficError is what was counted too much, relative to what was made: 1 is
+// twice the traffic, −1 none of it. NaN where nothing was made.
+func (c Check) TrafficError() float64 {
+	if !c.comparable() {
+		return math.NaN()
+	}
+	return float64(c.Net().Total()/c.Made.Total()) - 1
+}
+
+// ReadShareError is the counted read share less the one that was made; false
+// where there is none to compare.
+func (c Check) ReadShareError() (float64, bool) {
+	counted, some := c.Net().ReadShare()
+	made, flows := c.Made.ReadShare()
+	if !c.ReadsTold || !some || !flows {
+		return 0, false
+	}
+	return float64(counted - made), true
+}
+
+// Agrees reports whether the counters told the traffic within TrafficTolerance
+// and, where they tell it, the read share within ReadShareTolerance.
+func (c Check) Agrees() bool {
+	if !(math.Abs(c.TrafficError()) <= TrafficTolerance) {
+		return false
+	}
+	share, ok := c.ReadShareError()
+	return !ok || math.Abs(share) <= ReadShareTolerance
+}
+
+func (c Check) comparable() bool {
+	total := float64(c.Made.Total())
+	return total > 0 && !math.IsInf(total, 0) && !math.IsNaN(float64(c.Net().Total()))
+}
