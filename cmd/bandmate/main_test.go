@@ -78,10 +78,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// alone checks that a second later no process that the script started is left,
+// alone checks that soon no process that the script started is left,
 // nor what those started.
 func alone(ts *testscript.TestScript, _ bool, _ []string) {
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(gone); ; time.Sleep(20 * time.Millisecond) {
 		left := processesWith("WORK=" + ts.Getenv("WORK"))
 		if len(left) == 0 {
 			return
