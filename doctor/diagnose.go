@@ -62,8 +62,8 @@ const (
 
 // Diagnose names what most likely keeps the counters of checks from telling the
 // traffic that was made. It needs checks of different read shares to tell
-// reads from writes. Checks without traffic are left out; without any other
-// nothing is known.
+// reads from writes. Checks without traffic, or with rates that are not
+// finite, are left out; without any other nothing is known.
 func Diagnose(checks []Check) Diagnosis {
 	var usable []Check
 	agree, readsTold := true, true

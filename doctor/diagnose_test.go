@@ -123,6 +123,7 @@ func TestDiagnoseNothingToCompare(t *testing.T) {
 		"no checks":       nil,
 		"no traffic made": {{Counted: units.Traffic{Read: 1e9}}},
 		"not a number":    {{Made: units.Traffic{Read: 1e9}, Counted: units.Traffic{Read: units.Bandwidth(math.NaN())}}},
+		"infinite":        {{Made: units.Traffic{Read: 1e9}, Counted: units.Traffic{Read: units.Bandwidth(math.Inf(1))}}},
 	} {
 		if d := doctor.Diagnose(all); d.Cause != doctor.Unknown {
 			t.Errorf("%s: cause %s, want %s", name, d.Cause, doctor.Unknown)
@@ -194,6 +195,25 @@ func TestCheckAgrees(t *testing.T) {
 		check := doctor.Check{Made: made, Counted: c.counted.Add(units.Traffic{Read: 2e8, Write: 1e8}), Background: units.Traffic{Read: 2e8, Write: 1e8}, ReadsTold: c.told}
 		if got := check.Agrees(); got != c.want {
 			t.Errorf("%s: agrees %v, want %v (traffic %+.3f)", name, got, c.want, check.TrafficError())
+		}
+	}
+}
+
+func TestCheckReadShare(t *testing.T) {
+	made := units.Traffic{Read: 4e9}
+	for name, c := range map[string]struct {
+		check doctor.Check
+		want  units.ReadShare
+		ok    bool
+	}{
+		"counted":                    {doctor.Check{Made: made, Counted: units.Traffic{Read: 3e9, Write: 1e9}, ReadsTold: true}, 0.75, true},
+		"fewer writes than before":   {doctor.Check{Made: made, Counted: made, Background: units.Traffic{Write: 1e6}, ReadsTold: true}, 1, true},
+		"not told":                   {doctor.Check{Made: made, Counted: made}, 0, false},
+		"a rest of the background":   {doctor.Check{Made: made, Counted: units.Traffic{Read: 5e6, Write: 1e6}, ReadsTold: true}, 0, false},
+		"nothing but what was there": {doctor.Check{Made: made, Counted: made, Background: made, ReadsTold: true}, 0, false},
+	} {
+		if got, ok := c.check.ReadShare(); got != c.want || ok != c.ok {
+			t.Errorf("%s: read share %v, %v; want %v, %v", name, got, ok, c.want, c.ok)
 		}
 	}
 }

@@ -34,7 +34,8 @@ type Check struct {
 func (c Check) Net() units.Traffic { return c.Counted.Add(c.Background.Scale(-1)) }
 
 // TrafficError is what was counted too much, relative to what was made: 1 is
-// twice the traffic, −1 none of it. NaN where nothing was made.
+// twice the traffic, −1 none of it. NaN where nothing was made or a rate is not
+// finite.
 func (c Check) TrafficError() float64 {
 	if !c.comparable() {
 		return math.NaN()
@@ -42,12 +43,23 @@ func (c Check) TrafficError() float64 {
 	return float64(c.Net().Total()/c.Made.Total()) - 1
 }
 
+// ReadShare is that of the net traffic, 0 to 1. It is false where the counters do
+// not tell reads from writes, or next to nothing is left to share.
+func (c Check) ReadShare() (units.ReadShare, bool) {
+	share, ok := c.Net().ReadShare()
+	if !ok || !c.ReadsTold || c.Net().Total() <= unseen*c.Made.Total() {
+		return 0, false
+	}
+	// The background of one kind may have been a little more than was counted.
+	return min(max(share, 0), 1), true
+}
+
 // ReadShareError is the counted read share less the one that was made; false
 // where there is none to compare.
 func (c Check) ReadShareError() (float64, bool) {
-	counted, some := c.Net().ReadShare()
+	counted, told := c.ReadShare()
 	made, flows := c.Made.ReadShare()
-	if !c.ReadsTold || !some || !flows {
+	if !told || !flows {
 		return 0, false
 	}
 	return float64(counted - made), true
@@ -64,6 +76,6 @@ func (c Check) Agrees() bool {
 }
 
 func (c Check) comparable() bool {
-	total := float64(c.Made.Total())
-	return total > 0 && !math.IsInf(total, 0) && !math.IsNaN(float64(c.Net().Total()))
+	finite := func(b units.Bandwidth) bool { return !math.IsInf(float64(b), 0) && !math.IsNaN(float64(b)) }
+	return c.Made.Total() > 0 && finite(c.Made.Total()) && finite(c.Net().Total())
 }

@@ -91,12 +91,15 @@ func (a *app) verify(ctx context.Context, f doctorFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	sustained, err := verifySustained(ctx, stream)
-	if err != nil {
-		return err
-	}
 	v := verifier{source: counters.source, stream: stream, times: verifyDefaults}
-	checks, err := v.run(ctx, sustained, a.say)
+	sustained, err := verifySustained(ctx, stream)
+	var checks []doctor.Check
+	if err == nil {
+		checks, err = v.run(ctx, sustained, a.say)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err() // the stream ends with it
+	}
 	if errors.Is(err, profiler.ErrUnsupported) || errors.Is(err, profiler.ErrInconclusive) {
 		return fmt.Errorf("%w: %w", errNotMeasurable, err)
 	}
@@ -277,8 +280,11 @@ func verification(source string, checks []doctor.Check, d doctor.Diagnosis, warn
 	for _, c := range checks {
 		row := verifyCheck{
 			Asked: verifyTrafficOf(c.Asked, true), Made: verifyTrafficOf(c.Made, true),
-			Counted: verifyTrafficOf(c.Net(), c.ReadsTold), Background: verifyTrafficOf(c.Background, c.ReadsTold),
+			Counted: verifyTraffic{BytesPerSecond: c.Net().Total()}, Background: verifyTrafficOf(c.Background, c.ReadsTold),
 			TrafficError: c.TrafficError(), Agrees: c.Agrees(),
+		}
+		if share, ok := c.ReadShare(); ok {
+			row.Counted.ReadShare = &share
 		}
 		if off, ok := c.ReadShareError(); ok {
 			row.ReadShareError = &off
