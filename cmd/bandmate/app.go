@@ -177,10 +177,19 @@ func checkWritable(folder *store.Store) error {
 	}
 }
 
-// warn prints warnings, one a line, on standard error.
+// warn prints warnings on standard error.
 func (a *app) warn(warnings []string) {
+	o, _ := report.Detect(a.stderr, a.env)
 	for _, w := range warnings {
-		fmt.Fprintf(a.stderr, "warning: %s\n", report.SanitizeText(w))
+		fmt.Fprint(a.stderr, report.Paragraph("warning: ", w, o))
+	}
+}
+
+// tell prints a sentence on standard error unless told to be quiet.
+func (a *app) tell(text string) {
+	if !a.quiet {
+		o, _ := report.Detect(a.stderr, a.env)
+		fmt.Fprint(a.stderr, report.Paragraph("", text, o))
 	}
 }
 

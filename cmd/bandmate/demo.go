@@ -113,7 +113,7 @@ func (a *app) demo(ctx context.Context, scale float64, keep bool, placement plac
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	a.say("%s\n", session.Placement.Explanation)
+	a.tell(session.Placement.Explanation)
 	progress := a.progress()
 	defer progress.done()
 	verification := &onboard.Verification{

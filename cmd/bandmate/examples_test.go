@@ -15,7 +15,14 @@ import (
 // commands do is the business of the scripts.
 func TestExamples(t *testing.T) {
 	root := testRoot()
-	lines := readmeCommands(t)
+	lines, mentioned := readmeCommands(t)
+	for _, text := range mentioned {
+		if words, ok := bandmateWords(text); ok {
+			if _, err := parses(words); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	}
 	walk(root, func(cmd *cobra.Command) {
 		lines = append(lines, strings.Split(cmd.Example, "\n")...)
 		if cmd.Example == "" && cmd.Runnable() && !cmd.Hidden && cmd.Parent() != nil && !builtIn(cmd) {
@@ -29,7 +36,11 @@ func TestExamples(t *testing.T) {
 			continue
 		}
 		checked++
-		if err := parses(words); err != nil {
+		cmd, err := parses(words)
+		if err == nil {
+			err = cmd.ValidateArgs(cmd.Flags().Args())
+		}
+		if err != nil {
 			t.Errorf("%q: %v", strings.TrimSpace(line), err)
 		}
 	}
@@ -54,19 +65,18 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-func readmeCommands(t *testing.T) []string {
+// readmeCommands returns the lines of the README, and the commands that it
+// mentions within a sentence, where arguments may be missing.
+func readmeCommands(t *testing.T) (lines, mentioned []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(string(text), "\n")
 	for _, inline := range regexp.MustCompile("`(bandmate [a-z][^`]*)`").FindAllStringSubmatch(string(text), -1) {
-		if !strings.Contains(inline[1], "--max-slowdown 1.15") { // shown without its arguments
-			lines = append(lines, inline[1])
-		}
+		mentioned = append(mentioned, inline[1])
 	}
-	return lines
+	return strings.Split(string(text), "\n"), mentioned
 }
 
 // bandmateWords splits a line that runs bandmate; redirections end it.
@@ -83,17 +93,15 @@ func bandmateWords(line string) ([]string, bool) {
 	return words, len(words) > 0 && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[0])
 }
 
-func parses(words []string) error {
+// parses finds the command and reads its flags.
+func parses(words []string) (*cobra.Command, error) {
 	root := testRoot()
 	cmd, rest, err := root.Find(words)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if cmd == root {
-		return usagef("no such command")
+		return nil, usagef("no such command")
 	}
-	if err := cmd.ParseFlags(rest); err != nil {
-		return err
-	}
-	return cmd.ValidateArgs(cmd.Flags().Args())
+	return cmd, cmd.ParseFlags(rest)
 }

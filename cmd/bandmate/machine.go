@@ -67,7 +67,7 @@ func (a *app) machine(ctx context.Context, name string, quick bool, placement pl
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	a.say("%s\n", session.Placement.Explanation)
+	a.tell(session.Placement.Explanation)
 	profile, err := a.measureMachine(ctx, session, name, quick)
 	if err != nil {
 		return err

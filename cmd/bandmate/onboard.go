@@ -167,7 +167,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	j.app.say("%s\n", session.Placement.Explanation)
+	j.app.tell(session.Placement.Explanation)
 	if known == nil {
 		j.app.say("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
 	}
