@@ -24,7 +24,7 @@ type Condition struct {
 	// Run makes one sample.
 	Run func(context.Context) (Observation, error)
 	// Needed tells whether the condition is wanted in a regime; nil means in
-	// every one.
+	// every one. A regime in which none is wanted is waited out.
 	Needed func(regime.Class) bool
 }
 
@@ -102,9 +102,6 @@ type Plan struct {
 	Random *rand.Rand
 	// Keep is called with every kept sample before the next one; may be nil.
 	Keep func(Sample) error
-	// Class, when set, is the only regime whose samples are wanted; others are
-	// waited out.
-	Class regime.Class
 	// MaxSamples gives up an experiment whose regimes never hold; 0 means
 	// four times what one regime needs at most.
 	MaxSamples int
@@ -157,14 +154,15 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 			p.spell++
 		}
 		p.last = before
-		if p.Class != "" && before.Class != p.Class {
-			if err := p.waitOut(ctx, &waited); err != nil {
+		wanted := p.needed(before.Class)
+		if len(wanted) == 0 {
+			if err := p.waitOut(ctx, before.Class, &waited); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		seen := p.collection(before.Class)
-		next, pending := seen.next(p.needed(before.Class), p.Precision, p.spell, p.Random)
+		next, pending := seen.next(wanted, p.Precision, p.spell, p.Random)
 		if pending == 0 {
 			return p.outcome(before.Class), nil
 		}
@@ -210,12 +208,12 @@ const (
 // starvedLimit is how many samples in a row may be lost to other programs.
 const starvedLimit = 10
 
-// ErrRegimeLeft is wrapped when the only regime a plan wants is gone.
+// ErrRegimeLeft is wrapped when the regimes that a plan wants stay away.
 var ErrRegimeLeft = errors.New("the CPUs moved")
 
-func (p *Plan) waitOut(ctx context.Context, waited *time.Duration) error {
+func (p *Plan) waitOut(ctx context.Context, unwanted regime.Class, waited *time.Duration) error {
 	if *waited >= regimePatience {
-		return fmt.Errorf("%w: the %s placement did not come back within %v: measure again, so that all of it is in one placement", ErrRegimeLeft, p.Class, regimePatience)
+		return fmt.Errorf("%w: in the %s placement nothing can be measured, and it lasted for %v: calibrate the probes for it: bandmate machine", ErrRegimeLeft, unwanted, regimePatience)
 	}
 	*waited += regimePoll
 	select {

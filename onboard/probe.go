@@ -64,7 +64,7 @@ type ProbeRunner struct {
 	Machine   *v1alpha1.MachineProfile
 	Precision Precision
 	Reporter  Reporter
-	// Class is the regime the probe map holds for.
+	// Class is the regime of the last readings of a command.
 	Class regime.Class
 }
 
@@ -83,11 +83,20 @@ func (r *ProbeRunner) Read(ctx context.Context, w profiler.Workload, probes []st
 	if experiment.Pressures, err = r.Session.MeasurePressures(ctx, WithProbes(nil)); err != nil {
 		return profiler.Run{}, err
 	}
+	conditions := experiment.Conditions()
+	for i := range conditions {
+		conditions[i].Needed = r.calibrated
+	}
 	plan := Plan{
-		Conditions: experiment.Conditions(), Precision: r.Precision, Reporter: r.Reporter,
-		Tag: r.Session.Tag, Random: r.Session.Random, Class: r.Class,
+		Conditions: conditions, Precision: r.Precision, Reporter: r.Reporter,
+		Tag: r.Session.Tag, Random: r.Session.Random,
 	}
 	outcome, err := plan.Run(ctx)
+	if err != nil {
+		return profiler.Run{}, err
+	}
+	r.Class = outcome.Class
+	calibration, err := ProbeMap(r.Machine, outcome.Class)
 	if err != nil {
 		return profiler.Run{}, err
 	}
@@ -96,7 +105,15 @@ func (r *ProbeRunner) Read(ctx context.Context, w profiler.Workload, probes []st
 		return profiler.Run{}, err
 	}
 	solo, _ := outcome.Solo(workloadName)
-	return profiler.Run{Seconds: solo.Seconds, Readings: profiler.ReadingsFromCurves(curves), Warnings: r.Session.Warnings()}, nil
+	return profiler.Run{
+		Seconds: solo.Seconds, Readings: profiler.ReadingsFromCurves(curves), Map: calibration, Warnings: r.Session.Warnings(),
+	}, nil
+}
+
+// calibrated reports whether the machine has a probe map for a regime.
+func (r *ProbeRunner) calibrated(class regime.Class) bool {
+	probes, err := ProbeMap(r.Machine, class)
+	return err == nil && probes != nil
 }
 
 const workloadName = "workload"

@@ -28,6 +28,9 @@ type Run struct {
 	Seconds float64
 	// Readings are those of the probes, in any order.
 	Readings []Reading
+	// Map is the calibration that holds for the readings; nil means that of
+	// the Probe.
+	Map *Map
 	// Warnings say what may be doubted about them.
 	Warnings []string
 }
@@ -88,7 +91,11 @@ func (p *Probe) Measure(ctx context.Context, w Workload) (Summary, error) {
 	if !(run.Seconds > 0) {
 		return Summary{}, errors.New("measure with probes: the workload alone took no time; repeat it until it lasts at least 0.1 s")
 	}
-	e, err := p.Map.Infer(run.Readings)
+	calibration := p.Map
+	if run.Map != nil {
+		calibration = run.Map
+	}
+	e, err := calibration.Infer(run.Readings)
 	if err != nil {
 		return Summary{}, fmt.Errorf("measure with probes: %w", err)
 	}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -118,15 +116,13 @@ func (a *app) measureWithProbes(ctx context.Context, args []string, f measureFla
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	var summary profiler.Summary
-	var class regime.Class
 	for attempt := 0; ; attempt++ {
-		var machine *v1alpha1.MachineProfile
-		if machine, class, err = a.calibratedMachine(ctx, session, folder, name); err != nil {
+		machine, class, err := a.calibratedMachine(ctx, session, folder, name)
+		if err != nil {
 			return err
 		}
 		runner := &onboard.ProbeRunner{Session: session, Machine: machine, Precision: precision, Class: class}
-		summary, err = a.measureByProbe(ctx, runner, args, f)
+		summary, err := a.measureByProbe(ctx, runner, args, f)
 		if attempt < measureAttempts && errors.Is(err, onboard.ErrRegimeLeft) {
 			a.say("The CPUs moved; measuring again where they are now.\n")
 			continue
@@ -134,9 +130,8 @@ func (a *app) measureWithProbes(ctx context.Context, args []string, f measureFla
 		if err != nil {
 			return err
 		}
-		break
+		return a.printSummary(summary, fmt.Sprintf("%s placement", runner.Class))
 	}
-	return a.printSummary(summary, fmt.Sprintf("%s placement", class))
 }
 
 func (a *app) printSummary(summary profiler.Summary, where string) error {
