@@ -66,7 +66,7 @@ func Fit(kind Kind, points []Point) (*Curve, error) {
 		return nil, err
 	}
 	c := &Curve{kind: kind, points: tidied, high: float64(tidied[len(tidied)-1].Bandwidth)}
-	parameters := 0
+	var parameters int
 	switch kind {
 	case Line:
 		c.shape, parameters = fitLine(tidied), 2

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/units"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 func points(xy ...float64) []Point {

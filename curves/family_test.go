@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/units"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 func family(t *testing.T, sets ...Set) *Family {

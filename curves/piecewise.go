@@ -47,6 +47,7 @@ func withOrigin(points []Point) (xs, ys []float64) {
 // withOrigin guarantee and gonum asks for.
 func mustFit(f interp.Fitter, xs, ys []float64) {
 	if err := f.Fit(xs, ys); err != nil {
+		//nolint:forbidigo // a mistake in tidy or withOrigin
 		panic("curves: gonum refused strictly increasing knots: " + err.Error())
 	}
 }

@@ -21,9 +21,10 @@ const (
 	WrongScale Cause = "wrong-scale"
 	// Swapped takes reads for writes.
 	Swapped Cause = "reads-and-writes-swapped"
-	// WritesMissing and ReadsMissing count one kind only.
+	// WritesMissing counts reads only.
 	WritesMissing Cause = "writes-missing"
-	ReadsMissing  Cause = "reads-missing"
+	// ReadsMissing counts writes only.
+	ReadsMissing Cause = "reads-missing"
 	// NothingCounted sees nothing of the traffic.
 	NothingCounted Cause = "nothing-counted"
 	// Noise differs from check to check.

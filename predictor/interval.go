@@ -64,8 +64,8 @@ func contentiousnessDoubt(corunners []*Application) (bandwidth, readShare float6
 	for _, c := range corunners {
 		traffic := float64(c.corunner.Total())
 		total += traffic
-		squares += math.Pow(traffic*c.uncertainty.bandwidth, 2)
-		shares += math.Pow(traffic*c.uncertainty.readShare, 2)
+		squares += traffic * c.uncertainty.bandwidth * traffic * c.uncertainty.bandwidth
+		shares += traffic * c.uncertainty.readShare * traffic * c.uncertainty.readShare
 	}
 	if total == 0 {
 		return 0, 0

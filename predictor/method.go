@@ -21,11 +21,12 @@ const (
 	Linear Method = "linear"
 	// Polynomial is a least-squares parabola through the right curve's points.
 	Polynomial Method = "polynomial"
-	// InterpolationSampled, LinearSampled and PolynomialSampled are the same
-	// from four levels of each curve.
+	// InterpolationSampled is Interpolation from four levels of the curve.
 	InterpolationSampled Method = "interpolation-sampled"
-	LinearSampled        Method = "linear-sampled"
-	PolynomialSampled    Method = "polynomial-sampled"
+	// LinearSampled is Linear from four levels of the curve.
+	LinearSampled Method = "linear-sampled"
+	// PolynomialSampled is Polynomial from four levels of the curve.
+	PolynomialSampled Method = "polynomial-sampled"
 	// InterpolationEstimated reads the curves at 50% and 100% reads with four
 	// levels each, joined by the paper's eq. 3.
 	InterpolationEstimated Method = "interpolation-estimated"

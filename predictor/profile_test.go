@@ -3,8 +3,9 @@ package predictor
 import (
 	"testing"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
 const gb = 1e9

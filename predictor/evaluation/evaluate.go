@@ -114,7 +114,7 @@ func Evaluate(d *Dataset, o Options) (*Result, error) {
 	}
 	result, keep := &Result{}, o.Each
 	if keep == nil {
-		keep = func(r Row) error {
+		keep = func(r Row) error { //nolint:unparam // what Options.Each is
 			result.Rows = append(result.Rows, r)
 			return nil
 		}

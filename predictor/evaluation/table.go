@@ -65,8 +65,7 @@ func (t *table) next() error {
 }
 
 func (t *table) parseError(err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
 		return fmt.Errorf("%s:%d:%d: %w", t.file, parse.Line, parse.Column, parse.Err)
 	}
 	return fmt.Errorf("%s: %w", t.file, err)

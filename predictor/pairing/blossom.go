@@ -322,6 +322,7 @@ func (m *matcher) expand(b int32) {
 func (m *matcher) follow(e link) bool {
 	u, v := m.top[e.from], m.top[e.to]
 	switch m.label[v] {
+	case inner: // its tree has it already
 	case free:
 		m.parent[v], m.label[v] = e.from, inner
 		next := m.top[m.mate[v]]
@@ -375,7 +376,7 @@ func (m *matcher) augmentOnce() bool {
 
 // scan looks at the edges of every queued vertex.
 func (m *matcher) scan() bool {
-	for head := 0; head < len(m.queue); head++ {
+	for head := range len(m.queue) {
 		u := m.queue[head]
 		if m.label[m.top[u]] == inner {
 			continue
@@ -409,6 +410,7 @@ func (m *matcher) adjustDuals() {
 			continue
 		}
 		switch s := m.slackOf(m.least[x]); m.label[x] {
+		case inner: // has no slack to lose
 		case free:
 			step = min(step, s)
 		case outer:
@@ -417,6 +419,7 @@ func (m *matcher) adjustDuals() {
 	}
 	for u := 1; u <= m.vertices; u++ {
 		switch m.label[m.top[u]] {
+		case free: // untouched
 		case outer:
 			m.dual[u] -= step
 		case inner:
@@ -428,6 +431,7 @@ func (m *matcher) adjustDuals() {
 			continue
 		}
 		switch m.label[b] {
+		case free: // untouched
 		case outer:
 			m.dual[b] += 2 * step
 		case inner:

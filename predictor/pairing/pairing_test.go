@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bandmate.dev/bandmate/units"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // square is a problem given by a matrix: [i][j] is the slowdown of i beside j.

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
-	"github.com/google/go-cmp/cmp"
 )
 
 const gb = 1e9
@@ -61,60 +62,87 @@ func TestScore(t *testing.T) {
 	}{
 		{"an empty domain", Options{}, Job{Name: "n", Application: sensitive, CPUs: 4}, nil, 0, 0, false, ""},
 		{
-			"a sensitive newcomer beside a heavy resident", Options{},
-			Job{Name: "n", Application: sensitive, CPUs: 4}, []Job{{Name: "r", Application: heavy, CPUs: 8}},
+			"a sensitive newcomer beside a heavy resident",
+			Options{},
+			Job{Name: "n", Application: sensitive, CPUs: 4},
+			[]Job{{Name: "r", Application: heavy, CPUs: 8}},
 			4 * (1/0.9 - 1), 0, false, "",
 		},
 		{
-			"a heavy newcomer beside a sensitive resident", Options{},
-			Job{Name: "n", Application: heavy, CPUs: 4}, []Job{{Name: "r", Application: sensitive, CPUs: 8}},
+			"a heavy newcomer beside a sensitive resident",
+			Options{},
+			Job{Name: "n", Application: heavy, CPUs: 4},
+			[]Job{{Name: "r", Application: sensitive, CPUs: 8}},
 			8 * (1/0.9 - 1), 0, false, "",
 		},
 		{
-			"what was there before is not charged", Options{},
+			"what was there before is not charged",
+			Options{},
 			Job{Name: "n", Application: application(t, "light", 0, hardly), CPUs: 4},
 			[]Job{{Name: "r", Application: sensitive, CPUs: 8}, {Name: "h", Application: heavy, CPUs: 8}},
 			0, 0, false, "",
 		},
 		{
-			"a limit exceeded", Options{},
-			Job{Name: "n", Application: heavy, CPUs: 1}, []Job{{Name: "r", Application: sensitive, CPUs: 1, Limit: 1.1}},
+			"a limit exceeded",
+			Options{},
+			Job{Name: "n", Application: heavy, CPUs: 1},
+			[]Job{{Name: "r", Application: sensitive, CPUs: 1, Limit: 1.1}},
 			1/0.9 - 1, 1, false, "",
 		},
 		{
-			"a limit kept", Options{},
-			Job{Name: "n", Application: heavy, CPUs: 1}, []Job{{Name: "r", Application: sensitive, CPUs: 1, Limit: 1.12}},
+			"a limit kept",
+			Options{},
+			Job{Name: "n", Application: heavy, CPUs: 1},
+			[]Job{{Name: "r", Application: sensitive, CPUs: 1, Limit: 1.12}},
 			1/0.9 - 1, 0, false, "",
 		},
 		{
-			"the worst slowdown", Options{Objective: WorstSlowdown},
-			Job{Name: "n", Application: heavy, CPUs: 4}, []Job{{Name: "r", Application: sensitive, CPUs: 8}},
+			"the worst slowdown",
+			Options{Objective: WorstSlowdown},
+			Job{Name: "n", Application: heavy, CPUs: 4},
+			[]Job{{Name: "r", Application: sensitive, CPUs: 8}},
 			1/0.9 - 1, 0, false, "",
 		},
 		{
-			"an unknown resident is ignored", Options{},
-			Job{Name: "n", Application: sensitive, CPUs: 1}, []Job{{Name: "r", CPUs: 1}}, 0, 0, false, "r",
+			"an unknown resident is ignored",
+			Options{},
+			Job{Name: "n", Application: sensitive, CPUs: 1},
+			[]Job{{Name: "r", CPUs: 1}},
+			0, 0, false, "r",
 		},
 		{
-			"an unknown resident is avoided", Options{Unknown: Avoid},
-			Job{Name: "n", Application: sensitive, CPUs: 1}, []Job{{Name: "r", CPUs: 1}}, 0, 0, true, "r",
+			"an unknown resident is avoided",
+			Options{Unknown: Avoid},
+			Job{Name: "n", Application: sensitive, CPUs: 1},
+			[]Job{{Name: "r", CPUs: 1}},
+			0, 0, true, "r",
 		},
 		{
-			"unknown jobs are not kept apart", Options{Unknown: Avoid},
-			Job{Name: "n", CPUs: 1}, []Job{{Name: "r", CPUs: 1}}, 0, 0, false, "n r",
+			"unknown jobs are not kept apart",
+			Options{Unknown: Avoid},
+			Job{Name: "n", CPUs: 1},
+			[]Job{{Name: "r", CPUs: 1}},
+			0, 0, false, "n r",
 		},
 		{
-			"an unknown resident is assumed to be heavy", Options{Unknown: Assume, StandIn: heavy},
-			Job{Name: "n", Application: sensitive, CPUs: 1}, []Job{{Name: "r", CPUs: 1}}, 1/0.9 - 1, 0, false, "r",
-		},
-		{
-			"half known: its traffic counts, its slowdown cannot", Options{},
-			Job{Name: "n", Application: sensitive, CPUs: 1}, []Job{{Name: "r", Application: curveless, CPUs: 1}},
+			"an unknown resident is assumed to be heavy",
+			Options{Unknown: Assume, StandIn: heavy},
+			Job{Name: "n", Application: sensitive, CPUs: 1},
+			[]Job{{Name: "r", CPUs: 1}},
 			1/0.9 - 1, 0, false, "r",
 		},
 		{
-			"half known: its slowdown counts, its traffic cannot", Options{},
-			Job{Name: "n", Application: heavy, CPUs: 1}, []Job{{Name: "r", Application: silent, CPUs: 1}},
+			"half known: its traffic counts, its slowdown cannot",
+			Options{},
+			Job{Name: "n", Application: sensitive, CPUs: 1},
+			[]Job{{Name: "r", Application: curveless, CPUs: 1}},
+			1/0.9 - 1, 0, false, "r",
+		},
+		{
+			"half known: its slowdown counts, its traffic cannot",
+			Options{},
+			Job{Name: "n", Application: heavy, CPUs: 1},
+			[]Job{{Name: "r", Application: silent, CPUs: 1}},
 			1/0.9 - 1, 0, false, "r",
 		},
 	}
