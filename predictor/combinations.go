@@ -66,7 +66,7 @@ func (e *equilibrium) settlePhases() {
 			mean := &e.means[i][j]
 			time += a.phases[j].timeShare * mean.duration / mean.progress
 		}
-		e.performance[i] = units.NormalizedPerformance(1 / time)
+		e.performance[i] = units.NormalizedPerformance(min(1/time, 1)) // the phases add up to 1 but for rounding
 		e.phases[i] = &steady[0]
 	}
 }

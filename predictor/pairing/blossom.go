@@ -376,7 +376,7 @@ func (m *matcher) augmentOnce() bool {
 
 // scan looks at the edges of every queued vertex.
 func (m *matcher) scan() bool {
-	for head := range len(m.queue) {
+	for head := 0; head < len(m.queue); head++ { //nolint:intrange // the queue grows meanwhile
 		u := m.queue[head]
 		if m.label[m.top[u]] == inner {
 			continue
