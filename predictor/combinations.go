@@ -66,7 +66,8 @@ func (e *equilibrium) settlePhases() {
 			mean := &e.means[i][j]
 			time += a.phases[j].timeShare * mean.duration / mean.progress
 		}
-		e.performance[i] = units.NormalizedPerformance(min(1/time, 1)) // the phases add up to 1 but for rounding
+		// The phases add up to 1 but for rounding.
+		e.performance[i] = min(max(units.NormalizedPerformance(1/time), curves.Floor), 1)
 		e.phases[i] = &steady[0]
 	}
 }

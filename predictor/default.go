@@ -1,6 +1,7 @@
 package predictor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,9 +10,12 @@ import (
 // predictDefault predicts by the settled state of all applications, phase by
 // phase.
 func predictDefault(target *Application, corunners []*Application, o Options) Prediction {
+	p := newPrediction(target, corunners, o.Method)
+	// Where steps have not sufficed, the state depends on the order of the
+	// applications; in a fixed one, it does not depend on the caller's.
+	corunners = slices.SortedStableFunc(slices.Values(corunners), byName)
 	apps := make([]*Application, 0, len(corunners)+1)
 	apps = append(append(apps, target), corunners...)
-	p := newPrediction(target, corunners, o.Method)
 
 	var e equilibrium
 	e.reset(apps, true)
@@ -30,6 +34,15 @@ func predictDefault(target *Application, corunners []*Application, o Options) Pr
 		p.Explanation = e.explain(mean)
 	}
 	return p
+}
+
+// byName orders applications by name, and those of one name by traffic.
+func byName(a, b *Application) int {
+	return cmp.Or(
+		cmp.Compare(a.name, b.name),
+		cmp.Compare(a.corunner.Read, b.corunner.Read),
+		cmp.Compare(a.corunner.Write, b.corunner.Write),
+	)
 }
 
 // respondTarget returns where the target's curves are read in the settled state.
