@@ -49,8 +49,8 @@ func corun(ctx context.Context, file string) error {
 	return err
 }
 
-// However a program ends that runs two applications beside each other, soon
-// nothing of them is left, nor the interferer, nor the guard.
+// However a program ends that runs two applications beside each other, a
+// second later nothing of them is left, nor the interferer, nor the guard.
 func TestNothingOutlivesACorun(t *testing.T) {
 	var cpus unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &cpus); err != nil || cpus.Count() < 2 {
@@ -81,8 +81,6 @@ func TestNothingOutlivesACorun(t *testing.T) {
 			if end == syscall.SIGINT && !strings.Contains(stderr.String(), context.Canceled.Error()) {
 				t.Errorf("it said %q", stderr.String())
 			}
-			// A moment by itself, more where the CPUs are busy with other tests.
-			const gone = 5 * time.Second
 			deadline := time.Now().Add(gone)
 			for len(withVariable(variable)) > 0 && time.Now().Before(deadline) {
 				time.Sleep(5 * time.Millisecond)

@@ -11,10 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// requireAll is the variable by which continuous integration promises every
+// need of these tests: what is lacking then fails instead of being skipped.
+const requireAll = "BANDMATE_TEST_REQUIRE_ALL"
+
+// lacking ends a test whose need is not met here.
+func lacking(t *testing.T, format string, arguments ...any) {
+	t.Helper()
+	if os.Getenv(requireAll) != "" {
+		t.Fatalf(format, arguments...)
+	}
+	t.Skipf(format, arguments...)
+}
+
 func requireTwoCPUs(t *testing.T) {
 	t.Helper()
 	if runtime.NumCPU() < 2 {
-		t.Skip("needs two CPUs")
+		lacking(t, "needs two CPUs")
 	}
 }
 
@@ -92,7 +105,7 @@ func fullDisk(t *testing.T, bytes string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("bandmate-test", folder, "tmpfs", 0, "size="+bytes); err != nil {
-		t.Skipf("needs the right to mount (root): %v", err)
+		lacking(t, "needs the right to mount (root): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {

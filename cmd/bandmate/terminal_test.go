@@ -26,7 +26,7 @@ func onTerminal(p *program) *terminal {
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("needs pseudo-terminals: %v", err)
+		lacking(t, "needs pseudo-terminals: %v", err)
 	}
 	t.Cleanup(func() { _ = near.Close() })
 	number, err := unix.IoctlGetInt(int(near.Fd()), unix.TIOCGPTN)
@@ -38,7 +38,7 @@ func onTerminal(p *program) *terminal {
 	}
 	far, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("needs pseudo-terminals: %v", err)
+		lacking(t, "needs pseudo-terminals: %v", err)
 	}
 	defer far.Close()
 	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100}); err != nil {
