@@ -15,14 +15,21 @@ const (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=bandmate
+// +kubebuilder:printcolumn:name="Bandwidth",type=string,JSONPath=`.summary.bandwidth`
+// +kubebuilder:printcolumn:name="Reads",type=string,JSONPath=`.summary.readShare`
+// +kubebuilder:printcolumn:name="Worst",type=string,JSONPath=`.summary.worstSlowdown`,description="Highest slowdown measured beside the interferer"
 // +kubebuilder:printcolumn:name="Machine",type=string,JSONPath=`.spec.machine.name`
-// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.contentiousness.source`
+// +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.contentiousness.source`,priority=1
+// +kubebuilder:printcolumn:name="Measured",type=date,JSONPath=`.spec.measurement.time`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ApplicationProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec ApplicationProfileSpec `json:"spec"`
+	// Summary repeats figures of the specification for people, as kubectl
+	// lists them. Encode derives it; Decode ignores it.
+	Summary *ApplicationSummary `json:"summary,omitempty"`
 }
 
 // ApplicationProfileSpec holds the measurements of an ApplicationProfile.
@@ -45,6 +52,9 @@ type ApplicationProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves"`
+	// Carried says that the profile was carried over from another machine;
+	// absent when it was measured on this one.
+	Carried *Carrying `json:"carried,omitempty"`
 	// Phases divide the solo run into parts of steady traffic.
 	//
 	// +kubebuilder:validation:MaxItems=64
@@ -58,6 +68,9 @@ type ApplicationProfileSpec struct {
 // MachineReference names a machine and repeats what tells two apart.
 type MachineReference struct {
 	// Name is the metadata.name of the MachineProfile.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="this name holds the profile of another machine: use bandmate apply, or another metadata.name with the label bandmate.dev/application: NAME"
 	Name string `json:"name"`
 	// CPUModel is the processor as the kernel names it.
 	CPUModel string `json:"cpuModel,omitempty"`
@@ -169,12 +182,13 @@ type SensitivityCurve struct {
 
 // CurvePoint is one setting of the interferer beside the application.
 type CurvePoint struct {
-	// Level is the requested share of the sustained bandwidth, above 0 to 1;
-	// 1 is unpaced.
+	// Level is the requested share of the bandwidth that one interferer
+	// sustains alone, above 0 to 64; 1 is one interferer unpaced, more are
+	// several.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
-	// +kubebuilder:validation:Maximum=1
+	// +kubebuilder:validation:Maximum=64
 	Level float64 `json:"level"`
 	// InterfererBytesPerSecond is what the interferer reaches alone at this
 	// level: the x axis of the curve.

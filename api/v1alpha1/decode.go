@@ -206,6 +206,7 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
 	}
+	object.dropSummary()
 	return object, nil
 }
 

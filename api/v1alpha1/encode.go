@@ -20,6 +20,7 @@ type envelope struct {
 	Kind       string   `json:"kind"`
 	Metadata   metadata `json:"metadata"`
 	Spec       any      `json:"spec"`
+	Summary    any      `json:"summary,omitempty"`
 }
 
 type metadata struct {
@@ -107,9 +108,11 @@ func seal(o Object) envelope {
 	}
 	switch o := o.(type) {
 	case *ApplicationProfile:
-		e.Spec = o.Spec.rounded()
+		spec := o.Spec.rounded()
+		e.Spec, e.Summary = spec, spec.Summarize()
 	case *MachineProfile:
-		e.Spec = o.Spec.rounded()
+		spec := o.Spec.rounded()
+		e.Spec, e.Summary = spec, spec.Summarize()
 	}
 	return e
 }

@@ -8,12 +8,20 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=bandmate
 // +kubebuilder:printcolumn:name="CPU",type=string,JSONPath=`.spec.cpuModel`
+// +kubebuilder:printcolumn:name="CPUs",type=integer,JSONPath=`.spec.cpus`
+// +kubebuilder:printcolumn:name="Nodes",type=integer,JSONPath=`.spec.numaNodes`,description="NUMA nodes"
+// +kubebuilder:printcolumn:name="Sustained",type=string,JSONPath=`.summary.sustained`,description="Highest bandwidth of the interferer alone"
+// +kubebuilder:printcolumn:name="Virtual",type=boolean,JSONPath=`.spec.virtualMachine`,priority=1
+// +kubebuilder:printcolumn:name="Measured",type=date,JSONPath=`.spec.measurement.time`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type MachineProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec MachineProfileSpec `json:"spec"`
+	// Summary repeats figures of the specification for people, as kubectl
+	// lists them. Encode derives it; Decode ignores it.
+	Summary *MachineSummary `json:"summary,omitempty"`
 }
 
 // MachineProfileSpec holds the measurements of a MachineProfile.

@@ -18,6 +18,8 @@ type Object interface {
 	// Validate returns every fault of the profile at once, each with its
 	// field path; empty for a sound profile.
 	Validate() field.ErrorList
+	// dropSummary forgets what Encode derives anew.
+	dropSummary()
 }
 
 var (

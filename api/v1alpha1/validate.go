@@ -27,6 +27,9 @@ const (
 	// MaxNormalizedPerformance allows for noise, which may lift an undisturbed
 	// application above one.
 	MaxNormalizedPerformance = 1.5
+	// MaxLevel is how many interferers a curve point may stand for: more do
+	// not fit the CPUs beside an application.
+	MaxLevel = 64
 	// MaxSeconds is about thirty years.
 	MaxSeconds = 1e9
 )
@@ -51,6 +54,7 @@ const (
 	wantInterferer = "want bytes per second, 1e3 to 1e13 (is this in GB/s?)"
 	wantShare      = "want a share from 0 to 1"
 	wantLevel      = "want a share above 0 to 1; 1 is unpaced"
+	wantCurveLevel = "want a share above 0; 1 is one interferer unpaced, more are several, up to 64"
 	wantSpread     = "want a finite spread of 0 or more"
 )
 

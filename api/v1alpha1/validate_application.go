@@ -30,6 +30,7 @@ func (f *faults) application(p *field.Path, s *ApplicationProfileSpec) {
 	f.timing(p.Child("solo"), &s.Solo)
 	f.contentiousness(p.Child("contentiousness"), &s.Contentiousness)
 	f.curves(p.Child("curves"), s.Curves)
+	f.carried(p.Child("carried"), s.Carried)
 	f.phases(p.Child("phases"), s.Phases)
 	f.warnings(p.Child("warnings"), s.Warnings)
 }
@@ -103,7 +104,7 @@ func (f *faults) points(p *field.Path, points []CurvePoint) {
 	levels := map[float64]bool{}
 	for i, c := range points {
 		at := p.Index(i)
-		f.above(at.Child("level"), c.Level, 0, 1, wantLevel)
+		f.above(at.Child("level"), c.Level, 0, MaxLevel, wantCurveLevel)
 		duplicate(f, at.Child("level"), levels, c.Level, c.Level)
 		x := at.Child("interfererBytesPerSecond")
 		f.within(x, c.InterfererBytesPerSecond, MinBytesPerSecond, MaxBytesPerSecond, wantInterferer)
@@ -118,6 +119,15 @@ func (f *faults) points(p *field.Path, points []CurvePoint) {
 		f.atLeast(at.Child("repeats"), c.Repeats, 1)
 		f.spread(at.Child("spread"), c.Spread, c.Repeats)
 	}
+}
+
+func (f *faults) carried(p *field.Path, c *Carrying) {
+	if c == nil {
+		return
+	}
+	f.name(p.Child("fromMachine"), c.FromMachine)
+	f.oneOf(p.Child("method"), c.Method, CarriedByCapacity, CarriedBySustained)
+	f.share(p.Child("lossUncertainty"), c.LossUncertainty)
 }
 
 func (f *faults) phases(p *field.Path, phases []Phase) {

@@ -1,0 +1,111 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// MaxAnnotationBytes is how much of one annotation is read; a longer one is
+// refused unread.
+const MaxAnnotationBytes = 1024
+
+var errTooLong = fmt.Errorf("want at most %d bytes", MaxAnnotationBytes)
+
+// ParseMaxSlowdown reads the value of MaxSlowdownAnnotation: a decimal number,
+// 1 to 1000.
+func ParseMaxSlowdown(text string) (units.Slowdown, error) {
+	v, err := parseNumber(text)
+	if err != nil || !(v >= 1 && v <= 1000) {
+		return 0, fmt.Errorf("%s %q: want a slowdown of 1 to 1000, such as 1.15", MaxSlowdownAnnotation, shorten(text))
+	}
+	return units.Slowdown(v), nil
+}
+
+// ParseNUMANode reads the value of NUMANodeAnnotation: a whole number, 0 to 4095.
+func ParseNUMANode(text string) (int, error) {
+	v, err := parseNumber(text)
+	if err != nil || v != math.Trunc(v) || !(v >= 0 && v <= 4095) {
+		return 0, fmt.Errorf("%s %q: want the number of a NUMA node, such as 0", NUMANodeAnnotation, shorten(text))
+	}
+	return int(v), nil
+}
+
+func parseNumber(text string) (float64, error) {
+	if len(text) > MaxAnnotationBytes {
+		return 0, errTooLong
+	}
+	// ParseFloat takes 0x1p-2, inf and 1_0 too, which nobody means.
+	if strings.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }) {
+		return 0, errors.New("not a decimal number")
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// shorten keeps a hostile value out of messages and logs.
+func shorten(text string) string {
+	const enough = 40
+	if len(text) <= enough {
+		return text
+	}
+	return text[:enough] + "…"
+}
+
+// MeasuredTraffic is what a node agent measured at the memory controllers of a
+// node, all of them together.
+//
+// +kubebuilder:object:generate=false
+type MeasuredTraffic struct {
+	// ReadBytesPerSecond and WriteBytesPerSecond are means over the agent's
+	// interval, finite and 0 or more.
+	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	// Time is when the interval ended.
+	Time metav1.Time `json:"time"`
+}
+
+// Traffic returns the rates as a quantity.
+func (m MeasuredTraffic) Traffic() units.Traffic {
+	return units.Traffic{Read: units.Bandwidth(m.ReadBytesPerSecond), Write: units.Bandwidth(m.WriteBytesPerSecond)}
+}
+
+// ParseMeasuredTraffic reads the value of MeasuredTrafficAnnotation:
+//
+//	{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"time":"2026-11-20T09:00:00Z"}
+//
+// A rate or a time that is missing, and a rate that is no bandwidth, is an error.
+func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
+	var read struct {
+		Read  *float64     `json:"readBytesPerSecond"`
+		Write *float64     `json:"writeBytesPerSecond"`
+		Time  *metav1.Time `json:"time"`
+	}
+	fail := func(err error) (MeasuredTraffic, error) {
+		return MeasuredTraffic{}, fmt.Errorf("%s %q: %w", MeasuredTrafficAnnotation, shorten(text), err)
+	}
+	if len(text) > MaxAnnotationBytes {
+		return fail(errTooLong)
+	}
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		return fail(err)
+	}
+	switch {
+	case read.Read == nil || read.Write == nil:
+		return fail(errors.New("want readBytesPerSecond and writeBytesPerSecond"))
+	case read.Time == nil || read.Time.IsZero():
+		return fail(errors.New("want a time"))
+	}
+	for _, v := range []float64{*read.Read, *read.Write} {
+		if !(v >= 0 && v <= MaxBytesPerSecond) {
+			return fail(errors.New(wantBandwidth))
+		}
+	}
+	return MeasuredTraffic{*read.Read, *read.Write, *read.Time}, nil
+}

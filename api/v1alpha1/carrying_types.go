@@ -1,0 +1,27 @@
+package v1alpha1
+
+// Carrying says that a profile was computed, not measured: from the profile of
+// the same application on another machine and the profiles of both machines.
+type Carrying struct {
+	// FromMachine is the metadata.name of the machine it was measured on.
+	FromMachine string `json:"fromMachine"`
+	// Method is how it was computed: capacity scales by what the memory of
+	// either machine was seen to carry, sustained by what the interferer
+	// sustains on either.
+	//
+	// +kubebuilder:validation:Enum=capacity;sustained
+	Method string `json:"method"`
+	// LossUncertainty is the standard deviation of the performance that the
+	// application loses under pressure, relative to the loss. It widens every
+	// interval that is predicted from the profile.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1
+	LossUncertainty float64 `json:"lossUncertainty"`
+}
+
+// The methods of Carrying.
+const (
+	CarriedByCapacity  = "capacity"
+	CarriedBySustained = "sustained"
+)
