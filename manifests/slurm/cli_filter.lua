@@ -1,0 +1,69 @@
+-- Bandmate's advice at the command line: sbatch, salloc and srun keep a
+-- labelled job off the nodes on which it or their jobs would be slowed down too
+-- much. Label a job with --comment "bandmate=NAME".
+--
+-- This runs as the user, on the user's machine, before anything is submitted:
+-- it may ask and wait, two seconds at most. When the question fails, the job
+-- goes as it came. It also goes so when the user chose nodes (--nodelist,
+-- --exclude), inside an allocation, and with BANDMATE_SLURM=off.
+--
+-- Install it as cli_filter.lua beside slurm.conf; slurm.conf:
+-- CliFilterPlugins=lua
+
+local ASK = "timeout 2 bandmate slurm advise --exclude-list"
+
+-- Only what cannot mean anything to a shell is passed on.
+local function harmless(value)
+  return type(value) == "string" and value:find("^[%w._,-]+$") ~= nil and value:sub(1, 1) ~= "-"
+end
+
+local function given(value)
+  return value ~= nil and value ~= "" and value ~= "-2" and value ~= "unset"
+end
+
+-- question returns the command that asks for the exclusion, or nil.
+local function question(options)
+  if os.getenv("BANDMATE_SLURM") == "off" or os.getenv("SLURM_JOB_ID") then return nil end
+  if given(options["nodelist"]) or given(options["exclude"]) then return nil end
+  local application = (" " .. (options["comment"] or "")):match("[%s,;]bandmate=([%w.-]+)")
+  if not harmless(application) then return nil end
+  local command = { ASK, "--application", application }
+  local passed = { partition = "--partition", ntasks = "--ntasks", nodes = "--nodes", ["cpus-per-task"] = "--cpus-per-task" }
+  for option, flag in pairs(passed) do
+    if given(options[option]) and harmless(options[option]) then
+      command[#command + 1] = flag .. "=" .. options[option]
+    end
+  end
+  command[#command + 1] = "2>/dev/null"
+  return table.concat(command, " ")
+end
+
+local function advise(options)
+  local command = question(options)
+  if not command then return end
+  local answer = io.popen(command, "r")
+  if not answer then return end
+  local nodes = answer:read("*l")
+  -- Lua 5.1 does not tell the exit code: an answer counts only when it is a
+  -- host list and nothing else.
+  local more = answer:read("*l")
+  answer:close()
+  if not nodes or more or not nodes:find("^[%w._,%[%]-]+$") or nodes:sub(1, 1) == "-" then return end
+  options["exclude"] = nodes
+  slurm.log_info("bandmate: --exclude=%s", nodes)
+end
+
+function slurm_cli_setup_defaults(options, early_pass)
+  return slurm.SUCCESS
+end
+
+function slurm_cli_pre_submit(options, pack_offset)
+  pcall(advise, options)
+  return slurm.SUCCESS
+end
+
+function slurm_cli_post_submit(offset, job_id, step_id)
+  return slurm.SUCCESS
+end
+
+return slurm.SUCCESS

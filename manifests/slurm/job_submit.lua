@@ -1,0 +1,110 @@
+-- Bandmate's advice at submission: keeps a job off the nodes on which it or
+-- their jobs would be slowed down too much, by a table that
+-- `bandmate slurm watch --table FILE` writes.
+--
+-- slurmctld runs this while it holds its locks. So nothing here starts a
+-- program, opens a connection or waits: one local file is read, its text is
+-- searched, never executed. Whatever is wrong with it, the job passes as it
+-- came; no job is ever refused.
+--
+-- Install it as job_submit.lua beside slurm.conf, or paste its two functions
+-- into the one you have; slurm.conf: JobSubmitPlugins=lua
+--
+-- The table:
+--   bandmate-advice 1                    format
+--   written 1795149901                   Unix time of the writing
+--   max-age 60                           seconds for which it is true
+--   job-name NAME APPLICATION            what a job of that name runs
+--   exclude APPLICATION PARTITION KEPT NODES
+--                                        KEPT nodes of the partition remain
+--   end                                  it is whole
+
+local TABLE = "/run/bandmate/advice.table"
+local MAX_BYTES = 4 * 1024 * 1024
+local OURS = "bandmate: "
+
+-- read_table returns the text of the table, or nil and why there is none.
+local function read_table(now)
+  local file = io.open(TABLE, "r")
+  if not file then return nil, "no table" end
+  local text = file:read(MAX_BYTES) or ""
+  file:close()
+  if not text:find("^bandmate%-advice 1\n") then return nil, "unknown format" end
+  if not text:find("\nend\n$") then return nil, "incomplete table" end
+  local written = tonumber(text:match("\nwritten (%d+)\n"))
+  local max_age = tonumber(text:match("\nmax%-age (%d+)\n"))
+  if not written or not max_age then return nil, "unknown format" end
+  -- A table of the future is one that a clock change made old or new.
+  if math.abs(now - written) > max_age then return nil, "stale table" end
+  return text
+end
+
+-- line_of returns the rest of the line that starts with these words.
+local function line_of(text, words)
+  local _, stop = text:find("\n" .. words .. " ", 1, true)
+  return stop and text:match("^[^\n]*", stop + 1)
+end
+
+-- application_of returns what the job runs: the comment says it, else the name
+-- of the job.
+local function application_of(job, text)
+  local said = (" " .. (job.comment or "")):match("[%s,;]bandmate=([%w.-]+)")
+  if said then return said end
+  local name = job.name or ""
+  if not name:find("^[%w._+-]+$") then return nil end
+  return line_of(text, "job-name " .. name) or name
+end
+
+local function empty(value) return value == nil or value == "" end
+
+-- exclusion returns the nodes that the job stays off, or nil and why not.
+local function exclusion(job, partition, now)
+  if not empty(job.req_nodes) or not empty(job.exc_nodes) then return nil, "the user chose nodes" end
+  if not empty(job.features) then return nil, "the job asks for features" end
+  local text, why = read_table(now)
+  if not text then return nil, why end
+  local application = application_of(job, text)
+  if not application then return nil, "no application" end
+  if empty(partition) or not partition:find("^[%w._-]+$") then return nil, "not one partition" end
+  local kept, nodes = (line_of(text, "exclude " .. application .. " " .. partition) or ""):match("^(%d+) (%S+)$")
+  if not nodes then return nil, "nothing to exclude" end
+  local wanted = tonumber(job.min_nodes) or 1
+  if wanted == slurm.NO_VAL or wanted < 1 then wanted = 1 end
+  if wanted > tonumber(kept) then return nil, "too few nodes would remain" end
+  return nodes, application
+end
+
+-- default_partition returns the name of the partition of jobs that name none.
+local function default_partition(partitions)
+  for name, partition in pairs(partitions or {}) do
+    if partition.flag_default ~= nil and partition.flag_default ~= 0 then return partition.name or name end
+  end
+end
+
+local function advise(job, partitions)
+  -- The comment of the operator tells the watch that the exclusion is ours to
+  -- take back; where someone else's stands, nothing is excluded.
+  if not empty(job.admin_comment) then return end
+  local partition = job.partition
+  if empty(partition) then partition = default_partition(partitions) end
+  local nodes, why = exclusion(job, partition, os.time())
+  if not nodes then
+    slurm.log_debug("bandmate: %s", why)
+    return
+  end
+  job.exc_nodes = nodes
+  job.admin_comment = OURS .. "exclude=" .. nodes
+  slurm.log_info("bandmate: %s in %s stays off %s", why, partition, nodes)
+end
+
+function slurm_job_submit(job_desc, part_list, submit_uid)
+  local ok, fault = pcall(advise, job_desc, part_list)
+  if not ok then slurm.log_error("bandmate: %s", tostring(fault)) end
+  return slurm.SUCCESS
+end
+
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+  return slurm.SUCCESS
+end
+
+return slurm.SUCCESS

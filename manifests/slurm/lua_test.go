@@ -1,0 +1,190 @@
+// Package slurm_test runs what Slurm would run of this folder.
+package slurm_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lua returns an interpreter. Slurm of Debian links against 5.1, others
+// against what their distribution has.
+func lua(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"lua5.1", "lua", "luajit", "lua5.3", "lua5.4"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	const need = "needs a Lua interpreter: apt-get install lua5.1"
+	if os.Getenv("BANDMATE_TEST_REQUIRE_ALL") != "" {
+		t.Fatal(need)
+	}
+	t.Skip(need)
+	return ""
+}
+
+// play runs a script on a job and returns what the harness printed.
+func play(t *testing.T, interpreter, script, given string, job ...string) string {
+	t.Helper()
+	arguments := append([]string{"testdata/harness.lua", strings.TrimSuffix(script, ".lua"), script, given}, job...)
+	output, err := exec.CommandContext(t.Context(), interpreter, arguments...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v\n%s", interpreter, arguments, err, output)
+	}
+	return string(output)
+}
+
+const advice = `job-name nightly.sh stream
+exclude stream pack 2 n[01-02]
+exclude stream wide 9 n03
+exclude x-1.5 pack 1 n[02-03]
+exclude a%w+ pack 1 n01
+`
+
+// whole is a table that was written some seconds ago.
+func whole(ago int64, body string) string {
+	return fmt.Sprintf("bandmate-advice 1\nwritten %d\nmax-age 60\n%send\n", time.Now().Unix()-ago, body)
+}
+
+func TestJobSubmit(t *testing.T) {
+	interpreter := lua(t)
+	for _, c := range []struct {
+		name  string
+		table string
+		job   []string
+		// excluded is empty where the job must pass unchanged.
+		excluded string
+	}{
+		{name: "comment", table: whole(0, advice), job: []string{"comment=bandmate=stream", "partition=pack"}, excluded: "n[01-02]"},
+		{name: "comment among others", table: whole(0, advice), job: []string{"comment=x=1;bandmate=x-1.5 y", "partition=pack"}, excluded: "n[02-03]"},
+		{name: "name", table: whole(0, advice), job: []string{"name=stream", "partition=pack"}, excluded: "n[01-02]"},
+		{name: "mapped name", table: whole(0, advice), job: []string{"name=nightly.sh", "partition=wide"}, excluded: "n03"},
+		{name: "comment before name", table: whole(0, advice), job: []string{"name=stream", "comment=bandmate=other", "partition=pack"}},
+		{name: "default partition", table: whole(0, advice), job: []string{"name=stream", "PARTITION:wide=default", "PARTITION:pack=no"}, excluded: "n03"},
+		{name: "no partition", table: whole(0, advice), job: []string{"name=stream", "PARTITION:pack=no"}},
+		{name: "as many nodes as remain", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_nodes=2"}, excluded: "n[01-02]"},
+		{name: "more nodes than remain", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_nodes=3"}},
+		{name: "two partitions", table: whole(0, advice), job: []string{"name=stream", "partition=pack,wide"}},
+		{name: "user's node list", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "req_nodes=n01"}},
+		{name: "user's exclusion", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "exc_nodes=n03"}},
+		{name: "features", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "features=gpu"}},
+		{name: "someone's admin comment", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "admin_comment=mine"}},
+		{name: "nothing known", table: whole(0, advice), job: []string{"partition=pack"}},
+		{name: "not a pattern", table: whole(0, advice), job: []string{"name=s.ream", "partition=pack"}},
+		{name: "hostile name", table: whole(0, advice), job: []string{"name=$(touch x)\nexclude", "partition=pack"}},
+		{name: "hostile comment", table: whole(0, advice), job: []string{"comment=bandmate=`id`%s%n", "partition=pack"}},
+		{name: "old table", table: whole(61, advice), job: []string{"name=stream", "partition=pack"}},
+		{name: "clock turned back", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "TIME=-3600"}},
+		{name: "table just fresh", table: whole(30, advice), job: []string{"name=stream", "partition=pack"}, excluded: "n[01-02]"},
+		{name: "cut table", table: strings.TrimSuffix(whole(0, advice), "end\n"), job: []string{"name=stream", "partition=pack"}},
+		{name: "empty table", table: "", job: []string{"name=stream", "partition=pack"}},
+		{name: "table of another format", table: strings.Replace(whole(0, advice), "advice 1", "advice 2", 1), job: []string{"name=stream", "partition=pack"}},
+		{name: "program instead of a table", table: "os.execute('id')\n" + whole(0, advice), job: []string{"name=stream", "partition=pack"}},
+		{name: "no time", table: strings.Replace(whole(0, advice), "written", "wrote", 1), job: []string{"name=stream", "partition=pack"}},
+		{name: "garbled line", table: whole(0, "exclude stream pack many n01\n"), job: []string{"name=stream", "partition=pack"}},
+		{name: "no table", job: []string{"name=stream", "partition=pack"}, table: "missing"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "advice.table")
+			if c.table != "missing" {
+				if err := os.WriteFile(file, []byte(c.table), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			output := play(t, interpreter, "job_submit.lua", file, c.job...)
+			if !strings.Contains(output, "answer 0\n") {
+				t.Errorf("the job does not pass:\n%s", output)
+			}
+			wantNothingForbidden(t, output)
+			if got := setting(output, "exc_nodes"); got != c.excluded && !userSet(c.job, "exc_nodes", got) {
+				t.Errorf("exc_nodes = %q, want %q\n%s", got, c.excluded, output)
+			}
+			if c.excluded != "" {
+				if got, want := setting(output, "admin_comment"), "bandmate: exclude="+c.excluded; got != want {
+					t.Errorf("admin_comment = %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestCLIFilter(t *testing.T) {
+	interpreter := lua(t)
+	for _, c := range []struct {
+		name   string
+		answer string
+		job    []string
+		// asked must be part of the command; empty where none may be asked.
+		asked    string
+		excluded string
+	}{
+		{name: "excludes", answer: "n[01-02]\n", job: []string{"comment=bandmate=stream"}, asked: "--application stream", excluded: "n[01-02]"},
+		{name: "passes the size on", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2", "ntasks=4"}, asked: "--nodes=2", excluded: "n01"},
+		{name: "no label", answer: "n01", job: []string{"comment=hello"}},
+		{name: "no comment", answer: "n01"},
+		{name: "node list", answer: "n01", job: []string{"comment=bandmate=stream", "nodelist=n02"}},
+		{name: "exclusion", answer: "n01", job: []string{"comment=bandmate=stream", "exclude=n02"}, excluded: "n02"},
+		{name: "inside an allocation", answer: "n01", job: []string{"comment=bandmate=stream", "ENV:SLURM_JOB_ID=7"}},
+		{name: "switched off", answer: "n01", job: []string{"comment=bandmate=stream", "ENV:BANDMATE_SLURM=off"}},
+		{name: "nothing to exclude", answer: "\n", job: []string{"comment=bandmate=stream"}, asked: "stream"},
+		{name: "no answer", answer: "", job: []string{"comment=bandmate=stream"}, asked: "stream"},
+		{name: "an error instead of nodes", answer: "bandmate: no such profile", job: []string{"comment=bandmate=stream"}, asked: "stream"},
+		{name: "two lines", answer: "n01\nn02\n", job: []string{"comment=bandmate=stream"}, asked: "stream"},
+		{name: "an option instead of nodes", answer: "--reboot\n", job: []string{"comment=bandmate=stream"}, asked: "stream"},
+		{name: "hostile partition is not passed on", answer: "n01\n", job: []string{"comment=bandmate=stream", "partition=$(id)"}, asked: "stream 2>/dev/null", excluded: "n01"},
+		{name: "hostile application", answer: "n01\n", job: []string{"comment=bandmate=;id"}},
+		{name: "an option as application", answer: "n01\n", job: []string{"comment=bandmate=--store=x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			output := play(t, interpreter, "cli_filter.lua", c.answer, c.job...)
+			if !strings.Contains(output, "answer 0\n") {
+				t.Errorf("the job does not pass:\n%s", output)
+			}
+			wantNothingForbidden(t, output)
+			asked := setting(strings.Replace(output, "asks ", "asks=", 1), "asks")
+			if (asked == "") != (c.asked == "") || !strings.Contains(asked, c.asked) {
+				t.Errorf("asks %q, want %q\n%s", asked, c.asked, output)
+			}
+			if strings.ContainsAny(asked, "$;`(") {
+				t.Errorf("a shell would read more than words in %q", asked)
+			}
+			if got := setting(output, "exclude"); got != c.excluded {
+				t.Errorf("exclude = %q, want %q\n%s", got, c.excluded, output)
+			}
+		})
+	}
+}
+
+// setting returns the value that the harness printed for a name.
+func setting(output, name string) string {
+	for line := range strings.Lines(output) {
+		if value, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func userSet(job []string, name, value string) bool {
+	for _, given := range job {
+		if given == name+"="+value {
+			return true
+		}
+	}
+	return false
+}
+
+func wantNothingForbidden(t *testing.T, output string) {
+	t.Helper()
+	if strings.Contains(output, "FORBIDDEN") {
+		t.Errorf("the script leaves the process:\n%s", output)
+	}
+	if strings.Contains(output, "log error") {
+		t.Errorf("the script failed:\n%s", output)
+	}
+}
