@@ -1,0 +1,75 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"bandmate.dev/bandmate/slurm/hostlist"
+)
+
+// Cluster is what one call of squeue and one of sinfo saw. It is not changed
+// after reading, and safe for concurrent use.
+type Cluster struct {
+	// Name and Version are Slurm's; empty when it did not say.
+	Name, Version string
+	// Time is when squeue was asked.
+	Time time.Time
+	// Nodes are in natural order (n2 before n10), each once.
+	Nodes []Node
+	// Partitions are in the order of sinfo.
+	Partitions []Partition
+	// Jobs are the records of squeue in its order.
+	Jobs []Job
+	// Warnings say what was not understood and how it was taken.
+	Warnings []string
+}
+
+// ErrNoJob means that squeue does not list the job.
+var ErrNoJob = errors.New("no such job in the queue: see squeue; finished jobs leave it, and with PrivateData those of others are hidden")
+
+// Job returns the record that a user calls by this name: a job id, ID_TASK of an
+// array, ID+OFFSET of a heterogeneous job. ID alone is the leader of a
+// heterogeneous job, and of an array its pending tasks, or else its first task.
+func (c *Cluster) Job(name string) (*Job, error) {
+	for i := range c.Jobs {
+		if c.Jobs[i].matches(name) {
+			return &c.Jobs[i], nil
+		}
+	}
+	for i := range c.Jobs {
+		if j := &c.Jobs[i]; j.ArrayID != 0 && fmt.Sprint(j.ArrayID) == name {
+			return j, nil
+		}
+	}
+	return nil, fmt.Errorf("job %q: %w", name, ErrNoJob)
+}
+
+// Node returns the node of this name, nil if there is none.
+func (c *Cluster) Node(name string) *Node {
+	i, found := slices.BinarySearchFunc(c.Nodes, name, func(n Node, name string) int { return hostlist.Compare(n.Name, name) })
+	if !found {
+		return nil
+	}
+	return &c.Nodes[i]
+}
+
+// Partition returns the partition of this name; false if there is none.
+func (c *Cluster) Partition(name string) (Partition, bool) {
+	i := slices.IndexFunc(c.Partitions, func(p Partition) bool { return p.Name == name })
+	if i < 0 {
+		return Partition{}, false
+	}
+	return c.Partitions[i], true
+}
+
+// DefaultPartition returns the name of the partition of jobs that name none;
+// empty when no partition is the default.
+func (c *Cluster) DefaultPartition() string {
+	i := slices.IndexFunc(c.Partitions, func(p Partition) bool { return p.Default })
+	if i < 0 {
+		return ""
+	}
+	return c.Partitions[i].Name
+}

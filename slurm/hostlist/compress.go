@@ -1,0 +1,119 @@
+package hostlist
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Compress returns the shortest list in Slurm's language that stands for the
+// names, each once and in natural order; numbers at the end of names become
+// ranges. Expand returns the same names. A name that Expand would refuse, one
+// with a bracket or a comma, makes a list that Expand refuses: names come from
+// Slurm or have been checked by Valid.
+func Compress(names []string) string {
+	sorted := slices.SortedFunc(slices.Values(names), Compare)
+	sorted = slices.Compact(sorted)
+	var entries []string
+	for len(sorted) > 0 {
+		prefix, _ := split(sorted[0])
+		n := 1
+		for n < len(sorted) {
+			if p, digits := split(sorted[n]); p != prefix || digits == "" {
+				break
+			}
+			n++
+		}
+		entries = append(entries, entry(prefix, sorted[:n]))
+		sorted = sorted[n:]
+	}
+	return strings.Join(entries, ",")
+}
+
+// Valid reports whether Expand would return exactly this name for it.
+func Valid(name string) bool {
+	for i := range len(name) {
+		if !isNameByte(name[i]) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// split separates the number at the end of a name, if one can be counted with.
+func split(name string) (prefix, digits string) {
+	prefix = strings.TrimRight(name, "0123456789")
+	if digits = name[len(prefix):]; len(digits) > mostDigits {
+		return name, ""
+	}
+	return prefix, digits
+}
+
+// entry writes names that differ in their last number only.
+func entry(prefix string, names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	var ranges []string
+	for i := 0; i < len(names); {
+		_, low := split(names[i])
+		high := low
+		next := i + 1
+		for ; next < len(names); next++ {
+			_, digits := split(names[next])
+			if digits != following(high, len(low)) {
+				break
+			}
+			high = digits
+		}
+		if low == high {
+			ranges = append(ranges, low)
+		} else {
+			ranges = append(ranges, low+"-"+high)
+		}
+		i = next
+	}
+	return prefix + "[" + strings.Join(ranges, ",") + "]"
+}
+
+// following returns the number after one, as a range of that width counts.
+func following(digits string, width int) string {
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%0*d", width, n+1)
+}
+
+// Compare orders names as people count: node2 before node10.
+func Compare(a, b string) int {
+	for x, y := a, b; ; {
+		textX, digitsX, restX := chunk(x)
+		textY, digitsY, restY := chunk(y)
+		numberX, numberY := strings.TrimLeft(digitsX, "0"), strings.TrimLeft(digitsY, "0")
+		if c := cmp.Or(
+			cmp.Compare(textX, textY),
+			cmp.Compare(len(numberX), len(numberY)),
+			cmp.Compare(numberX, numberY),
+			cmp.Compare(len(digitsX), len(digitsY)),
+		); c != 0 || (restX == "" && restY == "") {
+			return c
+		}
+		x, y = restX, restY
+	}
+}
+
+// chunk cuts off the first text without digits and the number after it.
+func chunk(name string) (text, digits, rest string) {
+	start := strings.IndexFunc(name, func(r rune) bool { return r >= '0' && r <= '9' })
+	if start < 0 {
+		return name, "", ""
+	}
+	end := start
+	for end < len(name) && isDigit(name[end]) {
+		end++
+	}
+	return name[:start], name[start:end], name[end:]
+}
