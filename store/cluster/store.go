@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/store"
+)
+
+// Store is the profiles of one cluster. It may be used from several goroutines.
+type Store struct{ client dynamic.Interface }
+
+// New returns the store of the cluster that a client talks to.
+func New(client dynamic.Interface) *Store { return &Store{client} }
+
+// The names of the resources, as kubectl takes them.
+const (
+	applications = "applicationprofiles"
+	machines     = "machineprofiles"
+)
+
+// pageSize is how many objects are asked for at a time.
+const pageSize = 500
+
+func (s *Store) resource(plural string) dynamic.ResourceInterface {
+	return s.client.Resource(v1alpha1.GroupVersion().WithResource(plural))
+}
+
+// pluralOf returns the resource of a kind.
+func pluralOf(kind string) string {
+	if kind == v1alpha1.KindApplicationProfile {
+		return applications
+	}
+	return machines
+}
+
+// Applications returns every application profile, sorted by name and machine.
+// Objects that are no sound profiles are named in broken and hide none of the
+// others; err means that the cluster cannot be read, and says what would help.
+func (s *Store) Applications(ctx context.Context) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
+	profiles, broken, err = readAll[v1alpha1.ApplicationProfile](ctx, s, applications)
+	for _, p := range profiles {
+		takeName(p)
+	}
+	slices.SortStableFunc(profiles, func(a, b *v1alpha1.ApplicationProfile) int {
+		return strings.Compare(a.Name+"@"+a.Spec.Machine.Name, b.Name+"@"+b.Spec.Machine.Name)
+	})
+	return profiles, broken, err
+}
+
+// Machines returns every machine profile, sorted by name; broken and err are as
+// of Applications.
+func (s *Store) Machines(ctx context.Context) (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
+	return readAll[v1alpha1.MachineProfile](ctx, s, machines)
+}
+
+// Application returns the profile of an application. Which one of several
+// machines is chosen, and the errors store.ErrNotFound and store.ErrAmbiguous,
+// are as of store.Store.Application.
+func (s *Store) Application(ctx context.Context, name, machine string) (*v1alpha1.ApplicationProfile, error) {
+	all, broken, err := s.Applications(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byMachine := map[string]*v1alpha1.ApplicationProfile{}
+	for _, p := range all {
+		if p.Name == name {
+			byMachine[p.Spec.Machine.Name] = p
+		}
+	}
+	switch {
+	case byMachine[machine] != nil:
+		return byMachine[machine], nil
+	case len(byMachine) == 0:
+		err := fmt.Errorf("cluster: application %q: %w", name, store.ErrNotFound)
+		return nil, errors.Join(append([]error{err}, broken...)...)
+	case len(byMachine) == 1:
+		for _, p := range byMachine {
+			return p, nil
+		}
+	}
+	return nil, fmt.Errorf("cluster: application %q: %w: choose one of %s", name, store.ErrAmbiguous,
+		strings.Join(slices.Sorted(maps.Keys(byMachine)), ", "))
+}
+
+// takeName gives a profile its application's name and drops the label that said
+// it.
+func takeName(p *v1alpha1.ApplicationProfile) {
+	p.Name = v1alpha1.ApplicationOf(p)
+	delete(p.Labels, v1alpha1.ApplicationLabel)
+}
+
+// profile is a pointer to one of the types of package v1alpha1.
+type profile[T any] interface {
+	*T
+	v1alpha1.Object
+}
+
+func readAll[T any, P profile[T]](ctx context.Context, s *Store, plural string) (profiles []P, broken []error, err error) {
+	objects, err := s.list(ctx, plural)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, o := range objects {
+		p := P(new(T))
+		err := convert(o, p)
+		if err != nil {
+			broken = append(broken, fmt.Errorf("cluster: %s %q: %w: apply it again, or delete it", o.GetKind(), o.GetName(), err))
+			continue
+		}
+		profiles = append(profiles, p)
+	}
+	return profiles, broken, nil
+}
+
+// convert reads an object as a profile, which must be sound.
+func convert(o *unstructured.Unstructured, into v1alpha1.Object) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		return err
+	}
+	if faults := into.Validate(); len(faults) > 0 {
+		return faults.ToAggregate()
+	}
+	return nil
+}
+
+// list returns every object of a resource, page by page, sorted by name.
+func (s *Store) list(ctx context.Context, plural string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := s.resource(plural).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("cluster: list %s: %w", plural, explain(err, "list", plural))
+		}
+		for i := range page.Items {
+			all = append(all, &page.Items[i])
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return all, nil
+		}
+	}
+}
