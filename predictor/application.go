@@ -25,6 +25,8 @@ type Application struct {
 	family       *curves.Family               // Monotone; nil without curves
 	responses    []response                   // of family, in its order
 	noise        float64                      // standard deviation of a measured point
+	lossDoubt    float64                      // relative standard deviation of the loss, where carried over
+	capacity     units.Bandwidth              // of the memory, where carried over; 0 when unknown
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool
@@ -108,6 +110,12 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 		faults = append(faults, err)
 	}
 	a.phases = phases
+	if c := p.Spec.Carried; c != nil {
+		a.lossDoubt = c.LossUncertainty
+		if c.CapacityBytesPerSecond != nil {
+			a.capacity = units.Bandwidth(*c.CapacityBytesPerSecond)
+		}
+	}
 	if len(p.Spec.Curves) > 0 {
 		faults = append(faults, a.compileCurves(p.Spec.Curves))
 	}
@@ -245,8 +253,8 @@ func pointSets(chosen []v1alpha1.SensitivityCurve) (all, sampled []curves.Set, e
 
 func checkPoint(p v1alpha1.CurvePoint) error {
 	var faults []error
-	if !(p.Level > 0 && p.Level <= 1) {
-		faults = append(faults, fmt.Errorf("level %v: want above 0 to 1", p.Level))
+	if !(p.Level > 0 && p.Level <= v1alpha1.MaxLevel) {
+		faults = append(faults, fmt.Errorf("level %v: want above 0 to %v", p.Level, v1alpha1.MaxLevel))
 	}
 	if p.AchievedBytesPerSecond != nil && !units.Bandwidth(*p.AchievedBytesPerSecond).Valid() {
 		faults = append(faults, fmt.Errorf("achievedBytesPerSecond %v: want a finite rate of 0 or more", *p.AchievedBytesPerSecond))

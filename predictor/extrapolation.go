@@ -35,7 +35,7 @@ func (a *Application) carried() units.Bandwidth {
 
 // compileCarried sets what application and interferer transferred together.
 func (a *Application) compileCarried() {
-	a.mostBesideInterferer = 0
+	a.mostBesideInterferer = a.capacity
 	for i := range a.responses {
 		r := &a.responses[i]
 		_, alone := r.performance.Domain()

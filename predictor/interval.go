@@ -42,13 +42,14 @@ type doubt struct {
 	readShare     float64 // which curve to read
 	model         float64 // see baseError, depthError
 	extrapolation float64 // see extrapolationError
+	carried       float64 // curves measured on another machine
 }
 
 // interval returns the slowdowns within 90% of p. They are 1 or more: a run
 // cannot gain from neighbours but by noise.
 func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
-		d.model*d.model + d.extrapolation*d.extrapolation
+		d.model*d.model + d.extrapolation*d.extrapolation + d.carried*d.carried
 	half := units.NormalizedPerformance(normal90 * math.Sqrt(variance))
 	return Interval{
 		Low:  min(p+half, 1).Slowdown(),
@@ -95,6 +96,7 @@ func newDoubt(
 		pressure:  halfSpan(read(pressure.Scale(1-min(bandwidth, 1))), read(pressure.Scale(1+bandwidth))),
 		readShare: halfSpan(at(float64(share)-readShare), at(float64(share)+readShare)),
 		model:     math.Hypot(baseError, depthError*(1-float64(performance))),
+		carried:   target.lossDoubt * (1 - float64(performance)),
 	}
 }
 

@@ -18,6 +18,13 @@ type Carrying struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	LossUncertainty float64 `json:"lossUncertainty"`
+	// CapacityBytesPerSecond is the most that the memory of this machine was
+	// seen to carry, which curves from another machine cannot show; absent when
+	// unknown.
+	//
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e13
+	CapacityBytesPerSecond *float64 `json:"capacityBytesPerSecond,omitempty"`
 }
 
 // The methods of Carrying.

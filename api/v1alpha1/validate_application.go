@@ -128,6 +128,9 @@ func (f *faults) carried(p *field.Path, c *Carrying) {
 	f.name(p.Child("fromMachine"), c.FromMachine)
 	f.oneOf(p.Child("method"), c.Method, CarriedByCapacity, CarriedBySustained)
 	f.share(p.Child("lossUncertainty"), c.LossUncertainty)
+	if b := c.CapacityBytesPerSecond; b != nil {
+		f.within(p.Child("capacityBytesPerSecond"), *b, MinBytesPerSecond, MaxBytesPerSecond, wantInterferer)
+	}
 }
 
 func (f *faults) phases(p *field.Path, phases []Phase) {

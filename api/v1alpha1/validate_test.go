@@ -83,6 +83,10 @@ func TestApplicationFaults(t *testing.T) {
 		{"same curve twice", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.5 }, []string{"spec.curves[1]: Duplicate value: \"read share 0.5, sequential\""}},
 		{"same but for noise", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.50000000001 }, []string{"spec.curves[1]: Duplicate"}},
 		{"level 0", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 0 }, []string{"spec.curves[0].points[0].level: Invalid value: 0"}},
+		{"more interferers than fit", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 65 }, []string{"spec.curves[0].points[0].level: Invalid value: 65"}},
+		{"carried", func(p *profile) {
+			p.Spec.Carried = &v1alpha1.Carrying{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
+		}, []string{"spec.carried.fromMachine: Required", `spec.carried.method: Unsupported value: "guess"`, "spec.carried.lossUncertainty: Invalid value: 2", "spec.carried.capacityBytesPerSecond: Invalid value: 40"}},
 		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
 		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want points in rising order"}},
 		{"interferer in GB/s", func(p *profile) { p.Spec.Curves[0].Points[0].InterfererBytesPerSecond = 10.66 }, []string{"points[0].interfererBytesPerSecond: Invalid value: 10.66: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},

@@ -1,0 +1,185 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+var (
+	// ErrOtherMachine is wrapped where a profile is said to come from a
+	// machine that it was not measured on, or was itself carried over.
+	ErrOtherMachine = errors.New("not measured on that machine")
+	// ErrIncomparable is wrapped where two machines have too little in common:
+	// no read share of the curves at which both were measured, or so much less
+	// bandwidth that nothing of the curves is left.
+	ErrIncomparable = errors.New("the machines cannot be compared")
+)
+
+// Uncertainty of a carried profile, as the standard deviation of the lost
+// performance relative to the loss. They are judgements; docs/results/onboarding.md
+// says which part of simulated pairs the intervals then hold.
+const (
+	capacityUncertainty  = 0.25
+	sustainedUncertainty = 1
+	// otherCache comes on top, in quadrature, where the curves hold cache
+	// contention and the last-level caches differ.
+	otherCache = 0.30
+	// trafficUncertainty is the half width of the 90% interval of the
+	// contentiousness that carrying adds, relative.
+	trafficUncertainty = 0.10
+)
+
+// Carry returns the profile that the application of app, which was measured on
+// the machine from, is expected to have on the machine to: its contentiousness,
+// its curves against what the interferer would reach there, and spec.carried,
+// which widens what is predicted from it. Its warnings say what may be doubted.
+// app is not changed. On the machine it was measured on, it is returned as it is.
+//
+// It fails with ErrOtherMachine where app was not measured on from, and with
+// ErrIncomparable where the machine profiles have no read share of its curves in
+// common; both say what to do.
+func Carry(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	switch {
+	case app.Spec.Machine.Name == to.Name:
+		return app, nil
+	case app.Spec.Machine.Name != from.Name:
+		return nil, fmt.Errorf("carrying %s from %s: %w: its profile is of %s: carry it from there",
+			app.Name, from.Name, ErrOtherMachine, app.Spec.Machine.Name)
+	case app.Spec.Carried != nil:
+		return nil, fmt.Errorf("carrying %s from %s: %w: that profile was carried over from %s itself: carry the measured one",
+			app.Name, from.Name, ErrOtherMachine, app.Spec.Carried.FromMachine)
+	}
+	c := newCarrier(app, from, to)
+	curves, err := c.curves()
+	if err != nil {
+		return nil, fmt.Errorf("carrying %s from %s to %s: %w", app.Name, from.Name, to.Name, err)
+	}
+	carried := app.DeepCopy()
+	s := &carried.Spec
+	s.Machine = v1alpha1.MachineReference{Name: to.Name, CPUModel: to.Spec.CPUModel}
+	s.Curves = curves
+	s.Contentiousness, s.Phases = c.contentiousness(), c.phases()
+	s.Solo = v1alpha1.Timing{
+		Seconds: app.Spec.Solo.Seconds / float64(c.speed), RelativeSpread: app.Spec.Solo.RelativeSpread, Repeats: app.Spec.Solo.Repeats,
+	}
+	s.Measurement.Regime, s.Measurement.SharedLastLevelCache = c.placement()
+	s.Carried = &v1alpha1.Carrying{
+		FromMachine: from.Name, Method: c.method, LossUncertainty: min(c.uncertainty(), 1), CapacityBytesPerSecond: c.capacity,
+	}
+	s.Warnings = append(slices.Clone(app.Spec.Warnings), c.warnings...)
+	s.Warnings = s.Warnings[:min(len(s.Warnings), v1alpha1.MaxWarnings)]
+	return carried, nil
+}
+
+// carrier carries one profile.
+type carrier struct {
+	app      *v1alpha1.ApplicationProfile
+	from, to *v1alpha1.MachineProfile
+	method   string
+	// ratio is the capacity of to ÷ that of from; 0 where it goes by the
+	// sustained bandwidth of each read share.
+	ratio units.Bandwidth
+	// capacity is that of to; nil when unknown.
+	capacity *float64
+	// speed is the application's alone on to ÷ alone on from, as far as memory
+	// tells: one core is taken to be as fast as the other.
+	speed    units.NormalizedPerformance
+	warnings []string
+}
+
+func newCarrier(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *carrier {
+	c := &carrier{app: app, from: from, to: to, method: v1alpha1.CarriedBySustained}
+	regime := ""
+	if r := app.Spec.Measurement.Regime; r != nil {
+		regime = r.Name
+	}
+	c.warn("carried over from %s, not measured on %s: onboard it there", from.Name, to.Name)
+	there, knownThere := capacity(from, regime)
+	here, knownHere := capacity(to, regime)
+	if knownThere && knownHere {
+		c.method, c.ratio = v1alpha1.CarriedByCapacity, here/there
+		c.capacity = new(float64(here))
+	} else {
+		c.warn("the probe map of %s or %s is missing, so pressure is scaled by what one interferer sustains: measure both with: bandmate machine",
+			from.Name, to.Name)
+	}
+	if a, b := from.Spec.CPUModel, to.Spec.CPUModel; a != b && a != "" && b != "" {
+		c.warn("the cores of %s (%s) and %s (%s) are taken to be equally fast", from.Name, a, to.Name, b)
+	}
+	if c.cacheDiffers() {
+		c.warn("its curves hold contention for a last-level cache of %d MiB, %s has %d MiB",
+			from.Spec.LastLevelCacheBytes>>20, to.Name, to.Spec.LastLevelCacheBytes>>20)
+	}
+	c.speed = c.speedAlone()
+	return c
+}
+
+func (c *carrier) warn(format string, args ...any) {
+	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
+}
+
+// cacheDiffers reports whether the curves hold cache contention that will be
+// another one.
+func (c *carrier) cacheDiffers() bool {
+	shared := c.app.Spec.Measurement.SharedLastLevelCache
+	return shared != nil && *shared && c.from.Spec.LastLevelCacheBytes != c.to.Spec.LastLevelCacheBytes
+}
+
+func (c *carrier) uncertainty() float64 {
+	loss := capacityUncertainty
+	if c.method == v1alpha1.CarriedBySustained {
+		loss = sustainedUncertainty
+	}
+	if c.cacheDiffers() {
+		loss = math.Hypot(loss, otherCache)
+	}
+	return loss
+}
+
+// placement returns how application and interferer stand on to: as on from
+// where to knows that regime, else as to was measured.
+func (c *carrier) placement() (*v1alpha1.Regime, *bool) {
+	was := &c.app.Spec.Measurement
+	if was.Regime == nil || slices.ContainsFunc(c.to.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == was.Regime.Name }) {
+		return was.Regime, was.SharedLastLevelCache
+	}
+	is := &c.to.Spec.Measurement
+	if is.Regime != nil && is.Regime.Name != was.Regime.Name {
+		c.warn("measured in the %s placement of the CPUs, used in the %s one", was.Regime.Name, is.Regime.Name)
+	}
+	return is.Regime, is.SharedLastLevelCache
+}
+
+// contentiousness scales the traffic by the speed alone.
+func (c *carrier) contentiousness() v1alpha1.Contentiousness {
+	t := *c.app.Spec.Contentiousness.DeepCopy()
+	speed := float64(c.speed)
+	t.ReadBytesPerSecond *= speed
+	t.WriteBytesPerSecond *= speed
+	added := math.Max(trafficUncertainty, math.Abs(1-speed)/2)
+	if t.RelativeUncertainty != nil {
+		added = math.Hypot(added, *t.RelativeUncertainty)
+	}
+	t.RelativeUncertainty = &added
+	for i := range t.Timeline {
+		s := &t.Timeline[i]
+		s.Seconds /= speed
+		s.ReadBytesPerSecond *= speed
+		s.WriteBytesPerSecond *= speed
+	}
+	return t
+}
+
+func (c *carrier) phases() []v1alpha1.Phase {
+	phases := slices.Clone(c.app.Spec.Phases)
+	for i := range phases {
+		phases[i].ReadBytesPerSecond *= float64(c.speed)
+		phases[i].WriteBytesPerSecond *= float64(c.speed)
+	}
+	return phases
+}

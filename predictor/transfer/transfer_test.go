@@ -1,0 +1,223 @@
+package transfer_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/transfer"
+)
+
+// app is the profile of an application of 10 GB/s on the machine old.
+func app() *v1alpha1.ApplicationProfile {
+	p := &v1alpha1.ApplicationProfile{}
+	p.APIVersion, p.Kind, p.Name = v1alpha1.APIVersion, v1alpha1.KindApplicationProfile, "solver"
+	p.Spec.Machine.Name = "old"
+	p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "cross-complex", RoundTripNanoseconds: 300}
+	p.Spec.Solo = v1alpha1.Timing{Seconds: 2, Repeats: 3}
+	p.Spec.Contentiousness = v1alpha1.Contentiousness{
+		ReadBytesPerSecond: 8e9, WriteBytesPerSecond: 2e9, Source: "imc",
+		Timeline: []v1alpha1.TrafficSample{{Seconds: 2, ReadBytesPerSecond: 8e9, WriteBytesPerSecond: 2e9}},
+	}
+	p.Spec.Phases = []v1alpha1.Phase{{TimeShare: 1, ReadBytesPerSecond: 8e9, WriteBytesPerSecond: 2e9}}
+	p.Spec.Curves = []v1alpha1.SensitivityCurve{
+		{ReadShare: 0.5, Points: []v1alpha1.CurvePoint{
+			{Level: 0.5, InterfererBytesPerSecond: 10e9, AchievedBytesPerSecond: new(9.5e9), NormalizedPerformance: 0.9, Repeats: 3},
+			{Level: 1, InterfererBytesPerSecond: 20e9, AchievedBytesPerSecond: new(17e9), NormalizedPerformance: 0.7, Repeats: 3},
+		}},
+		{ReadShare: 1, Points: []v1alpha1.CurvePoint{
+			{Level: 0.5, InterfererBytesPerSecond: 10e9, AchievedBytesPerSecond: new(9.8e9), NormalizedPerformance: 0.95, Repeats: 3},
+			{Level: 1, InterfererBytesPerSecond: 20e9, AchievedBytesPerSecond: new(18e9), NormalizedPerformance: 0.8, Repeats: 3},
+		}},
+	}
+	return p
+}
+
+// machine sustains so much at 50% and 100% reads, and carries so much in all.
+func machine(name string, sustained, carries float64) *v1alpha1.MachineProfile {
+	m := &v1alpha1.MachineProfile{}
+	m.APIVersion, m.Kind, m.Name = v1alpha1.APIVersion, v1alpha1.KindMachineProfile, name
+	m.Spec.Sockets, m.Spec.NUMANodes, m.Spec.CPUs = 1, 1, 2
+	m.Spec.Sustained = []v1alpha1.SustainedBandwidth{
+		{ReadShare: 0.5, BytesPerSecond: sustained, Repeats: 3}, {ReadShare: 1, BytesPerSecond: sustained, Repeats: 3},
+	}
+	if carries > 0 {
+		m.Spec.ProbeMap = []v1alpha1.ProbePoint{{
+			Probe: "reader", Regime: "cross-complex", ReadShare: 1, Level: 1, Repeats: 3,
+			InterfererBytesPerSecond: carries, AchievedBytesPerSecond: carries - sustained/2, RelativeSpeed: 0.5,
+		}}
+	}
+	return m
+}
+
+func carry(t *testing.T, p *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *v1alpha1.ApplicationProfile {
+	t.Helper()
+	before := p.DeepCopy()
+	carried, err := transfer.Carry(p, from, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, p); diff != "" {
+		t.Fatalf("the measured profile was changed: %s", diff)
+	}
+	if faults := carried.Validate(); len(faults) > 0 {
+		t.Fatal(faults.ToAggregate())
+	}
+	return carried
+}
+
+// On a machine that carries just as much nothing changes but the name.
+func TestEqualMachines(t *testing.T) {
+	for _, carries := range []float64{0, 30e9} {
+		carried := carry(t, app(), machine("old", 20e9, carries), machine("new", 20e9, carries))
+		if diff := cmp.Diff(app().Spec.Curves, carried.Spec.Curves, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("curves: %s", diff)
+		}
+		if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-8e9) > 1 {
+			t.Errorf("reads %v, want 8e9", got)
+		}
+		c := carried.Spec.Carried
+		if carried.Spec.Machine.Name != "new" || c == nil || c.FromMachine != "old" || len(carried.Spec.Warnings) == 0 {
+			t.Errorf("not flagged: %+v, %v", c, carried.Spec.Warnings)
+		}
+		want := v1alpha1.CarriedBySustained
+		if carries > 0 {
+			want = v1alpha1.CarriedByCapacity
+		}
+		if c.Method != want {
+			t.Errorf("method %s, want %s", c.Method, want)
+		}
+	}
+}
+
+// By hand: with half the capacity a point of (achieved a, performance p)
+// becomes others of a/2 − 10·p/2 GB/s, and alone is the state in which the
+// interferer transfers as much as the application.
+func TestHalfTheCapacity(t *testing.T) {
+	p := app()
+	p.Spec.Curves = p.Spec.Curves[:1]
+	p.Spec.Curves[0].Points = []v1alpha1.CurvePoint{
+		{Level: 0.5, InterfererBytesPerSecond: 8e9, AchievedBytesPerSecond: new(8e9), NormalizedPerformance: 0.8, Repeats: 3},
+		{Level: 1, InterfererBytesPerSecond: 20e9, AchievedBytesPerSecond: new(16e9), NormalizedPerformance: 0.5, Repeats: 3},
+	}
+	carried := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 15e9))
+	// At 8 GB/s the application transfers 10·0.8 = 8 too: that is alone there.
+	if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-0.8*8e9) > 1e3 {
+		t.Errorf("reads %v, want %v", got, 0.8*8e9)
+	}
+	points := carried.Spec.Curves[0].Points
+	if len(points) != 1 {
+		t.Fatalf("points %+v, want the second one only", points)
+	}
+	if got := *points[0].AchievedBytesPerSecond; math.Abs(got-(8e9-2.5e9)) > 1e3 {
+		t.Errorf("achieved %v, want 5.5e9", got)
+	}
+	if got := points[0].NormalizedPerformance; math.Abs(got-0.5/0.8) > 1e-6 {
+		t.Errorf("performance %v, want %v", got, 0.5/0.8)
+	}
+	if got := *carried.Spec.Carried.CapacityBytesPerSecond; got != 15e9 {
+		t.Errorf("capacity %v, want 15e9", got)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	carriedBefore := app()
+	carriedBefore.Spec.Carried = &v1alpha1.Carrying{FromMachine: "older", Method: v1alpha1.CarriedBySustained}
+	randomOnly := machine("new", 20e9, 0)
+	for i := range randomOnly.Spec.Sustained {
+		randomOnly.Spec.Sustained[i].Pattern = "random"
+	}
+	tests := []struct {
+		name     string
+		app      *v1alpha1.ApplicationProfile
+		from, to *v1alpha1.MachineProfile
+		want     error
+		text     string
+	}{
+		{"other machine", app(), machine("other", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "its profile is of old"},
+		{"carried twice", carriedBefore, machine("old", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "carried over from older"},
+		{"no read share in common", app(), machine("old", 20e9, 0), randomOnly, transfer.ErrIncomparable, "bandmate machine"},
+		{"nothing left", app(), machine("old", 20e9, 100e9), machine("new", 1e9, 2e9), transfer.ErrIncomparable, "onboard it there"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := transfer.Carry(tt.app, tt.from, tt.to)
+			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("error %v, want %v with %q", err, tt.want, tt.text)
+			}
+		})
+	}
+	same := app()
+	if got, err := transfer.Carry(same, machine("old", 20e9, 0), machine("old", 20e9, 0)); err != nil || got != same {
+		t.Errorf("on its own machine: %v, %v", got, err)
+	}
+}
+
+// A curve without a read share in common is left out, and said so.
+func TestCurvesLeftOut(t *testing.T) {
+	to := machine("new", 20e9, 0)
+	to.Spec.Sustained = to.Spec.Sustained[:1]
+	carried := carry(t, app(), machine("old", 20e9, 0), to)
+	if n := len(carried.Spec.Curves); n != 1 || !strings.Contains(strings.Join(carried.Spec.Warnings, " "), "100%") {
+		t.Errorf("%d curves, %v", n, carried.Spec.Warnings)
+	}
+}
+
+// A carried profile predicts with a wider interval.
+func TestWiderInterval(t *testing.T) {
+	width := func(p *v1alpha1.ApplicationProfile) float64 {
+		c, err := predictor.Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := predictor.Predict(c, []*predictor.Application{c}, predictor.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(got.Interval.High - got.Interval.Low)
+	}
+	carried := carry(t, app(), machine("old", 20e9, 30e9), machine("new", 20e9, 30e9))
+	if was, is := width(app()), width(carried); is < 1.5*was {
+		t.Errorf("width %v carried, %v measured", is, was)
+	}
+}
+
+// The more the new machine carries, the less one and the same pressure hurts;
+// whatever the machines, what comes out is a sound profile or a refusal.
+func TestAnyMachines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Float64Range(1e8, 1e12)
+		from := machine("old", rate.Draw(t, "from"), 0)
+		to := machine("new", rate.Draw(t, "to"), 0)
+		if rapid.Bool().Draw(t, "probes") {
+			from, to = machine("old", 20e9, rapid.Float64Range(11e9, 1e11).Draw(t, "carries from")),
+				machine("new", 20e9, rapid.Float64Range(11e9, 1e11).Draw(t, "carries to"))
+		}
+		p := app()
+		for i := range p.Spec.Curves {
+			for j := range p.Spec.Curves[i].Points {
+				p.Spec.Curves[i].Points[j].NormalizedPerformance = rapid.Float64Range(0.02, 1.2).Draw(t, "performance")
+			}
+		}
+		carried, err := transfer.Carry(p, from, to)
+		if err != nil {
+			if !errors.Is(err, transfer.ErrIncomparable) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if faults := carried.Validate(); len(faults) > 0 {
+			t.Fatal(faults.ToAggregate())
+		}
+		if _, err := predictor.Compile(carried); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
