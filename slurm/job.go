@@ -85,6 +85,9 @@ const (
 	Completing  State = "COMPLETING"
 )
 
+// heldByUser is the reason of a job that its user held.
+const heldByUser = "JobHeldUser"
+
 // finished are the base states of jobs that hold no node.
 func finished() []State {
 	return []State{
@@ -103,7 +106,7 @@ func (j *Job) Pending() bool { return j.State == Pending }
 
 // Held reports whether the job waits until somebody releases it.
 func (j *Job) Held() bool {
-	return j.Pending() && slices.Contains([]string{"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue"}, j.Reason)
+	return j.Pending() && slices.Contains([]string{heldByUser, "JobHeldAdmin", "JobHoldMaxRequeue"}, j.Reason)
 }
 
 // Dependent reports whether the job waits for other jobs.

@@ -1,13 +1,21 @@
 package slurm
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"time"
 )
 
-// Reader reads a cluster. Runner must be set.
+// Reader reads a cluster. Runner must be set, or both files.
 type Reader struct {
 	Runner Runner
+	// JobsFile and NodesFile, where set, are read instead of calling squeue and
+	// sinfo: what `squeue --json` and `sinfo --json` printed some time.
+	JobsFile, NodesFile string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -15,6 +23,64 @@ type Reader struct {
 // Read asks squeue once and sinfo once and returns what they saw. It fails when
 // either cannot be run or understood; what is odd but does not matter becomes a
 // warning of the Cluster.
+//
+// Jobs are read as JSON, which says which cores a job has; where a squeue cannot
+// write it, it is called a second time for text. Nodes are read as text, in which
+// every version also says how a partition shares CPUs; the JSON of 22.05 does not.
 func (r Reader) Read(ctx context.Context) (*Cluster, error) {
-	return nil, nil
+	now := r.Now
+	if now == nil {
+		now = time.Now
+	}
+	c := &Cluster{Time: now()}
+	q, err := r.jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.Name, c.Version = cmp.Or(q.cluster, v.cluster), cmp.Or(q.version, v.version)
+	c.Jobs, c.Nodes, c.Partitions = q.jobs, v.sorted(), v.partitions
+	c.Warnings = append(q.warnings, v.warnings...)
+	return c, nil
+}
+
+func (r Reader) jobs(ctx context.Context) (queue, error) {
+	if r.JobsFile != "" {
+		data, err := os.ReadFile(r.JobsFile)
+		if err != nil {
+			return queue{}, fmt.Errorf("jobs: %w", err)
+		}
+		return squeueJSON(data)
+	}
+	data, err := r.Runner.Run(ctx, "squeue", "--all", "--json")
+	if failed := (*CommandError)(nil); errors.As(err, &failed) && !errors.Is(err, ErrUnreachable) && jsonRefused(failed) {
+		f := newFields(squeueColumns())
+		if data, err = r.Runner.Run(ctx, "squeue", "--all", "--noheader", "-o", f.format()); err != nil {
+			return queue{}, err
+		}
+		return squeueText(f, data)
+	}
+	if err != nil {
+		return queue{}, err
+	}
+	return squeueJSON(data)
+}
+
+func (r Reader) nodes(ctx context.Context) (*inventory, error) {
+	if r.NodesFile != "" {
+		data, err := os.ReadFile(r.NodesFile)
+		if err != nil {
+			return nil, fmt.Errorf("nodes: %w", err)
+		}
+		return sinfoJSON(bytes.TrimSpace(data))
+	}
+	f := newFields(sinfoColumns())
+	data, err := r.Runner.Run(ctx, "sinfo", "--all", "--Node", "--noheader", "-o", f.format())
+	if err != nil {
+		return nil, err
+	}
+	return sinfoText(f, data)
 }

@@ -1,0 +1,63 @@
+package slurm
+
+import (
+	"fmt"
+	"strings"
+
+	"bandmate.dev/bandmate/slurm/hostlist"
+)
+
+// sinfoColumns are the node, its partition, the partition's sharing, the CPUs,
+// sockets, cores and threads, the allocated CPUs, the state and the features
+// (man sinfo, -o).
+func sinfoColumns() []string { return []string{"N", "P", "h", "c", "X", "Y", "Z", "C", "T", "f"} }
+
+// sinfoText reads the output of sinfo -N -o with the given fields: one row for
+// each node in each of its partitions.
+func sinfoText(f fields, output []byte) (*inventory, error) {
+	rows, err := f.rows("sinfo", output)
+	if err != nil {
+		return nil, err
+	}
+	v := newInventory()
+	for _, row := range rows {
+		name := strings.TrimSpace(row["N"])
+		if !hostlist.Valid(name) {
+			v.warnings = append(v.warnings, fmt.Sprintf("sinfo: %q cannot be the name of a node: it is left out", name))
+			continue
+		}
+		n := v.node(name)
+		n.CPUs, n.Sockets = int(whole(row["c"])), int(whole(row["X"]))
+		n.CoresPerSocket, n.ThreadsPerCore = int(whole(row["Y"])), int(whole(row["Z"]))
+		allocated, _, _ := strings.Cut(strings.TrimSpace(row["C"]), "/") // allocated/idle/other/total
+		n.AllocatedCPUs = int(whole(allocated))
+		n.setState(textState(row["T"]))
+		n.Features = list(row["f"])
+		partition, isDefault := strings.CutSuffix(strings.TrimSpace(row["P"]), "*")
+		v.partition(Partition{Name: partition, Default: isDefault, OverSubscribe: clean(row["h"])}, n)
+	}
+	return v, nil
+}
+
+// textState separates a state such as "idle*" into the state and the flag that
+// its last letters stand for (man sinfo, NODE STATE CODES).
+func textState(field string) []string {
+	field = strings.TrimSpace(field)
+	state := strings.TrimRight(field, "*~#!%$@^-+")
+	states := []string{state}
+	for _, mark := range field[len(state):] {
+		switch mark {
+		case '*':
+			states = append(states, "NOT_RESPONDING")
+		case '$':
+			states = append(states, "MAINTENANCE")
+		case '%':
+			states = append(states, "POWERING_DOWN")
+		case '~':
+			states = append(states, "POWERED_DOWN")
+		case '#':
+			states = append(states, "POWERING_UP")
+		}
+	}
+	return states
+}

@@ -1,0 +1,180 @@
+package watch
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/units"
+)
+
+// Site says what Slurm itself does not know of a cluster.
+type Site interface {
+	// Application returns the name of what a job runs; empty when nobody said.
+	Application(*slurm.Job) string
+	// Domain returns the name of the memory domain of a node; nodes with the
+	// same name share their memory.
+	Domain(*slurm.Node) string
+	// Machine returns the name of the machine profile of a node; empty when
+	// nobody said.
+	Machine(*slurm.Node) string
+}
+
+// board is who would be where: the residents of every memory domain, those that
+// run and those that are expected, and what a newcomer would cost there.
+type board struct {
+	site    Site
+	roster  *roster.Roster
+	scorer  *score.Scorer
+	limit   units.Slowdown
+	domains []domain
+	byNode  map[string]int
+
+	// Equal newcomers in equal company have equal costs; there are few kinds of
+	// either, so that most questions have been answered before.
+	classes map[class]int
+	answers map[question]verdict
+	lookups map[lookup]*predictor.Application
+}
+
+type lookup struct{ application, machine string }
+
+// class is what matters of a job for a score.
+type class struct {
+	application *predictor.Application
+	cpus        float64
+	limit       units.Slowdown
+}
+
+type question struct {
+	newcomer int
+	company  string
+}
+
+// verdict is what a placement would do.
+type verdict struct {
+	cost float64
+	// newcomer is the slowdown of the newcomer, worst the highest of a resident
+	// after the placement; 1 without residents.
+	newcomer, worst units.Slowdown
+	overLimit       int
+	avoided         bool
+}
+
+// good reports whether nothing speaks against a placement.
+func (v verdict) good() bool { return v.overLimit == 0 && !v.avoided }
+
+type domain struct {
+	name      string
+	residents []score.Job
+	// classes are those of the residents, sorted; company is them as a key.
+	classes []int
+	company string
+}
+
+func newBoard(c *slurm.Cluster, site Site, known *roster.Roster, scorer *score.Scorer, limit units.Slowdown) *board {
+	b := &board{
+		site: site, roster: known, scorer: scorer, limit: limit,
+		byNode: make(map[string]int), classes: make(map[class]int), answers: make(map[question]verdict),
+		lookups: make(map[lookup]*predictor.Application),
+	}
+	indices := make(map[string]int)
+	for i := range c.Nodes {
+		name := site.Domain(&c.Nodes[i])
+		index, ok := indices[name]
+		if !ok {
+			index = len(b.domains)
+			indices[name] = index
+			b.domains = append(b.domains, domain{name: name})
+		}
+		b.byNode[c.Nodes[i].Name] = index
+	}
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		if !j.Occupies() {
+			continue
+		}
+		for _, name := range j.Nodes {
+			if n := c.Node(name); n != nil {
+				b.add(n.Name, b.job(j, n, j.CPUsOn(n)))
+			}
+		}
+	}
+	return b
+}
+
+// job returns what the score needs to know of a job on a node.
+func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
+	result := score.Job{Name: j.String(), CPUs: cpus}
+	result.Application = b.application(j, n)
+	if result.Application != nil {
+		result.Limit = b.limit
+	}
+	return result
+}
+
+// application returns what there is to predict a job on a node with; nil if
+// nothing is known of it there.
+func (b *board) application(j *slurm.Job, n *slurm.Node) *predictor.Application {
+	key := lookup{b.site.Application(j), b.site.Machine(n)}
+	if key.application == "" {
+		return nil
+	}
+	found, ok := b.lookups[key]
+	if !ok {
+		found = b.roster.Lookup(key.application, key.machine).Application
+		b.lookups[key] = found
+	}
+	return found
+}
+
+// place counts a waiting job as a resident of a node.
+func (b *board) place(j *slurm.Job, n *slurm.Node) {
+	b.add(n.Name, b.job(j, n, j.CPUsPerNode()))
+}
+
+func (b *board) add(node string, j score.Job) {
+	d := &b.domains[b.byNode[node]]
+	d.residents = append(d.residents, j)
+	c := b.classOf(j)
+	at, _ := slices.BinarySearch(d.classes, c)
+	d.classes = slices.Insert(d.classes, at, c)
+	key := make([]byte, 0, 2*len(d.classes))
+	for _, c := range d.classes {
+		key = binary.AppendUvarint(key, uint64(c)) //nolint:gosec // counted from 0
+	}
+	d.company = string(key)
+}
+
+func (b *board) classOf(j score.Job) int {
+	c := class{j.Application, j.CPUs, j.Limit}
+	index, ok := b.classes[c]
+	if !ok {
+		index = len(b.classes)
+		b.classes[c] = index
+	}
+	return index
+}
+
+// ask returns what placing a waiting job on a node would do.
+func (b *board) ask(j *slurm.Job, n *slurm.Node) (verdict, error) {
+	d := &b.domains[b.byNode[n.Name]]
+	newcomer := b.job(j, n, j.CPUsPerNode())
+	q := question{b.classOf(newcomer), d.company}
+	if v, ok := b.answers[q]; ok {
+		return v, nil
+	}
+	s, err := b.scorer.Score(newcomer, score.Domain{Name: d.name, Residents: d.residents})
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{cost: s.Cost, newcomer: s.Newcomer.After, worst: 1, overLimit: s.OverLimit, avoided: s.Avoided}
+	for _, e := range s.Residents {
+		v.worst = max(v.worst, e.After)
+	}
+	b.answers[q] = v
+	return v, nil
+}

@@ -1,0 +1,200 @@
+package watch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/hostlist"
+)
+
+// Memory is what a watch knows to be its own doing, by Slurm's job id. It is
+// what the state file holds.
+type Memory map[int64]Entry
+
+// Entry is what was done to one waiting job. Lists are host lists as
+// hostlist.Compress writes them; an empty one excludes nothing.
+type Entry struct {
+	// Job is the job as users write it, for people who read the file.
+	Job         string `json:"job"`
+	Application string `json:"application,omitempty"`
+	// Original is what was excluded before the first change: the user's.
+	Original string `json:"original"`
+	// Set is what Slurm answered to have taken last; Original where nothing of
+	// ours is set.
+	Set string `json:"set"`
+	// Intended is what Slurm is being told; nil when no change is under way.
+	// After an end in the middle of it, the queue says whether it was made.
+	Intended *string `json:"intended,omitempty"`
+	// Turn counts decisions: what was decided earlier stands when later jobs are
+	// decided about. No time, because clocks are set back. 0 before the first.
+	Turn int64 `json:"turn"`
+	// LeftAlone says why the job is not touched any more; empty when it may be.
+	LeftAlone string `json:"leftAlone,omitempty"`
+	// GivenUp says why nothing will be excluded for the job any more; what is
+	// set is taken back.
+	GivenUp string `json:"givenUp,omitempty"`
+	// Started is true while the job runs: Slurm may queue it again, and what was
+	// set is then still set.
+	Started bool `json:"started,omitempty"`
+	// Failures counts the changes that failed in a row.
+	Failures int `json:"failures,omitempty"`
+	// Remarked is true when AdminComment holds a remark of ours.
+	Remarked bool `json:"remarked,omitempty"`
+}
+
+// ours reports whether something of ours is set.
+func (e Entry) ours() bool { return e.Set != e.Original }
+
+// Remark starts every AdminComment that Bandmate writes.
+const Remark = "bandmate: "
+
+// submitRemark starts what job_submit.lua writes; the excluded nodes follow.
+const submitRemark = Remark + "exclude="
+
+// Event is something that Reconcile found out about a job.
+type Event struct {
+	Job         *slurm.Job
+	ID          int64
+	Name        string
+	Application string
+	Action      Action
+	Reason      string
+	// Excluded is what is excluded now, as a host list.
+	Excluded string
+}
+
+// Reconcile compares what is remembered with what the queue shows, and returns
+// the memory as it is now and what happened since. It forgets jobs that are
+// gone, learns of exclusions that job_submit.lua made, finds out what became of
+// a change that was under way, and leaves alone the jobs whose exclusions
+// somebody else changed.
+func (m Memory) Reconcile(c *slurm.Cluster, site Site) (Memory, []Event) {
+	next := make(Memory, len(m))
+	var events []Event
+	present := make(map[int64]bool, len(c.Jobs))
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		present[j.ID] = true
+		entry, known := m.recall(j, site)
+		if !known {
+			continue
+		}
+		entry.Job = j.String()
+		var happened *Event
+		entry, happened = entry.reconcile(j)
+		if happened != nil {
+			events = append(events, *happened)
+		}
+		if entry.worthKeeping() {
+			next[j.ID] = entry
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		if e := m[id]; !present[id] && e.ours() && !e.Started {
+			events = append(events, Event{ID: id, Name: e.Job, Application: e.Application, Action: Gone, Excluded: e.Set, Reason: "no longer in the queue"})
+		}
+	}
+	return next, events
+}
+
+// recall returns what is known of a job, from the memory or from the job itself.
+func (m Memory) recall(j *slurm.Job, site Site) (Entry, bool) {
+	if e, ok := m[j.ID]; ok {
+		return e, true
+	}
+	if e, ok := m[j.ArrayID]; ok && j.ArrayID != 0 && e.ours() && e.Set == listed(j) {
+		// A task of an array has what the array had.
+		e.Intended, e.LeftAlone, e.Failures = nil, "", 0
+		return e, true
+	}
+	return adopted(j, site)
+}
+
+// worthKeeping reports whether forgetting the entry would lose anything.
+func (e Entry) worthKeeping() bool {
+	return e.ours() || e.Intended != nil || e.LeftAlone != "" || e.GivenUp != "" || e.Remarked || e.Failures > 0
+}
+
+// reconcile finds out what became of a job's exclusions.
+func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
+	if !j.Pending() {
+		before := e.Started
+		e.Started = true
+		if before || !e.ours() || !j.Occupies() {
+			return e, nil
+		}
+		return e, event(j, e, Started, "on "+hostlist.Compress(j.Nodes))
+	}
+	e.Started = false
+	if e.LeftAlone != "" {
+		return e, nil
+	}
+	shown := listed(j)
+	if e.Intended != nil {
+		switch shown {
+		case *e.Intended:
+			e.Set, e.Failures = shown, 0
+		case e.Set:
+			e.Failures++
+		}
+		e.Intended = nil
+	}
+	switch {
+	case shown == e.Set && e.ours() && j.Reason == "BadConstraints" && e.GivenUp == "":
+		e.GivenUp = "Slurm finds no node for the job with these exclusions"
+		return e, event(j, e, GivenUp, e.GivenUp)
+	case shown == e.Set:
+		return e, nil
+	case !e.ours():
+		// The user excludes other nodes than before.
+		e.Original, e.Set = shown, shown
+		return e, nil
+	}
+	e.LeftAlone = "somebody else changed the excluded nodes"
+	e.Original, e.Set = shown, shown
+	return e, event(j, e, LeftAlone, e.LeftAlone)
+}
+
+// adopted returns the entry of a job that job_submit.lua kept off nodes: its
+// remark and the job's list say the same.
+func adopted(j *slurm.Job, site Site) (Entry, bool) {
+	said, ok := strings.CutPrefix(j.AdminComment, submitRemark)
+	if !ok || !j.Pending() {
+		return Entry{}, false
+	}
+	nodes, err := hostlist.Expand(said)
+	shown := listed(j)
+	if err != nil || shown == "" || hostlist.Compress(nodes) != shown {
+		return Entry{}, false
+	}
+	return Entry{Application: site.Application(j), Set: shown, Remarked: true}, true
+}
+
+// listed is the job's excluded nodes as the memory writes them.
+func listed(j *slurm.Job) string { return hostlist.Compress(j.Excluded) }
+
+func event(j *slurm.Job, e Entry, a Action, reason string) *Event {
+	return &Event{Job: j, ID: j.ID, Name: j.String(), Application: e.Application, Action: a, Reason: reason, Excluded: listed(j)}
+}
+
+// compareTurns orders jobs by when something was first decided about them, then
+// by when they came.
+func (m Memory) compareTurns(a, b *slurm.Job) int {
+	first, second := m[a.ID].Turn, m[b.ID].Turn
+	if (first == 0) != (second == 0) {
+		return cmp.Compare(second, first)
+	}
+	return cmp.Or(cmp.Compare(first, second), a.Submitted.Compare(b.Submitted), cmp.Compare(a.ID, b.ID))
+}
+
+// turn returns the number of the next decision.
+func (m Memory) turn() int64 {
+	last := int64(0)
+	for _, e := range m {
+		last = max(last, e.Turn)
+	}
+	return last + 1
+}

@@ -1,0 +1,180 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/units"
+)
+
+// Action is what is done to a job, or what happened to it.
+type Action string
+
+// What a decision may be.
+const (
+	// Exclude keeps a job off nodes on which it could run so far.
+	Exclude Action = "exclude"
+	// Change excludes other nodes than before.
+	Change Action = "change"
+	// Release takes back everything that was excluded for the job.
+	Release Action = "release"
+	// Keep leaves the job as it is.
+	Keep Action = "keep"
+	// Skip means that there is nothing to decide: the application is unknown, or
+	// the user chose the nodes.
+	Skip Action = "skip"
+)
+
+// What Reconcile may find out.
+const (
+	// Adopted means that job_submit.lua excluded the nodes.
+	Adopted Action = "adopted"
+	// Started means that the job runs.
+	Started Action = "started"
+	// Gone means that the job ended without starting.
+	Gone Action = "gone"
+	// LeftAlone means that somebody else changed what was set.
+	LeftAlone Action = "left-alone"
+	// GivenUp means that Slurm could not place the job with the exclusions.
+	GivenUp Action = "given-up"
+)
+
+// Decision is what ought to be excluded for a waiting job.
+type Decision struct {
+	Job         *slurm.Job
+	Application string
+	Action      Action
+	// Excluded is what is to be excluded, the user's own nodes among it;
+	// Original is the user's own. Both are host lists.
+	Excluded, Original string
+	// Expected are the nodes on which the job is expected to start; empty when
+	// it has to wait.
+	Expected []string
+	// Slowdown is that of the job on the best node it may use, beside those who
+	// run there and those expected there; 0 when none was predicted.
+	Slowdown units.Slowdown
+	// Reason is for people.
+	Reason string
+}
+
+// Planner decides which nodes waiting jobs stay off.
+type Planner struct {
+	Site   Site
+	Roster *roster.Roster
+	// Score says how to score; the zero value counts added cost.
+	Score score.Options
+	// Limit is the slowdown that neither a newcomer nor a resident with a
+	// profile may exceed; 0 for none.
+	Limit units.Slowdown
+	// Margin also excludes nodes on which the newcomer costs this much more than
+	// on the best one, in CPUs' worth of work lost per CPU of the newcomer; 0
+	// for none.
+	Margin float64
+}
+
+// Validate reports every fault at once.
+func (p Planner) Validate() error {
+	var faults []error
+	if p.Limit != 0 && !(p.Limit >= 1) {
+		faults = append(faults, fmt.Errorf("limit %v: want a slowdown of 1 or more, such as 1.15, or 0 for none", float64(p.Limit)))
+	}
+	if !(p.Margin >= 0) {
+		faults = append(faults, fmt.Errorf("margin %v: want 0 or more, such as 0.1", p.Margin))
+	}
+	if p.Limit == 0 && p.Margin == 0 {
+		faults = append(faults, errors.New("neither a limit nor a margin: nothing would ever be excluded"))
+	}
+	return errors.Join(append(faults, p.Score.Validate())...)
+}
+
+// Plan decides about every waiting job. The memory must have been reconciled
+// with the cluster. Decisions come in the order in which they were made: jobs
+// that something was decided about earlier first, then as the jobs came.
+//
+// It goes through the jobs twice. First every job that could start now takes
+// the best nodes that are left, and counts as a resident there for those after
+// it. So jobs that came together do not all see the same empty node. Then each
+// may also use every other node on which nobody's limit would be exceeded even
+// if all those that may use it already came there, as far as they fit.
+func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
+	round, err := p.open(c)
+	if err != nil {
+		return nil, err
+	}
+	var waiting []*waiting
+	decisions := make([]Decision, 0, len(c.Jobs))
+	for _, j := range queue(c, m) {
+		w, reason, err := round.consider(j, m[j.ID])
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", j, err)
+		}
+		if w == nil {
+			decisions = append(decisions, skipped(j, m[j.ID], p.Site.Application(j), reason))
+			continue
+		}
+		waiting = append(waiting, w)
+	}
+	for _, w := range waiting {
+		if err := round.expect(w); err != nil {
+			return nil, fmt.Errorf("job %s: %w", w.job, err)
+		}
+	}
+	for _, w := range waiting {
+		d, err := round.decide(w)
+		if err != nil {
+			return nil, fmt.Errorf("job %s: %w", w.job, err)
+		}
+		decisions = append(decisions, d)
+	}
+	return decisions, nil
+}
+
+// queue returns the waiting jobs in the order in which they are decided about.
+func queue(c *slurm.Cluster, m Memory) []*slurm.Job {
+	var jobs []*slurm.Job
+	for i := range c.Jobs {
+		if c.Jobs[i].Pending() {
+			jobs = append(jobs, &c.Jobs[i])
+		}
+	}
+	slices.SortStableFunc(jobs, m.compareTurns)
+	return jobs
+}
+
+// skipped leaves a job alone, or takes back what was set for it.
+func skipped(j *slurm.Job, e Entry, application, reason string) Decision {
+	d := Decision{Job: j, Application: application, Action: Skip, Original: listed(j), Excluded: listed(j), Reason: reason}
+	if e.ours() && e.LeftAlone == "" {
+		d.Action, d.Original, d.Excluded = Release, e.Original, e.Original
+	}
+	return d
+}
+
+// compose returns the decision that excludes these nodes beside the user's.
+func compose(w *waiting, excluded []string, reason string) Decision {
+	original := listed(w.job)
+	if w.entry.ours() {
+		original = w.entry.Original
+	}
+	d := Decision{
+		Job: w.job, Application: w.application, Original: original,
+		Excluded: hostlist.Compress(append(slices.Clone(w.original), excluded...)),
+		Expected: w.expected, Reason: reason,
+	}
+	switch shown := listed(w.job); {
+	case d.Excluded == shown:
+		d.Action = Keep
+	case d.Excluded == d.Original:
+		d.Action = Release
+	case shown == d.Original:
+		d.Action = Exclude
+	default:
+		d.Action = Change
+	}
+	return d
+}
