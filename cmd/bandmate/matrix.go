@@ -78,7 +78,7 @@ func (a *app) predictMatrix(names []string, machine string, method predictor.Met
 		return matrixResult{}, err
 	}
 	if len(names) > 0 {
-		if profiles, err = loadApplications(s, names, machine); err != nil {
+		if profiles, err = loadForPrediction(s, names, machine); err != nil {
 			return matrixResult{}, err
 		}
 	} else {

@@ -125,7 +125,7 @@ func mixtureWarnings(profiles []*v1alpha1.ApplicationProfile) []string {
 			regimes[r.Name] = true
 		}
 	}
-	var warnings []string
+	warnings := carriedWarnings(profiles)
 	if len(machines) > 1 {
 		warnings = append(warnings, fmt.Sprintf("profiles of different machines (%s): onboard all of them on one", strings.Join(slices.Sorted(maps.Keys(machines)), ", ")))
 	}

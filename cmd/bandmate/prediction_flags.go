@@ -21,7 +21,7 @@ type predictionFlags struct {
 // add defines the flags; the commands differ in what the limit does.
 func (f *predictionFlags) add(flags *pflag.FlagSet, limitUsage string) {
 	f.addMethod(flags)
-	flags.StringVar(&f.machine, "machine", "", "use the profiles measured on this machine (default: the only one)")
+	flags.StringVar(&f.machine, "machine", "", "predict for this machine; profiles of other machines are carried over to it (default: the only one)")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, limitUsage)
 }
 
@@ -65,7 +65,7 @@ func (a *app) predictables(names []string, f predictionFlags) (p predictables, e
 	if err != nil {
 		return p, err
 	}
-	if p.profiles, err = loadApplications(s, names, f.machine); err != nil {
+	if p.profiles, err = loadForPrediction(s, names, f.machine); err != nil {
 		return p, err
 	}
 	p.compiled, err = compileAll(p.profiles)
