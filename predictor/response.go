@@ -154,7 +154,7 @@ type outcome struct {
 // the measured pressure.
 func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) outcome {
 	share, known := traffic.ReadShare()
-	if !known {
+	if !known || a.family == nil {
 		return outcome{performance: 1, measured: 1}
 	}
 	total := traffic.Total()

@@ -34,7 +34,7 @@ type Policy string
 const (
 	// Ignore counts what is known of it, and takes the rest as nothing.
 	Ignore Policy = "ignore"
-	// Assume takes Options.StandIn in its place.
+	// Assume takes Options.StandIn in its place; see Assumed.
 	Assume Policy = "assume"
 	// Avoid counts as Ignore does, and places a domain that would mix known and
 	// unknown jobs after every other.
@@ -46,7 +46,8 @@ const (
 type Options struct {
 	Objective Objective
 	Unknown   Policy
-	// StandIn is whom Assume takes for an unknown job; it must be fully known.
+	// StandIn is whom Assume takes for an unknown job; its contentiousness must
+	// be known. Without curves it counts as undisturbed.
 	StandIn *predictor.Application
 }
 
@@ -59,8 +60,8 @@ func (o Options) Validate() error {
 	switch o.Unknown {
 	case "", Ignore, Avoid:
 	case Assume:
-		if o.StandIn == nil || !fullyKnown(o.StandIn) {
-			faults = append(faults, errors.New("policy assume: want a stand-in with curves and known contentiousness"))
+		if o.StandIn == nil || !contentious(o.StandIn) {
+			faults = append(faults, errors.New("policy assume: want a stand-in of known contentiousness"))
 		}
 	default:
 		faults = append(faults, fmt.Errorf("policy %q: want %s, %s or %s", o.Unknown, Ignore, Assume, Avoid))
@@ -92,7 +93,14 @@ func (j Job) validate() error {
 	return errors.Join(faults...)
 }
 
+func (j Job) contentious() bool { return j.Application != nil && contentious(j.Application) }
+
 func (j Job) known() bool { return j.Application != nil && fullyKnown(j.Application) }
+
+func contentious(a *predictor.Application) bool {
+	_, contentiousness := a.Known()
+	return contentiousness
+}
 
 func fullyKnown(a *predictor.Application) bool {
 	sensitivity, contentiousness := a.Known()
@@ -103,6 +111,10 @@ func fullyKnown(a *predictor.Application) bool {
 type Domain struct {
 	Name      string
 	Residents []Job
+	// Background is the traffic of everyone there who is not a known resident,
+	// where it was measured; nil where it was not. What is measured takes the
+	// place of what Assume assumes of unknown residents.
+	Background *units.Traffic
 }
 
 // Effect is what a placement does to one job.
@@ -120,9 +132,16 @@ type Effect struct {
 	Known bool
 }
 
+// blame is how much slower a placement has to make a job to be blamed for it:
+// predictions settle to a tenth of that.
+const blame = 1e-4
+
 // OverLimit reports whether the placement takes the job above its limit, or
-// leaves it there.
-func (e Effect) OverLimit() bool { return e.Limit != 0 && e.After > e.Limit }
+// further above. A job that is above its limit already and would not notice
+// the newcomer does not count: sending the newcomer elsewhere would not help it.
+func (e Effect) OverLimit() bool {
+	return e.Limit != 0 && e.After > e.Limit && e.After > e.Before+blame
+}
 
 // Score is how good a domain is for the newcomer.
 type Score struct {
@@ -131,7 +150,7 @@ type Score struct {
 	// Cost is the objective's value: 0 where nobody is slowed down, more is
 	// worse. It may be below zero by rounding only.
 	Cost float64
-	// OverLimit is how many jobs the placement leaves above their limits.
+	// OverLimit is how many jobs the placement takes above their limits.
 	OverLimit int
 	// Avoided is true when the policy Avoid places the domain last.
 	Avoided bool

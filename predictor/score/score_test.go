@@ -152,7 +152,7 @@ func TestScore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := scorer.Score(test.newcomer, Domain{"node", test.residents})
+			got, err := scorer.Score(test.newcomer, Domain{Name: "node", Residents: test.residents})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,10 +175,10 @@ func TestRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	scores, err := scorer.Rank(Job{Name: "n", Application: sensitive, CPUs: 2, Limit: 1.1}, []Domain{
-		{"busy", []Job{{Name: "h", Application: heavy, CPUs: 2}}},
-		{"strange", []Job{{Name: "x", CPUs: 2}}},
-		{"calm", []Job{{Name: "l", Application: light, CPUs: 2}}},
-		{"empty", nil},
+		{Name: "busy", Residents: []Job{{Name: "h", Application: heavy, CPUs: 2}}},
+		{Name: "strange", Residents: []Job{{Name: "x", CPUs: 2}}},
+		{Name: "calm", Residents: []Job{{Name: "l", Application: light, CPUs: 2}}},
+		{Name: "empty"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestScoreRefuses(t *testing.T) {
 		"an objective that is none":     {Objective: "beauty"},
 		"a policy that is none":         {Unknown: "hope"},
 		"a stand-in that is missing":    {Unknown: Assume},
-		"a stand-in that is half known": {Unknown: Assume, StandIn: application(t, "a", 1, 0)},
+		"a stand-in of unknown traffic": {Unknown: Assume, StandIn: application(t, "a", -1, 1)},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -225,7 +225,7 @@ func TestScoreRefuses(t *testing.T) {
 func TestScorerForgets(t *testing.T) {
 	var s Scorer
 	newcomer := Job{Name: "n", Application: application(t, "n", 5, 1), CPUs: 2}
-	full := Domain{"full", []Job{
+	full := Domain{Name: "full", Residents: []Job{
 		{Name: "a", Application: application(t, "a", 8, 0.5), CPUs: 1},
 		{Name: "b", Application: application(t, "b", 3, 2), CPUs: 1},
 	}}
@@ -251,7 +251,7 @@ func TestScorerForgets(t *testing.T) {
 func BenchmarkScore(b *testing.B) {
 	var s Scorer
 	newcomer := Job{Name: "n", Application: application(b, "n", 5, 1), CPUs: 2}
-	domain := Domain{"node", []Job{
+	domain := Domain{Name: "node", Residents: []Job{
 		{Name: "a", Application: application(b, "a", 8, 0.5), CPUs: 1},
 		{Name: "b", Application: application(b, "b", 3, 2), CPUs: 1},
 	}}

@@ -14,7 +14,6 @@ type Scorer struct {
 	options   Options
 	workspace predictor.Workspace
 	apps      []*predictor.Application
-	before    []units.NormalizedPerformance
 	after     []units.NormalizedPerformance
 }
 
@@ -28,32 +27,47 @@ func New(o Options) (*Scorer, error) {
 
 // Score says what placing the newcomer in the domain would do.
 func (s *Scorer) Score(newcomer Job, d Domain) (Score, error) {
-	faults := []error{newcomer.validate()}
-	for _, r := range d.Residents {
-		faults = append(faults, r.validate())
+	l, err := s.Prepare(d)
+	if err != nil {
+		return Score{}, errors.Join(newcomer.validate(), err)
 	}
-	if err := errors.Join(faults...); err != nil {
+	return s.ScoreLoad(newcomer, l)
+}
+
+// ScoreLoad is Score for a domain that was prepared, by any Scorer of the same
+// Options.
+func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
+	if err := newcomer.validate(); err != nil {
 		return Score{}, err
 	}
-	s.predict(newcomer, d.Residents)
-	result := Score{Domain: d.Name, Objective: s.options.Objective, Residents: make([]Effect, len(d.Residents))}
+	s.apps = append(append(s.apps[:0], s.options.application(newcomer)), l.apps...)
+	s.after = s.workspace.Performances(s.after[:0], s.apps)
+
+	residents := l.domain.Residents
+	result := Score{Domain: l.domain.Name, Objective: s.options.Objective, Residents: make([]Effect, len(residents))}
 	if result.Objective == "" {
 		result.Objective = AddedCost
 	}
 	result.Newcomer = effect(newcomer, 1, s.after[0].Slowdown())
-	for i, r := range d.Residents {
-		result.Residents[i] = effect(r, s.before[i].Slowdown(), s.after[i+1].Slowdown())
+	for i, r := range residents {
+		result.Residents[i] = effect(r, l.before[i].Slowdown(), s.after[i+1].Slowdown())
 	}
+	result.sum(s.options.Unknown)
+	return result, nil
+}
+
+// sum fills in what follows from the effects.
+func (s *Score) sum(unknownJobs Policy) {
 	known, unknown := 0, 0
-	for _, e := range result.effects() {
-		switch result.Objective {
+	add := func(e *Effect) {
+		switch s.Objective {
 		case WorstSlowdown:
-			result.Cost = max(result.Cost, float64(e.After)-1)
+			s.Cost = max(s.Cost, float64(e.After)-1)
 		default:
-			result.Cost += e.Cost
+			s.Cost += e.Cost
 		}
 		if e.OverLimit() {
-			result.OverLimit++
+			s.OverLimit++
 		}
 		if e.Known {
 			known++
@@ -61,9 +75,12 @@ func (s *Scorer) Score(newcomer Job, d Domain) (Score, error) {
 			unknown++
 		}
 	}
+	add(&s.Newcomer)
+	for i := range s.Residents {
+		add(&s.Residents[i])
+	}
 	// Unknown jobs among themselves are as well off as anywhere.
-	result.Avoided = s.options.Unknown == Avoid && known > 0 && unknown > 0
-	return result, nil
+	s.Avoided = unknownJobs == Avoid && known > 0 && unknown > 0
 }
 
 // Rank scores every domain and returns the scores from best to worst; of equal
@@ -80,31 +97,20 @@ func (s *Scorer) Rank(newcomer Job, domains []Domain) ([]Score, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(scores, Compare)
+	Sort(scores)
 	return scores, nil
 }
 
-// predict fills in the performance of the residents before, and of newcomer and
-// residents after.
-func (s *Scorer) predict(newcomer Job, residents []Job) {
-	s.apps = append(s.apps[:0], s.application(newcomer))
-	for _, r := range residents {
-		s.apps = append(s.apps, s.application(r))
-	}
-	s.after = s.workspace.Performances(s.after[:0], s.apps)
-	s.before = s.before[:0]
-	if len(residents) > 0 {
-		s.before = s.workspace.Performances(s.before, s.apps[1:])
-	}
-}
+// Sort orders scores from best to worst; equal ones keep their order.
+func Sort(scores []Score) { slices.SortStableFunc(scores, Compare) }
 
-// application returns what the policy takes for a job.
-func (s *Scorer) application(j Job) *predictor.Application {
+// application returns what the options take for a job.
+func (o *Options) application(j Job) *predictor.Application {
 	switch {
 	case j.known():
 		return j.Application
-	case s.options.Unknown == Assume:
-		return s.options.StandIn
+	case o.Unknown == Assume && !j.contentious():
+		return o.StandIn
 	case j.Application != nil:
 		return j.Application
 	}

@@ -1,0 +1,245 @@
+package roster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/units"
+)
+
+const gb = 1e9
+
+var day = time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+
+// profile makes a sound profile that reads 10 GB/s and keeps 0.8 of its speed
+// beside the full interferer.
+func profile(name, machine string) *v1alpha1.ApplicationProfile {
+	p := &v1alpha1.ApplicationProfile{}
+	p.Name = name
+	p.Spec.Machine.Name = machine
+	p.Spec.Measurement.Time = metav1.NewTime(day)
+	p.Spec.Solo = v1alpha1.Timing{Seconds: 10, Repeats: 3}
+	p.Spec.Contentiousness = v1alpha1.Contentiousness{ReadBytesPerSecond: 10 * gb, Source: "imc"}
+	for _, share := range []float64{0.5, 1} {
+		c := v1alpha1.SensitivityCurve{ReadShare: share}
+		for _, level := range []float64{0.25, 0.5, 0.75, 1} {
+			b := 40 * level * gb
+			c.Points = append(c.Points, v1alpha1.CurvePoint{
+				Level: level, InterfererBytesPerSecond: b, AchievedBytesPerSecond: &b,
+				NormalizedPerformance: 1 - 0.2*level, Repeats: 3,
+			})
+		}
+		p.Spec.Curves = append(p.Spec.Curves, c)
+	}
+	return p
+}
+
+func machine(name string, sustained float64) *v1alpha1.MachineProfile {
+	m := &v1alpha1.MachineProfile{}
+	m.Name = name
+	m.Spec.Sockets, m.Spec.NUMANodes, m.Spec.CPUs = 1, 1, 8
+	for _, share := range []float64{0.5, 1} {
+		m.Spec.Sustained = append(m.Spec.Sustained, v1alpha1.SustainedBandwidth{ReadShare: share, BytesPerSecond: sustained * gb, Repeats: 3})
+	}
+	return m
+}
+
+func with(p *v1alpha1.ApplicationProfile, change func(*v1alpha1.ApplicationProfile)) *v1alpha1.ApplicationProfile {
+	change(p)
+	return p
+}
+
+func TestLookup(t *testing.T) {
+	r := New([]*v1alpha1.ApplicationProfile{
+		profile("web", "old"),
+		profile("db", "old"),
+		with(profile("db-on-new", "new"), func(p *v1alpha1.ApplicationProfile) {
+			p.Labels = map[string]string{v1alpha1.ApplicationLabel: "db"}
+		}),
+		with(profile("broken", "old"), func(p *v1alpha1.ApplicationProfile) { p.Spec.Curves[0].Points[1].NormalizedPerformance = -1 }),
+		profile("stray", "nowhere"),
+	}, []*v1alpha1.MachineProfile{
+		machine("old", 40), machine("new", 60),
+		{ObjectMeta: metav1.ObjectMeta{Name: "bad"}},
+	})
+	for _, test := range []struct {
+		name, application, machine string
+		state                      State
+		reason, warning, from      string
+	}{
+		{"measured here", "web", "old", Known, "", "", "old"},
+		{"two machines, one each", "db", "old", Known, "", "", "old"},
+		{"named by its label", "db", "new", Known, "", "", "new"},
+		{"measured elsewhere", "web", "new", CarriedOver, "measured on old and carried over to new", "", "old"},
+		{"a machine without a name", "web", "", Known, "", "taken to be a old", "old"},
+		{"a machine without a name, and two to choose from", "db", "", Unknown, "label the node bandmate.dev/machine", "", ""},
+		{"a machine without a profile", "web", "strange", Unknown, "not on strange, and it has no profile", "", ""},
+		{"a machine of an invalid profile", "web", "bad", Unknown, "whose profile is invalid: [spec.", "", ""},
+		{"measured on a machine without a profile", "stray", "new", Unknown, "measured on nowhere, of which there is no sound profile", "", ""},
+		{"an invalid profile", "broken", "old", Invalid, "normalizedPerformance", "", "old"},
+		{"an invalid profile elsewhere", "broken", "new", Unknown, "normalizedPerformance", "", ""},
+		{"nobody knows it", "ghost", "old", Unknown, "no profile of ghost: onboard it", "", ""},
+		{"no name", "", "old", Unknown, "no application is named", "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := r.Lookup(test.application, test.machine)
+			if e.State != test.state || e.Machine != test.from {
+				t.Errorf("%s, measured on %q; want %s, %q: %s", e.State, e.Machine, test.state, test.from, e.Reason)
+			}
+			if (test.reason == "") != (e.Reason == "") || !strings.Contains(e.Reason, test.reason) {
+				t.Errorf("reason %q, want %q", e.Reason, test.reason)
+			}
+			if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, test.warning) || (test.warning == "" && all != "" && e.State != CarriedOver) {
+				t.Errorf("warnings %q, want %q", all, test.warning)
+			}
+			if predicts := e.State != Unknown && e.State != Invalid; predicts != (e.Application != nil) {
+				t.Errorf("%s, but the application is %v", e.State, e.Application)
+			}
+			if e.Application != nil && e.Application.Name() != test.application {
+				t.Errorf("predicts as %s, want the name of the application, %s", e.Application.Name(), test.application)
+			}
+		})
+	}
+	if got := fmt.Sprint(r.Len(), r.Applications(), len(r.Own("db")), r.Own("ghost") == nil); got != "5 [broken db stray web] 2 true" {
+		t.Error(got)
+	}
+}
+
+func TestZeroRosterKnowsNobody(t *testing.T) {
+	var r Roster
+	if e := r.Lookup("web", "old"); e.State != Unknown || r.Len() != 0 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A carried profile doubts itself more than a measured one.
+func TestCarriedOverIntervalIsWider(t *testing.T) {
+	r := New([]*v1alpha1.ApplicationProfile{profile("web", "old")}, []*v1alpha1.MachineProfile{machine("old", 40), machine("new", 40)})
+	width := func(e Entry) units.Slowdown {
+		p, err := predictor.Predict(e.Application, []*predictor.Application{e.Application}, predictor.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Interval.High - p.Interval.Low
+	}
+	own, carried := width(r.Lookup("web", "old")), width(r.Lookup("web", "new"))
+	if carried <= own {
+		t.Errorf("width %v carried over, %v measured", carried, own)
+	}
+}
+
+func TestTwoProfilesOfOneMachine(t *testing.T) {
+	older := profile("web-a", "old")
+	newer := profile("web-b", "old")
+	newer.Spec.Measurement.Time = metav1.NewTime(day.Add(time.Hour))
+	for _, p := range []*v1alpha1.ApplicationProfile{older, newer} {
+		p.Labels = map[string]string{v1alpha1.ApplicationLabel: "web"}
+	}
+	for _, order := range [][]*v1alpha1.ApplicationProfile{{older, newer}, {newer, older}} {
+		e := New(order, nil).Lookup("web", "old")
+		if !e.Measured.Equal(day.Add(time.Hour)) || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "web-b, the newer, is used") {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+func TestAge(t *testing.T) {
+	e := Entry{Measured: day}
+	if age, ok := e.Age(day.Add(time.Hour)); age != time.Hour || !ok {
+		t.Errorf("%v %v", age, ok)
+	}
+	if age, ok := e.Age(day.Add(-time.Hour)); age != 0 || !ok {
+		t.Errorf("a clock that runs behind: %v %v", age, ok)
+	}
+	if _, ok := (Entry{}).Age(day); ok {
+		t.Error("an unknown time has an age")
+	}
+}
+
+// Next compiles only what changed, and forgets what is gone.
+func TestNext(t *testing.T) {
+	web, db := profile("web", "old"), profile("db", "old")
+	first := New([]*v1alpha1.ApplicationProfile{web, db}, nil)
+	changed := profile("db", "old")
+	changed.Spec.Contentiousness.ReadBytesPerSecond = 5 * gb
+	next := first.Next([]*v1alpha1.ApplicationProfile{web, changed}, nil)
+	if first.Lookup("web", "old").Application != next.Lookup("web", "old").Application {
+		t.Error("the same object was compiled again")
+	}
+	if traffic, _ := next.Lookup("db", "old").Application.Contentiousness(); traffic.Total() != 5*gb {
+		t.Errorf("the changed profile still causes %v", traffic.Total())
+	}
+	if traffic, _ := first.Lookup("db", "old").Application.Contentiousness(); traffic.Total() != 10*gb {
+		t.Errorf("the first roster changed: %v", traffic.Total())
+	}
+	if e := next.Next(nil, nil).Lookup("web", "old"); e.State != Unknown {
+		t.Errorf("gone, but %s", e.State)
+	}
+}
+
+// Whatever profiles there are in whatever order, a lookup says the same, and
+// gives an application exactly where it says so.
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var profiles []*v1alpha1.ApplicationProfile
+		for i := range rapid.IntRange(0, 6).Draw(t, "profiles") {
+			p := profile(fmt.Sprintf("p%d", i), rapid.SampledFrom([]string{"a", "b", ""}).Draw(t, "machine"))
+			if label := rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "label"); label != "" {
+				p.Labels = map[string]string{v1alpha1.ApplicationLabel: label}
+			}
+			p.Spec.Solo.Repeats = rapid.IntRange(0, 1).Draw(t, "repeats")
+			profiles = append(profiles, p)
+		}
+		machines := []*v1alpha1.MachineProfile{machine("a", 40), machine("b", 50), machine("c", 30)}
+		one, other := New(profiles, machines), New(rapid.Permutation(profiles).Draw(t, "order"), machines)
+		for _, application := range []string{"p0", "p1", "x", "y"} {
+			for _, name := range []string{"a", "b", "c", "d", ""} {
+				e, f := one.Lookup(application, name), other.Lookup(application, name)
+				if e.State != f.State || e.Reason != f.Reason || e.Machine != f.Machine {
+					t.Fatalf("%s on %s: %+v, in another order %+v", application, name, e, f)
+				}
+				if predicts := e.State != Unknown && e.State != Invalid; predicts != (e.Application != nil) || (e.Reason == "") != (e.State == Known) {
+					t.Fatalf("%s on %s: %+v", application, name, e)
+				}
+			}
+		}
+	})
+}
+
+func many(n int) []*v1alpha1.ApplicationProfile {
+	profiles := make([]*v1alpha1.ApplicationProfile, n)
+	for i := range profiles {
+		profiles[i] = profile(fmt.Sprintf("app-%d", i), "old")
+	}
+	return profiles
+}
+
+func BenchmarkNew10000(b *testing.B) {
+	profiles := many(10_000)
+	for b.Loop() {
+		New(profiles, nil)
+	}
+}
+
+func BenchmarkNextOneChanged10000(b *testing.B) {
+	profiles := many(10_000)
+	r := New(profiles, nil)
+	for b.Loop() {
+		profiles[7] = profile("app-7", "old")
+		r = r.Next(profiles, nil)
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	r := New(many(10_000), nil)
+	for b.Loop() {
+		r.Lookup("app-77", "old")
+	}
+}

@@ -1,0 +1,106 @@
+package score
+
+import (
+	"errors"
+	"fmt"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/units"
+)
+
+// Load is a domain prepared for being asked about many newcomers. It is
+// immutable and safe for concurrent use.
+type Load struct {
+	domain Domain
+	apps   []*predictor.Application // residents, then the background if any
+	before []units.NormalizedPerformance
+	// busy is what everyone there transfers, slowed down as they are.
+	busy  units.Traffic
+	added addedTable
+}
+
+// Name returns the name of the domain.
+func (l *Load) Name() string { return l.domain.Name }
+
+// Residents returns who is there. The caller must not change it.
+func (l *Load) Residents() []Job { return l.domain.Residents }
+
+// Traffic returns what residents and background are predicted to transfer
+// together, as slow as they are beside each other.
+func (l *Load) Traffic() units.Traffic { return l.busy }
+
+// Slowdowns returns how slow the residents are without a newcomer, in their order.
+func (l *Load) Slowdowns() []units.Slowdown {
+	slowdowns := make([]units.Slowdown, len(l.domain.Residents))
+	for i := range slowdowns {
+		slowdowns[i] = l.before[i].Slowdown()
+	}
+	return slowdowns
+}
+
+// Prepare predicts a domain as it is. It fails on residents or a background
+// that nobody could be.
+func (s *Scorer) Prepare(d Domain) (*Load, error) {
+	var faults []error
+	for _, r := range d.Residents {
+		faults = append(faults, r.validate())
+	}
+	if b := d.Background; b != nil && !(b.Read.Valid() && b.Write.Valid()) {
+		faults = append(faults, fmt.Errorf("domain %s: background of %+v: want finite rates of 0 or more", d.Name, *b))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	l := &Load{domain: d, apps: make([]*predictor.Application, 0, len(d.Residents)+1)}
+	options := s.options
+	if d.Background != nil && options.Unknown == Assume {
+		options.Unknown = Ignore
+	}
+	for _, r := range d.Residents {
+		l.apps = append(l.apps, options.application(r))
+	}
+	if d.Background != nil && d.Background.Total() > 0 {
+		background, err := Assumed("background", *d.Background)
+		if err != nil {
+			return nil, fmt.Errorf("domain %s: %w", d.Name, err)
+		}
+		l.apps = append(l.apps, background)
+	}
+	if len(l.apps) > 0 {
+		l.before = s.workspace.Performances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
+	}
+	for i, a := range l.apps {
+		traffic, _ := a.Contentiousness()
+		l.busy = l.busy.Add(traffic.Scale(float64(l.before[i])))
+	}
+	return l, nil
+}
+
+// Assumed makes an application of which only the traffic is known, or assumed:
+// it presses on others and counts as undisturbed itself. It fails on rates that
+// are none.
+func Assumed(name string, traffic units.Traffic) (*predictor.Application, error) {
+	p := &v1alpha1.ApplicationProfile{}
+	p.Name = name
+	p.Spec.Contentiousness = v1alpha1.Contentiousness{
+		ReadBytesPerSecond: float64(traffic.Read), WriteBytesPerSecond: float64(traffic.Write), Source: "assumed",
+	}
+	return predictor.Compile(p)
+}
+
+// Background returns what is left of a measurement of a whole domain when the
+// traffic that its residents are known to cause alone is taken away, reads and
+// writes each, never below zero. Residents that slow each other down cause less
+// than alone, so that the rest is rather too small than too large.
+func Background(measured units.Traffic, residents []Job) units.Traffic {
+	for _, r := range residents {
+		if r.Application == nil {
+			continue
+		}
+		traffic, _ := r.Application.Contentiousness()
+		measured.Read = max(measured.Read-traffic.Read, 0)
+		measured.Write = max(measured.Write-traffic.Write, 0)
+	}
+	return measured
+}
