@@ -82,6 +82,7 @@ interrupted.`,
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
+		newApplyCommand(a),
 	)
 	return root
 }

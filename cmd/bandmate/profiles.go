@@ -21,6 +21,7 @@ import (
 
 func newProfilesCommand(a *app) *cobra.Command {
 	var machine string
+	var from clusterSource
 	cmd := &cobra.Command{
 		Use:   "profiles",
 		Short: "Manage the folder of profiles",
@@ -34,7 +35,7 @@ func newProfilesCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the profiles", Example: "  bandmate profiles list -o csv",
 		Args: wantArgs(cobra.NoArgs, "no arguments"),
-		RunE: func(*cobra.Command, []string) error { return a.profilesList() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.profilesList(cmd.Context(), from) },
 	}
 	show := &cobra.Command{
 		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml",
@@ -56,9 +57,11 @@ func newProfilesCommand(a *app) *cobra.Command {
 	}
 	save := &cobra.Command{
 		Use: "export [NAME...]", Short: "Write profiles as one YAML stream", Example: "  bandmate profiles export > all.yaml",
-		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesExport(args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.profilesExport(cmd.Context(), from, args) },
 		ValidArgsFunction: a.completeApplications,
 	}
+	from.add(list.Flags())
+	from.add(save.Flags())
 	for _, c := range []*cobra.Command{show, remove} {
 		c.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
 	}
@@ -66,15 +69,11 @@ func newProfilesCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) profilesList() error {
+func (a *app) profilesList(ctx context.Context, from clusterSource) error {
 	if err := a.checkFormat(formatCSV); err != nil {
 		return err
 	}
-	s, err := a.open()
-	if err != nil {
-		return err
-	}
-	profiles, broken, err := s.Applications()
+	profiles, broken, err := a.applications(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -244,7 +243,10 @@ func unlessInterrupted(ctx context.Context, f func() error) error {
 	}
 }
 
-func (a *app) profilesExport(names []string) error {
+func (a *app) profilesExport(ctx context.Context, from clusterSource, names []string) error {
+	if from.cluster {
+		return a.exportCluster(ctx, from, names)
+	}
 	s, err := a.open()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,6 +30,8 @@ func explain(err error, verb, plural string) error {
 		return fmt.Errorf("%w: %s: take them over with --force-conflicts", ErrConflict, causes(err))
 	case apierrors.IsInvalid(err):
 		return errors.New(causes(err))
+	case !errors.As(err, new(apierrors.APIStatus)) && !errors.Is(err, context.Canceled):
+		return fmt.Errorf("%w: is this the right cluster, and does its API server run? see kubectl cluster-info", err)
 	}
 	return err
 }

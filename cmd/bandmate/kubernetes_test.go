@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"sigs.k8s.io/yaml"
+
+	"bandmate.dev/bandmate/store/cluster/clustertest"
+)
+
+// TestKubernetesScripts runs the commands that talk to a cluster against an API
+// server in memory.
+func TestKubernetesScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/kubernetes",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
+			env.Setenv("HOME", env.WorkDir)
+			server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods)
+			env.Setenv("KUBECONFIG", server.Kubeconfig)
+			env.Values["server"] = server
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits":   exits,
+			"cluster": fillCluster,
+			"objects": wantObjects,
+			"object":  showObject,
+		},
+	})
+}
+
+// scriptTB is the part of a test that a script's environment is.
+type scriptTB struct{ *testscript.Env }
+
+func (scriptTB) Helper()            {}
+func (t scriptTB) Cleanup(f func()) { t.Defer(f) }
+func (t scriptTB) Fatal(why ...any) { t.T().Fatal(why...) }
+func (t scriptTB) TempDir() string  { return t.WorkDir }
+
+// fillCluster puts the objects of files into the API server: cluster FILE...
+func fillCluster(ts *testscript.TestScript, _ bool, files []string) {
+	server := serverOf(ts)
+	collections := map[string]string{
+		"ApplicationProfile": clustertest.Applications, "MachineProfile": clustertest.Machines,
+		"Node": clustertest.Nodes, "Pod": clustertest.Pods,
+	}
+	for _, file := range files {
+		for document := range strings.SplitSeq(ts.ReadFile(file), "\n---\n") {
+			var header struct{ Kind string }
+			ts.Check(yaml.Unmarshal([]byte(document), &header))
+			ts.Check(server.Add(collections[header.Kind], document))
+		}
+	}
+}
+
+// wantObjects checks which objects there are: objects COLLECTION NAME...
+func wantObjects(ts *testscript.TestScript, _ bool, args []string) {
+	got, want := strings.Join(serverOf(ts).Names(collection(ts, args[0])), " "), strings.Join(args[1:], " ")
+	if got != want {
+		ts.Fatalf("%s: %q, want %q", args[0], got, want)
+	}
+}
+
+// showObject writes an object to a file as YAML: object COLLECTION NAME FILE
+func showObject(ts *testscript.TestScript, _ bool, args []string) {
+	text, err := yaml.Marshal(serverOf(ts).Object(collection(ts, args[0]), args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), text, 0o600))
+}
+
+func collection(ts *testscript.TestScript, name string) string {
+	for _, c := range []string{clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods} {
+		if strings.HasSuffix(c, "/"+name) {
+			return c
+		}
+	}
+	ts.Fatalf("%s: no such collection", name)
+	return ""
+}
+
+func serverOf(ts *testscript.TestScript) *clustertest.Server {
+	server, ok := ts.Value("server").(*clustertest.Server)
+	if !ok {
+		ts.Fatalf("no API server")
+	}
+	return server
+}

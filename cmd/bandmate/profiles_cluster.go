@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/store"
+)
+
+// clusterSource says whether profiles are read from a cluster.
+type clusterSource struct {
+	clusterFlags
+
+	cluster bool
+}
+
+func (f *clusterSource) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.cluster, "cluster", false, "the profiles of a Kubernetes cluster instead of the folder's")
+	f.clusterFlags.add(flags)
+}
+
+// applications returns the profiles of the folder or of a cluster.
+func (a *app) applications(ctx context.Context, from clusterSource) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
+	if !from.cluster {
+		s, err := a.open()
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.Applications()
+	}
+	s, err := from.store()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Applications(ctx)
+}
+
+// exportCluster writes the profiles of a cluster as store.Export does a folder's.
+func (a *app) exportCluster(ctx context.Context, from clusterSource, names []string) error {
+	s, err := from.store()
+	if err != nil {
+		return err
+	}
+	machines, broken, err := s.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	applications, more, err := s.Applications(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range append(broken, more...) {
+		a.warn([]string{b.Error()})
+	}
+	var objects []v1alpha1.Object
+	for _, m := range machines {
+		objects = append(objects, m)
+	}
+	for _, p := range applications {
+		objects = append(objects, p)
+	}
+	if objects, err = choose(objects, names); err != nil {
+		return err
+	}
+	text, err := v1alpha1.EncodeAll(objects...)
+	if err != nil {
+		return err
+	}
+	return a.write(text)
+}
+
+// choose keeps the objects of the given names, all of them without any; a name
+// without an object is store.ErrNotFound.
+func choose(objects []v1alpha1.Object, names []string) ([]v1alpha1.Object, error) {
+	if len(names) == 0 {
+		return objects, nil
+	}
+	var faults []error
+	for _, name := range names {
+		if !slices.ContainsFunc(objects, func(o v1alpha1.Object) bool { return o.GetName() == name }) {
+			faults = append(faults, fmt.Errorf("cluster: profile %q: %w", name, store.ErrNotFound))
+		}
+	}
+	objects = slices.DeleteFunc(objects, func(o v1alpha1.Object) bool { return !slices.Contains(names, o.GetName()) })
+	return objects, errors.Join(faults...)
+}
