@@ -1,0 +1,202 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/units"
+)
+
+// Site says what Slurm itself does not know: which application a job runs, and
+// which machine and memory domain a node is. The zero value knows what comments,
+// job names and node features say.
+type Site struct {
+	applications []applicationRule
+	machines     map[string]string // by node
+	domains      map[string]string // by node
+}
+
+// Features of a node that Bandmate reads; both are followed by =NAME.
+const (
+	DomainFeature  = "bandmate-domain"
+	MachineFeature = "bandmate-machine"
+)
+
+// KindSlurmSite is the kind of a site file.
+const KindSlurmSite = "SlurmSite"
+
+// siteFile is the form of a site on disk.
+type siteFile struct {
+	APIVersion   string            `json:"apiVersion"`
+	Kind         string            `json:"kind"`
+	Applications []applicationRule `json:"applications"`
+	Nodes        []nodeRule        `json:"nodes"`
+}
+
+// applicationRule names the application of jobs without a comment that does.
+type applicationRule struct {
+	// Job is a pattern for the job's name, as of a shell: lammps-*.
+	Job string `json:"job"`
+	// User restricts the rule to the jobs of one user.
+	User        string `json:"user"`
+	Application string `json:"application"`
+}
+
+// nodeRule names machine and memory domain of nodes without features that do.
+type nodeRule struct {
+	Nodes   string `json:"nodes"`
+	Machine string `json:"machine"`
+	Domain  string `json:"domain"`
+}
+
+// ParseSite reads a site file, YAML or JSON:
+//
+//	apiVersion: bandmate.dev/v1alpha1
+//	kind: SlurmSite
+//	applications:            # the first that matches counts
+//	- job: lammps-*
+//	  user: alice            # optional
+//	  application: lammps
+//	nodes:
+//	- nodes: node[01-16]
+//	  machine: blade
+//	  domain: pool-a
+//
+// It reports every fault at once, each with its place.
+func ParseSite(data []byte) (*Site, error) {
+	var f siteFile
+	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+		return nil, fmt.Errorf("site file: %w", err)
+	}
+	s := &Site{applications: f.Applications, machines: map[string]string{}, domains: map[string]string{}}
+	var faults []error
+	if f.APIVersion != v1alpha1.APIVersion || f.Kind != KindSlurmSite {
+		faults = append(faults, fmt.Errorf("apiVersion %q, kind %q: want %s and %s", f.APIVersion, f.Kind, v1alpha1.APIVersion, KindSlurmSite))
+	}
+	for i, rule := range f.Applications {
+		if err := rule.validate(); err != nil {
+			faults = append(faults, fmt.Errorf("applications[%d]: %w", i, err))
+		}
+	}
+	for i, rule := range f.Nodes {
+		if err := s.addNodes(rule); err != nil {
+			faults = append(faults, fmt.Errorf("nodes[%d]: %w", i, err))
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("site file: %w", err)
+	}
+	return s, nil
+}
+
+func (r *applicationRule) validate() error {
+	_, err := path.Match(r.Job, "")
+	switch {
+	case r.Job == "":
+		return errors.New("job is empty: want a pattern such as lammps-*")
+	case err != nil:
+		return fmt.Errorf("job %q: %w: want a pattern such as lammps-*", r.Job, err)
+	case !ValidApplication(r.Application):
+		return fmt.Errorf("application %q: want the name of a profile", r.Application)
+	}
+	return nil
+}
+
+func (s *Site) addNodes(r nodeRule) error {
+	names, err := hostlist.Expand(r.Nodes)
+	switch {
+	case err != nil:
+		return err
+	case len(names) == 0:
+		return errors.New("nodes is empty: want a host list such as node[01-16]")
+	case r.Machine == "" && r.Domain == "":
+		return errors.New("want a machine, a domain or both")
+	}
+	for _, name := range names {
+		for _, into := range []struct {
+			known map[string]string
+			value string
+		}{{s.machines, r.Machine}, {s.domains, r.Domain}} {
+			if other, ok := into.known[name]; ok && into.value != "" && other != into.value {
+				return fmt.Errorf("%s is %s already: name every node once", name, other)
+			}
+			if into.value != "" {
+				into.known[name] = into.value
+			}
+		}
+	}
+	return nil
+}
+
+// Application returns the name of what a job runs: what its comment says, else
+// what the site file says, else the job's name if a profile could have it;
+// empty otherwise.
+func (s *Site) Application(j *Job) string {
+	name, _ := s.application(j)
+	return name
+}
+
+// application returns the name, and how it is known.
+func (s *Site) application(j *Job) (name, source string) {
+	if label := ParseLabel(j.Comment); label.Application != "" {
+		return label.Application, "comment"
+	}
+	// A slash is a letter like any other in a job's name.
+	plain := strings.NewReplacer("/", "\x00")
+	for _, r := range s.applications {
+		if r.User != "" && r.User != j.User {
+			continue
+		}
+		if ok, err := path.Match(plain.Replace(r.Job), plain.Replace(j.Name)); ok && err == nil {
+			return r.Application, "site file"
+		}
+	}
+	if ValidApplication(j.Name) {
+		return j.Name, "job name"
+	}
+	return "", ""
+}
+
+// Limit returns the slowdown that the job's comment allows it; 0 for any.
+func (s *Site) Limit(j *Job) units.Slowdown { return ParseLabel(j.Comment).Limit }
+
+// Domain returns the name of a node's memory domain: its feature, else what the
+// site file says, else the node's own name. Nodes of the same domain share memory.
+func (s *Site) Domain(n *Node) string {
+	if domain, ok := n.feature(DomainFeature); ok {
+		return domain
+	}
+	if domain, ok := s.domains[n.Name]; ok {
+		return domain
+	}
+	return n.Name
+}
+
+// Machine returns the name of a node's machine profile: its feature, else what
+// the site file says; empty when nobody says.
+func (s *Site) Machine(n *Node) string {
+	if machine, ok := n.feature(MachineFeature); ok {
+		return machine
+	}
+	return s.machines[n.Name]
+}
+
+// unknownNodes returns the nodes of the site file that the cluster does not have.
+func (s *Site) unknownNodes(c *Cluster) []string {
+	var unknown []string
+	for _, known := range []map[string]string{s.machines, s.domains} {
+		for name := range known {
+			if c.Node(name) == nil && !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	return unknown
+}
