@@ -14,9 +14,6 @@ const (
 	DefaultLastLevelCacheBytes = 32 << 20
 	// DefaultMaxDuration is how long a forgotten interferer lives.
 	DefaultMaxDuration = time.Hour
-	// DefaultInFlight is the number of random lines in flight where the
-	// Setting does not say.
-	DefaultInFlight = 8
 )
 
 // cacheMultiple is how many times larger than the last-level cache the buffers

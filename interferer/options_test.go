@@ -98,12 +98,12 @@ func TestAdmit(t *testing.T) {
 }
 
 func TestSettingValidateReportsEveryFault(t *testing.T) {
-	s := Setting{Mode: "run", Bandwidth: -1, ReadShare: 2, Pattern: "strided", InFlight: 17}
+	s := Setting{Mode: "run", Bandwidth: -1, ReadShare: 2, Pattern: "strided", InFlight: 17, Footprint: 3}
 	err := s.Validate()
 	if err == nil {
 		t.Fatal("no fault reported")
 	}
-	for _, want := range []string{`"run"`, "bandwidth -1", "read share 2", `"strided"`, "17"} {
+	for _, want := range []string{`"run"`, "bandwidth -1", "read share 2", `"strided"`, "17", "3 bytes", "only with the random pattern"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}

@@ -33,7 +33,7 @@ func BenchmarkPacing(b *testing.B) {
 		}
 	}
 	b.Run("pattern=random/level=0.5", func(b *testing.B) {
-		benchmarkPacing(b, i, Setting{Mode: Stream, ReadShare: 1, Pattern: Random}, 0.5)
+		benchmarkPacing(b, i, Setting{Mode: Stream, ReadShare: 1, Pattern: Random, InFlight: 8}, 0.5)
 	})
 }
 

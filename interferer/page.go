@@ -36,7 +36,7 @@ type header struct {
 	// stop asks the child to end, once sequence has changed.
 	stop    atomic.Uint32
 	setting settingCode
-	_       [headerBytes - 40]byte
+	_       [headerBytes - 48]byte
 }
 
 // slot is written by one thread only.

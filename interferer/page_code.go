@@ -15,6 +15,7 @@ type settingCode struct {
 	mode, pattern, inFlight atomic.Uint32
 	_                       uint32
 	bandwidth, readShare    atomic.Uint64
+	footprint               atomic.Int64
 }
 
 // The codes of modes and patterns are their places in these lists.
@@ -29,6 +30,7 @@ func (c *settingCode) store(s Setting) {
 	c.inFlight.Store(uint32(s.InFlight))
 	c.bandwidth.Store(math.Float64bits(float64(s.Bandwidth)))
 	c.readShare.Store(math.Float64bits(float64(s.ReadShare)))
+	c.footprint.Store(s.Footprint)
 }
 
 // load reads a setting, with its defaults filled in. The words may have been
@@ -44,6 +46,7 @@ func (c *settingCode) load() (Setting, error) {
 		InFlight:  int(inFlight),
 		Bandwidth: units.Bandwidth(math.Float64frombits(c.bandwidth.Load())),
 		ReadShare: units.ReadShare(math.Float64frombits(c.readShare.Load())),
+		Footprint: c.footprint.Load(),
 	}
 	if err := s.Validate(); err != nil {
 		return Setting{}, fmt.Errorf("control page: %w", err)
@@ -55,9 +58,6 @@ func (c *settingCode) load() (Setting, error) {
 func (s Setting) withDefaults() Setting {
 	if s.Pattern == "" {
 		s.Pattern = Sequential
-	}
-	if s.InFlight == 0 {
-		s.InFlight = DefaultInFlight
 	}
 	return s
 }

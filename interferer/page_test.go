@@ -33,13 +33,17 @@ func TestControlPageLayout(t *testing.T) {
 
 func settings() *rapid.Generator[Setting] {
 	return rapid.Custom(func(t *rapid.T) Setting {
-		return Setting{
+		s := Setting{
 			Mode:      rapid.SampledFrom(modes()).Draw(t, "mode"),
 			Bandwidth: units.Bandwidth(rapid.Float64Range(0, 1e15).Draw(t, "bandwidth")),
 			ReadShare: units.ReadShare(rapid.Float64Range(0, 1).Draw(t, "share")),
 			Pattern:   rapid.SampledFrom(append(patterns(), "")).Draw(t, "pattern"),
-			InFlight:  rapid.IntRange(0, 16).Draw(t, "inFlight"),
 		}
+		if s.Pattern == Random {
+			s.InFlight = rapid.IntRange(0, 16).Draw(t, "inFlight")
+			s.Footprint = units.LineBytes * rapid.Int64Range(0, 1<<30).Draw(t, "lines")
+		}
+		return s
 	})
 }
 
@@ -67,26 +71,24 @@ func TestUntouchedPageSaysIdle(t *testing.T) {
 
 // Whatever is in the shared memory, a setting that is read is a valid one.
 func FuzzSettingCode(f *testing.F) {
-	f.Add(uint32(2), uint32(1), uint32(8), math.Float64bits(1e9), math.Float64bits(0.75))
-	f.Add(uint32(3), uint32(0), uint32(0), uint64(0), uint64(0))
-	f.Add(uint32(2), uint32(0), uint32(0), math.Float64bits(math.NaN()), math.Float64bits(0.5))
-	f.Add(uint32(2), uint32(0), uint32(math.MaxUint32), uint64(0), uint64(0))
-	f.Fuzz(func(t *testing.T, mode, pattern, inFlight uint32, bandwidth, share uint64) {
+	f.Add(uint32(2), uint32(1), uint32(8), math.Float64bits(1e9), math.Float64bits(0.75), int64(1<<20))
+	f.Add(uint32(3), uint32(0), uint32(0), uint64(0), uint64(0), int64(0))
+	f.Add(uint32(2), uint32(0), uint32(0), math.Float64bits(math.NaN()), math.Float64bits(0.5), int64(0))
+	f.Add(uint32(2), uint32(0), uint32(math.MaxUint32), uint64(0), uint64(0), int64(-1))
+	f.Fuzz(func(t *testing.T, mode, pattern, inFlight uint32, bandwidth, share uint64, footprint int64) {
 		var code settingCode
 		code.mode.Store(mode)
 		code.pattern.Store(pattern)
 		code.inFlight.Store(inFlight)
 		code.bandwidth.Store(bandwidth)
 		code.readShare.Store(share)
+		code.footprint.Store(footprint)
 		s, err := code.load()
 		if err != nil {
 			return
 		}
 		if err := s.Validate(); err != nil {
 			t.Errorf("read %+v: %v", s, err)
-		}
-		if s.InFlight < 1 {
-			t.Errorf("read %+v: no default in flight", s)
 		}
 	})
 }

@@ -18,8 +18,10 @@ const (
 	// Sequential streams through the buffer; what papers and hardware
 	// prefetchers assume. The zero value means Sequential.
 	Sequential Pattern = "sequential"
-	// Random visits lines in random order with Setting.InFlight of them in
-	// flight at a time.
+	// Random visits lines in random order, Setting.InFlight of them at a time.
+	// Such lines stay in a shared last-level cache, and displace what others
+	// keep there, where those of a stream do not: at an eighth of its bandwidth
+	// it may do more harm.
 	Random Pattern = "random"
 )
 
@@ -45,9 +47,16 @@ type Setting struct {
 	// ReadShare is reads ÷ (reads + writes) at the memory controller.
 	ReadShare units.ReadShare
 	Pattern   Pattern
-	// InFlight is the number of independent random lines in flight, 1 to 16;
-	// 0 means 8. Only with Random.
+	// InFlight is the number of random lines in flight per thread, 1 to 16: the
+	// address of a line follows from what was loaded that many lines ago. 0
+	// means as many as the processor can have, which makes the most traffic.
+	// Only with Random.
 	InFlight int
+	// Footprint is how much of its buffer each thread visits, in bytes; 0
+	// means all of it. One that fits into a cache makes hits there, which are
+	// counted as if they were traffic: an interferer that keeps hold of cache,
+	// whose speed tells how much others leave it. Only with Random.
+	Footprint int64
 }
 
 // Validate reports every fault of s at once.
@@ -70,7 +79,13 @@ func (s Setting) Validate() error {
 		faults = append(faults, fmt.Errorf("pattern %q: want sequential or random", s.Pattern))
 	}
 	if s.InFlight < 0 || s.InFlight > 16 {
-		faults = append(faults, fmt.Errorf("in flight %d: want 1 to 16", s.InFlight))
+		faults = append(faults, fmt.Errorf("in flight %d: want 1 to 16, or 0 for as many as possible", s.InFlight))
+	}
+	if s.Footprint < 0 || s.Footprint%units.LineBytes != 0 {
+		faults = append(faults, fmt.Errorf("footprint of %d bytes: want a multiple of %d, or 0 for the whole buffer", s.Footprint, units.LineBytes))
+	}
+	if s.Pattern != Random && (s.InFlight != 0 || s.Footprint != 0) {
+		faults = append(faults, fmt.Errorf("in flight %d, footprint %d: only with the random pattern", s.InFlight, s.Footprint))
 	}
 	return errors.Join(faults...)
 }

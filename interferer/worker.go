@@ -146,12 +146,16 @@ func (w *worker) stream(s Setting, sequence uint32) error {
 		chunks = unpacedChunks
 	}
 	w.demanding = rate == 0
+	visited := w.buffer
+	if s.Footprint > 0 {
+		visited = visited[:min(int64(len(visited)), s.Footprint)]
+	}
 	pace := newPacer(rate, w.clock.now())
 	for w.current(sequence) {
 		var done kernel.Traffic
 		for range chunks {
 			if s.Pattern == Random {
-				done = done.Add(w.kernels.Random(w.buffer, &mix, &w.visits, randomLines, s.InFlight))
+				done = done.Add(w.kernels.Random(visited, &mix, &w.visits, randomLines, s.InFlight))
 			} else {
 				done = done.Add(w.kernels.Sequential(w.next(chunk), &mix))
 			}

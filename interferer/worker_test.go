@@ -62,6 +62,7 @@ func TestThreadEndsByItself(t *testing.T) {
 		// A chunk takes 16 s.
 		{Mode: Stream, ReadShare: 1, Bandwidth: 1000},
 		{Mode: Stream, ReadShare: 0.75, Pattern: Random},
+		{Mode: Stream, ReadShare: 1, Pattern: Random, InFlight: 1, Footprint: 64 << 10},
 	}
 	reasons := []struct {
 		name   string

@@ -32,7 +32,7 @@ func TestSetsAgree(t *testing.T) {
 					part := drawPages(t)
 					if rapid.Bool().Draw(t, "random") {
 						lines := rapid.IntRange(0, 300).Draw(t, "lines")
-						inFlight := rapid.IntRange(1, MaxInFlight).Draw(t, "in flight")
+						inFlight := rapid.IntRange(0, MaxInFlight).Draw(t, "in flight")
 						part.end = max(part.end, part.start+ChunkAlign)
 						set.Random(buf[part.start:part.end], &mix, &state, lines, inFlight)
 						portable.Random(want[part.start:part.end], &reference, &referenceState, lines, inFlight)
@@ -120,11 +120,12 @@ func TestReadShareHolds(t *testing.T) {
 					t.Fatal(err)
 				}
 				random := rapid.Bool().Draw(t, "random")
+				inFlight := rapid.IntRange(0, MaxInFlight).Draw(t, "in flight")
 				state := NewRandomState(4)
 				var total Traffic
 				for range 50 {
 					if random {
-						total = total.Add(set.Random(buf, &mix, &state, 10, 8))
+						total = total.Add(set.Random(buf, &mix, &state, 10, inFlight))
 					} else {
 						total = total.Add(set.Sequential(buf, &mix))
 					}
@@ -152,7 +153,7 @@ func TestReadShareHolds(t *testing.T) {
 func TestRandomVisits(t *testing.T) {
 	const lines = 4096
 	for _, set := range Available() {
-		for _, inFlight := range []int{1, 8, MaxInFlight} {
+		for _, inFlight := range []int{0, 1, 8, MaxInFlight} {
 			buf := guarded(t, lines*units.LineBytes, 5)
 			before := bytes.Clone(buf)
 			mix, err := NewMix(0.5)

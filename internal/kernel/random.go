@@ -41,6 +41,25 @@ func NewRandomState(seed uint64) RandomState {
 	return s
 }
 
+// scatter visits lines of buf in pseudo-random order that does not depend on
+// what they hold: as many are in flight as the processor keeps. It modifies
+// those that writes marks, and adds what it loads to sum.
+func (s *RandomState) scatter(buf []byte, lines uint64, writes diffusion, sum *uint64) {
+	size := uint64(len(buf)) / units.LineBytes
+	x, loaded := s.chains[0], *sum
+	for range lines {
+		index, _ := bits.Mul64(x, size)
+		word := buf[index*units.LineBytes:]
+		v := binary.LittleEndian.Uint64(word)
+		loaded += v
+		if writes.advance(1) != 0 {
+			binary.LittleEndian.PutUint64(word, v+increments[0])
+		}
+		x = x*chainFactor + chainIncrement
+	}
+	s.chains[0], *sum = x, loaded
+}
+
 // turn returns the chain to begin with and moves on by a number of visits.
 func (s *RandomState) turn(visits, inFlight uint64) uint64 {
 	begin := s.next % inFlight

@@ -99,17 +99,27 @@ func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
 
 // Random visits lines of buf in pseudo-random order, independent of each other
 // by groups of inFlight: the address of a visit depends on what was loaded
-// inFlight visits ago. The buffer starts on a line and is a multiple of 64
-// bytes long and not empty, and inFlight lies within 1 and [MaxInFlight], else
-// Random panics. It cannot be preempted: a thousand lines are a good chunk.
+// inFlight visits ago. With an inFlight of 0 it depends on nothing, and the
+// processor has as many visits in flight as it can, as when a program gathers
+// elements by an index; below 50% reads that means [MaxInFlight]. The buffer
+// starts on a line and is a multiple of 64 bytes long and not empty, and
+// inFlight lies within 0 and MaxInFlight, else Random panics. It cannot be
+// preempted: a thousand lines are a good chunk.
 func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight int) Traffic {
 	mustBeAligned(buf, units.LineBytes)
-	if len(buf) == 0 || lines < 0 || inFlight < 1 || inFlight > MaxInFlight {
+	if len(buf) == 0 || lines < 0 || inFlight < 0 || inFlight > MaxInFlight {
 		//nolint:forbidigo // a programmer's mistake, as documented
 		panic(fmt.Sprintf("kernel: Random on %d bytes, %d lines, %d in flight", len(buf), lines, inFlight))
 	}
 	visits, before := uint64(lines), mix.visits
 	marked := mix.visits.advance(visits)
+	if inFlight == 0 {
+		if !mix.below {
+			state.scatter(buf, visits, before, &mix.sum[0])
+			return traffic(visits, marked)
+		}
+		inFlight = MaxInFlight
+	}
 	next := state.turn(visits, uint64(inFlight))
 	if !mix.below {
 		randomStream(buf, &state.chains, next, uint64(inFlight), visits, before)

@@ -43,12 +43,12 @@ func TestMisuse(t *testing.T) {
 	state := NewRandomState(1)
 	buf := guarded(t, 2*ChunkAlign, 1)
 	cases := map[string]func(){
-		"length":             func() { Best().Sequential(buf[:ChunkAlign+units.LineBytes], &mix) },
-		"alignment":          func() { Best().Sequential(buf[8:ChunkAlign+8], &mix) },
-		"random on nothing":  func() { Best().Random(nil, &mix, &state, 1, 1) },
-		"none in flight":     func() { Best().Random(buf, &mix, &state, 1, 0) },
-		"too many in flight": func() { Best().Random(buf, &mix, &state, 1, MaxInFlight+1) },
-		"negative lines":     func() { Best().Random(buf, &mix, &state, -1, 1) },
+		"length":               func() { Best().Sequential(buf[:ChunkAlign+units.LineBytes], &mix) },
+		"alignment":            func() { Best().Sequential(buf[8:ChunkAlign+8], &mix) },
+		"random on nothing":    func() { Best().Random(nil, &mix, &state, 1, 1) },
+		"below none in flight": func() { Best().Random(buf, &mix, &state, 1, -1) },
+		"too many in flight":   func() { Best().Random(buf, &mix, &state, 1, MaxInFlight+1) },
+		"negative lines":       func() { Best().Random(buf, &mix, &state, -1, 1) },
 	}
 	for name, call := range cases {
 		t.Run(name, func(t *testing.T) {
