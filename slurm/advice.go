@@ -1,0 +1,163 @@
+package slurm
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// Advice says where a job would suffer, and make others suffer, least. Its JSON
+// form is that of `bandmate slurm advise --json`.
+type Advice struct {
+	// Job is what a user calls the job; empty for one not submitted yet.
+	Job         string `json:"job,omitempty"`
+	Application string `json:"application"`
+	// Source says how the application is known: comment, site file, job name, or
+	// command line.
+	Source      string  `json:"source,omitempty"`
+	Nodes       int     `json:"nodes"`
+	CPUsPerNode float64 `json:"cpusPerNode"`
+	// Limit is the slowdown that nobody may exceed; absent without one.
+	Limit units.Slowdown `json:"limit,omitempty"`
+	// Candidates are the nodes on which the job can run, from best to worst:
+	// those with room now before the others.
+	Candidates []Candidate `json:"candidates"`
+	// Chosen are the nodes it had best start on now; none without room.
+	Chosen []string `json:"chosen"`
+	// Exclude are the nodes that it had better stay off, for --exclude: the
+	// user's own choice and ours. Never so many that the job could not start.
+	Exclude []string `json:"exclude"`
+	// LimitExceeded is true when a limit would be exceeded whatever nodes it
+	// gets.
+	LimitExceeded bool `json:"limitExceeded"`
+	// Warnings say what may be doubted; never nil.
+	Warnings []string `json:"warnings"`
+}
+
+// Candidate is a node and what placing the job there would do.
+type Candidate struct {
+	Node    string `json:"node"`
+	Domain  string `json:"domain"`
+	Machine string `json:"machine,omitempty"`
+	// Profile says how much is known of the job's application on that machine.
+	Profile roster.State `json:"profile"`
+	// FreeCPUs is how many CPUs nobody has now; Fits says whether there is room
+	// for the job, and is false for the job's own place when it runs.
+	FreeCPUs float64 `json:"freeCPUs"`
+	Fits     bool    `json:"fits"`
+	// Slowdown is the job's, beside those who are there.
+	Slowdown units.Slowdown `json:"slowdown"`
+	// Cost is the score: what the placement adds, less is better.
+	Cost float64 `json:"cost"`
+	// OverLimit is how many jobs the placement takes above their limits.
+	OverLimit int `json:"overLimit"`
+	// Avoided is true when the node would mix known and unknown jobs, and that
+	// is to be avoided.
+	Avoided   bool           `json:"avoided,omitempty"`
+	Residents []ResidentHere `json:"residents"`
+	// Excluded is true when the node is in Advice.Exclude.
+	Excluded bool `json:"excluded"`
+	// Reason says in words what speaks for or against the node.
+	Reason string `json:"reason"`
+
+	// Score is the whole score that all of this was taken from.
+	Score score.Score `json:"-"`
+
+	rank int // place in natural order, for equal ones
+}
+
+// ResidentHere is a job that runs in the memory domain, and what the newcomer
+// would do to it.
+type ResidentHere struct {
+	Job         string `json:"job"`
+	Node        string `json:"node"`
+	Application string `json:"application,omitempty"`
+	// Before and After are its slowdowns without and with the newcomer.
+	Before units.Slowdown `json:"before"`
+	After  units.Slowdown `json:"after"`
+	// Limit is the slowdown it may suffer; absent without one.
+	Limit units.Slowdown `json:"limit,omitempty"`
+	// Known is false when Before and After rest on the policy for unknown jobs;
+	// Reason then says why.
+	Known  bool   `json:"known"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// WorstResident returns the highest slowdown of a resident after the placement;
+// false without residents.
+func (c *Candidate) WorstResident() (units.Slowdown, bool) {
+	var worst units.Slowdown
+	for _, r := range c.Residents {
+		worst = max(worst, r.After)
+	}
+	return worst, len(c.Residents) > 0
+}
+
+// compare orders candidates from best to worst.
+func (c *Candidate) compare(other *Candidate) int {
+	return cmp.Or(
+		c.place()-other.place(),
+		score.Compare(c.Score, other.Score),
+		cmp.Compare(c.rank, other.rank),
+	)
+}
+
+// place is 0 for a node with room, 1 for others.
+func (c *Candidate) place() int {
+	if c.Fits {
+		return 0
+	}
+	return 1
+}
+
+// explain fills in the reason.
+func (c *Candidate) explain() {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if e := c.Score.Newcomer; e.OverLimit() {
+		say("the job itself %s, above %s", e.After, e.Limit)
+	}
+	for _, r := range c.Residents {
+		if r.Limit != 0 && r.After > r.Limit && r.After > r.Before {
+			say("%s would rise to %s, above %s", r.Job, r.After, r.Limit)
+		}
+	}
+	if c.Avoided {
+		say("mixes known and unknown jobs")
+	}
+	if c.OverLimit == 0 {
+		switch worst, any := c.WorstResident(); {
+		case !any:
+			say("nobody else is there")
+		case !c.Score.Newcomer.Known:
+			say("what the job would suffer is not known")
+		case c.Slowdown < 1.005 && c.Cost < 0.005:
+			say("nobody would notice")
+		case worst >= c.Slowdown:
+			say("slows down who is there")
+		default:
+			say("is slowed down by who is there")
+		}
+	}
+	if unknown := c.unknownResidents(); unknown > 0 {
+		say("%d of %d residents unknown", unknown, len(c.Residents))
+	}
+	if !c.Fits {
+		say("no room now")
+	}
+	c.Reason = strings.Join(parts, "; ")
+}
+
+func (c *Candidate) unknownResidents() int {
+	n := 0
+	for _, r := range c.Residents {
+		if !r.Known {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,302 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// Options say how to advise. The zero value scores as package score does by
+// default, sets no limit and takes a node as one memory domain.
+type Options struct {
+	Score score.Options
+	// Limit is the slowdown that neither the job nor a resident may exceed, 1 or
+	// more; 0 means any. A limit in a job's own comment goes before it.
+	Limit units.Slowdown
+	// Sockets takes every socket of a node as a memory domain of its own. As
+	// nobody knows beforehand on which one a job will run, a node is judged by
+	// the worst of its sockets that have room.
+	Sockets bool
+	// Keep is how many nodes stay open at least; 0 means those chosen and those
+	// that are as good.
+	Keep int
+}
+
+// Validate reports every fault of o at once.
+func (o Options) Validate() error {
+	faults := []error{o.Score.Validate()}
+	if o.Limit != 0 && !(o.Limit >= 1) {
+		faults = append(faults, fmt.Errorf("a limit of %v: want a slowdown of 1 or more", float64(o.Limit)))
+	}
+	if o.Keep < 0 {
+		faults = append(faults, fmt.Errorf("keeping %d nodes: want 0 or more", o.Keep))
+	}
+	return errors.Join(faults...)
+}
+
+// Advisor advises where to place jobs. It changes nothing.
+type Advisor struct {
+	// Site may be nil: then it is the zero Site.
+	Site    *Site
+	Roster  *roster.Roster
+	Options Options
+}
+
+func (a *Advisor) site() *Site {
+	if a.Site == nil {
+		return &Site{}
+	}
+	return a.Site
+}
+
+// ErrNoNode means that no node of the cluster can ever run the job.
+var ErrNoNode = errors.New("no node can run the job: see partition, constraint, CPUs, excluded and drained nodes with sinfo -N -l")
+
+// Advise says where in the cluster the job had best go. It fails with ErrNoNode,
+// and on options or requests that do not validate. A job whose application is
+// unknown is ranked as Options.Score says of unknown jobs.
+func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
+	if err := errors.Join(a.Options.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	scorer, err := score.New(a.Options.Score)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{
+		advisor: a, request: &r, scorer: scorer,
+		hood: newNeighborhood(c, a, r.Job), room: NewRoom(c), nodes: r.Eligible(c),
+	}
+	if len(t.nodes) == 0 {
+		return nil, ErrNoNode
+	}
+	t.leave()
+	advice := &Advice{
+		Application: r.Application, Source: r.Source, Nodes: r.Nodes, CPUsPerNode: r.CPUsPerNode,
+		Limit: t.limit(), Warnings: []string{},
+	}
+	if r.Job != nil {
+		advice.Job = r.Job.String()
+	}
+	if advice.Candidates, err = t.candidates(); err != nil {
+		return nil, err
+	}
+	chosen, err := t.choose(advice.Candidates)
+	if err != nil {
+		return nil, err
+	}
+	advice.settle(&r, chosen, a.Options.Keep)
+	advice.warn(c, a, &r)
+	return advice, nil
+}
+
+// table is the work on one request.
+type table struct {
+	advisor *Advisor
+	request *Request
+	scorer  *score.Scorer
+	hood    *neighborhood
+	room    *Room
+	nodes   []*Node
+}
+
+// leave takes a running job off its nodes.
+func (t *table) leave() {
+	j := t.request.Job
+	if j == nil || !j.Occupies() {
+		return
+	}
+	for _, n := range t.nodes {
+		if slices.Contains(j.Nodes, n.Name) {
+			t.room.Take(n, -j.CPUsOn(n))
+		}
+	}
+}
+
+func (t *table) limit() units.Slowdown {
+	if t.request.Limit != 0 {
+		return t.request.Limit
+	}
+	return t.advisor.Options.Limit
+}
+
+// newcomer returns the job as the score sees it on a node.
+func (t *table) newcomer(n *Node) (score.Job, roster.Entry) {
+	e := t.hood.roster.Lookup(t.request.Application, t.hood.site.Machine(n))
+	name := "newcomer"
+	if t.request.Job != nil {
+		name = t.request.Job.String()
+	}
+	return score.Job{Name: name, Application: e.Application, CPUs: t.request.CPUsPerNode, Limit: t.limit()}, e
+}
+
+// candidates scores every node and sorts them.
+func (t *table) candidates() ([]Candidate, error) {
+	all := make([]Candidate, 0, len(t.nodes))
+	for i, n := range t.nodes {
+		c, err := t.candidate(n)
+		if err != nil {
+			return nil, err
+		}
+		c.rank = i
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Candidate) int { return a.compare(&b) })
+	return all, nil
+}
+
+func (t *table) candidate(n *Node) (Candidate, error) {
+	newcomer, entry := t.newcomer(n)
+	var worst score.Score
+	var where *memoryDomain
+	for _, d := range t.landings(n) {
+		s, err := t.scorer.Score(newcomer, score.Domain{Name: d.name, Residents: d.jobs})
+		if err != nil {
+			return Candidate{}, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		if where == nil || score.Compare(s, worst) > 0 {
+			worst, where = s, d
+		}
+	}
+	c := Candidate{
+		Node: n.Name, Domain: where.name, Machine: t.hood.site.Machine(n), Profile: entry.State,
+		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
+		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
+		Residents: make([]ResidentHere, len(worst.Residents)), Score: worst,
+	}
+	for i, e := range worst.Residents {
+		r := where.residents[i]
+		c.Residents[i] = ResidentHere{
+			Job: r.job, Node: r.node, Application: r.application,
+			Before: e.Before, After: e.After, Limit: e.Limit, Known: e.Known,
+		}
+		if !e.Known {
+			c.Residents[i].Reason = r.entry.Reason
+		}
+	}
+	c.explain()
+	return c, nil
+}
+
+// landings returns the memory domains of the node on which the job may come to
+// run: those with room, or all where none has room for it alone.
+func (t *table) landings(n *Node) []*memoryDomain {
+	var all, roomy []*memoryDomain
+	for _, name := range t.hood.domainsOf(n, t.advisor.Options.Sockets) {
+		d := t.hood.domains[name]
+		all = append(all, d)
+		if d.freeCPUs >= t.request.CPUsPerNode {
+			roomy = append(roomy, d)
+		}
+	}
+	if len(roomy) > 0 {
+		return roomy
+	}
+	return all
+}
+
+// choose places the copies of the job one after the other, each on the best
+// nodes that are left, and counts each as a resident for the next. It returns
+// the candidates as they were when they were chosen.
+func (t *table) choose(ranked []Candidate) ([]Candidate, error) {
+	var chosen []Candidate
+	open := slices.Clone(ranked)
+	for range max(1, min(t.request.Copies, mostCopies)) {
+		taken := map[string]bool{}
+		for range t.request.Nodes {
+			best := slices.IndexFunc(open, func(c Candidate) bool { return c.Fits && c.OverLimit == 0 && !taken[c.Node] })
+			if best < 0 {
+				break
+			}
+			c := open[best]
+			taken[c.Node] = true
+			chosen = append(chosen, c)
+			if err := t.place(open, c.Node); err != nil {
+				return nil, err
+			}
+		}
+		if len(taken) < t.request.Nodes {
+			// Part of the nodes is of no use.
+			return chosen[:len(chosen)-len(taken)], nil
+		}
+	}
+	return chosen, nil
+}
+
+// place makes the job a resident of a node and scores again who shares its
+// memory.
+func (t *table) place(open []Candidate, node string) error {
+	at := slices.IndexFunc(t.nodes, func(n *Node) bool { return n.Name == node })
+	n := t.nodes[at]
+	newcomer, entry := t.newcomer(n)
+	r := resident{job: newcomer.Name, node: n.Name, application: t.request.Application, entry: entry}
+	if t.request.Exclusive {
+		t.room.Take(n, float64(n.CPUs))
+	} else {
+		t.room.Take(n, t.request.CPUsPerNode)
+	}
+	changed := t.landings(n)
+	for _, d := range changed {
+		d.residents = append(d.residents, r)
+		d.jobs = append(d.jobs, newcomer)
+		d.freeCPUs -= t.request.CPUsPerNode / float64(len(changed))
+	}
+	domain := t.hood.site.Domain(n)
+	for i := range open {
+		other := t.nodes[open[i].rank]
+		if t.hood.site.Domain(other) != domain {
+			continue
+		}
+		c, err := t.candidate(other)
+		if err != nil {
+			return err
+		}
+		c.rank = open[i].rank
+		open[i] = c
+	}
+	slices.SortFunc(open, func(a, b Candidate) int { return a.compare(&b) })
+	return nil
+}
+
+// warn collects what may be doubted.
+func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
+	a.Warnings = append(a.Warnings, c.Warnings...)
+	say := func(format string, args ...any) {
+		if w := fmt.Sprintf(format, args...); !slices.Contains(a.Warnings, w) {
+			a.Warnings = append(a.Warnings, w)
+		}
+	}
+	if r.Job != nil {
+		for _, fault := range ParseLabel(r.Job.Comment).Faults {
+			say("comment of job %s: %s", a.Job, fault)
+		}
+		if r.Job.HetID != 0 {
+			say("job %d is heterogeneous: this is component %d; name the others as %d+1 and so on", r.Job.HetID, r.Job.HetOffset, r.Job.HetID)
+		}
+	}
+	if strings.ContainsAny(r.Features, "|[](){}*:,") {
+		say("the constraint %q is left to Slurm: nodes without those features may be listed", r.Features)
+	}
+	site := by.site()
+	for _, candidate := range a.Candidates {
+		e := by.Roster.Lookup(r.Application, candidate.Machine)
+		if e.Reason != "" {
+			say("%s: %s", r.Application, e.Reason)
+		}
+		for _, w := range e.Warnings {
+			say("%s: %s", r.Application, w)
+		}
+	}
+	if hidden := hiddenCPUs(c); len(hidden) > 0 {
+		say("CPUs on %s are held by jobs that cannot be seen (PrivateData=jobs?): they do not count", strings.Join(hidden, ","))
+	}
+	if unknown := site.unknownNodes(c); len(unknown) > 0 {
+		slices.Sort(unknown)
+		say("site file: the cluster has no node %s", strings.Join(unknown, ", "))
+	}
+}
