@@ -1,9 +1,6 @@
 package profiler
 
-import (
-	"context"
-	"encoding/json"
-)
+import "encoding/json"
 
 // Scope is whose traffic a source counts.
 type Scope string
@@ -18,10 +15,14 @@ const (
 	// ScopeCommand is what the cores cause while they run a command or its
 	// descendants, without DMA and without what they leave in a cache.
 	ScopeCommand Scope = "command"
+	// ScopeProcesses is what the cores cause while they run the chosen processes
+	// and what those start meanwhile, without DMA and without processes that
+	// join the chosen ones from elsewhere.
+	ScopeProcesses Scope = "processes"
 )
 
-// Explain returns what the scope separates and what it does not; empty for an
-// unknown one.
+// Explain returns what the scope separates and what it does not, which a
+// [Summary] says in its JSON form; empty for an unknown one.
 func (s Scope) Explain() string {
 	switch s {
 	case ScopeMachine:
@@ -30,6 +31,8 @@ func (s Scope) Explain() string {
 		return "all cores of the machine: includes other processes, but no traffic of devices (DMA)"
 	case ScopeCommand:
 		return "the command and its descendants alone, as their cores see it: no traffic of devices (DMA)"
+	case ScopeProcesses:
+		return "the chosen processes and what they start, as their cores see it: no traffic of devices (DMA)"
 	}
 	return ""
 }
@@ -105,28 +108,4 @@ func (c Counters) MarshalJSON() ([]byte, error) {
 		p.Sockets = []SocketTraffic{}
 	}
 	return json.Marshal(p)
-}
-
-// LaunchHook prepares the calling thread for starting a command, so that what
-// it starts can be told apart. The returned function undoes that for the thread,
-// not for what it started.
-type LaunchHook func() (release func() error, err error)
-
-type launchHookKey struct{}
-
-// WithLaunchHook returns a context for running a workload, in which whoever
-// starts the command calls hook first, on the thread that starts it.
-func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
-	return context.WithValue(ctx, launchHookKey{}, hook)
-}
-
-// BeforeLaunch calls the hook of ctx; without one it does nothing. Whoever
-// starts a command calls it right before on the same locked thread, and release
-// when the command has started or failed to.
-func BeforeLaunch(ctx context.Context) (release func() error, err error) {
-	hook, ok := ctx.Value(launchHookKey{}).(LaunchHook)
-	if !ok {
-		return func() error { return nil }, nil
-	}
-	return hook()
 }

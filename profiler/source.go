@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Reasons for which a source cannot measure. The command line maps both to the
@@ -86,50 +85,6 @@ func (a Availability) Err() error {
 		remedy = "; " + remedy
 	}
 	return fmt.Errorf("%w: %s%s", kind, reason, remedy)
-}
-
-// Workload is what is measured: a command from start to end, or everything on
-// the machine for a duration. Exactly one of Run and Duration is set.
-type Workload struct {
-	// Run runs the command once and returns when it has ended, or soon after
-	// ctx ends. A source may call it several times, never at the same time.
-	Run func(ctx context.Context) error
-	// Duration is how long to watch the machine.
-	Duration time.Duration
-	// Interval is the length of a sample of the time line; 0 leaves the choice
-	// to the source. A source that cannot resolve time leaves the line out.
-	Interval time.Duration
-}
-
-// Validate reports every fault of w at once.
-func (w Workload) Validate() error {
-	var faults []error
-	if (w.Run == nil) == (w.Duration == 0) {
-		faults = append(faults, errors.New("workload: want either a command to run or a duration to watch"))
-	}
-	if w.Duration < 0 {
-		faults = append(faults, fmt.Errorf("workload duration %v: want above 0", w.Duration))
-	}
-	if w.Interval < 0 {
-		faults = append(faults, fmt.Errorf("workload interval %v: want 0 (the source's choice) or more", w.Interval))
-	}
-	return errors.Join(faults...)
-}
-
-// Wait runs the command once, or lets the duration pass: the time during which
-// a counter source samples. It returns the error of the command or of ctx.
-func (w Workload) Wait(ctx context.Context) error {
-	if w.Run != nil {
-		return w.Run(ctx)
-	}
-	timer := time.NewTimer(w.Duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Select returns the source called name or, when name is empty, the first

@@ -82,7 +82,10 @@ func TestWorkload(t *testing.T) {
 	}{
 		{"a command", Workload{Run: run}, ""},
 		{"a duration", Workload{Duration: time.Second, Interval: time.Millisecond}, ""},
+		{"processes", Workload{Processes: processes{}}, ""},
+		{"processes for a duration", Workload{Processes: processes{}, Duration: time.Second}, ""},
 		{"neither", Workload{}, "either"},
+		{"a command and processes", Workload{Run: run, Processes: processes{}}, "from start to end"},
 		{"both", Workload{Run: run, Duration: time.Second}, "either"},
 		{"negative", Workload{Duration: -1, Interval: -1}, "interval -1ns"},
 	} {
@@ -108,5 +111,71 @@ func TestWorkloadWait(t *testing.T) {
 	cancel()
 	if err := (Workload{Duration: time.Hour}).Wait(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v, want %v", err, context.Canceled)
+	}
+}
+
+// processes end by themselves, or never.
+type processes struct{ never bool }
+
+func (processes) Threads() ([]int, error) { return []int{1}, nil }
+func (processes) String() string          { return "process 1" }
+
+func (p processes) Wait(ctx context.Context) error {
+	if !p.never {
+		return nil
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func TestWorkloadWaitsForProcesses(t *testing.T) {
+	if err := (Workload{Processes: processes{}}).Wait(t.Context()); err != nil {
+		t.Errorf("they end: %v", err)
+	}
+	if err := (Workload{Processes: processes{}, Duration: time.Hour}).Wait(t.Context()); err != nil {
+		t.Errorf("they end early: %v", err)
+	}
+	if err := (Workload{Processes: processes{never: true}, Duration: time.Millisecond}).Wait(t.Context()); err != nil {
+		t.Errorf("the duration passes: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, d := range []time.Duration{0, time.Hour} {
+		if err := (Workload{Processes: processes{never: true}, Duration: d}).Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled after %v: %v", d, err)
+		}
+	}
+}
+
+func TestLaunchHooks(t *testing.T) {
+	var calls []string
+	hook := func(name string, err error) LaunchHook {
+		return func() (func() error, error) {
+			calls = append(calls, name)
+			return func() error { calls = append(calls, "undo "+name); return nil }, err
+		}
+	}
+	outer := WithLaunchHook(t.Context(), hook("a", nil))
+	ctx := WithLaunchHook(outer, hook("b", nil))
+	release, err := BeforeLaunch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(release(), release()); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(calls, ", "); got != "a, b, undo b, undo a" {
+		t.Errorf("called %s", got)
+	}
+	broken := errors.New("broken")
+	calls = nil
+	if _, err := BeforeLaunch(WithLaunchHook(WithLaunchHook(outer, hook("c", broken)), hook("d", nil))); !errors.Is(err, broken) {
+		t.Errorf("%v, want %v", err, broken)
+	}
+	if got := strings.Join(calls, ", "); got != "a, c, undo a" {
+		t.Errorf("called %s", got)
+	}
+	if release, err := BeforeLaunch(t.Context()); err != nil || release() != nil {
+		t.Errorf("without hooks: %v", err)
 	}
 }

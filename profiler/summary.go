@@ -36,6 +36,9 @@ type Summary struct {
 	Timeline []v1alpha1.TrafficSample `json:"timeline"`
 	// Scope is whose traffic it is; empty when the source infers it.
 	Scope Scope `json:"scope,omitempty"`
+	// Activity is what the command or the processes did on CPUs; nil when the
+	// workload is the machine, or nothing could be counted.
+	Activity *Activity `json:"activity,omitempty"`
 	// Counters holds what counter sources know in more detail; nil for others.
 	Counters *Counters `json:"counters,omitempty"`
 	// Warnings say what may be doubted.
@@ -50,10 +53,14 @@ type NodeTraffic struct {
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
 }
 
-// MarshalJSON writes s with empty lists instead of null.
+// MarshalJSON writes s with empty lists instead of null, and with the field
+// separation, which says what the scope tells apart and what not.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	type plain Summary
-	p := plain(s)
+	p := struct {
+		plain
+		Separation string `json:"separation,omitempty"`
+	}{plain(s), s.Scope.Explain()}
 	if p.PerNode == nil {
 		p.PerNode = []NodeTraffic{}
 	}

@@ -121,6 +121,11 @@ func (c *counters) OpenCommand(e perf.Event) (perf.Group, error) {
 	return c.OpenCPU(-1, []perf.Event{e})
 }
 
+// OpenThread counts by the label alone, like everything else here.
+func (c *counters) OpenThread(_ int, e perf.Event) (perf.Group, error) {
+	return c.OpenCPU(-1, []perf.Event{e})
+}
+
 type group struct {
 	*counters
 	cpu    int

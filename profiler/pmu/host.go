@@ -40,8 +40,12 @@ func OpenHost() (*Host, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("mount procfs on /proc: %w", err), sys.Close())
 	}
+	groups, err := resctrl.NewFileSystem("/sys/fs/resctrl", proc.FS())
+	if err != nil {
+		return nil, errors.Join(err, sys.Close(), proc.Close())
+	}
 	return &Host{
-		Sys: sys.FS(), Proc: proc.FS(), Machine: machine, Opener: perf.Kernel{}, Monitoring: resctrl.Mounted("/sys/fs/resctrl"),
+		Sys: sys.FS(), Proc: proc.FS(), Machine: machine, Opener: perf.Kernel{}, Monitoring: groups,
 		close: func() error { return errors.Join(sys.Close(), proc.Close()) },
 	}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/catalogue"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
 // CacheMisses is the name of the source that counts misses of the last-level
@@ -43,7 +43,9 @@ func (misses) Name() string { return CacheMisses }
 
 // Available opens the counter for programs of this thread.
 func (s misses) Available(context.Context) profiler.Availability {
-	g, err := s.host.Opener.OpenCommand(missEvent())
+	event := missEvent()
+	event.UserOnly = true // permitted to most
+	g, err := s.host.Opener.OpenCommand(event)
 	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.EOPNOTSUPP) || errors.Is(err, syscall.ENODEV) {
 		a := profiler.Availability{State: profiler.Unsupported, Reason: "the cores have no hardware counters that the kernel can use"}
 		if s.host.Machine.VirtualMachine {
@@ -61,7 +63,8 @@ func (s misses) Available(context.Context) profiler.Availability {
 	return profiler.Availability{State: profiler.Usable}
 }
 
-// Measure counts the misses of a command and its descendants, or of all cores.
+// Measure counts the misses of a command or of processes with what they start,
+// or of all cores.
 func (s misses) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
 	fail := func(err error) (profiler.Summary, error) {
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", CacheMisses, err)
@@ -77,8 +80,8 @@ func (s misses) Measure(ctx context.Context, w profiler.Workload) (profiler.Summ
 		return fail(err)
 	}
 	measure := s.everything
-	if w.Run != nil {
-		measure = s.command
+	if w.Run != nil || w.Processes != nil {
+		measure = s.tasks
 	}
 	summary, err := measure(ctx, w, interval)
 	if err != nil {
@@ -129,86 +132,54 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 	}, nil
 }
 
-// launched are the counters of the commands that a workload starts.
-type launched struct {
-	host *Host
-
-	mu     sync.Mutex
-	groups []perf.Group
-}
-
-// hook opens a counter on the thread that is about to start a command.
-func (l *launched) hook() (func() error, error) {
-	g, err := l.host.Opener.OpenCommand(missEvent())
-	if err != nil {
-		return nil, fmt.Errorf("counting the command: %w", err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.groups = append(l.groups, g)
-	return func() error { return nil }, nil
-}
-
-// bytes is what all commands moved so far, and the least share of their time in
-// which they were counted.
-func (l *launched) bytes() (total, leastShare float64, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	leastShare = 1
-	var r perf.Reading
-	for _, g := range l.groups {
-		if err := g.Read(&r); err != nil {
-			return 0, 0, err
+// tasks counts in whatever the workload starts, or in processes that run.
+func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
+	counters := tasks.NewCounters(s.host.Opener, tasks.Event{Event: missEvent()})
+	defer func() { err = errors.Join(err, counters.Close()) }()
+	scope, unsettled := profiler.ScopeCommand, 0
+	if w.Processes != nil {
+		scope = profiler.ScopeProcesses
+		if unsettled, err = counters.AddProcesses(w.Processes); err != nil {
+			return profiler.Summary{}, err
 		}
-		if r.Enabled <= 0 {
-			continue // not started yet
-		}
-		share := min(r.Running.Seconds()/r.Enabled.Seconds(), 1)
-		leastShare = min(leastShare, share)
-		if share > 0 {
-			total += float64(r.Values[0]) * lineBytes / share
-		}
+	} else {
+		ctx = profiler.WithLaunchHook(ctx, func() (func() error, error) {
+			return func() error { return nil }, counters.AddLaunch()
+		})
 	}
-	return total, leastShare, nil
-}
-
-func (l *launched) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var faults []error
-	for _, g := range l.groups {
-		faults = append(faults, g.Close())
-	}
-	l.groups = nil
-	return errors.Join(faults...)
-}
-
-// command counts in whatever the workload starts.
-func (s misses) command(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
-	counters := &launched{host: s.host}
-	defer func() { err = errors.Join(err, counters.close()) }()
 	usage := cumulative{line: timeline{least: interval.Seconds() / 2}}
-	leastShare := 1.0
-	elapsed, err := follow(profiler.WithLaunchHook(ctx, counters.hook), w, interval, func(elapsed time.Duration, _ bool) error {
-		total, share, err := counters.bytes()
-		leastShare = min(leastShare, share)
-		usage.reach(elapsed, total)
-		return err
+	var latest tasks.Count
+	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, _ bool) error {
+		counts, err := counters.Counts()
+		if err != nil {
+			return err
+		}
+		latest = counts[0]
+		usage.reach(elapsed, latest.Value*lineBytes)
+		return nil
 	})
 	if err != nil {
 		return profiler.Summary{}, err
 	}
-	if len(counters.groups) == 0 {
+	switch {
+	case latest.Err != nil:
+		return profiler.Summary{}, s.host.refused(latest.Err).Err()
+	case counters.Len() == 0:
 		return profiler.Summary{}, errors.New("the workload started no command that could be counted")
-	}
-	if leastShare < leastRunningShare {
-		return profiler.Summary{}, fmt.Errorf("%w: the cores' counters were free for %.1f%% of the command's time; end other users of perf", errBarelyRan, 100*leastShare)
+	case latest.RunningShare < leastRunningShare:
+		return profiler.Summary{}, fmt.Errorf("%w: the cores' counters were free for %.1f%% of the time; end other users of perf", errBarelyRan, 100*latest.RunningShare)
 	}
 	summary = profiler.Summary{
-		Seconds: elapsed.Seconds(), ReadBytesPerSecond: usage.total / elapsed.Seconds(), Scope: profiler.ScopeCommand, Timeline: usage.line.samples,
+		Seconds: elapsed.Seconds(), ReadBytesPerSecond: usage.total / elapsed.Seconds(), Scope: scope, Timeline: usage.line.samples,
 	}
-	if leastShare < sharedCounters {
-		summary.Warnings = append(summary.Warnings, fmt.Sprintf("the counters took turns: they counted for %.0f%% of the time, and the rest was extrapolated", 100*leastShare))
+	if latest.RunningShare < sharedCounters {
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf("the counters took turns: they counted for %.0f%% of the time, and the rest was extrapolated", 100*latest.RunningShare))
+	}
+	if latest.UserOnly {
+		summary.Warnings = append(summary.Warnings, "misses in the kernel are not permitted to be counted, and missing")
+	}
+	if unsettled > 0 {
+		summary.Warnings = append(summary.Warnings, unsettledWarning(w.Processes, unsettled))
 	}
 	return summary, nil
 }

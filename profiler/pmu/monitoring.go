@@ -15,6 +15,7 @@ import (
 
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/resctrl"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
 // Resctrl is the name of the source that reads resctrl's monitoring.
@@ -42,7 +43,7 @@ func (s monitoring) Available(context.Context) profiler.Availability {
 	case s.host.Monitoring == nil:
 		return profiler.Availability{State: profiler.Unsupported, Reason: "no monitoring group can be made here"}
 	}
-	group, err := s.host.Monitoring.Create(groupName())
+	group, err := s.create()
 	if err == nil {
 		err = s.host.Monitoring.Remove(group)
 	}
@@ -73,6 +74,16 @@ func (s monitoring) notMounted() profiler.Availability {
 	return a
 }
 
+// create makes a group in the class of this process, where what it starts is
+// born.
+func (s monitoring) create() (string, error) {
+	place, err := s.host.Monitoring.PlaceOf(os.Getpid())
+	if err != nil {
+		return "", err
+	}
+	return s.host.Monitoring.Create(groupName(), place.Class)
+}
+
 // groupName is one that no other process and no earlier measurement uses.
 func groupName() string {
 	return fmt.Sprintf("bandmate-%d-%s", os.Getpid(), strconv.FormatInt(time.Now().UnixNano(), 36))
@@ -80,8 +91,8 @@ func groupName() string {
 
 const noSplit = "resctrl does not tell reads from writes, and counts what caches exchange with memory, without devices (DMA)"
 
-// Measure counts a command and all its descendants in a group of their own, or
-// everything.
+// Measure counts a command or processes, with all they start, in groups of their
+// own, or everything.
 func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
 	fail := func(err error) (profiler.Summary, error) { //nolint:unparam // what Measure returns
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", Resctrl, err)
@@ -96,23 +107,39 @@ func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary p
 	if err := s.Available(ctx).Err(); err != nil {
 		return fail(err)
 	}
-	m := &monitored{sys: s.host.Sys, line: timeline{least: interval.Seconds() / 2}}
-	if w.Run == nil {
-		if m.groups, err = resctrl.Everything(s.host.Sys); err != nil {
-			return fail(err)
-		}
-	} else {
-		group, err := s.host.Monitoring.Create(groupName())
-		if err != nil {
-			return fail(err)
-		}
-		defer func() {
+	m := &monitored{sys: s.host.Sys, line: timeline{least: interval.Seconds() / 2}, scope: profiler.ScopeCores}
+	var ours []string // to be removed
+	defer func() {
+		for _, group := range ours {
 			if removeErr := s.host.Monitoring.Remove(group); removeErr != nil {
 				summary, err = fail(errors.Join(err, removeErr))
 			}
-		}()
-		m.groups = []string{group}
+		}
+	}()
+	switch {
+	case w.Run != nil:
+		m.scope = profiler.ScopeCommand
+		group, err := s.create()
+		if err != nil {
+			return fail(err)
+		}
+		ours = []string{group}
+		m.groups = ours
 		ctx = profiler.WithLaunchHook(ctx, s.joining(group))
+	case w.Processes != nil:
+		m.scope = profiler.ScopeProcesses
+		var unsettled int
+		if ours, unsettled, err = s.gather(w.Processes); err != nil {
+			return fail(err)
+		}
+		m.groups = ours
+		if unsettled > 0 {
+			m.warnings = []string{fmt.Sprintf("%s kept starting threads: %d of them may be missing", w.Processes, unsettled)}
+		}
+	default:
+		if m.groups, err = resctrl.Everything(s.host.Sys); err != nil {
+			return fail(err)
+		}
 	}
 	if err := m.begin(); err != nil {
 		return fail(err)
@@ -121,7 +148,7 @@ func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary p
 	if err != nil {
 		return fail(err)
 	}
-	return m.summarize(elapsed, w.Run != nil)
+	return m.summarize(elapsed)
 }
 
 // joining moves the thread that starts a command into the group for that long:
@@ -129,11 +156,76 @@ func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary p
 func (s monitoring) joining(group string) profiler.LaunchHook {
 	return func() (func() error, error) {
 		thread := unix.Gettid()
+		place, err := s.host.Monitoring.PlaceOf(thread)
+		if err != nil {
+			return nil, err
+		}
 		if err := s.host.Monitoring.Join(group, thread); err != nil {
 			return nil, err
 		}
-		return sync.OnceValue(func() error { return s.host.Monitoring.Join("", thread) }), nil
+		return sync.OnceValue(func() error { return s.host.Monitoring.Return(place, thread) }), nil
 	}
+}
+
+// gatherAttempts is how often to look for threads that are not in a group yet.
+const gatherAttempts = 10
+
+// errMonitored refuses to take processes out of a group of somebody else.
+var errMonitored = fmt.Errorf("%w: in a monitoring group of another tool", profiler.ErrUnsupported)
+
+// gather moves every thread of processes into groups that it makes, one in each
+// class that limits some of them, until there is no other thread. unsettled is
+// how many were left when it gave up. The groups are to be removed even when
+// there is an error.
+func (s monitoring) gather(p profiler.Processes) (groups []string, unsettled int, err error) {
+	name := groupName()
+	ofClass := map[string]string{}
+	gathered := map[int]bool{}
+	for attempt := range gatherAttempts {
+		threads, err := p.Threads()
+		if err != nil {
+			return groups, 0, err
+		}
+		if len(threads) == 0 && attempt == 0 {
+			return groups, 0, fmt.Errorf("%s: %w", p, tasks.ErrEnded)
+		}
+		unsettled = 0
+		for _, thread := range threads {
+			if gathered[thread] {
+				continue
+			}
+			gathered[thread] = true
+			unsettled++
+			place, err := s.host.Monitoring.PlaceOf(thread)
+			if hasEnded(err) || strings.HasPrefix(place.Monitor, name) {
+				continue // or it was born in our group
+			}
+			if err == nil && place.Monitor != "" {
+				err = fmt.Errorf("thread %d of %s is %w, %s: read it there, or end that tool", thread, p, errMonitored, place.Monitor)
+			}
+			if _, made := ofClass[place.Class]; err == nil && !made {
+				var group string
+				if group, err = s.host.Monitoring.Create(fmt.Sprintf("%s-%d", name, len(groups)), place.Class); err == nil {
+					groups = append(groups, group)
+					ofClass[place.Class] = group
+				}
+			}
+			if err != nil {
+				return groups, 0, err
+			}
+			if err := s.host.Monitoring.Join(ofClass[place.Class], thread); err != nil && !hasEnded(err) {
+				return groups, 0, err
+			}
+		}
+		if unsettled == 0 {
+			break
+		}
+	}
+	return groups, unsettled, nil
+}
+
+func hasEnded(err error) bool {
+	return errors.Is(err, unix.ESRCH) || errors.Is(err, fs.ErrNotExist)
 }
 
 // monitored is the reading of some groups.
@@ -148,6 +240,9 @@ type monitored struct {
 	counted time.Duration
 	gaps    int
 	line    timeline
+
+	scope    profiler.Scope
+	warnings []string
 }
 
 func (m *monitored) read() ([]resctrl.Totals, error) {
@@ -204,16 +299,13 @@ func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 	return nil
 }
 
-func (m *monitored) summarize(elapsed time.Duration, command bool) (profiler.Summary, error) {
+func (m *monitored) summarize(elapsed time.Duration) (profiler.Summary, error) {
 	if m.counted == 0 {
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", Resctrl, profiler.ErrInconclusive)
 	}
 	s := profiler.Summary{
 		Source: Resctrl, Seconds: elapsed.Seconds(), ReadBytesPerSecond: m.bytes / m.counted.Seconds(),
-		Scope: profiler.ScopeCores, Timeline: m.line.samples, Warnings: []string{noSplit},
-	}
-	if command {
-		s.Scope = profiler.ScopeCommand
+		Scope: m.scope, Timeline: m.line.samples, Warnings: append([]string{noSplit}, m.warnings...),
 	}
 	if m.gaps > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic then is known as a mean at most", m.gaps))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/resctrl"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
 // mounted is resctrl's groups in a test's file system: totals rise by the clock.
@@ -26,6 +28,9 @@ type mounted struct {
 	// made and joined record what was asked.
 	made, removed []string
 	joined        []string
+	// places and gone are what threads answer that are not in the default group.
+	places map[int]resctrl.Place
+	gone   map[int]error
 	// value overrides the text of a counter after a time.
 	value func(since time.Duration, domain int) (string, bool)
 }
@@ -46,22 +51,38 @@ func (g *mounted) folder(group string) {
 	}
 }
 
-func (g *mounted) Create(name string) (string, error) {
+func (g *mounted) PlaceOf(thread int) (resctrl.Place, error) {
+	if place, ok := g.places[thread]; ok {
+		return place, nil
+	}
+	return resctrl.Place{}, g.gone[thread]
+}
+
+func (g *mounted) Create(name, class string) (string, error) {
 	if g.create != nil {
 		return "", g.create
 	}
-	g.made = append(g.made, name)
-	g.folder("mon_groups/" + name + "/")
-	return "mon_groups/" + name, nil
+	group := path.Join(class, "mon_groups", name)
+	g.made = append(g.made, group)
+	g.folder(group + "/")
+	return group, nil
 }
 
-func (g *mounted) Join(group string, _ int) error {
+func (g *mounted) Join(group string, thread int) error {
+	if err := g.gone[thread]; err != nil {
+		return err
+	}
 	g.joined = append(g.joined, group)
 	return nil
 }
 
+func (g *mounted) Return(place resctrl.Place, _ int) error {
+	g.joined = append(g.joined, place.Class+place.Monitor)
+	return nil
+}
+
 func (g *mounted) Remove(group string) error {
-	g.removed = append(g.removed, strings.TrimPrefix(group, "mon_groups/"))
+	g.removed = append(g.removed, group)
 	for name := range g.sys {
 		if strings.HasPrefix(name, resctrl.Root+"/"+group+"/") {
 			delete(g.sys, name)
@@ -108,7 +129,7 @@ func TestMonitoringOfCommand(t *testing.T) {
 		if len(g.made) != 2 || !slices.Equal(g.made, g.removed) {
 			t.Errorf("made %q, removed %q", g.made, g.removed)
 		}
-		group := "mon_groups/" + g.made[1]
+		group := g.made[1]
 		if !slices.Equal(g.joined, []string{group, "", group, ""}) {
 			t.Errorf("threads joined %q, want each start inside and back", g.joined)
 		}
@@ -205,6 +226,78 @@ func TestMonitoringAvailable(t *testing.T) {
 			if a.State != tt.state || !strings.Contains(a.Reason+" "+a.Remedy, tt.text) {
 				t.Errorf("%+v, want %s with %q", a, tt.state, tt.text)
 			}
+		})
+	}
+}
+
+// running are processes that run already; with looks, their threads change.
+type running struct {
+	looks [][]int
+}
+
+func (r *running) Threads() ([]int, error) {
+	now := r.looks[0]
+	if len(r.looks) > 1 {
+		r.looks = r.looks[1:]
+	}
+	return now, nil
+}
+
+func (*running) Wait(ctx context.Context) error { return pause(ctx, time.Second) }
+func (*running) String() string                 { return "process 1 and its descendants" }
+
+func TestMonitoringOfProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := fixture(t, "skx")
+		g := mount(m)
+		g.places = map[int]resctrl.Place{3: {Class: "batch"}}
+		g.gone = map[int]error{4: unix.ESRCH}
+		s, err := monitoring{m.Host}.Measure(t.Context(), profiler.Workload{Processes: &running{looks: [][]int{{1, 3, 4}, {1, 2, 3}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !near(s.ReadBytesPerSecond, 6e9) || s.ReadShare != nil || s.Scope != profiler.ScopeProcesses || !near(s.Seconds, 1) {
+			t.Errorf("%v over %v s, read share %v, scope %s; want what both groups moved", s.ReadBytesPerSecond, s.Seconds, s.ReadShare, s.Scope)
+		}
+		if len(g.made) != 3 || !slices.Equal(g.made, g.removed) {
+			t.Fatalf("made %q, removed %q", g.made, g.removed)
+		}
+		plain, batch := g.made[1], g.made[2]
+		if !strings.HasPrefix(batch, "batch/") || !slices.Equal(g.joined, []string{plain, batch, plain}) {
+			t.Errorf("threads joined %q, want each the group in its class", g.joined)
+		}
+	})
+}
+
+func TestMonitoringOfProcessesFaults(t *testing.T) {
+	var growing [][]int
+	for i := range 2 * gatherAttempts {
+		growing = append(growing, []int{i + 1})
+	}
+	for _, tt := range []struct {
+		name   string
+		looks  [][]int
+		places map[int]resctrl.Place
+		is     error
+		text   string
+	}{
+		{name: "ended", looks: [][]int{{}}, is: tasks.ErrEnded},
+		{name: "in a group of another tool", looks: [][]int{{1}}, places: map[int]resctrl.Place{1: {Monitor: "kepler"}}, is: profiler.ErrUnsupported, text: "kepler"},
+		{name: "never steady", looks: growing, text: "1 of them may be missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := fixture(t, "skx")
+				g := mount(m)
+				g.places = tt.places
+				s, err := monitoring{m.Host}.Measure(t.Context(), profiler.Workload{Processes: &running{looks: tt.looks}})
+				if !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil) || !strings.Contains(fmt.Sprint(err, s.Warnings), tt.text) {
+					t.Errorf("%v with %q, want %v with %q", err, s.Warnings, tt.is, tt.text)
+				}
+				if !slices.Equal(g.made, g.removed) {
+					t.Errorf("made %q, removed %q", g.made, g.removed)
+				}
+			})
 		})
 	}
 }

@@ -70,17 +70,13 @@ func (Kernel) OpenCommand(e Event) (Group, error) {
 		CountFormat: goperf.CountFormat{Enabled: true, Running: true},
 		Options: goperf.Options{
 			Disabled: true, EnableOnExec: true, Inherit: true,
-			ExcludeKernel: true, ExcludeHypervisor: true, // permitted to everybody up to perf_event_paranoid 2
+			ExcludeKernel: e.UserOnly, ExcludeHypervisor: true,
 		},
 	}, goperf.CallingThread, goperf.AnyCPU, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s of a command: %w", e.Label, err)
 	}
-	g := &kernelGroup{events: []*goperf.Event{opened}, label: e.Label, buffer: make([]byte, 3*wordBytes)}
-	if g.fd, err = opened.FD(); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s of a command: %w", e.Label, err), g.Close())
-	}
-	return g, nil
+	return single(opened, e.Label)
 }
 
 // Read asks the leader for the whole group. A group that cannot be scheduled

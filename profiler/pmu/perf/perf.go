@@ -20,6 +20,10 @@ type Event struct {
 	Type uint32
 	// Code are the configuration words.
 	Code sysfs.Code
+	// UserOnly leaves out what the kernel does for a program, which is all that
+	// perf_event_paranoid 2 lets other users than root count. Events outside the
+	// cores refuse it.
+	UserOnly bool
 }
 
 // Reading is the state of a group of events since it was opened.
@@ -52,32 +56,51 @@ type Opener interface {
 	// thread itself is not counted; it must not change between this call and
 	// the start (runtime.LockOSThread).
 	OpenCommand(event Event) (Group, error)
+	// OpenThread counts an event in a thread that runs already and in every
+	// thread and process that it starts from now on, from now on. The error is
+	// ESRCH when the thread has ended.
+	OpenThread(thread int, event Event) (Group, error)
 }
 
 // ErrVanished is wrapped when a group cannot be read any more: its driver was
 // unloaded, or its CPU went offline without a successor.
 var ErrVanished = errors.New("the counter vanished")
 
+// ClockStep is how far the times of a group may go back: the clocks of CPUs may
+// differ by that much where the time-stamp counters are not synchronized, and an
+// event that moved between CPUs then sees one of the others.
+const ClockStep = 50 * time.Microsecond
+
 // Difference returns what was counted from a to b, readings of the same group.
-// Times and counts that fall are an error: the group was reset, or is not the
-// same.
+// Times that fall by no more than [ClockStep] have stood still. Times that fall
+// further, and counts that fall, are an error: the group was reset, or is not
+// the same.
 func Difference(a, b Reading) (Reading, error) {
+	d := Reading{Values: make([]uint64, 0, len(b.Values))}
+	return d, d.Between(a, b)
+}
+
+// Between makes d what [Difference] returns, reusing its Values.
+func (d *Reading) Between(a, b Reading) error {
 	if len(a.Values) != len(b.Values) {
-		return Reading{}, fmt.Errorf("%d counts after %d: not the same group", len(b.Values), len(a.Values))
+		return fmt.Errorf("%d counts after %d: not the same group", len(b.Values), len(a.Values))
 	}
-	if b.Enabled < a.Enabled || b.Running < a.Running {
-		return Reading{}, fmt.Errorf("%w: its time went back from %v to %v", ErrVanished, a.Enabled, b.Enabled)
+	d.Enabled, d.Running = b.Enabled-a.Enabled, b.Running-a.Running
+	if min(d.Enabled, d.Running) < -ClockStep {
+		return fmt.Errorf("%w: its time went back from %v to %v", ErrVanished, a.Enabled, b.Enabled)
 	}
-	d := Reading{Values: make([]uint64, len(a.Values)), Enabled: b.Enabled - a.Enabled, Running: b.Running - a.Running}
-	for i := range d.Values {
+	d.Enabled, d.Running = max(d.Enabled, 0), max(d.Running, 0)
+	d.Values = d.Values[:0]
+	for i, from := range a.Values {
+		to := b.Values[i]
 		// A count that falls below where it started is negative: as a signed number
 		// it is compared rightly, and no counter reaches 2⁶³.
-		if int64(b.Values[i]) < int64(a.Values[i]) {
-			return Reading{}, fmt.Errorf("%w: number %d of its group, from %d to %d", ErrBackwards, i+1, int64(a.Values[i]), int64(b.Values[i]))
+		if int64(to) < int64(from) {
+			return fmt.Errorf("%w: number %d of its group, from %d to %d", ErrBackwards, i+1, int64(from), int64(to))
 		}
-		d.Values[i] = b.Values[i] - a.Values[i]
+		d.Values = append(d.Values, to-from)
 	}
-	return d, nil
+	return nil
 }
 
 // ErrBackwards is wrapped when a count is lower than it was: the device was

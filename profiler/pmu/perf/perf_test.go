@@ -11,7 +11,7 @@ import (
 
 func TestDifference(t *testing.T) {
 	reading := func(enabled, running int64, values ...uint64) Reading {
-		return Reading{Values: values, Enabled: time.Duration(enabled), Running: time.Duration(running)}
+		return Reading{Values: values, Enabled: time.Duration(enabled) * time.Second, Running: time.Duration(running) * time.Second}
 	}
 	for _, tt := range []struct {
 		name string
@@ -34,6 +34,15 @@ func TestDifference(t *testing.T) {
 				t.Errorf("difference %+v", d)
 			}
 		})
+	}
+	early, late := reading(3, 3, 5), reading(3, 3, 6)
+	late.Enabled, late.Running = late.Enabled-ClockStep, late.Running-ClockStep
+	if d, err := Difference(early, late); err != nil || d.Enabled != 0 || d.Running != 0 || d.Values[0] != 1 {
+		t.Errorf("a clock that steps back: %+v, %v; want no time passed", d, err)
+	}
+	late.Running--
+	if d, err := Difference(early, late); !errors.Is(err, ErrVanished) {
+		t.Errorf("a clock that steps back further: %+v, %v", d, err)
 	}
 	if _, err := Difference(reading(1, 1, 1), reading(2, 2, 1, 1)); err == nil {
 		t.Error("readings of two groups have a difference")

@@ -1,7 +1,8 @@
 // Package resctrl reads the bandwidth that processors with resource monitoring
-// count for groups of tasks (Documentation/filesystems/resctrl.rst). It reads
-// the files itself: a library for it (intel/goresctrl) keeps its state in
-// package variables and manages allocation classes, which nothing here needs.
+// count for groups of tasks (Documentation/filesystems/resctrl.rst), and makes
+// such groups with intel/goresctrl. Counters are read here: goresctrl leaves out
+// those of groups that it did not make, and takes the hardware's "Error" for a
+// missing value.
 package resctrl
 
 import (

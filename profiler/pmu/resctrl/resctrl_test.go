@@ -3,8 +3,6 @@ package resctrl
 import (
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,40 +99,6 @@ func TestDifference(t *testing.T) {
 		if got != tt.want || whole != tt.whole || (err != nil) != tt.fault {
 			t.Errorf("%s: %d, %v, %v; want %d, %v", tt.name, got, whole, err, tt.want, tt.whole)
 		}
-	}
-}
-
-func TestMounted(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "mon_groups"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	m := Mounted(dir)
-	group, err := m.Create("app")
-	if err != nil || group != "mon_groups/app" {
-		t.Fatalf("%q, %v", group, err)
-	}
-	if err := m.Join(group, 42); err != nil {
-		t.Error(err)
-	}
-	if data, err := os.ReadFile(filepath.Join(dir, group, "tasks")); err != nil || string(data) != "42" {
-		t.Errorf("tasks %q, %v", data, err)
-	}
-	if _, err := m.Create("app"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("made twice: %v", err)
-	}
-	// On resctrl, files vanish with their group; elsewhere they are in the way.
-	if err := os.Remove(filepath.Join(dir, group, "tasks")); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Remove(group); err != nil {
-		t.Error(err)
-	}
-	if err := m.Remove(group); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("removed twice: %v", err)
-	}
-	if err := m.Join(group, 42); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("joined a group that is gone: %v", err)
 	}
 }
 

@@ -1,0 +1,228 @@
+package pmu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
+)
+
+// WithActivity returns a source that measures as s does and adds what the
+// command or the processes did on CPUs, as far as the kernel counts it. What it
+// does not count is absent from the summary and fails no measurement.
+//
+// passes is how many commands, one after the other, one pass of the workload
+// runs; 0 means 1. A source that runs more than one pass, as the probe does,
+// gets the activity of the one with the least CPU time: the one nearest to alone.
+func WithActivity(s profiler.Source, h *Host, passes int) profiler.Source {
+	return watched{Source: s, host: h, passes: max(passes, 1)}
+}
+
+type watched struct {
+	profiler.Source
+	host   *Host
+	passes int
+}
+
+// Measure counts around the measurement of the source. The whole machine has no
+// activity: it is that of everybody.
+func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	var watch activityWatch
+	switch {
+	case w.Processes != nil:
+		watch = &processActivity{host: s.host}
+	case w.Run != nil:
+		launches := &launchActivity{host: s.host, passes: s.passes}
+		ctx = profiler.WithLaunchHook(ctx, launches.hook)
+		watch = launches
+	default:
+		return s.Source.Measure(ctx, w)
+	}
+	begun := time.Now()
+	before, busyErr := tasks.BusyTime(s.host.Proc)
+	if err := watch.begin(w); err != nil {
+		return profiler.Summary{}, errors.Join(fmt.Errorf("measure with %s: %w", s.Name(), err), watch.close())
+	}
+	summary, err := s.Source.Measure(ctx, w)
+	if err != nil {
+		return profiler.Summary{}, errors.Join(err, watch.close())
+	}
+	activity, warnings, err := watch.end()
+	after, afterErr := tasks.BusyTime(s.host.Proc)
+	elapsed := time.Since(begun)
+	if err := errors.Join(err, watch.close()); err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.Name(), err)
+	}
+	summary.Activity = activity
+	summary.Warnings = append(summary.Warnings, warnings...)
+	if activity != nil && activity.CPUSeconds != nil && busyErr == nil && afterErr == nil && watch.once() {
+		other := max((after-before).Seconds()-*activity.CPUSeconds, 0)
+		activity.OtherCPUSeconds = &other
+		if warning := company(summary, other, elapsed); warning != "" {
+			summary.Warnings = append(summary.Warnings, warning)
+		}
+	}
+	return summary, nil
+}
+
+// companyShare is how much of one CPU others may use before a result that does
+// not separate them is doubtful.
+const companyShare = 0.05
+
+// company warns of others on the machine when their traffic is in the result.
+func company(s profiler.Summary, other float64, elapsed time.Duration) string {
+	if s.Scope != profiler.ScopeMachine || !(other > companyShare*elapsed.Seconds()) {
+		return ""
+	}
+	return fmt.Sprintf("everything else on the machine used %.3g s of CPU time meanwhile, against %.3g s of what was measured; its traffic is in the result, so keep the machine otherwise idle, or use --source resctrl",
+		other, *s.Activity.CPUSeconds)
+}
+
+// activityWatch counts what a workload does on CPUs.
+type activityWatch interface {
+	begin(w profiler.Workload) error
+	// end returns nil when nothing could be counted.
+	end() (*profiler.Activity, []string, error)
+	// once reports whether all of the time watched was one pass of the workload.
+	once() bool
+	close() error
+}
+
+// processActivity counts processes that run already.
+type processActivity struct {
+	host      *Host
+	counters  *tasks.Counters
+	unsettled int
+	processes profiler.Processes
+}
+
+func (p *processActivity) begin(w profiler.Workload) (err error) {
+	p.processes = w.Processes
+	p.counters = tasks.NewCounters(p.host.Opener, tasks.ActivityEvents()...)
+	p.unsettled, err = p.counters.AddProcesses(w.Processes)
+	return err
+}
+
+func (p *processActivity) end() (*profiler.Activity, []string, error) {
+	counts, err := p.counters.Counts()
+	if err != nil {
+		return nil, nil, err
+	}
+	var warnings []string
+	if p.unsettled > 0 {
+		warnings = append(warnings, unsettledWarning(p.processes, p.unsettled))
+	}
+	return tasks.ActivityOf(counts), warnings, nil
+}
+
+func unsettledWarning(p profiler.Processes, threads int) string {
+	return fmt.Sprintf("%s kept starting threads while counters were attached: %d of them may be counted twice or not at all", p, threads)
+}
+
+func (p *processActivity) once() bool   { return true }
+func (p *processActivity) close() error { return p.counters.Close() }
+
+// launchActivity counts commands from their start. They follow one another, so
+// the counters of one are read and closed when the next starts.
+type launchActivity struct {
+	host   *Host
+	passes int
+
+	mu      sync.Mutex
+	current *tasks.Counters
+	// done are the activities of the commands that have ended.
+	done []*profiler.Activity
+}
+
+func (l *launchActivity) begin(profiler.Workload) error { return nil }
+
+// hook opens counters on the thread that is about to start a command.
+func (l *launchActivity) hook() (func() error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	l.current = tasks.NewCounters(l.host.Opener, tasks.ActivityEvents()...)
+	if err := l.current.AddLaunch(); err != nil {
+		return nil, fmt.Errorf("counting the command: %w", err)
+	}
+	return func() error { return nil }, nil
+}
+
+// finish takes the counts of the latest command.
+func (l *launchActivity) finish() error {
+	if l.current == nil {
+		return nil
+	}
+	counts, err := l.current.Counts()
+	if err = errors.Join(err, l.current.Close()); err != nil {
+		return err
+	}
+	l.current = nil
+	l.done = append(l.done, tasks.ActivityOf(counts))
+	return nil
+}
+
+func (l *launchActivity) end() (*profiler.Activity, []string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.finish(); err != nil {
+		return nil, nil, err
+	}
+	return leastPass(l.done, l.passes), nil, nil
+}
+
+func (l *launchActivity) once() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.done) == l.passes
+}
+
+func (l *launchActivity) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current == nil {
+		return nil
+	}
+	return l.current.Close()
+}
+
+// leastPass adds commands up to passes of a workload and returns the pass with
+// the least CPU time; nil when any command of all has none.
+func leastPass(commands []*profiler.Activity, each int) *profiler.Activity {
+	var least *profiler.Activity
+	for len(commands) >= each {
+		pass := &profiler.Activity{}
+		for i, c := range commands[:each] {
+			if c == nil || c.CPUSeconds == nil {
+				return nil
+			}
+			first := i == 0
+			pass.CPUSeconds = summed(pass.CPUSeconds, c.CPUSeconds, first)
+			pass.Instructions = summed(pass.Instructions, c.Instructions, first)
+			pass.ContextSwitches = summed(pass.ContextSwitches, c.ContextSwitches, first)
+			pass.InstructionsUserOnly = pass.InstructionsUserOnly || c.InstructionsUserOnly
+		}
+		if least == nil || *pass.CPUSeconds < *least.CPUSeconds {
+			least = pass
+		}
+		commands = commands[each:]
+	}
+	return least
+}
+
+// summed adds a number to a sum, which stays absent when any number is.
+func summed(sum, number *float64, first bool) *float64 {
+	switch {
+	case number == nil, sum == nil && !first:
+		return nil
+	case sum == nil:
+		return new(*number)
+	}
+	return new(*sum + *number)
+}

@@ -1,0 +1,94 @@
+package tasks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"syscall"
+)
+
+// state is the start of a line of /proc/PID/stat.
+type state struct {
+	pid, parent int
+	ended       bool
+}
+
+// errStat is wrapped by every fault of a stat file.
+var errStat = errors.New("not the state of a process")
+
+// parseStat reads the start of /proc/PID/stat (proc_pid_stat(5)):
+//
+//	1234 (some (odd) name) S 1 1234 1234 0 -1 ...
+//
+// The name may hold blanks and parentheses; it ends at the last ")". Processes
+// in the states Z and X have ended.
+func parseStat(data []byte) (state, error) {
+	fault := func(what string) (state, error) {
+		return state{}, fmt.Errorf("%w: %.40q has no %s; want PID (NAME) STATE PARENT", errStat, data, what)
+	}
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return fault("name in parentheses")
+	}
+	pid, err := strconv.Atoi(string(bytes.TrimSpace(data[:open])))
+	if err != nil || pid < 1 {
+		return fault("number in front")
+	}
+	fields := bytes.Fields(data[end+1:])
+	if len(fields) < 2 {
+		return fault("parent")
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil || parent < 0 {
+		return fault("parent")
+	}
+	letter := string(fields[0])
+	return state{pid: pid, parent: parent, ended: letter == "Z" || letter == "X"}, nil
+}
+
+// numbers lists the names in a folder that are numbers, in order.
+func numbers(fsys fs.FS, dir string) ([]int, error) {
+	entries, err := fs.ReadDir(fsys, dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// maxFileBytes is far above the files read here; a cgroup of 64k threads has
+// half a megabyte of numbers.
+const maxFileBytes = 1 << 22
+
+// read reads a whole file of the kernel.
+func read(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(data) > maxFileBytes {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxFileBytes)
+	}
+	return data, nil
+}
+
+// isGone reports whether a file does not exist, or its process or group ended
+// while it was read.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH)
+}
