@@ -178,6 +178,17 @@ func (r *Roster) Len() int {
 	return n
 }
 
+// Count returns how many of them are in each State.
+func (r *Roster) Count() map[State]int {
+	counts := map[State]int{}
+	for _, byMachine := range r.applications {
+		for _, m := range byMachine {
+			counts[m.entry.State]++
+		}
+	}
+	return counts
+}
+
 // Applications returns the names of all applications with a profile, sorted.
 func (r *Roster) Applications() []string { return slices.Sorted(maps.Keys(r.applications)) }
 

@@ -1,0 +1,139 @@
+package schedplugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+)
+
+// Reserve notes where the pod goes while the scheduler's snapshot may still be
+// asked.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	p.pods.forget(pod.UID)
+	c := cycleOf(state)
+	if c == nil {
+		return nil
+	}
+	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil || info.Node() == nil {
+		return nil
+	}
+	at, err := c.placeOn(info)
+	if err != nil {
+		return nil
+	}
+	c.chosen = &chosen{node: nodeName, machine: p.machineOf(info), place: at}
+	return nil
+}
+
+// Unreserve has nothing to undo: a pod that is not placed is in no snapshot.
+func (p *Plugin) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+// PostBind says what was predicted: in metrics, as an event on the pod, and in
+// the log. It runs beside the next pod's cycle.
+func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) {
+	c := cycleOf(state)
+	if c == nil || c.chosen == nil {
+		return
+	}
+	k := c.knownOn(c.chosen.machine)
+	p.metrics.lookups.WithLabelValues(string(k.State)).Inc()
+	if age, ok := k.Age(c.now); ok {
+		p.metrics.profileAge.Observe(age.Seconds())
+	}
+	if k.Application == nil {
+		p.metrics.unknownPods.Inc()
+	}
+	result, err := p.score(c, c.chosen.place, c.chosen.machine)
+	if err != nil {
+		p.metrics.failures.Inc()
+		klog.FromContext(ctx).Error(err, "Placement cannot be explained", "pod", klog.KObj(pod), "node", nodeName)
+		return
+	}
+	if result.Newcomer.Known {
+		p.metrics.slowdown.WithLabelValues(roleNewcomer).Observe(float64(result.Newcomer.After))
+	}
+	for i := range result.Residents {
+		if result.Residents[i].Known {
+			p.metrics.slowdown.WithLabelValues(roleResident).Observe(float64(result.Residents[i].After))
+		}
+	}
+	other := c.runnerUp()
+	if p.args.PlacementEvents {
+		p.event(pod, v1.EventTypeNormal, reasonPredicted, note(k, result, other))
+	}
+	if p.args.DecisionLog {
+		logDecision(klog.FromContext(ctx), c, k, result, other)
+	}
+}
+
+// runnerUp returns the best candidate that was not chosen; nil without any.
+func (c *cycle) runnerUp() *candidate {
+	for i := range c.ranked {
+		if c.ranked[i].node != c.chosen.node {
+			return &c.ranked[i]
+		}
+	}
+	return nil
+}
+
+// mostNamed is how many residents an event names.
+const mostNamed = 3
+
+// note says the prediction in a line: "predicted 1.04× for this pod, 1.08× for
+// db-0, runner-up node-3 1.12×".
+func note(k *known, result *score.Score, other *candidate) string {
+	var b strings.Builder
+	if k.State == roster.Known || k.State == roster.HalfKnown {
+		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
+	} else if k.State == roster.CarriedOver {
+		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, k.Reason)
+	} else {
+		fmt.Fprintf(&b, "no prediction for this pod: %s", k.Reason)
+	}
+	affected := slices.SortedFunc(slices.Values(result.Residents), func(a, b score.Effect) int {
+		return cmp.Or(cmp.Compare(b.After-b.Before, a.After-a.Before), cmp.Compare(a.Job, b.Job))
+	})
+	unknown := 0
+	for i, r := range affected {
+		if !r.Known {
+			unknown++
+		} else if i < mostNamed {
+			fmt.Fprintf(&b, ", %s for %s", r.After, r.Job)
+		}
+	}
+	if len(affected) > mostNamed {
+		fmt.Fprintf(&b, " and %d more", len(affected)-mostNamed)
+	}
+	if unknown > 0 {
+		fmt.Fprintf(&b, ", %d beside it not fully known", unknown)
+	}
+	if other != nil {
+		fmt.Fprintf(&b, ", runner-up %s %s", other.node, other.score.Newcomer.After)
+	}
+	return shorten(b.String())
+}
+
+// logDecision writes the optional decision log.
+func logDecision(logger klog.Logger, c *cycle, k *known, result *score.Score, other *candidate) {
+	values := []any{
+		"pod", klog.KObj(c.pod), "node", c.chosen.node, "domain", result.Domain,
+		"application", c.facts.application, "profile", string(k.State), "reason", k.Reason,
+		"objective", string(result.Objective), "cost", result.Cost,
+		"slowdown", float64(result.Newcomer.After), "residents", len(result.Residents),
+		"unknown", len(result.Unknown()), "scored", len(c.ranked),
+	}
+	if other != nil {
+		values = append(values, "runnerUp", other.node, "runnerUpCost", other.score.Cost, "runnerUpSlowdown", float64(other.score.Newcomer.After))
+	}
+	logger.Info("Decision", values...)
+}

@@ -1,0 +1,3 @@
+package config
+
+//go:generate go tool -modfile=../../tools.mod controller-gen object paths=./...

@@ -1,0 +1,64 @@
+// Package v1 is the form in which the arguments of the Bandmate plugin are
+// written, in the pluginConfig of a KubeSchedulerConfiguration:
+//
+//	apiVersion: kubescheduler.config.k8s.io/v1
+//	kind: KubeSchedulerConfiguration
+//	profiles:
+//	- schedulerName: bandmate-scheduler
+//	  plugins:
+//	    multiPoint:
+//	      enabled: [{name: Bandmate, weight: 10}]
+//	  pluginConfig:
+//	  - name: Bandmate
+//	    args:
+//	      unknownApplications: assume
+//	      assumedBytesPerSecond: 5e9
+//
+// +kubebuilder:object:generate=true
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// BandmateArgs are the arguments of the plugin. Whatever is left out gets its
+// default.
+//
+// +kubebuilder:object:root=true
+type BandmateArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Objective is what a placement costs: added-cost, the CPUs' worth of work
+	// lost to contention because of the pod (the default), or worst-slowdown of
+	// anybody in the memory domain.
+	Objective string `json:"objective,omitempty"`
+	// UnknownApplications says what to do with a pod whose application has no
+	// usable profile: ignore takes it as causing and suffering nothing (the
+	// default), assume takes it as causing the assumed traffic, avoid ignores it
+	// and keeps known and unknown applications apart where it can.
+	UnknownApplications string `json:"unknownApplications,omitempty"`
+	// AssumedBytesPerSecond is the traffic that assume takes: reads and writes at
+	// the memory controller, above 0. It has no default.
+	AssumedBytesPerSecond *float64 `json:"assumedBytesPerSecond,omitempty"`
+	// AssumedReadShare is its read share, 0 to 1; 0.75 by default.
+	AssumedReadShare *float64 `json:"assumedReadShare,omitempty"`
+	// UnlabelledPods says what a pod is that names no application: ignore leaves
+	// it to the other plugins (the default), unknown treats it as an unknown
+	// application.
+	UnlabelledPods string `json:"unlabelledPods,omitempty"`
+	// InvalidAnnotations says what to do with a pod whose limit or NUMA node
+	// cannot be read: ignore the annotation (the default), or reject the pod.
+	// Either way an event on the pod says so.
+	InvalidAnnotations string `json:"invalidAnnotations,omitempty"`
+	// MeasuredTrafficMaxAge is how old the traffic that a node agent measured may
+	// be, or how far in the future by a clock that is wrong; 2m by default.
+	MeasuredTrafficMaxAge *metav1.Duration `json:"measuredTrafficMaxAge,omitempty"`
+	// ExactDomains is how many memory domains, those of the best estimates, are
+	// scored exactly for each pod; 8 by default, 1 to 1000.
+	ExactDomains *int32 `json:"exactDomains,omitempty"`
+	// PlacementEvents writes an event with the prediction on every pod that is
+	// placed; true by default.
+	PlacementEvents *bool `json:"placementEvents,omitempty"`
+	// DecisionLog logs every placement with its alternatives; false by default.
+	DecisionLog *bool `json:"decisionLog,omitempty"`
+}

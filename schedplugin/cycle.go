@@ -1,0 +1,69 @@
+package schedplugin
+
+import (
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/predictor/score"
+)
+
+const stateKey fwk.StateKey = Name
+
+// cycle is what the plugin knows while it schedules one pod.
+type cycle struct {
+	plugin   *Plugin
+	pod      *v1.Pod
+	facts    podFacts
+	snapshot *snapshot
+	now      time.Time
+	known    sync.Map // of machine name to *known
+	pools    sync.Map // of domain name to *place
+	// ranked is set by NormalizeScore: what was scored exactly, best first.
+	ranked []candidate
+	// chosen is set by Reserve.
+	chosen *chosen
+}
+
+// candidate is a node that was scored exactly.
+type candidate struct {
+	node  string
+	score *score.Score
+}
+
+// chosen is where the pod goes.
+type chosen struct {
+	node, machine string
+	place         *place
+}
+
+// Clone returns the cycle itself: it depends on the pod and the profiles, which
+// preemption does not change, and what it remembers of domains is checked
+// against the nodes at every use.
+func (c *cycle) Clone() fwk.StateData { return c }
+
+func (p *Plugin) newCycle(pod *v1.Pod, facts podFacts) *cycle {
+	return &cycle{plugin: p, pod: pod, facts: facts, snapshot: p.watch.snapshot(), now: p.now()}
+}
+
+// cycleOf returns the cycle that PreFilter wrote; nil where the pod does not
+// concern the plugin.
+func cycleOf(state fwk.CycleState) *cycle {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil
+	}
+	c, _ := data.(*cycle) //nolint:errcheck // nobody else writes under this key
+	return c
+}
+
+// knownOn returns what is known of the pod's application on a machine.
+func (c *cycle) knownOn(machine string) *known {
+	if value, ok := c.known.Load(machine); ok {
+		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	value, _ := c.known.LoadOrStore(machine, c.snapshot.lookup(c.facts.application, machine))
+	return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
+}

@@ -1,0 +1,239 @@
+package schedplugin
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// place is where a newcomer may go: its memory domain, prepared for the score.
+// It is immutable but for the scores it remembers, and safe for concurrent use.
+type place struct {
+	load    *score.Load
+	parts   []*occupancy // the nodes it was made of, the asked one first
+	limited bool         // a resident has a limit
+	// known and unknown count the residents that the policy avoid keeps apart.
+	known, unknown int
+	// expires is when a measurement in it is too old; zero for never.
+	expires time.Time
+
+	scores     sync.Map // of scoreKey to *score.Score
+	remembered atomic.Int32
+}
+
+// placeCache holds the places of a node that is a domain of its own: for pods
+// pinned to none of its NUMA nodes, and to each of the first ones.
+type placeCache struct {
+	whole  atomic.Pointer[place]
+	pinned [8]atomic.Pointer[place]
+}
+
+// slot returns where to cache the place for a NUMA node; nil for one too many.
+func (c *placeCache) slot(numaNode int) *atomic.Pointer[place] {
+	switch {
+	case numaNode == anyNUMANode:
+		return &c.whole
+	case numaNode < len(c.pinned):
+		return &c.pinned[numaNode]
+	}
+	return nil
+}
+
+// seen is the last reading of a node.
+type seen struct {
+	generation int64
+	snapshot   *snapshot
+	occupancy  *occupancy
+}
+
+// occupancyOf returns what a node brings to its domain, read anew when the
+// scheduler's copy of the node or the profiles changed. Where that changed
+// nothing, the former reading stays, and with it what was prepared of it.
+func (p *Plugin) occupancyOf(info fwk.NodeInfo, s *snapshot) *occupancy {
+	name, generation := info.Node().Name, info.GetGeneration()
+	value, ok := p.nodes.Load(name)
+	var last *seen
+	if ok {
+		last = value.(*seen) //nolint:errcheck,forcetypeassert // nothing else is stored
+		if last.generation == generation && last.snapshot == s {
+			return last.occupancy
+		}
+	}
+	o := p.readNode(info, s)
+	if last != nil && o.equal(last.occupancy) {
+		o = last.occupancy
+	}
+	p.nodes.Store(name, &seen{generation, s, o})
+	return o
+}
+
+// placeOn returns the memory domain of a node for a pod of this cycle. The node
+// may differ from the snapshot's: preemption tries nodes without some pods.
+func (c *cycle) placeOn(info fwk.NodeInfo) (*place, error) {
+	own := c.plugin.occupancyOf(info, c.snapshot)
+	if own.domain == "" {
+		slot := own.cache.slot(c.facts.numaNode)
+		if slot != nil {
+			if cached := slot.Load(); cached != nil && cached.current(c.now) {
+				return cached, nil
+			}
+		}
+		made, err := c.plugin.prepare(info.Node().Name, []*occupancy{own}, c.facts.numaNode, c.now)
+		if err == nil && slot != nil {
+			slot.Store(made)
+		}
+		return made, err
+	}
+	return c.pool(info, own)
+}
+
+func (p *place) current(now time.Time) bool { return p.expires.IsZero() || now.Before(p.expires) }
+
+// pool returns the place of a domain that several nodes share.
+func (c *cycle) pool(info fwk.NodeInfo, own *occupancy) (*place, error) {
+	if value, ok := c.pools.Load(own.domain); ok && c.facts.numaNode == anyNUMANode {
+		if made := value.(*place); slices.Contains(made.parts, own) { //nolint:errcheck,forcetypeassert // nothing else is stored
+			return made, nil
+		}
+	}
+	parts := []*occupancy{own}
+	for _, member := range c.plugin.members.of(own.domain) {
+		if member == info.Node().Name {
+			continue
+		}
+		other, err := c.plugin.handle.SnapshotSharedLister().NodeInfos().Get(member)
+		if err != nil || other.Node() == nil {
+			continue // gone since the index was made
+		}
+		if o := c.plugin.occupancyOf(other, c.snapshot); o.domain == own.domain {
+			parts = append(parts, o)
+		}
+	}
+	made, err := c.plugin.preparePool(own.domain, parts, c.facts.numaNode, c.now)
+	if err == nil && c.facts.numaNode == anyNUMANode {
+		c.pools.Store(own.domain, made)
+	}
+	return made, err
+}
+
+// preparePool reuses what was prepared of the same readings in an earlier cycle.
+func (p *Plugin) preparePool(domain string, parts []*occupancy, numaNode int, now time.Time) (*place, error) {
+	if numaNode != anyNUMANode {
+		return p.prepare(domain, parts, numaNode, now)
+	}
+	if value, ok := p.pools.Load(domain); ok {
+		old := value.(*place) //nolint:errcheck,forcetypeassert // nothing else is stored
+		same := len(old.parts) == len(parts) && old.current(now)
+		for _, o := range parts {
+			same = same && slices.Contains(old.parts, o)
+		}
+		if same {
+			return old, nil
+		}
+	}
+	made, err := p.prepare(domain, parts, numaNode, now)
+	if err == nil {
+		p.pools.Store(domain, made)
+	}
+	return made, err
+}
+
+// prepare makes a place of readings of nodes, the first being the node that was
+// asked about.
+//
+// A pod pinned to a NUMA node meets the node's other pods unless they are pinned
+// to another one; pods of other nodes of the domain it meets all, because what
+// nodes share lies beyond their NUMA nodes.
+func (p *Plugin) prepare(name string, parts []*occupancy, numaNode int, now time.Time) (*place, error) {
+	made := &place{parts: parts}
+	domain := score.Domain{Name: name}
+	var sketches []*score.Sketch
+	for i, o := range parts {
+		var here []score.Job
+		for j := range o.residents {
+			r := &o.residents[j]
+			here = append(here, r.job)
+			if i == 0 && numaNode != anyNUMANode && r.numaNode != anyNUMANode && r.numaNode != numaNode {
+				continue
+			}
+			domain.Residents = append(domain.Residents, r.job)
+			sketches = append(sketches, r.sketch)
+			made.limited = made.limited || r.job.Limit != 0
+			if r.job.Known() {
+				made.known++
+			} else {
+				made.unknown++
+			}
+		}
+		p.addBackground(made, &domain, o.measured, here, now)
+	}
+	scorer := p.scorer()
+	defer p.scorers.Put(scorer)
+	load, err := scorer.Prepare(domain)
+	if err != nil {
+		return nil, err
+	}
+	scorer.Tabulate(load, sketches)
+	made.load = load
+	return made, nil
+}
+
+// addBackground adds what is measured on a node beyond its known residents.
+func (p *Plugin) addBackground(made *place, domain *score.Domain, m measurement, residents []score.Job, now time.Time) {
+	switch maxAge := p.args.MeasuredTrafficMaxAge.Duration; {
+	case !m.present:
+	case !m.usable(now, maxAge):
+		p.metrics.measured.WithLabelValues(resultStale).Inc()
+	default:
+		p.metrics.measured.WithLabelValues(resultUsed).Inc()
+		if domain.Background == nil {
+			domain.Background = &units.Traffic{}
+		}
+		*domain.Background = domain.Background.Add(score.Background(m.traffic, residents))
+		if expires := m.time.Add(maxAge); made.expires.IsZero() || expires.Before(made.expires) {
+			made.expires = expires
+		}
+	}
+}
+
+func (p *Plugin) scorer() *score.Scorer {
+	return p.scorers.Get().(*score.Scorer) //nolint:errcheck,forcetypeassert // nothing else is put
+}
+
+// scoreKey tells newcomers apart that a place scores differently.
+type scoreKey struct {
+	known *known
+	cpus  float64
+	limit units.Slowdown
+}
+
+// mostRemembered bounds the scores a place remembers: a few kilobytes each.
+const mostRemembered = 32
+
+// score scores the newcomer exactly. Replicas of one application ask the same
+// of a place that nothing else changed.
+func (p *Plugin) score(c *cycle, at *place, machine string) (*score.Score, error) {
+	k := c.knownOn(machine)
+	key := scoreKey{k, c.facts.cpus, c.facts.limit}
+	if value, ok := at.scores.Load(key); ok {
+		return value.(*score.Score), nil //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	scorer := p.scorer()
+	defer p.scorers.Put(scorer)
+	result, err := scorer.ScoreLoad(score.Job{
+		Name: c.pod.Name, Application: k.Application, CPUs: c.facts.cpus, Limit: c.facts.limit,
+	}, at.load)
+	if err != nil {
+		return nil, err
+	}
+	if k.Application != nil && at.remembered.Add(1) <= mostRemembered {
+		at.scores.Store(key, &result)
+	}
+	return &result, nil
+}

@@ -1,0 +1,89 @@
+package schedplugin
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"bandmate.dev/bandmate/predictor/roster"
+)
+
+// Values of labels.
+const (
+	roleNewcomer  = "newcomer"
+	roleResident  = "resident"
+	resultUsed    = "used"
+	resultStale   = "stale"
+	resultInvalid = "invalid"
+)
+
+const subsystem = "bandmate"
+
+// instruments are the plugin's metrics.
+type instruments struct {
+	lookups            *metrics.CounterVec
+	profileAge         *metrics.Histogram
+	slowdown           *metrics.HistogramVec
+	rejections         *metrics.CounterVec
+	unknownPods        *metrics.Counter
+	invalidAnnotations *metrics.Counter
+	measured           *metrics.CounterVec
+	failures           *metrics.Counter
+	profiles           *metrics.GaugeVec
+	synced             *metrics.GaugeVec
+	syncFailures       *metrics.CounterVec
+	rebuild            *metrics.Histogram
+}
+
+// register makes the metrics known to the registry that the scheduler serves.
+// The registry belongs to the process, so do the metrics: two scheduler
+// profiles with the plugin share them.
+var register = sync.OnceValue(func() *instruments {
+	m := newInstruments()
+	legacyregistry.MustRegister(m.lookups, m.profileAge, m.slowdown, m.rejections, m.unknownPods, m.invalidAnnotations,
+		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild)
+	for _, s := range roster.States() {
+		m.lookups.WithLabelValues(string(s))
+	}
+	for _, role := range []string{roleNewcomer, roleResident} {
+		m.rejections.WithLabelValues(role)
+	}
+	return m
+})
+
+func newInstruments() *instruments {
+	counter := func(name, help string) *metrics.CounterOpts {
+		return &metrics.CounterOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA}
+	}
+	gauge := func(name, help string) *metrics.GaugeOpts {
+		return &metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA}
+	}
+	histogram := func(name, help string, buckets []float64) *metrics.HistogramOpts {
+		return &metrics.HistogramOpts{Subsystem: subsystem, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA}
+	}
+	return &instruments{
+		lookups: metrics.NewCounterVec(counter("profile_lookups_total",
+			"Pods placed, by what was known of their application on the node's machine: known, half-known, carried-over, unknown or invalid."), []string{"result"}),
+		profileAge: metrics.NewHistogram(histogram("profile_age_seconds",
+			"Age of the measurement that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
+		slowdown: metrics.NewHistogramVec(histogram("predicted_slowdown",
+			"Predicted slowdown at placement, of the pod placed (newcomer) and of those already there (resident).",
+			[]float64{1.005, 1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 3, 5}), []string{"role"}),
+		rejections: metrics.NewCounterVec(counter("limit_rejections_total",
+			"Nodes refused to a pod because it (newcomer) or a pod there (resident) would go beyond its bandmate.dev/max-slowdown."), []string{"role"}),
+		unknownPods: metrics.NewCounter(counter("unknown_pods_total", "Pods placed whose application has no usable profile.")),
+		invalidAnnotations: metrics.NewCounter(counter("invalid_annotations_total",
+			"Annotations of pods that could not be read, each time a pod was tried.")),
+		measured: metrics.NewCounterVec(counter("measured_traffic_total",
+			"Readings of a node's measured traffic: used, stale or invalid."), []string{"result"}),
+		failures: metrics.NewCounter(counter("failures_total", "Domains that could not be scored and were let through.")),
+		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, half-known or invalid."), []string{"state"}),
+		synced: metrics.NewGaugeVec(gauge("profiles_synced",
+			"1 while the watch of a resource is up, 0 while it is not and the last known profiles are used."), []string{"resource"}),
+		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",
+			"Failed attempts to list or watch a resource."), []string{"resource"}),
+		rebuild: metrics.NewHistogram(histogram("profiles_rebuild_seconds",
+			"Time to compile changed profiles, outside scheduling.", metrics.ExponentialBuckets(0.001, 4, 8))),
+	}
+}

@@ -1,0 +1,157 @@
+package schedplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/schedplugin/config"
+	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
+	"bandmate.dev/bandmate/units"
+)
+
+// Name is the plugin's in a KubeSchedulerConfiguration.
+const Name = "Bandmate"
+
+// Plugin is the scheduler plugin. It has no SignPlugin, by which the scheduler
+// would reuse one pod's scores for the next: scores depend on who is where.
+type Plugin struct {
+	handle  fwk.Handle
+	args    *config.BandmateArgs
+	metrics *instruments
+	watch   *profileWatch
+	members *members
+	pods    *pods
+	now     func() time.Time
+
+	standIn *score.Sketch // of an unknown application under the policy assume; else nil
+	scorers *sync.Pool    // of *score.Scorer
+	nodes   sync.Map      // of node name to *seen
+	pools   sync.Map      // of domain name to *place
+}
+
+var (
+	_ fwk.PreFilterPlugin   = &Plugin{}
+	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PreScorePlugin    = &Plugin{}
+	_ fwk.ScorePlugin       = &Plugin{}
+	_ fwk.ScoreExtensions   = &Plugin{}
+	_ fwk.ReservePlugin     = &Plugin{}
+	_ fwk.PostBindPlugin    = &Plugin{}
+	_ fwk.EnqueueExtensions = &Plugin{}
+)
+
+// New makes the plugin; it is a factory of the scheduler's plugin registry. args
+// are *config.BandmateArgs where config and config/v1 were added to the
+// scheduler's configuration scheme, else raw text of config/v1. It fails on
+// arguments that do not validate, and waits up to five seconds for the
+// first list of profiles.
+func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	typed, err := argsOf(args)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(handle.KubeConfig())
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: client for profiles: %w", Name, err)
+	}
+	p, err := newPlugin(typed, handle, client, register())
+	if err != nil {
+		return nil, err
+	}
+	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	p.watch.onChange = func() { p.activate(ctx) }
+	p.watch.run(ctx)
+	klog.FromContext(ctx).Info("Plugin started", "plugin", Name, "schedulerProfile", handle.ProfileName(),
+		"profiles", p.watch.snapshot().roster.Len(), "unknownApplications", p.args.UnknownApplications)
+	return p, nil
+}
+
+// argsOf decodes and validates the arguments.
+func argsOf(o runtime.Object) (*config.BandmateArgs, error) {
+	var args *config.BandmateArgs
+	switch o := o.(type) {
+	case *config.BandmateArgs:
+		args = o
+	case *runtime.Unknown:
+		decoded, err := configv1.Decode(o.Raw)
+		if err != nil {
+			return nil, err
+		}
+		args = decoded
+	case nil:
+		defaults, err := configv1.Decode(nil)
+		if err != nil {
+			return nil, err
+		}
+		args = defaults
+	default:
+		return nil, fmt.Errorf("args of %s: %T: want BandmateArgs", Name, o)
+	}
+	if faults := args.Validate(field.NewPath("pluginConfig").Key(Name).Child("args")); len(faults) > 0 {
+		return nil, faults.ToAggregate()
+	}
+	return args, nil
+}
+
+// newPlugin puts a plugin together that does not yet listen to the cluster.
+func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Interface, m *instruments) (*Plugin, error) {
+	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
+	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
+	p.members = &members{gone: func(node string) { p.nodes.Delete(node) }}
+	if options.Unknown == score.Assume {
+		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
+		if err != nil {
+			return nil, fmt.Errorf("plugin %s: %w", Name, err)
+		}
+		options.StandIn = standIn
+		p.standIn = new(score.Sketcher).Sketch(standIn)
+	}
+	if err := options.Validate(); err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	p.scorers = &sync.Pool{New: func() any {
+		s, _ := score.New(options) //nolint:errcheck // the options were validated
+		return s
+	}}
+	watch, err := newProfileWatch(client, m, func() {})
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	p.watch = watch
+	return p, nil
+}
+
+// listen hears of nodes and pods through the scheduler's own informers, which
+// start after the plugins were made.
+func (p *Plugin) listen() error {
+	core := p.handle.SharedInformerFactory().Core().V1()
+	_, nodesErr := core.Nodes().Informer().AddEventHandler(p.members.handler())
+	_, podsErr := core.Pods().Informer().AddEventHandler(p.pods.handler())
+	if err := errors.Join(nodesErr, podsErr); err != nil {
+		return fmt.Errorf("plugin %s: %w", Name, err)
+	}
+	return nil
+}
+
+// activate has the pods tried again that a limit rejected, after profiles changed.
+func (p *Plugin) activate(ctx context.Context) {
+	if rejected := p.pods.takeRejected(); len(rejected) > 0 {
+		klog.FromContext(ctx).V(2).Info("Profiles changed: pods that limits rejected are tried again", "pods", len(rejected))
+		p.handle.Activate(klog.FromContext(ctx), rejected)
+	}
+}
+
+// Name returns Name.
+func (p *Plugin) Name() string { return Name }

@@ -1,0 +1,191 @@
+package schedplugin
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/score"
+)
+
+// Score returns an estimate in costUnits per CPU lost; NormalizeScore scores the
+// best of them exactly.
+const (
+	costUnits = 1e6
+	// mostCost keeps the cost of whatever domain apart from avoidedBy.
+	mostCost = 1 << 40
+	// avoidedBy places domains that the policy avoids after all others.
+	avoidedBy = 1 << 41
+)
+
+// PreScore skips pods that do not concern the plugin.
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	if cycleOf(state) == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	return nil
+}
+
+// Score estimates what placing the pod on a node would cost its memory domain.
+func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c := cycleOf(state)
+	if c == nil || info.Node() == nil {
+		return 0, nil
+	}
+	at, err := c.placeOn(info)
+	if err != nil {
+		return mostCost, p.open(ctx, pod, info, err)
+	}
+	k := c.knownOn(p.machineOf(info))
+	scorer := p.scorer()
+	cost := scorer.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
+	p.scorers.Put(scorer)
+	return scaled(cost, p.avoids(k, at)), nil
+}
+
+// scaled turns a cost into what the framework carries: whole numbers of 0 or more.
+func scaled(cost float64, avoided bool) int64 {
+	n := int64(mostCost)
+	if whole := cost * costUnits; whole < mostCost {
+		n = int64(max(whole, 0))
+	}
+	if avoided {
+		n += avoidedBy
+	}
+	return n
+}
+
+// avoids tells from counts what a Score calls Avoided.
+func (p *Plugin) avoids(k *known, at *place) bool {
+	if p.args.UnknownApplications != score.Avoid {
+		return false
+	}
+	knownJobs, unknownJobs := at.known, at.unknown
+	if job := (score.Job{Application: k.Application}); job.Known() {
+		knownJobs++
+	} else {
+		unknownJobs++
+	}
+	return knownJobs > 0 && unknownJobs > 0
+}
+
+// sketchOf is what the policy takes for an application.
+func (p *Plugin) sketchOf(k *known) *score.Sketch {
+	if k.sketch == nil {
+		return p.standIn
+	}
+	return k.sketch
+}
+
+func (p *Plugin) machineOf(info fwk.NodeInfo) string {
+	return info.Node().Labels[v1alpha1.MachineLabel]
+}
+
+// ScoreExtensions returns the plugin itself, for NormalizeScore.
+func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore scores the domains of the best estimates exactly and turns all
+// costs into what the framework wants: 0 to 100, more is better.
+//
+// With d the cost beyond the best one, for each CPU of the pod, the score is
+// 100·exp(−d ÷ 10%): a hundredth of a CPU, which no prediction is good for,
+// counts 10 points, a tenth 63, and no outlier makes the rest look alike, as
+// stretching from the least to the most would. Domains that are avoided come
+// below all others.
+func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	c := cycleOf(state)
+	if c == nil || len(scores) == 0 {
+		return nil
+	}
+	p.scoreExactly(ctx, c, pod, scores)
+	best, anyKept := int64(math.MaxInt64), false
+	for i := range scores {
+		best = min(best, scores[i].Score%avoidedBy)
+		anyKept = anyKept || scores[i].Score < avoidedBy
+	}
+	unit := costUnits * c.facts.cpus * decay
+	for i := range scores {
+		cost := scores[i].Score % avoidedBy
+		s := math.Exp(-float64(cost-best) / unit)
+		switch avoided := scores[i].Score >= avoidedBy; {
+		case avoided && anyKept:
+			s *= avoidedTop
+		case anyKept && p.args.UnknownApplications == score.Avoid:
+			s = avoidedTop + leastKept + (1-avoidedTop-leastKept)*s
+		}
+		scores[i].Score = int64(math.Round(s * float64(fwk.MaxNodeScore)))
+	}
+	return nil
+}
+
+const (
+	decay      = 0.1  // CPUs lost for each CPU of the pod at which the score has fallen to 100/e
+	avoidedTop = 0.25 // the best score of a domain that is avoided, of 1
+	leastKept  = 0.25 // how much more any other has at least
+)
+
+// scoreExactly replaces the best estimates by exact costs. Those left out are
+// not better than the best that was looked at.
+func (p *Plugin) scoreExactly(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
+	shortlist := lowest(scores, int(p.args.ExactDomains))
+	exact := int64(math.MaxInt64)
+	nodes := p.handle.SnapshotSharedLister().NodeInfos()
+	for _, i := range shortlist {
+		info, err := nodes.Get(scores[i].Name)
+		if err != nil || info.Node() == nil {
+			continue
+		}
+		at, err := c.placeOn(info)
+		if err != nil {
+			continue // Score has reported it
+		}
+		result, err := p.score(c, at, p.machineOf(info))
+		if err != nil {
+			p.open(ctx, pod, info, err)
+			continue
+		}
+		scores[i].Score = scaled(result.Cost, result.Avoided)
+		exact = min(exact, scores[i].Score)
+		c.ranked = append(c.ranked, candidate{scores[i].Name, result})
+		klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(pod), "node", scores[i].Name, "explanation", explanation{result})
+	}
+	slices.SortStableFunc(c.ranked, func(a, b candidate) int { return score.Compare(*a.score, *b.score) })
+	if exact == math.MaxInt64 {
+		return
+	}
+	looked := make(map[int]bool, len(shortlist))
+	for _, i := range shortlist {
+		looked[i] = true
+	}
+	for i := range scores {
+		if !looked[i] {
+			scores[i].Score = max(scores[i].Score, exact)
+		}
+	}
+}
+
+// lowest returns the indices of the n lowest scores, in no particular order.
+func lowest(scores fwk.NodeScoreList, n int) []int {
+	chosen := make([]int, 0, min(n, len(scores)))
+	worst := 0 // position in chosen
+	for i := range scores {
+		if len(chosen) < cap(chosen) {
+			chosen = append(chosen, i)
+		} else if scores[i].Score < scores[chosen[worst]].Score {
+			chosen[worst] = i
+		} else {
+			continue
+		}
+		for j := range chosen {
+			if scores[chosen[j]].Score > scores[chosen[worst]].Score {
+				worst = j
+			}
+		}
+	}
+	return chosen
+}
