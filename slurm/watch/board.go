@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -11,22 +12,10 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Site says what Slurm itself does not know of a cluster.
-type Site interface {
-	// Application returns the name of what a job runs; empty when nobody said.
-	Application(*slurm.Job) string
-	// Domain returns the name of the memory domain of a node; nodes with the
-	// same name share their memory.
-	Domain(*slurm.Node) string
-	// Machine returns the name of the machine profile of a node; empty when
-	// nobody said.
-	Machine(*slurm.Node) string
-}
-
 // board is who would be where: the residents of every memory domain, those that
 // run and those that are expected, and what a newcomer would cost there.
 type board struct {
-	site    Site
+	site    *slurm.Site
 	roster  *roster.Roster
 	scorer  *score.Scorer
 	limit   units.Slowdown
@@ -38,6 +27,7 @@ type board struct {
 	classes map[class]int
 	answers map[question]verdict
 	lookups map[lookup]*predictor.Application
+	names   map[*slurm.Job]string
 }
 
 type lookup struct{ application, machine string }
@@ -73,13 +63,15 @@ type domain struct {
 	// classes are those of the residents, sorted; company is them as a key.
 	classes []int
 	company string
+	// load is the domain prepared for newcomers; nil after a change.
+	load *score.Load
 }
 
-func newBoard(c *slurm.Cluster, site Site, known *roster.Roster, scorer *score.Scorer, limit units.Slowdown) *board {
+func newBoard(c *slurm.Cluster, site *slurm.Site, known *roster.Roster, scorer *score.Scorer, limit units.Slowdown) *board {
 	b := &board{
 		site: site, roster: known, scorer: scorer, limit: limit,
 		byNode: make(map[string]int), classes: make(map[class]int), answers: make(map[question]verdict),
-		lookups: make(map[lookup]*predictor.Application),
+		lookups: make(map[lookup]*predictor.Application), names: make(map[*slurm.Job]string),
 	}
 	indices := make(map[string]int)
 	for i := range c.Nodes {
@@ -111,7 +103,7 @@ func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
 	result := score.Job{Name: j.String(), CPUs: cpus}
 	result.Application = b.application(j, n)
 	if result.Application != nil {
-		result.Limit = b.limit
+		result.Limit = cmp.Or(b.site.Limit(j), b.limit)
 	}
 	return result
 }
@@ -119,7 +111,7 @@ func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
 // application returns what there is to predict a job on a node with; nil if
 // nothing is known of it there.
 func (b *board) application(j *slurm.Job, n *slurm.Node) *predictor.Application {
-	key := lookup{b.site.Application(j), b.site.Machine(n)}
+	key := lookup{b.nameOf(j), b.site.Machine(n)}
 	if key.application == "" {
 		return nil
 	}
@@ -129,6 +121,16 @@ func (b *board) application(j *slurm.Job, n *slurm.Node) *predictor.Application 
 		b.lookups[key] = found
 	}
 	return found
+}
+
+// nameOf returns the name of what a job runs.
+func (b *board) nameOf(j *slurm.Job) string {
+	name, ok := b.names[j]
+	if !ok {
+		name = b.site.Application(j)
+		b.names[j] = name
+	}
+	return name
 }
 
 // place counts a waiting job as a resident of a node.
@@ -146,7 +148,7 @@ func (b *board) add(node string, j score.Job) {
 	for _, c := range d.classes {
 		key = binary.AppendUvarint(key, uint64(c)) //nolint:gosec // counted from 0
 	}
-	d.company = string(key)
+	d.company, d.load = string(key), nil
 }
 
 func (b *board) classOf(j score.Job) int {
@@ -167,7 +169,13 @@ func (b *board) ask(j *slurm.Job, n *slurm.Node) (verdict, error) {
 	if v, ok := b.answers[q]; ok {
 		return v, nil
 	}
-	s, err := b.scorer.Score(newcomer, score.Domain{Name: d.name, Residents: d.residents})
+	if d.load == nil {
+		var err error
+		if d.load, err = b.scorer.Prepare(score.Domain{Name: d.name, Residents: d.residents}); err != nil {
+			return verdict{}, err
+		}
+	}
+	s, err := b.scorer.ScoreLoad(newcomer, d.load)
 	if err != nil {
 		return verdict{}, err
 	}

@@ -41,12 +41,19 @@ type Entry struct {
 	Started bool `json:"started,omitempty"`
 	// Failures counts the changes that failed in a row.
 	Failures int `json:"failures,omitempty"`
-	// Remarked is true when AdminComment holds a remark of ours.
-	Remarked bool `json:"remarked,omitempty"`
+	// Pause counts the rounds until the next attempt.
+	Pause int `json:"pause,omitempty"`
 }
 
 // ours reports whether something of ours is set.
 func (e Entry) ours() bool { return e.Set != e.Original }
+
+// mostPause is after how many rounds at most a failed change is tried again.
+const mostPause = 64
+
+// waits reports whether a change that failed before is not yet tried again: the
+// longer it has failed, the rarer.
+func (e Entry) waits() bool { return e.Pause > 0 }
 
 // Remark starts every AdminComment that Bandmate writes.
 const Remark = "bandmate: "
@@ -71,20 +78,22 @@ type Event struct {
 // gone, learns of exclusions that job_submit.lua made, finds out what became of
 // a change that was under way, and leaves alone the jobs whose exclusions
 // somebody else changed.
-func (m Memory) Reconcile(c *slurm.Cluster, site Site) (Memory, []Event) {
+func (m Memory) Reconcile(c *slurm.Cluster, site *slurm.Site) (Memory, []Event) {
 	next := make(Memory, len(m))
 	var events []Event
 	present := make(map[int64]bool, len(c.Jobs))
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		present[j.ID] = true
-		entry, known := m.recall(j, site)
+		entry, known := m.recall(j)
 		if !known {
-			continue
+			if entry, known = adopted(j, site); !known {
+				continue
+			}
+			events = append(events, *event(j, entry, Adopted, "job_submit.lua excluded these nodes"))
 		}
 		entry.Job = j.String()
-		var happened *Event
-		entry, happened = entry.reconcile(j)
+		entry, happened := entry.reconcile(j)
 		if happened != nil {
 			events = append(events, *happened)
 		}
@@ -100,8 +109,8 @@ func (m Memory) Reconcile(c *slurm.Cluster, site Site) (Memory, []Event) {
 	return next, events
 }
 
-// recall returns what is known of a job, from the memory or from the job itself.
-func (m Memory) recall(j *slurm.Job, site Site) (Entry, bool) {
+// recall returns what is remembered of a job.
+func (m Memory) recall(j *slurm.Job) (Entry, bool) {
 	if e, ok := m[j.ID]; ok {
 		return e, true
 	}
@@ -110,12 +119,12 @@ func (m Memory) recall(j *slurm.Job, site Site) (Entry, bool) {
 		e.Intended, e.LeftAlone, e.Failures = nil, "", 0
 		return e, true
 	}
-	return adopted(j, site)
+	return Entry{}, false
 }
 
 // worthKeeping reports whether forgetting the entry would lose anything.
 func (e Entry) worthKeeping() bool {
-	return e.ours() || e.Intended != nil || e.LeftAlone != "" || e.GivenUp != "" || e.Remarked || e.Failures > 0
+	return e.Turn > 0 && !e.Started || e.ours() || e.Intended != nil || e.LeftAlone != "" || e.GivenUp != "" || e.Failures > 0
 }
 
 // reconcile finds out what became of a job's exclusions.
@@ -136,12 +145,17 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 	if e.Intended != nil {
 		switch shown {
 		case *e.Intended:
-			e.Set, e.Failures = shown, 0
+			e.Set, e.Failures, e.Pause = shown, 0, 0
 		case e.Set:
 			e.Failures++
+			e.Pause = mostPause
+			if e.Failures < 6 {
+				e.Pause = 1 << e.Failures
+			}
 		}
 		e.Intended = nil
 	}
+	e.Pause = max(0, e.Pause-1)
 	switch {
 	case shown == e.Set && e.ours() && j.Reason == "BadConstraints" && e.GivenUp == "":
 		e.GivenUp = "Slurm finds no node for the job with these exclusions"
@@ -160,7 +174,7 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 
 // adopted returns the entry of a job that job_submit.lua kept off nodes: its
 // remark and the job's list say the same.
-func adopted(j *slurm.Job, site Site) (Entry, bool) {
+func adopted(j *slurm.Job, site *slurm.Site) (Entry, bool) {
 	said, ok := strings.CutPrefix(j.AdminComment, submitRemark)
 	if !ok || !j.Pending() {
 		return Entry{}, false
@@ -170,7 +184,7 @@ func adopted(j *slurm.Job, site Site) (Entry, bool) {
 	if err != nil || shown == "" || hostlist.Compress(nodes) != shown {
 		return Entry{}, false
 	}
-	return Entry{Application: site.Application(j), Set: shown, Remarked: true}, true
+	return Entry{Application: site.Application(j), Set: shown}, true
 }
 
 // listed is the job's excluded nodes as the memory writes them.

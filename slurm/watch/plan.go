@@ -64,7 +64,7 @@ type Decision struct {
 
 // Planner decides which nodes waiting jobs stay off.
 type Planner struct {
-	Site   Site
+	Site   *slurm.Site
 	Roster *roster.Roster
 	// Score says how to score; the zero value counts added cost.
 	Score score.Options

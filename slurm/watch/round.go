@@ -45,13 +45,14 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 		room:     newRoom(c), possibleRoom: newRoom(c),
 	}
 	// Both know the same kinds of jobs, so that they share answers.
-	r.possible.classes, r.possible.answers, r.possible.lookups = r.expected.classes, r.expected.answers, r.expected.lookups
+	r.possible.classes, r.possible.answers = r.expected.classes, r.expected.answers
+	r.possible.lookups, r.possible.names = r.expected.lookups, r.expected.names
 	return r, nil
 }
 
 // consider returns the job as one to decide about, or nil and why not.
 func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
-	w := &waiting{job: j, entry: e, application: r.planner.Site.Application(j), need: max(1, j.NodeCount)}
+	w := &waiting{job: j, entry: e, application: r.expected.nameOf(j), need: max(1, j.NodeCount)}
 	switch {
 	case e.LeftAlone != "":
 		return nil, e.LeftAlone, nil
@@ -166,14 +167,13 @@ func (r *round) decide(w *waiting) (Decision, error) {
 		}
 	}
 	reason := r.reason(w, closed)
-	for i := 0; available < w.need && i < len(closed); {
-		if !closed[i].node.Available() {
-			i++
-			continue
+	for _, o := range r.leastBad(w, closed) {
+		if available >= w.need {
+			break
 		}
-		reason = fmt.Sprintf("%s; it may use %s all the same, because %s have to remain", reason, closed[i].node.Name, nodes(w.need))
-		open = append(open, closed[i])
-		closed = slices.Delete(closed, i, i+1)
+		reason = fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, o.node.Name, nodes(w.need))
+		open = append(open, o)
+		closed = slices.DeleteFunc(closed, func(c option) bool { return c.node == o.node })
 		available++
 	}
 	if available < w.need {
@@ -184,6 +184,24 @@ func (r *round) decide(w *waiting) (Decision, error) {
 	d := compose(w, names(closed), reason)
 	d.Slowdown = best(open).newcomer
 	return d, nil
+}
+
+// leastBad orders the nodes of which some have to stay open although none is
+// good: those where the job has to wait for room come first, because there it
+// harms nobody yet.
+func (r *round) leastBad(w *waiting, closed []option) []option {
+	up := slices.DeleteFunc(slices.Clone(closed), func(o option) bool { return !o.node.Available() })
+	slices.SortStableFunc(up, func(a, b option) int {
+		first, second := r.room.has(r.cluster, a.node, w.job), r.room.has(r.cluster, b.node, w.job)
+		switch {
+		case first == second:
+			return better(a, b)
+		case first:
+			return 1
+		}
+		return -1
+	})
+	return up
 }
 
 func best(options []option) option {
@@ -242,4 +260,3 @@ func names(options []option) []string {
 	}
 	return names
 }
-

@@ -1,0 +1,179 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bandmate.dev/bandmate/slurm"
+)
+
+// change is what one call of scontrol does: the same to each of several jobs.
+type change struct {
+	jobs []*slurm.Job
+	// excluded is the new list, empty for none, and remark the new
+	// AdminComment; nil leaves them as they are.
+	excluded, remark *string
+}
+
+// mostJobs bounds how many jobs one call names, so that its arguments stay far
+// below what a system accepts.
+const mostJobs = 100
+
+// group puts together what the same call can do, in the order of the first job
+// of each group.
+func group(changes []change) []change {
+	type key struct {
+		excluded, remark           string
+		changesNodes, changesWords bool
+	}
+	var groups []change
+	last := make(map[key]int)
+	for _, c := range changes {
+		k := key{changesNodes: c.excluded != nil, changesWords: c.remark != nil}
+		if c.excluded != nil {
+			k.excluded = *c.excluded
+		}
+		if c.remark != nil {
+			k.remark = *c.remark
+		}
+		if at, ok := last[k]; ok && len(groups[at].jobs) < mostJobs {
+			groups[at].jobs = append(groups[at].jobs, c.jobs...)
+			continue
+		}
+		last[k] = len(groups)
+		groups = append(groups, change{jobs: slices.Clone(c.jobs), excluded: c.excluded, remark: c.remark})
+	}
+	return groups
+}
+
+// arguments are those of scontrol.
+func (c change) arguments() []string {
+	var addresses []string
+	for _, j := range c.jobs {
+		addresses = append(addresses, address(j))
+	}
+	arguments := []string{"update", "JobId=" + strings.Join(addresses, ",")}
+	if c.excluded != nil {
+		arguments = append(arguments, "ExcNodeList="+*c.excluded)
+	}
+	if c.remark != nil {
+		arguments = append(arguments, "AdminComment="+*c.remark)
+	}
+	return arguments
+}
+
+// tasks is a list of array tasks that Slurm did not cut short.
+var tasks = regexp.MustCompile(`^[0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*$`)
+
+// address is how scontrol is told exactly this record. The bare id of the
+// leader of a heterogeneous job means all its components, that of an array all
+// its tasks; naming all waiting tasks together keeps them one record.
+func address(j *slurm.Job) string {
+	if j.ArrayID == 0 || j.Task != nil {
+		return j.String()
+	}
+	pending, _, _ := strings.Cut(j.PendingTasks, "%")
+	if !tasks.MatchString(pending) {
+		return strconv.FormatInt(j.ArrayID, 10)
+	}
+	return fmt.Sprintf("%d_[%s]", j.ArrayID, pending)
+}
+
+// outcome is what became of a change.
+type outcome struct {
+	job *slurm.Job
+	// err is nil when scontrol said that it was made. Otherwise the next look at
+	// the queue says whether it was.
+	err error
+}
+
+// tell makes the changes and returns what became of each job. It stops at the
+// first sign that slurmctld does not answer: then unanswered is that error, and
+// what is missing among the outcomes was not tried.
+func tell(ctx context.Context, runner slurm.Runner, changes []change) (outcomes []outcome, unanswered error) {
+	for _, c := range group(changes) {
+		_, err := runner.Run(ctx, "scontrol", c.arguments()...)
+		if silent(err) {
+			return append(outcomes, all(c, err)...), err
+		}
+		if err == nil || len(c.jobs) == 1 {
+			outcomes = append(outcomes, all(c, err)...)
+			continue
+		}
+		// One job of the group cannot be changed; which one, each says for itself.
+		for _, j := range c.jobs {
+			alone := change{jobs: []*slurm.Job{j}, excluded: c.excluded, remark: c.remark}
+			_, err := runner.Run(ctx, "scontrol", alone.arguments()...)
+			outcomes = append(outcomes, outcome{j, err})
+			if silent(err) {
+				return outcomes, err
+			}
+		}
+	}
+	return outcomes, nil
+}
+
+func all(c change, err error) []outcome {
+	var outcomes []outcome
+	for _, j := range c.jobs {
+		outcomes = append(outcomes, outcome{j, err})
+	}
+	return outcomes
+}
+
+// silent reports whether nobody answered, so that asking on makes no sense.
+func silent(err error) bool {
+	return errors.Is(err, slurm.ErrTimeout) || errors.Is(err, slurm.ErrUnreachable) ||
+		errors.Is(err, slurm.ErrNotInstalled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// due are the decisions that change something, the releases first: they let jobs
+// run. At most as many as given; the rest is left for the next round.
+func due(decisions []Decision, m Memory, most int) (now []Decision, later int) {
+	for _, d := range decisions {
+		if d.Action != Keep && d.Action != Skip && !m[d.Job.ID].waits() {
+			now = append(now, d)
+		}
+	}
+	slices.SortStableFunc(now, func(a, b Decision) int { return cmp.Compare(urgency(a), urgency(b)) })
+	if len(now) > most {
+		now, later = now[:most], len(now)-most
+	}
+	return now, later
+}
+
+func urgency(d Decision) int {
+	if d.Action == Release {
+		return 0
+	}
+	return 1
+}
+
+// enforcement is the change that makes Slurm do what was decided.
+func enforcement(d Decision) change {
+	c := change{jobs: []*slurm.Job{d.Job}, excluded: &d.Excluded}
+	if strings.HasPrefix(d.Job.AdminComment, Remark) {
+		c.remark = new(string)
+	}
+	return c
+}
+
+// advice is the change that tells people what would be decided; false when there
+// is nothing to say, or somebody else's comment stands there.
+func advice(d Decision) (change, bool) {
+	remark := ""
+	if d.Action == Exclude || d.Action == Change {
+		remark = Remark + "better not on " + d.Excluded + ": " + d.Reason
+	}
+	stands := d.Job.AdminComment
+	if stands == remark || (stands != "" && !strings.HasPrefix(stands, Remark)) {
+		return change{}, false
+	}
+	return change{jobs: []*slurm.Job{d.Job}, remark: &remark}, true
+}

@@ -1,0 +1,55 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked means that another watch works with the same folder.
+var ErrLocked = errors.New("another watch is running")
+
+// lock takes the folder for this process. The kernel gives it back when the
+// process ends, however it ends.
+func lock(folder string) (*os.File, error) {
+	name := filepath.Join(folder, lockName)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return nil, fmt.Errorf("lock of the watch: %w: choose a folder that you may write to with --state", err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		owner, _ := os.ReadFile(name)
+		file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: process %s has %s: see bandmate slurm watch status", ErrLocked, strings.TrimSpace(string(owner)), folder)
+		}
+		return nil, fmt.Errorf("locking %s: %w: choose a folder on a local file system with --state", name, err)
+	}
+	if err := file.Truncate(0); err == nil {
+		_, err = fmt.Fprintf(file, "%d\n", os.Getpid())
+	}
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("writing %s: %w", name, err)
+	}
+	return file, nil
+}
+
+// held reports whether a watch works with the folder, and which process it is.
+func held(folder string) (process string, running bool) {
+	file, err := os.Open(filepath.Join(folder, lockName)) //nolint:gosec // the folder is the user's choice
+	if err != nil {
+		return "", false
+	}
+	defer file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if !errors.Is(err, unix.EWOULDBLOCK) {
+		return "", false
+	}
+	owner, _ := os.ReadFile(file.Name())
+	return strings.TrimSpace(string(owner)), true
+}

@@ -1,0 +1,102 @@
+package watch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Status is what a watch says of itself after every round.
+type Status struct {
+	// Running is true while the process lives; it is found out when asked.
+	Running bool `json:"running"`
+	// Process is its number.
+	Process int       `json:"process,omitempty"`
+	Cluster string    `json:"cluster,omitempty"`
+	Mode    Mode      `json:"mode,omitempty"`
+	Begun   time.Time `json:"begun,omitzero"`
+	// SwitchedOff is true while the off switch is set.
+	SwitchedOff bool `json:"switchedOff"`
+	// Round is the last one; nil before the first.
+	Round *Round `json:"round,omitempty"`
+	// FailedRounds counts the rounds in a row that came to nothing, Error says
+	// why the last one did.
+	FailedRounds int    `json:"failedRounds,omitempty"`
+	Error        string `json:"error,omitempty"`
+	// NextSeconds is after how long the next round was to come.
+	NextSeconds float64 `json:"nextSeconds,omitempty"`
+}
+
+// Round is what one round found and did.
+type Round struct {
+	Time    time.Time `json:"time"`
+	Seconds float64   `json:"seconds"`
+	// Waiting counts the jobs that wait, Decided those that something could be
+	// decided about, KeptOff those for which nodes of ours are excluded.
+	Waiting int `json:"waiting"`
+	Decided int `json:"decided"`
+	KeptOff int `json:"keptOff"`
+	// Changed, Released and Failed count the jobs of this round; Later those
+	// that are left for the next.
+	Changed  int `json:"changed"`
+	Released int `json:"released"`
+	Failed   int `json:"failed"`
+	Later    int `json:"later"`
+	// Warnings are those of reading the cluster.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ErrNoStatus means that no watch has worked with the folder yet.
+var ErrNoStatus = errors.New("no watch has run here")
+
+// ReadStatus returns what the watch that works, or worked, with the folder said
+// last.
+func ReadStatus(folder string) (Status, error) {
+	var s Status
+	name := filepath.Join(folder, statusName)
+	data, err := os.ReadFile(name) //nolint:gosec // the folder is the user's choice
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s, fmt.Errorf("%w: %s: name its folder with --state", ErrNoStatus, folder)
+	case err != nil:
+		return s, fmt.Errorf("status of the watch: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("status of the watch: %s: %w", name, err)
+	}
+	_, s.Running = held(folder)
+	s.SwitchedOff = SwitchedOff(folder)
+	return s, nil
+}
+
+// SwitchedOff reports whether the off switch is set.
+func SwitchedOff(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, offName))
+	return err == nil
+}
+
+// SwitchOff sets the off switch: a watch takes back what it set in its next
+// round, and then does nothing until SwitchOn.
+func SwitchOff(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // its status is for everybody
+		return fmt.Errorf("off switch: %w", err)
+	}
+	const why = "While this file exists, bandmate slurm watch does nothing.\n"
+	if err := os.WriteFile(filepath.Join(folder, offName), []byte(why), 0o644); err != nil { //nolint:gosec // as above
+		return fmt.Errorf("off switch: %w", err)
+	}
+	return nil
+}
+
+// SwitchOn takes the off switch away.
+func SwitchOn(folder string) error {
+	err := os.Remove(filepath.Join(folder, offName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("off switch: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"bandmate.dev/bandmate/slurm"
+)
+
+// tableLife is for how many intervals the table is true: longer than a round
+// that has to wait for slurmctld.
+const tableLife = 6
+
+// Round reads the cluster, decides, does what the mode says, and remembers. An
+// error that is not ErrState leaves everything as it was, or remembered as
+// under way; the next round goes on from there.
+func (w *Watcher) Round(ctx context.Context) error {
+	began := w.now()
+	clock := time.Now()
+	if off := SwitchedOff(w.Folder); off != w.status.SwitchedOff {
+		w.status.SwitchedOff = off
+		action := On
+		if off {
+			action = Off
+		}
+		w.say(Record{Action: action})
+	}
+	done := Round{Time: began.UTC()}
+	err := w.round(ctx, &done)
+	done.Seconds = time.Since(clock).Seconds()
+	w.status.Round = &done
+	if ctx.Err() != nil {
+		return nil
+	}
+	switch {
+	case err != nil:
+		w.status.FailedRounds++
+		if w.status.Error != err.Error() {
+			w.say(Record{Action: Failed, Error: err.Error()})
+		}
+		w.status.Error = err.Error()
+	case w.status.FailedRounds > 0:
+		w.say(Record{Action: Recovered, Done: true, Reason: fmt.Sprintf("after %d rounds", w.status.FailedRounds)})
+		fallthrough
+	default:
+		w.status.FailedRounds, w.status.Error = 0, ""
+	}
+	w.status.NextSeconds = w.pause().Seconds()
+	w.status.Running = true
+	if saving := saveJSON(w.Folder, statusName, w.status); saving != nil {
+		err = errors.Join(err, saving)
+	}
+	return err
+}
+
+func (w *Watcher) round(ctx context.Context, done *Round) error {
+	if w.status.SwitchedOff {
+		_, err := w.takeBack(ctx)
+		return err
+	}
+	planner, err := w.Planner()
+	if err != nil {
+		return err
+	}
+	c, err := w.look(ctx, planner.Site)
+	if err != nil {
+		return err
+	}
+	done.Warnings = c.Warnings
+	decisions, err := planner.Plan(c, w.state.Jobs)
+	if err != nil {
+		return err
+	}
+	w.number(decisions)
+	records := make(map[int64]Record, len(decisions))
+	for _, d := range decisions {
+		records[d.Job.ID] = d.record()
+		done.Waiting++
+		if d.Action != Skip {
+			done.Decided++
+		}
+	}
+	err = w.act(ctx, c, planner, decisions, records, done)
+	w.say(w.journal.news(c, records)...)
+	for _, e := range w.state.Jobs {
+		if e.ours() && !e.Started {
+			done.KeptOff++
+		}
+	}
+	return errors.Join(err, w.state.save(w.Folder))
+}
+
+// act does what the mode says about the decisions.
+func (w *Watcher) act(ctx context.Context, c *slurm.Cluster, planner Planner, decisions []Decision, records map[int64]Record, done *Round) error {
+	if w.Mode != Enforce {
+		if left := w.leftBehind(c); len(left) > 0 {
+			return w.enforce(ctx, left, records, done)
+		}
+		if w.Mode == Advise {
+			return w.advise(ctx, decisions, records, done)
+		}
+		return nil
+	}
+	err := w.enforce(ctx, decisions, records, done)
+	if w.Table == "" || err != nil {
+		return err
+	}
+	table, err := planner.Table(c, decisions, w.now(), max(tableLife*w.Interval, time.Minute))
+	if err != nil {
+		return err
+	}
+	return table.write(w.Table)
+}
+
+// look reads the cluster and brings the memory up to date with it.
+func (w *Watcher) look(ctx context.Context, site *slurm.Site) (*slurm.Cluster, error) {
+	c, err := w.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.state.Cluster != "" && c.Name != "" && w.state.Cluster != c.Name {
+		return nil, fmt.Errorf("%w %s is of the cluster %s, and this is %s: give each its own --state", ErrState, w.Folder, w.state.Cluster, c.Name)
+	}
+	if c.Name != "" {
+		w.state.Cluster, w.status.Cluster = c.Name, c.Name
+	}
+	memory, events := w.state.Jobs.Reconcile(c, site)
+	w.state.Jobs = memory
+	records := make([]Record, 0, len(events))
+	for _, e := range events {
+		records = append(records, e.record())
+	}
+	w.say(records...)
+	return c, nil
+}
+
+// number remembers the order in which jobs were first decided about.
+func (w *Watcher) number(decisions []Decision) {
+	turn := w.state.Jobs.turn()
+	for _, d := range decisions {
+		e, known := w.state.Jobs[d.Job.ID]
+		if d.Action == Skip || e.Turn > 0 {
+			continue
+		}
+		if !known {
+			e = Entry{Original: d.Original, Set: d.Original}
+		}
+		e.Job, e.Application, e.Turn = d.Job.String(), d.Application, turn
+		w.state.Jobs[d.Job.ID] = e
+		turn++
+	}
+}
+
+// enforce tells Slurm what was decided. What it is about to be told is on disk
+// before.
+func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map[int64]Record, done *Round) error {
+	now, later := due(decisions, w.state.Jobs, w.MostChanges)
+	done.Later = later
+	if len(now) == 0 {
+		return nil
+	}
+	before := maps.Clone(w.state.Jobs)
+	changes := make([]change, 0, len(now))
+	wanted := make(map[int64]Decision, len(now))
+	for _, d := range now {
+		e := w.state.Jobs[d.Job.ID]
+		e.Intended = &d.Excluded
+		w.state.Jobs[d.Job.ID] = e
+		changes, wanted[d.Job.ID] = append(changes, enforcement(d)), d
+	}
+	if err := w.state.save(w.Folder); err != nil {
+		w.state.Jobs = before
+		return err
+	}
+	outcomes, unanswered := tell(ctx, w.Runner, changes)
+	for _, o := range outcomes {
+		d, r := wanted[o.job.ID], records[o.job.ID]
+		delete(wanted, o.job.ID)
+		r.Error = message(o.err)
+		if o.err != nil {
+			done.Failed++
+			records[o.job.ID] = r
+			continue
+		}
+		r.Done = true
+		records[o.job.ID] = r
+		e := w.state.Jobs[o.job.ID]
+		e.Set, e.Intended, e.Failures, e.Pause = d.Excluded, nil, 0, 0
+		w.state.Jobs[o.job.ID] = e
+		if d.Action == Release {
+			done.Released++
+		} else {
+			done.Changed++
+		}
+	}
+	for id := range wanted { // not tried
+		w.state.Jobs[id] = before[id]
+	}
+	return unanswered
+}
+
+// advise writes remarks into the jobs' AdminComment.
+func (w *Watcher) advise(ctx context.Context, decisions []Decision, records map[int64]Record, done *Round) error {
+	var changes []change
+	for _, d := range decisions {
+		if c, ok := advice(d); ok && len(changes) < w.MostChanges {
+			changes = append(changes, c)
+		}
+	}
+	outcomes, unanswered := tell(ctx, w.Runner, changes)
+	for _, o := range outcomes {
+		r := records[o.job.ID]
+		r.Done, r.Error = o.err == nil, message(o.err)
+		records[o.job.ID] = r
+		if o.err != nil {
+			done.Failed++
+		} else {
+			done.Changed++
+		}
+	}
+	return unanswered
+}
+
+// leftBehind are releases of everything that is set.
+func (w *Watcher) leftBehind(c *slurm.Cluster) []Decision {
+	var decisions []Decision
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		e := w.state.Jobs[j.ID]
+		if j.Pending() && e.ours() && e.LeftAlone == "" {
+			decisions = append(decisions, Decision{
+				Job: j, Application: e.Application, Action: Release, Excluded: e.Original, Original: e.Original,
+				Reason: "the watch does not enforce any more",
+			})
+		}
+	}
+	return decisions
+}
+
+// takeBack releases everything, removes the table and the remarks, and returns
+// for how many jobs that failed.
+func (w *Watcher) takeBack(ctx context.Context) (left int, err error) {
+	if w.Table != "" {
+		if err := removeTable(w.Table); err != nil {
+			return 0, err
+		}
+	}
+	c, err := w.look(ctx, &slurm.Site{})
+	if err != nil {
+		return len(w.state.Jobs), err
+	}
+	records, done := make(map[int64]Record), Round{}
+	decisions := w.leftBehind(c)
+	for _, d := range decisions {
+		records[d.Job.ID] = d.record()
+	}
+	most := w.MostChanges
+	w.MostChanges = max(most, len(decisions))
+	err = w.enforce(ctx, decisions, records, &done)
+	w.MostChanges = most
+	if err == nil {
+		err = w.unsay(ctx, c)
+	}
+	w.say(w.journal.news(c, records)...)
+	return len(decisions) - done.Released, errors.Join(err, w.state.save(w.Folder))
+}
+
+// unsay removes the remarks of the mode advise.
+func (w *Watcher) unsay(ctx context.Context, c *slurm.Cluster) error {
+	if w.Mode != Advise {
+		return nil
+	}
+	var changes []change
+	for i := range c.Jobs {
+		if j := &c.Jobs[i]; j.Pending() && strings.HasPrefix(j.AdminComment, Remark) {
+			changes = append(changes, change{jobs: []*slurm.Job{j}, remark: new(string)})
+		}
+	}
+	_, err := tell(ctx, w.Runner, changes)
+	return err
+}
+
+func (d Decision) record() Record {
+	return Record{
+		Action: d.Action, Job: d.Job.String(), User: d.Job.User, Application: d.Application,
+		Excluded: d.Excluded, Original: d.Original, Expected: d.Expected, Slowdown: d.Slowdown, Reason: d.Reason,
+	}
+}
+
+func (e Event) record() Record {
+	r := Record{Action: e.Action, Job: e.Name, Application: e.Application, Excluded: e.Excluded, Reason: e.Reason, Done: true}
+	if e.Job != nil {
+		r.User = e.Job.User
+	}
+	return r
+}
