@@ -84,6 +84,9 @@ func (p *Probe) Measure(ctx context.Context, w Workload) (Summary, error) {
 	if err := w.Validate(); err != nil {
 		return Summary{}, fmt.Errorf("measure with probes: %w", err)
 	}
+	if w.Processes != nil {
+		return Summary{}, fmt.Errorf("measure with probes: %w: %s cannot be run again, alone and beside each probe; use counters", ErrUnsupported, w.Processes)
+	}
 	run, err := p.Runner.Read(ctx, w, p.Map.Probes())
 	if err != nil {
 		return Summary{}, fmt.Errorf("measure with probes: %w", err)

@@ -170,6 +170,7 @@ func TestProbeMeasureFails(t *testing.T) {
 		{name: "no workload", want: "either a command to run or a duration"},
 		{name: "the runner fails", err: broken, w: command(), want: broken.Error()},
 		{name: "no time passed", run: Run{Readings: d.readings["cg"]}, w: command(), want: "took no time"},
+		{name: "running processes", run: Run{Seconds: 1}, w: Workload{Processes: processes{}}, want: "cannot be run again"},
 		{name: "no readings", run: Run{Seconds: 1}, w: Workload{Duration: time.Second}, want: "no reading of a probe"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,13 +11,14 @@ import (
 
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/units"
+	"bandmate.dev/bandmate/profiler/pmu"
 )
 
 type measureFlags struct {
 	placement  placementFlags
 	precision  precisionFlags
 	imported   importFlags
+	scope      scopeFlags
 	source     string
 	machine    string
 	duration   time.Duration
@@ -31,24 +32,37 @@ func newMeasureCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure [-- CMD...]",
 		Short: "Measure the bandwidth and read share of a command or of the machine",
-		Long: `Measures the memory traffic of CMD, or of everything on the machine for
---duration. The probe source needs no counters: it runs CMD beside unpaced
-memory streams and infers the traffic that explains how much each slows the
-other. Its result is an estimate and says so.`,
+		Long: `Measures the memory traffic of CMD, of a running process with its descendants,
+of a cgroup or pod, or of everything on the machine for --duration.
+
+Counters of the memory controllers see the whole machine: beside a command or
+processes their result includes what else runs, and says so. The sources resctrl
+and llc-miss see the command or the processes alone, but not whether they read or
+write. The probe source needs no counters: it runs CMD beside unpaced memory
+streams and infers the traffic that explains how much each slows the other. Its
+result is an estimate and says so.
+
+Of a command or processes the result also holds CPU time, instructions and
+context switches, as far as the kernel counts them.`,
 		Example: `  bandmate measure -- xz -9 -k -c big.tar
   bandmate measure --duration 5s -o json
+  bandmate measure --pid 4242 --duration 10s --source resctrl
+  bandmate measure --cgroup kubepods.slice/kubepods-burstable.slice --duration 10s
   bandmate measure --from xz.perf`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
 				return usagef("%s: put the command after --", cmd.CommandPath())
 			}
-			if err := f.imported.checkAlone(args, f.duration, f.source); err != nil || f.imported.from != "" {
+			if err := f.imported.checkAlone(args, f.duration, f.source); err != nil {
 				return err
 			}
-			if (len(args) == 0) == (f.duration == 0) {
-				return usagef("%s: want either -- CMD, --duration or --from", cmd.CommandPath())
+			if f.imported.from != "" {
+				if f.scope.chosen() {
+					return usagef("--from imports a measurement: want no --pid, --cgroup or --pod with it")
+				}
+				return nil
 			}
-			return nil
+			return f.scope.check(cmd.CommandPath(), args, f.duration)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.imported.from != "" {
@@ -61,10 +75,11 @@ other. Its result is an estimate and says so.`,
 	f.placement.add(flags)
 	f.precision.add(flags)
 	f.imported.add(flags)
+	f.scope.add(flags)
 	flags.StringVar(&f.source, "source", "", "how to measure: probe, or counters such as imc or amd-umc (default: the best that works here)")
 	flags.DurationVar(&f.interval, "interval", 0, "length of a sample of the time line that counters give (default: 100ms)")
 	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
-	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command")
+	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command, or the processes this long at most")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
 	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
 	return cmd
@@ -83,13 +98,16 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 	if f.interval < 0 {
 		return checkDuration("--interval", f.interval)
 	}
+	if f.scope.chosen() {
+		return a.measureProcesses(ctx, f)
+	}
 	counters, err := a.openCounters(ctx, f.source, anySource)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, counters.close()) }()
 	if counters.source != nil {
-		return a.measureByCounters(ctx, counters.source, args, f)
+		return a.measureByCounters(ctx, counters, args, f)
 	}
 	return a.measureWithProbes(ctx, args, f)
 }
@@ -161,35 +179,10 @@ func (a *app) measureByProbe(ctx context.Context, runner *onboard.ProbeRunner, a
 	if err != nil {
 		return profiler.Summary{}, fmt.Errorf("%w: %w", errNotMeasurable, err)
 	}
-	return source.Measure(ctx, workload)
-}
-
-func writeSummary(w io.Writer, s profiler.Summary, where string) error {
-	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
-	text := total.String()
-	if s.RelativeUncertainty != nil {
-		text += fmt.Sprintf(" ± %s", total*units.Bandwidth(*s.RelativeUncertainty))
+	host, err := pmu.OpenHost()
+	if err != nil {
+		return profiler.Summary{}, err
 	}
-	if s.ReadShare != nil {
-		text += fmt.Sprintf(", %s reads", units.ReadShare(*s.ReadShare))
-	} else {
-		text += ", read share unknown"
-	}
-	kind := "measured"
-	if s.Source == profiler.ProbeName {
-		kind = "estimated"
-	}
-	if _, err := fmt.Fprintf(w, "%s (%s by %s, %s, %.3g s)\n", text, kind, s.Source, where, s.Seconds); err != nil {
-		return err
-	}
-	if len(s.PerNode) < 2 {
-		return nil
-	}
-	for _, n := range s.PerNode {
-		node := units.Bandwidth(n.ReadBytesPerSecond + n.WriteBytesPerSecond)
-		if _, err := fmt.Fprintf(w, "  node %d: %s\n", n.Node, node); err != nil {
-			return err
-		}
-	}
-	return nil
+	summary, err := pmu.WithActivity(source, host, f.iterations).Measure(ctx, workload)
+	return summary, errors.Join(err, host.Close())
 }

@@ -69,7 +69,7 @@ func sourceNames(sources []profiler.Source) string {
 }
 
 // measureByCounters counts while a command runs undisturbed, or for a duration.
-func (a *app) measureByCounters(ctx context.Context, source profiler.Source, args []string, f measureFlags) error {
+func (a *app) measureByCounters(ctx context.Context, counters openedCounters, args []string, f measureFlags) error {
 	placing, err := f.placement.placing()
 	if err != nil {
 		return err
@@ -81,7 +81,11 @@ func (a *app) measureByCounters(ctx context.Context, source profiler.Source, arg
 			return onboard.RunCommand(ctx, command, placing.Target, placing.MemoryNode)
 		}
 	}
-	summary, err := source.Measure(ctx, workload)
+	return a.printMeasured(ctx, pmu.WithActivity(counters.source, counters.host, f.iterations), workload)
+}
+
+func (a *app) printMeasured(ctx context.Context, source profiler.Source, w profiler.Workload) error {
+	summary, err := source.Measure(ctx, w)
 	if errors.Is(err, profiler.ErrUnsupported) || errors.Is(err, profiler.ErrInconclusive) {
 		return fmt.Errorf("%w: %w", errNotMeasurable, err)
 	}
@@ -89,6 +93,35 @@ func (a *app) measureByCounters(ctx context.Context, source profiler.Source, arg
 		return err
 	}
 	return a.printSummary(summary, summary.Scope.Explain())
+}
+
+// measureProcesses counts while processes run that run already. Without counters
+// of the memory controllers, those on the side of the cores have to do: the probe
+// would have to start the processes itself.
+func (a *app) measureProcesses(ctx context.Context, f measureFlags) (err error) {
+	if f.source == profiler.ProbeName {
+		return usagef("--source probe: it runs the application several times, so it measures no running process: use -- CMD, or another source")
+	}
+	processes, err := f.scope.open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, processes.Close()) }()
+	host, err := pmu.OpenHost()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, host.Close()) }()
+	sources := pmu.Sources(host)
+	if f.source != "" && !slices.ContainsFunc(sources, func(s profiler.Source) bool { return s.Name() == f.source }) {
+		return usagef("--source %q: want one of %s", f.source, sourceNames(sources))
+	}
+	source, err := profiler.Select(ctx, f.source, sources...)
+	if err != nil {
+		return fmt.Errorf("%w: the memory traffic of running processes needs counters: %w", errNotMeasurable, err)
+	}
+	return a.printMeasured(ctx, pmu.WithActivity(source, host, 1),
+		profiler.Workload{Processes: processes, Duration: f.duration, Interval: f.interval})
 }
 
 // addSources adds to a report how each way to measure traffic fares here.

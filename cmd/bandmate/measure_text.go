@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/units"
+)
+
+func writeSummary(w io.Writer, s profiler.Summary, where string) error {
+	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
+	text := total.String()
+	if s.RelativeUncertainty != nil {
+		text += fmt.Sprintf(" ± %s", total*units.Bandwidth(*s.RelativeUncertainty))
+	}
+	if s.ReadShare != nil {
+		text += fmt.Sprintf(", %s reads", units.ReadShare(*s.ReadShare))
+	} else {
+		text += ", read share unknown"
+	}
+	kind := "measured"
+	if s.Source == profiler.ProbeName {
+		kind = "estimated"
+	}
+	if _, err := fmt.Fprintf(w, "%s (%s by %s, %s, %.3g s)\n", text, kind, s.Source, where, s.Seconds); err != nil {
+		return err
+	}
+	if err := writeActivity(w, s.Activity); err != nil || len(s.PerNode) < 2 {
+		return err
+	}
+	for _, n := range s.PerNode {
+		node := units.Bandwidth(n.ReadBytesPerSecond + n.WriteBytesPerSecond)
+		if _, err := fmt.Fprintf(w, "  node %d: %s\n", n.Node, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeActivity writes what is known of it on one line.
+func writeActivity(w io.Writer, a *profiler.Activity) error {
+	if a == nil {
+		return nil
+	}
+	var parts []string
+	if a.CPUSeconds != nil {
+		parts = append(parts, fmt.Sprintf("%.3g s of CPU time", *a.CPUSeconds))
+	}
+	if a.Instructions != nil {
+		text := fmt.Sprintf("%.4g instructions", *a.Instructions)
+		if a.InstructionsUserOnly {
+			text += " in user space"
+		}
+		parts = append(parts, text)
+	}
+	if a.ContextSwitches != nil {
+		parts = append(parts, fmt.Sprintf("%.0f context switches", *a.ContextSwitches))
+	}
+	if a.OtherCPUSeconds != nil {
+		parts = append(parts, fmt.Sprintf("everything else used %.3g s", *a.OtherCPUSeconds))
+	}
+	_, err := fmt.Fprintf(w, "  %s\n", strings.Join(parts, ", "))
+	return err
+}

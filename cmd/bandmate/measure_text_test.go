@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/profiler"
+)
+
+func TestWriteActivity(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a    *profiler.Activity
+		want string
+	}{
+		{"unknown", nil, ""},
+		{"time alone", &profiler.Activity{CPUSeconds: new(1.5)}, "  1.5 s of CPU time\n"},
+		{"all", &profiler.Activity{
+			CPUSeconds: new(1.5), Instructions: new(2e9), InstructionsUserOnly: true, ContextSwitches: new(12.0), OtherCPUSeconds: new(0.25),
+		}, "  1.5 s of CPU time, 2e+09 instructions in user space, 12 context switches, everything else used 0.25 s\n"},
+	} {
+		var b strings.Builder
+		if err := writeActivity(&b, tt.a); err != nil || b.String() != tt.want {
+			t.Errorf("%s: %q, %v; want %q", tt.name, b.String(), err, tt.want)
+		}
+	}
+}
