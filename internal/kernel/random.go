@@ -2,7 +2,9 @@ package kernel
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"unsafe"
 
 	"bandmate.dev/bandmate/units"
 )
@@ -41,21 +43,46 @@ func NewRandomState(seed uint64) RandomState {
 	return s
 }
 
+// scatterBatch is how many visits scatter draws before it makes them: what lies
+// between two loads takes the place of loads in the processor's window.
+const scatterBatch = 64
+
 // scatter visits lines of buf in pseudo-random order that does not depend on
 // what they hold: as many are in flight as the processor keeps. It modifies
 // those that writes marks, and adds what it loads to sum.
 func (s *RandomState) scatter(buf []byte, lines uint64, writes diffusion, sum *uint64) {
 	size := uint64(len(buf)) / units.LineBytes
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(buf))), len(buf)/8)
+	var batch [scatterBatch]uint64
 	x, loaded := s.chains[0], *sum
-	for range lines {
-		index, _ := bits.Mul64(x, size)
-		word := buf[index*units.LineBytes:]
-		v := binary.LittleEndian.Uint64(word)
-		loaded += v
-		if writes.advance(1) != 0 {
-			binary.LittleEndian.PutUint64(word, v+increments[0])
+	for lines > 0 {
+		places := batch[:min(lines, scatterBatch)]
+		for i := range places {
+			index, _ := bits.Mul64(x, size)
+			places[i] = index * lineWords
+			x = x*chainFactor + chainIncrement
 		}
-		x = x*chainFactor + chainIncrement
+		switch writes.step {
+		case 0:
+			for _, at := range places {
+				loaded += words[at]
+			}
+		case math.MaxUint64:
+			for _, at := range places {
+				v := words[at]
+				loaded += v
+				words[at] = v + increments[0]
+			}
+		default:
+			for _, at := range places {
+				v := words[at]
+				loaded += v
+				if writes.advance(1) != 0 {
+					words[at] = v + increments[0]
+				}
+			}
+		}
+		lines -= uint64(len(places))
 	}
 	s.chains[0], *sum = x, loaded
 }
