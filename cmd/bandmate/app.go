@@ -82,7 +82,7 @@ interrupted.`,
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
-		newApplyCommand(a),
+		newApplyCommand(a), newAgentCommand(a), newSlurmCommand(a),
 	)
 	return root
 }

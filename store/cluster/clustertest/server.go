@@ -119,6 +119,13 @@ func (s *Server) Refuse(method, collection string, status metav1.Status) {
 	s.refuse[method+" "+collection] = status
 }
 
+// Accept takes Refuse back.
+func (s *Server) Accept(method, collection string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.refuse, method+" "+collection)
+}
+
 // ServeHTTP answers as an API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()

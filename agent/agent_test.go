@@ -1,0 +1,283 @@
+package agent_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"bandmate.dev/bandmate/agent"
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/store/cluster/clustertest"
+	"bandmate.dev/bandmate/topology"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func traffic(read, write float64, after time.Duration) v1alpha1.MeasuredTraffic {
+	return v1alpha1.MeasuredTraffic{ReadBytesPerSecond: read, WriteBytesPerSecond: write, Time: metav1.NewTime(noon.Add(after))}
+}
+
+func TestPaceDue(t *testing.T) {
+	last := traffic(8e9, 2e9, 0)
+	idle := traffic(1e6, 1e6, 0)
+	tests := []struct {
+		name string
+		last *v1alpha1.MeasuredTraffic
+		next v1alpha1.MeasuredTraffic
+		want bool
+	}{
+		{"nothing was said yet", nil, traffic(0, 0, 0), true},
+		{"a wobble", &last, traffic(8.5e9, 2.5e9, 30*time.Second), false},
+		{"more reads", &last, traffic(9e9, 2e9, 30*time.Second), true},
+		{"fewer writes", &last, traffic(8e9, 0.9e9, 30*time.Second), true},
+		{"reads became writes", &last, traffic(7e9, 3e9, 30*time.Second), true},
+		{"the same for long", &last, traffic(8e9, 2e9, time.Minute), true},
+		{"idle and idle", &idle, traffic(40e6, 40e6, 30*time.Second), false},
+		{"idle no more", &idle, traffic(1e9, 0, 30*time.Second), true},
+		{"hardly out of idle", &idle, traffic(100e6, 5e6, 30*time.Second), true},
+		{"idle again", &last, traffic(0, 0, 30*time.Second), true},
+	}
+	for _, tt := range tests {
+		if got := agent.DefaultPace().Due(tt.last, tt.next); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestRecognize(t *testing.T) {
+	profile := func(name string, cpus int) *v1alpha1.MachineProfile {
+		p := &v1alpha1.MachineProfile{Spec: v1alpha1.MachineProfileSpec{CPUModel: "Test", Sockets: 1, NUMANodes: 1, CPUs: cpus}}
+		p.Name = name
+		return p
+	}
+	machine := &topology.Machine{CPUModel: "Test", CPUs: []topology.CPU{{ID: 0}, {ID: 1}}, Nodes: []topology.Node{{ID: 0}}}
+	tests := []struct {
+		profiles  []*v1alpha1.MachineProfile
+		name, why string
+	}{
+		{nil, "", "measure one with bandmate machine"},
+		{[]*v1alpha1.MachineProfile{profile("big", 64)}, "", "no machine profile of the cluster is of Test"},
+		{[]*v1alpha1.MachineProfile{profile("big", 64), profile("small", 2)}, "small", ""},
+		{[]*v1alpha1.MachineProfile{profile("a", 2), profile("b", 2)}, "", "choose one with --machine"},
+	}
+	for _, tt := range tests {
+		name, why := agent.Recognize(machine, tt.profiles)
+		if name != tt.name || !strings.Contains(why, tt.why) || (why == "") != (tt.why == "") {
+			t.Errorf("%q, %q, want %q, %q", name, why, tt.name, tt.why)
+		}
+	}
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// keeper is an agent of a node in an API server in memory, whose counters say
+// one traffic after the other.
+type keeper struct {
+	*agent.Agent
+	server *clustertest.Server
+	log    lockedBuffer
+	clock  time.Time
+	says   []any // of v1alpha1.MeasuredTraffic or error
+}
+
+func newKeeper(t *testing.T, node string, change func(*agent.Options)) *keeper {
+	t.Helper()
+	k := &keeper{server: clustertest.New(t, clustertest.Nodes), clock: noon}
+	if node != "" {
+		if err := k.server.Add(clustertest.Nodes, node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", k.server.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := agent.Options{
+		Interval: time.Second, Pace: agent.DefaultPace(), Source: "imc",
+		Now: func() time.Time { return k.clock }, Logger: slog.New(slog.NewTextHandler(&k.log, nil)),
+		Measure: func(context.Context, time.Duration) (v1alpha1.MeasuredTraffic, error) {
+			said := k.says[0]
+			k.says = k.says[1:]
+			if err, ok := said.(error); ok {
+				return v1alpha1.MeasuredTraffic{}, err
+			}
+			return said.(v1alpha1.MeasuredTraffic), nil
+		},
+	}
+	change(&o)
+	k.Agent = agent.New(agent.NewNode(client, "n"), o)
+	return k
+}
+
+func (k *keeper) metadata(field, key string) any {
+	meta, _ := k.server.Object(clustertest.Nodes, "n")["metadata"].(map[string]any)
+	values, _ := meta[field].(map[string]any)
+	return values[key]
+}
+
+func (k *keeper) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	k.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	body, err := io.ReadAll(w.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.Code, string(body)
+}
+
+const plainNode = `{apiVersion: v1, kind: Node, metadata: {name: "n", labels: {zone: a, bandmate.dev/machine: old}, annotations: {mine: x}}}`
+
+func TestAgentPublishes(t *testing.T) {
+	k := newKeeper(t, plainNode, func(o *agent.Options) { o.Machine, o.MemoryDomain = "rack7", "pool-a" })
+	if code, _ := k.get(t, "/readyz"); code != http.StatusServiceUnavailable {
+		t.Errorf("ready before anything happened: %d", code)
+	}
+	k.says = []any{
+		traffic(8e9, 2e9, 0), traffic(8.1e9, 2e9, time.Second),
+		errors.New("the counters are gone"), traffic(1e9, 2e9, 2*time.Second),
+	}
+	want := []string{
+		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
+		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
+		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
+		`{"readBytesPerSecond":1000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:02Z"}`,
+	}
+	for i, w := range want {
+		if err := k.Once(t.Context()); (err != nil) != (i == 2) {
+			t.Fatal(i, err)
+		}
+		if got := k.metadata("annotations", v1alpha1.MeasuredTrafficAnnotation); got != w {
+			t.Errorf("step %d: the node says %v, want %v", i, got, w)
+		}
+		if _, err := v1alpha1.ParseMeasuredTraffic(w); err != nil {
+			t.Error(err)
+		}
+	}
+	for field, values := range map[string]map[string]string{
+		"labels":      {"zone": "a", v1alpha1.MachineLabel: "rack7", v1alpha1.MemoryDomainLabel: "pool-a"},
+		"annotations": {"mine": "x"},
+	} {
+		for key, want := range values {
+			if got := k.metadata(field, key); got != want {
+				t.Errorf("%s %s: %v, want %s", field, key, got, want)
+			}
+		}
+	}
+	code, text := k.get(t, "/metrics")
+	for _, line := range []string{
+		`bandmate_agent_memory_traffic_bytes_per_second{direction="read"} 1e+09`,
+		`bandmate_agent_measurements_total{result="measured"} 3`,
+		`bandmate_agent_measurements_total{result="failed"} 1`,
+		`bandmate_agent_publications_total{result="held-back"} 1`,
+		`bandmate_agent_publications_total{result="published"} 2`,
+		`bandmate_agent_source_info{source="imc"} 1`,
+		`bandmate_agent_machine_info{machine="rack7",memory_domain="pool-a"} 1`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("%d, metrics lack %s:\n%s", code, line, text)
+		}
+	}
+	if code, _ := k.get(t, "/readyz"); code != http.StatusOK {
+		t.Errorf("not ready: %d", code)
+	}
+}
+
+// Without counters the node says nothing, not even what it said before.
+func TestAgentWithoutCounters(t *testing.T) {
+	k := newKeeper(t, `{apiVersion: v1, kind: Node, metadata: {name: "n", labels: {bandmate.dev/machine: kept}, annotations: {bandmate.dev/measured-traffic: "{}"}}}`,
+		func(o *agent.Options) { o.Measure, o.Source = nil, agent.NoSource })
+	if err := k.Once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := k.metadata("annotations", v1alpha1.MeasuredTrafficAnnotation); got != nil {
+		t.Errorf("the node still says %v", got)
+	}
+	if got := k.metadata("labels", v1alpha1.MachineLabel); got != "kept" {
+		t.Errorf("machine %v", got)
+	}
+	if _, text := k.get(t, "/metrics"); strings.Contains(text, "memory_traffic_bytes_per_second{") || !strings.Contains(text, `source_info{source="none"} 1`) {
+		t.Errorf("metrics:\n%s", text)
+	}
+}
+
+func TestAgentFailures(t *testing.T) {
+	missing := newKeeper(t, "", func(*agent.Options) {})
+	if err := missing.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "--node") {
+		t.Errorf("a node that is none: %v", err)
+	}
+	forbidden := newKeeper(t, plainNode, func(o *agent.Options) { o.Machine = "rack7" })
+	forbidden.server.Refuse(http.MethodPatch, clustertest.Nodes, metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"})
+	if err := forbidden.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "cluster role") {
+		t.Errorf("forbidden: %v", err)
+	}
+}
+
+// The loop goes on after a failure and ends with its context; the clock says
+// whether it hangs.
+func TestAgentRun(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	k := newKeeper(t, plainNode, func(o *agent.Options) {
+		o.Interval = time.Millisecond
+		measure := o.Measure
+		o.Measure = func(ctx context.Context, d time.Duration) (v1alpha1.MeasuredTraffic, error) {
+			defer cancel()
+			return measure(ctx, d)
+		}
+	})
+	defer cancel()
+	k.says = []any{traffic(1e9, 0, 0)}
+	k.server.Refuse(http.MethodGet, clustertest.Nodes, metav1.Status{Code: 500, Reason: metav1.StatusReasonInternalError, Message: "ill"})
+	go func() {
+		for ctx.Err() == nil && !strings.Contains(k.log.String(), "will try again") {
+			time.Sleep(time.Millisecond)
+		}
+		k.server.Accept(http.MethodGet, clustertest.Nodes)
+	}()
+	if err := k.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.says) > 0 {
+		t.Error("it did not measure after the failure")
+	}
+	if err := k.Alive(); err != nil {
+		t.Error(err)
+	}
+	k.clock = noon.Add(time.Hour)
+	if code, text := k.get(t, "/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "nothing happened for 1h0m0s") {
+		t.Errorf("%d %s", code, text)
+	}
+}

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Node is the agent's own node in a cluster.
+type Node struct {
+	client dynamic.ResourceInterface
+	name   string
+}
+
+// NewNode returns the node of a name.
+func NewNode(client dynamic.Interface, name string) *Node {
+	return &Node{client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}), name}
+}
+
+// Metadata is what of a node's metadata concerns the agent. In a change, nil
+// removes an entry.
+type Metadata struct {
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
+}
+
+// Read returns the labels and annotations of the node.
+func (n *Node) Read(ctx context.Context) (labels, annotations map[string]string, err error) {
+	o, err := n.client.Get(ctx, n.name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, n.explain("read", err)
+	}
+	return o.GetLabels(), o.GetAnnotations(), nil
+}
+
+// Change sets and removes labels and annotations and leaves all others as they
+// are.
+func (n *Node) Change(ctx context.Context, m Metadata) error {
+	if len(m.Labels)+len(m.Annotations) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": m})
+	if err != nil {
+		return fmt.Errorf("node %s: %w", n.name, err)
+	}
+	var changed *unstructured.Unstructured
+	changed, err = n.client.Patch(ctx, n.name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "bandmate-agent"})
+	if err != nil || changed == nil {
+		return n.explain("change", err)
+	}
+	return nil
+}
+
+func (n *Node) explain(verb string, err error) error {
+	switch {
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s node %s: %w: the agent's cluster role must allow get and patch of nodes, and its service account token must be of a pod on this node", verb, n.name, err)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s node %s: %w: name the node with --node or NODE_NAME", verb, n.name, err)
+	}
+	return fmt.Errorf("%s node %s: %w", verb, n.name, err)
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+
+	"bandmate.dev/bandmate/agent"
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/store/cluster"
+	"bandmate.dev/bandmate/topology"
+)
+
+type agentFlags struct {
+	cluster      clusterFlags
+	node         string
+	machine      string
+	memoryDomain string
+	source       string
+	interval     time.Duration
+	pace         agent.Pace
+	listen       string
+	publish      bool
+	once         bool
+}
+
+func newAgentCommand(a *app) *cobra.Command {
+	f := agentFlags{pace: agent.DefaultPace()}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Keep a Kubernetes node's machine, memory domain and measured traffic up to date",
+		Long: `Runs on each node of a Kubernetes cluster. It labels the node with the machine
+and memory domain that the scheduler looks for, publishes the machine profile of
+the profile folder, measures the traffic of the memory controllers where there
+are counters, and tells it to the scheduler (annotation
+bandmate.dev/measured-traffic) and to Prometheus.
+
+Without --machine the node is recognized by its processor among the machine
+profiles of the cluster. Without counters no traffic is published; see
+bandmate doctor for what is missing.`,
+		Example: `  bandmate agent --node node-1 --once
+  bandmate agent --node node-1 --machine rack7 --memory-domain pool-a`,
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.agent(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	f.cluster.add(flags)
+	flags.StringVar(&f.node, "node", "", "name of the node (default $NODE_NAME, else the host's name)")
+	flags.StringVar(&f.machine, "machine", "", "machine profile of the node (default: recognized by its processor)")
+	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labelled, else the node itself)")
+	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
+	flags.DurationVar(&f.interval, "interval", 15*time.Second, "how long a measurement lasts, and how often one is made")
+	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "least change worth publishing, as a share of the traffic")
+	flags.DurationVar(&f.pace.Refresh, "publish-refresh", f.pace.Refresh, "longest time between publications")
+	flags.StringVar(&f.listen, "listen", ":9464", "address of /metrics, /healthz and /readyz; empty for none")
+	flags.BoolVar(&f.publish, "publish-machine", true, "put the machine profile of the profile folder into the cluster, if there is one")
+	flags.BoolVar(&f.once, "once", false, "bring the node up to date once and end")
+	return cmd
+}
+
+func (f *agentFlags) validate(a *app) error {
+	f.node = cmp.Or(f.node, a.env("NODE_NAME"), hostName())
+	if faults := validation.IsDNS1123Subdomain(f.node); len(faults) > 0 {
+		return usagef("--node %q: %s", f.node, faults[0])
+	}
+	for flag, value := range map[string]string{"--machine": f.machine, "--memory-domain": f.memoryDomain} {
+		if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
+			return usagef("%s %q: %s", flag, value, faults[0])
+		}
+	}
+	if f.interval < time.Second {
+		return usagef("--interval %v: want a second or more", f.interval)
+	}
+	if !(f.pace.Change >= 0 && f.pace.Change <= 1) || f.pace.Refresh < f.interval {
+		return usagef("--publish-change %v --publish-refresh %v: want a share from 0 to 1, and a time of at least the interval", f.pace.Change, f.pace.Refresh)
+	}
+	return nil
+}
+
+// agentStatus is what --once prints.
+type agentStatus struct {
+	Node         string                    `json:"node"`
+	Machine      string                    `json:"machine,omitempty"`
+	MemoryDomain string                    `json:"memoryDomain,omitempty"`
+	Source       string                    `json:"source"`
+	Traffic      *v1alpha1.MeasuredTraffic `json:"measuredTraffic,omitempty"`
+	Warnings     []string                  `json:"warnings,omitempty"`
+}
+
+func (a *app) agent(ctx context.Context, f agentFlags) (err error) {
+	if err := cmp.Or(a.checkFormat(), f.validate(a)); err != nil {
+		return err
+	}
+	config, err := f.cluster.config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	status := agentStatus{Node: f.node, MemoryDomain: f.memoryDomain}
+	var why string
+	if status.Machine, why, err = a.agentMachine(ctx, cluster.New(client), f); err != nil {
+		return err
+	}
+	if why != "" {
+		status.Warnings = append(status.Warnings, why)
+	}
+	counters, why, err := a.agentCounters(ctx, f.source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.close()) }()
+	if why != "" {
+		status.Warnings = append(status.Warnings, why)
+	}
+	options := agent.Options{
+		Machine: status.Machine, MemoryDomain: f.memoryDomain, Interval: f.interval, Pace: f.pace,
+		Source: agent.NoSource, Now: time.Now, Logger: slog.New(slog.NewTextHandler(a.stderr, nil)).With("node", f.node),
+	}
+	if counters.source != nil {
+		options.Source = counters.source.Name()
+		options.Measure = func(ctx context.Context, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
+			return measureTraffic(ctx, counters.source, interval)
+		}
+	}
+	status.Source = options.Source
+	keeper := agent.New(agent.NewNode(client, f.node), options)
+	if f.once {
+		err := keeper.Once(ctx)
+		status.Traffic = keeper.Published()
+		return errors.Join(err, a.print(status, func(w io.Writer) error { return a.writeAgent(w, status) }))
+	}
+	a.warn(status.Warnings)
+	return a.serveAgent(ctx, keeper, options, f.listen)
+}
+
+// serveAgent runs the agent beside its HTTP server until ctx ends.
+func (a *app) serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, address string) error {
+	if address == "" {
+		return keeper.Run(ctx)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	server := &http.Server{Handler: keeper.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	o.Logger.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String(), "source", o.Source)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan error, 1)
+	go func() {
+		err := <-failed
+		cancel(err)
+		stopped <- err
+	}()
+	err = keeper.Run(ctx)
+	err = errors.Join(err, server.Close())
+	if serve := <-stopped; !errors.Is(serve, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("--listen: %w", serve))
+	}
+	return err
+}
+
+// agentMachine says which machine the node is, after the folder's profile of it
+// was published. An empty name comes with why.
+func (a *app) agentMachine(ctx context.Context, profiles *cluster.Store, f agentFlags) (name, why string, err error) {
+	machine, err := topology.ReadHost()
+	if err != nil {
+		return "", "", err
+	}
+	if f.publish {
+		if err := a.publishMachine(ctx, profiles, f.machine, machine); err != nil {
+			why = "the machine profile of the folder was not published: " + err.Error()
+		}
+	}
+	if f.machine != "" {
+		return f.machine, why, nil
+	}
+	known, _, err := profiles.Machines(ctx)
+	if err != nil {
+		return "", why, err
+	}
+	name, unrecognized := agent.Recognize(machine, known)
+	return name, cmp.Or(why, unrecognized), nil
+}
+
+// publishMachine puts the folder's profile of this machine into the cluster:
+// the one that is named, else the only one that is like it.
+func (a *app) publishMachine(ctx context.Context, into *cluster.Store, name string, machine *topology.Machine) error {
+	folder, err := a.open()
+	if err != nil {
+		return err
+	}
+	stored, _, err := folder.Machines()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name, _ = agent.Recognize(machine, stored)
+	}
+	profile, err := folder.Machine(name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	results, err := into.Put(ctx, cluster.PutOptions{}, profile)
+	return errors.Join(err, cluster.Failed(results))
+}
+
+// agentCounters opens the counters to measure with; without any, why says what
+// was found.
+func (a *app) agentCounters(ctx context.Context, source string) (counters openedCounters, why string, err error) {
+	if source == agent.NoSource {
+		return counters, "", nil
+	}
+	if source == profiler.ProbeName {
+		return counters, "", usagef("--source %s: it would disturb the node: want counters or %s", source, agent.NoSource)
+	}
+	counters, err = a.openCounters(ctx, source, pmu.TellsReads)
+	if err == nil && counters.source == nil {
+		why = "no counters of memory controllers can be read here, so that the traffic of pods without a profile counts as nothing: see bandmate doctor"
+	}
+	return counters, why, err
+}
+
+func measureTraffic(ctx context.Context, source profiler.Source, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
+	summary, err := source.Measure(ctx, profiler.Workload{Duration: interval})
+	if err != nil {
+		return v1alpha1.MeasuredTraffic{}, err
+	}
+	return v1alpha1.MeasuredTraffic{
+		ReadBytesPerSecond:  summary.ReadBytesPerSecond,
+		WriteBytesPerSecond: summary.WriteBytesPerSecond,
+		Time:                metav1.Now(),
+	}, nil
+}
+
+func (a *app) writeAgent(w io.Writer, s agentStatus) error {
+	fmt.Fprintf(w, "node %s: machine %s, memory domain %s\n", s.Node, cmp.Or(s.Machine, "unknown"), cmp.Or(s.MemoryDomain, "as labelled"))
+	if s.Traffic != nil {
+		fmt.Fprintf(w, "traffic: %s (by %s)\n", s.Traffic.Traffic().Total(), s.Source)
+	}
+	a.warn(s.Warnings)
+	return nil
+}
