@@ -95,7 +95,8 @@ func (j Job) validate() error {
 
 func (j Job) contentious() bool { return j.Application != nil && contentious(j.Application) }
 
-func (j Job) known() bool { return j.Application != nil && fullyKnown(j.Application) }
+// Known reports whether the job has a profile with curves and known contentiousness.
+func (j Job) Known() bool { return j.Application != nil && fullyKnown(j.Application) }
 
 func contentious(a *predictor.Application) bool {
 	_, contentiousness := a.Known()

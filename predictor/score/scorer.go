@@ -107,7 +107,7 @@ func Sort(scores []Score) { slices.SortStableFunc(scores, Compare) }
 // application returns what the options take for a job.
 func (o *Options) application(j Job) *predictor.Application {
 	switch {
-	case j.known():
+	case j.Known():
 		return j.Application
 	case o.Unknown == Assume && !j.contentious():
 		return o.StandIn
@@ -119,7 +119,7 @@ func (o *Options) application(j Job) *predictor.Application {
 
 func effect(j Job, before, after units.Slowdown) Effect {
 	return Effect{
-		Job: j.Name, Before: before, After: after, Limit: j.Limit, Known: j.known(),
+		Job: j.Name, Before: before, After: after, Limit: j.Limit, Known: j.Known(),
 		Cost: j.CPUs * float64(after-before),
 	}
 }
