@@ -73,3 +73,10 @@ func (c *Cluster) DefaultPartition() string {
 	}
 	return c.Partitions[i].Name
 }
+
+// With returns a copy of the cluster in which more jobs are in the queue.
+func (c *Cluster) With(jobs ...Job) *Cluster {
+	more := *c
+	more.Jobs = append(slices.Clip(c.Jobs), jobs...)
+	return &more
+}

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+// adviseFlags say which job is to be placed, and how the answer is printed.
+type adviseFlags struct {
+	slurmFlags
+
+	job, application            string
+	nodes, tasks, cpusPerTask   int
+	copies                      int
+	partition, constraint       string
+	exclude                     string
+	exclusive                   bool
+	excludeList, json, parsable bool
+	noHeader                    bool
+}
+
+func newSlurmAdviseCommand(a *app) *cobra.Command {
+	var f adviseFlags
+	cmd := &cobra.Command{
+		Use:   "advise (--job ID | --application NAME)",
+		Short: "Rank the nodes for a job",
+		Long: `Ranks the nodes on which a job can run: the slowdown it would suffer there, what
+each job that is there suffers before and after, the score, and the reason. One
+call of squeue, one of sinfo; nothing is changed.
+
+Nodes with room now come first. --exclude-list prints nothing but the nodes that
+the job had better stay off, for sbatch --exclude: those on which a limit would
+be exceeded, and those with room that are worse than the chosen ones. Never all
+of them. With --limit the command exits with 5 when the limit is exceeded
+wherever the job goes.
+
+-o takes text, json or yaml, or a format as other commands of Slurm do:
+%n node, %d memory domain, %m machine, %s slowdown of the job, %w worst slowdown
+of a resident, %N residents, %l residents with their slowdowns, %c score, %v jobs
+over their limits, %f free CPUs, %t room now, %x excluded, %R reason; a width and
+a dot for alignment to the right as in %.8s.`,
+		Example: `  bandmate slurm advise --job 4711
+  bandmate slurm advise --application lammps -N 2 -n 16 --limit 1.15
+  sbatch --exclude="$(bandmate slurm advise --application lammps -n 8 --exclude-list)" run.sh
+  bandmate slurm advise --job 4711 -h -o "%n %.8s %R"`,
+		Args: wantArgs(cobra.NoArgs, "flags only"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.slurmAdvise(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	flags.StringVarP(&f.job, "job", "j", "", "job in the queue: ID, ID_TASK or ID+OFFSET (default $SLURM_JOB_ID)")
+	flags.StringVarP(&f.application, "application", "a", "", "application of a job that is not in the queue")
+	flags.IntVarP(&f.nodes, "nodes", "N", 1, "nodes it needs")
+	flags.IntVarP(&f.tasks, "ntasks", "n", 0, "tasks it has (default one for each node)")
+	flags.IntVarP(&f.cpusPerTask, "cpus-per-task", "c", 1, "CPUs of each task")
+	flags.IntVar(&f.copies, "copies", 1, "such jobs to place one after the other, as the tasks of an array")
+	flags.StringVarP(&f.partition, "partition", "p", "", "partitions it may run in (default: the cluster's default one)")
+	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the nodes must have")
+	flags.StringVarP(&f.exclude, "exclude", "x", "", "nodes that are excluded already")
+	flags.BoolVar(&f.exclusive, "exclusive", false, "it shares no node")
+	flags.BoolVar(&f.excludeList, "exclude-list", false, "print only the nodes to exclude, as a host list")
+	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	flags.BoolVar(&f.parsable, "parsable", false, "columns separated by |")
+	flags.BoolVarP(&f.noHeader, "noheader", "h", false, "no line of titles")
+	flags.StringVar(&f.jobsFile, "squeue", "", "read the jobs from a file that squeue --json wrote")
+	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
+	// -h is --noheader here, as everywhere in Slurm.
+	flags.Bool("help", false, "help for advise")
+	cmd.MarkFlagsMutuallyExclusive("job", "application")
+	cmd.MarkFlagsRequiredTogether("squeue", "sinfo")
+	return cmd
+}
+
+// adviceDocument is `slurm advise --json`, in the form of Slurm's own answers.
+type adviceDocument struct {
+	Meta   adviceMeta    `json:"meta"`
+	Errors []adviceError `json:"errors"`
+	// Advice is absent when there are errors that prevent it.
+	Advice      *slurm.Advice `json:"advice,omitempty"`
+	ExcludeList *string       `json:"excludeList,omitempty"`
+}
+
+type adviceMeta struct {
+	Bandmate struct {
+		Version string `json:"version"`
+	} `json:"bandmate"`
+	Slurm struct {
+		Release string `json:"release,omitempty"`
+		Cluster string `json:"cluster,omitempty"`
+	} `json:"slurm"`
+}
+
+type adviceError struct {
+	Error string `json:"error"`
+	// ExitCode is the command's.
+	ExitCode int `json:"exitCode"`
+}
+
+func (a *app) slurmAdvise(ctx context.Context, f adviseFlags) error {
+	if f.json {
+		a.format = formatJSON
+	}
+	custom := strings.Contains(a.format, "%")
+	if !custom {
+		if err := a.checkFormat(); err != nil {
+			return err
+		}
+	}
+	advice, cluster, err := a.advise(ctx, f)
+	if err == nil {
+		err = checkAdvice(advice)
+	}
+	switch {
+	case advice == nil && (custom || a.format == formatText || f.excludeList):
+		return err
+	case f.excludeList:
+		return errors.Join(a.write([]byte(advice.ExcludeList()+"\n")), err)
+	case custom || f.parsable || a.format == formatText:
+		text, formatErr := formatAdvice(advice, adviceFormat(a.format, f.parsable), !f.noHeader)
+		if formatErr != nil {
+			return formatErr
+		}
+		if err := a.write(text); err != nil {
+			return err
+		}
+		a.warn(advice.Warnings)
+		return err
+	}
+	return errors.Join(a.print(newAdviceDocument(advice, cluster, err), nil), err)
+}
+
+func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) adviceDocument {
+	d := adviceDocument{Errors: []adviceError{}, Advice: advice}
+	d.Meta.Bandmate.Version = version()
+	if cluster != nil {
+		d.Meta.Slurm.Release, d.Meta.Slurm.Cluster = cluster.Version, cluster.Name
+	}
+	if advice != nil {
+		list := advice.ExcludeList()
+		d.ExcludeList = &list
+	}
+	if err != nil {
+		d.Errors = append(d.Errors, adviceError{err.Error(), exitCode(err)})
+	}
+	return d
+}
+
+// advise asks Slurm and returns the advice. What it returns beside an error is
+// worth printing all the same.
+func (a *app) advise(ctx context.Context, f adviseFlags) (*slurm.Advice, *slurm.Cluster, error) {
+	name := f.job
+	if name == "" && f.application == "" {
+		if name = a.env("SLURM_JOB_ID"); name == "" {
+			return nil, nil, usagef("want --job ID or --application NAME")
+		}
+	}
+	advisor, err := a.advisor(f.slurmFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	request, err := f.request()
+	if err != nil {
+		return nil, nil, err
+	}
+	cluster, err := a.reader(f.slurmFlags).Read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name != "" {
+		j, err := cluster.Job(name)
+		if err != nil {
+			return nil, cluster, err
+		}
+		request = advisor.Site.Request(j)
+		request.Excluded = append(request.Excluded, mustExpand(f.exclude)...)
+	}
+	if request.Application == "" {
+		return nil, cluster, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
+	}
+	advice, err := advisor.Advise(cluster, request)
+	if err != nil {
+		return nil, cluster, err
+	}
+	return advice, cluster, a.checkKnown(advice)
+}
+
+// request is the job that the flags describe.
+func (f *adviseFlags) request() (slurm.Request, error) {
+	r := slurm.Request{
+		Application: f.application, Source: "command line", Nodes: f.nodes, Copies: f.copies,
+		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit),
+	}
+	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 || f.copies < 1 {
+		return r, usagef("-N %d -n %d -c %d --copies %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask, f.copies)
+	}
+	r.CPUsPerNode = float64(max(f.tasks, f.nodes)*f.cpusPerTask) / float64(f.nodes)
+	if f.partition != "" {
+		r.Partitions = strings.Split(f.partition, ",")
+	}
+	var err error
+	if r.Excluded, err = hostlist.Expand(f.exclude); err != nil {
+		return r, usagef("--exclude: %w", err)
+	}
+	return r, nil
+}
+
+// mustExpand returns the names of a list that has been checked already.
+func mustExpand(list string) []string {
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// checkKnown fails when there is no profile to predict the job with.
+func (a *app) checkKnown(advice *slurm.Advice) error {
+	for _, c := range advice.Candidates {
+		if c.Score.Newcomer.Known {
+			return nil
+		}
+	}
+	reason := "no profile"
+	for _, w := range advice.Warnings {
+		if rest, ok := strings.CutPrefix(w, advice.Application+": "); ok {
+			reason = rest
+			break
+		}
+	}
+	return fmt.Errorf("%s: %w: %s", advice.Application, store.ErrNotFound, reason)
+}
+
+// checkAdvice fails when a limit is exceeded everywhere.
+func checkAdvice(advice *slurm.Advice) error {
+	if !advice.LimitExceeded || advice.Limit == 0 {
+		return nil
+	}
+	best := advice.Candidates[0]
+	return fmt.Errorf("%w: on every node someone would be slowed down by more than %s; the best is %s: %s",
+		errLimit, advice.Limit, best.Node, best.Reason)
+}

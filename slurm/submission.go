@@ -1,0 +1,274 @@
+package slurm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bandmate.dev/bandmate/slurm/hostlist"
+)
+
+// Submission is a command line of sbatch, srun or salloc, understood so far that
+// nodes can be excluded for it.
+type Submission struct {
+	// Command is sbatch, srun or salloc.
+	Command string
+	// Args are its arguments as they were given.
+	Args []string
+	// Components are the parts of a heterogeneous job, separated by colons; of
+	// any other job there is one.
+	Components []Component
+}
+
+// Component is what one part of a submission asks for.
+type Component struct {
+	options []option // later ones count
+	// end is the index in Args at which an option for it can be inserted.
+	end int
+	// program is the script or program.
+	program string
+}
+
+// ErrNotAdvised is wrapped where a submission is in order, but is better left as
+// it is.
+var ErrNotAdvised = errors.New("submitted without advice")
+
+// mostScript bounds how much of a script is read for its #SBATCH lines.
+const mostScript = 1 << 20
+
+// ParseSubmission understands a command line. readFile reads a script for its
+// #SBATCH lines; env looks up variables of the environment, which count less than
+// the command line and, for sbatch, more than the script. The error wraps
+// ErrNotAdvised for what is right but not for Bandmate to touch; any other error
+// means that Slurm may well refuse it too.
+func ParseSubmission(command string, args []string, env func(string) string, readFile func(string) ([]byte, error)) (*Submission, error) {
+	if !slices.Contains([]string{"sbatch", "srun", "salloc"}, command) {
+		return nil, fmt.Errorf("%q: want sbatch, srun or salloc", command)
+	}
+	if command == "srun" && env("SLURM_JOB_ID") != "" {
+		return nil, fmt.Errorf("%w: this srun starts a step inside job %s", ErrNotAdvised, env("SLURM_JOB_ID"))
+	}
+	s := &Submission{Command: command, Args: slices.Clone(args)}
+	for at := 0; ; {
+		options, rest, err := parseOptions(command, args[at:])
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrNotAdvised, command, err)
+		}
+		c := Component{options: options, end: at + rest}
+		if rest > 0 && args[c.end-1] == "--" {
+			c.end--
+		}
+		next := at + rest
+		if next < len(args) && args[next] == ":" {
+			s.Components = append(s.Components, c)
+			at = next + 1
+			continue
+		}
+		if next < len(args) {
+			c.program = args[next]
+		}
+		s.Components = append(s.Components, c)
+		break
+	}
+	return s, s.complete(env, readFile)
+}
+
+// complete adds what the script and the environment say before what the command
+// line says.
+func (s *Submission) complete(env func(string) string, readFile func(string) ([]byte, error)) error {
+	last := &s.Components[len(s.Components)-1]
+	var before []option
+	if s.Command == "sbatch" && !last.has("wrap") {
+		if last.program == "" {
+			return fmt.Errorf("%w: the script comes from standard input, and what it asks for cannot be seen", ErrNotAdvised)
+		}
+		text, err := readFile(last.program)
+		if err != nil {
+			return fmt.Errorf("%w: the script cannot be read: %w", ErrNotAdvised, err)
+		}
+		if before, err = directives(text); err != nil {
+			return err
+		}
+	}
+	before = append(before, fromEnvironment(s.Command, env)...)
+	for i := range s.Components {
+		c := &s.Components[i]
+		c.program = last.program
+		c.options = append(slices.Clone(before), c.options...)
+		for _, name := range []string{"jobid", "clusters", "nodefile", "het-group"} {
+			if c.has(name) {
+				return fmt.Errorf("%w: --%s", ErrNotAdvised, name)
+			}
+		}
+		if strings.Contains(c.value("exclude")+c.value("nodelist"), "/") {
+			return fmt.Errorf("%w: its nodes are listed in a file", ErrNotAdvised)
+		}
+	}
+	return nil
+}
+
+// directives reads the #SBATCH lines at the head of a script.
+func directives(script []byte) ([]option, error) {
+	script = script[:min(len(script), mostScript)]
+	var all []option
+	for line := range bytes.SplitSeq(script, []byte("\n")) {
+		text, isDirective := strings.CutPrefix(string(line), "#SBATCH")
+		switch trimmed := strings.TrimSpace(string(line)); {
+		case trimmed == "", strings.HasPrefix(trimmed, "#") && !isDirective:
+			continue
+		case !isDirective:
+			return all, nil
+		}
+		words := shellWords(text)
+		if slices.Contains(words, "hetjob") || slices.Contains(words, "packjob") {
+			return nil, fmt.Errorf("%w: its script describes a heterogeneous job", ErrNotAdvised)
+		}
+		options, _, err := parseOptions("sbatch", words)
+		if err != nil {
+			return nil, fmt.Errorf("%w: its script: #SBATCH%s: %w", ErrNotAdvised, text, err)
+		}
+		all = append(all, options...)
+	}
+	return all, nil
+}
+
+// shellWords splits a line at blanks, as sbatch does: quotes keep a word
+// together, a backslash takes the next character as it is, # ends the line.
+func shellWords(line string) []string {
+	var words []string
+	var word strings.Builder
+	var quote byte
+	inWord := false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\\' && i+1 < len(line) && quote != '\'':
+			i++
+			word.WriteByte(line[i])
+			inWord = true
+		case quote != 0 && c == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteByte(c)
+		case c == '\'' || c == '"':
+			quote, inWord = c, true
+		case c == ' ' || c == '\t' || c == '\r':
+			if inWord {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			inWord = false
+		case c == '#' && !inWord:
+			return words
+		default:
+			word.WriteByte(c)
+			inWord = true
+		}
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// fromEnvironment returns the options that stand in the environment (man sbatch,
+// INPUT ENVIRONMENT VARIABLES), as far as they matter here.
+func fromEnvironment(command string, env func(string) string) []option {
+	prefix := map[string]string{"sbatch": "SBATCH_", "salloc": "SALLOC_", "srun": "SLURM_"}[command]
+	var all []option
+	for _, v := range []struct{ variable, option string }{
+		{"PARTITION", "partition"}, {"CONSTRAINT", "constraint"}, {"JOB_NAME", "job-name"}, {"EXCLUSIVE", "exclusive"},
+		{"ARRAY_INX", "array"}, {"CLUSTERS", "clusters"},
+	} {
+		if value := env(prefix + v.variable); value != "" {
+			all = append(all, option{v.option, value})
+		}
+	}
+	if command == "srun" {
+		for _, v := range []struct{ variable, option string }{
+			{"NTASKS", "ntasks"}, {"NNODES", "nodes"}, {"CPUS_PER_TASK", "cpus-per-task"},
+		} {
+			if value := env(prefix + v.variable); value != "" {
+				all = append(all, option{v.option, value})
+			}
+		}
+	}
+	return all
+}
+
+func (c *Component) has(name string) bool {
+	return slices.ContainsFunc(c.options, func(o option) bool { return o.name == name })
+}
+
+// value returns what an option was set to last; empty when it was not.
+func (c *Component) value(name string) string {
+	for _, o := range slices.Backward(c.options) {
+		if o.name == name {
+			return o.value
+		}
+	}
+	return ""
+}
+
+// number returns an option as a number of 1 or more; otherwise, or 0 for none.
+func (c *Component) number(name string, otherwise int) int {
+	digits := c.value(name)
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end] // of 2-4 and 2@... the fewest count
+	}
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 1 || n > 1<<20 {
+		return otherwise
+	}
+	return n
+}
+
+// RequestOf returns what a component of a submission asks for; user is who
+// submits it. It fails on host lists that Slurm would refuse.
+func (s *Site) RequestOf(c *Component, user string) (Request, error) {
+	j := Job{Name: c.value("job-name"), Comment: c.value("comment"), User: user}
+	if j.Name == "" {
+		j.Name = path.Base(c.program)
+	}
+	if c.has("wrap") && !c.has("job-name") {
+		j.Name = "wrap"
+	}
+	r := Request{
+		Nodes: c.number("nodes", 1), Features: c.value("constraint"),
+		Exclusive: c.has("exclusive") && !slices.Contains([]string{"user", "mcs", "no"}, c.value("exclusive")),
+		Limit:     s.Limit(&j), Copies: 1,
+	}
+	r.Application, r.Source = s.application(&j)
+	tasks := c.number("ntasks", r.Nodes*c.number("ntasks-per-node", 1))
+	if !c.has("nodes") && c.has("ntasks-per-node") {
+		perNode := c.number("ntasks-per-node", 1)
+		r.Nodes = (tasks + perNode - 1) / perNode
+	}
+	r.CPUsPerNode = float64(tasks*c.number("cpus-per-task", 1)) / float64(r.Nodes)
+	if partition := c.value("partition"); partition != "" {
+		r.Partitions = strings.Split(partition, ",")
+	}
+	if c.has("array") {
+		r.Copies = pendingTasks(c.value("array"))
+	}
+	var err, err2 error
+	r.Excluded, err = hostlist.Expand(c.value("exclude"))
+	r.Required, err2 = hostlist.Expand(c.value("nodelist"))
+	return r, errors.Join(err, err2)
+}
+
+// WithExcluded returns the arguments with a list of nodes to exclude for each
+// component; an empty one leaves the component as it is. The list goes last, so
+// that it takes the place of the user's own, which it has to contain.
+func (s *Submission) WithExcluded(lists []string) []string {
+	args := slices.Clone(s.Args)
+	for i, c := range slices.Backward(s.Components) {
+		if lists[i] != "" {
+			args = slices.Insert(args, c.end, "--exclude="+lists[i])
+		}
+	}
+	return args
+}
