@@ -29,10 +29,13 @@ which machine and memory domain it is: bandmate-machine=NAME,
 bandmate-domain=NAME.`,
 		Example: `  bandmate slurm advise --job 4711
   bandmate slurm submit -- --comment bandmate=lammps -n 8 run.sh`,
-		Args: wantArgs(cobra.NoArgs, "a command: advise, submit"),
+		Args: wantArgs(cobra.NoArgs, "a command: advise, submit, watch, pair, onboard"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSlurmAdviseCommand(a), newSlurmSubmitCommand(a))
+	cmd.AddCommand(
+		newSlurmAdviseCommand(a), newSlurmSubmitCommand(a),
+		newSlurmWatchCommand(a), newSlurmPairCommand(a), newSlurmOnboardCommand(a),
+	)
 	return cmd
 }
 

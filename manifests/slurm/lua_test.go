@@ -1,5 +1,5 @@
-// Package slurm_test runs what Slurm would run of this folder.
-package slurm_test
+// Package slurmfiles_test runs what Slurm would run of this folder.
+package slurmfiles_test
 
 import (
 	"fmt"

@@ -39,8 +39,8 @@ func lock(folder string) (*os.File, error) {
 	return file, nil
 }
 
-// held reports whether a watch works with the folder, and which process it is.
-func held(folder string) (process string, running bool) {
+// Running reports whether a watch works with the folder, and which process it is.
+func Running(folder string) (process string, running bool) {
 	file, err := os.Open(filepath.Join(folder, lockName)) //nolint:gosec // the folder is the user's choice
 	if err != nil {
 		return "", false

@@ -163,7 +163,7 @@ func compose(w *waiting, excluded []string, reason string) Decision {
 	}
 	d := Decision{
 		Job: w.job, Application: w.application, Original: original,
-		Excluded: hostlist.Compress(append(slices.Clone(w.original), excluded...)),
+		Excluded: hostlist.Compress(append(slices.Clone(w.request.Excluded), excluded...)),
 		Expected: w.expected, Reason: reason,
 	}
 	switch shown := listed(w.job); {

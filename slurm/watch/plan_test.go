@@ -379,7 +379,9 @@ func leavesEnough(f *fake, d Decision) error {
 		}
 	}
 	up, open := 0, 0
-	for _, n := range candidates(&f.cluster, d.Job, expand(d.Original)) {
+	request := (&slurm.Site{}).Request(d.Job)
+	request.Excluded = expand(d.Original)
+	for _, n := range candidates(&f.cluster, &request) {
 		if n.Available() {
 			up++
 			if !slices.Contains(excluded, n.Name) {

@@ -17,7 +17,10 @@ type round struct {
 	// expected counts the jobs that run and those expected to start; possible
 	// also those that may come to a node, as far as they fit.
 	expected, possible *board
-	room, possibleRoom room
+	// room is what those who run or are expected leave; booked are the CPUs of
+	// those who may come besides.
+	room   *slurm.Room
+	booked map[string]float64
 }
 
 // waiting is a job that something can be decided about.
@@ -25,10 +28,10 @@ type waiting struct {
 	job         *slurm.Job
 	entry       Entry
 	application string
-	original    []string
-	// nodes are the candidates; need is on how many the job starts.
+	// request is what the job asks for, with the user's own exclusions.
+	request slurm.Request
+	// nodes are the candidates.
 	nodes []*slurm.Node
-	need  int
 	// expected are the names of the nodes where it is expected.
 	expected []string
 }
@@ -42,7 +45,7 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 		planner: p, cluster: c,
 		expected: newBoard(c, p.Site, p.Roster, scorer, p.Limit),
 		possible: newBoard(c, p.Site, p.Roster, scorer, p.Limit),
-		room:     newRoom(c), possibleRoom: newRoom(c),
+		room:     slurm.NewRoom(c), booked: make(map[string]float64),
 	}
 	// Both know the same kinds of jobs, so that they share answers.
 	r.possible.classes, r.possible.answers = r.expected.classes, r.expected.answers
@@ -52,7 +55,7 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 
 // consider returns the job as one to decide about, or nil and why not.
 func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
-	w := &waiting{job: j, entry: e, application: r.expected.nameOf(j), need: max(1, j.NodeCount)}
+	w := &waiting{job: j, entry: e, application: r.expected.nameOf(j), request: r.planner.Site.Request(j)}
 	switch {
 	case e.LeftAlone != "":
 		return nil, e.LeftAlone, nil
@@ -63,14 +66,13 @@ func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
 	case len(j.Required) > 0:
 		return nil, "the user chose the nodes", nil
 	}
-	w.original = j.Excluded
 	if e.ours() {
 		var err error
-		if w.original, err = hostlist.Expand(e.Original); err != nil {
+		if w.request.Excluded, err = hostlist.Expand(e.Original); err != nil {
 			return nil, "", fmt.Errorf("what the state file says the user excluded: %w", err)
 		}
 	}
-	w.nodes = candidates(r.cluster, j, w.original)
+	w.nodes = candidates(r.cluster, &w.request)
 	known := slices.ContainsFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.application(j, n) != nil })
 	if !known {
 		return nil, "no profile of " + w.application, nil
@@ -119,28 +121,39 @@ func soon(j *slurm.Job) bool {
 }
 
 // expect finds the nodes where a job will start if it can start now, and counts
-// it as a resident there.
+// it as a resident there; of an array, as many tasks as can start.
 func (r *round) expect(w *waiting) error {
 	if !soon(w.job) {
 		return nil
 	}
-	options, err := r.expected.options(w)
-	if err != nil {
-		return err
-	}
-	options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !r.room.has(r.cluster, o.node, w.job) })
-	if len(options) < w.need {
-		return nil
-	}
-	slices.SortStableFunc(options, better)
-	for _, o := range options[:w.need] {
-		w.expected = append(w.expected, o.node.Name)
-		r.expected.place(w.job, o.node)
-		r.possible.place(w.job, o.node)
-		r.room.take(o.node, w.job)
-		r.possibleRoom.take(o.node, w.job)
+	for range max(1, w.request.Copies) {
+		options, err := r.expected.options(w)
+		if err != nil {
+			return err
+		}
+		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !r.room.Fits(&w.request, o.node) })
+		if len(options) < w.request.Nodes {
+			return nil
+		}
+		slices.SortStableFunc(options, better)
+		for _, o := range options[:w.request.Nodes] {
+			if !slices.Contains(w.expected, o.node.Name) {
+				w.expected = append(w.expected, o.node.Name)
+			}
+			r.expected.place(w.job, o.node)
+			r.possible.place(w.job, o.node)
+			r.room.Take(o.node, w.takes(o.node))
+		}
 	}
 	return nil
+}
+
+// takes is how many CPUs the job holds on a node.
+func (w *waiting) takes(n *slurm.Node) float64 {
+	if w.request.Exclusive {
+		return max(w.request.CPUsPerNode, float64(n.CPUs))
+	}
+	return w.request.CPUsPerNode
 }
 
 // decide finds out which nodes the job may use, and excludes the others.
@@ -163,23 +176,23 @@ func (r *round) decide(w *waiting) (Decision, error) {
 			available++
 		}
 		if !here {
-			r.mayCome(w.job, o.node)
+			r.mayCome(w, o.node)
 		}
 	}
 	reason := r.reason(w, closed)
 	for _, o := range r.leastBad(w, closed) {
-		if available >= w.need {
+		if available >= w.request.Nodes {
 			break
 		}
-		reason = fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, o.node.Name, nodes(w.need))
+		reason = fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, o.node.Name, nodes(w.request.Nodes))
 		open = append(open, o)
 		closed = slices.DeleteFunc(closed, func(c option) bool { return c.node == o.node })
 		available++
 	}
-	if available < w.need {
+	if available < w.request.Nodes {
 		// Fewer nodes are up than the job needs: whatever comes back may do.
 		open, closed = append(open, closed...), nil
-		reason = fmt.Sprintf("fewer than %s are up", nodes(w.need))
+		reason = fmt.Sprintf("fewer than %s are up", nodes(w.request.Nodes))
 	}
 	d := compose(w, names(closed), reason)
 	d.Slowdown = best(open).newcomer
@@ -192,7 +205,7 @@ func (r *round) decide(w *waiting) (Decision, error) {
 func (r *round) leastBad(w *waiting, closed []option) []option {
 	up := slices.DeleteFunc(slices.Clone(closed), func(o option) bool { return !o.node.Available() })
 	slices.SortStableFunc(up, func(a, b option) int {
-		first, second := r.room.has(r.cluster, a.node, w.job), r.room.has(r.cluster, b.node, w.job)
+		first, second := r.room.Fits(&w.request, a.node), r.room.Fits(&w.request, b.node)
 		switch {
 		case first == second:
 			return better(a, b)
@@ -213,21 +226,20 @@ func best(options []option) option {
 
 // dear reports whether the margin speaks against a node.
 func (r *round) dear(w *waiting, o option, options []option) bool {
-	allowed := r.planner.Margin * w.job.CPUsPerNode()
+	allowed := r.planner.Margin * w.request.CPUsPerNode
 	return allowed > 0 && o.cost > options[0].cost+allowed
 }
 
 // mayCome counts the job among those that may come to a node, as long as they
 // fit: what does not fit cannot come, and the earlier ones stand for it. One
 // may always, because a resident may leave.
-func (r *round) mayCome(j *slurm.Job, n *slurm.Node) {
-	free := float64(n.CPUs) - r.room[n.Name]
-	booked := r.possibleRoom[n.Name] - r.room[n.Name]
-	if booked > 0 && booked+j.CPUsPerNode() > free {
+func (r *round) mayCome(w *waiting, n *slurm.Node) {
+	booked := r.booked[n.Name]
+	if booked > 0 && booked+w.takes(n) > r.room.Free(n) {
 		return
 	}
-	r.possible.place(j, n)
-	r.possibleRoom.take(n, j)
+	r.possible.place(w.job, n)
+	r.booked[n.Name] = booked + w.takes(n)
 }
 
 // reason says in words why nodes are closed.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,9 @@ type state struct {
 	// Cluster is Slurm's name of the cluster; job ids mean nothing in another.
 	Cluster string `json:"cluster,omitempty"`
 	Jobs    Memory `json:"jobs"`
+
+	// saved is what the file holds.
+	saved []byte
 }
 
 // Names of the files in the folder of a watch.
@@ -66,17 +70,20 @@ func parseState(data []byte) (state, error) {
 	return s, nil
 }
 
-// save replaces the state file in one step; it is on disk when save returns.
-func (s state) save(folder string) error { return saveJSON(folder, stateName, s) }
-
-func saveJSON(folder, name string, v any) error {
-	data, err := json.MarshalIndent(v, "", " ")
+// save replaces the state file in one step, if anything has changed; it is on
+// disk when save returns.
+func (s *state) save(folder string) error {
+	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", stateName, err)
 	}
-	file := filepath.Join(folder, name)
+	if bytes.Equal(data, s.saved) {
+		return nil
+	}
+	file := filepath.Join(folder, stateName)
 	if err := renameio.WriteFile(file, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w: make room or choose another folder with --state", file, err)
+		return fmt.Errorf("%w: writing %s: %w: make room or choose another folder with --state", ErrState, file, err)
 	}
+	s.saved = data
 	return nil
 }

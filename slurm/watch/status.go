@@ -68,7 +68,7 @@ func ReadStatus(folder string) (Status, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("status of the watch: %s: %w", name, err)
 	}
-	_, s.Running = held(folder)
+	_, s.Running = Running(folder)
 	s.SwitchedOff = SwitchedOff(folder)
 	return s, nil
 }
@@ -97,6 +97,23 @@ func SwitchOn(folder string) error {
 	err := os.Remove(filepath.Join(folder, offName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("off switch: %w", err)
+	}
+	return nil
+}
+
+// save writes the status for ReadStatus. Readers see it whole; after a power
+// failure it may be an old one.
+func (s *Status) save(folder string) error {
+	data, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return fmt.Errorf("status of the watch: %w", err)
+	}
+	file := filepath.Join(folder, statusName)
+	if err := os.WriteFile(file+".new", append(data, '\n'), 0o644); err != nil { //nolint:gosec // for everybody
+		return fmt.Errorf("status of the watch: %w", err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return fmt.Errorf("status of the watch: %w", err)
 	}
 	return nil
 }

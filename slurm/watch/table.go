@@ -64,7 +64,8 @@ func (r *round) line(application string, partition slurm.Partition) (TableLine, 
 	line := TableLine{Application: application, Partition: partition.Name}
 	j := &slurm.Job{Partitions: []string{partition.Name}, CPUs: 1, NodeCount: 1}
 	r.expected.names[j] = application
-	w := &waiting{job: j, application: application, nodes: candidates(r.cluster, j, nil)}
+	request := slurm.Request{Job: j, Application: application, Nodes: 1, CPUsPerNode: 1, Partitions: j.Partitions}
+	w := &waiting{job: j, application: application, request: request, nodes: candidates(r.cluster, &request)}
 	w.nodes = slices.DeleteFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.application(j, n) == nil })
 	options, err := r.expected.options(w)
 	if err != nil {

@@ -118,6 +118,19 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	return err
 }
 
+// Once makes one round and leaves what it set for the next watch.
+func (w *Watcher) Once(ctx context.Context) error {
+	release, err := w.open()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := w.Round(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
 // TakeBack takes back everything that an earlier watch set, and returns for how
 // many jobs that failed. It is for when no watch runs.
 func (w *Watcher) TakeBack(ctx context.Context) (left int, err error) {

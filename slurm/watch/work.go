@@ -51,10 +51,7 @@ func (w *Watcher) Round(ctx context.Context) error {
 	}
 	w.status.NextSeconds = w.pause().Seconds()
 	w.status.Running = true
-	if saving := saveJSON(w.Folder, statusName, w.status); saving != nil {
-		err = errors.Join(err, saving)
-	}
-	return err
+	return errors.Join(err, w.status.save(w.Folder))
 }
 
 func (w *Watcher) round(ctx context.Context, done *Round) error {

@@ -1,0 +1,71 @@
+package watch
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/slurm"
+)
+
+// busyCluster has nodes of 64 CPUs with some eight residents each, and a long
+// queue, of 24 applications.
+func busyCluster(nodes, waiting int) (*fake, *roster.Roster) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var profiles []*v1alpha1.ApplicationProfile
+	for i := range 24 {
+		profiles = append(profiles, profile(fmt.Sprintf("app%d", i), 0.2+8*random.Float64(), 0.4*random.Float64()))
+	}
+	f := newFake(nodes)
+	id := int64(0)
+	for i := range f.cluster.Nodes {
+		f.cluster.Nodes[i].CPUs = 64
+		for range 6 + random.IntN(5) {
+			id++
+			f.run(id, profiles[random.IntN(24)].Name, f.cluster.Nodes[i].Name).CPUs = 1 << random.IntN(4)
+		}
+	}
+	for range waiting {
+		id++
+		f.submit(id, profiles[random.IntN(24)].Name, func(j *slurm.Job) { j.CPUs = 1 << random.IntN(4) })
+	}
+	return f, roster.New(profiles, nil)
+}
+
+// BenchmarkRound is the first round after 1,000 jobs came to 100 nodes, when
+// most is to be decided and changed, without the time that Slurm takes.
+func BenchmarkRound(b *testing.B) {
+	f, known := busyCluster(100, 1000)
+	changed := 0
+	for b.Loop() {
+		b.StopTimer()
+		for i := range f.cluster.Jobs {
+			f.cluster.Jobs[i].Excluded = nil
+		}
+		w := &Watcher{
+			Options: Options{Mode: Enforce, Folder: b.TempDir(), Out: io.Discard, Interval: 10 * time.Second, MostChanges: 10000},
+			Runner:  f, Read: f.read,
+			Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Roster: known, Limit: 1.15}, nil },
+		}
+		w.Table = w.Folder + "/advice.table"
+		release, err := w.open()
+		if err != nil {
+			b.Fatal(err)
+		}
+		f.calls = nil
+		b.StartTimer()
+		if err := w.Round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		release()
+		changed = w.status.Round.Changed
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(changed), "changed")
+	b.ReportMetric(float64(len(f.calls)), "scontrol")
+}
