@@ -18,7 +18,7 @@ type Cluster struct {
 	Time time.Time
 	// Nodes are in natural order (n2 before n10), each once.
 	Nodes []Node
-	// Partitions are in the order of sinfo.
+	// Partitions are sorted by name.
 	Partitions []Partition
 	// Jobs are the records of squeue in its order.
 	Jobs []Job

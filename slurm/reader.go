@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -43,6 +44,7 @@ func (r Reader) Read(ctx context.Context) (*Cluster, error) {
 	}
 	c.Name, c.Version = cmp.Or(q.cluster, v.cluster), cmp.Or(q.version, v.version)
 	c.Jobs, c.Nodes, c.Partitions = q.jobs, v.sorted(), v.partitions
+	slices.SortFunc(c.Partitions, func(a, b Partition) int { return cmp.Compare(a.Name, b.Name) })
 	c.Warnings = append(q.warnings, v.warnings...)
 	return c, nil
 }

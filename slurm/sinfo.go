@@ -46,6 +46,7 @@ func (v *inventory) partition(p Partition, n *Node) {
 func (v *inventory) sorted() []Node {
 	nodes := make([]Node, 0, len(v.nodes))
 	for _, n := range v.nodes {
+		slices.Sort(n.Partitions) // sinfo's order changes from call to call
 		nodes = append(nodes, *n)
 	}
 	slices.SortFunc(nodes, func(a, b Node) int { return hostlist.Compare(a.Name, b.Name) })

@@ -8,26 +8,27 @@ import (
 	"strings"
 )
 
-// Compress returns the shortest list in Slurm's language that stands for the
-// names, each once and in natural order; numbers at the end of names become
-// ranges. Expand returns the same names. A name that Expand would refuse, one
+// Compress returns a short list in Slurm's language that stands for the names,
+// each once; numbers at the end of names become ranges. Expand returns the same names. A name that Expand would refuse, one
 // with a bracket or a comma, makes a list that Expand refuses: names come from
 // Slurm or have been checked by Valid.
 func Compress(names []string) string {
-	sorted := slices.SortedFunc(slices.Values(names), Compare)
-	sorted = slices.Compact(sorted)
-	var entries []string
-	for len(sorted) > 0 {
-		prefix, _ := split(sorted[0])
-		n := 1
-		for n < len(sorted) {
-			if p, digits := split(sorted[n]); p != prefix || digits == "" {
-				break
-			}
-			n++
+	sorted := slices.Compact(slices.SortedFunc(slices.Values(names), Compare))
+	var order []string
+	groups := make(map[string][]string, len(sorted))
+	for _, name := range sorted {
+		prefix, digits := split(name)
+		if digits == "" {
+			prefix += "/" // no name has it: never in a group of numbers
 		}
-		entries = append(entries, entry(prefix, sorted[:n]))
-		sorted = sorted[n:]
+		if groups[prefix] == nil {
+			order = append(order, prefix)
+		}
+		groups[prefix] = append(groups[prefix], name)
+	}
+	entries := make([]string, len(order))
+	for i, prefix := range order {
+		entries[i] = entry(prefix, groups[prefix])
 	}
 	return strings.Join(entries, ",")
 }
