@@ -29,6 +29,8 @@ type app struct {
 	format   string
 	storeDir string
 	quiet    bool
+	// plugin is true when kubectl runs this program, as kubectl-bandmate.
+	plugin bool
 }
 
 // Output formats.
@@ -68,6 +70,9 @@ interrupted.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	if a.plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bandmate"}
+	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
@@ -82,7 +87,7 @@ interrupted.`,
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
-		newApplyCommand(a), newAgentCommand(a), newSlurmCommand(a),
+		newApplyCommand(a), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
 	)
 	return root
 }

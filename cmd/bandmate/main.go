@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -40,7 +41,7 @@ func run(args []string) int {
 	// Beyond a limit of the file size a write then fails, rather than this
 	// process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv}
+	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, plugin: filepath.Base(os.Args[0]) == "kubectl-bandmate"}
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

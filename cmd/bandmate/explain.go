@@ -1,0 +1,189 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/units"
+)
+
+type explainFlags struct {
+	view      viewFlags
+	namespace string
+}
+
+func newExplainCommand(a *app) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain POD",
+		Short: "Why a Kubernetes pod is where it is, or why it waits",
+		Long: `Says what the scheduler told of a pod, predicts what the pod suffers and makes
+others suffer where it is, and what it would on the other nodes, by the same
+reckoning as the scheduler plugin. The cluster may have changed since the pod was
+placed; the events say what was predicted then.`,
+		Example: `  kubectl bandmate explain db-0
+  kubectl bandmate explain db-0 -n shop -o json`,
+		Args: wantArgs(cobra.ExactArgs(1), "one pod"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), args[0], f) },
+	}
+	f.view.add(cmd.Flags())
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod (default: the context's)")
+	return cmd
+}
+
+// podExplanation is what explain prints.
+type podExplanation struct {
+	Pod         string      `json:"pod"`
+	Namespace   string      `json:"namespace"`
+	Application string      `json:"application,omitempty"`
+	CPUs        float64     `json:"cpus"`
+	Limit       float64     `json:"limit,omitempty"`
+	Phase       string      `json:"phase"`
+	Scheduler   string      `json:"scheduler"`
+	Node        string      `json:"node,omitempty"`
+	Events      []eventLine `json:"events"`
+	// Nodes are ranked as the scheduler would, the pod's own among them.
+	Nodes    []verdict `json:"nodes"`
+	More     int       `json:"more,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// eventLine is an event of the scheduler on the pod.
+type eventLine struct {
+	Time    string `json:"time,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func (a *app) explain(ctx context.Context, name string, f explainFlags) error {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if err := f.view.validate(); err != nil {
+		return err
+	}
+	objects, err := f.view.core()
+	if err != nil {
+		return err
+	}
+	if f.namespace == "" {
+		if f.namespace, _, err = f.view.loader().Namespace(); err != nil {
+			return fmt.Errorf("which namespace? %w: give it with -n", err)
+		}
+	}
+	object, err := objects.pod(ctx, f.namespace, name)
+	if err != nil {
+		return err
+	}
+	cluster, _, err := a.look(ctx, f.view, objects)
+	if err != nil {
+		return err
+	}
+	pod, faults := view.ReadPod(object)
+	e := podExplanation{
+		Pod: name, Namespace: f.namespace, Application: pod.Application, CPUs: pod.CPUs, Limit: float64(pod.Limit),
+		Phase: string(object.Status.Phase), Scheduler: object.Spec.SchedulerName, Node: object.Spec.NodeName, Warnings: cluster.Warnings,
+	}
+	if e.Node == "" {
+		for _, fault := range faults { // those of pods on nodes are among the cluster's
+			e.Warnings = append(e.Warnings, fault.Error())
+		}
+	}
+	if e.Events, err = objects.events(ctx, object); err != nil {
+		e.Warnings = append(e.Warnings, err.Error())
+	}
+	if cluster.Concerns(pod) && !view.Finished(object) {
+		all, err := a.verdicts(cluster, pod, "", e.Node)
+		if err != nil {
+			return err
+		}
+		e.Nodes, e.More = f.view.cut(all)
+	}
+	if err := a.print(e, func(w io.Writer) error { return a.writeExplanation(w, e) }); err != nil {
+		return err
+	}
+	if a.format == formatText {
+		a.warn(e.Warnings)
+	}
+	return nil
+}
+
+// events are what schedulers said of the pod, oldest first.
+func (c core) events(ctx context.Context, p *corev1.Pod) ([]eventLine, error) {
+	type timed struct {
+		at time.Time
+		eventLine
+	}
+	var found []timed
+	var list corev1.EventList
+	err := c.pages(ctx, "events", p.Namespace, "involvedObject.name="+p.Name, &list, func() {
+		for _, e := range list.Items {
+			if e.InvolvedObject.Name != p.Name || e.InvolvedObject.Kind != "Pod" || (e.InvolvedObject.UID != "" && e.InvolvedObject.UID != p.UID) {
+				continue
+			}
+			at := e.EventTime.Time
+			if s := e.Series; s != nil {
+				at = s.LastObservedTime.Time
+			}
+			if at.IsZero() {
+				at = e.LastTimestamp.Time
+			}
+			line := eventLine{Reason: e.Reason, Message: e.Message}
+			if !at.IsZero() {
+				line.Time = at.UTC().Format(time.RFC3339)
+			}
+			found = append(found, timed{at, line})
+		}
+		list = corev1.EventList{ListMeta: list.ListMeta}
+	})
+	slices.SortStableFunc(found, func(a, b timed) int { return a.at.Compare(b.at) })
+	lines := []eventLine{}
+	for _, f := range found {
+		lines = append(lines, f.eventLine)
+	}
+	return lines, err
+}
+
+func (a *app) writeExplanation(w io.Writer, e podExplanation) error {
+	fmt.Fprintf(w, "%s/%s: application %s, %.4g CPUs", sanitize(e.Namespace), sanitize(e.Pod), sanitize(cmp.Or(e.Application, "not named")), e.CPUs)
+	if e.Limit != 0 {
+		fmt.Fprintf(w, ", at most %s", units.Slowdown(e.Limit))
+	}
+	fmt.Fprintf(w, ", scheduler %s\n", sanitize(cmp.Or(e.Scheduler, "default-scheduler")))
+	for _, event := range e.Events {
+		fmt.Fprint(w, report.Paragraph("  ", sanitize(event.Time+" "+event.Reason+": "+event.Message), a.canvas()))
+	}
+	if e.Nodes == nil {
+		why := "the pod is finished"
+		if e.Application == "" {
+			why = "the pod names no application: label it bandmate.dev/application"
+		}
+		_, err := fmt.Fprintf(w, "nothing to predict: %s\n", why)
+		return err
+	}
+	fmt.Fprintln(w)
+	if e.Node != "" {
+		if i := slices.IndexFunc(e.Nodes, func(v verdict) bool { return v.Here }); i >= 0 {
+			fmt.Fprint(w, "where it is: ")
+			if err := a.writeVerdict(w, e.Nodes[i]); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintf(w, "\nif it were placed now:\n")
+	} else if len(e.Nodes) > 0 && e.Nodes[0].Rejected {
+		fmt.Fprintln(w, "it waits: every node is beyond a limit, its own or that of a pod there")
+	}
+	if err := verdictTable(e.Nodes).Write(w, a.canvas()); err != nil {
+		return err
+	}
+	return writeMore(w, e.More)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/units"
+)
+
+// verdict is what the scheduler thinks of a node, as it is printed.
+type verdict struct {
+	Node    string `json:"node"`
+	Domain  string `json:"memoryDomain"`
+	Machine string `json:"machine,omitempty"`
+	// Here is true for the node that the pod is on.
+	Here          bool              `json:"here,omitempty"`
+	Unschedulable bool              `json:"unschedulable,omitempty"`
+	Rejected      bool              `json:"rejected"`
+	Avoided       bool              `json:"avoided,omitempty"`
+	Cost          float64           `json:"cost"`
+	Slowdown      float64           `json:"slowdown"`
+	Profile       profileState      `json:"profile"`
+	Residents     []residentVerdict `json:"residents"`
+	// BackgroundBytesPerSecond is what was measured of pods without a profile;
+	// absent where nothing was measured.
+	BackgroundBytesPerSecond *float64 `json:"backgroundBytesPerSecond,omitempty"`
+}
+
+// profileState is what is known of an application.
+type profileState struct {
+	State   roster.State `json:"state"`
+	Reason  string       `json:"reason,omitempty"`
+	Machine string       `json:"machine,omitempty"`
+}
+
+// residentVerdict is what the placement does to one pod.
+type residentVerdict struct {
+	Pod         string       `json:"pod"`
+	Namespace   string       `json:"namespace"`
+	Node        string       `json:"node"`
+	Application string       `json:"application,omitempty"`
+	Profile     profileState `json:"profile"`
+	Before      float64      `json:"before"`
+	After       float64      `json:"after"`
+	Limit       float64      `json:"limit,omitempty"`
+	OverLimit   bool         `json:"overLimit,omitempty"`
+}
+
+func stateOf(e roster.Entry) profileState { return profileState{e.State, e.Reason, e.Machine} }
+
+func printable(v view.Verdict, here string) verdict {
+	p := verdict{
+		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
+		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
+		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Residents: []residentVerdict{},
+	}
+	if v.Background != nil {
+		total := float64(v.Background.Total())
+		p.BackgroundBytesPerSecond = &total
+	}
+	for i, r := range v.Residents {
+		e := v.Score.Residents[i]
+		p.Residents = append(p.Residents, residentVerdict{
+			Pod: r.Pod.Name, Namespace: r.Pod.Namespace, Node: r.Node, Application: r.Pod.Application, Profile: stateOf(r.Entry),
+			Before: float64(e.Before), After: float64(e.After), Limit: float64(e.Limit), OverLimit: e.OverLimit(),
+		})
+	}
+	return p
+}
+
+// why says in a few words what there is to say of the node beside numbers.
+func (v verdict) why() string {
+	var parts []string
+	if v.Here {
+		parts = append(parts, "the pod is here")
+	}
+	if v.Unschedulable {
+		parts = append(parts, "cordoned")
+	}
+	if v.Rejected {
+		parts = append(parts, "beyond a limit")
+	}
+	if v.Avoided {
+		parts = append(parts, "avoided")
+	}
+	if v.Profile.State != roster.Known {
+		parts = append(parts, string(v.Profile.State))
+	}
+	unknown := 0
+	for _, r := range v.Residents {
+		if r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		parts = append(parts, fmt.Sprintf("%d unknown", unknown))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// mostAffected is how many neighbours a line names.
+const mostAffected = 2
+
+// neighbours names those that the placement hurts most.
+func (v verdict) neighbours() string {
+	if len(v.Residents) == 0 {
+		return "nobody"
+	}
+	residents := slices.Clone(v.Residents)
+	slices.SortStableFunc(residents, func(a, b residentVerdict) int {
+		switch {
+		case a.After-a.Before > b.After-b.Before:
+			return -1
+		case a.After-a.Before < b.After-b.Before:
+			return 1
+		}
+		return 0
+	})
+	var parts []string
+	for _, r := range residents[:min(mostAffected, len(residents))] {
+		parts = append(parts, r.text())
+	}
+	if more := len(residents) - mostAffected; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r residentVerdict) text() string {
+	if r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid {
+		return fmt.Sprintf("%s %s", r.Pod, r.Profile.State)
+	}
+	return fmt.Sprintf("%s %s → %s", r.Pod, units.Slowdown(r.Before), units.Slowdown(r.After))
+}
+
+func slowdownText(v verdict) string {
+	if v.Profile.State == roster.Unknown || v.Profile.State == roster.Invalid {
+		return "unknown"
+	}
+	return units.Slowdown(v.Slowdown).String()
+}
+
+// verdictTable ranks nodes, best first.
+func verdictTable(verdicts []verdict) *report.Table {
+	table := &report.Table{Columns: []report.Column{
+		{Title: "node"},
+		{Title: "slowdown", Numeric: true},
+		{Title: "cost", Numeric: true},
+		{Title: "neighbours"},
+		{Title: "remarks"},
+	}}
+	for _, v := range verdicts {
+		table.Add(report.Text(v.Node), report.Number(slowdownText(v), v.Slowdown),
+			report.Number(fmt.Sprintf("%.3f", v.Cost), v.Cost), report.Text(v.neighbours()), report.Text(v.why()))
+	}
+	return table
+}
+
+// writeVerdict shows one node with everybody on it.
+func (a *app) writeVerdict(w io.Writer, v verdict) error {
+	domain := ""
+	if v.Domain != v.Node {
+		domain = ", memory domain " + report.SanitizeText(v.Domain)
+	}
+	machine := "no machine label"
+	if v.Machine != "" {
+		machine = "machine " + report.SanitizeText(v.Machine)
+	}
+	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", report.SanitizeText(v.Node), machine, domain, slowdownText(v), v.Cost)
+	if v.Profile.Reason != "" {
+		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+report.SanitizeText(v.Profile.Reason), a.canvas()))
+	}
+	if v.BackgroundBytesPerSecond != nil {
+		fmt.Fprintf(w, "  measured beside the pods with profiles: %s\n", units.Bandwidth(*v.BackgroundBytesPerSecond))
+	}
+	if len(v.Residents) == 0 {
+		_, err := fmt.Fprintln(w, "  nobody with a profile is there")
+		return err
+	}
+	table := &report.Table{Columns: []report.Column{
+		{Title: "neighbour"}, {Title: "application"}, {Title: "before", Numeric: true}, {Title: "after", Numeric: true}, {Title: "limit", Numeric: true}, {Title: "profile"},
+	}}
+	for _, r := range v.Residents {
+		limit := ""
+		if r.Limit != 0 {
+			limit = units.Slowdown(r.Limit).String()
+		}
+		state := string(r.Profile.State)
+		if r.Profile.Reason != "" {
+			state += ": " + r.Profile.Reason
+		}
+		if r.OverLimit {
+			state = "beyond its limit, " + state
+		}
+		table.Add(report.Text(r.Namespace+"/"+r.Pod), report.Text(r.Application),
+			report.Number(units.Slowdown(r.Before).String(), r.Before), report.Number(units.Slowdown(r.After).String(), r.After),
+			report.Number(limit, r.Limit), report.Text(state))
+	}
+	return table.Write(w, a.canvas())
+}

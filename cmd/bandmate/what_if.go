@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+type whatIfFlags struct {
+	view     viewFlags
+	node     string
+	cpus     float64
+	limit    float64
+	numaNode int
+}
+
+func newWhatIfCommand(a *app) *cobra.Command {
+	var f whatIfFlags
+	cmd := &cobra.Command{
+		Use:   "what-if APP",
+		Short: "What a pod of an application would do to the nodes of a Kubernetes cluster",
+		Long: `Predicts what a pod of APP would suffer on each node of a cluster, and what it
+would make the pods there suffer, and ranks the nodes as the scheduler plugin
+does. Nothing is placed. Only contention for memory counts: whether the node has
+room is for the other plugins to say.
+
+Exit code 5: with --max-slowdown, no node keeps the limits.`,
+		Example: `  kubectl bandmate what-if xz
+  kubectl bandmate what-if xz --node node-1 --cpus 4 --max-slowdown 1.15`,
+		Args: wantArgs(cobra.ExactArgs(1), "one application"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.whatIf(cmd.Context(), args[0], f) },
+	}
+	flags := cmd.Flags()
+	f.view.add(flags)
+	flags.StringVar(&f.node, "node", "", "show this node and everybody on it")
+	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
+	flags.Float64Var(&f.limit, "max-slowdown", 0, "slowdown that the pod may suffer at most, as 1.15")
+	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node that the pod would keep to (default: any)")
+	return cmd
+}
+
+func (f whatIfFlags) pod(application string) (view.Pod, error) {
+	if !(f.cpus > 0 && f.cpus <= 1e6) {
+		return view.Pod{}, usagef("--cpus %v: want a number above 0", f.cpus)
+	}
+	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
+		return view.Pod{}, usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+	}
+	return view.Pod{
+		Name: application, Application: application, CPUs: f.cpus,
+		Limit: units.Slowdown(f.limit), NUMANode: nodeOrNil(f.numaNode),
+	}, nil
+}
+
+// whatIfAnswer is what what-if prints.
+type whatIfAnswer struct {
+	Application string    `json:"application"`
+	CPUs        float64   `json:"cpus"`
+	Limit       float64   `json:"limit,omitempty"`
+	Nodes       []verdict `json:"nodes"`
+	// More counts the nodes that were left out.
+	More     int      `json:"more,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+func (a *app) whatIf(ctx context.Context, application string, f whatIfFlags) error {
+	if err := a.checkFormat(formatCSV); err != nil {
+		return err
+	}
+	if err := f.view.validate(); err != nil {
+		return err
+	}
+	pod, err := f.pod(application)
+	if err != nil {
+		return err
+	}
+	objects, err := f.view.core()
+	if err != nil {
+		return err
+	}
+	cluster, known, err := a.look(ctx, f.view, objects)
+	if err != nil {
+		return err
+	}
+	if len(known.Own(application)) == 0 {
+		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
+	}
+	verdicts, err := a.verdicts(cluster, pod, f.node, "")
+	if err != nil {
+		return err
+	}
+	answer := whatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
+	rejected := len(verdicts) > 0 && verdicts[0].Rejected
+	answer.Nodes, answer.More = f.view.cut(verdicts)
+	if err := a.printWhatIf(answer, f.node); err != nil {
+		return err
+	}
+	if f.limit != 0 && rejected {
+		return fmt.Errorf("%w: no node keeps the limits", errLimit)
+	}
+	return nil
+}
+
+// verdicts ranks the nodes for a pod; with a node, only that one.
+func (a *app) verdicts(cluster *view.Cluster, pod view.Pod, node, here string) ([]verdict, error) {
+	if node != "" {
+		v, ok, err := cluster.Judge(pod, node)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("no node %s in this cluster: see kubectl get nodes", node)
+		}
+		return []verdict{printable(v, here)}, nil
+	}
+	ranked, err := cluster.Rank(pod)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]verdict, 0, len(ranked))
+	for _, v := range ranked {
+		all = append(all, printable(v, here))
+	}
+	return all, nil
+}
+
+// cut leaves the best nodes, and the one that the pod is on.
+func (f *viewFlags) cut(verdicts []verdict) (kept []verdict, more int) {
+	for i, v := range verdicts {
+		if f.top == 0 || i < f.top || v.Here {
+			kept = append(kept, v)
+		}
+	}
+	return kept, len(verdicts) - len(kept)
+}
+
+func (a *app) printWhatIf(answer whatIfAnswer, node string) error {
+	if a.format == formatCSV {
+		return verdictTable(answer.Nodes).WriteCSV(a.stdout)
+	}
+	err := a.print(answer, func(w io.Writer) error {
+		if node != "" {
+			return a.writeVerdict(w, answer.Nodes[0])
+		}
+		if len(answer.Nodes) == 0 {
+			_, err := fmt.Fprintln(w, "the cluster has no nodes")
+			return err
+		}
+		if err := verdictTable(answer.Nodes).Write(w, a.canvas()); err != nil {
+			return err
+		}
+		return writeMore(w, answer.More)
+	})
+	if a.format == formatText {
+		a.warn(answer.Warnings)
+	}
+	return err
+}
+
+func writeMore(w io.Writer, more int) error {
+	if more == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "and %d more nodes: see them with --top 0\n", more)
+	return err
+}
+
+// sanitize keeps what a cluster's object says from steering the terminal.
+func sanitize(text string) string { return report.SanitizeText(text) }
