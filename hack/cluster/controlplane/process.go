@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,8 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"crypto/tls"
 
 	"k8s.io/client-go/rest"
 )
@@ -48,21 +47,19 @@ func (c *Cluster) StartProgram(ctx context.Context, name, program string, argume
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("cluster: %w: build the programs with hack/cluster.sh build", err)
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- command.Wait() }()
 	if err := os.WriteFile(c.path(name+".pid"), []byte(strconv.Itoa(command.Process.Pid)), 0o600); err != nil {
 		return errors.Join(fmt.Errorf("cluster: %w", err), command.Process.Kill())
 	}
-	ready := c.ready(name)
-	return until(ctx, startLimit, name, func() error {
-		select {
-		case err := <-exited:
-			exited <- err
-			return fmt.Errorf("ended (%v): %s", err, tail(c.Log(name))) //nolint:errorlint // how it ended, for a person
-		default:
-			return ready()
-		}
-	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		err := command.Wait()
+		cancel(fmt.Errorf("cluster: %s ended (%v): %s", name, err, tail(c.Log(name)))) //nolint:errorlint // how it ended, for a person
+	}()
+	if err := until(ctx, startLimit, name, c.ready(name)); err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return nil
 }
 
 // tail returns the last lines of a log.
