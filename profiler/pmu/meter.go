@@ -1,9 +1,11 @@
 package pmu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -32,6 +34,12 @@ type meter struct {
 	// moved tells which instances were opened again on another CPU.
 	moved []string
 	live  []*live
+	// byCPU are the same in the order in which they are read.
+	byCPU []*live
+}
+
+func (m *meter) sortByCPU() {
+	m.byCPU = slices.SortedStableFunc(slices.Values(m.live), func(a, b *live) int { return cmp.Compare(a.cpu, b.cpu) })
 }
 
 // live is an instance that counts.
@@ -48,6 +56,7 @@ type liveGroup struct {
 	// sample. current is what was counted since, of which carried on the CPU
 	// that was read before a move.
 	now, last        perf.Reading
+	delta            perf.Reading // reused
 	current, carried tally
 	// whole is what was counted in complete samples.
 	whole tally
@@ -109,6 +118,7 @@ func open(p plan, opener perf.Opener, sys fs.FS) (m *meter, err error) {
 		}
 		m.live = append(m.live, &live{instance: i, groups: groups})
 	}
+	m.sortByCPU()
 	return m, nil
 }
 
@@ -178,7 +188,7 @@ func (m *meter) close() error {
 	for _, l := range m.live {
 		faults = append(faults, closeGroups(l.groups))
 	}
-	m.live = nil
+	m.live, m.byCPU = nil, nil
 	return errors.Join(faults...)
 }
 
@@ -206,13 +216,13 @@ func (m *meter) sample(last bool) (rate, bool, error) {
 			return rate{}, false, err
 		}
 	}
+	if err := m.readAll(); err != nil {
+		return rate{}, false, fmt.Errorf("%w; measure again", err)
+	}
 	complete := true
 	var sum rate
 	for _, l := range m.live {
 		for _, g := range l.groups {
-			if err := g.group.Read(&g.now); err != nil {
-				return rate{}, false, fmt.Errorf("%w; measure again", err)
-			}
 			d, err := g.sinceLast()
 			if err != nil {
 				return rate{}, false, fmt.Errorf("%s: %w; measure again without other tools that program the counters", l.name, err)
@@ -238,13 +248,42 @@ func (m *meter) sample(last bool) (rate, bool, error) {
 	return sum, complete, nil
 }
 
+// readAll reads every counter, those of one CPU after the other and on it.
+func (m *meter) readAll() (err error) {
+	var v visitor
+	defer func() { err = errors.Join(err, v.leave()) }()
+	for i, l := range m.byCPU {
+		if i == 0 || l.cpu != m.byCPU[i-1].cpu {
+			v.visit(l.cpu, m.groupsFrom(i))
+		}
+		for _, g := range l.groups {
+			if err := g.group.Read(&g.now); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// groupsFrom counts the groups of the i-th to be read and of those after it on
+// its CPU.
+func (m *meter) groupsFrom(i int) int {
+	n := 0
+	for _, l := range m.byCPU[i:] {
+		if l.cpu != m.byCPU[i].cpu {
+			break
+		}
+		n += len(l.groups)
+	}
+	return n
+}
+
 // sinceLast is what a group counted since the latest complete sample.
 func (g *liveGroup) sinceLast() (tally, error) {
-	d, err := perf.Difference(g.last, g.now)
-	if err != nil {
+	if err := g.delta.Between(g.last, g.now); err != nil {
 		return tally{}, err
 	}
-	return g.carried.plus(tallied(g.events, d)), nil
+	return g.carried.plus(tallied(g.events, g.delta)), nil
 }
 
 // finish reports an error when a group counted for too little of the time to
@@ -362,5 +401,6 @@ func (m *meter) move(l *live, cpu int) error {
 	err = closeGroups(l.groups)
 	m.moved = append(m.moved, fmt.Sprintf("%s moved from CPU %d to CPU %d", l.name, l.cpu, cpu))
 	l.groups, l.cpu = opened, cpu
+	m.sortByCPU()
 	return err
 }
