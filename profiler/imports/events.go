@@ -1,10 +1,13 @@
 package imports
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"sync"
 
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -46,33 +49,51 @@ type event struct {
 }
 
 // families in order of preference: the first one with complete counts is the
-// memory's traffic, the others are kept apart.
+// memory's traffic, the others are kept apart. They are the sources of package
+// catalogue, divided by what counts the same traffic.
 const (
-	imc         family = "imc"
-	amdUMC      family = "amd-umc"
-	freeRunning family = "imc-free-running"
-	client      family = "imc-client"
-	scf         family = "nvidia-scf"
-	hisi        family = "hisi-ddrc"
-	powerNest   family = "power-nest"
-	amdDF       family = "amd-df"
-	cmn         family = "arm-cmn"
+	imc         family = catalogue.IMC
+	amdUMC      family = catalogue.AMDUMC
+	freeRunning family = catalogue.IMC + "-free-running"
+	client      family = catalogue.IMCClient
+	scf         family = catalogue.NvidiaSCF
+	hisi        family = catalogue.HiSiDDRC
+	powerNest   family = catalogue.PowerNest
+	dmc620      family = catalogue.DMC620
+	amdDF       family = catalogue.AMDDF
+	cmn         family = catalogue.ArmCMN
 	hbm         family = "hbm"
+	persistent  family = "persistent memory"
 )
 
 func preference() []family {
-	return []family{imc, amdUMC, freeRunning, client, scf, hisi, powerNest, amdDF, cmn, hbm}
+	return []family{imc, amdUMC, freeRunning, client, scf, hisi, powerNest, dmc620, amdDF, cmn, hbm, persistent}
+}
+
+func familyOf(r catalogue.Row) family {
+	switch {
+	case r.Memory == catalogue.HBM:
+		return hbm
+	case r.Memory == catalogue.Persistent:
+		return persistent
+	case r.FreeRunning:
+		return freeRunning
+	}
+	return family(r.Source)
+}
+
+func directionOf(k catalogue.Kind) direction {
+	switch k {
+	case catalogue.Read:
+		return reads
+	case catalogue.Write:
+		return writes
+	case catalogue.Total:
+	}
+	return both
 }
 
 const oldFreeRunningScale = "the kernel's scale of the free-running read and write counters was 16 times too small in older kernels: compare the result with a known traffic"
-
-// eventPattern recognizes an event by the name that perf prints: the kernel's
-// alias (`uncore_imc_0/cas_count_read/`), that of perf's own tables
-// (`unc_m_cas_count.rd`) or the raw encoding.
-type eventPattern struct {
-	name *regexp.Regexp
-	event
-}
 
 // Spellings.
 const (
@@ -83,94 +104,171 @@ const (
 	further = "" // Granite Rapids' second sub-channel beside an old alias
 )
 
-func pattern(name string, f family, d direction, bytesPerCount float64, spelling string) eventPattern {
-	return eventPattern{
-		name:  regexp.MustCompile(`^(?:` + name + `)$`),
-		event: event{family: f, direction: d, bytesPerCount: bytesPerCount, spelling: spelling},
+// deviceEvents are the events of a row of the catalogue, as perf prints them:
+// `uncore_imc_0/cas_count_read/` by the kernel's alias, `uncore_imc/event=4,umask=3/`
+// by the fields of the encoding, of one box or of all together.
+type deviceEvents struct {
+	device  *regexp.Regexp
+	named   map[string]*event
+	encoded []encodedEvent
+}
+
+type encodedEvent struct {
+	terms map[string]uint64
+	event *event
+}
+
+func eventsOf(r catalogue.Row) deviceEvents {
+	device := strings.ReplaceAll(regexp.QuoteMeta(r.Device), `\*`, "[0-9a-f]+")
+	device = strings.ReplaceAll(strings.ReplaceAll(device, "_#", `(?:_\d+)?`), "#", `\d+`)
+	d := deviceEvents{device: regexp.MustCompile(`^` + device + `(?:_\d+)?$`), named: map[string]*event{}}
+	for _, e := range r.Events {
+		known := event{family: familyOf(r), direction: directionOf(e.Kind), bytesPerCount: e.Bytes, spelling: alias, caution: r.Doubt}
+		if r.FreeRunning {
+			known.caution = oldFreeRunningScale
+		}
+		if e.Name != "" {
+			named := known
+			d.named[strings.ToLower(e.Name)] = &named
+		}
+		if terms, ok := termsOf(e.Terms); ok {
+			known.spelling = encoded
+			if strings.HasSuffix(e.Name, "_sch1") {
+				known.spelling = further
+			}
+			d.encoded = append(d.encoded, encodedEvent{terms, &known})
+		}
+	}
+	return d
+}
+
+// termsOf reads an encoding, in which the order says nothing.
+func termsOf(text string) (map[string]uint64, bool) {
+	list, err := sysfs.ParseTerms(text)
+	if err != nil || len(list) == 0 {
+		return nil, false
+	}
+	terms := map[string]uint64{}
+	for _, t := range list {
+		terms[t.Name] = t.Value
+	}
+	return terms, true
+}
+
+// allReads is all traffic on Skylake, and reads alone on Ice Lake, so it tells
+// neither.
+const allReads = "event=0x04,umask=0x0f"
+
+// find returns the event of what stands between the slashes.
+func (d deviceEvents) find(what string, terms map[string]uint64) *event {
+	if e, ok := d.named[what]; ok {
+		return e
+	}
+	for _, e := range d.encoded {
+		if maps.Equal(e.terms, terms) {
+			return e.event
+		}
+	}
+	return nil
+}
+
+// tableEvent is an event of perf's own tables (tools/perf/pmu-events/arch),
+// whose names tell no device.
+type tableEvent struct {
+	name *regexp.Regexp
+	event
+}
+
+func tableEvents() []tableEvent {
+	of := func(name string, f family, d direction, spelling string) tableEvent {
+		return tableEvent{regexp.MustCompile(`^(?:` + name + `)$`), event{family: f, direction: d, bytesPerCount: units.LineBytes, spelling: spelling}}
+	}
+	return []tableEvent{
+		of(`unc_m_cas_count(?:_sch\d)?\.rd`, imc, reads, table),
+		of(`unc_m_cas_count(?:_sch\d)?\.wr`, imc, writes, table),
+		of(`llc_misses\.mem_read`, imc, reads, metric),
+		of(`llc_misses\.mem_write`, imc, writes, metric),
+		of(`unc_mc[01]_rdcas_count_freerun`, client, reads, table),
+		of(`unc_mc[01]_wrcas_count_freerun`, client, writes, table),
+		of(`umc_cas_cmd\.rd`, amdUMC, reads, table),
+		of(`umc_cas_cmd\.wr`, amdUMC, writes, table),
+		of(`dram_channel_data_controller_[0-7]`, amdDF, both, table),
 	}
 }
 
-// eventPatterns returns the known events. Sources: the kernel's uncore drivers
-// (arch/x86/events/intel/uncore_snb{,ep}.c, arch/x86/events/amd/uncore.c,
-// drivers/perf) and perf's tables (tools/perf/pmu-events/arch).
-func eventPatterns() []eventPattern {
-	const line = units.LineBytes
-	const box = `uncore_imc(?:_\d+)?/`
-	free := []eventPattern{
-		pattern(`uncore_imc_free_running(?:_\d+)?/read/`, freeRunning, reads, line, alias),
-		pattern(`uncore_imc_free_running(?:_\d+)?/write/`, freeRunning, writes, line, alias),
-	}
-	for i := range free {
-		free[i].caution = oldFreeRunningScale
-	}
-	return append(free,
-		pattern(box+`cas_count_read(?:_sch\d)?/`, imc, reads, line, alias),
-		pattern(box+`cas_count_write(?:_sch\d)?/`, imc, writes, line, alias),
-		pattern(`unc_m_cas_count(?:_sch\d)?\.rd`, imc, reads, line, table),
-		pattern(`unc_m_cas_count(?:_sch\d)?\.wr`, imc, writes, line, table),
-		pattern(`llc_misses\.mem_read`, imc, reads, line, metric),
-		pattern(`llc_misses\.mem_write`, imc, writes, line, metric),
-		// 0x04/0x0f is left out: all traffic on Skylake, reads on Ice Lake.
-		pattern(box+`event=0x0?4,umask=0x0?3/|`+box+`event=0x0?5,umask=0xcf/`, imc, reads, line, encoded),
-		pattern(box+`event=0x0?4,umask=0x(?:0?c|30)/|`+box+`event=0x0?5,umask=0xf0/`, imc, writes, line, encoded),
-		pattern(box+`event=0x0?6,umask=0xcf/`, imc, reads, line, further),
-		pattern(box+`event=0x0?6,umask=0xf0/`, imc, writes, line, further),
-		pattern(`uncore_imc(?:_free_running_\d+)?/data_reads?/`, client, reads, line, alias),
-		pattern(`uncore_imc(?:_free_running_\d+)?/data_writes?/`, client, writes, line, alias),
-		pattern(`unc_mc[01]_rdcas_count_freerun`, client, reads, line, table),
-		pattern(`unc_mc[01]_wrcas_count_freerun`, client, writes, line, table),
-		pattern(`amd_umc(?:_\d+)?/event=0x0?a,rdwrmask=(?:0x)?1/`, amdUMC, reads, line, encoded),
-		pattern(`amd_umc(?:_\d+)?/event=0x0?a,rdwrmask=(?:0x)?2/`, amdUMC, writes, line, encoded),
-		pattern(`umc_cas_cmd\.rd`, amdUMC, reads, line, table),
-		pattern(`umc_cas_cmd\.wr`, amdUMC, writes, line, table),
-		pattern(`amd_df/event=0x(?:0?7|47|87|c7|107|147|187|1c7),umask=0x38/`, amdDF, both, line, encoded),
-		pattern(`dram_channel_data_controller_[0-7]`, amdDF, both, line, table),
-		pattern(`nvidia_scf_pmu_\d+/cmem_rd_data/`, scf, reads, 32, alias),
-		pattern(`nvidia_scf_pmu_\d+/cmem_wr_total_bytes/`, scf, writes, 1, alias),
-		pattern(`hisi_sccl\d+_ddrc\d+(?:_\d+)?/flux_rd/`, hisi, reads, 32, alias),
-		pattern(`hisi_sccl\d+_ddrc\d+(?:_\d+)?/flux_wr/`, hisi, writes, 32, alias),
-		pattern(`nest_mcs\d+_imc/pm_mcs\d+_128b_rd_disp_port\d+/`, powerNest, reads, line, alias),
-		pattern(`nest_mcs\d+_imc/pm_mcs\d+_128b_wr_disp_port\d+/`, powerNest, writes, line, alias),
-		pattern(`arm_cmn(?:_\d+)?/hnf_mc_reqs/`, cmn, both, line, alias),
-		pattern(`uncore_hbm(?:_\d+)?/cas_count_read/`, hbm, reads, 32, alias),
-		pattern(`uncore_hbm(?:_\d+)?/cas_count_write/`, hbm, writes, 32, alias),
-	)
+// known are all events.
+type known struct {
+	devices []deviceEvents
+	tables  []tableEvent
 }
 
-// catalogue finds events by name and remembers what it found.
-type catalogue struct {
-	patterns []eventPattern
-	known    map[string]*event // nil for a name that is none
+// knownEvents reads the catalogue once.
+var knownEvents = sync.OnceValue(func() known {
+	k := known{tables: tableEvents()}
+	for _, r := range catalogue.Rows() {
+		k.devices = append(k.devices, eventsOf(r))
+	}
+	return k
+})
+
+// find returns the event of a plain name; nil when it is none, or is one thing
+// on one processor and another on the next.
+func (k known) find(name string) *event {
+	device, rest, isDevice := strings.Cut(name, "/")
+	what, after, whole := strings.Cut(rest, "/")
+	if !isDevice || !whole || after != "" {
+		for i := range k.tables {
+			if k.tables[i].name.MatchString(name) {
+				return &k.tables[i].event
+			}
+		}
+		return nil
+	}
+	terms, ok := termsOf(what)
+	if doubtful, _ := termsOf(allReads); ok && maps.Equal(terms, doubtful) {
+		return nil
+	}
+	var found *event
+	for _, d := range k.devices {
+		if !d.device.MatchString(device) {
+			continue
+		}
+		e := d.find(what, terms)
+		switch {
+		case e == nil:
+		case found == nil:
+			found = e
+		case found.family != e.family || found.direction != e.direction:
+			return nil
+		}
+	}
+	return found
 }
 
-// knownEvents compiles the patterns once.
-var knownEvents = sync.OnceValue(eventPatterns)
+// dictionary finds events by name and remembers what it found.
+type dictionary struct {
+	known
+	found map[string]*event // nil for a name that is none
+}
 
-// maxRemembered bounds the memory of a catalogue in a file of ever new names.
+// maxRemembered bounds the memory of a dictionary in a file of ever new names.
 const maxRemembered = 4096
 
-func newCatalogue() *catalogue {
-	return &catalogue{patterns: knownEvents(), known: map[string]*event{}}
+func newDictionary() *dictionary {
+	return &dictionary{known: knownEvents(), found: map[string]*event{}}
 }
 
 // find returns the event of a name as perf prints it; nil when it is no memory
 // event that is known.
-func (c *catalogue) find(name string) *event {
-	if e, ok := c.known[name]; ok {
+func (d *dictionary) find(name string) *event {
+	if e, ok := d.found[name]; ok {
 		return e
 	}
-	plain := plainName(name)
-	var found *event
-	for i := range c.patterns {
-		if c.patterns[i].name.MatchString(plain) {
-			found = &c.patterns[i].event
-			break
-		}
+	e := d.known.find(plainName(name))
+	if len(d.found) < maxRemembered {
+		d.found[name] = e
 	}
-	if len(c.known) < maxRemembered {
-		c.known[name] = found
-	}
-	return found
+	return e
 }
 
 // plainName drops what perf adds to the name of an event: the box it counts in

@@ -1,6 +1,11 @@
 package imports
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+)
 
 func TestEvents(t *testing.T) {
 	for _, tt := range []struct {
@@ -29,8 +34,14 @@ func TestEvents(t *testing.T) {
 		{"nest_mcs01_imc/PM_MCS01_128B_RD_DISP_PORT01/", powerNest, reads, 64},
 		{"arm_cmn_0/hnf_mc_reqs/", cmn, both, 64},
 		{"uncore_hbm_0/cas_count_read/", hbm, reads, 32},
+		{"uncore_hbm/umask=0xf0,event=0x5/", hbm, writes, 32},
+		{"uncore_imc/event=0xe3/", persistent, reads, 64},
+		{"uncore_imc_free_running_0/umask=0x30,event=0xff/", client, writes, 64},
+		{"arm_dmc620_10008c000/match=1,mask=1,clkdiv2=1,event=0x12/", dmc620, writes, 64},
+		{"amd_df/event=0x1f,umask=0x7fe/", amdDF, reads, 64},
+		{"hisi_sccl3_ddrc0_1/flux_rd/", hisi, reads, 32},
 	} {
-		e := newCatalogue().find(tt.name)
+		e := newDictionary().find(tt.name)
 		if e == nil {
 			t.Errorf("%s is unknown", tt.name)
 			continue
@@ -41,9 +52,11 @@ func TestEvents(t *testing.T) {
 	}
 	for _, name := range []string{
 		"instructions", "cycles:u", "uncore_imc_0/event=0x04,umask=0x0f/", "uncore_imc/clockticks/",
+		"uncore_imc_0/umask=0xf,event=4/", "uncore_imc_free_running_0/event=0xff,umask=0x20/", // another thing on another processor
+		"uncore_imc_0/event=0x04,umask=0x03,edge=1/", "uncore_imc_0/cas_count_read/x/",
 		"unc_m_pmm_rpq_inserts", "uncore_imc_free_running_0/data_total/", "xuncore_imc/cas_count_read/", "", "/", ":",
 	} {
-		if e := newCatalogue().find(name); e != nil {
+		if e := newDictionary().find(name); e != nil {
 			t.Errorf("%q is taken for %+v", name, e)
 		}
 	}
@@ -66,5 +79,26 @@ func TestKindsOfMemoryAreNotAdded(t *testing.T) {
 	}
 	if len(both.Warnings) < len(alone.Warnings)+2 {
 		t.Errorf("warnings %q", both.Warnings)
+	}
+}
+
+// TestEventsOfCatalogue: what this program counts itself it can import, unless
+// the event is another thing on another processor.
+func TestEventsOfCatalogue(t *testing.T) {
+	for _, r := range catalogue.Rows() {
+		device := strings.NewReplacer("_#", "", "#", "1", "*", "10008c000").Replace(r.Device)
+		for _, e := range r.Events {
+			for _, what := range []string{e.Name, e.Terms} {
+				name := device + "/" + what + "/"
+				ambiguous := what == allReads || what == "event=0xff,umask=0x20"
+				found := newDictionary().find(name)
+				if what == "" || found == nil && ambiguous {
+					continue
+				}
+				if found == nil || found.family != familyOf(r) || found.direction != directionOf(e.Kind) || found.bytesPerCount != e.Bytes {
+					t.Errorf("%s: %s is taken for %+v", r.Platform, name, found)
+				}
+			}
+		}
 	}
 }

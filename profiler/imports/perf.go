@@ -89,7 +89,7 @@ const (
 type perfReader struct {
 	in       *lines
 	options  Options
-	events   *catalogue
+	events   *dictionary
 	series   *series
 	counters map[counter]reading // of the interval
 	expected map[counter]bool    // of the first interval
@@ -111,7 +111,7 @@ type perfReader struct {
 
 func newPerfReader(in *lines, o Options) *perfReader {
 	return &perfReader{
-		in: in, options: o, events: newCatalogue(), series: newSeries(), leastRun: 100,
+		in: in, options: o, events: newDictionary(), series: newSeries(), leastRun: 100,
 		counters: map[counter]reading{}, units: map[string]string{}, others: map[string]bool{},
 		cautions: map[string]bool{}, apart: map[family]bool{}, boxes: map[string]bool{},
 	}
