@@ -126,7 +126,7 @@ func TestNoHerd(t *testing.T) {
 		e.node(controlplane.Node{Name: fmt.Sprintf("n%d", i), Labels: blade(), Pods: 250, CPUs: 1000})
 	}
 	for i := range pods {
-		e.create(pod{name: fmt.Sprintf("p%d", i), application: []string{"plain", "reader"}[i%2], scheduler: ours})
+		e.create(pod{name: fmt.Sprintf("p%d", i), application: []string{"plain", "tender"}[i%2], scheduler: ours})
 	}
 	count := map[string]int{}
 	for i := range pods {
