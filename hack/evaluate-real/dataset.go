@@ -7,13 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-
-	"bandmate.dev/bandmate/onboard"
 )
 
 // writeDataset writes apps.csv, curves.csv and pairs.csv. Columns that need
 // counters are empty.
-func writeDataset(output string, v *onboard.Verified) error {
+func writeDataset(output string, v *measured) error {
 	return errors.Join(
 		writeCSV(filepath.Join(output, "apps.csv"), appRows(v)),
 		writeCSV(filepath.Join(output, "curves.csv"), curveRows(v)),
@@ -21,7 +19,7 @@ func writeDataset(output string, v *onboard.Verified) error {
 	)
 }
 
-func appRows(v *onboard.Verified) [][]string {
+func appRows(v *measured) [][]string {
 	rows := [][]string{{
 		"app", "half", "threads", "local_runtime_s", "local_read_Bps", "local_write_Bps", "local_read_latency_ns",
 		"remote_runtime_s", "remote_read_Bps", "remote_write_Bps", "remote_read_latency_ns", "solo_relative_sd", "relative_uncertainty", "source",
@@ -37,7 +35,7 @@ func appRows(v *onboard.Verified) [][]string {
 	return rows
 }
 
-func curveRows(v *onboard.Verified) [][]string {
+func curveRows(v *measured) [][]string {
 	rows := [][]string{{
 		"app", "read_pct", "level", "interferer_solo_read_Bps", "interferer_solo_write_Bps", "norm_perf", "runtime_s",
 		"app_read_Bps", "app_write_Bps", "interferer_corun_read_Bps", "interferer_corun_write_Bps", "repeats", "repeat_sd",
@@ -59,7 +57,7 @@ func curveRows(v *onboard.Verified) [][]string {
 	return rows
 }
 
-func pairRows(v *onboard.Verified) [][]string {
+func pairRows(v *measured) [][]string {
 	solo := map[string]float64{}
 	for _, p := range v.Profiles {
 		solo[p.Name] = p.Spec.Solo.Seconds

@@ -8,10 +8,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -22,9 +20,8 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
-	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/units"
 )
 
 func main() {
@@ -39,24 +36,28 @@ func main() {
 }
 
 type options struct {
-	output  string
-	only    string
-	repeats int
-	resume  bool
+	output    string
+	only      string
+	repeats   int
+	points    int
+	slice     time.Duration
+	placement string
 }
 
 func run(ctx context.Context, args []string) error {
 	var o options
 	flags := flag.NewFlagSet("evaluate-real", flag.ContinueOnError)
-	flags.StringVar(&o.output, "output", "evaluate-real", "folder for the data set, the profiles and the tables")
+	flags.StringVar(&o.output, "output", "evaluate-real", "folder for the data set, the profiles and the tables; what an earlier run left there is gone on with")
 	flags.StringVar(&o.only, "only", "", "comma-separated names of the programs to use (default: all)")
-	flags.IntVar(&o.repeats, "repeats", 3, "repeats of each condition")
-	flags.BoolVar(&o.resume, "resume", false, "go on with the samples of an interrupted run")
+	flags.IntVar(&o.repeats, "repeats", 7, "repeats of each pair")
+	flags.IntVar(&o.points, "points", 3, "repeats of the points of the curves and of the cache probes")
+	flags.DurationVar(&o.slice, "slice", time.Hour, "stop after that time, to be gone on with; tables are made of what there is")
+	flags.StringVar(&o.placement, "placement", string(regime.SameComplex), "placement of the two CPUs whose samples are evaluated")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if o.repeats < 2 {
-		return fmt.Errorf("--repeats %d: want 2 or more, for the noise floor", o.repeats)
+	if o.repeats < 2 || o.points < 1 {
+		return fmt.Errorf("--repeats %d, --points %d: want 2 or more, for the noise floor, and 1 or more", o.repeats, o.points)
 	}
 	if err := os.MkdirAll(o.output, 0o755); err != nil {
 		return err
@@ -65,17 +66,21 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	verified, err := measure(ctx, o, applications)
+	measured, err := measure(ctx, o, applications)
 	if err != nil {
 		return err
 	}
-	if err := keepProfiles(o.output, verified); err != nil {
+	if measured == nil {
+		fmt.Fprintln(os.Stderr, "not one whole round yet: run it again")
+		return nil
+	}
+	if err := keepProfiles(o.output, measured.Verified); err != nil {
 		return err
 	}
-	if err := writeDataset(o.output, verified); err != nil {
+	if err := writeDataset(o.output, measured); err != nil {
 		return err
 	}
-	return writeTables(o.output, verified)
+	return writeTables(o.output, measured)
 }
 
 // prepare makes the inputs and chooses the programs that are installed.
@@ -88,7 +93,7 @@ func prepare(ctx context.Context, o options) ([]onboard.Application, error) {
 		return nil, err
 	}
 	bandmate := filepath.Join(work, "bandmate")
-	if err := buildSamples(ctx, bandmate, o.resume); err != nil {
+	if err := buildSamples(ctx, bandmate); err != nil {
 		return nil, err
 	}
 	if err := makeInputs(ctx, work); err != nil {
@@ -115,10 +120,10 @@ func prepare(ctx context.Context, o options) ([]onboard.Application, error) {
 	return chosen, nil
 }
 
-// buildSamples builds the program that holds the samples; a resumed run goes on
-// with the one it has.
-func buildSamples(ctx context.Context, path string, resume bool) error {
-	if _, err := os.Stat(path); err == nil && resume {
+// buildSamples builds the program that holds the samples, if it is not there:
+// what is gone on with has to be the same.
+func buildSamples(ctx context.Context, path string) error {
+	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/bandmate")
@@ -127,57 +132,6 @@ func buildSamples(ctx context.Context, path string, resume bool) error {
 		return fmt.Errorf("building bandmate, for its samples: %w", err)
 	}
 	return nil
-}
-
-func measure(ctx context.Context, o options, applications []onboard.Application) (verified *onboard.Verified, err error) {
-	session, err := onboard.Open(ctx, onboard.Placing{MaxDuration: 6 * time.Hour})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	var grid []onboard.Pressure
-	for _, p := range profiler.CalibrationGrid(false) {
-		grid = append(grid, onboard.Pressure{ReadShare: p.ReadShare, Level: p.Level, Pattern: interferer.Sequential})
-	}
-	v := &onboard.Verification{
-		Experiment: &onboard.Experiment{Session: session, Applications: applications},
-		Wanted: onboard.Grid(
-			[]units.ReadShare{0.5, 0.75, 1}, onboard.DefaultLevels, interferer.Sequential),
-		Machine: onboard.MachineOptions{
-			Name: "evaluated", ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: grid,
-			Precision: onboard.Precision{MinRepeats: o.repeats, MaxRepeats: o.repeats},
-			Reporter:  &lineReporter{began: time.Now()},
-		},
-	}
-	journal, err := openJournal(o, applications, v)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, journal.Close()) }()
-	v.Keep = journal.Keep
-	return v.Run(ctx)
-}
-
-// openJournal keeps the samples, and takes over those of an interrupted run.
-func openJournal(o options, applications []onboard.Application, v *onboard.Verification) (*onboard.Journal, error) {
-	path := filepath.Join(o.output, "samples.jsonl")
-	var names []string
-	for _, a := range applications {
-		names = append(names, a.Name)
-	}
-	fingerprint, err := onboard.Fingerprint(names, v.Wanted)
-	if err != nil {
-		return nil, err
-	}
-	if !o.resume {
-		return onboard.CreateJournal(path, fingerprint)
-	}
-	journal, samples, err := onboard.ResumeJournal(path, fingerprint)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: start without --resume", err)
-	}
-	v.Restored = samples
-	return journal, err
 }
 
 func keepProfiles(output string, v *onboard.Verified) error {
@@ -194,17 +148,4 @@ func keepProfiles(output string, v *onboard.Verified) error {
 		}
 	}
 	return nil
-}
-
-// lineReporter prints a line every half minute.
-type lineReporter struct{ began, printed time.Time }
-
-const lineInterval = 30 * time.Second
-
-// Progress implements onboard.Reporter.
-func (r *lineReporter) Progress(done, total int, next string) {
-	if now := time.Now(); now.Sub(r.printed) >= lineInterval {
-		r.printed = now
-		fmt.Fprintf(os.Stderr, "%s: %d of about %d samples, now %s\n", now.Sub(r.began).Round(time.Second), done, total, next)
-	}
 }

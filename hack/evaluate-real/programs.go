@@ -27,7 +27,7 @@ func programs(work, bandmate string) []program {
 	in := func(name string) string { return filepath.Join(work, name) }
 	all := []program{
 		{"xz", "xz-utils", []string{"xz", "-1", "-k", "-c", "-T1", in("text-6m")}},
-		{"zstd", "zstd", []string{"zstd", "-q", "-6", "-T1", "-c", in("text-32m")}},
+		{"zstd", "zstd", []string{"zstd", "-q", "-6", "-T1", "-c", in("text-20m")}},
 		{"bzip2", "bzip2", []string{"bzip2", "-k", "-c", in("text-6m")}},
 		{"sqlite3", "sqlite3", []string{"sqlite3", "-readonly", in("table.db"), sqliteQuery}},
 		{"sort", "coreutils", []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", in("text-32m")}},
@@ -58,7 +58,7 @@ pair_style lj/cut 2.5
 pair_coeff 1 1 1.0 1.0 2.5
 neighbor 0.3 bin
 fix 1 all nve
-run 12
+run 7
 `
 
 const numpyProgram = `import numpy
@@ -74,6 +74,7 @@ func makeInputs(ctx context.Context, work string) error {
 	text := wordText(32 << 20)
 	for name, content := range map[string][]byte{
 		"text-32m":    text,
+		"text-20m":    text[:20<<20],
 		"text-6m":     text[:6<<20],
 		"melt.lammps": []byte(lammpsInput),
 		"arrays.py":   []byte(numpyProgram),

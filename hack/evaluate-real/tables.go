@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
@@ -18,7 +18,7 @@ import (
 
 // writeTables writes errors.md: what was run, the error of every method, the
 // noise floor, and the worst predictions.
-func writeTables(output string, v *onboard.Verified) (err error) {
+func writeTables(output string, v *measured) (err error) {
 	dataset, err := evaluation.Read(os.DirFS(output))
 	if err != nil {
 		return err
@@ -36,6 +36,7 @@ func writeTables(output string, v *onboard.Verified) (err error) {
 	writeMachine(w, v)
 	writeApplications(w, v)
 	writeErrors(w, v, result)
+	writeDecomposition(w, v, result)
 	if err := writeCoverage(w, v); err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func writeTables(output string, v *onboard.Verified) (err error) {
 	return nil
 }
 
-func writeMachine(w io.Writer, v *onboard.Verified) {
+func writeMachine(w io.Writer, v *measured) {
 	spec := v.Machine.Spec
 	fmt.Fprintf(w, "%s, %d CPUs, virtual: %v; %s placement, %v round trip.\n", spec.CPUModel, spec.CPUs, spec.VirtualMachine, v.Outcome.Class, v.Outcome.RoundTrip)
 	fmt.Fprintf(w, "Kept samples per placement: %v; dropped in all: %d.\n", v.Outcome.Tally, v.Outcome.Dropped)
@@ -52,8 +53,8 @@ func writeMachine(w io.Writer, v *onboard.Verified) {
 	}
 }
 
-func writeApplications(w io.Writer, v *onboard.Verified) {
-	fmt.Fprint(w, "\n| application | solo | SD | inferred bandwidth | ± | reads | worst under the interferer |\n|---|---|---|---|---|---|---|\n")
+func writeApplications(w io.Writer, v *measured) {
+	fmt.Fprint(w, "\n| application | solo | SD | inferred bandwidth | ± | reads | worst under the interferer | leaves a cache probe |\n|---|---|---|---|---|---|---|---|\n")
 	for _, p := range v.Profiles {
 		c := p.Spec.Contentiousness
 		total := c.ReadBytesPerSecond + c.WriteBytesPerSecond
@@ -63,9 +64,17 @@ func writeApplications(w io.Writer, v *onboard.Verified) {
 				worst = min(worst, point.NormalizedPerformance)
 			}
 		}
-		fmt.Fprintf(w, "| %s | %.3f s | %s | %s | %s | %.0f%% | %.2f |\n", p.Name, p.Spec.Solo.Seconds, percent(p.Spec.Solo.RelativeSpread),
-			units.Bandwidth(total), percent(c.RelativeUncertainty), 100*c.ReadBytesPerSecond/total, worst)
+		fmt.Fprintf(w, "| %s | %.3f s | %s | %s | %s | %.0f%% | %.2f | %s |\n", p.Name, p.Spec.Solo.Seconds, percent(p.Spec.Solo.RelativeSpread),
+			units.Bandwidth(total), percent(c.RelativeUncertainty), 100*c.ReadBytesPerSecond/total, worst, speeds(v.probes[p.Name]))
 	}
+}
+
+func speeds(readings []probeReading) string {
+	var all []string
+	for _, r := range readings {
+		all = append(all, fmt.Sprintf("%.2f", r.speed))
+	}
+	return strings.Join(all, ", ")
 }
 
 func percent(v *float64) string {
@@ -75,9 +84,17 @@ func percent(v *float64) string {
 	return fmt.Sprintf("%.1f%%", 100**v)
 }
 
-func writeErrors(w io.Writer, v *onboard.Verified, result *evaluation.Result) {
+func writeErrors(w io.Writer, v *measured, result *evaluation.Result) {
 	fmt.Fprint(w, "\n| method | mean | SD | max | pairs |\n|---|---|---|---|---|\n")
-	mean, sd, worst := noSlowdown(v.Pairs)
+	if v.halves[0] != nil {
+		n := noiseOf(v.halves)
+		fmt.Fprintf(w, "| a perfect method: noise of the repeats alone | %.2f | %.2f | %.1f | %d |\n", n.mean, n.sd, n.worst, len(v.Pairs))
+	}
+	var undisturbed []float64
+	for _, p := range v.Pairs {
+		undisturbed = append(undisturbed, 100*(1-float64(p.NormalizedPerformance)))
+	}
+	mean, sd, worst := absolute(undisturbed)
 	fmt.Fprintf(w, "| no slowdown | %.2f | %.2f | %.1f | %d |\n", mean, sd, worst, len(v.Pairs))
 	for _, m := range result.Methods {
 		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.1f | %d |\n", m.Name, m.Mean, m.SD, m.Max, m.Rows)
@@ -98,7 +115,7 @@ func writeErrors(w io.Writer, v *onboard.Verified, result *evaluation.Result) {
 // writeCoverage counts how many measured slowdowns lie in the interval of
 // default, predicted from the whole profiles: the data set's files do not hold
 // how sure the contentiousness is.
-func writeCoverage(w io.Writer, v *onboard.Verified) error {
+func writeCoverage(w io.Writer, v *measured) error {
 	applications := map[string]*predictor.Application{}
 	for _, p := range v.Profiles {
 		a, err := predictor.Compile(p)
@@ -119,18 +136,6 @@ func writeCoverage(w io.Writer, v *onboard.Verified) error {
 	}
 	fmt.Fprintf(w, "The 90%% interval of default held %d of %d pairs (%.0f%%).\n", covered, len(v.Pairs), 100*float64(covered)/float64(len(v.Pairs)))
 	return nil
-}
-
-// noSlowdown is the error of predicting that nobody slows down.
-func noSlowdown(pairs []onboard.Pair) (mean, sd, worst float64) {
-	var sum, squares float64
-	for _, p := range pairs {
-		e := 100 * math.Abs(1-float64(p.NormalizedPerformance))
-		sum, squares, worst = sum+e, squares+e*e, max(worst, e)
-	}
-	n := float64(len(pairs))
-	mean = sum / n
-	return mean, math.Sqrt(max(0, squares/n-mean*mean)), worst
 }
 
 const worstRows = 15
