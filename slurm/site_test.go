@@ -1,0 +1,159 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/units"
+)
+
+func TestParseLabel(t *testing.T) {
+	for _, test := range []struct {
+		comment, application string
+		limit                units.Slowdown
+		faults               int
+	}{
+		{"bandmate=lammps", "lammps", 0, 0},
+		{"project x, bandmate=lammps; other=1", "lammps", 0, 0},
+		{"bandmate=lammps bandmate-limit=1.15", "lammps", 1.15, 0},
+		{"bandmate-limit=1.2x", "", 1.2, 0},
+		{"bandmate=first bandmate=second", "first", 0, 0},
+		{"", "", 0, 0},
+		{"nobandmate=x", "", 0, 0},
+		{"bandmate=", "", 0, 1},
+		{"bandmate=$(reboot)", "", 0, 1},
+		{"bandmate=a|b", "", 0, 1},
+		{"bandmate=../../etc/passwd", "", 0, 1},
+		{"bandmate=" + strings.Repeat("x", 300), "", 0, 1},
+		{"bandmate-limit=0.9", "", 0, 1},
+		{"bandmate-limit=NaN", "", 0, 1},
+		{"bandmate-limit=Inf", "", 0, 1},
+		{"bandmate=lammps\nbandmate-limit=1.5", "lammps", 1.5, 0},
+	} {
+		got := ParseLabel(test.comment)
+		if got.Application != test.application || got.Limit != test.limit || len(got.Faults) != test.faults {
+			t.Errorf("%.40q: %+v", test.comment, got)
+		}
+	}
+}
+
+const siteText = `apiVersion: bandmate.dev/v1alpha1
+kind: SlurmSite
+applications:
+- {job: "lmp-*", user: alice, application: lammps}
+- {job: "lmp-*", application: other}
+- {job: "a/b?", application: slashed}
+nodes:
+- {nodes: "n[01-02]", machine: blade, domain: pool}
+- {nodes: n03, machine: blade}
+`
+
+func TestSite(t *testing.T) {
+	s, err := ParseSite([]byte(siteText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		job                 Job
+		application, source string
+	}{
+		{Job{Name: "lmp-1", User: "alice", Comment: "bandmate=said"}, "said", "comment"},
+		{Job{Name: "lmp-1", User: "alice"}, "lammps", "site file"},
+		{Job{Name: "lmp-1", User: "bob"}, "other", "site file"},
+		{Job{Name: "a/b1"}, "slashed", "site file"},
+		{Job{Name: "stream"}, "stream", "job name"},
+		{Job{Name: "Run Me.sh"}, "", ""},
+		{Job{Name: "x", Comment: "bandmate=$(id)"}, "x", "job name"},
+	} {
+		if name, source := s.application(&test.job); name != test.application || source != test.source {
+			t.Errorf("%+v: %q by %q, want %q by %q", test.job, name, source, test.application, test.source)
+		}
+	}
+	for _, test := range []struct {
+		node            Node
+		domain, machine string
+	}{
+		{Node{Name: "n01"}, "pool", "blade"},
+		{Node{Name: "n03"}, "n03", "blade"},
+		{Node{Name: "n04"}, "n04", ""},
+		{Node{Name: "n01", Features: []string{"bandmate-domain=cxl0", "bandmate-machine=twin"}}, "cxl0", "twin"},
+		{Node{Name: "n04", Features: []string{"bandmate-domain="}}, "n04", ""},
+	} {
+		if domain, machine := s.Domain(&test.node), s.Machine(&test.node); domain != test.domain || machine != test.machine {
+			t.Errorf("%+v: %q, %q; want %q, %q", test.node, domain, machine, test.domain, test.machine)
+		}
+	}
+}
+
+func TestParseSiteFaults(t *testing.T) {
+	head := "apiVersion: bandmate.dev/v1alpha1\nkind: SlurmSite\n"
+	for text, want := range map[string]string{
+		"":                 "want bandmate.dev/v1alpha1 and SlurmSite",
+		"{":                "site file",
+		head + "nodez: []": "nodez",
+		head + "applications: [{job: '[', application: x}]":                    "applications[0]",
+		head + "applications: [{application: x}]":                              "job is empty",
+		head + "applications: [{job: x, application: 'a b'}]":                  "name of a profile",
+		head + "nodes: [{nodes: 'n[1', domain: x}]":                            "nodes[0]: host list",
+		head + "nodes: [{nodes: n1}]":                                          "want a machine",
+		head + "nodes: [{nodes: n1, domain: x}, {nodes: 'n[1-2]', domain: y}]": "n1 is x already",
+	} {
+		if _, err := ParseSite([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want: %s", text, err, want)
+		}
+	}
+	_, err := ParseSite([]byte(head + "nodes: [{nodes: n1}, {nodes: ''}]"))
+	if err == nil || !strings.Contains(err.Error(), "nodes[0]") || !strings.Contains(err.Error(), "nodes[1]") {
+		t.Errorf("not every fault is reported: %v", err)
+	}
+}
+
+func TestPendingTasks(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 1, "5": 1, "0-9": 10, "0-9:2": 5, "1,3,5-6": 4, "0-9%3": 3, "0-99999999": 64, "1-3,...": 4, "x": 1, "9-1": 1, "0-9%0": 10,
+	} {
+		if got := pendingTasks(text); got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestNodeAvailable(t *testing.T) {
+	for state, want := range map[string]bool{
+		"idle": true, "mixed": true, "allocated": true, "idle~": true, "idle#": true, "planned": true, "new-in-26": true,
+		"down": false, "down*": false, "idle*": false, "drained": false, "draining": false, "mixed$": false, "idle%": false, "fail": false, "future": false, "unknown": false,
+	} {
+		var n Node
+		n.setState(textState(state))
+		if n.Available() != want {
+			t.Errorf("%s: %v, want %v (%+v)", state, n.Available(), want, n)
+		}
+	}
+}
+
+func FuzzParseLabel(f *testing.F) {
+	f.Add("bandmate=lammps bandmate-limit=1.15")
+	f.Fuzz(func(t *testing.T, comment string) {
+		l := ParseLabel(comment)
+		if l.Application != "" && !ValidApplication(l.Application) {
+			t.Fatalf("%q", l.Application)
+		}
+		if l.Limit != 0 && !(l.Limit >= 1) {
+			t.Fatalf("%v", l.Limit)
+		}
+	})
+}
+
+func FuzzParseSite(f *testing.F) {
+	f.Add([]byte(siteText))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := ParseSite(data)
+		if err != nil {
+			return
+		}
+		if s.Domain(&Node{Name: "n01"}) == "" {
+			t.Fatal("a node without a domain")
+		}
+		s.Application(&Job{Name: "x"})
+	})
+}

@@ -1,0 +1,195 @@
+package slurm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// scripts are what readFile finds.
+func scripts(name string) ([]byte, error) {
+	text, ok := map[string]string{
+		"run.sh":   "#!/bin/bash\n\n#SBATCH --comment=bandmate=scripted  # why\n# a remark\n#SBATCH -N 2 --ntasks-per-node=4 -p \"odd\"\n#SBATCH -x n9\necho\n#SBATCH -N 7\n",
+		"plain.sh": "#!/bin/sh\nsleep 1\n",
+		"het.sh":   "#!/bin/sh\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N2\n",
+		"odd.sh":   "#!/bin/sh\n#SBATCH --no-such-thing\n",
+	}[name]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return []byte(text), nil
+}
+
+func environ(variables ...string) func(string) string {
+	return func(name string) string {
+		for _, v := range variables {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}
+
+func TestSubmission(t *testing.T) {
+	for _, test := range []struct {
+		command, args string // args are separated by |
+		env           func(string) string
+		want          Request
+		with          string // args with n1 excluded
+	}{
+		{
+			"sbatch", "plain.sh|-n|5", environ(),
+			Request{Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 1},
+			"--exclude=n1|plain.sh|-n|5",
+		},
+		{
+			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", environ(),
+			Request{Application: "md", Source: "comment", Nodes: 2, CPUsPerNode: 8, Limit: 1.2},
+			"-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|--exclude=n1|plain.sh",
+		},
+		{
+			"sbatch", "run.sh", environ(),
+			Request{Application: "scripted", Source: "comment", Nodes: 2, CPUsPerNode: 4, Partitions: []string{"odd"}, Excluded: []string{"n9"}},
+			"--exclude=n1|run.sh",
+		},
+		{
+			"sbatch", "-p|pack,odd|-x|n[7-8]|run.sh", environ("SBATCH_PARTITION=share", "SBATCH_CONSTRAINT=fast"),
+			Request{Application: "scripted", Source: "comment", Nodes: 2, CPUsPerNode: 4, Partitions: []string{"pack", "odd"}, Features: "fast", Excluded: []string{"n7", "n8"}},
+			"-p|pack,odd|-x|n[7-8]|--exclude=n1|run.sh",
+		},
+		{
+			"sbatch", "--wrap|sleep 60|--array=0-9%4|-J|lmp", environ(),
+			Request{Application: "lmp", Source: "job name", Nodes: 1, CPUsPerNode: 1, Copies: 4},
+			"--wrap|sleep 60|--array=0-9%4|-J|lmp|--exclude=n1",
+		},
+		{
+			"sbatch", "--wrap=sleep 60|--excl|-w|n[1-2]", environ(),
+			Request{}, "", // --excl can be exclude or exclusive
+		},
+		{
+			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per|2|-n|6", environ(),
+			Request{}, "", // several options begin so
+		},
+		{
+			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6", environ(),
+			Request{Application: "wrap", Source: "job name", Nodes: 3, CPUsPerNode: 2, Exclusive: true, Required: []string{"n1", "n2"}},
+			"--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6|--exclude=n1",
+		},
+		{
+			"srun", "-N|2-4|-n|4|--|./lmp|-x|y", environ("SLURM_CPUS_PER_TASK=3"),
+			Request{Application: "lmp", Source: "job name", Nodes: 2, CPUsPerNode: 6},
+			"-N|2-4|-n|4|--exclude=n1|--|./lmp|-x|y",
+		},
+		{
+			"salloc", "-n4|--comm|bandmate=md", environ(),
+			Request{Application: "md", Source: "comment", Nodes: 1, CPUsPerNode: 4},
+			"-n4|--comm|bandmate=md|--exclude=n1",
+		},
+	} {
+		s, err := ParseSubmission(test.command, strings.Split(test.args, "|"), test.env, scripts)
+		if test.with == "" {
+			if !errors.Is(err, ErrNotAdvised) {
+				t.Errorf("%s: %v", test.args, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", test.args, err)
+			continue
+		}
+		got, err := (&Site{}).RequestOf(&s.Components[0], "alice")
+		if err != nil {
+			t.Errorf("%s: %v", test.args, err)
+		}
+		if test.want.Copies == 0 {
+			test.want.Copies = 1
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", test.args, diff)
+		}
+		if with := strings.Join(s.WithExcluded([]string{"n1"}), "|"); with != test.with {
+			t.Errorf("%s: becomes %s, want %s", test.args, with, test.with)
+		}
+	}
+}
+
+func TestSubmissionOfComponents(t *testing.T) {
+	args := strings.Split("-N1|--comment=bandmate=a|:|-N2|--comment=bandmate=b|plain.sh|:|x", "|")
+	s, err := ParseSubmission("sbatch", args, environ(), scripts)
+	if err != nil || len(s.Components) != 2 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for i, want := range []string{"a", "b"} {
+		if r, err := (&Site{}).RequestOf(&s.Components[i], ""); err != nil || r.Application != want || r.Nodes != i+1 {
+			t.Errorf("component %d: %+v, %v", i, r, err)
+		}
+	}
+	got := strings.Join(s.WithExcluded([]string{"n1", "n2"}), "|")
+	if want := "-N1|--comment=bandmate=a|--exclude=n1|:|-N2|--comment=bandmate=b|--exclude=n2|plain.sh|:|x"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := s.WithExcluded([]string{"", ""}); !slices.Equal(got, args) {
+		t.Errorf("without exclusions: %q", got)
+	}
+}
+
+func TestSubmissionsNotAdvised(t *testing.T) {
+	for _, test := range []struct {
+		command, args string
+		env           func(string) string
+		want          string
+	}{
+		{"sbatch", "-n4", environ(), "standard input"},
+		{"sbatch", "missing.sh", environ(), "missing.sh"},
+		{"sbatch", "het.sh", environ(), "heterogeneous"},
+		{"sbatch", "odd.sh", environ(), "--no-such-thing"},
+		{"sbatch", "--brand-new-option|plain.sh", environ(), "--brand-new-option"},
+		{"sbatch", "-n", environ(), "--ntasks: its value is missing"},
+		{"sbatch", "-M|alps|plain.sh", environ(), "--clusters"},
+		{"sbatch", "-x|./nodes.txt|plain.sh", environ(), "listed in a file"},
+		{"srun", "hostname", environ("SLURM_JOB_ID=5"), "inside job 5"},
+		{"srun", "--jobid=5|hostname", environ(), "--jobid"},
+	} {
+		_, err := ParseSubmission(test.command, strings.Split(test.args, "|"), test.env, scripts)
+		if !errors.Is(err, ErrNotAdvised) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %s: %v, want: %s", test.command, test.args, err, test.want)
+		}
+	}
+	if _, err := ParseSubmission("scancel", nil, environ(), scripts); err == nil {
+		t.Error("scancel was understood")
+	}
+}
+
+func FuzzSubmission(f *testing.F) {
+	f.Add("sbatch", "-n8|-c2|:|-N2|plain.sh", "#SBATCH -N 2 'a b' \\x\n")
+	f.Add("srun", "--ntasks=4|--|./a", "")
+	f.Fuzz(func(t *testing.T, command, args, script string) {
+		words := strings.Split(args, "|")
+		s, err := ParseSubmission(command, words, environ(), func(string) ([]byte, error) { return []byte(script), nil })
+		if err != nil {
+			return
+		}
+		lists := make([]string, len(s.Components))
+		for i := range s.Components {
+			lists[i] = "n1"
+			r, err := (&Site{}).RequestOf(&s.Components[i], "alice")
+			if err == nil && r.Application != "" {
+				if err := r.Validate(); err != nil {
+					t.Fatalf("%q: %v", args, err)
+				}
+			}
+		}
+		with := s.WithExcluded(lists)
+		without := slices.DeleteFunc(slices.Clone(with), func(w string) bool { return w == "--exclude=n1" })
+		want := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--exclude=n1" })
+		if len(with) != len(words)+len(lists) || !slices.Equal(without, want) {
+			t.Fatalf("%q becomes %q", words, with)
+		}
+	})
+}
