@@ -521,3 +521,46 @@ func TestPeak(t *testing.T) {
 		}
 	})
 }
+
+// TestMissingDevices: what cannot be read beside what can is no zero.
+func TestMissingDevices(t *testing.T) {
+	unknownModel := func(m *machine) {
+		m.proc["cpuinfo"] = &fstest.MapFile{Data: []byte("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 250\n\n")}
+	}
+	nameless := func(devices ...string) func(*machine) {
+		return func(m *machine) {
+			unknownModel(m)
+			for name := range m.sys {
+				for _, d := range devices {
+					if strings.HasPrefix(name, "bus/event_source/devices/"+d+"/events/") {
+						delete(m.sys, name)
+					}
+				}
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*machine)
+		want   string
+	}{
+		{"none", unknownModel, ""},
+		{"one", nameless("uncore_imc_1"), "the traffic of uncore_imc_1 is missing"},
+		{"many", nameless("uncore_imc_0", "uncore_imc_1", "uncore_imc_2", "uncore_imc_3", "uncore_imc_4"), "the traffic of uncore_imc_0, uncore_imc_1, uncore_imc_2, 2 more is missing"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			measure(t, "skx", "imc", profiler.Workload{Duration: time.Second}, func(m *machine) {
+				tt.change(m)
+				m.counters.perSecond = map[string]float64{"cas_count_read": 1e6, "cas_count_write": 1e6}
+			}, func(t *testing.T, s profiler.Summary, err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := strings.Join(s.Warnings, "\n")
+				if tt.want == "" && strings.Contains(text, "missing") || !strings.Contains(text, tt.want) {
+					t.Errorf("warnings %q, want %q", s.Warnings, tt.want)
+				}
+			})
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"bandmate.dev/bandmate/profiler/pmu/catalogue"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
@@ -91,7 +92,45 @@ func (h *Host) find(source string) (found, error) {
 	for _, c := range choices {
 		f.add(c, h.Machine)
 	}
+	f.warnOfMissing(choices)
 	return f, nil
+}
+
+// namedDevices is how many devices a warning names before it counts the rest.
+const namedDevices = 3
+
+// warnOfMissing says which devices beside those that are read cannot be, one
+// warning for each reason. Free-running ones beside regular ones are no loss.
+func (f *found) warnOfMissing(choices []catalogue.Choice) {
+	if len(f.instances) == 0 {
+		return // unavailable, for the reason of one of them
+	}
+	var spare []func(string) bool
+	if slices.ContainsFunc(choices, func(c catalogue.Choice) bool { return !c.Row.FreeRunning }) {
+		for _, r := range catalogue.Rows() {
+			if r.FreeRunning {
+				spare = append(spare, catalogue.NewMatcher([]catalogue.Row{r}).Knows)
+			}
+		}
+	}
+	devices := map[string][]string{}
+	var reasons []string
+	for _, r := range f.rejected {
+		if slices.ContainsFunc(spare, func(is func(string) bool) bool { return is(r.Device) }) {
+			continue
+		}
+		if devices[r.Reason] == nil {
+			reasons = append(reasons, r.Reason)
+		}
+		devices[r.Reason] = append(devices[r.Reason], r.Device)
+	}
+	for _, reason := range reasons {
+		names := devices[reason]
+		if more := len(names) - namedDevices; more > 0 {
+			names = append(slices.Clone(names[:namedDevices]), fmt.Sprintf("%d more", more))
+		}
+		f.warn(fmt.Sprintf("the traffic of %s is missing: %s", strings.Join(names, ", "), reason))
+	}
 }
 
 func rowsOf(source string) []catalogue.Row {
