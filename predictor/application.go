@@ -188,7 +188,7 @@ func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) e
 	if err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
 	}
-	a.noise = math.Sqrt(pooledVariance(chosen))
+	a.noise = math.Sqrt(pooledVariance(chosen) + inferredVariance(chosen))
 	a.achievedKnown = !slices.ContainsFunc(a.responses, func(r response) bool { return r.knots == nil })
 	a.compileCarried()
 	return nil

@@ -38,12 +38,33 @@ func pooledVariance(all []v1alpha1.SensitivityCurve) float64 {
 // towards the pooled one (as Smyth, Stat. Appl. Genet. Mol. Biol. 3(1), 2004,
 // does), over the repeats.
 func variance(p v1alpha1.CurvePoint, pooled float64) float64 {
+	if p.Inferred && p.Spread != nil {
+		return max(*p.Spread**p.Spread, minimumSpread*minimumSpread)
+	}
 	single, repeats := pooled, float64(max(p.Repeats, 1))
 	if p.Spread != nil && p.Repeats > 1 {
 		own := repeats - 1
 		single = (*p.Spread**p.Spread*own + pooled*borrowedFreedom) / (own + borrowedFreedom)
 	}
 	return single / repeats
+}
+
+// inferredVariance returns the mean variance of the points that were inferred
+// from others; 0 where every point was measured.
+func inferredVariance(all []v1alpha1.SensitivityCurve) float64 {
+	var sum, n float64
+	for _, c := range all {
+		for _, p := range c.Points {
+			if p.Inferred && p.Spread != nil {
+				sum += *p.Spread * *p.Spread
+				n++
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return sum / n
 }
 
 func weight(p v1alpha1.CurvePoint, pooled float64) float64 { return 1 / variance(p, pooled) }

@@ -209,13 +209,17 @@ type CurvePoint struct {
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1.5
 	NormalizedPerformance float64 `json:"normalizedPerformance"`
-	// Repeats is the number of runs kept.
+	// Repeats is the number of runs kept; 0 where the point is inferred.
 	//
-	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Minimum=0
 	Repeats int `json:"repeats"`
 	// Spread is the standard deviation of normalizedPerformance over the
-	// repeats; absent with fewer than two.
+	// repeats; absent with fewer than two. Of an inferred point it is that of
+	// the inference.
 	Spread *float64 `json:"spread,omitempty"`
+	// Inferred says that the point was not measured, but computed from those
+	// that were, by adaptive onboarding.
+	Inferred bool `json:"inferred,omitempty"`
 }
 
 // Phase is a part of the solo run with steady traffic.

@@ -116,8 +116,7 @@ func (f *faults) points(p *field.Path, points []CurvePoint) {
 		}
 		f.above(at.Child("normalizedPerformance"), c.NormalizedPerformance, 0, MaxNormalizedPerformance,
 			"want solo time ÷ co-run time, above 0 to 1.5")
-		f.atLeast(at.Child("repeats"), c.Repeats, 1)
-		f.spread(at.Child("spread"), c.Spread, c.Repeats)
+		f.repeats(at, c)
 	}
 }
 
@@ -131,6 +130,19 @@ func (f *faults) carried(p *field.Path, c *Carrying) {
 	if b := c.CapacityBytesPerSecond; b != nil {
 		f.within(p.Child("capacityBytesPerSecond"), *b, MinBytesPerSecond, MaxBytesPerSecond, wantInterferer)
 	}
+}
+
+// repeats wants an inferred point to have none, and any other one or more.
+func (f *faults) repeats(at *field.Path, c CurvePoint) {
+	if !c.Inferred {
+		f.atLeast(at.Child("repeats"), c.Repeats, 1)
+		f.spread(at.Child("spread"), c.Spread, c.Repeats)
+		return
+	}
+	if c.Repeats != 0 {
+		f.invalid(at.Child("repeats"), c.Repeats, "want 0: an inferred point was not measured")
+	}
+	f.spread(at.Child("spread"), c.Spread, 2)
 }
 
 func (f *faults) phases(p *field.Path, phases []Phase) {

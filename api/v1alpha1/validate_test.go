@@ -84,6 +84,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"same but for noise", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.50000000001 }, []string{"spec.curves[1]: Duplicate"}},
 		{"level 0", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 0 }, []string{"spec.curves[0].points[0].level: Invalid value: 0"}},
 		{"more interferers than fit", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 65 }, []string{"spec.curves[0].points[0].level: Invalid value: 65"}},
+		{"inferred and measured", func(p *profile) { p.Spec.Curves[0].Points[0].Inferred = true }, []string{"spec.curves[0].points[0].repeats: Invalid value: "}},
 		{"carried", func(p *profile) {
 			p.Spec.Carried = &v1alpha1.Carrying{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
 		}, []string{"spec.carried.fromMachine: Required", `spec.carried.method: Unsupported value: "guess"`, "spec.carried.lossUncertainty: Invalid value: 2", "spec.carried.capacityBytesPerSecond: Invalid value: 40"}},

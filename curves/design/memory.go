@@ -1,0 +1,121 @@
+package design
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Setting is what the interferer is asked for: a point of a curve family.
+type Setting struct {
+	ReadShare units.ReadShare
+	// Level is the share of what the interferer sustains alone, above 0 to 1.
+	Level float64
+}
+
+// Supply is what the memory gives at one read share of the interferer.
+type Supply struct {
+	ReadShare units.ReadShare
+	// Sustained is what the interferer reaches alone, unpaced.
+	Sustained units.Bandwidth
+	// Capacity is the most that the memory was seen to carry beside it, the
+	// interferer included; Sustained or more.
+	Capacity units.Bandwidth
+}
+
+// Validate reports every fault of s at once.
+func (s Supply) Validate() error {
+	var faults []error
+	if !s.ReadShare.Valid() {
+		faults = append(faults, fmt.Errorf("read share %v: want 0 to 1", float64(s.ReadShare)))
+	}
+	if !s.Sustained.Valid() || s.Sustained == 0 {
+		faults = append(faults, fmt.Errorf("sustained bandwidth %v: want a finite rate above 0", float64(s.Sustained)))
+	}
+	if !s.Capacity.Valid() || s.Capacity < s.Sustained {
+		faults = append(faults, fmt.Errorf("capacity %v: want a finite rate of the sustained %v or more", float64(s.Capacity), float64(s.Sustained)))
+	}
+	return errors.Join(faults...)
+}
+
+const (
+	// headroom is how much more than the most it was seen to carry the memory is
+	// taken to have, so that a queue before it stays finite; package predictor
+	// extrapolates with the same figure.
+	headroom = 1.05
+	// fullest is the highest load that the queue is evaluated at.
+	fullest = 0.985
+	// sharpness is how abruptly a paced interferer leaves its pace when what is
+	// left of the memory gets scarce.
+	sharpness = 12
+	// leastShare is the part of what it sustains that the interferer gets beside
+	// anything.
+	leastShare = 0.2
+)
+
+// state is the application and the interferer beside each other.
+type state struct {
+	performance units.NormalizedPerformance
+	achieved    units.Bandwidth
+}
+
+// beside finds the state of an application of so much own traffic alone and of
+// a sensitivity θ, beside the interferer at a level. With a what the interferer
+// achieves, U = own·p + a all traffic and C the capacity with headroom,
+//
+//	1/p − 1 = θ·a ÷ (C − U)
+//
+// the time that a queue before the memory adds, as far as a causes it. The
+// interferer keeps its pace as long as the memory has room. The right-hand side
+// falls as p rises, so that bisection finds the one p that fulfils both.
+func (s Supply) beside(own units.Bandwidth, theta, level float64) state {
+	pace := float64(s.Sustained) * level
+	var achieved units.Bandwidth
+	p := settle(func(p float64) float64 {
+		room := math.Max(float64(s.Capacity)-float64(own)*p, leastShare*float64(s.Sustained))
+		achieved = units.Bandwidth(pace / math.Pow(1+math.Pow(pace/room, sharpness), 1./sharpness))
+		return s.slowed(own, theta, achieved, p)
+	})
+	return state{p, achieved}
+}
+
+// besideKnown is the performance beside an interferer whose achieved bandwidth
+// was measured.
+func (s Supply) besideKnown(own units.Bandwidth, theta float64, achieved units.Bandwidth) units.NormalizedPerformance {
+	return settle(func(p float64) float64 { return s.slowed(own, theta, achieved, p) })
+}
+
+// slowed is the performance of an application beside a queue that it joins at
+// performance p.
+func (s Supply) slowed(own units.Bandwidth, theta float64, achieved units.Bandwidth, p float64) float64 {
+	capacity := float64(s.Capacity) * headroom
+	load := math.Min(float64(own)*p+float64(achieved), fullest*capacity)
+	return 1 / (1 + theta*float64(achieved)/(capacity-load))
+}
+
+// settle finds the p that f, which falls, gives back, by bisection.
+func settle(f func(float64) float64) units.NormalizedPerformance {
+	low, high := 0.0, 1.0
+	const halvings = 32
+	for range halvings {
+		if p := (low + high) / 2; f(p) > p {
+			low = p
+		} else {
+			high = p
+		}
+	}
+	return units.NormalizedPerformance(high)
+}
+
+// ownFrom estimates an application's traffic alone from an unpaced interferer
+// beside it: what the memory carries less what the interferer got, at the
+// application's speed alone. It is an upper bound where the two together do not
+// fill the memory.
+func (s Supply) ownFrom(o Observation) units.Bandwidth {
+	return max(s.Capacity-o.Achieved, 0) / units.Bandwidth(max(o.Performance, lowest))
+}
+
+// lowest keeps a measured performance apart from zero.
+const lowest = 0.01

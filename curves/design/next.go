@@ -1,0 +1,111 @@
+package design
+
+import (
+	"fmt"
+	"math"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Choice is the next run.
+type Choice struct {
+	Setting
+	// Duty is the part of the time during which the interferer presses, above 0
+	// to 1: a run beside strong pressure takes many times the solo time, and one
+	// that is pressed half of the time at most twice. With T the whole time in
+	// solo times, the performance under pressure is 1 − (1 − 1/T) ÷ Duty.
+	Duty float64
+	// Expected is the performance, Cost the time in solo times that is expected.
+	Expected units.NormalizedPerformance
+	Cost     float64
+	// Before and After are the uncertainty without and with the run; Before is
+	// NaN before the first.
+	Before, After float64
+}
+
+// String says what was chosen and why.
+func (c Choice) String() string {
+	if math.IsNaN(c.Before) {
+		return "the strongest pressure first"
+	}
+	return fmt.Sprintf("takes the doubt from %.1f to %.1f points", 100*c.Before, 100*c.After)
+}
+
+const (
+	// firstDuty bounds the cost of the first run, of which nothing is known, to
+	// two solo times.
+	firstDuty = 0.5
+	// leastDuty is the shortest part of the time that still teaches something.
+	leastDuty = 0.25
+	// worthwhile is the least part of the doubt that a further run has to take
+	// away.
+	worthwhile = 0.02
+)
+
+// Next chooses the run that takes away most doubt for its time; false when
+// there is none, and Reason then says why.
+func (d *Design) Next() (Choice, bool) {
+	if len(d.seen) == 0 {
+		s := Setting{d.options.Supplies[0].ReadShare, d.options.Levels[len(d.options.Levels)-1]}
+		return Choice{Setting: s, Duty: firstDuty, Expected: d.Estimate(s).Performance, Cost: 1 / (1 - firstDuty/2), Before: math.NaN(), After: math.NaN()}, true
+	}
+	left := d.Budget() - d.spent
+	before := d.Uncertainty()
+	if left < 1 || before <= d.options.Tolerance {
+		return Choice{}, false
+	}
+	// The rest is divided among as many runs as it holds.
+	allowance := left / math.Floor(left)
+	best, gain, slopes := Choice{}, 0.0, d.slopes()
+	for i, s := range d.all() {
+		e := d.Estimate(s)
+		expected := e.Performance
+		duty := dutyFor(float64(expected)-e.SD, allowance)
+		if duty < leastDuty {
+			continue
+		}
+		cost := Cost(float64(expected), duty)
+		after := d.after(i, d.options.Noise/(cost*duty), slopes)
+		if per := (before - after) / cost; per > gain {
+			gain = per
+			best = Choice{Setting: s, Duty: duty, Expected: expected, Cost: cost, Before: before, After: after}
+		}
+	}
+	return best, best.Before-best.After > worthwhile*before
+}
+
+// Budget is what all runs may cost, in solo times: the whole of
+// Options.Budget, or half as long as no loss is surely great.
+func (d *Design) Budget() float64 {
+	for _, s := range d.all() {
+		if e := d.Estimate(s); 1-float64(e.Performance)-e.SD > insensitive {
+			return d.options.Budget
+		}
+	}
+	return math.Max(d.options.Budget/2, 1)
+}
+
+// Reason says why there is no further run.
+func (d *Design) Reason() string {
+	switch doubt := d.Uncertainty(); {
+	case doubt <= d.options.Tolerance:
+		return fmt.Sprintf("the curves are known to %.1f points", 100*doubt)
+	case d.Budget()-d.spent < 1:
+		return fmt.Sprintf("%.1f of %.1f solo times are spent, the curves are known to %.1f points", d.spent, d.Budget(), 100*doubt)
+	default:
+		return fmt.Sprintf("no further run would take away much of the doubt of %.1f points", 100*doubt)
+	}
+}
+
+// Cost is the time of a run in solo times, of an application that keeps the
+// performance p while it is pressed, which it is for a part of the time.
+func Cost(p, duty float64) float64 { return 1 / (1 - duty*(1-math.Min(p, 1))) }
+
+// dutyFor is the greatest duty, 1 at the most, with which a run costs no more
+// than allowed.
+func dutyFor(p, allowed float64) float64 {
+	if p >= 1 {
+		return 1
+	}
+	return math.Min((1-1/allowed)/(1-p), 1)
+}
