@@ -1,0 +1,96 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/topology"
+)
+
+// scripted is a source that runs the workload and then says what it was told.
+type scripted struct {
+	// reads are bytes per second in run after run; below 0 the read share is
+	// unknown.
+	reads []float64
+	runs  int
+}
+
+func (*scripted) Name() string { return "scripted" }
+
+func (*scripted) Available(context.Context) profiler.Availability {
+	return profiler.Availability{State: profiler.Usable}
+}
+
+func (s *scripted) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	if w.Run == nil {
+		return profiler.Summary{}, errors.New("no command to run")
+	}
+	if err := w.Run(ctx); err != nil {
+		return profiler.Summary{}, err
+	}
+	reads := s.reads[s.runs]
+	s.runs++
+	if reads < 0 {
+		return profiler.Summary{Source: "scripted", ReadBytesPerSecond: -reads}, nil
+	}
+	return profiler.Summary{Source: "scripted", ReadBytesPerSecond: reads, WriteBytesPerSecond: 1, ReadShare: new(0.5)}, nil
+}
+
+func TestMeasureTraffic(t *testing.T) {
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if allowed.Size() < 2 {
+		t.Skip("needs two CPUs: one for the application, one to spin beside it")
+	}
+	session, err := Open(t.Context(), Placing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	count := filepath.Join(t.TempDir(), "runs")
+	counted := shell("echo run >>" + count)
+	for _, tt := range []struct {
+		name    string
+		command Command
+		source  scripted
+		want    float64
+		is      error
+		text    string
+	}{
+		{name: "the median run", command: counted, source: scripted{reads: []float64{7, 90, 8}}, want: 8},
+		{name: "no read share", command: counted, source: scripted{reads: []float64{7, -8, 9}}, is: profiler.ErrUnsupported, text: "--source probe"},
+		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []float64{7}}, is: ErrCommand, text: "exit status 3"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := &Experiment{Session: session}
+			got, err := e.MeasureTraffic(t.Context(), Application{Name: "app", Command: tt.command}, &tt.source)
+			if tt.is != nil {
+				if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.text) || !strings.Contains(err.Error(), "traffic of app") {
+					t.Errorf("%v, want %v with %q", err, tt.is, tt.text)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.ReadBytesPerSecond != tt.want || got.Contentiousness().Source != "scripted" {
+				t.Errorf("%+v, want %v read", got, tt.want)
+			}
+			text, err := os.ReadFile(count)
+			if runs := strings.Count(string(text), "run"); err != nil || runs != trafficRuns {
+				t.Errorf("%d runs, %v; want %d", runs, err, trafficRuns)
+			}
+		})
+	}
+}
