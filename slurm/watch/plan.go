@@ -96,11 +96,13 @@ func (p Planner) Validate() error {
 // with the cluster. Decisions come in the order in which they were made: jobs
 // that something was decided about earlier first, then as the jobs came.
 //
-// It goes through the jobs twice. First every job that could start now takes
-// the best nodes that are left, and counts as a resident there for those after
-// it. So jobs that came together do not all see the same empty node. Then each
-// may also use every other node on which nobody's limit would be exceeded even
-// if all those that may use it already came there, as far as they fit.
+// Jobs that came together must not all go where it is best for the first. So a
+// job that can start now takes the best nodes that are left, and counts as a
+// resident there for those after it. A job that has to wait for room does the
+// same among those that wait. After that each may also use every other node on
+// which nobody's limit would be exceeded even if all those that may use it came
+// there, as far as they fit. Jobs that wait for other jobs come last; held ones
+// take no node from anybody.
 func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 	round, err := p.open(c)
 	if err != nil {
@@ -119,19 +121,11 @@ func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 		}
 		waiting = append(waiting, w)
 	}
-	for _, w := range waiting {
-		if err := round.expect(w); err != nil {
-			return nil, fmt.Errorf("job %s: %w", w.job, err)
-		}
+	made, err := round.settle(waiting)
+	if err != nil {
+		return nil, err
 	}
-	for _, w := range waiting {
-		d, err := round.decide(w)
-		if err != nil {
-			return nil, fmt.Errorf("job %s: %w", w.job, err)
-		}
-		decisions = append(decisions, d)
-	}
-	return decisions, nil
+	return append(decisions, made...), nil
 }
 
 // queue returns the waiting jobs in the order in which they are decided about.

@@ -217,6 +217,29 @@ func TestPlan(t *testing.T) {
 			want: "keep",
 		},
 		{
+			name: "several held jobs do not push each other onto a bad node", nodes: 3,
+			queue: func(f *fake) {
+				f.run(1, "tender", "n01")
+				for id := range int64(5) {
+					f.submit(5+id, "heavy", waits("JobHeldUser"))
+				}
+				f.submit(10, "heavy", waits("JobHeldUser"))
+			},
+			want: "exclude n01",
+		},
+		{
+			name: "a bad node is the last resort", nodes: 2,
+			queue: func(f *fake) {
+				f.run(1, "tender", "n01")
+				f.run(2, "light", "n02").CPUs = 8
+				for id := range int64(5) {
+					f.submit(5+id, "heavy")
+				}
+				f.submit(10, "heavy")
+			},
+			want: "exclude n01", reason: "n02 stays open",
+		},
+		{
 			name: "jobs that end and suspended ones cause no traffic", nodes: 2,
 			queue: func(f *fake) {
 				f.run(1, "tender", "n01").Flags = []slurm.State{slurm.Completing}
@@ -271,6 +294,47 @@ func TestBurst(t *testing.T) {
 	wantApart(t, p, f, decisions)
 	if d := decisions[20]; d.Action != Keep {
 		t.Errorf("the light job: %s %s: %s, want it free to go anywhere", d.Action, d.Excluded, d.Reason)
+	}
+}
+
+// Neither do those that came together while there was no room.
+func TestBurstInFrontOfAFullCluster(t *testing.T) {
+	p := planner(t)
+	f := newFake(4)
+	for i := range f.cluster.Nodes {
+		f.run(int64(i+1), "light", f.cluster.Nodes[i].Name).CPUs = 8
+	}
+	for i := range 4 {
+		f.submit(int64(10+i), "heavy")
+	}
+	decisions := plan(t, p, f, nil)
+	wantApart(t, p, f, decisions)
+	for id := int64(10); id < 14; id++ {
+		if d := decisions[id]; len(d.Expected) > 0 {
+			t.Errorf("job %d is expected on %v, where there is no room", id, d.Expected)
+		}
+	}
+}
+
+// More jobs than nodes: what has to remain open is not the same for all.
+func TestMoreThanThereIsRoomFor(t *testing.T) {
+	p := planner(t)
+	f := newFake(4)
+	for i := range 8 {
+		f.submit(int64(10+i), "heavy")
+	}
+	open := make(map[string]int)
+	for _, d := range plan(t, p, f, nil) {
+		for _, n := range f.cluster.Nodes {
+			if !slices.Contains(expand(d.Excluded), n.Name) {
+				open[n.Name]++
+			}
+		}
+	}
+	for name, jobs := range open {
+		if jobs != 2 {
+			t.Errorf("%d of 8 jobs may start on %s, want 2: %v", jobs, name, open)
+		}
 	}
 }
 

@@ -32,8 +32,14 @@ type waiting struct {
 	request slurm.Request
 	// nodes are the candidates.
 	nodes []*slurm.Node
-	// expected are the names of the nodes where it is expected.
-	expected []string
+	// expected are the nodes where it starts now, reserved those where it starts
+	// once there is room, and reopened those that are open although they are not
+	// good.
+	expected, reserved, reopened []string
+	// open and closed are the candidates, decided about; fewUp means that too
+	// few of them are up for the job to start.
+	open, closed []option
+	fewUp        bool
 }
 
 func (p Planner) open(c *slurm.Cluster) (*round, error) {
@@ -115,17 +121,47 @@ func avoided(o option) int {
 	return 0
 }
 
-// soon reports whether the job starts as soon as there is room for it.
-func soon(j *slurm.Job) bool {
-	return !j.Held() && !j.Dependent() && j.Reason != "BeginTime"
+// settle decides about all jobs, in the order given.
+func (r *round) settle(all []*waiting) ([]Decision, error) {
+	var soon, later, held []*waiting
+	for _, w := range all {
+		switch {
+		case w.job.Held():
+			held = append(held, w)
+		case w.job.Dependent(), w.job.Reason == "BeginTime":
+			later = append(later, w)
+		default:
+			soon = append(soon, w)
+		}
+	}
+	var decisions []Decision
+	steps := []struct {
+		jobs []*waiting
+		do   func(*waiting) error
+	}{
+		{soon, r.expect},
+		{soon, r.reserve},
+		{soon, r.widen},
+		{later, r.reserve},
+		{later, r.widen},
+		{held, r.compare},
+	}
+	for _, step := range steps {
+		for _, w := range step.jobs {
+			if err := step.do(w); err != nil {
+				return nil, fmt.Errorf("job %s: %w", w.job, err)
+			}
+		}
+	}
+	for _, w := range all {
+		decisions = append(decisions, r.conclude(w))
+	}
+	return decisions, nil
 }
 
 // expect finds the nodes where a job will start if it can start now, and counts
 // it as a resident there; of an array, as many tasks as can start.
 func (r *round) expect(w *waiting) error {
-	if !soon(w.job) {
-		return nil
-	}
 	for range max(1, w.request.Copies) {
 		options, err := r.expected.options(w)
 		if err != nil {
@@ -156,72 +192,142 @@ func (w *waiting) takes(n *slurm.Node) float64 {
 	return w.request.CPUsPerNode
 }
 
-// decide finds out which nodes the job may use, and excludes the others.
-func (r *round) decide(w *waiting) (Decision, error) {
+// reserve finds nodes for a job that has to wait for room, as if those who are
+// there had gone: as many as it needs where it gets along with all that are
+// expected or have reserved before it, and fits beside the latter.
+func (r *round) reserve(w *waiting) error {
+	if len(w.expected) > 0 {
+		return nil
+	}
 	options, err := r.possible.options(w)
 	if err != nil {
-		return Decision{}, err
+		return err
+	}
+	options = slices.DeleteFunc(options, func(o option) bool {
+		return !o.good() || !o.node.Available() || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
+	})
+	if len(options) < w.request.Nodes {
+		return nil
 	}
 	slices.SortStableFunc(options, better)
-	var open, closed []option
-	available := 0
+	for _, o := range options[:w.request.Nodes] {
+		w.reserved = append(w.reserved, o.node.Name)
+		r.book(w, o.node)
+	}
+	return nil
+}
+
+func (r *round) book(w *waiting, n *slurm.Node) {
+	r.possible.place(w.job, n)
+	r.booked[n.Name] += w.takes(n)
+}
+
+// widen opens every node to the job on which it gets along with all that may
+// come there, and books it there as long as it fits: what does not fit cannot
+// come, and the earlier ones stand for it. One may always, because a resident may
+// leave.
+func (r *round) widen(w *waiting) error {
+	options, err := r.possible.options(w)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(options, better)
 	for _, o := range options {
-		here := slices.Contains(w.expected, o.node.Name)
-		if !here && (!o.good() || r.dear(w, o, options)) {
-			closed = append(closed, o)
-			continue
+		switch {
+		case slices.Contains(w.expected, o.node.Name), slices.Contains(w.reserved, o.node.Name):
+			w.open = append(w.open, o)
+		case !o.good() || r.dear(w, o, options):
+			w.closed = append(w.closed, o)
+		default:
+			w.open = append(w.open, o)
+			if booked := r.booked[o.node.Name]; booked == 0 || booked+w.takes(o.node) <= r.room.Free(o.node) {
+				r.book(w, o.node)
+			}
 		}
-		open = append(open, o)
+	}
+	return r.reopen(w)
+}
+
+// compare opens the nodes on which the job gets along with those who are there or
+// expected, and books nothing.
+func (r *round) compare(w *waiting) error {
+	options, err := r.expected.options(w)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(options, better)
+	for _, o := range options {
+		if !o.good() || r.dear(w, o, options) {
+			w.closed = append(w.closed, o)
+		} else {
+			w.open = append(w.open, o)
+		}
+	}
+	return r.reopen(w)
+}
+
+// reopen opens as many nodes as the job needs when fewer are: those where only
+// others that wait speak against it come first; then, of equally bad ones, those
+// where it has to wait for room, because there it harms nobody yet.
+func (r *round) reopen(w *waiting) error {
+	available := 0
+	for _, o := range w.open {
 		if o.node.Available() {
 			available++
 		}
-		if !here {
-			r.mayCome(w, o.node)
-		}
 	}
-	reason := r.reason(w, closed)
-	for _, o := range r.leastBad(w, closed) {
-		if available >= w.request.Nodes {
-			break
+	if available >= w.request.Nodes {
+		return nil
+	}
+	type choice struct {
+		expected, possible option
+		fits               int
+	}
+	var choices []choice
+	for _, o := range w.closed {
+		if !o.node.Available() {
+			continue
 		}
-		reason = fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, o.node.Name, nodes(w.request.Nodes))
-		open = append(open, o)
-		closed = slices.DeleteFunc(closed, func(c option) bool { return c.node == o.node })
+		v, err := r.expected.ask(w.job, o.node)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", o.node.Name, err)
+		}
+		c := choice{option{o.node, v}, o, 0}
+		if r.room.Fits(&w.request, o.node) {
+			c.fits = 1
+		}
+		choices = append(choices, c)
+	}
+	slices.SortStableFunc(choices, func(a, b choice) int {
+		return cmp.Or(
+			cmp.Compare(a.expected.overLimit, b.expected.overLimit), cmp.Compare(avoided(a.expected), avoided(b.expected)),
+			cmp.Compare(a.possible.overLimit, b.possible.overLimit),
+			cmp.Compare(a.fits, b.fits), better(a.possible, b.possible),
+		)
+	})
+	for _, c := range choices[:min(len(choices), w.request.Nodes-available)] {
+		w.open, w.reopened = append(w.open, c.possible), append(w.reopened, c.possible.node.Name)
+		w.closed = slices.DeleteFunc(w.closed, func(o option) bool { return o.node == c.possible.node })
+		if !w.job.Held() {
+			r.book(w, c.possible.node)
+		}
 		available++
 	}
 	if available < w.request.Nodes {
 		// Fewer nodes are up than the job needs: whatever comes back may do.
-		open, closed = append(open, closed...), nil
-		reason = fmt.Sprintf("fewer than %s are up", nodes(w.request.Nodes))
+		w.open, w.closed, w.fewUp = append(w.open, w.closed...), nil, true
 	}
-	d := compose(w, names(closed), reason)
-	d.Slowdown = best(open).newcomer
-	return d, nil
+	return nil
 }
 
-// leastBad orders the nodes of which some have to stay open although none is
-// good: those where the job has to wait for room come first, because there it
-// harms nobody yet.
-func (r *round) leastBad(w *waiting, closed []option) []option {
-	up := slices.DeleteFunc(slices.Clone(closed), func(o option) bool { return !o.node.Available() })
-	slices.SortStableFunc(up, func(a, b option) int {
-		first, second := r.room.Fits(&w.request, a.node), r.room.Fits(&w.request, b.node)
-		switch {
-		case first == second:
-			return better(a, b)
-		case first:
-			return 1
-		}
-		return -1
-	})
-	return up
-}
-
-func best(options []option) option {
-	if len(options) == 0 {
-		return option{}
+// conclude is the decision that excludes what stayed closed.
+func (r *round) conclude(w *waiting) Decision {
+	reason := r.reason(w)
+	d := compose(w, names(w.closed), reason)
+	if len(w.open) > 0 {
+		d.Slowdown = slices.MinFunc(w.open, better).newcomer
 	}
-	return slices.MinFunc(options, better)
+	return d
 }
 
 // dear reports whether the margin speaks against a node.
@@ -230,32 +336,29 @@ func (r *round) dear(w *waiting, o option, options []option) bool {
 	return allowed > 0 && o.cost > options[0].cost+allowed
 }
 
-// mayCome counts the job among those that may come to a node, as long as they
-// fit: what does not fit cannot come, and the earlier ones stand for it. One
-// may always, because a resident may leave.
-func (r *round) mayCome(w *waiting, n *slurm.Node) {
-	booked := r.booked[n.Name]
-	if booked > 0 && booked+w.takes(n) > r.room.Free(n) {
-		return
-	}
-	r.possible.place(w.job, n)
-	r.booked[n.Name] = booked + w.takes(n)
-}
-
-// reason says in words why nodes are closed.
-func (r *round) reason(w *waiting, closed []option) string {
-	over := slices.IndexFunc(closed, func(o option) bool { return o.overLimit > 0 })
+// reason says in words why nodes are closed, or open all the same.
+func (r *round) reason(w *waiting) string {
+	over := slices.IndexFunc(w.closed, func(o option) bool { return o.overLimit > 0 })
+	reason := "other nodes cost less"
 	switch {
-	case len(closed) == 0:
-		return "every node will do"
+	case w.fewUp:
+		return fmt.Sprintf("fewer than %s are up", nodes(w.request.Nodes))
+	case len(w.closed) == 0:
+		reason = "every node will do"
 	case over >= 0:
-		o := closed[over]
-		return fmt.Sprintf("on %s %s would be slowed down %s and the worst of those there %s; the limit is %s",
-			o.node.Name, w.application, o.newcomer, o.worst, r.planner.Limit)
-	case slices.ContainsFunc(closed, func(o option) bool { return o.avoided }):
-		return "known and unknown applications are kept apart"
+		o := w.closed[over]
+		reason = fmt.Sprintf("on %s %s would be slowed down %s and the worst of the others there %s; the limit is %s",
+			o.node.Name, w.application, o.newcomer, o.worst, cmp.Or(w.request.Limit, r.planner.Limit))
+	case slices.ContainsFunc(w.closed, func(o option) bool { return o.avoided }):
+		reason = "known and unknown applications are kept apart"
 	}
-	return "other nodes cost less"
+	if len(w.reopened) == 0 {
+		return reason
+	}
+	if len(w.closed) == 0 {
+		reason = "no node is good"
+	}
+	return fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, hostlist.Compress(w.reopened), nodes(w.request.Nodes))
 }
 
 func nodes(n int) string {

@@ -1,0 +1,365 @@
+#!/usr/bin/env bash
+# slurm watch, slurm pair, slurm onboard, job_submit.lua and cli_filter.lua on a
+# real Slurm: see hack/slurm.sh. Prints a table of checks; fails if one fails.
+#
+#   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, scale
+#
+# Needs root (it submits jobs as another user), or skips those checks.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# Not under TMPDIR: other users enter it, and socket paths are short.
+scratch=$(mktemp -d /tmp/bm-watch.XXXXXX)
+chmod 755 "$scratch"
+parts=" ${*:-lua watch faults pair scale} "
+passed=0 failed=0
+background=
+
+finish() {
+  local status=$? cluster
+  [[ -z $background ]] || kill "$background" 2>/dev/null || true
+  for cluster in "$scratch"/*/munge; do
+    [[ ! -d $cluster ]] || hack/slurm.sh down "${cluster%/munge}" || status=1
+  done
+  rm -rf "$scratch"
+  exit "$status"
+}
+trap finish EXIT
+
+# check NAME COMMAND... runs a command that says whether something holds, for a
+# while until it does.
+check() {
+  local name=$1 deadline=$((SECONDS + 30))
+  shift
+  until "$@" >"$scratch/check" 2>&1; do
+    if ((SECONDS >= deadline)); then
+      failed=$((failed + 1))
+      printf 'FAIL  %s\n' "$name"
+      { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k'; } | sed 's/^/      /'
+      return
+    fi
+    sleep 0.2
+  done
+  passed=$((passed + 1))
+  printf 'ok    %s\n' "$name"
+}
+
+# now is check without patience, for what must hold already.
+now() {
+  local name=$1
+  shift
+  if "$@" >"$scratch/check" 2>&1; then
+    passed=$((passed + 1))
+    printf 'ok    %s\n' "$name"
+  else
+    failed=$((failed + 1))
+    printf 'FAIL  %s\n' "$name"
+    { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k'; } | sed 's/^/      /'
+  fi
+}
+
+# profile NAME GB/s LOSS makes an application that reads so much and loses this
+# share of its speed beside 40 GB/s.
+profile() {
+  local share
+  cat <<YAML
+---
+apiVersion: bandmate.dev/v1alpha1
+kind: ApplicationProfile
+metadata: {name: $1}
+spec:
+  command: [$1]
+  machine: {name: blade, cpuModel: Test CPU}
+  measurement:
+    targetCPUs: "0"
+    interfererCPUs: "1"
+    sharedLastLevelCache: false
+    regime: {name: same-complex, roundTripNanoseconds: 80}
+  solo: {seconds: 1, repeats: 3, relativeSpread: 0.01}
+  contentiousness: {readBytesPerSecond: ${2}e9, writeBytesPerSecond: 0, source: imported, relativeUncertainty: 0.02}
+  curves:
+YAML
+  for share in 0.5 1; do
+    printf '  - readShare: %s\n    pattern: sequential\n    points:\n' "$share"
+    awk -v loss="$3" 'BEGIN { for (l = 0.25; l <= 1; l += 0.25) printf "    - {level: %s, interfererBytesPerSecond: %.0f, achievedBytesPerSecond: %.0f, normalizedPerformance: %.4f, repeats: 3, spread: 0.005}\n", l, 40e9*l, 40e9*l, 1-loss*l }'
+  done
+}
+
+# submit ARGS... submits a job that sleeps, and prints its id. sbatch's own
+# options come first; cli_filter.lua is asked only where that is the subject.
+submit() { BANDMATE_SLURM=off sbatch --parsable -o /dev/null "$@" "$scratch/sleep"; }
+as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env BANDMATE_SLURM=off "$@"; }
+labelled() { local name=$1; shift; submit --comment "bandmate=$name" "$@"; }
+excluded() { squeue -h -j "$1" -o %x | sort -u | paste -sd ' '; }
+excludes() { local got; got=$(excluded "$1"); echo "job $1 excludes '$got', want '$2'"; [[ $got == "$2" ]]; }
+state() { squeue -h -t all -j "$1" -o %T | sort -u | paste -sd ' '; }
+is() { local got; got=$(state "$1"); echo "job $1 is $got, want $2"; [[ $got == "$2" ]]; }
+node_of() { squeue -h -j "$1" -o %N; }
+runs_on() { echo "job $1 runs on '$(node_of "$1")', want $2"; [[ $(node_of "$1") == "$2" ]]; }
+watching() { bandmate slurm watch --mode enforce --limit 1.15 --state "$scratch/state" --log "$scratch/log" -q "$@"; }
+# watch_on starts a watch as the process $background.
+watch_on() {
+  (exec bandmate slurm watch --mode enforce --limit 1.15 --state "$scratch/state" --log "$scratch/log" --interval 1s --timeout 3s -q "$@" >/dev/null 2>&1) &
+  background=$!
+}
+end_watch() { # SIGNAL
+  kill "-$1" "$background" || true
+  wait "$background" 2>/dev/null || true
+  background=
+}
+round() { watching --once --table "$table" "$@"; }
+logged() { grep -q "$1" "$scratch/log"; }
+queue_empty() { [[ -z $(squeue -h) ]]; }
+clean() {
+  squeue -h -o %A | sort -u | xargs -r scancel -Q
+  check "  (the queue is empty again)" queue_empty
+  rm -rf "$scratch/state" "$scratch/log" "$table"
+}
+
+cluster() {
+  local name=$1 nodes=$2
+  eval "$(hack/slurm.sh up "$scratch/$name" "$nodes")"
+}
+
+part() { [[ $parts == *" $1 "* ]] && echo "--- $1"; }
+
+echo '--- build'
+go build -o "$scratch/bin/bandmate" ./cmd/bandmate
+mkdir -p "$scratch/lua" "$scratch/advice"
+export PATH=$scratch/bin:$PATH BANDMATE_STORE=$scratch/store
+table=$scratch/advice/table
+sed "s#^local TABLE = .*#local TABLE = \"$table\"#" manifests/slurm/job_submit.lua >"$scratch/lua/job_submit.lua"
+cp manifests/slurm/cli_filter.lua "$scratch/lua/"
+printf '#!/bin/sh\nexec sleep "${1:-900}"\n' >"$scratch/sleep"
+chmod +x "$scratch/sleep"
+{ profile heavy 30 0.5; profile tender 1 0.5; profile light 0.1 0.001; } >"$scratch/profiles.yaml"
+bandmate profiles import "$scratch/profiles.yaml" >/dev/null
+root=; [[ $(id -u) != 0 ]] || root=1
+
+# fill occupies the named nodes with whole-node jobs that disturb nobody.
+fill() { local n; for n in "$@"; do labelled light -w "$n" -n 8 >/dev/null; done; }
+
+if part lua; then
+  export NODE_FEATURES=bandmate-machine=blade LUA_DIR=$scratch/lua
+  cluster lua 4
+  resident=$(labelled tender -w n01)
+  fill n02 n03 n04
+  check 'lua: residents run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  round
+  heavy=$(labelled heavy -n 2)
+  now 'lua: job_submit.lua keeps the job off the node at submission' excludes "$heavy" n01
+  sleep 2
+  now 'lua: the job waits, although there is room' is "$heavy" PENDING
+  round
+  now 'lua: the watch takes the exclusion over' logged '"action":"adopted"'
+  scancel "$resident"
+  check 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCELLED ]]'
+  round
+  check 'lua: the watch lets the job in when the resident ends' runs_on "$heavy" n01
+  second=$(labelled tender -n 1)
+  sed -i 's/^written .*/written 1/' "$table"
+  third=$(labelled heavy -n 1)
+  now 'lua: a stale table excludes nothing' excludes "$third" ''
+  echo 'return os.execute("false")' >"$table"
+  fourth=$(labelled heavy -n 1)
+  now 'lua: a table that is a program excludes nothing' excludes "$fourth" ''
+  rm -f "$table"
+  fifth=$(labelled heavy -n 1)
+  now 'lua: no table, no exclusion' excludes "$fifth" ''
+  scancel "$second" "$third" "$fourth" "$fifth" || true
+  unset BANDMATE_SLURM
+  asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep")
+  now 'lua: cli_filter.lua asks and excludes' excludes "$asked" n01
+  asked=$(sbatch --parsable -o /dev/null --comment 'bandmate=$(touch /tmp/x)' -n 1 "$scratch/sleep")
+  now 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
+  asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -x n02 -n 1 "$scratch/sleep")
+  now 'lua: cli_filter.lua leaves the choice of the user' excludes "$asked" n02
+  clean
+  hack/slurm.sh down "$scratch/lua"
+fi
+
+unset LUA_DIR
+export NODE_FEATURES=bandmate-machine=blade
+
+if part watch; then
+  cluster watch 4
+  # Held jobs are kept up to date, and let us look at them at leisure.
+  resident=$(labelled tender -w n01)
+  check 'watch: a resident runs' is "$resident" RUNNING
+  own=$(labelled heavy -H -x n04)
+  array=$(labelled heavy -H --array=1-3)
+  multi=$(labelled heavy -H -N 3)
+  two=$(labelled heavy -H -p odd,pack)
+  shared=$(labelled heavy -H -p share -n 8)
+  depends=$(labelled heavy --dependency="afterok:$resident")
+  chosen=$(labelled heavy -H -w n01)
+  plain=$(submit -H)
+  het=$(BANDMATE_SLURM=off sbatch --parsable -o /dev/null -H --comment bandmate=heavy -n 1 : --comment bandmate=light -n 1 "$scratch/sleep")
+  watching --once --mode observe
+  now 'watch: observe decides and changes nothing' eval 'logged "\"action\":\"exclude\"" && excludes '"$own"' n04'
+  rm -rf "$scratch/state" "$scratch/log"
+  round
+  now 'watch: excludes beside what the user excludes' excludes "$own" 'n[01,04]'
+  now 'watch: the tasks of an array' excludes "$array" n01
+  now 'watch: an array stays one record' eval '[[ $(squeue -h -j '"$array"' -o %i | wc -l) == 1 ]]'
+  now 'watch: a job on several nodes' excludes "$multi" n01
+  now 'watch: a job of two partitions' excludes "$two" n01
+  now 'watch: a job that shares CPUs' excludes "$shared" n01
+  now 'watch: a job that waits for another' excludes "$depends" n01
+  now 'watch: a job whose user chose the node is not touched' excludes "$chosen" ''
+  now 'watch: a job without a label is not touched' excludes "$plain" ''
+  now 'watch: of a heterogeneous job only the part that suffers' eval '[[ $(squeue -h -j '"$het"' -o "%i=%x" | sort | paste -sd " ") == "'"$het+0=n01 $het+1="'" ]]'
+  calls=$(wc -l <"$scratch/log")
+  round
+  now 'watch: a round without news says nothing' eval '[[ $(wc -l <"'"$scratch/log"'") == '"$calls"' ]]'
+  scontrol update JobId="$two" ExcNodeList=n02
+  round
+  now 'watch: a list that the user changed is left alone' eval 'excludes '"$two"' n02 && logged left-alone'
+  scancel "$resident"
+  check 'watch: the resident ends' eval '! squeue -h -t R,CG | grep -q .'
+  round
+  now 'watch: the user'"'"'s list is as it was' excludes "$own" n04
+  now 'watch: everything else is open again' eval 'excludes '"$array"' "" && excludes '"$multi"' "" && excludes '"$shared"' ""'
+  now 'watch: what the user changed stays' excludes "$two" n02
+  clean
+
+  for n in 1 2 3 4; do labelled tender -w "n0$n" >/dev/null; done
+  check 'watch: a resident on every node' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  all=$(labelled heavy -H)
+  wide=$(labelled heavy -H -N 3)
+  round
+  now 'watch: never every node: three of four' eval '[[ $(scontrol show hostnames "$(excluded '"$all"')" | wc -l) == 3 ]]'
+  now 'watch: never more than a job on three nodes can spare' eval '[[ $(scontrol show hostnames "$(excluded '"$wide"')" | wc -l) == 1 ]]'
+  scontrol release "$all"
+  check 'watch: such a job starts' is "$all" RUNNING
+  clean
+
+  fill n01 n02 n03 n04
+  check 'watch: the cluster is full' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  burst=()
+  for _ in 1 2 3 4; do burst+=("$(labelled heavy -n 2)"); done
+  watch_on
+  check 'watch: runs' eval 'bandmate slurm watch status --state "'"$scratch/state"'"'
+  squeue -h -t R -o %A | xargs scancel
+  check 'watch: a burst starts' eval '[[ $(squeue -h -t R -j '"$(IFS=,; echo "${burst[*]}")"' | wc -l) == 4 ]]'
+  now 'watch: no two of the burst are on one node' eval '[[ $(squeue -h -t R -o %N | sort -u | wc -l) == 4 ]]'
+  end_watch TERM
+  clean
+
+  if [[ -n $root ]]; then
+    resident=$(labelled tender -w n01)
+    check 'users: a resident of root runs' is "$resident" RUNNING
+    theirs=$(as_nobody sbatch --parsable -o /dev/null -H --comment bandmate=heavy "$scratch/sleep")
+    mine=$(labelled heavy -H)
+    round
+    now 'users: jobs of others are kept off, too' excludes "$theirs" n01
+    install -d -o 65534 -m 755 "$scratch/theirs"
+    watching --undo
+    as_nobody bandmate slurm watch --once --mode enforce --limit 1.15 --state "$scratch/theirs" --log "$scratch/theirs/log"
+    now 'users: without rights one watches one'"'"'s own' excludes "$theirs" n01
+    now 'users: and nobody else'"'"'s' excludes "$mine" ''
+    now 'users: the log says why' grep -q '"job":"'"$mine"'".*"done":false.*"error":"' "$scratch/theirs/log"
+    clean
+  fi
+  hack/slurm.sh down "$scratch/watch"
+fi
+
+if part faults; then
+  cluster faults 3
+  resident=$(labelled tender -w n01)
+  check 'faults: a resident runs' is "$resident" RUNNING
+  heavy=$(labelled heavy -H -x n03)
+  watch_on
+  check 'faults: the watch excludes' excludes "$heavy" 'n[01,03]'
+  now 'faults: a second watch is refused' eval '! watching 2>"'"$scratch/second"'" && grep -q "another watch is running: process '"$background"'" "'"$scratch/second"'"'
+  end_watch KILL
+  now 'faults: after kill -9 the exclusion stands' excludes "$heavy" 'n[01,03]'
+  now 'faults: and status says that no watch runs' eval '! bandmate slurm watch status --state "'"$scratch/state"'" >"'"$scratch/status"'" && grep -q "no watch is running" "'"$scratch/status"'"'
+  watching --undo
+  now 'faults: undo takes it back' excludes "$heavy" n03
+
+  # scontrol that never comes back from the middle of a change.
+  mkdir "$scratch/slow"
+  printf '#!/bin/sh\n%s "$@"\nexec sleep 5\n' "$(command -v scontrol)" >"$scratch/slow/scontrol"
+  chmod +x "$scratch/slow/scontrol"
+  PATH=$scratch/slow:$PATH watch_on --timeout 30s
+  check 'faults: a change is made, its answer does not come' excludes "$heavy" 'n[01,03]'
+  end_watch KILL
+  now 'faults: killed in the middle, the state file says what was intended' grep -q '"intended": "n\[01,03\]"' "$scratch/state/state.json"
+  watch_on
+  check 'faults: the next watch knows its own' eval 'bandmate slurm watch status --state "'"$scratch/state"'" | grep -q "1 kept off"'
+  bandmate slurm watch --off --state "$scratch/state" -q
+  check 'faults: the off switch takes it back' excludes "$heavy" n03
+  bandmate slurm watch --on --state "$scratch/state" -q
+  check 'faults: switched on again it excludes again' excludes "$heavy" 'n[01,03]'
+
+  kill "$(cat "$scratch/faults/pid/slurmctld.pid")"
+  check 'faults: slurmctld is away, the watch says so and goes on' eval 'bandmate slurm watch status --state "'"$scratch/state"'" | grep -q "rounds in a row"'
+  export SLURM_CONF=$scratch/faults/slurm.conf
+  slurmctld
+  scancel "$resident"
+  check 'faults: slurmctld is back, and so is the watch' excludes "$heavy" n03
+  now 'faults: the log tells of both' eval 'logged "\"action\":\"failed\"" && logged "\"action\":\"recovered\""'
+  resident=$(labelled tender -w n01)
+  check 'faults: and it excludes again' excludes "$heavy" 'n[01,03]'
+  end_watch TERM
+  now 'faults: a watch that ends takes back what it set' excludes "$heavy" n03
+  now 'faults: the log is JSON, line by line' python3 -c 'import json, sys; [json.loads(l) for l in open(sys.argv[1])]' "$scratch/log"
+  clean
+  hack/slurm.sh down "$scratch/faults"
+fi
+
+if part pair; then
+  cluster pair 2
+  soon=(-p share -n 8 --begin=now+3600)
+  a=$(labelled heavy "${soon[@]}")
+  b=$(labelled heavy "${soon[@]}")
+  c=$(labelled light "${soon[@]}")
+  d=$(labelled light "${soon[@]}")
+  held=$(labelled light -H "${soon[@]}")
+  bandmate slurm pair --partition share >"$scratch/pairs"
+  now 'pair: heavy goes with light' eval '[[ $(grep -c "heavy .* with .* light" "'"$scratch/pairs"'") == 2 ]]'
+  now 'pair: the held job is left out' grep -q "# $held is left out: held" "$scratch/pairs"
+  now 'pair: printing changes nothing' eval '[[ -z $(squeue -h -o "%n" | tr -d "\n") ]]'
+  now 'pair: the lines are for a shell' bash -e "$scratch/pairs"
+  now 'pair: every pair has a node' eval '[[ $(squeue -h -o "%n" | sort | uniq -c | grep -c " 2 n") == 2 ]]'
+  for job in "$a" "$b" "$c" "$d"; do scontrol update JobId="$job" ReqNodeList=; done
+  bandmate slurm pair --partition share --apply >"$scratch/pairs"
+  for job in "$a" "$b" "$c" "$d"; do scontrol update JobId="$job" StartTime=now; done
+  check 'pair: all four run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  now 'pair: two on each node, heavy beside light' eval '[[ $(squeue -h -t R -o "%N %k" | sort | uniq -c | grep -c "^ *1 ") == 4 ]]'
+
+  # The job only records what it would measure with.
+  printf '#!/bin/sh\nprintf "%%s\\n" "$@" >%q\n' "$scratch/onboarding" >"$scratch/pretend"
+  chmod +x "$scratch/pretend"
+  clean
+  BANDMATE_SLURM=off BANDMATE=$scratch/pretend bandmate slurm onboard triad --sbatch=--output=/dev/null --option=--iterations=3 -- bandmate sample 'two words' >/dev/null
+  check 'onboard: the job onboards by its node'"'"'s machine, words as they were' eval '[[ $(paste -sd "|" "'"$scratch/onboarding"'") == "onboard|--machine=blade|triad|--store='"$BANDMATE_STORE"'|--iterations=3|--|bandmate|sample|two words" ]]'
+  clean
+  hack/slurm.sh down "$scratch/pair"
+fi
+
+if part scale; then
+  cluster scale 100
+  jobs=0
+  for n in $(seq 1 100); do labelled "$( ((n % 3)) && echo light || echo tender)" -w "$(printf 'n%02d' "$n")" -n 6 >/dev/null; done
+  for _ in $(seq 1 250); do
+    for name in heavy tender light heavy; do
+      labelled "$name" -n 4 --begin=now+3600 >/dev/null
+      jobs=$((jobs + 1))
+    done
+  done
+  check 'scale: 100 residents, 1,000 jobs wait' eval '[[ $(squeue -h -t R | wc -l) == 100 && $(squeue -h -t PD | wc -l) == 1000 ]]'
+  round --most-changes 2000
+  echo "      first round:  $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^round *[^,]*, //p'), $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^changes *//p')"
+  for _ in 1 2 3; do
+    round --most-changes 2000
+    echo "      later round:  $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^round *[^,]*, //p')"
+  done
+  now 'scale: heavy jobs stay off a third of the nodes' eval '[[ $(squeue -h -t PD -o "%k %x" | sort | uniq -c | sort -rn | head -n 1) == *heavy*n* || $(squeue -h -t PD -o "%k %x" | grep -c "heavy n") == 500 ]]'
+  scancel -u "$(id -un)"
+  check '  (the queue is empty again)' queue_empty
+  hack/slurm.sh down "$scratch/scale"
+fi
+
+echo "slurm watch: $passed passed, $failed failed"
+((failed == 0))
