@@ -41,8 +41,7 @@ type instruments struct {
 // profiles with the plugin share them.
 var register = sync.OnceValue(func() *instruments {
 	m := newInstruments()
-	legacyregistry.MustRegister(m.lookups, m.profileAge, m.slowdown, m.rejections, m.unknownPods, m.invalidAnnotations,
-		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild)
+	legacyregistry.MustRegister(m.all()...)
 	for _, s := range roster.States() {
 		m.lookups.WithLabelValues(string(s))
 	}
@@ -51,6 +50,13 @@ var register = sync.OnceValue(func() *instruments {
 	}
 	return m
 })
+
+func (m *instruments) all() []metrics.Registerable {
+	return []metrics.Registerable{
+		m.lookups, m.profileAge, m.slowdown, m.rejections, m.unknownPods, m.invalidAnnotations,
+		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild,
+	}
+}
 
 func newInstruments() *instruments {
 	counter := func(name, help string) *metrics.CounterOpts {

@@ -13,7 +13,7 @@ import (
 const (
 	DefaultAssumedReadShare      = 0.75
 	DefaultMeasuredTrafficMaxAge = 2 * time.Minute
-	DefaultExactDomains          = 8
+	DefaultExactDomains          = 4
 )
 
 // SetDefaults fills in what is left out.

@@ -54,7 +54,7 @@ type BandmateArgs struct {
 	// be, or how far in the future by a clock that is wrong; 2m by default.
 	MeasuredTrafficMaxAge *metav1.Duration `json:"measuredTrafficMaxAge,omitempty"`
 	// ExactDomains is how many memory domains, those of the best estimates, are
-	// scored exactly for each pod; 8 by default, 1 to 1000.
+	// scored exactly for each pod; 4 by default, 1 to 1000.
 	ExactDomains *int32 `json:"exactDomains,omitempty"`
 	// PlacementEvents writes an event with the prediction on every pod that is
 	// placed; true by default.
