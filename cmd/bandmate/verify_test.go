@@ -92,6 +92,7 @@ func TestVerify(t *testing.T) {
 		"right":   {func(t units.Traffic) units.Traffic { return t }, doctor.Agreement},
 		"double":  {func(t units.Traffic) units.Traffic { return t.Scale(2) }, doctor.DoubleCounting},
 		"half":    {func(t units.Traffic) units.Traffic { return t.Scale(0.5) }, doctor.MissingChannels},
+		"scale":   {func(t units.Traffic) units.Traffic { return t.Scale(16) }, doctor.WrongScale},
 		"swapped": {func(t units.Traffic) units.Traffic { return units.Traffic{Read: t.Write, Write: t.Read} }, doctor.Swapped},
 		"zero":    {func(units.Traffic) units.Traffic { return units.Traffic{} }, doctor.NothingCounted},
 		"fixed":   {func(units.Traffic) units.Traffic { return units.Traffic{Read: 5e9, Write: 1e9} }, doctor.NothingCounted},

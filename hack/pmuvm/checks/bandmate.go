@@ -42,6 +42,11 @@ type summary struct {
 	}
 	Timeline []struct{ ReadBytesPerSecond, WriteBytesPerSecond float64 }
 	Warnings []string
+
+	Scope, Separation string
+	Activity          *struct {
+		CPUSeconds, Instructions, ContextSwitches, OtherCPUSeconds *float64
+	}
 }
 
 // outcome is how a run of bandmate ended.

@@ -24,10 +24,17 @@ type check struct {
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == openArgument {
-		os.Exit(openAndReport(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case openArgument:
+			os.Exit(openAndReport(os.Args[2:]))
+		case burnArgument:
+			os.Exit(burn(strings.Join(os.Args[2:], "")))
+		case burnChildArgument:
+			os.Exit(burnChild())
+		}
 	}
-	all := slices.Concat(hardwareChecks(), trafficChecks(), faultChecks(), commandChecks())
+	all := slices.Concat(hardwareChecks(), trafficChecks(), faultChecks(), commandChecks(), scopeChecks())
 	if failed := runAll(os.Stdout, choose(all, os.Args[1:])); failed > 0 {
 		os.Exit(1)
 	}
