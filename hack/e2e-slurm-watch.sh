@@ -208,9 +208,9 @@ if part watch; then
   now 'watch: a job whose user chose the node is not touched' excludes "$chosen" ''
   now 'watch: a job without a label is not touched' excludes "$plain" ''
   now 'watch: of a heterogeneous job only the part that suffers' eval '[[ $(squeue -h -j '"$het"' -o "%i=%x" | sort | paste -sd " ") == "'"$het+0=n01 $het+1="'" ]]'
-  calls=$(wc -l <"$scratch/log")
+  decided=$(grep -cv '"action":"skip"' "$scratch/log")
   round
-  now 'watch: a round without news says nothing' eval '[[ $(wc -l <"'"$scratch/log"'") == '"$calls"' ]]'
+  now 'watch: a round without news changes nothing' eval '[[ $(grep -cv "\"action\":\"skip\"" "'"$scratch/log"'") == '"$decided"' ]]'
   scontrol update JobId="$two" ExcNodeList=n02
   round
   now 'watch: a list that the user changed is left alone' eval 'excludes '"$two"' n02 && logged left-alone'
