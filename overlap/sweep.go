@@ -1,0 +1,176 @@
+package overlap
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Point is one measurement of a sweep.
+type Point struct {
+	Placement
+	// Cores is how many cores computed, 1 or more.
+	Cores int
+	// Each alone, and both together.
+	Alone, Together Bandwidths
+}
+
+// Sweep is measurements with every number of cores from 1, at one or more
+// placements.
+type Sweep []Point
+
+// sweepColumns are the columns of a sweep in CSV, in the order in which they
+// are written.
+var sweepColumns = []string{
+	"computationNode", "communicationNode", "cores",
+	"computationAloneBytesPerSecond", "communicationAloneBytesPerSecond",
+	"computationBytesPerSecond", "communicationBytesPerSecond",
+}
+
+// maxRows bounds a sweep: more than any machine has cores and placements.
+const maxRows = 1 << 20
+
+// ReadSweep reads CSV with a header that names, in any order, computationNode,
+// communicationNode, cores, computationAloneBytesPerSecond,
+// communicationAloneBytesPerSecond, computationBytesPerSecond and
+// communicationBytesPerSecond; the last two are measured together. Other
+// columns are ignored. Bandwidths must be above zero: what was not measured has
+// no row.
+func ReadSweep(r io.Reader) (Sweep, error) {
+	rows := csv.NewReader(r)
+	rows.TrimLeadingSpace, rows.ReuseRecord = true, true
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the sweep is empty: want a header and a row for each number of cores")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the sweep: %w", err)
+	}
+	var at [7]int
+	for i, name := range sweepColumns {
+		if at[i] = slices.Index(header, name); at[i] < 0 {
+			return nil, fmt.Errorf("the sweep has no column %s: want %q", name, sweepColumns)
+		}
+	}
+	var sweep Sweep
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the sweep: %w", err)
+		}
+		line, _ := rows.FieldPos(0)
+		p, err := parsePoint(row, at)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if len(sweep) == maxRows {
+			return nil, fmt.Errorf("line %d: more than %d rows", line, maxRows)
+		}
+		sweep = append(sweep, p)
+	}
+	return sweep, sweep.Validate()
+}
+
+func parsePoint(row []string, at [7]int) (Point, error) {
+	var p Point
+	for i, into := range []*int{&p.ComputationNode, &p.CommunicationNode, &p.Cores} {
+		v, err := strconv.Atoi(row[at[i]])
+		if err != nil {
+			return p, fmt.Errorf("%s of %q: want a whole number", sweepColumns[i], row[at[i]])
+		}
+		*into = v
+	}
+	for i, into := range []*units.Bandwidth{&p.Alone.Computation, &p.Alone.Communication, &p.Together.Computation, &p.Together.Communication} {
+		v, err := strconv.ParseFloat(row[at[3+i]], 64)
+		if err != nil {
+			return p, fmt.Errorf("%s of %q: want a number of bytes per second", sweepColumns[3+i], row[at[3+i]])
+		}
+		*into = units.Bandwidth(v)
+	}
+	return p, nil
+}
+
+// Write writes the sweep as ReadSweep reads it.
+func (s Sweep) Write(w io.Writer) error {
+	out := csv.NewWriter(w)
+	number := func(b units.Bandwidth) string { return strconv.FormatFloat(float64(b), 'f', -1, 64) }
+	rows := [][]string{sweepColumns}
+	for _, p := range s {
+		rows = append(rows, []string{
+			strconv.Itoa(p.ComputationNode), strconv.Itoa(p.CommunicationNode), strconv.Itoa(p.Cores),
+			number(p.Alone.Computation), number(p.Alone.Communication), number(p.Together.Computation), number(p.Together.Communication),
+		})
+	}
+	if err := out.WriteAll(rows); err != nil {
+		return fmt.Errorf("writing the sweep: %w", err)
+	}
+	return nil
+}
+
+// Validate reports values that are out of range, and numbers of cores that are
+// missing or there twice.
+func (s Sweep) Validate() error {
+	if len(s) == 0 {
+		return errors.New("the sweep has no rows: want one for each number of cores")
+	}
+	const most = 20
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	seen := make(map[Placement]map[int]bool)
+	for i, p := range s {
+		if len(faults) >= most {
+			fault("and perhaps more")
+			break
+		}
+		if p.ComputationNode < 0 || p.CommunicationNode < 0 || p.Cores < 1 {
+			fault("row %d: nodes %d and %d, %d cores: want nodes from 0 and cores from 1", i+1, p.ComputationNode, p.CommunicationNode, p.Cores)
+			continue
+		}
+		for j, b := range []units.Bandwidth{p.Alone.Computation, p.Alone.Communication, p.Together.Computation, p.Together.Communication} {
+			if !(b > 0) || math.IsInf(float64(b), 0) {
+				fault("row %d: %s of %v: want a finite bandwidth above 0; leave out what was not measured", i+1, sweepColumns[3+j], float64(b))
+			}
+		}
+		if seen[p.Placement] == nil {
+			seen[p.Placement] = make(map[int]bool)
+		}
+		if seen[p.Placement][p.Cores] {
+			fault("row %d: %d cores at computation node %d, communication node %d are there twice", i+1, p.Cores, p.ComputationNode, p.CommunicationNode)
+		}
+		seen[p.Placement][p.Cores] = true
+	}
+	if len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	for _, p := range s {
+		cores := seen[p.Placement]
+		for n := 1; n < p.Cores && len(faults) < most; n++ {
+			if !cores[n] {
+				fault("%d cores at computation node %d, communication node %d are missing: a sweep has every number from 1", n, p.ComputationNode, p.CommunicationNode)
+				cores[n] = true
+			}
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// at returns the points of a placement in the order of their cores.
+func (s Sweep) at(p Placement) []Point {
+	var points []Point
+	for _, point := range s {
+		if point.Placement == p {
+			points = append(points, point)
+		}
+	}
+	slices.SortFunc(points, func(a, b Point) int { return a.Cores - b.Cores })
+	return points
+}
