@@ -21,6 +21,9 @@ type Application struct {
 	slowerAway   float64       // solo time as a co-runner ÷ as a target
 	uncertainty  uncertainty
 	phases       []phase                      // at least one
+	sequence     []segment                    // of the phases; nil when unknown
+	seconds      float64                      // alone, as a target; 0 when unknown
+	calibrated   *calibrated                  // nil without a Calibration
 	families     map[familyKey]*curves.Family // nil without curves
 	family       *curves.Family               // Monotone; nil without curves
 	responses    []response                   // of family, in its order
@@ -89,7 +92,7 @@ func (a *Application) WithDistance(d Distance) (*Application, error) {
 		return nil, fmt.Errorf("distance of %s: %w", a.name, err)
 	}
 	moved := *a
-	moved.target, moved.slowerAway = d.TargetTraffic, d.TimeRatio
+	moved.target, moved.slowerAway, moved.calibrated = d.TargetTraffic, d.TimeRatio, nil
 	moved.compileCarried()
 	return &moved, nil
 }
@@ -109,7 +112,10 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 	if err != nil {
 		faults = append(faults, err)
 	}
-	a.phases = phases
+	a.phases, a.seconds = phases, p.Spec.Solo.Seconds
+	if err == nil {
+		a.sequence = compileSequence(&p.Spec, phases)
+	}
 	if c := p.Spec.Carried; c != nil {
 		a.lossDoubt = c.LossUncertainty
 		if c.CapacityBytesPerSecond != nil {

@@ -17,9 +17,14 @@ func predictDefault(target *Application, corunners []*Application, o Options) Pr
 	apps := make([]*Application, 0, len(corunners)+1)
 	apps = append(append(apps, target), corunners...)
 
+	if model := describedTogether(apps); model != nil && len(corunners) > 0 {
+		p.describe(apps, model, o)
+		return p
+	}
 	var e equilibrium
 	e.reset(apps, true)
 	mean := e.settleInPhases(o.Explain)
+	p.Basis = Curves
 	p.set(e.performance[0])
 	p.warnDefault(&e, mean)
 	p.Interval = e.doubt(mean).interval(p.NormalizedPerformance)
@@ -74,7 +79,7 @@ func (p *Prediction) warnDefault(e *equilibrium, read outcome) {
 		p.warn(fmt.Sprintf("%s: read share of %v lies outside the measured ones: the curve at %v is used", target.name, share, measured))
 	}
 	if read.beyond > 0 {
-		p.warn(fmt.Sprintf("%s: pressure is %v above the highest measured: extrapolated", target.name, read.beyond))
+		p.warn(target.beyondWarning(e.traffic(0), read))
 	}
 	if !e.settled {
 		p.warn(fmt.Sprintf("no settled state after %d steps: the last one is given", maxIterations))

@@ -14,6 +14,11 @@ type Options struct {
 	Method Method
 	// Explain adds an Explanation to the prediction.
 	Explain bool
+	// Together says that all applications start at the same time and each
+	// co-runner starts again when it ends, as in a measured co-run. Calibrated
+	// applications then go through their time lines; without it, without time
+	// lines and in all other methods, phases meet at random.
+	Together bool
 }
 
 // Validate reports every fault of o at once.
@@ -36,6 +41,8 @@ type Prediction struct {
 	// Interval holds the slowdown with a probability of 90%.
 	Interval Interval `json:"interval"`
 	Method   Method   `json:"method"`
+	// Basis is what Default predicted from; absent for the other methods.
+	Basis Basis `json:"basis,omitempty"`
 	// Warnings say what may be doubted; never nil, so that JSON shows [].
 	Warnings []string `json:"warnings"`
 	// CorunnerSlowdowns are the slowdowns of the co-runners by name, each
@@ -46,6 +53,18 @@ type Prediction struct {
 	// Explanation is present when asked for.
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
+
+// Basis is what the default method predicts from.
+type Basis string
+
+const (
+	// MemoryModel is a model of the memory, fitted to all profiles of the machine,
+	// and corrected by the target's curves (see Calibration).
+	MemoryModel Basis = "memory-model"
+	// Curves are the curves of the applications involved, read at the settled
+	// state.
+	Curves Basis = "curves"
+)
 
 // Pressure is the traffic that a target is exposed to.
 type Pressure struct {

@@ -2,10 +2,12 @@ package predictor
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -21,6 +23,9 @@ type response struct {
 	// steps is performance against what the interferer transferred, the curve
 	// read at the level that achieved it: from (0, 1), joined by straight lines.
 	steps []step
+	// points are those that recorded what the interferer achieved, for a
+	// Calibration.
+	points []memory.Point
 }
 
 // step is what the others transfer and how the application then performs.
@@ -58,8 +63,26 @@ func compileResponses(chosen []v1alpha1.SensitivityCurve, sets []curves.Set) (*c
 		}
 		responses[i] = response{share: share, performance: curve, knots: achievedKnots(points)}
 		responses[i].compileSteps()
+		responses[i].points = calibrationPoints(share, points)
 	}
 	return family, responses, nil
+}
+
+// calibrationPoints returns the points at which the interferer achieved something, in
+// order of its bandwidth.
+func calibrationPoints(share units.ReadShare, points []v1alpha1.CurvePoint) []memory.Point {
+	var known []memory.Point
+	for _, p := range points {
+		if p.AchievedBytesPerSecond == nil || !(*p.AchievedBytesPerSecond > 0) || !(p.InterfererBytesPerSecond > 0) {
+			continue
+		}
+		known = append(known, memory.Point{
+			ReadShare: share, Solo: units.Bandwidth(p.InterfererBytesPerSecond), Achieved: units.Bandwidth(*p.AchievedBytesPerSecond),
+			Performance: units.NormalizedPerformance(p.NormalizedPerformance), Interferers: int(math.Ceil(p.Level)),
+		})
+	}
+	slices.SortStableFunc(known, func(a, b memory.Point) int { return cmp.Compare(a.Solo, b.Solo) })
+	return known
 }
 
 // achievedKnots returns nil unless every point recorded what was achieved.

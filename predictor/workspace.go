@@ -9,7 +9,8 @@ import (
 // given, it allocates nothing. The zero value is ready; it serves one goroutine
 // at a time.
 type Workspace struct {
-	state equilibrium
+	state     equilibrium
+	described company
 }
 
 // Performances appends to dst the normalized performance of each application
@@ -20,6 +21,11 @@ type Workspace struct {
 // unknown contentiousness as causing no traffic. A caller who wants to know asks
 // Application.Known.
 func (w *Workspace) Performances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
+	if model := describedTogether(apps); model != nil && len(apps) > 1 {
+		w.described.reset(apps, model, true)
+		w.described.meet()
+		return append(dst, w.described.performance...)
+	}
 	w.state.reset(apps, true)
 	w.state.settleInPhases(false)
 	for i, p := range w.state.performance {

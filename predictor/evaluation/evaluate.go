@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -199,7 +200,7 @@ func (t *task) predict(apps map[string]*predictor.Application, methods []predict
 	}
 	joined := strings.Join(t.corunners, "+")
 	for i, m := range methods {
-		p, err := predictor.Predict(apps[t.target], corunners, predictor.Options{Method: m})
+		p, err := predictor.Predict(apps[t.target], corunners, predictor.Options{Method: m, Together: true})
 		if err != nil {
 			return fmt.Errorf("%s beside %s: %w", t.target, joined, err)
 		}
@@ -233,6 +234,40 @@ func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) 
 			}
 		}
 		apps[a.Name] = app
+	}
+	return d.calibrate(apps)
+}
+
+// calibrate fits a model of the memory to all applications and applies it. Where
+// the data set does not allow one, the curves alone serve, as they do in any store.
+func (d *Dataset) calibrate(apps map[string]*predictor.Application) (map[string]*predictor.Application, error) {
+	ordered := make([]*predictor.Application, len(d.Apps))
+	for i := range d.Apps {
+		ordered[i] = apps[d.Apps[i].Name]
+	}
+	calibration, err := predictor.Calibrate(ordered)
+	if errors.Is(err, memory.ErrNotEnough) {
+		return apps, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	faults := make([]error, len(ordered))
+	var group sync.WaitGroup
+	for i := range ordered {
+		group.Go(func() {
+			described, err := calibration.Apply(ordered[i])
+			if !errors.Is(err, predictor.ErrNotDescribed) {
+				ordered[i], faults[i] = described, err
+			}
+		})
+	}
+	group.Wait()
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	for _, a := range ordered {
+		apps[a.Name()] = a
 	}
 	return apps, nil
 }

@@ -1,0 +1,270 @@
+package predictor
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bandmate.dev/bandmate/predictor/memory"
+	"bandmate.dev/bandmate/units"
+)
+
+// Calibration is a model of the memory of one machine, fitted to the profiles that
+// were measured on it. Applications that it is applied to are predicted by it,
+// pairs and groups alike. It is immutable and safe for concurrent use.
+type Calibration struct {
+	model *memory.Model
+}
+
+// distantRatio is by how much the median application has to be slower as a
+// co-runner than as a target for co-runners to count as distant.
+const distantRatio = 1.03
+
+// Calibrate fits a model to the profiles among apps that can serve: those with
+// curves that recorded what the interferer achieved, with contentiousness, and
+// measured on the machine itself. It fails with memory.ErrNotEnough where these
+// are too few; predictions then rest on the curves alone.
+func Calibrate(apps []*Application) (*Calibration, error) {
+	var sources []memory.Source
+	var ratios []float64
+	for _, a := range apps {
+		if source, ok := a.source(); ok {
+			sources = append(sources, source)
+			ratios = append(ratios, a.slowerAway)
+		}
+	}
+	if len(sources) == 0 {
+		return nil, fmt.Errorf("calibration: %w", memory.ErrNotEnough)
+	}
+	slices.Sort(ratios)
+	model, err := memory.Fit(sources, ratios[len(ratios)/2] > distantRatio)
+	if err != nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	return &Calibration{model}, nil
+}
+
+// Capacity returns the most traffic that the memory is taken to carry at a read
+// share.
+func (c *Calibration) Capacity(share units.ReadShare) units.Bandwidth { return c.model.Capacity(share) }
+
+// worstFit is the standard deviation of the points about the model above which
+// an application is not described by it: its curves then count alone.
+const worstFit = 0.04
+
+// ErrNotDescribed is returned for an application that a calibration cannot serve.
+var ErrNotDescribed = errors.New("not described by the model of the memory")
+
+// Apply returns a copy of a that is predicted by the model, beside others that are,
+// too. An application without curves counts as undisturbed. It fails with
+// ErrNotDescribed where the profile lacks what the model needs, or where the
+// model does not describe its curves.
+func (c *Calibration) Apply(a *Application) (*Application, error) {
+	described := *a
+	if a.family == nil {
+		described.calibrated = a.undisturbed(c.model)
+		return &described, nil
+	}
+	source, ok := a.source()
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, or carried over from another machine", a.name, ErrNotDescribed)
+	}
+	loop, residual := c.model.FitLoop(source)
+	if !(residual <= max(worstFit, 2*a.noise)) {
+		return nil, fmt.Errorf("%s: %w: its curves lie %.1f points off", a.name, ErrNotDescribed, 100*residual)
+	}
+	described.calibrated = a.calibrate(c.model, source, loop)
+	return &described, nil
+}
+
+// source returns what the profile says where the curves were measured; false where
+// it does not say enough.
+func (a *Application) source() (memory.Source, bool) {
+	var s memory.Source
+	if a.family == nil || !a.achievedKnown || a.lossDoubt > 0 || !(a.target.Total() > 0) || !(a.corunner.Total() > 0) {
+		return s, false
+	}
+	shares, traffic := a.atHome()
+	for i := range shares {
+		s.Phases = append(s.Phases, memory.Phase{TimeShare: shares[i], Alone: traffic[i]})
+	}
+	for i := range a.responses {
+		s.Points = append(s.Points, a.responses[i].points...)
+	}
+	return s, len(s.Points) > 0
+}
+
+// shortest is the least part of its time as a co-runner that a phase takes as a
+// target, however slow the distance makes it.
+const shortest = 0.2
+
+// atHome returns the phases as a target: their shares of time, and their traffic.
+// The time line is that of a co-runner, whom distance delays per byte, so that
+// the phases with most traffic are the ones that are shorter at home.
+func (a *Application) atHome() (shares []float64, traffic []units.Traffic) {
+	delay := 1 - 1/a.slowerAway
+	var sum float64
+	for _, p := range a.phases {
+		share := max(p.timeShare*(1-delay*p.total), shortest*p.timeShare)
+		shares = append(shares, share)
+		sum += share
+	}
+	for i, p := range a.phases {
+		shares[i] /= sum
+		faster := units.Bandwidth(p.timeShare / shares[i])
+		traffic = append(traffic, units.Traffic{
+			Read: a.target.Read * units.Bandwidth(p.read) * faster, Write: a.target.Write * units.Bandwidth(p.write) * faster,
+		})
+	}
+	return shares, traffic
+}
+
+// calibrated is an application as a part of a model.
+type calibrated struct {
+	model *memory.Model
+	// home and away are its phases as a target and as a co-runner, steady ones its
+	// mean over the run.
+	home, away             []memory.Member
+	steadyHome, steadyAway memory.Member
+	homeShares             []float64    // of the time as a target
+	corrections            []correction // by response; nil without curves
+	// residual is the standard deviation of the measured points about what is
+	// predicted beside the interferer.
+	residual float64
+}
+
+func (a *Application) calibrate(m *memory.Model, s memory.Source, l memory.Loop) *calibrated {
+	c := &calibrated{model: m}
+	shares, traffic := a.atHome()
+	c.homeShares = shares
+	for i := range shares {
+		home := m.Home(traffic[i], l)
+		c.home = append(c.home, home)
+		c.away = append(c.away, m.Away(home, a.phases[i].of(a.corunner)))
+	}
+	c.steadyHome = m.Home(a.target, l)
+	c.steadyAway = m.Away(c.steadyHome, a.corunner)
+	c.corrections, c.residual = a.correctionsTo(m.Beside(s, l))
+	return c
+}
+
+// undisturbed returns an application that keeps its traffic whatever the delay.
+func (a *Application) undisturbed(m *memory.Model) *calibrated {
+	c := &calibrated{model: m, steadyHome: m.Constant(a.target), steadyAway: m.Constant(a.corunner)}
+	for i := range a.phases {
+		c.homeShares = append(c.homeShares, a.phases[i].timeShare)
+		c.home = append(c.home, m.Constant(a.phases[i].of(a.target)))
+		c.away = append(c.away, m.Constant(a.phases[i].of(a.corunner)))
+	}
+	return c
+}
+
+// member returns the application in a phase; phase −1 is its mean over the run.
+func (c *calibrated) member(phase int, home bool) *memory.Member {
+	switch {
+	case phase < 0 && home:
+		return &c.steadyHome
+	case phase < 0:
+		return &c.steadyAway
+	case home:
+		return &c.home[phase]
+	default:
+		return &c.away[phase]
+	}
+}
+
+// timeShare returns the share of a phase of the run alone.
+func (a *Application) timeShare(phase int, home bool) float64 {
+	if home {
+		return a.calibrated.homeShares[phase]
+	}
+	return a.phases[phase].timeShare
+}
+
+// describedTogether returns the model that all of apps are calibrated to; nil where
+// there is none.
+func describedTogether(apps []*Application) *memory.Model {
+	var model *memory.Model
+	for _, a := range apps {
+		if a.calibrated == nil || model != nil && a.calibrated.model != model {
+			return nil
+		}
+		model = a.calibrated.model
+	}
+	return model
+}
+
+// correction is what the model leaves of one measured curve: by how much
+// performance differs, as a natural logarithm, where the model says a performance.
+type correction struct {
+	said, factor []float64 // said falls, from 1
+}
+
+// at returns the factor, by linear interpolation; beyond the measured performance
+// it stays.
+func (c *correction) at(p float64) float64 {
+	for i := 1; i < len(c.said); i++ {
+		if p >= c.said[i] {
+			part := (c.said[i-1] - p) / (c.said[i-1] - c.said[i])
+			return c.factor[i-1] + part*(c.factor[i]-c.factor[i-1])
+		}
+	}
+	return c.factor[len(c.factor)-1]
+}
+
+// apart is how far two performances that the model says have to differ to be told
+// apart in a correction.
+const apart = 1e-4
+
+// correctionsTo returns by how much each curve lies off what the model said of its
+// points, and the standard deviation that is left. What is left of noise is not
+// to be followed: neighbouring levels tell the two apart, because noise does not
+// follow from one to the next, and only the part that does is corrected.
+func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []correction, residual float64) {
+	var squares, noise, noises, n float64
+	for i := range a.responses {
+		r := &a.responses[i]
+		off := make([]float64, len(r.points))
+		c := correction{[]float64{1}, []float64{0}}
+		for j, p := range r.points {
+			s := float64(said[j])
+			off[j] = float64(p.Performance) - s
+			squares += off[j] * off[j]
+			if s < c.said[len(c.said)-1]-apart {
+				c.said = append(c.said, s)
+				c.factor = append(c.factor, math.Log(float64(r.performance.At(p.Solo))/s))
+			}
+		}
+		for j := 1; j+1 < len(off); j++ {
+			d := off[j] - (off[j-1]+off[j+1])/2 // its variance is 3/2 of that of noise
+			noise += d * d / 1.5
+			noises++
+		}
+		n += float64(len(off))
+		said = said[len(r.points):]
+		all = append(all, c)
+	}
+	var real float64
+	if noises > 0 && squares > 0 {
+		real = max(1-noise/noises/(squares/n), 0)
+	}
+	for i := range all {
+		for j := range all[i].factor {
+			all[i].factor[j] *= real
+		}
+	}
+	return all, math.Sqrt(squares / n * (1 - real))
+}
+
+// corrected returns what the curves make of a performance that the model says,
+// beside others of this traffic.
+func (a *Application) corrected(p float64, others units.Traffic) units.NormalizedPerformance {
+	share, known := others.ReadShare()
+	if !known || a.calibrated.corrections == nil {
+		return units.NormalizedPerformance(p)
+	}
+	b := a.family.Bracket(share)
+	factor := a.calibrated.corrections[b.Lower].at(p)*(1-b.Scale) + a.calibrated.corrections[b.Upper].at(p)*b.Scale
+	return units.NormalizedPerformance(min(p*math.Exp(factor), 1))
+}

@@ -1,0 +1,292 @@
+package memory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Limits on what the constants are fitted to, so that the effort does not grow with
+// the number of profiles. Every application's own loop is fitted to all its points.
+const (
+	mostRuns   = 24
+	mostShares = 6
+	mostLevels = 4
+)
+
+// ErrNotEnough is returned where the curves do not say enough about the memory.
+var ErrNotEnough = errors.New("too few curves to fit a model of the memory")
+
+// leastPoints is how many points a model is fitted to at least: as many as it has
+// constants.
+const leastPoints = 12
+
+// Fit fits a model to the curves of several applications. distant says that
+// co-runners and the interferer stand at another distance from the memory than
+// targets do. The capacity is fitted in two ways, freely and such that the
+// interferer alone has the delay of its requests in flight; the one that leaves
+// less is kept. It fails with ErrNotEnough, and on sources that are not valid.
+func Fit(sources []Source, distant bool) (*Model, error) {
+	if err := validate(sources); err != nil {
+		return nil, err
+	}
+	best, least := (*fit)(nil), math.Inf(1)
+	for _, pinned := range []bool{false, true} {
+		if pinned && distant {
+			continue // its delay is that of the way, too
+		}
+		f := newFit(sources, distant, pinned)
+		if left := f.minimize(); left < least {
+			best, least = f, left
+		}
+	}
+	if best == nil {
+		return nil, errors.New("no model of the memory describes the curves")
+	}
+	return best.model(best.theta), nil
+}
+
+// FitLoop returns the loop of one source, and the standard deviation of its points
+// about the model. The source must be valid and have points.
+func (m *Model) FitLoop(s Source) (Loop, float64) {
+	r := m.newRun(s)
+	m.fitLoop(&r, overlaps[:]...)
+	var squares float64
+	for _, sample := range r.samples {
+		p, _ := m.beside(&r, sample)
+		squares += square(p - sample.performance)
+	}
+	return r.loop, math.Sqrt(squares / float64(len(r.samples)))
+}
+
+func validate(sources []Source) error {
+	points := 0
+	for i, s := range sources {
+		for j, p := range s.Points {
+			if !(p.Solo > 0 && p.Achieved > 0 && p.Performance > 0) || !p.ReadShare.Valid() {
+				return fmt.Errorf("source %d, point %d: %+v: want bandwidths and performance above 0", i, j, p)
+			}
+		}
+		if len(s.Phases) == 0 {
+			return fmt.Errorf("source %d has no phases", i)
+		}
+		points += len(s.Points)
+	}
+	if points < leastPoints {
+		return fmt.Errorf("%w: %d points, want %d or more", ErrNotEnough, points, leastPoints)
+	}
+	return nil
+}
+
+// The constants that are fitted, by their place in the vector. All but bend are
+// natural logarithms.
+const (
+	atLinear = iota
+	atQueue
+	atWriteQueue
+	atInFlight
+	atOverlap // less 1
+	atBend
+	atLowSlowness  // 1 ÷ capacity at the lowest read share
+	atHighSlowness // at the highest
+	atSpare
+	atAway
+	constants
+)
+
+// prior is what is expected of a constant before anything is measured, and how far
+// it may lie off: it decides only what the curves leave open.
+type prior struct{ mean, deviation float64 }
+
+// priors are wide: a deviation of 1 is a factor of 2.7. They are of the order of
+// what the structure of a memory implies (delays double when banks are busy; a
+// queue with in-order service would have queue = 1, reordering shortens it), and
+// the same for all machines.
+func priors() [constants]prior {
+	return [constants]prior{
+		atLinear:       {math.Log(0.8), 1},
+		atQueue:        {math.Log(0.1), 1.5},
+		atWriteQueue:   {math.Log(0.8), 1.5},
+		atInFlight:     {math.Log(5), 1.5},
+		atOverlap:      {math.Log(2), 0.7},
+		atBend:         {0.5, 1},
+		atLowSlowness:  {0, 0.5}, // relative to the highest traffic that was seen
+		atHighSlowness: {0, 0.5},
+		atSpare:        {math.Log(0.01), 2},
+		atAway:         {math.Log(2), 1.5},
+	}
+}
+
+// priorWeight is how much performance a deviation from a prior is worth.
+const priorWeight = 0.01
+
+// fit is a fit in progress.
+type fit struct {
+	pinned, distant bool
+	unit            units.Bandwidth
+	sustained       line    // of one interferer
+	mostSeen        float64 // traffic
+	runs            []run
+	theta           []float64 // constants, then ln(inFlight) of each run
+	active          []int     // which constants are fitted
+}
+
+func newFit(sources []Source, distant, pinned bool) *fit {
+	f := &fit{pinned: pinned, distant: distant}
+	f.survey(sources)
+	m := &Model{unit: f.unit}
+	for _, s := range spreadSources(sources) {
+		r := m.newRun(s)
+		r.samples = representative(r.samples)
+		if len(r.samples) > 0 {
+			f.runs = append(f.runs, r)
+		}
+	}
+	for i := range constants {
+		switch i {
+		case atLowSlowness, atHighSlowness:
+			if pinned {
+				continue
+			}
+		case atSpare, atAway:
+			if !distant {
+				continue
+			}
+		}
+		f.active = append(f.active, i)
+	}
+	f.theta = make([]float64, constants+len(f.runs))
+	for i, p := range priors() {
+		f.theta[i] = p.mean
+	}
+	f.fitLoops(overlaps[0])
+	return f
+}
+
+// survey finds what one interferer sustains and the highest traffic that was seen.
+func (f *fit) survey(sources []Source) {
+	sustained := map[units.ReadShare]units.Bandwidth{}
+	var most units.Bandwidth
+	for _, s := range sources {
+		own := s.mean()
+		most = max(most, own)
+		for _, p := range s.Points {
+			one := p.Solo / units.Bandwidth(max(p.Interferers, 1))
+			sustained[p.ReadShare] = max(sustained[p.ReadShare], one)
+			f.unit = max(f.unit, one)
+			most = max(most, own*units.Bandwidth(p.Performance)+p.Achieved)
+		}
+	}
+	f.mostSeen = float64(most / f.unit)
+	for _, share := range slices.Sorted(maps.Keys(sustained)) {
+		f.sustained = append(f.sustained, node{float64(share), float64(sustained[share] / f.unit)})
+	}
+}
+
+func (s *Source) mean() units.Bandwidth {
+	var sum units.Bandwidth
+	for _, p := range s.Phases {
+		sum += p.Alone.Total() * units.Bandwidth(p.TimeShare)
+	}
+	return sum
+}
+
+// spreadSources returns at most mostRuns sources, evenly over their traffic.
+func spreadSources(sources []Source) []Source {
+	ordered := slices.Clone(sources)
+	slices.SortStableFunc(ordered, func(a, b Source) int {
+		return cmp.Compare(a.mean(), b.mean())
+	})
+	return spread(ordered, mostRuns)
+}
+
+// spread returns at most n of xs, evenly, the last one included.
+func spread[T any](xs []T, n int) []T {
+	if len(xs) <= n {
+		return xs
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = xs[(i+1)*len(xs)/n-1]
+	}
+	return some
+}
+
+// representative returns some of the samples of a run: of up to mostShares curves
+// as many levels each, evenly, the highest included.
+func representative(samples []sample) []sample {
+	var byShare [][]sample
+	for i, s := range samples {
+		if i == 0 || s.share != samples[i-1].share {
+			byShare = append(byShare, nil)
+		}
+		last := len(byShare) - 1
+		byShare[last] = append(byShare[last], s)
+	}
+	var some []sample
+	for _, curve := range spread(byShare, mostShares) {
+		some = append(some, spread(curve, mostLevels)...)
+	}
+	return some
+}
+
+// model returns the model of the constants theta.
+func (f *fit) model(theta []float64) *Model {
+	m := &Model{
+		unit: f.unit, bend: theta[atBend],
+		linear: math.Exp(theta[atLinear]), queue: math.Exp(theta[atQueue]), writeQueue: math.Exp(theta[atWriteQueue]),
+		interferer: interferer{
+			inFlight: math.Exp(theta[atInFlight]), overlap: 1 + math.Exp(theta[atOverlap]),
+			distant: f.distant, sustained: f.sustained,
+		},
+	}
+	if f.distant {
+		m.interferer.spare, m.interferer.away = math.Exp(theta[atSpare]), math.Exp(theta[atAway])
+	}
+	if f.pinned {
+		m.pin()
+		return m
+	}
+	last := len(f.sustained) - 1
+	m.slowness = line{{f.sustained[0].share, math.Exp(theta[atLowSlowness]) / f.mostSeen}}
+	if last > 0 {
+		m.slowness = append(m.slowness, node{f.sustained[last].share, math.Exp(theta[atHighSlowness]) / f.mostSeen})
+	}
+	return m
+}
+
+// leastLoad is the lowest load that the interferer alone is taken to cause.
+const leastLoad = 0.05
+
+// pin sets the capacity at every read share such that the interferer alone, at its
+// highest level, has the delay of its requests in flight.
+func (m *Model) pin() {
+	m.slowness = make(line, len(m.interferer.sustained))
+	for i, alone := range m.interferer.sustained {
+		delay := m.interferer.inFlight / (max(alone.share, fewestReads) * alone.value)
+		load := max(m.loadOf(delay, 1-alone.share), leastLoad)
+		m.slowness[i] = node{alone.share, load / alone.value}
+	}
+}
+
+// fitLoops fits the loops of all runs to the constants there are.
+func (f *fit) fitLoops(overlaps ...float64) {
+	m := f.model(f.theta)
+	for i := range f.runs {
+		m.fitLoop(&f.runs[i], overlaps...)
+		f.theta[constants+i] = math.Log(f.runs[i].loop.inFlight)
+	}
+}
+
+// minimize fits all constants, then chooses overlaps, then fits again. It
+// returns the sum of squares that is left.
+func (f *fit) minimize() float64 {
+	f.descend()
+	f.fitLoops(overlaps[:]...)
+	return f.descend()
+}

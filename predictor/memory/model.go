@@ -1,0 +1,95 @@
+package memory
+
+import (
+	"math"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Model is the delay of a memory against its load,
+//
+//	delay(U) = 1 + linear·ρ + (queue + writeQueue·w)·ρ ÷ (1 − ρ),   ρ = U ÷ capacity(r)
+//
+// in units of the delay without load, where U is the traffic, r its read share
+// and w = 1 − r. The last term is that of a queue, which writes make worse, because
+// a channel has to be turned around for them; the linear one is of banks and
+// rows that are in use. It is immutable and safe for concurrent use.
+type Model struct {
+	// unit is the bandwidth that all others are relative to.
+	unit units.Bandwidth
+	// slowness is 1 ÷ the capacity by read share; between two of its nodes it is
+	// a straight line with a bend of the given size.
+	slowness line
+	bend     float64
+
+	linear, queue, writeQueue float64
+
+	interferer interferer
+}
+
+// fullest is the highest load at which the delay is evaluated.
+const fullest = 0.9999
+
+// flow is traffic relative to Model.unit.
+type flow struct{ read, write float64 }
+
+func (f flow) total() float64 { return f.read + f.write }
+
+// flow returns traffic in the units of the model.
+func (m *Model) flow(t units.Traffic) flow {
+	return flow{float64(t.Read / m.unit), float64(t.Write / m.unit)}
+}
+
+// load returns ρ.
+func (m *Model) load(f flow) float64 {
+	total := f.total()
+	if total <= 0 {
+		return 0
+	}
+	return total * m.inverseCapacity(f.read/total)
+}
+
+// inverseCapacity returns 1 ÷ the capacity at a read share.
+func (m *Model) inverseCapacity(share float64) float64 {
+	low, high, part := m.slowness.bracket(share)
+	straight := low.value + part*(high.value-low.value)
+	return straight * (1 + m.bend*(high.share-low.share)*(high.share-low.share)*part*(1-part))
+}
+
+// growth returns the factor of ρ ÷ (1 − ρ).
+func (m *Model) growth(writeShare float64) float64 { return m.queue + m.writeQueue*writeShare }
+
+func (f flow) writeShare() float64 {
+	if f.total() <= 0 {
+		return 0
+	}
+	return f.write / f.total()
+}
+
+// delayAt returns the delay at load ρ.
+func (m *Model) delayAt(load, writeShare float64) float64 {
+	load = min(load, fullest)
+	return 1 + m.linear*load + m.growth(writeShare)*load/(1-load)
+}
+
+// delay returns the delay beside nobody else.
+func (m *Model) delay(f flow) float64 { return m.delayAt(m.load(f), f.writeShare()) }
+
+// loadOf is the inverse of delayAt: the root between 0 and fullest of
+//
+//	linear·ρ² − (linear + growth + delay − 1)·ρ + delay − 1 = 0
+func (m *Model) loadOf(delay, writeShare float64) float64 {
+	excess := max(delay-1, 0)
+	b := m.linear + m.growth(writeShare) + excess
+	if b <= 0 {
+		return 0
+	}
+	// The smaller root, in the form that does not cancel.
+	root := 2 * excess / (b + math.Sqrt(max(b*b-4*m.linear*excess, 0)))
+	return min(root, fullest)
+}
+
+// Capacity returns the most traffic that the memory carries at a read share.
+func (m *Model) Capacity(share units.ReadShare) units.Bandwidth {
+	return m.unit / units.Bandwidth(m.inverseCapacity(float64(share)))
+}

@@ -1,0 +1,162 @@
+package memory
+
+import (
+	"math"
+
+	"bandmate.dev/bandmate/units"
+)
+
+// Phase is a part of a run with steady traffic.
+type Phase struct {
+	// TimeShare is of the run alone, above 0; those of an application add up to 1.
+	TimeShare float64
+	// Alone is its traffic alone.
+	Alone units.Traffic
+}
+
+// Point is one point of a sensitivity curve.
+type Point struct {
+	ReadShare units.ReadShare
+	// Solo and Achieved are what the interferer reaches alone and beside the
+	// application; both above zero.
+	Solo, Achieved units.Bandwidth
+	Performance    units.NormalizedPerformance
+	// Interferers is how many of them there were; 0 means 1.
+	Interferers int
+}
+
+// Source is what an application's profile says where its curves were measured.
+type Source struct {
+	Phases []Phase
+	Points []Point
+}
+
+// sample is a point in the units of the model.
+type sample struct {
+	share, solo, achieved, performance, interferers float64
+}
+
+// run is a source in the units of the model.
+type run struct {
+	shares  []float64
+	phases  []flow
+	samples []sample
+	loop    Loop
+}
+
+func (m *Model) newRun(s Source) run {
+	r := run{loop: Loop{1, 1}}
+	for _, p := range s.Phases {
+		r.shares = append(r.shares, p.TimeShare)
+		r.phases = append(r.phases, m.flow(p.Alone))
+	}
+	for _, p := range s.Points {
+		r.samples = append(r.samples, sample{
+			float64(p.ReadShare), float64(p.Solo / m.unit), float64(p.Achieved / m.unit), float64(p.Performance),
+			float64(max(p.Interferers, 1)),
+		})
+	}
+	return r
+}
+
+// beside returns the performance beside the interferer, and what that achieves.
+func (m *Model) beside(r *run, s sample) (performance, achieved float64) {
+	var members [2]Member
+	var performances [2]float64
+	members[1] = m.interferers(s)
+	var time, moved float64
+	for i, f := range r.phases {
+		members[0] = m.home(f, r.loop)
+		m.Settle(members[:], performances[:])
+		lasts := r.shares[i] / performances[0]
+		time += lasts
+		moved += lasts * performances[1] * s.solo
+	}
+	return 1 / time, moved / time
+}
+
+// Beside returns what the model says of each point of s for a loop: the performance
+// beside the interferer.
+func (m *Model) Beside(s Source, l Loop) []units.NormalizedPerformance {
+	r := m.newRun(s)
+	r.loop = l
+	performances := make([]units.NormalizedPerformance, len(r.samples))
+	for i, sample := range r.samples {
+		p, _ := m.beside(&r, sample)
+		performances[i] = units.NormalizedPerformance(p)
+	}
+	return performances
+}
+
+// Bounds of the search for Loop.inFlight, as natural logarithms: everywhere with a
+// few samples, then near to what they say with all of them.
+const (
+	fewest, most = -7.0, 7.0
+	coarseSteps  = 14
+	nearby       = 0.25
+	fineSteps    = 7
+)
+
+// significant is by how many times the mean squared residual a higher overlap has to
+// reduce the sum: one by chance would reduce it by about 1. Fewer points than
+// these never choose a higher overlap but for a tenfold gain.
+const significant = 4
+
+// fitLoop sets the loop of r that fits its samples best, with one of the
+// overlaps, and returns the sum of squares that is left.
+func (m *Model) fitLoop(r *run, overlaps ...float64) float64 {
+	few := *r
+	few.samples = representative(r.samples)
+	best, least := r.loop, math.Inf(1)
+	for _, k := range overlaps {
+		lost := func(of *run) func(float64) float64 {
+			return func(logarithm float64) float64 {
+				of.loop = Loop{math.Exp(logarithm), k}
+				return m.squares(of)
+			}
+		}
+		at, value := golden(lost(&few), fewest, most, coarseSteps)
+		if len(few.samples) < len(r.samples) {
+			at, value = golden(lost(r), at-nearby, at+nearby, fineSteps)
+		}
+		if value < least*max(1-significant/float64(len(r.samples)), 0.1) {
+			best, least = Loop{math.Exp(at), k}, value
+		}
+	}
+	r.loop = best
+	return least
+}
+
+// squares returns the sum of squared residuals of a run.
+func (m *Model) squares(r *run) float64 {
+	var sum float64
+	for _, s := range r.samples {
+		p, g := m.beside(r, s)
+		sum += square(p-s.performance) + square((g-s.achieved)/m.interferer.sustained.at(s.share))
+	}
+	return sum
+}
+
+func square(x float64) float64 { return x * x }
+
+// golden minimizes f between low and high by so many steps of golden-section search.
+func golden(f func(float64) float64, low, high float64, steps int) (at, value float64) {
+	ratio := (math.Sqrt(5) - 1) / 2
+	a, b := high-ratio*(high-low), low+ratio*(high-low)
+	fa, fb := f(a), f(b)
+	for range steps {
+		if fa < fb {
+			high, b, fb = b, a, fa
+			a = high - ratio*(high-low)
+			fa = f(a)
+		} else {
+			low, a, fa = a, b, fb
+			b = low + ratio*(high-low)
+			fb = f(b)
+		}
+	}
+	if fa < fb {
+		return a, fa
+	}
+	return b, fb
+}
