@@ -4,34 +4,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"syscall"
+
+	"bandmate.dev/bandmate/profiler/pmu/catalogue"
 )
 
-// memoryPMUs are patterns of perf devices that count traffic at the memory
-// controllers or right before them, as they appear under
-// /sys/bus/event_source/devices.
-var memoryPMUs = []string{
-	"uncore_imc*", "uncore_hbm*", // Intel
-	"amd_umc_*", "amd_df", // AMD
-	"nvidia_scf_pmu_*", "arm_cmn_*", "arm_dmc620_*", "hisi_sccl*_ddrc*", "cavium_lmc*", // Arm
-	"nest_mcs*", // POWER
-}
-
+// memoryPMUs lists the perf devices that count traffic at the memory controllers
+// or right before them, by the catalogue of what can be measured, as they appear
+// under /sys/bus/event_source/devices.
 func (x *examination) memoryPMUs() ([]string, error) {
 	entries, err := fs.ReadDir(x.Sys, "bus/event_source/devices")
 	if err != nil {
 		return nil, err
 	}
 	var found []string
+	known := catalogue.NewMatcher(catalogue.Rows())
 	for _, e := range entries {
-		matches := func(pattern string) bool {
-			ok, err := path.Match(pattern, e.Name())
-			return err == nil && ok
-		}
-		if slices.ContainsFunc(memoryPMUs, matches) {
+		if known.Knows(e.Name()) {
 			found = append(found, e.Name())
 		}
 	}

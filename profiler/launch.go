@@ -17,7 +17,7 @@ type launchHookKey struct{}
 // starts the command calls hook first, on the thread that starts it. Hooks of
 // ctx are called before it.
 func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
-	hooks, _ := ctx.Value(launchHookKey{}).([]LaunchHook) //nolint:errcheck // none is an empty list
+	hooks, _ := ctx.Value(launchHookKey{}).([]LaunchHook)
 	return context.WithValue(ctx, launchHookKey{}, append(slices.Clip(hooks), hook))
 }
 
@@ -26,7 +26,7 @@ func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
 // when the command has started or failed to. When a hook fails, the earlier ones
 // are undone.
 func BeforeLaunch(ctx context.Context) (release func() error, err error) {
-	hooks, _ := ctx.Value(launchHookKey{}).([]LaunchHook) //nolint:errcheck // none is an empty list
+	hooks, _ := ctx.Value(launchHookKey{}).([]LaunchHook)
 	var undo []func() error
 	release = func() error {
 		var faults []error

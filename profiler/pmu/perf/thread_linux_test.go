@@ -97,7 +97,7 @@ func TestKernelThreadFaults(t *testing.T) {
 }
 
 func TestSystemError(t *testing.T) {
-	lost := fmt.Errorf("Failed to open perf event for PerfEventAttr {}: %q", syscall.EMFILE)
+	lost := fmt.Errorf("Failed to open perf event for PerfEventAttr {}: %q", syscall.EMFILE) //nolint:errorlint // as perf-utils does
 	if err := systemError(lost); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("%v, want %v", err, syscall.EMFILE)
 	}
