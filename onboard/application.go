@@ -29,6 +29,8 @@ type Onboarding struct {
 	Keep func(Sample) error
 	// Restored are samples of an earlier, interrupted run.
 	Restored []Sample
+	// Adaptive has the pressures chosen among those wanted; nil measures all.
+	Adaptive *Adaptivity
 }
 
 // Run returns the application's profile and the machine's, which is Known
@@ -47,6 +49,9 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 	}
 	if experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
+	}
+	if b.Adaptive != nil {
+		return b.runAdaptive(ctx, experiment)
 	}
 	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()

@@ -113,10 +113,13 @@ func (c *collection) sinceSolo(target string, spell int) int {
 // at a time once the minimum is reached.
 func (c *collection) missing(key Key, want Precision) int {
 	count := c.count(key)
+	if key.Beside == "" {
+		return max(max(want.MinSolos, want.MinRepeats)-count, 0)
+	}
 	if count < want.MinRepeats {
 		return want.MinRepeats - count
 	}
-	if count >= want.MaxRepeats || key.Beside == "" || medianHalfWidth(c.normalized(key)) <= want.HalfWidth {
+	if count >= want.MaxRepeats || medianHalfWidth(c.normalized(key)) <= want.HalfWidth {
 		return 0
 	}
 	return 1
@@ -133,12 +136,22 @@ func (c *collection) normalized(key Key) []float64 {
 			continue
 		}
 		if solo, ok := c.soloNear(i); ok {
-			if v := solo.Seconds() / s.Wall.Seconds(); v <= v1alpha1.MaxNormalizedPerformance {
+			if v := s.performance(solo); v <= v1alpha1.MaxNormalizedPerformance {
 				values = append(values, v)
 			}
 		}
 	}
 	return values
+}
+
+// performance is solo time ÷ co-run time. Of a run that was pressed for a part
+// of its time, it is what the application kept in that part: it did the work of
+// the rest of the time at full speed, and that of the solo time in all.
+func (o *Observation) performance(solo time.Duration) float64 {
+	if o.Pressed <= 0 {
+		return solo.Seconds() / o.Wall.Seconds()
+	}
+	return max((solo-o.Wall+o.Pressed).Seconds()/o.Pressed.Seconds(), lowestPerformance)
 }
 
 // soloControls is how many solo controls normalize a sample: the median of

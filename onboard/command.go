@@ -48,6 +48,23 @@ var ErrCommand = errors.New("the command failed")
 // execution is one run of a command from start to end.
 type execution struct {
 	wall time.Duration
+	// spans are when it ran, one for each iteration.
+	spans []span
+}
+
+// span is a stretch of time.
+type span struct{ from, to time.Time }
+
+// overlap is how long two spans have in common.
+func (s span) overlap(other span) time.Duration {
+	from, to := s.from, s.to
+	if other.from.After(from) {
+		from = other.from
+	}
+	if other.to.Before(to) {
+		to = other.to
+	}
+	return max(to.Sub(from), 0)
 }
 
 // launcher starts commands on chosen CPUs and memory and leaves none behind.
@@ -103,6 +120,7 @@ func (l *launcher) run(ctx context.Context, c Command, cpus cpuset.CPUSet, node 
 			return execution{}, err
 		}
 		total.wall += e.wall
+		total.spans = append(total.spans, e.spans...)
 	}
 	return total, nil
 }
@@ -167,6 +185,7 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		started <- restoreErr
 		err = cmd.Wait()
 		p.exec.wall = time.Since(begin)
+		p.exec.spans = []span{{begin, begin.Add(p.exec.wall)}}
 		l.forget(p.pid)
 		left := l.reap()
 		l.reserve.ended(p.pid, c.String(), cmd.ProcessState.SysUsage())

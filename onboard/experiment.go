@@ -84,13 +84,18 @@ func (e *Experiment) Conditions() []Condition {
 // they were read, yield the contentiousness, else the probe map of the machine
 // for the outcome's regime.
 func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
-	solo, ok := o.Solo(a.Name)
-	if !ok {
-		return nil, fmt.Errorf("%s was never run alone", a.Name)
-	}
 	curves, err := e.curves(a.Name, o)
 	if err != nil {
 		return nil, err
+	}
+	return e.profile(a, o, machine, curves)
+}
+
+// profile is Profile with the curves measured.
+func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
+	solo, ok := o.Solo(a.Name)
+	if !ok {
+		return nil, fmt.Errorf("%s was never run alone", a.Name)
 	}
 	traffic, warnings, err := e.contentiousness(a.Name, curves, o, machine)
 	if err != nil {

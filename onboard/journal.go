@@ -44,6 +44,7 @@ type journalLine struct {
 	Spell              int       `json:"spell"`
 	Start              time.Time `json:"start"`
 	Seconds            float64   `json:"seconds"`
+	PressedSeconds     float64   `json:"pressedSeconds,omitempty"`
 	AchievedSeconds    float64   `json:"achievedSeconds,omitempty"`
 	AchievedReadBytes  float64   `json:"achievedReadBytesPerSecond,omitempty"`
 	AchievedWriteBytes float64   `json:"achievedWriteBytesPerSecond,omitempty"`
@@ -65,8 +66,16 @@ func Fingerprint(parts ...any) (string, error) {
 // command, machine or grid.
 var ErrOtherExperiment = errors.New("the interrupted experiment was another one")
 
-// CreateJournal starts an empty journal at path, replacing an older one.
+// ErrInterrupted is wrapped when an interrupted experiment left samples.
+var ErrInterrupted = errors.New("an interrupted experiment left samples")
+
+// CreateJournal starts an empty journal at path. Samples that are there already
+// are hours of somebody's time: with any it is ErrInterrupted, and they stay. A
+// journal without samples, or one of another program, is replaced.
 func CreateJournal(path, fingerprint string) (*Journal, error) {
+	if n := samplesIn(path); n > 0 {
+		return nil, fmt.Errorf("%w: %d in %s", ErrInterrupted, n, path)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
 	}
@@ -101,6 +110,30 @@ func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 	return &Journal{file: file, whole: whole, samples: len(samples)}, samples, nil
 }
 
+// samplesIn counts the whole lines of a journal after its header, whatever its
+// experiment; 0 without one, or where it cannot be read as one.
+func samplesIn(path string) int {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer file.Close()
+	in := bufio.NewReader(file)
+	header, err := in.ReadBytes('\n')
+	if err != nil {
+		return 0
+	}
+	var h journalHeader
+	if json.Unmarshal(header, &h) != nil || h.Journal != journalVersion {
+		return 0
+	}
+	for n := 0; ; n++ {
+		if _, err := in.ReadBytes('\n'); err != nil {
+			return n
+		}
+	}
+}
+
 // readJournal reads samples up to the last whole line, whose end it returns.
 func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64, err error) {
 	in := bufio.NewReader(r)
@@ -108,7 +141,7 @@ func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64
 		line, err := in.ReadBytes('\n')
 		if err == io.EOF {
 			if number == 1 {
-				return nil, 0, errors.New("it is empty: start without --resume")
+				return nil, 0, errors.New("it is empty: start anew, with --discard instead of --resume")
 			}
 			return samples, whole, nil
 		}
@@ -118,15 +151,15 @@ func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64
 		if number == 1 {
 			var header journalHeader
 			if err := json.Unmarshal(line, &header); err != nil || header.Journal != journalVersion {
-				return nil, 0, fmt.Errorf("line 1: not a journal of this version (%s): start without --resume", journalVersion)
+				return nil, 0, fmt.Errorf("line 1: not a journal of this version (%s): start anew, with --discard instead of --resume", journalVersion)
 			}
 			if header.Fingerprint != fingerprint {
-				return nil, 0, fmt.Errorf("%w (command, CPUs or settings differ): start without --resume", ErrOtherExperiment)
+				return nil, 0, fmt.Errorf("%w (command, CPUs or settings differ): start anew, with --discard instead of --resume", ErrOtherExperiment)
 			}
 		} else {
 			sample, err := parseSample(line)
 			if err != nil {
-				return nil, 0, fmt.Errorf("line %d: %w: start without --resume", number, err)
+				return nil, 0, fmt.Errorf("line %d: %w: start anew, with --discard instead of --resume", number, err)
 			}
 			samples = append(samples, sample)
 		}
@@ -137,7 +170,7 @@ func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64
 // sound reports whether a line can be a sample; times are below a year.
 func (l journalLine) sound() bool {
 	const year = 366 * 24 * 3600
-	for _, v := range []float64{l.AchievedSeconds, l.AchievedReadBytes, l.AchievedWriteBytes, l.AloneReadBytes, l.AloneWriteBytes} {
+	for _, v := range []float64{l.PressedSeconds, l.AchievedSeconds, l.AchievedReadBytes, l.AchievedWriteBytes, l.AloneReadBytes, l.AloneWriteBytes} {
 		if v < 0 {
 			return false
 		}
@@ -159,7 +192,8 @@ func parseSample(line []byte) (Sample, error) {
 		Spell: l.Spell,
 		Start: l.Start,
 		Observation: Observation{
-			Wall: time.Duration(l.Seconds * float64(time.Second)),
+			Wall:    time.Duration(l.Seconds * float64(time.Second)),
+			Pressed: time.Duration(min(l.PressedSeconds, l.Seconds) * float64(time.Second)),
 			Achieved: interferer.Achieved{
 				Elapsed: time.Duration(l.AchievedSeconds * float64(time.Second)),
 				Traffic: units.Traffic{Read: units.Bandwidth(l.AchievedReadBytes), Write: units.Bandwidth(l.AchievedWriteBytes)},
@@ -190,6 +224,7 @@ func lineOf(s Sample) journalLine {
 		Spell:              s.Spell,
 		Start:              s.Start.UTC(),
 		Seconds:            s.Wall.Seconds(),
+		PressedSeconds:     s.Pressed.Seconds(),
 		AchievedSeconds:    s.Achieved.Elapsed.Seconds(),
 		AchievedReadBytes:  float64(s.Achieved.Traffic.Read),
 		AchievedWriteBytes: float64(s.Achieved.Traffic.Write),

@@ -23,7 +23,7 @@ func someSamples() []Sample {
 	return []Sample{
 		{Key: Key{"xz", ""}, Tag: tag, Spell: 1, Start: at, Observation: Observation{Wall: 250 * time.Millisecond}},
 		{Key: Key{"xz", "50% reads at 75%"}, Tag: tag, Spell: 1, Start: at, Observation: Observation{
-			Wall:     500 * time.Millisecond,
+			Wall: 500 * time.Millisecond, Pressed: 200 * time.Millisecond,
 			Achieved: interferer.Achieved{Elapsed: 500 * time.Millisecond, Traffic: units.Traffic{Read: 1e10, Write: 1e10}},
 			Alone:    units.Traffic{Read: 2e10, Write: 1e10},
 		}},
@@ -121,4 +121,30 @@ func FuzzReadJournal(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Samples are hours of work: only one who asks for it gives them up.
+func TestCreateJournalKeepsSamples(t *testing.T) {
+	path := writeJournal(t)
+	if _, err := CreateJournal(path, "other"); !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "2 in "+path) {
+		t.Fatalf("error %v, want ErrInterrupted with the count and the path", err)
+	}
+	if _, samples, err := ResumeJournal(path, "abc"); err != nil || len(samples) != 2 {
+		t.Fatalf("%d samples, %v: want both left", len(samples), err)
+	}
+	if err := RemoveJournal(path); err != nil {
+		t.Fatal(err)
+	}
+	for _, worthless := range []string{"", "not a journal\n", `{"journal":"bandmate-samples-1","fingerprint":"abc"}` + "\n"} {
+		if err := os.WriteFile(path, []byte(worthless), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		j, err := CreateJournal(path, "abc")
+		if err != nil {
+			t.Fatalf("over %q: %v", worthless, err)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -37,7 +37,10 @@ func (c Condition) key() Key { return Key{c.Target, c.Beside} }
 type Observation struct {
 	// Wall is the target's time.
 	Wall time.Duration
-	// Achieved is the interferer's traffic during it; zero without one.
+	// Pressed is the part of Wall during which the interferer pressed; 0 means
+	// all of it.
+	Pressed time.Duration
+	// Achieved is the interferer's traffic while it pressed; zero without one.
 	Achieved interferer.Achieved
 	// Alone is what an unpaced interferer reached just before and after; zero
 	// when that was not read.
@@ -60,6 +63,8 @@ type Precision struct {
 	HalfWidth float64
 	// MinRepeats and MaxRepeats bound the repeats; 0 means 3 and 7.
 	MinRepeats, MaxRepeats int
+	// MinSolos is the fewest solo controls of a target; 0 means MinRepeats.
+	MinSolos int
 }
 
 func (p Precision) withDefaults() Precision {
@@ -76,6 +81,9 @@ func (p Precision) withDefaults() Precision {
 		p.MaxRepeats = max(7, p.MinRepeats)
 	}
 	p.MaxRepeats = max(p.MaxRepeats, p.MinRepeats)
+	if p.MinSolos <= 0 {
+		p.MinSolos = p.MinRepeats
+	}
 	return p
 }
 

@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/curves/design"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
 )
 
 type onboardFlags struct {
@@ -30,7 +33,10 @@ type onboardFlags struct {
 	iterations int
 	timeout    time.Duration
 	resume     bool
+	discard    bool
 	showOutput bool
+	adaptive   bool
+	budget     float64
 }
 
 func newOnboardCommand(a *app) *cobra.Command {
@@ -42,9 +48,14 @@ func newOnboardCommand(a *app) *cobra.Command {
 each repeated until its median is known, and stores the profile NAME. CMD must
 do fixed work and end. It runs many times; what it writes, it writes many times.
 
-Ctrl-C stops at once and keeps the samples; --resume goes on with them.`,
+Ctrl-C stops at once and keeps the samples; --resume goes on with them.
+
+--adaptive measures only what teaches most and infers the rest of the curves: a
+few runs instead of dozens, for programs that take long. It says what it chose
+and why.`,
 		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
   bandmate onboard solver --read-share 50%,75%,100% -- ./solver input.dat
+  bandmate onboard solver --adaptive -- ./solver input.dat
   bandmate onboard solver --resume -- ./solver input.dat`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
@@ -53,6 +64,7 @@ Ctrl-C stops at once and keeps the samples; --resume goes on with them.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.chooseFrom(cmd.Flags())
 			return a.onboard(cmd.Context(), args[0], args[1:], f)
 		},
 	}
@@ -67,8 +79,33 @@ Ctrl-C stops at once and keeps the samples; --resume goes on with them.`,
 	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of an interrupted run")
+	flags.BoolVar(&f.discard, "discard", false, "discard the samples of an interrupted run")
+	flags.BoolVar(&f.adaptive, "adaptive", false, "choose the pressures by what they teach, one run each, and infer the others")
+	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, what all runs beside the interferer may take, in times of the run alone; half for an application that loses little")
 	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
 	return cmd
+}
+
+// chooseFrom has an adaptive onboarding choose from more pressures than a full
+// one measures, unless the caller said from which.
+func (f *onboardFlags) chooseFrom(flags *pflag.FlagSet) {
+	if !f.adaptive {
+		return
+	}
+	if !flags.Changed("read-share") {
+		f.readShares = texts(onboard.AdaptiveReadShares)
+	}
+	if !flags.Changed("levels") {
+		f.levels = texts(onboard.AdaptiveLevels)
+	}
+}
+
+func texts[T ~float64](shares []T) []string {
+	var all []string
+	for _, s := range shares {
+		all = append(all, units.ReadShare(s).String())
+	}
+	return all
 }
 
 func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
@@ -103,6 +140,12 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err := checkDuration("--timeout", f.timeout); err != nil {
 		return err
 	}
+	if f.adaptive && !(f.budget >= 1 && f.budget <= 1000) {
+		return usagef("--budget %v: want 1 to 1000 solo times", f.budget)
+	}
+	if f.resume && f.discard {
+		return usagef("--resume and --discard: want one of them")
+	}
 	wanted, err := f.pressures()
 	if err != nil {
 		return err
@@ -134,7 +177,10 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
-		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, source: counters.source,
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.source,
+	}
+	if f.adaptive {
+		job.adaptive = &onboard.Adaptivity{Budget: f.budget}
 	}
 	profile, err := job.run(ctx)
 	if err != nil {
@@ -153,6 +199,10 @@ type onboarding struct {
 	precision   onboard.Precision
 	placing     onboard.Placing
 	resume      bool
+	// discard gives up the samples of an interrupted run.
+	discard bool
+	// adaptive has the pressures chosen; nil measures all.
+	adaptive *onboard.Adaptivity
 	// source measures the application's traffic; nil has it inferred.
 	source profiler.Source
 }
@@ -173,9 +223,14 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	}
 	progress := j.app.progress()
 	defer progress.done()
+	if j.adaptive != nil {
+		j.adaptive.Chosen = j.tellChoice
+		j.adaptive.Ended = func(reason string) { j.app.say("No further run: %s.\n", reason) }
+	}
 	experiment := &onboard.Onboarding{
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
 		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
+		Adaptive: j.adaptive,
 	}
 	journal, err := j.openJournal(experiment)
 	if err != nil {
@@ -196,6 +251,12 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	return profile, j.journal().remove()
 }
 
+// tellChoice says what is measured next, and why.
+func (j onboarding) tellChoice(c design.Choice, left time.Duration) {
+	j.app.say("Next: beside %v reads at %.0f%%, pressed %.0f%% of the time: %v; at most %v left.\n",
+		c.ReadShare, 100*c.Level, 100*c.Duty, c, left.Round(time.Second))
+}
+
 func (j onboarding) put(what string, profile v1alpha1.Object) error {
 	if err := j.folder.Put(profile); err != nil {
 		return fmt.Errorf("storing the %s: %w", what, err)
@@ -207,9 +268,14 @@ func (j onboarding) put(what string, profile v1alpha1.Object) error {
 func (j onboarding) openJournal(experiment *onboard.Onboarding) (*onboard.Journal, error) {
 	place := experiment.Session.Placement
 	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
-		j.machine, place.Target.String(), place.Interferer.String())
+		j.machine, place.Target.String(), place.Interferer.String(), j.adaptive != nil)
 	if err != nil {
 		return nil, err
+	}
+	if j.discard {
+		if err := j.journal().remove(); err != nil {
+			return nil, err
+		}
 	}
 	journal, err := j.journal().open(fingerprint, j.resume, experiment)
 	if err != nil {
@@ -238,7 +304,11 @@ type journalFile string
 // open resumes the journal into the experiment, or starts an empty one.
 func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.Onboarding) (*onboard.Journal, error) {
 	if !resume {
-		return onboard.CreateJournal(string(f), fingerprint)
+		journal, err := onboard.CreateJournal(string(f), fingerprint)
+		if errors.Is(err, onboard.ErrInterrupted) {
+			return nil, fmt.Errorf("%w: go on with --resume, or start anew with --discard", err)
+		}
+		return journal, err
 	}
 	journal, samples, err := onboard.ResumeJournal(string(f), fingerprint)
 	if errors.Is(err, fs.ErrNotExist) {
