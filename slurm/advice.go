@@ -59,7 +59,7 @@ type Candidate struct {
 	// is to be avoided.
 	Avoided   bool           `json:"avoided,omitempty"`
 	Residents []ResidentHere `json:"residents"`
-	// Excluded is true when the node is in Advice.Exclude.
+	// Excluded is true when the node is excluded by advice.
 	Excluded bool `json:"excluded"`
 	// Reason says in words what speaks for or against the node.
 	Reason string `json:"reason"`

@@ -23,7 +23,7 @@ type Options struct {
 	// the worst of its sockets that have room.
 	Sockets bool
 	// Keep is how many nodes stay open at least; 0 means those chosen and those
-	// that are as good.
+	// that are hardly worse.
 	Keep int
 }
 

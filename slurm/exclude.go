@@ -10,7 +10,7 @@ import (
 // settle decides which nodes to exclude:
 //
 //   - nodes on which a limit would be exceeded, with room or without;
-//   - when the job has its nodes now, those with room that are worse.
+//   - when the job has its nodes now, those with room that are clearly worse.
 //
 // Other nodes without room stay open: who will be there when they have room is
 // not known. When the limit is exceeded nearly everywhere, the best nodes stay
@@ -46,7 +46,7 @@ func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
 			// It goes there.
 		case c.OverLimit > 0 && (!a.LimitExceeded || open >= needed):
 			c.Excluded = true
-		case c.OverLimit == 0 && c.Fits && worst >= 0 && open >= keep && worse(c.Score, chosen[worst].Score):
+		case c.OverLimit == 0 && c.Fits && worst >= 0 && open >= keep && clearlyWorse(c.Score, chosen[worst].Score, r.CPUsPerNode):
 			c.Excluded = true
 		}
 		if c.Excluded {
@@ -62,13 +62,19 @@ func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
 // ExcludeList returns Exclude as a host list; empty when nothing is excluded.
 func (a *Advice) ExcludeList() string { return hostlist.Compress(a.Exclude) }
 
-// worse reports whether a score is worse than another by more than rounding.
-func worse(a, b score.Score) bool {
-	const rounding = 1e-9
-	if a.OverLimit == b.OverLimit && a.Avoided == b.Avoided {
-		return a.Cost > b.Cost+rounding*max(1, b.Cost)
+// noise is a difference in slowdown that no prediction can tell from none.
+const noise = 0.01
+
+// clearlyWorse reports whether a placement is worse than another by more than
+// noise, for a job with that many CPUs on the node.
+func clearlyWorse(a, b score.Score, cpus float64) bool {
+	if a.OverLimit != b.OverLimit || a.Avoided != b.Avoided {
+		return score.Compare(a, b) > 0
 	}
-	return score.Compare(a, b) > 0
+	if a.Objective == score.WorstSlowdown {
+		cpus = 1
+	}
+	return a.Cost > b.Cost+noise*cpus
 }
 
 // hiddenCPUs returns the nodes on which more CPUs are allocated than the jobs

@@ -61,7 +61,7 @@ func (f *slurmFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
 	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
 	flags.StringVar(&f.domain, "domain", "node", "what shares memory where no feature says it: node or socket")
-	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and equal ones)")
+	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and those hardly worse)")
 }
 
 // options returns what the advice is judged by.

@@ -51,7 +51,7 @@ a dot for alignment to the right as in %.8s.`,
 		Example: `  bandmate slurm advise --job 4711
   bandmate slurm advise --application lammps -N 2 -n 16 --limit 1.15
   sbatch --exclude="$(bandmate slurm advise --application lammps -n 8 --exclude-list)" run.sh
-  bandmate slurm advise --job 4711 -h -o "%n %.8s %R"`,
+  bandmate slurm advise --job 4711 -h -o %n:%.8s:%R`,
 		Args: wantArgs(cobra.NoArgs, "flags only"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.slurmAdvise(cmd.Context(), f) },
 	}
@@ -75,8 +75,6 @@ a dot for alignment to the right as in %.8s.`,
 	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
 	// -h is --noheader here, as everywhere in Slurm.
 	flags.Bool("help", false, "help for advise")
-	cmd.MarkFlagsMutuallyExclusive("job", "application")
-	cmd.MarkFlagsRequiredTogether("squeue", "sinfo")
 	return cmd
 }
 
@@ -158,7 +156,12 @@ func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) 
 // worth printing all the same.
 func (a *app) advise(ctx context.Context, f adviseFlags) (*slurm.Advice, *slurm.Cluster, error) {
 	name := f.job
-	if name == "" && f.application == "" {
+	switch {
+	case name != "" && f.application != "":
+		return nil, nil, usagef("--job and --application: want one of them")
+	case (f.jobsFile == "") != (f.nodesFile == ""):
+		return nil, nil, usagef("--squeue and --sinfo: want both or none")
+	case name == "" && f.application == "":
 		if name = a.env("SLURM_JOB_ID"); name == "" {
 			return nil, nil, usagef("want --job ID or --application NAME")
 		}
