@@ -27,6 +27,8 @@ type Options struct {
 	// Budget is what all runs beside the interferer may take, in solo times, 1
 	// or more; 0 means 4. An application that loses little gets half.
 	Budget float64
+	// Required are settings to be measured whatever they teach, first of all.
+	Required []Setting
 	// Tolerance is the mean standard deviation of the performance, over all
 	// pressures, that ends the search; 0 means 0.01.
 	Tolerance float64

@@ -3,6 +3,7 @@ package design
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bandmate.dev/bandmate/units"
 )
@@ -25,8 +26,11 @@ type Choice struct {
 
 // String says what was chosen and why.
 func (c Choice) String() string {
-	if math.IsNaN(c.Before) {
+	switch {
+	case math.IsNaN(c.Before):
 		return "the strongest pressure first"
+	case c.After >= c.Before:
+		return "tells the traffic of the application"
 	}
 	return fmt.Sprintf("takes the doubt from %.1f to %.1f points", 100*c.Before, 100*c.After)
 }
@@ -51,6 +55,9 @@ func (d *Design) Next() (Choice, bool) {
 	}
 	left := d.Budget() - d.spent
 	before := d.Uncertainty()
+	if s, missing := d.required(); missing {
+		return d.choose(s, max(left/math.Max(math.Floor(left), 1), 1/(1-leastDuty)), before), true
+	}
 	if left < 1 || before <= d.options.Tolerance {
 		return Choice{}, false
 	}
@@ -72,6 +79,25 @@ func (d *Design) Next() (Choice, bool) {
 		}
 	}
 	return best, best.Before-best.After > worthwhile*before
+}
+
+// required is the first setting that has to be measured and was not.
+func (d *Design) required() (Setting, bool) {
+	for _, s := range d.options.Required {
+		if !slices.ContainsFunc(d.seen, func(o Observation) bool { return o.Setting == s }) {
+			return s, true
+		}
+	}
+	return Setting{}, false
+}
+
+// choose is the run of a setting that costs no more than allowed, if it can.
+func (d *Design) choose(s Setting, allowed, before float64) Choice {
+	e := d.Estimate(s)
+	duty := math.Max(dutyFor(float64(e.Performance)-e.SD, allowed), leastDuty)
+	return Choice{
+		Setting: s, Duty: duty, Expected: e.Performance, Cost: Cost(float64(e.Performance), duty), Before: before, After: before,
+	}
 }
 
 // Budget is what all runs may cost, in solo times: the whole of
