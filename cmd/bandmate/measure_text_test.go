@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/doctor"
 	"bandmate.dev/bandmate/profiler"
 )
 
@@ -22,6 +23,14 @@ func TestWriteActivity(t *testing.T) {
 		var b strings.Builder
 		if err := writeActivity(&b, tt.a); err != nil || b.String() != tt.want {
 			t.Errorf("%s: %q, %v; want %q", tt.name, b.String(), err, tt.want)
+		}
+	}
+}
+
+func TestProbeFinding(t *testing.T) {
+	for measurable, want := range map[bool]doctor.State{true: doctor.OK, false: doctor.Missing} {
+		if f := probeFinding(measurable); f.State != want || f.Name != "source-probe" || f.Detail == "" {
+			t.Errorf("measurable %v: %+v", measurable, f)
 		}
 	}
 }

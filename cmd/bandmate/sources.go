@@ -145,5 +145,19 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 		}
 		report.Findings = append(report.Findings, f)
 	}
+	report.Findings = append(report.Findings, probeFinding(report.Measurable))
 	return nil
+}
+
+// probeFinding is about the source that takes no counters but a CPU for the
+// application and another one for the streams.
+func probeFinding(measurable bool) doctor.Finding {
+	f := doctor.Finding{
+		Name: "source-" + profiler.ProbeName, Title: "Source " + profiler.ProbeName, State: doctor.OK,
+		Detail: "bandmate measure --source " + profiler.ProbeName + " works here: it infers traffic from how far known streams and the application slow each other, and is calibrated when first used",
+	}
+	if !measurable {
+		f.State, f.Detail = doctor.Missing, "streams cannot run beside an application here, see the findings above"
+	}
+	return f
 }
