@@ -83,11 +83,11 @@ interrupted.`,
 	root.PersistentFlags().StringVar(&a.storeDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
 	root.AddCommand(
-		newDemoCommand(a), newDoctorCommand(a), newMachineCommand(a), newOnboardCommand(a),
+		newDemoCommand(a), newDoctorCommand(a), newMachineCommand(a), withKubernetes(a, newOnboardCommand(a)),
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
-		newApplyCommand(a), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
+		newApplyCommand(a), newPrepareCommand(), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
 	)
 	return root
 }

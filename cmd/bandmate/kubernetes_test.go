@@ -20,7 +20,7 @@ func TestKubernetesScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("HOME", env.WorkDir)
-			server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods)
+			server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods, clustertest.Events)
 			env.Setenv("KUBECONFIG", server.Kubeconfig)
 			env.Values["server"] = server
 			return nil
@@ -47,7 +47,7 @@ func fillCluster(ts *testscript.TestScript, _ bool, files []string) {
 	server := serverOf(ts)
 	collections := map[string]string{
 		"ApplicationProfile": clustertest.Applications, "MachineProfile": clustertest.Machines,
-		"Node": clustertest.Nodes, "Pod": clustertest.Pods,
+		"Node": clustertest.Nodes, "Pod": clustertest.Pods, "Event": clustertest.Events,
 	}
 	for _, file := range files {
 		for document := range strings.SplitSeq(ts.ReadFile(file), "\n---\n") {

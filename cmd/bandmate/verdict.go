@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func printable(v view.Verdict, here string) verdict {
 func (v verdict) why() string {
 	var parts []string
 	if v.Here {
-		parts = append(parts, "the pod is here")
+		parts = append(parts, "here")
 	}
 	if v.Unschedulable {
 		parts = append(parts, "cordoned")
@@ -93,7 +94,7 @@ func (v verdict) why() string {
 	}
 	unknown := 0
 	for _, r := range v.Residents {
-		if r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid {
+		if r.unknown() {
 			unknown++
 		}
 	}
@@ -131,8 +132,12 @@ func (v verdict) neighbours() string {
 	return strings.Join(parts, ", ")
 }
 
+func (r residentVerdict) unknown() bool {
+	return r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid
+}
+
 func (r residentVerdict) text() string {
-	if r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid {
+	if r.unknown() {
 		return fmt.Sprintf("%s %s", r.Pod, r.Profile.State)
 	}
 	return fmt.Sprintf("%s %s → %s", r.Pod, units.Slowdown(r.Before), units.Slowdown(r.After))
@@ -165,15 +170,15 @@ func verdictTable(verdicts []verdict) *report.Table {
 func (a *app) writeVerdict(w io.Writer, v verdict) error {
 	domain := ""
 	if v.Domain != v.Node {
-		domain = ", memory domain " + report.SanitizeText(v.Domain)
+		domain = ", memory domain " + sanitize(v.Domain)
 	}
 	machine := "no machine label"
 	if v.Machine != "" {
-		machine = "machine " + report.SanitizeText(v.Machine)
+		machine = "machine " + sanitize(v.Machine)
 	}
-	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", report.SanitizeText(v.Node), machine, domain, slowdownText(v), v.Cost)
+	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", sanitize(v.Node), machine, domain, slowdownText(v), v.Cost)
 	if v.Profile.Reason != "" {
-		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+report.SanitizeText(v.Profile.Reason), a.canvas()))
+		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.canvas()))
 	}
 	if v.BackgroundBytesPerSecond != nil {
 		fmt.Fprintf(w, "  measured beside the pods with profiles: %s\n", units.Bandwidth(*v.BackgroundBytesPerSecond))
@@ -191,15 +196,26 @@ func (a *app) writeVerdict(w io.Writer, v verdict) error {
 			limit = units.Slowdown(r.Limit).String()
 		}
 		state := string(r.Profile.State)
-		if r.Profile.Reason != "" {
-			state += ": " + r.Profile.Reason
-		}
 		if r.OverLimit {
 			state = "beyond its limit, " + state
 		}
+		before, after := r.Before, r.After
+		if r.unknown() { // what is assumed of it is no prediction
+			before, after = math.NaN(), math.NaN()
+		}
 		table.Add(report.Text(r.Namespace+"/"+r.Pod), report.Text(r.Application),
-			report.Number(units.Slowdown(r.Before).String(), r.Before), report.Number(units.Slowdown(r.After).String(), r.After),
+			report.Number(units.Slowdown(before).String(), before), report.Number(units.Slowdown(after).String(), after),
 			report.Number(limit, r.Limit), report.Text(state))
 	}
-	return table.Write(w, a.canvas())
+	if err := table.Write(w, a.canvas()); err != nil {
+		return err
+	}
+	told := map[string]bool{}
+	for _, r := range v.Residents {
+		if reason := r.Profile.Reason; reason != "" && !told[reason] {
+			told[reason] = true
+			fmt.Fprint(w, report.Paragraph("  ", string(r.Profile.State)+": "+sanitize(reason), a.canvas()))
+		}
+	}
+	return nil
 }

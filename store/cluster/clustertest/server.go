@@ -52,6 +52,7 @@ const (
 	Machines     = "apis/bandmate.dev/v1alpha1/machineprofiles"
 	Nodes        = "api/v1/nodes"
 	Pods         = "api/v1/pods"
+	Events       = "api/v1/events"
 )
 
 // New starts a server that knows the given collections; the test's end stops it.
@@ -92,6 +93,9 @@ func (s *Server) Add(collection string, documents ...string) error {
 			key = namespace + "/" + key
 		}
 		meta["generation"] = 1
+		if s.objects[collection] == nil {
+			return fmt.Errorf("no collection %q", collection)
+		}
 		s.keep(collection, key, o)
 	}
 	return nil
