@@ -34,7 +34,7 @@ check() {
     if ((SECONDS >= deadline)); then
       failed=$((failed + 1))
       printf 'FAIL  %s\n' "$name"
-      { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k'; } | sed 's/^/      /'
+      { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k' || true; } 2>&1 | sed 's/^/      /'
       return
     fi
     sleep 0.2
@@ -53,7 +53,7 @@ now() {
   else
     failed=$((failed + 1))
     printf 'FAIL  %s\n' "$name"
-    { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k'; } | sed 's/^/      /'
+    { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k' || true; } 2>&1 | sed 's/^/      /'
   fi
 }
 
@@ -107,6 +107,8 @@ end_watch() { # SIGNAL
   background=
 }
 round() { watching --once --table "$table" "$@"; }
+# status prints what the watch says of itself, whatever its exit code.
+status() { bandmate slurm watch status --state "$scratch/state" || true; }
 logged() { grep -q "$1" "$scratch/log"; }
 queue_empty() { [[ -z $(squeue -h) ]]; }
 clean() {
@@ -124,11 +126,11 @@ part() { [[ $parts == *" $1 "* ]] && echo "--- $1"; }
 
 echo '--- build'
 go build -o "$scratch/bin/bandmate" ./cmd/bandmate
-mkdir -p "$scratch/lua" "$scratch/advice"
+mkdir -p "$scratch/scripts" "$scratch/advice"
 export PATH=$scratch/bin:$PATH BANDMATE_STORE=$scratch/store
 table=$scratch/advice/table
-sed "s#^local TABLE = .*#local TABLE = \"$table\"#" manifests/slurm/job_submit.lua >"$scratch/lua/job_submit.lua"
-cp manifests/slurm/cli_filter.lua "$scratch/lua/"
+sed "s#^local TABLE = .*#local TABLE = \"$table\"#" manifests/slurm/job_submit.lua >"$scratch/scripts/job_submit.lua"
+cp manifests/slurm/cli_filter.lua "$scratch/scripts/"
 printf '#!/bin/sh\nexec sleep "${1:-900}"\n' >"$scratch/sleep"
 chmod +x "$scratch/sleep"
 { profile heavy 30 0.5; profile tender 1 0.5; profile light 0.1 0.001; } >"$scratch/profiles.yaml"
@@ -139,7 +141,7 @@ root=; [[ $(id -u) != 0 ]] || root=1
 fill() { local n; for n in "$@"; do labelled light -w "$n" -n 8 >/dev/null; done; }
 
 if part lua; then
-  export NODE_FEATURES=bandmate-machine=blade LUA_DIR=$scratch/lua
+  export NODE_FEATURES=bandmate-machine=blade LUA_DIR=$scratch/scripts
   cluster lua 4
   resident=$(labelled tender -w n01)
   fill n02 n03 n04
@@ -166,6 +168,8 @@ if part lua; then
   fifth=$(labelled heavy -n 1)
   now 'lua: no table, no exclusion' excludes "$fifth" ''
   scancel "$second" "$third" "$fourth" "$fifth" || true
+  scancel $(squeue -h -w n02 -o %A)
+  check 'lua: a node is free' eval '[[ -z $(squeue -h -w n02) ]]'
   unset BANDMATE_SLURM
   asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep")
   now 'lua: cli_filter.lua asks and excludes' excludes "$asked" n01
@@ -286,14 +290,14 @@ if part faults; then
   end_watch KILL
   now 'faults: killed in the middle, the state file says what was intended' grep -q '"intended": "n\[01,03\]"' "$scratch/state/state.json"
   watch_on
-  check 'faults: the next watch knows its own' eval 'bandmate slurm watch status --state "'"$scratch/state"'" | grep -q "1 kept off"'
+  check 'faults: the next watch knows its own' eval 'status | grep -q "1 kept off"'
   bandmate slurm watch --off --state "$scratch/state" -q
   check 'faults: the off switch takes it back' excludes "$heavy" n03
   bandmate slurm watch --on --state "$scratch/state" -q
   check 'faults: switched on again it excludes again' excludes "$heavy" 'n[01,03]'
 
   kill "$(cat "$scratch/faults/pid/slurmctld.pid")"
-  check 'faults: slurmctld is away, the watch says so and goes on' eval 'bandmate slurm watch status --state "'"$scratch/state"'" | grep -q "rounds in a row"'
+  check 'faults: slurmctld is away, the watch says so and goes on' eval 'status | grep -q "rounds in a row"'
   export SLURM_CONF=$scratch/faults/slurm.conf
   slurmctld
   scancel "$resident"
@@ -332,7 +336,7 @@ if part pair; then
   printf '#!/bin/sh\nprintf "%%s\\n" "$@" >%q\n' "$scratch/onboarding" >"$scratch/pretend"
   chmod +x "$scratch/pretend"
   clean
-  BANDMATE_SLURM=off BANDMATE=$scratch/pretend bandmate slurm onboard triad --sbatch=--output=/dev/null --option=--iterations=3 -- bandmate sample 'two words' >/dev/null
+  BANDMATE_SLURM=off BANDMATE=$scratch/pretend bandmate slurm onboard triad -t 10 --sbatch=--output=/dev/null --option=--iterations=3 -- bandmate sample 'two words' >/dev/null
   check 'onboard: the job onboards by its node'"'"'s machine, words as they were' eval '[[ $(paste -sd "|" "'"$scratch/onboarding"'") == "onboard|--machine=blade|triad|--store='"$BANDMATE_STORE"'|--iterations=3|--|bandmate|sample|two words" ]]'
   clean
   hack/slurm.sh down "$scratch/pair"

@@ -46,7 +46,7 @@ is continued by --resume.`,
 	flags.StringVarP(&f.partition, "partition", "p", "", "partition of the job")
 	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the node must have")
 	flags.StringVarP(&f.nodelist, "nodelist", "w", "", "the node to run on")
-	flags.StringVarP(&f.time, "time", "t", "", "time limit of the job (default 4:00:00)")
+	flags.StringVarP(&f.time, "time", "t", "", "time limit of the job (default: the partition's)")
 	flags.StringArrayVar(&f.sbatch, "sbatch", nil, "one more argument for sbatch, as --sbatch=--account=physics; repeatable")
 	flags.StringArrayVar(&f.options, "option", nil, "one more flag for bandmate onboard, as --option=--iterations=3; repeatable")
 	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of a job that was interrupted")

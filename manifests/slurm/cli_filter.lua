@@ -10,6 +10,7 @@
 -- Install it as cli_filter.lua beside slurm.conf; slurm.conf:
 -- CliFilterPlugins=lua
 
+-- A site may add --limit=1.15, or other flags of bandmate slurm advise.
 local ASK = "timeout 2 bandmate slurm advise --exclude-list"
 
 -- Only what cannot mean anything to a shell is passed on.

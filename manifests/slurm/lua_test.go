@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,12 +172,7 @@ func setting(output, name string) string {
 }
 
 func userSet(job []string, name, value string) bool {
-	for _, given := range job {
-		if given == name+"="+value {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(job, name+"="+value)
 }
 
 func wantNothingForbidden(t *testing.T, output string) {

@@ -36,6 +36,35 @@ func busyCluster(nodes, waiting int) (*fake, *roster.Roster) {
 	return f, roster.New(profiles, nil)
 }
 
+// BenchmarkLaterRound is a round in which nothing has happened since the last.
+func BenchmarkLaterRound(b *testing.B) {
+	f, known := busyCluster(100, 1000)
+	w := &Watcher{
+		Options: Options{Mode: Enforce, Folder: b.TempDir(), Out: io.Discard, Interval: 10 * time.Second, MostChanges: 10000},
+		Runner:  f, Read: f.read,
+		Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Roster: known, Limit: 1.15}, nil },
+	}
+	w.Table = w.Folder + "/advice.table"
+	release, err := w.open()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
+	for range 3 {
+		if err := w.Round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	changed := 0
+	for b.Loop() {
+		if err := w.Round(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		changed += w.status.Round.Changed
+	}
+	b.ReportMetric(float64(changed)/float64(b.N), "changed")
+}
+
 // BenchmarkRound is the first round after 1,000 jobs came to 100 nodes, when
 // most is to be decided and changed, without the time that Slurm takes.
 func BenchmarkRound(b *testing.B) {

@@ -27,7 +27,13 @@ type board struct {
 	classes map[class]int
 	answers map[question]verdict
 	lookups map[lookup]*predictor.Application
-	names   map[*slurm.Job]string
+	labels  map[*slurm.Job]label
+}
+
+// label is what a job says of itself.
+type label struct {
+	application string
+	limit       units.Slowdown
 }
 
 type lookup struct{ application, machine string }
@@ -71,7 +77,7 @@ func newBoard(c *slurm.Cluster, site *slurm.Site, known *roster.Roster, scorer *
 	b := &board{
 		site: site, roster: known, scorer: scorer, limit: limit,
 		byNode: make(map[string]int), classes: make(map[class]int), answers: make(map[question]verdict),
-		lookups: make(map[lookup]*predictor.Application), names: make(map[*slurm.Job]string),
+		lookups: make(map[lookup]*predictor.Application), labels: make(map[*slurm.Job]label),
 	}
 	indices := make(map[string]int)
 	for i := range c.Nodes {
@@ -103,7 +109,7 @@ func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
 	result := score.Job{Name: j.String(), CPUs: cpus}
 	result.Application = b.application(j, n)
 	if result.Application != nil {
-		result.Limit = cmp.Or(b.site.Limit(j), b.limit)
+		result.Limit = cmp.Or(b.labelOf(j).limit, b.limit)
 	}
 	return result
 }
@@ -111,7 +117,7 @@ func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
 // application returns what there is to predict a job on a node with; nil if
 // nothing is known of it there.
 func (b *board) application(j *slurm.Job, n *slurm.Node) *predictor.Application {
-	key := lookup{b.nameOf(j), b.site.Machine(n)}
+	key := lookup{b.labelOf(j).application, b.site.Machine(n)}
 	if key.application == "" {
 		return nil
 	}
@@ -123,14 +129,14 @@ func (b *board) application(j *slurm.Job, n *slurm.Node) *predictor.Application 
 	return found
 }
 
-// nameOf returns the name of what a job runs.
-func (b *board) nameOf(j *slurm.Job) string {
-	name, ok := b.names[j]
+// labelOf returns what a job says of itself.
+func (b *board) labelOf(j *slurm.Job) label {
+	l, ok := b.labels[j]
 	if !ok {
-		name = b.site.Application(j)
-		b.names[j] = name
+		l = label{b.site.Application(j), b.site.Limit(j)}
+		b.labels[j] = l
 	}
-	return name
+	return l
 }
 
 // place counts a waiting job as a resident of a node.

@@ -56,7 +56,7 @@ type fake struct {
 	// calls are the arguments of every scontrol.
 	calls [][]string
 	// refuse may fail a call: before anything is changed, or, when after, after.
-	refuse func(arguments []string) (err error, after bool) //nolint:revive // the order reads as it happens
+	refuse func(arguments []string) (err error, after bool)
 	// away fails every reading.
 	away error
 }

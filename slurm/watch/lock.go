@@ -29,7 +29,8 @@ func lock(folder string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("locking %s: %w: choose a folder on a local file system with --state", name, err)
 	}
-	if err := file.Truncate(0); err == nil {
+	err = file.Truncate(0)
+	if err == nil {
 		_, err = fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
 	if err != nil {

@@ -101,8 +101,8 @@ func (p Planner) Validate() error {
 // resident there for those after it. A job that has to wait for room does the
 // same among those that wait. After that each may also use every other node on
 // which nobody's limit would be exceeded even if all those that may use it came
-// there, as far as they fit. Jobs that wait for other jobs come last; held ones
-// take no node from anybody.
+// there, as far as they fit. Jobs that wait for other jobs come last; held ones,
+// and those far back in the queue, take no node from anybody.
 func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 	round, err := p.open(c)
 	if err != nil {

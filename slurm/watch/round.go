@@ -55,13 +55,13 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 	}
 	// Both know the same kinds of jobs, so that they share answers.
 	r.possible.classes, r.possible.answers = r.expected.classes, r.expected.answers
-	r.possible.lookups, r.possible.names = r.expected.lookups, r.expected.names
+	r.possible.lookups, r.possible.labels = r.expected.lookups, r.expected.labels
 	return r, nil
 }
 
 // consider returns the job as one to decide about, or nil and why not.
 func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
-	w := &waiting{job: j, entry: e, application: r.expected.nameOf(j), request: r.planner.Site.Request(j)}
+	w := &waiting{job: j, entry: e, application: r.expected.labelOf(j).application, request: r.planner.Site.Request(j)}
 	switch {
 	case e.LeftAlone != "":
 		return nil, e.LeftAlone, nil
@@ -121,6 +121,10 @@ func avoided(o option) int {
 	return 0
 }
 
+// depth is how many waiting jobs are held against each other in a round, as
+// Slurm's own scheduler tests so many at a time (default_queue_depth).
+const depth = 100
+
 // settle decides about all jobs, in the order given.
 func (r *round) settle(all []*waiting) ([]Decision, error) {
 	var soon, later, held []*waiting
@@ -134,17 +138,21 @@ func (r *round) settle(all []*waiting) ([]Decision, error) {
 			soon = append(soon, w)
 		}
 	}
+	// Those far back in the queue are held against who is there and expected
+	// only: they do not start before the next round.
+	near := min(len(soon), depth)
+	next := min(len(later), depth-near)
 	var decisions []Decision
 	steps := []struct {
 		jobs []*waiting
 		do   func(*waiting) error
 	}{
 		{soon, r.expect},
-		{soon, r.reserve},
-		{soon, r.widen},
-		{later, r.reserve},
-		{later, r.widen},
-		{held, r.compare},
+		{soon[:near], r.reserve},
+		{soon[:near], r.widen},
+		{later[:next], r.reserve},
+		{later[:next], r.widen},
+		{slices.Concat(soon[near:], later[next:], held), r.compare},
 	}
 	for _, step := range steps {
 		for _, w := range step.jobs {

@@ -63,7 +63,7 @@ func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, ma
 func (r *round) line(application string, partition slurm.Partition) (TableLine, error) {
 	line := TableLine{Application: application, Partition: partition.Name}
 	j := &slurm.Job{Partitions: []string{partition.Name}, CPUs: 1, NodeCount: 1}
-	r.expected.names[j] = application
+	r.expected.labels[j] = label{application: application}
 	request := slurm.Request{Job: j, Application: application, Nodes: 1, CPUsPerNode: 1, Partitions: j.Partitions}
 	w := &waiting{job: j, application: application, request: request, nodes: candidates(r.cluster, &request)}
 	w.nodes = slices.DeleteFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.application(j, n) == nil })

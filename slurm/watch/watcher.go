@@ -125,10 +125,7 @@ func (w *Watcher) Once(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	if err := w.Round(ctx); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return w.Round(ctx)
 }
 
 // TakeBack takes back everything that an earlier watch set, and returns for how

@@ -33,10 +33,9 @@ func (w *Watcher) Round(ctx context.Context) error {
 	err := w.round(ctx, &done)
 	done.Seconds = time.Since(clock).Seconds()
 	w.status.Round = &done
-	if ctx.Err() != nil {
-		return nil
-	}
 	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
 	case err != nil:
 		w.status.FailedRounds++
 		if w.status.Error != err.Error() {
