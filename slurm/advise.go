@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,8 +24,11 @@ type Options struct {
 	// the worst of its sockets that have room.
 	Sockets bool
 	// Keep is how many nodes stay open at least; 0 means those chosen and those
-	// that are hardly worse.
+	// that are as good.
 	Keep int
+	// Tolerance is how much worse, in slowdown on every CPU of the job, a node
+	// may be and still stay open: 0 or more.
+	Tolerance float64
 }
 
 // Validate reports every fault of o at once.
@@ -32,6 +36,9 @@ func (o Options) Validate() error {
 	faults := []error{o.Score.Validate()}
 	if o.Limit != 0 && !(o.Limit >= 1) {
 		faults = append(faults, fmt.Errorf("a limit of %v: want a slowdown of 1 or more", float64(o.Limit)))
+	}
+	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
+		faults = append(faults, fmt.Errorf("a tolerance of %v: want a finite number of 0 or more", o.Tolerance))
 	}
 	if o.Keep < 0 {
 		faults = append(faults, fmt.Errorf("keeping %d nodes: want 0 or more", o.Keep))
@@ -90,7 +97,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice.settle(&r, chosen, a.Options.Keep)
+	advice.settle(&r, chosen, &a.Options)
 	advice.warn(c, a, &r)
 	return advice, nil
 }

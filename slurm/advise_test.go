@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -120,7 +121,7 @@ func TestAdvise(t *testing.T) {
 		{
 			name:    "a limit excludes full nodes, too",
 			cluster: cluster(3, runs("writer", 8, "n1"), runs("quiet", 2, "n2")),
-			request: wants("tender", 1, 4), options: Options{Limit: 1.15}, ranked: "n3 n2 n1", chosen: "n3", exclude: "n1",
+			request: wants("tender", 1, 4), options: Options{Limit: 1.15}, ranked: "n3 n2 n1", chosen: "n3", exclude: "n[1-2]",
 		},
 		{
 			name:    "a limit that is exceeded everywhere leaves the best open",
@@ -182,6 +183,10 @@ func TestAdvise(t *testing.T) {
 		{
 			name: "at least as many as are to be kept", cluster: busy(), options: Options{Keep: 2},
 			request: wants("tender", 1, 4), ranked: "n4 n1 n2 n3", chosen: "n4", exclude: "n2",
+		},
+		{
+			name: "what is hardly worse stays open", cluster: cluster(3, runs("writer", 4, "n1"), runs("quiet", 4, "n2")), options: Options{Tolerance: 0.01},
+			request: wants("tender", 1, 4), ranked: "n3 n2 n1", chosen: "n3", exclude: "n1",
 		},
 		{
 			name: "an unknown job", cluster: busy(), request: wants("ghost", 1, 4), ranked: "n1 n2 n4 n3", chosen: "n1", firstIsNotKnown: true,
@@ -258,6 +263,7 @@ func TestAdviseFaults(t *testing.T) {
 		{Request{Application: "plain", Nodes: 1, CPUsPerNode: 1, Copies: -1}, Options{}, "-1 copies"},
 		{wants("plain", 1, 1), Options{Limit: 0.5}, "limit of 0.5"},
 		{wants("plain", 1, 1), Options{Keep: -1}, "keeping -1"},
+		{wants("plain", 1, 1), Options{Tolerance: math.NaN()}, "a tolerance of NaN"},
 		{wants("plain", 1, 1), Options{Score: score.Options{Unknown: score.Assume}}, "stand-in"},
 		{wants("plain", 1, 9), Options{}, ErrNoNode.Error()},
 	} {

@@ -10,13 +10,13 @@ import (
 // settle decides which nodes to exclude:
 //
 //   - nodes on which a limit would be exceeded, with room or without;
-//   - when the job has its nodes now, those with room that are clearly worse.
+//   - when the job has its nodes now, those with room that are worse.
 //
 // Other nodes without room stay open: who will be there when they have room is
 // not known. When the limit is exceeded nearly everywhere, the best nodes stay
 // open all the same, as many as the job needs: a job that excludes every node
 // never starts.
-func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
+func (a *Advice) settle(r *Request, chosen []Candidate, o *Options) {
 	a.Chosen, a.Exclude = []string{}, slices.Clone(r.Excluded)
 	if a.Exclude == nil {
 		a.Exclude = []string{}
@@ -37,7 +37,7 @@ func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
 		}
 	}
 	a.LimitExceeded = within < min(r.Nodes, len(a.Candidates))
-	needed := max(r.Nodes, keep)
+	needed := max(r.Nodes, o.Keep)
 	open := 0
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
@@ -46,7 +46,7 @@ func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
 			// It goes there.
 		case c.OverLimit > 0 && (!a.LimitExceeded || open >= needed):
 			c.Excluded = true
-		case c.OverLimit == 0 && c.Fits && worst >= 0 && open >= keep && clearlyWorse(c.Score, chosen[worst].Score, r.CPUsPerNode):
+		case c.OverLimit == 0 && c.Fits && worst >= 0 && open >= o.Keep && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
 			c.Excluded = true
 		}
 		if c.Excluded {
@@ -62,19 +62,17 @@ func (a *Advice) settle(r *Request, chosen []Candidate, keep int) {
 // ExcludeList returns Exclude as a host list; empty when nothing is excluded.
 func (a *Advice) ExcludeList() string { return hostlist.Compress(a.Exclude) }
 
-// noise is a difference in slowdown that no prediction can tell from none.
-const noise = 0.01
-
-// clearlyWorse reports whether a placement is worse than another by more than
-// noise, for a job with that many CPUs on the node.
-func clearlyWorse(a, b score.Score, cpus float64) bool {
+// worse reports whether a placement is worse than another by more than the
+// tolerance, for a job with that many CPUs on the node.
+func worse(a, b score.Score, tolerance, cpus float64) bool {
 	if a.OverLimit != b.OverLimit || a.Avoided != b.Avoided {
 		return score.Compare(a, b) > 0
 	}
 	if a.Objective == score.WorstSlowdown {
 		cpus = 1
 	}
-	return a.Cost > b.Cost+noise*cpus
+	const rounding = 1e-9
+	return a.Cost > b.Cost+(tolerance+rounding)*cpus
 }
 
 // hiddenCPUs returns the nodes on which more CPUs are allocated than the jobs

@@ -49,6 +49,7 @@ type slurmFlags struct {
 	assumed   string
 	domain    string
 	keep      int
+	tolerance float64
 	// jobsFile and nodesFile replace the calls of squeue and sinfo.
 	jobsFile, nodesFile string
 }
@@ -61,14 +62,15 @@ func (f *slurmFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
 	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
 	flags.StringVar(&f.domain, "domain", "node", "what shares memory where no feature says it: node or socket")
-	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and those hardly worse)")
+	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse, in slowdown, a node may be and still stay open")
+	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and equal ones)")
 }
 
 // options returns what the advice is judged by.
 func (f *slurmFlags) options() (slurm.Options, error) {
 	o := slurm.Options{
 		Score: score.Options{Objective: score.Objective(f.objective), Unknown: score.Policy(f.unknown)},
-		Limit: units.Slowdown(f.limit), Keep: f.keep,
+		Limit: units.Slowdown(f.limit), Keep: f.keep, Tolerance: f.tolerance,
 	}
 	switch f.domain {
 	case "node":

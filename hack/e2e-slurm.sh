@@ -1,0 +1,344 @@
+#!/usr/bin/env bash
+# Advice and submissions on a real Slurm cluster: see hack/slurm.sh.
+#
+#   hack/e2e-slurm.sh               the table of checks
+#   hack/e2e-slurm.sh --benchmark   1,000 queued jobs on 100 nodes
+#
+# BANDMATE=PATH takes a program that is built already.
+# Prints one line a check, and fails if any does. Needs what hack/slurm.sh needs;
+# as root also jobs of another user are checked.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+scratch=$(mktemp -d /tmp/e2e-slurm.XXXXXX)
+chmod 755 "$scratch" # munge and jobs of other users pass through it
+passed=0 failed=0 skipped=0
+clusters=()
+
+cleanup() {
+  local cluster
+  for cluster in "${clusters[@]}"; do
+    hack/slurm.sh down "$cluster" >/dev/null 2>&1 || true
+  done
+  rm -rf "$scratch"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+# check NAME COMMAND... prints whether a command succeeds.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$scratch/check.out" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok    $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name"
+    sed 's/^/      /' "$scratch/check.out"
+  fi
+}
+
+skip() {
+  skipped=$((skipped + 1))
+  echo "skip  $1: $2"
+}
+
+# exits CODE COMMAND... checks an exit code and keeps the output in out and err.
+exits() {
+  local want=$1 status=0
+  shift
+  "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+  [[ $status == "$want" ]] || { echo "exit code $status, want $want: $*"; cat "$scratch/out" "$scratch/err"; return 1; }
+}
+
+# says PATTERN looks for a line in the last output.
+says() { grep -qE -- "$1" "$scratch/out" || { echo "no line like $1 in:"; cat "$scratch/out" "$scratch/err"; return 1; }; }
+complains() { grep -qE -- "$1" "$scratch/err" || { echo "no line like $1 in:"; cat "$scratch/err"; return 1; }; }
+
+bandmate() { "$scratch/bandmate" --quiet "$@"; }
+advise() { bandmate slurm advise "$@"; }
+
+# wait_for STATE JOB... waits until jobs are in a state.
+wait_for() {
+  local state=$1 job deadline=$((SECONDS + 30))
+  shift
+  for job in "$@"; do
+    until [[ $(squeue -h -j "$job" -o %T 2>/dev/null | sort -u) == "$state" ]]; do
+      ((SECONDS < deadline)) || { echo "job $job is not $state: $(squeue -h -j "$job")"; return 1; }
+      sleep 0.1
+    done
+  done
+}
+
+# sleeper ARGS... submits a job that does nothing, and prints its id.
+sleeper() { sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
+node_of() { squeue -h -j "$1" -o %N; }
+clear_jobs() {
+  squeue -h -o %A | sort -u | xargs -r scancel
+  local deadline=$((SECONDS + 30))
+  while [[ -n $(squeue -h -o %A) ]]; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.1
+  done
+}
+
+start_cluster() {
+  local line
+  clusters+=("$1")
+  line=$(NODE_FEATURES=bandmate-machine=box hack/slurm.sh up "$1" "$2")
+  eval "$line"
+}
+
+# two_residents: stream on n01, quiet on n02, nobody on n03.
+two_residents() {
+  clear_jobs
+  stream=$(sleeper --comment bandmate=stream -w n01 -n 4)
+  quiet=$(sleeper --comment bandmate=quiet -w n02 -n 4)
+  wait_for RUNNING "$stream" "$quiet"
+}
+
+advice_is_prediction() {
+  local predicted
+  predicted=$(bandmate predict quiet stream | sed -n 's/^quiet beside stream: \([^ ]*\) .*/\1/p')
+  [[ -n $predicted ]] || { echo "no prediction"; return 1; }
+  exits 0 advise --application quiet -n 4 -h -o '%n %s'
+  says "^n01 $predicted\$"
+}
+
+submit_lands_where_predicted() {
+  local best job
+  best=$(advise --application stream -n 4 -h -o '%n' | head -n 1)
+  job=$(bandmate slurm submit -- --parsable -o /dev/null --comment bandmate=stream -n 4 --wrap 'sleep 600')
+  wait_for RUNNING "$job" && [[ $(node_of "$job") == "$best" && $best == n03 ]] || { echo "on $(node_of "$job"), predicted $best"; return 1; }
+  scontrol show job "$job" | grep -q 'ExcNodeList=n\[01-02\]' || { scontrol show job "$job"; return 1; }
+  scancel "$job"
+}
+
+limit_keeps_off() {
+  two_residents
+  exits 0 advise --application stream -n 4 --limit 1.1 -h -o '%n %v %x' && says '^n01 2 yes$' && says '^n03 0 no$' || return 1
+  local job
+  job=$(bandmate slurm submit --limit 1.1 -- --parsable -o /dev/null -w n02 --comment bandmate=stream -n 4 --wrap 'sleep 600')
+  wait_for RUNNING "$job" && [[ $(node_of "$job") == n02 ]] && scancel "$job"
+}
+
+never_everything() {
+  exits 5 advise --application stream -n 4 -x n02,n03 --limit 1.1 --exclude-list && says '^n\[02-03\]$' || return 1
+  exits 5 bandmate slurm submit --limit 1.1 -- -x n02,n03 -o /dev/null --comment bandmate=stream -n 4 --wrap 'sleep 1' || return 1
+  complains 'not submitted'
+}
+
+arrays() {
+  local job nodes
+  clear_jobs
+  job=$(bandmate slurm submit -- --parsable -o /dev/null --array 0-2 --comment bandmate=stream -n 1 --wrap 'sleep 600')
+  wait_for RUNNING "${job}_0" "${job}_1" "${job}_2" || return 1
+  exits 0 advise --job "${job}_1" -h -o '%n %N' && says '^n0[1-3] '
+  job=$(sleeper --array 0-9%2 -H --comment bandmate=stream)
+  exits 0 advise --job "$job" -h && says '^n0'
+}
+
+heterogeneous() {
+  local job
+  clear_jobs
+  job=$(bandmate slurm submit -- --parsable -o /dev/null --comment bandmate=stream -n 4 : --comment bandmate=stream -n 4 --wrap 'sleep 600')
+  wait_for RUNNING "$job+0" "$job+1" || return 1
+  # The second stays off the node that the first was advised to take.
+  [[ $(squeue -h -o '%i %N' | sort | cut -d ' ' -f 2 | uniq | wc -l) == 2 ]] || { squeue; return 1; }
+  exits 0 advise --job "$job+1" -h && exits 0 advise --job "$job" -h && complains 'heterogeneous'
+}
+
+several_nodes() {
+  local job
+  two_residents
+  job=$(bandmate slurm submit -- --parsable -o /dev/null --comment bandmate=stream -N 2 -n 8 --wrap 'sleep 600')
+  wait_for RUNNING "$job" && [[ $(node_of "$job") == 'n[02-03]' ]] || { squeue; return 1; }
+  exits 0 advise --application quiet -h -o '%n %l' && says "^n03 $job:stream:"
+}
+
+partitions() {
+  two_residents
+  exits 0 advise --application stream -p odd -h -o %n && says '^n03$' && ! says '^n02$' >/dev/null || return 1
+  exits 0 advise --application stream -p odd,pack -h -o %n && says '^n02$' || return 1
+  exits 1 advise --application stream -p none && complains 'no node can run the job'
+}
+
+oversubscription() {
+  local first second
+  clear_jobs
+  first=$(sleeper -p share --comment bandmate=stream -n 8 -w n01)
+  second=$(sleeper -p share --comment bandmate=quiet -n 8 -w n01)
+  wait_for RUNNING "$first" "$second" || return 1
+  # Both have all CPUs of n01: Slurm counts 8, there are two residents of 8.
+  exits 0 advise --application quiet -p share -n 8 -h -o '%n %N %t' && says '^n01 2 no$' && says '^n02 0 yes$' || return 1
+  exits 0 advise --application quiet -n 8 -h -o '%n %t' && says '^n01 no$'
+}
+
+held_and_dependent() {
+  local held dependent
+  two_residents
+  held=$(sleeper -H --comment bandmate=stream -n 4)
+  dependent=$(sleeper -d "afterok:$stream" --comment bandmate=stream -n 4)
+  exits 0 advise --job "$held" -h -o %n && [[ $(head -n 1 "$scratch/out") == n03 ]] || return 1
+  exits 0 advise --job "$dependent" -h -o %n && [[ $(head -n 1 "$scratch/out") == n03 ]] || return 1
+  # Neither is a resident of anything.
+  exits 0 advise --application quiet -h -o '%n %N' && says '^n03 0$'
+}
+
+running_job_is_no_neighbor_of_its_own() {
+  two_residents
+  exits 0 advise --job "$stream" -h -o '%n %N %t' && says '^n01 0 yes$'
+}
+
+another_user() {
+  local job
+  two_residents
+  job=$(cd /tmp && setpriv --reuid=65534 --regid=65534 --clear-groups env USER=nobody HOME=/tmp sbatch --parsable -o /dev/null --comment bandmate=stream -w n03 -n 4 --wrap 'sleep 600')
+  wait_for RUNNING "$job" || return 1
+  exits 0 advise --application stream -h -o '%n %l' && says "^n03 $job:stream:" || return 1
+  # And that user, who has no rights, gets the same advice.
+  chmod -R a+rX "$scratch/store"
+  setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/tmp "$scratch/bandmate" slurm advise --application stream -h -o '%n %l' >"$scratch/theirs"
+  diff "$scratch/out" "$scratch/theirs"
+}
+
+hostile() {
+  local job
+  clear_jobs
+  job=$(sbatch --parsable -o /dev/null -J $'$(touch pwned)|;\e[2J' --comment $'bandmate=$(touch pwned) `touch pwned`\n1|666|x' -w n01 -n 4 --wrap 'sleep 600')
+  wait_for RUNNING "$job" || return 1
+  exits 0 advise --application stream -n 4 --parsable || return 1
+  [[ $(wc -l <"$scratch/out") == 4 ]] && ! grep -q $'\e' "$scratch/out" "$scratch/err" || { cat -v "$scratch/out"; return 1; }
+  awk -F'|' 'NF != 11 { print; bad = 1 } END { exit bad }' "$scratch/out" || return 1
+  [[ ! -e pwned ]]
+}
+
+passes_through() {
+  local ours=0 theirs=0
+  clear_jobs
+  bandmate slurm submit -- -p nonsense --comment bandmate=stream --wrap true >"$scratch/ours" 2>/dev/null || ours=$?
+  sbatch -p nonsense --comment bandmate=stream --wrap true >"$scratch/theirs" 2>/dev/null || theirs=$?
+  [[ $ours == "$theirs" && $ours != 0 ]] && diff "$scratch/ours" "$scratch/theirs" || { echo "$ours, $theirs"; return 1; }
+  exits 7 bandmate slurm submit -- srun --comment bandmate=stream sh -c 'echo out; echo err >&2; exit 7' && says '^out$' && complains '^err$' || return 1
+  exits 0 bandmate slurm submit -- salloc --comment bandmate=stream sh -c 'echo $SLURM_JOB_NODELIST' && says '^n0'
+}
+
+memory_pool() {
+  two_residents
+  scontrol update NodeName=n01,n03 AvailableFeatures=bandmate-machine=box,bandmate-domain=pool
+  local status=0
+  { exits 0 advise --application stream -n 4 -h -o '%n %d %N' && says '^n03 pool 1$' && [[ $(head -n 1 "$scratch/out") == 'n02 n02 1' ]]; } || status=1
+  scontrol update NodeName=n01,n03 AvailableFeatures=bandmate-machine=box
+  return $status
+}
+
+drained() {
+  clear_jobs
+  scontrol update NodeName=n02 State=DRAIN Reason=test
+  local status=0
+  { exits 0 advise --application stream -h -o %n && ! says '^n02$' >/dev/null; } || status=1
+  scontrol update NodeName=n02 State=RESUME
+  return $status
+}
+
+slurmctld_down() {
+  local pid port started=$SECONDS status=0
+  clear_jobs
+  pid=$(cat "$cluster/pid/slurmctld.pid")
+  # Slow: it answers nothing while it is stopped.
+  kill -STOP "$pid"
+  { exits 1 advise --application stream --timeout 1s && complains 'no answer in time'; } || status=1
+  kill -CONT "$pid"
+  kill "$pid"
+  while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+  { exits 1 advise --application stream --timeout 5s && complains 'slurmctld cannot be reached|no answer in time'; } || status=1
+  ((SECONDS - started < 60)) || { echo "took $((SECONDS - started)) s"; status=1; }
+  slurmctld >/dev/null
+  for _ in {1..100}; do exits 0 advise --application stream >/dev/null && return "$status"; sleep 0.2; done
+  echo "no advice after slurmctld is back"
+  return 1
+}
+
+text_instead_of_json() {
+  two_residents
+  mkdir -p "$scratch/old"
+  cat >"$scratch/old/squeue" <<SH
+#!/bin/sh
+for word; do case \$word in --json) echo "squeue: unrecognized option '--json'" >&2; exit 1 ;; esac; done
+exec $(command -v squeue) "\$@"
+SH
+  chmod +x "$scratch/old/squeue"
+  exits 0 advise --application stream -n 4 --parsable && cp "$scratch/out" "$scratch/json"
+  PATH=$scratch/old:$PATH exits 0 "$scratch/bandmate" slurm advise --application stream -n 4 --parsable
+  diff "$scratch/json" "$scratch/out"
+}
+
+# benchmark prints the median of 21 advices, and what Slurm's own two commands take.
+benchmark() {
+  local cluster=$scratch/c i job
+  NODE_CPUS=16 start_cluster "$cluster" 100
+  for ((i = 0; i < 200; i++)); do
+    sleeper -Q --comment "bandmate=$( ((i % 2)) && echo stream || echo quiet)" -w "$(printf 'n%02d' $((i % 100 + 1)))" -n 4 >/dev/null
+  done
+  echo "waiting for 200 jobs to run"
+  for ((i = 0; i < 600; i++)); do [[ $(squeue -h -t R | wc -l) == 200 ]] && break; sleep 0.5; done
+  for ((i = 0; i < 1000; i++)); do
+    job=$(sleeper -H -J "job-$i" --comment "bandmate=$( ((i % 2)) && echo stream || echo quiet)" -n 4)
+  done
+  echo "$(squeue -h -t R | wc -l) jobs run, $(squeue -h -t PD | wc -l) wait, $(sinfo -h -p pack -N -o %N | wc -l) nodes; squeue --json writes $(squeue -a --json | wc -c) bytes"
+  cat >"$scratch/measure" <<'SH'
+median() {
+  for _ in {1..21}; do
+    local start=${EPOCHREALTIME/./}
+    "$@" >/dev/null 2>&1 || exit 1
+    echo $((${EPOCHREALTIME/./} - start))
+  done | sort -n | awk '{ t[NR] = $1 } END { printf "%.0f ms (%.0f to %.0f)", t[int((NR + 1) / 2)] / 1000, t[1] / 1000, t[NR] / 1000 }'
+}
+echo "squeue --all --json            $(median squeue --all --json)"
+echo "sinfo --all --Node             $(median sinfo --all --Node -o %N)"
+echo "bandmate slurm advise --job    $(median "$1" slurm advise --job "$2")"
+SH
+  ${QUIET:-} bash "$scratch/measure" "$scratch/bandmate" "$job"
+}
+
+if [[ -n ${BANDMATE:-} ]]; then cp "$BANDMATE" "$scratch/bandmate"; else go build -o "$scratch/bandmate" ./cmd/bandmate; fi
+export BANDMATE_STORE=$scratch/store
+bandmate profiles import hack/e2e-slurm/profiles.yaml >/dev/null
+if [[ ${1:-} == --benchmark ]]; then
+  benchmark
+  exit
+fi
+
+cluster=$scratch/c
+start_cluster "$cluster" 3
+cd "$scratch"
+two_residents
+check "advice equals what predict says" advice_is_prediction
+check "submit lands on the predicted node" submit_lands_where_predicted
+check "a limit keeps a job off a node" limit_keeps_off
+check "all nodes are never excluded" never_everything
+check "a running job is no neighbor of its own" running_job_is_no_neighbor_of_its_own
+check "arrays" arrays
+check "heterogeneous jobs" heterogeneous
+check "jobs of several nodes" several_nodes
+check "several partitions" partitions
+check "oversubscription: residents are counted by jobs" oversubscription
+check "held and dependent jobs" held_and_dependent
+if [[ $(id -u) == 0 ]]; then
+  check "jobs of another user; advice without rights" another_user
+else
+  skip "jobs of another user; advice without rights" "needs root"
+fi
+check "hostile names and comments" hostile
+check "output and exit code pass through; srun, salloc" passes_through
+check "a memory pool of several nodes, by node features" memory_pool
+check "drained nodes" drained
+check "squeue without JSON: the same advice" text_instead_of_json
+check "host lists as scontrol reads them" bash -c "cd '$root' && go test -count=1 -run TestExpandAsScontrol -v ./slurm/hostlist | tee /dev/stderr | grep -q '^--- PASS'"
+check "slurmctld slow, down, back" slurmctld_down
+cd "$root"
+
+echo "$passed passed, $failed failed, $skipped skipped in $SECONDS s"
+((failed == 0))
