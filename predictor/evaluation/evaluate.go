@@ -30,6 +30,10 @@ type Options struct {
 	// Seed chooses the noise: the same seed gives the same noise to a point,
 	// whatever else the options keep.
 	Seed uint64
+	// CalibrateWith names the applications that the model of the memory is fitted
+	// to; empty means all. It is for cross-validation: the others then tell nothing
+	// but how they use that memory.
+	CalibrateWith []string
 	// Each, when set, is called with every row in order instead of collecting
 	// them in Result.Rows. An error ends the evaluation.
 	Each func(Row) error
@@ -235,17 +239,23 @@ func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) 
 		}
 		apps[a.Name] = app
 	}
-	return d.calibrate(apps)
+	return d.calibrate(apps, o)
 }
 
 // calibrate fits a model of the memory to all applications and applies it. Where
 // the data set does not allow one, the curves alone serve, as they do in any store.
-func (d *Dataset) calibrate(apps map[string]*predictor.Application) (map[string]*predictor.Application, error) {
+func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (map[string]*predictor.Application, error) {
 	ordered := make([]*predictor.Application, len(d.Apps))
 	for i := range d.Apps {
 		ordered[i] = apps[d.Apps[i].Name]
 	}
-	calibration, err := predictor.Calibrate(ordered)
+	some := ordered
+	if len(o.CalibrateWith) > 0 {
+		some = slices.DeleteFunc(slices.Clone(ordered), func(a *predictor.Application) bool {
+			return !slices.Contains(o.CalibrateWith, a.Name())
+		})
+	}
+	calibration, err := predictor.Calibrate(some)
 	if errors.Is(err, memory.ErrNotEnough) {
 		return apps, nil
 	}
