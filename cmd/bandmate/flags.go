@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/cpuset"
 
@@ -134,6 +135,20 @@ func (f *precisionFlags) precision() (onboard.Precision, error) {
 func checkDuration(flag string, d time.Duration) error {
 	if d <= 0 {
 		return usagef("%s %v: want a time above zero, such as 2s", flag, d)
+	}
+	return nil
+}
+
+// needFlags refuses a command line that lacks a flag without a sensible default.
+func needFlags(cmd *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return usagef("%s: give %s", cmd.CommandPath(), strings.Join(missing, ", "))
 	}
 	return nil
 }

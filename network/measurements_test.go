@@ -1,0 +1,51 @@
+package network
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestMeasuredRoundTrip(t *testing.T) {
+	conflicts := []Measured{
+		{"two", parse(t, "a:0-1 b:0-2"), []float64{1.5, 1.25}},
+		{"in", parse(t, "a:0-2 b:1-2"), []float64{2, 1.75}},
+	}
+	var b bytes.Buffer
+	if err := WriteMeasured(&b, conflicts, 0.5); err != nil {
+		t.Fatal(err)
+	}
+	again, err := ReadMeasured(&b)
+	if err != nil || len(again) != 2 || again[1].Conflict[1] != conflicts[1].Conflict[1] || again[0].Penalties[1] != 1.25 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+}
+
+func TestMeasuredRefused(t *testing.T) {
+	const header = "conflict,communication,from,to,seconds,aloneSeconds\n"
+	for _, test := range []struct{ text, want string }{
+		{"", "no measured conflicts"},
+		{header, "no measured conflicts"},
+		{"conflict,from\n", "no column communication"},
+		{header + "x,a,0,0,1,1\n", "line 2: communication"},
+		{header + "x,a,0,1,0,1\n", `line 2: seconds of "0"`},
+		{header + "x,a,0,1,1,\n", `line 2: aloneSeconds of ""`},
+		{header + "x,a,0,1,1,1\nx,a,0,2,1,1\n", `both named "a"`},
+		{header + "x,a,0\n", "wrong number of fields"},
+	} {
+		if _, err := ReadMeasured(strings.NewReader(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: %v, want %q", test.text, err, test.want)
+		}
+	}
+}
+
+func FuzzReadMeasured(f *testing.F) {
+	f.Add([]byte("conflict,communication,from,to,seconds,aloneSeconds\nx,a,0,1,1.5,1\nx,b,0,2,1.5,1\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := ReadMeasured(bytes.NewReader(data))
+		if err != nil || len(m) > 20 {
+			return
+		}
+		_, _ = FitGigabitEthernet(m)
+	})
+}
