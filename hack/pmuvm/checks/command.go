@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -95,14 +96,29 @@ type profile struct {
 	}
 }
 
+// onboardings is how often an onboarding may go on after it gave up, as it does
+// where a busy host keeps two emulated CPUs from running at the same time.
+const onboardings = 3
+
 // onboarding looks for the counted traffic in the profile of an application. The
 // curve says nothing in an emulated machine; one pressure and one repeat suffice.
 func onboarding() error {
-	o, err := bandmate(root, "onboard", "app", "--source", "imc", "-o", "json",
+	arguments := []string{
+		"onboard", "app", "--source", "imc", "-o", "json",
 		"--read-share", "100%", "--levels", "100%", "--repeats", "1", "--max-repeats", "1",
-		"--", "pmuctl", "sleep", "200ms")
-	if err != nil {
-		return err
+	}
+	var o outcome
+	for attempt := range onboardings {
+		if attempt > 0 {
+			arguments = append(slices.Clip(arguments), "--resume")
+		}
+		var err error
+		if o, err = bandmate(root, slices.Concat(arguments, []string{"--", "pmuctl", "sleep", "200ms"})...); err != nil {
+			return err
+		}
+		if o.code == 0 || !strings.Contains(o.stderr, "--resume") {
+			break
+		}
 	}
 	var p profile
 	if err := json.Unmarshal([]byte(o.stdout), &p); err != nil {
