@@ -68,12 +68,12 @@ func compileResponses(chosen []v1alpha1.SensitivityCurve, sets []curves.Set) (*c
 	return family, responses, nil
 }
 
-// calibrationPoints returns the points at which the interferer achieved something, in
+// calibrationPoints returns the measured points at which the interferer achieved something, in
 // order of its bandwidth.
 func calibrationPoints(share units.ReadShare, points []v1alpha1.CurvePoint) []memory.Point {
 	var known []memory.Point
 	for _, p := range points {
-		if p.AchievedBytesPerSecond == nil || !(*p.AchievedBytesPerSecond > 0) || !(p.InterfererBytesPerSecond > 0) {
+		if p.Inferred || p.AchievedBytesPerSecond == nil || !(*p.AchievedBytesPerSecond > 0) || !(p.InterfererBytesPerSecond > 0) {
 			continue
 		}
 		known = append(known, memory.Point{

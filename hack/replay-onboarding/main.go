@@ -1,0 +1,159 @@
+// Replay-onboarding writes docs/results/onboarding.md: what onboarding costs and
+// how right its profiles are, by running it on the simulated data sets that the
+// project carries, and what profiles are worth on another machine.
+//
+//	go run ./hack/replay-onboarding > docs/results/onboarding.md
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+)
+
+//go:generate sh -c "go run . --data ../../predictor/testdata/simulated > onboarding.md.new && mv onboarding.md.new ../../docs/results/onboarding.md"
+
+func main() {
+	data := flag.String("data", "predictor/testdata/simulated", "folder of the data sets")
+	flag.Parse()
+	var page bytes.Buffer
+	err := write(&page, *data)
+	if err == nil {
+		_, err = os.Stdout.Write(page.Bytes())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "replay-onboarding:", err)
+		os.Exit(1)
+	}
+}
+
+const introduction = `# Onboarding, replayed on simulated memory systems
+
+Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; a test holds it to the code.
+
+The data are those of ` + "`predictor/testdata/simulated`" + ` (see [simulated.md](simulated.md)). The curves answer for the experiments; pairs and groups
+serve to score only. Errors are of ` + "`default`" + `, in percentage points of normalized performance, over all pairs, and the mean over groups with two and
+three co-runners. The cost is the time of all runs beside the interferer ÷ the solo time, mean / highest over the applications; an insensitive one keeps
+95% of its performance beside the strongest pressure. Coverage is the part of the measured slowdowns within the 90% interval.
+
+## Adaptive onboarding
+
+*2 × 4* measures four levels at 50% and 100% reads in whole runs. *Progress watched* measures the same points in two runs, the levels taking turns:
+it needs a program that shows its progress. *Adaptive* chooses each run by what it teaches, presses for a part of the time only where a whole run would
+cost too much, stops when there is little to learn, and infers the points that it did not measure; *traffic not counted* is what it does without counters,
+from whose two unpaced runs the traffic would be inferred (the traffic itself is taken from the data, as in all rows).
+
+With noise, the time of every run is disturbed by that standard deviation; a part of a run is timed less well in proportion to the root of its length. Means of 2 noises.
+`
+
+const carriedIntroduction = `
+## To another machine
+
+Profiles with three read shares × four levels, measured on one simulated machine, carried over to the other by [predictor/transfer](../../predictor/transfer)
+and scored by the pairs there; beside them, profiles measured there. The three pure streams stand for the streams that calibrate a machine, and count as
+co-runners only. Nothing was fitted. Towards ddr3x4, where co-runners use the memory of another socket, the profiles do not say how much slower that makes
+a co-runner, which the measured ones do.
+
+| from | to | profiles | mean | max | coverage |
+|---|---|---|---|---|---|
+`
+
+func write(w io.Writer, data string) error {
+	fmt.Fprint(w, introduction)
+	sets := map[string]*evaluation.Dataset{}
+	for _, name := range []string{"ddr3x4", "ddr4x2"} {
+		d, err := evaluation.Read(os.DirFS(filepath.Join(data, name)))
+		if err != nil {
+			return err
+		}
+		sets[name] = d
+		if err := writeAdaptive(w, name, d); err != nil {
+			return err
+		}
+	}
+	fmt.Fprint(w, carriedIntroduction)
+	for _, to := range []string{"ddr4x2", "ddr3x4"} {
+		from := map[string]string{"ddr4x2": "ddr3x4", "ddr3x4": "ddr4x2"}[to]
+		if err := writeCarried(w, from, to, sets); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noises are the standard deviations of the time of a run, and over how many
+// draws of each the errors are averaged.
+var noises = []struct {
+	spread float64
+	draws  uint64
+}{{0, 1}, {0.01, 2}, {0.02, 2}}
+
+func writeAdaptive(w io.Writer, name string, d *evaluation.Dataset) error {
+	fmt.Fprintf(w, "\n### %s\n\n", name)
+	fmt.Fprint(w, "| noise | onboarding | cost, insensitive | cost, sensitive | runs | mean | max | coverage | two | three |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, noise := range noises {
+		for _, way := range ways() {
+			var mean score
+			for seed := range noise.draws {
+				s, err := replay(d, way, noise.spread, seed+1)
+				if err != nil {
+					return err
+				}
+				mean.add(s, 1/float64(noise.draws))
+			}
+			runs := float64(mean.insensitive.runs+mean.sensitive.runs) / float64(mean.insensitive.applications+mean.sensitive.applications)
+			fmt.Fprintf(w, "| %.0f%% | %s | %v | %v | %.1f | %.2f | %.1f | %.0f%% | %.2f | %.2f |\n",
+				100*noise.spread, way.name, mean.insensitive, mean.sensitive, runs, mean.mean, mean.most, 100*mean.coverage, mean.groups[0], mean.groups[1])
+		}
+	}
+	return nil
+}
+
+// add takes in a share of another score; the costs are pooled.
+func (s *score) add(other score, share float64) {
+	s.mean += share * other.mean
+	s.most = max(s.most, other.most)
+	s.coverage += share * other.coverage
+	for i := range s.groups {
+		s.groups[i] += share * other.groups[i]
+	}
+	s.insensitive.pool(other.insensitive)
+	s.sensitive.pool(other.sensitive)
+}
+
+func (c *costs) pool(other costs) {
+	c.applications += other.applications
+	c.runs += other.runs
+	c.sum += other.sum
+	c.most = max(c.most, other.most)
+}
+
+func writeCarried(w io.Writer, from, to string, sets map[string]*evaluation.Dataset) error {
+	row := func(profiles string, e pairErrors, err error) error {
+		if err == nil {
+			fmt.Fprintf(w, "| %s | %s | %s | %.2f | %.1f | %.0f%% |\n", from, to, profiles, e.mean, e.most, 100*e.coverage)
+		}
+		return err
+	}
+	for _, method := range []string{v1alpha1.CarriedByCapacity, v1alpha1.CarriedBySustained} {
+		e, err := carryAll(sets[from], sets[to], method)
+		if err := row("carried over by "+method, e, err); err != nil {
+			return err
+		}
+	}
+	for _, method := range []predictor.Method{predictor.Default, predictor.Memgen} {
+		e, err := without(sets[to], method)
+		if err := row("measured there, "+string(method), e, err); err != nil {
+			return err
+		}
+	}
+	e, err := without(sets[to], "")
+	return row("none: no slowdown", e, err)
+}
