@@ -29,10 +29,14 @@ local function question(options)
   local application = (" " .. (options["comment"] or "")):match("[%s,;]bandmate=([%w.-]+)")
   if not harmless(application) then return nil end
   local command = { ASK, "--application", application }
-  local passed = { partition = "--partition", ntasks = "--ntasks", nodes = "--nodes", ["cpus-per-task"] = "--cpus-per-task" }
-  for option, flag in pairs(passed) do
-    if given(options[option]) and harmless(options[option]) then
-      command[#command + 1] = flag .. "=" .. options[option]
+  if given(options["partition"]) and harmless(options["partition"]) then
+    command[#command + 1] = "--partition=" .. options["partition"]
+  end
+  -- Of a range of nodes, as 2-4, the least counts.
+  for option, pattern in pairs({ ntasks = "^(%d+)$", nodes = "^(%d+)", ["cpus-per-task"] = "^(%d+)$" }) do
+    local number = tonumber((tostring(options[option] or ""):match(pattern)))
+    if number and number > 0 and number < 1e6 then
+      command[#command + 1] = string.format("--%s=%d", option, number)
     end
   end
   command[#command + 1] = "2>/dev/null"

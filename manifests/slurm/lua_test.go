@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/slurm/watch"
 )
 
 // lua returns an interpreter. Slurm of Debian links against 5.1, others
@@ -114,6 +116,22 @@ func TestJobSubmit(t *testing.T) {
 	}
 }
 
+// What the watch writes is what the script reads.
+func TestTableOfTheWatch(t *testing.T) {
+	table := watch.Table{Written: time.Now(), MaxAge: time.Minute, Lines: []watch.TableLine{
+		{Application: "other", Partition: "pack", Kept: 1, Excluded: "n09"},
+		{Application: "stream", Partition: "pack", Kept: 2, Excluded: "n[01-02,07]"},
+	}}
+	file := filepath.Join(t.TempDir(), "advice.table")
+	if err := os.WriteFile(file, table.Encode(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output := play(t, lua(t), "job_submit.lua", file, "comment=bandmate=stream", "partition=pack")
+	if got, want := setting(output, "exc_nodes"), "n[01-02,07]"; got != want {
+		t.Errorf("exc_nodes = %q, want %q\n%s", got, want, output)
+	}
+}
+
 func TestCLIFilter(t *testing.T) {
 	interpreter := lua(t)
 	for _, c := range []struct {
@@ -126,6 +144,8 @@ func TestCLIFilter(t *testing.T) {
 	}{
 		{name: "excludes", answer: "n[01-02]\n", job: []string{"comment=bandmate=stream"}, asked: "--application stream", excluded: "n[01-02]"},
 		{name: "passes the size on", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2", "ntasks=4"}, asked: "--nodes=2", excluded: "n01"},
+		{name: "a range of nodes", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4"}, asked: "--nodes=2 ", excluded: "n01"},
+		{name: "numbers that stand for nothing", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks=4294967294", "cpus-per-task=-2"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "no label", answer: "n01", job: []string{"comment=hello"}},
 		{name: "no comment", answer: "n01"},
 		{name: "node list", answer: "n01", job: []string{"comment=bandmate=stream", "nodelist=n02"}},

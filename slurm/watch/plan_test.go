@@ -211,6 +211,7 @@ func TestPlan(t *testing.T) {
 			name: "held and dependent jobs take no node from others", nodes: 1,
 			queue: func(f *fake) {
 				f.submit(8, "heavy", waits("Dependency"))
+				f.submit(7, "heavy", waits("None")).Dependency = "afterok:3(unfulfilled)"
 				f.submit(9, "heavy", waits("JobHeldAdmin"))
 				f.submit(10, "heavy", func(j *slurm.Job) { j.CPUs = 8 })
 			},

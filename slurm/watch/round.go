@@ -132,7 +132,8 @@ func (r *round) settle(all []*waiting) ([]Decision, error) {
 		switch {
 		case w.job.Held():
 			held = append(held, w)
-		case w.job.Dependent(), w.job.Reason == "BeginTime":
+		// After an update Slurm says for a while that a job waits for no reason.
+		case w.job.Dependent(), w.job.Dependency != "", w.job.Reason == "BeginTime":
 			later = append(later, w)
 		default:
 			soon = append(soon, w)
