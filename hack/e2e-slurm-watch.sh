@@ -171,8 +171,10 @@ if part lua; then
   scancel $(squeue -h -w n02 -o %A)
   check 'lua: a node is free' eval '[[ -z $(squeue -h -w n02) ]]'
   unset BANDMATE_SLURM
-  asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep")
-  now 'lua: cli_filter.lua asks and excludes' excludes "$asked" n01
+  # What sbatch says of it, should it fail.
+  bandmate slurm advise --application tender -n 1 >"$scratch/asked" 2>&1 || true
+  asked=$(sbatch -v --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep" 2>>"$scratch/asked")
+  now 'lua: cli_filter.lua asks and excludes' eval 'cat "'"$scratch/asked"'"; excludes '"$asked"' n01'
   asked=$(sbatch --parsable -o /dev/null --comment 'bandmate=$(touch /tmp/x)' -n 1 "$scratch/sleep")
   now 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
   asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -x n02 -n 1 "$scratch/sleep")
