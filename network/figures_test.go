@@ -251,9 +251,16 @@ func TestModelsDoNotDependOnNumbers(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
-		{"", "NAME:FROM-TO"}, {"a", "NAME:FROM-TO"}, {"a:0", "NAME:FROM-TO"}, {":0-1", "NAME:FROM-TO"},
-		{"a:0-0", "two different nodes"}, {"a:-1-2", `node "": want`}, {"a:0--1", `node "-1"`},
-		{"a:0-1048576", "0 to 1048575"}, {"a:00-1", `node "00"`}, {"a:x-1", `node "x"`},
+		{"", "NAME:FROM-TO"},
+		{"a", "NAME:FROM-TO"},
+		{"a:0", "NAME:FROM-TO"},
+		{":0-1", "NAME:FROM-TO"},
+		{"a:0-0", "two different nodes"},
+		{"a:-1-2", `node "": want`},
+		{"a:0--1", `node "-1"`},
+		{"a:0-1048576", "0 to 1048575"},
+		{"a:00-1", `node "00"`},
+		{"a:x-1", `node "x"`},
 	} {
 		if _, err := ParseCommunication(test.text); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q: %v, want %q", test.text, err, test.want)

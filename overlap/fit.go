@@ -203,8 +203,10 @@ func misfit(m Instance, points []Point) float64 {
 	for _, p := range points {
 		computation, communication := m.Together(p.Cores)
 		for _, pair := range [][2]units.Bandwidth{
-			{computation, p.Together.Computation}, {communication, p.Together.Communication},
-			{m.Alone(p.Cores), p.Alone.Computation}, {m.CommunicationAlone, p.Alone.Communication},
+			{computation, p.Together.Computation},
+			{communication, p.Together.Communication},
+			{m.Alone(p.Cores), p.Alone.Computation},
+			{m.CommunicationAlone, p.Alone.Communication},
 		} {
 			e := float64(pair[0]/pair[1]) - 1
 			sum += e * e

@@ -169,7 +169,7 @@ func fitConflicts(path string) (networkFitResult, error) {
 	if err != nil {
 		return networkFitResult{}, err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	measured, err := network.ReadMeasured(file)
 	if err != nil {
 		return networkFitResult{}, fmt.Errorf("%s: %w", path, err)
@@ -290,7 +290,7 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close() //nolint:errcheck // only read
+		defer file.Close()
 		in = file
 	}
 	data, err := io.ReadAll(io.LimitReader(in, maxScenario+1))

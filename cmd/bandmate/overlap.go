@@ -248,7 +248,7 @@ func fitSweep(path string, nodes int) (fitResult, error) {
 	if err != nil {
 		return fitResult{}, err
 	}
-	defer file.Close() //nolint:errcheck // only read
+	defer file.Close()
 	sweep, err := overlap.ReadSweep(file)
 	if err != nil {
 		return fitResult{}, fmt.Errorf("%s: %w", path, err)

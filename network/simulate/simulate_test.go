@@ -43,13 +43,15 @@ func TestByHand(t *testing.T) {
 			"alone", `[{name: a, tasks: [
 				{events: [{compute: 1s}, {send: {to: 1, bytes: 100MB}}]},
 				{events: [{receive: {from: 0}}]}]}]`,
-			"{policy: given, nodes: [0, 1]}", 2.001, 1, 0, 2.001, 0, Conflicts{},
+			"{policy: given, nodes: [0, 1]}", 2.001, 1, 0, 2.001, 0,
+			Conflicts{},
 		},
 		{
 			"two leave", `[{name: a, tasks: [
 				{events: [{send: {to: 2, bytes: 100MB}}]}, {events: [{send: {to: 3, bytes: 100MB}}]},
 				{events: [{receive: {}}]}, {events: [{receive: {}}]}]}]`,
-			"{policy: given, nodes: [0, 0, 1, 2]}", 1.501, 0, 0, 1.501, 1.5, Conflicts{Outgoing: 1},
+			"{policy: given, nodes: [0, 0, 1, 2]}", 1.501, 0, 0, 1.501, 1.5,
+			Conflicts{Outgoing: 1},
 		},
 		{
 			// 0.5 s alone, then 50 MB at two thirds: 0.75 s; the other sends
@@ -57,29 +59,34 @@ func TestByHand(t *testing.T) {
 			"one is late", `[{name: a, tasks: [
 				{events: [{send: {to: 2, bytes: 100MB}}]}, {events: [{compute: 500ms}, {send: {to: 3, bytes: 100MB}}]},
 				{events: [{receive: {}}]}, {events: [{receive: {}}]}]}]`,
-			"{policy: given, nodes: [0, 0, 1, 2]}", 1.751, 1, 0.5, 1.251, 1.25, Conflicts{Outgoing: 1},
+			"{policy: given, nodes: [0, 0, 1, 2]}", 1.751, 1, 0.5, 1.251, 1.25,
+			Conflicts{Outgoing: 1},
 		},
 		{
 			"through memory", `[{name: a, tasks: [
 				{events: [{send: {to: 1, bytes: 1GB}}]}, {events: [{receive: {}}]}]}]`,
-			"{policy: round-robin-processor}", 1, 0, 0, 1, 0, Conflicts{},
+			"{policy: round-robin-processor}", 1, 0, 0, 1, 0,
+			Conflicts{},
 		},
 		{
 			"the buffer frees the sender", `[{name: a, tasks: [
 				{events: [{send: {to: 1, bytes: 1kB}}, {compute: 2s}]}, {events: [{compute: 1s}, {receive: {}}, {compute: 3s}]}]}]`,
-			"{policy: round-robin-node}", 4, 0, 2, 0, 1, Conflicts{},
+			"{policy: round-robin-node}", 4, 0, 2, 0, 1,
+			Conflicts{},
 		},
 		{
 			"in and out", `[{name: a, tasks: [
 				{events: [{send: {to: 1, bytes: 100MB}}]}, {events: [{receive: {}}]},
 				{events: [{receive: {}}]}, {events: [{send: {to: 2, bytes: 100MB}}]}]}]`,
-			"{policy: given, nodes: [0, 1, 2, 1]}", 1.001, 3, 0, 1.001, 1, Conflicts{IncomeOutgo: 1},
+			"{policy: given, nodes: [0, 1, 2, 1]}", 1.001, 3, 0, 1.001, 1,
+			Conflicts{IncomeOutgo: 1},
 		},
 		{
 			"rounds in order", `[{name: a, tasks: [
 				{repeat: 3, events: [{send: {to: 1, bytes: 10MB}}, {receive: {from: 1}}]},
 				{repeat: 3, events: [{receive: {from: 0}}, {send: {to: 0, bytes: 10MB}}]}]}]`,
-			"{policy: given, nodes: [0, 1]}", 6 * 0.101, 0, 0, 6 * 0.101, 1, Conflicts{},
+			"{policy: given, nodes: [0, 1]}", 6 * 0.101, 0, 0, 6 * 0.101, 1,
+			Conflicts{},
 		},
 	}
 	for _, test := range tests {
@@ -94,8 +101,10 @@ func TestByHand(t *testing.T) {
 				what      string
 				got, want float64
 			}{
-				{"total", r.TotalSeconds, test.total}, {"compute", got.ComputeSeconds, test.compute},
-				{"communication", got.CommunicationSeconds, test.communication}, {"penalty", got.MeanPenalty, test.penalty},
+				{"total", r.TotalSeconds, test.total},
+				{"compute", got.ComputeSeconds, test.compute},
+				{"communication", got.CommunicationSeconds, test.communication},
+				{"penalty", got.MeanPenalty, test.penalty},
 			} {
 				if math.Abs(v.got-v.want) > 1e-9 {
 					t.Errorf("%s: %.12g, want %.12g", v.what, v.got, v.want)

@@ -124,7 +124,7 @@ func (s *simulation) play(ctx context.Context) error {
 		}
 		s.now = next
 		for len(s.computing) > 0 && s.computing[0].busyUntil <= s.now {
-			p := heap.Pop(&s.computing).(*process)
+			p := heap.Pop(&s.computing).(*process) //nolint:errcheck // holds nothing else
 			p.result.ComputeSeconds += s.now - p.since
 			s.step(p)
 		}
@@ -312,7 +312,7 @@ type computing []*process
 func (c computing) Len() int           { return len(c) }
 func (c computing) Less(i, j int) bool { return c[i].busyUntil < c[j].busyUntil }
 func (c computing) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *computing) Push(x any)        { *c = append(*c, x.(*process)) }
+func (c *computing) Push(x any)        { *c = append(*c, x.(*process)) } //nolint:errcheck // holds nothing else
 func (c *computing) Pop() any {
 	old := *c
 	p := old[len(old)-1]

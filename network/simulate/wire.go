@@ -326,7 +326,7 @@ func (h flows) Swap(i, j int) {
 }
 
 func (h *flows) Push(x any) {
-	f := x.(*flow)
+	f := x.(*flow) //nolint:errcheck // holds nothing else
 	f.place = len(*h)
 	*h = append(*h, f)
 }
