@@ -37,6 +37,7 @@ grep -E 'of [0-9]+ objects accepted|metrics of the dashboard' "$work/out.txt" | 
 passed=$(grep -c '^    --- PASS' "$work/out.txt" || true)
 failed=$(grep -c '^    --- FAIL' "$work/out.txt" || true)
 echo "$passed passed, $failed failed"
+[[ -z ${SHOW:-} ]] || cat "$work/out.txt"
 if ((status != 0 || passed == 0)); then
   cat "$work/out.txt"
   exit 1

@@ -20,6 +20,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,9 +75,7 @@ func TestCluster(t *testing.T) {
 		{"onboarding job is accepted and may store its profile", testOnboardingJob},
 		{"uninstalling keeps the profiles", testUninstall},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(t, w) }) {
-			t.Fatalf("%s: the steps after it would say nothing", step.name)
-		}
+		t.Run(step.name, func(t *testing.T) { step.run(t, w) })
 	}
 }
 
@@ -133,6 +132,10 @@ func (w *world) must(t *testing.T, env []string, program string, args ...string)
 func (w *world) apply(ctx context.Context, o *unstructured.Unstructured, dryRun ...string) error {
 	kind := o.GroupVersionKind()
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) { // installed since the first look
+		w.mapper.Reset()
+		mapping, err = w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
 	if err != nil {
 		return err
 	}
@@ -524,6 +527,8 @@ func testExplain(t *testing.T, w *world) {
 	if !regexp.MustCompile(`(?m)^` + found[2] + ` +` + found[3]).MatchString(out) {
 		t.Errorf("the event says %q, explain says\n%s", said, out)
 	}
+	t.Logf("explain:\n%s", out)
+	t.Logf("what-if:\n%s", w.must(t, []string{viewer}, plugin, "what-if", "sensitive", "--node", "node-0"))
 	if help := w.must(t, nil, plugin, "explain", "--help"); !strings.Contains(help, "kubectl bandmate explain POD") {
 		t.Errorf("help says\n%s", help)
 	}
@@ -585,6 +590,10 @@ func testMetrics(t *testing.T, w *world) {
 			continue
 		}
 		shown++
+		switch name {
+		case "bandmate_measured_traffic_total", "bandmate_profile_sync_failures_total":
+			continue // told once there is something to tell
+		}
 		if !strings.Contains(string(text), "# TYPE "+name+" ") {
 			t.Errorf("the scheduler does not tell %s", name)
 		}
