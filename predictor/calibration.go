@@ -245,16 +245,16 @@ func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []c
 		said = said[len(r.points):]
 		all = append(all, c)
 	}
-	var real float64
+	var lasting float64
 	if noises > 0 && squares > 0 {
-		real = max(1-noise/noises/(squares/n), 0)
+		lasting = max(1-noise/noises/(squares/n), 0)
 	}
 	for i := range all {
 		for j := range all[i].factor {
-			all[i].factor[j] *= real
+			all[i].factor[j] *= lasting
 		}
 	}
-	return all, math.Sqrt(squares / n * (1 - real))
+	return all, math.Sqrt(squares / n * (1 - lasting))
 }
 
 // corrected returns what the curves make of a performance that the model says,

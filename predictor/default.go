@@ -100,7 +100,7 @@ func (e *equilibrium) explain(read outcome) *Explanation {
 			return
 		}
 		r := a.responses[i]
-		b, _ := r.level(traffic.Total())
+		b := r.level(traffic.Total())
 		reading := newReading(r.share, r.performance, weight, b, r.performance.At(b))
 		reading.ActualBytesPerSecond = traffic.Total()
 		result.readings = append(result.readings, reading)

@@ -75,7 +75,7 @@ func (c *company) explain(others units.Traffic, read outcome) *Explanation {
 			return
 		}
 		r := a.responses[i]
-		b, _ := r.level(others.Total())
+		b := r.level(others.Total())
 		reading := newReading(r.share, r.performance, weight, b, r.performance.At(b))
 		reading.ActualBytesPerSecond = others.Total()
 		result.readings = append(result.readings, reading)

@@ -140,26 +140,26 @@ func (r *response) at(actual units.Bandwidth) (performance units.NormalizedPerfo
 
 // level returns the bandwidth of the interferer alone at which it achieved the
 // actual bandwidth beside the application, by linear interpolation; beyond the
-// highest level it returns that level and what is missing to the actual one.
+// highest level it returns that level.
 // Without recorded achievement, actual is taken as what is reached alone.
-func (r *response) level(actual units.Bandwidth) (solo, beyond units.Bandwidth) {
+func (r *response) level(actual units.Bandwidth) units.Bandwidth {
 	if r.knots == nil {
 		_, highest := r.performance.Domain()
-		return min(actual, highest), max(actual-highest, 0)
+		return min(actual, highest)
 	}
 	last := r.knots[len(r.knots)-1]
 	if actual >= last.achieved {
-		return last.solo, actual - last.achieved
+		return last.solo
 	}
 	i, _ := slices.BinarySearchFunc(r.knots, actual, func(k knot, b units.Bandwidth) int {
 		return cmp.Compare(k.achieved, b)
 	})
 	if i == 0 {
-		return 0, 0
+		return 0
 	}
 	low, high := r.knots[i-1], r.knots[i]
 	part := (actual - low.achieved) / (high.achieved - low.achieved)
-	return low.solo + part*(high.solo-low.solo), 0
+	return low.solo + part*(high.solo-low.solo)
 }
 
 // outcome is a response to traffic, and where it was read.

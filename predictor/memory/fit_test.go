@@ -156,8 +156,8 @@ func TestSettle(t *testing.T) {
 			if !(p > 0 && p <= 1) {
 				t.Fatalf("performance %v of %+v", p, members[i])
 			}
-			const close = 1e-2 // of Settle, where members are steep
-			if i < len(fewer) && p > fewer[i]+close {
+			const tolerance = 1e-2 // of Settle, where members are steep
+			if i < len(fewer) && p > fewer[i]+tolerance {
 				t.Fatalf("member %d: %v with one more, %v without", i, p, fewer[i])
 			}
 		}

@@ -103,8 +103,8 @@ const (
 const significant = 4
 
 // fitLoop sets the loop of r that fits its samples best, with one of the
-// overlaps, and returns the sum of squares that is left.
-func (m *Model) fitLoop(r *run, overlaps ...float64) float64 {
+// overlaps.
+func (m *Model) fitLoop(r *run, overlaps ...float64) {
 	few := *r
 	few.samples = representative(r.samples)
 	best, least := r.loop, math.Inf(1)
@@ -124,7 +124,6 @@ func (m *Model) fitLoop(r *run, overlaps ...float64) float64 {
 		}
 	}
 	r.loop = best
-	return least
 }
 
 // squares returns the sum of squared residuals of a run.
