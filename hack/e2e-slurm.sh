@@ -3,6 +3,9 @@
 #
 #   hack/e2e-slurm.sh               the table of checks
 #   hack/e2e-slurm.sh --benchmark   1,000 queued jobs on 100 nodes
+#   hack/e2e-slurm.sh --pair A B    two sample applications (bandmate sample) as
+#                                   jobs on the two CPUs of one node: predicted
+#                                   beside measured. Wants the machine to itself.
 #
 # BANDMATE=PATH takes a program that is built already.
 # Prints one line a check, and fails if any does. Needs what hack/slurm.sh needs;
@@ -303,11 +306,55 @@ SH
   ${QUIET:-} bash "$scratch/measure" "$scratch/bandmate" "$job"
 }
 
+# timed_job NAME CPU RUNS submits a job that runs a sample time and again, and
+# writes the seconds of each run.
+timed_job() {
+  sbatch --parsable -o "$scratch/$1.$2.times" --comment "bandmate=$1" -n 1 -w n01 --wrap \
+    "for i in \$(seq $3); do s=\$(date +%s%N); $scratch/bandmate sample $1 >/dev/null; echo \$(((\$(date +%s%N) - s) / 1000)); done"
+}
+
+# middle prints the median of the lines of a file but for the first, which warms up.
+middle() { tail -n +2 "$1" | sort -n | awk '{ t[NR] = $1 } END { if (NR) print t[int((NR + 1) / 2)] }'; }
+
+# pair prints the slowdown of each of two applications beside the other.
+pair() {
+  local name solo together job neighbor
+  local -A alone
+  unset BANDMATE_STORE
+  export BANDMATE_STORE=$scratch/pairs
+  for name in "$@"; do bandmate onboard "$name" -- "$scratch/bandmate" sample "$name" >/dev/null; done
+  clusters+=("$scratch/p")
+  solo=$(NODE_CPUS=2 TASK_PLUGIN=task/affinity hack/slurm.sh up "$scratch/p" 1)
+  eval "$solo"
+  ended() { until [[ -z $(squeue -h -j "$1" 2>/dev/null) || $(squeue -h -j "$1" -o %T) == COMPLETED ]]; do sleep 0.2; done; }
+  for name in "$@"; do
+    job=$(timed_job "$name" solo 15)
+    ended "$job"
+    alone[$name]=$(middle "$scratch/$name.solo.times")
+  done
+  for name in "$1 $2" "$2 $1"; do
+    neighbor=${name#* } name=${name% *}
+    job=$(timed_job "$neighbor" neighbor 100000)
+    wait_for RUNNING "$job"
+    solo=$(advise --application "$name" -h -o %s)
+    together=$(timed_job "$name" "beside-$neighbor" 15)
+    ended "$together"
+    scancel "$job"
+    ended "$job"
+    together=$(middle "$scratch/$name.beside-$neighbor.times")
+    awk -v name="$name" -v neighbor="$neighbor" -v predicted="$solo" -v together="$together" -v alone="${alone[$name]}" \
+      'BEGIN { printf "%s beside %s: predicted %s, measured %.2f× (%.0f ms alone, %.0f ms together)\n", name, neighbor, predicted, together / alone, alone / 1000, together / 1000 }'
+  done
+}
+
 if [[ -n ${BANDMATE:-} ]]; then cp "$BANDMATE" "$scratch/bandmate"; else go build -o "$scratch/bandmate" ./cmd/bandmate; fi
 export BANDMATE_STORE=$scratch/store
 bandmate profiles import hack/e2e-slurm/profiles.yaml >/dev/null
 if [[ ${1:-} == --benchmark ]]; then
   benchmark
+  exit
+elif [[ ${1:-} == --pair ]]; then
+  pair "$2" "$3"
   exit
 fi
 

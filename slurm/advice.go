@@ -130,8 +130,8 @@ func (c *Candidate) explain() {
 		say("mixes known and unknown jobs")
 	}
 	if c.OverLimit == 0 {
-		switch worst, any := c.WorstResident(); {
-		case !any:
+		switch worst, anyone := c.WorstResident(); {
+		case !anyone:
 			say("nobody else is there")
 		case !c.Score.Newcomer.Known:
 			say("what the job would suffer is not known")

@@ -57,9 +57,7 @@ func (c *coreResources) UnmarshalJSON(data []byte) error {
 		var object struct {
 			Status words `json:"status"`
 		}
-		if json.Unmarshal(data, &object) != nil {
-			return nil
-		}
+		_ = json.Unmarshal(data, &object) // another form is as good as none
 		status = object.Status
 	} else {
 		_ = status.UnmarshalJSON(data) // never fails

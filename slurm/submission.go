@@ -180,8 +180,12 @@ func fromEnvironment(command string, env func(string) string) []option {
 	prefix := map[string]string{"sbatch": "SBATCH_", "salloc": "SALLOC_", "srun": "SLURM_"}[command]
 	var all []option
 	for _, v := range []struct{ variable, option string }{
-		{"PARTITION", "partition"}, {"CONSTRAINT", "constraint"}, {"JOB_NAME", "job-name"}, {"EXCLUSIVE", "exclusive"},
-		{"ARRAY_INX", "array"}, {"CLUSTERS", "clusters"},
+		{"PARTITION", "partition"},
+		{"CONSTRAINT", "constraint"},
+		{"JOB_NAME", "job-name"},
+		{"EXCLUSIVE", "exclusive"},
+		{"ARRAY_INX", "array"},
+		{"CLUSTERS", "clusters"},
 	} {
 		if value := env(prefix + v.variable); value != "" {
 			all = append(all, option{v.option, value})

@@ -70,11 +70,13 @@ func TestSubmission(t *testing.T) {
 		},
 		{
 			"sbatch", "--wrap=sleep 60|--excl|-w|n[1-2]", environ(),
-			Request{}, "", // --excl can be exclude or exclusive
+			Request{},
+			"", // --excl can be exclude or exclusive
 		},
 		{
 			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per|2|-n|6", environ(),
-			Request{}, "", // several options begin so
+			Request{},
+			"", // several options begin so
 		},
 		{
 			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6", environ(),

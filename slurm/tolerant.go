@@ -46,9 +46,7 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		Infinite bool            `json:"infinite"`
 		Number   json.RawMessage `json:"number"`
 	}
-	if json.Unmarshal(data, &object) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(data, &object) // another form is as good as none
 	n.parse(strings.Trim(string(object.Number), `"`))
 	n.infinite = n.infinite || object.Infinite
 	n.set = (n.set || n.infinite) && (object.Set == nil || *object.Set || object.Infinite)
@@ -116,9 +114,7 @@ func (w *words) UnmarshalJSON(data []byte) error {
 	switch data[0] {
 	case '[':
 		var parts []words
-		if json.Unmarshal(data, &parts) != nil {
-			return nil
-		}
+		_ = json.Unmarshal(data, &parts) // another form is as good as none
 		for _, p := range parts {
 			*w = append(*w, p...)
 		}
@@ -173,17 +169,13 @@ func (e *each[T]) UnmarshalJSON(data []byte) error {
 	switch data[0] {
 	case '[':
 		var list []T
-		if json.Unmarshal(data, &list) != nil {
-			return nil
-		}
+		_ = json.Unmarshal(data, &list) // another form is as good as none
 		for i, v := range list {
 			*e = append(*e, indexed[T]{i, v})
 		}
 	case '{':
 		var object map[string]T
-		if json.Unmarshal(data, &object) != nil {
-			return nil
-		}
+		_ = json.Unmarshal(data, &object) // another form is as good as none
 		for key, v := range object {
 			if i, err := strconv.Atoi(key); err == nil {
 				*e = append(*e, indexed[T]{i, v})

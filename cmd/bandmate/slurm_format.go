@@ -201,11 +201,11 @@ func align(rows [][]string) []byte {
 	}
 	var b bytes.Buffer
 	for _, row := range rows {
-		line := ""
+		var columns []string
 		for i := 0; i < len(row); i += 2 {
-			line += fit(row[i], widths[i/2], false) + "  "
+			columns = append(columns, fit(row[i], widths[i/2], false))
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(columns, "  "), " ") + "\n")
 	}
 	return b.Bytes()
 }
