@@ -68,7 +68,7 @@ func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 		}
 	}
 	other := c.runnerUp()
-	if p.args.PlacementEvents {
+	if p.args.PlacementEvents && p.mayWriteEvent() {
 		p.event(pod, v1.EventTypeNormal, reasonPredicted, note(k, result, other))
 	}
 	if p.args.DecisionLog {
@@ -93,11 +93,12 @@ const mostNamed = 3
 // db-0, runner-up node-3 1.12×".
 func note(k *known, result *score.Score, other *candidate) string {
 	var b strings.Builder
-	if k.State == roster.Known || k.State == roster.HalfKnown {
+	switch k.State {
+	case roster.Known, roster.HalfKnown:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
-	} else if k.State == roster.CarriedOver {
+	case roster.CarriedOver:
 		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, k.Reason)
-	} else {
+	default:
 		fmt.Fprintf(&b, "no prediction for this pod: %s", k.Reason)
 	}
 	affected := slices.SortedFunc(slices.Values(result.Residents), func(a, b score.Effect) int {

@@ -2,6 +2,7 @@ package schedplugin
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,8 +20,8 @@ type cycle struct {
 	facts    podFacts
 	snapshot *snapshot
 	now      time.Time
-	known    sync.Map // of machine name to *known
-	pools    sync.Map // of domain name to *place
+	last     atomic.Pointer[machineKnown] // of the node asked about last: most have the same machine
+	pools    sync.Map                     // of domain name to *place
 	// ranked is set by NormalizeScore: what was scored exactly, best first.
 	ranked []candidate
 	// chosen is set by Reserve.
@@ -55,15 +56,22 @@ func cycleOf(state fwk.CycleState) *cycle {
 	if err != nil {
 		return nil
 	}
-	c, _ := data.(*cycle) //nolint:errcheck // nobody else writes under this key
+	c, _ := data.(*cycle)
 	return c
 }
 
 // knownOn returns what is known of the pod's application on a machine.
 func (c *cycle) knownOn(machine string) *known {
-	if value, ok := c.known.Load(machine); ok {
-		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
+	if last := c.last.Load(); last != nil && last.machine == machine {
+		return last.known
 	}
-	value, _ := c.known.LoadOrStore(machine, c.snapshot.lookup(c.facts.application, machine))
-	return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
+	k := c.snapshot.lookup(c.facts.application, machine)
+	c.last.Store(&machineKnown{machine, k})
+	return k
+}
+
+// machineKnown is what is known of a cycle's application on a machine.
+type machineKnown struct {
+	machine string
+	known   *known
 }

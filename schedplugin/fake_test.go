@@ -223,7 +223,7 @@ func schedule(t testing.TB, p *Plugin, h *fakeHandle, newcomer *v1.Pod, names []
 		t.Fatal(s)
 	}
 	for _, s := range list {
-		if s.Score < fwk.MinNodeScore || s.Score > fwk.MaxNodeScore {
+		if s.Score < fwk.MinScore || s.Score > fwk.MaxScore {
 			t.Errorf("%s scores %d", s.Name, s.Score)
 		}
 		o.scores[s.Name] = s.Score

@@ -1,6 +1,7 @@
 package schedplugin
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -42,9 +43,7 @@ func (m *members) move(node, from, to string) {
 	}
 	next := make(map[string][]string, size)
 	if old != nil {
-		for domain, nodes := range *old {
-			next[domain] = nodes
-		}
+		maps.Copy(next, *old)
 	}
 	if from != "" {
 		var left []string

@@ -34,6 +34,7 @@ type instruments struct {
 	synced             *metrics.GaugeVec
 	syncFailures       *metrics.CounterVec
 	rebuild            *metrics.Histogram
+	eventsDropped      *metrics.Counter
 }
 
 // register makes the metrics known to the registry that the scheduler serves.
@@ -54,7 +55,7 @@ var register = sync.OnceValue(func() *instruments {
 func (m *instruments) all() []metrics.Registerable {
 	return []metrics.Registerable{
 		m.lookups, m.profileAge, m.slowdown, m.rejections, m.unknownPods, m.invalidAnnotations,
-		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild,
+		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild, m.eventsDropped,
 	}
 }
 
@@ -83,8 +84,9 @@ func newInstruments() *instruments {
 			"Annotations of pods that could not be read, each time a pod was tried.")),
 		measured: metrics.NewCounterVec(counter("measured_traffic_total",
 			"Readings of a node's measured traffic: used, stale or invalid."), []string{"result"}),
-		failures: metrics.NewCounter(counter("failures_total", "Domains that could not be scored and were let through.")),
-		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, half-known or invalid."), []string{"state"}),
+		failures:      metrics.NewCounter(counter("failures_total", "Domains that could not be scored and were let through.")),
+		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Events of placements that were not written because there were too many at once.")),
+		profiles:      metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, half-known or invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
 			"1 while the watch of a resource is up, 0 while it is not and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",

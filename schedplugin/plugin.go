@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -22,8 +23,7 @@ import (
 // Name is the plugin's in a KubeSchedulerConfiguration.
 const Name = "Bandmate"
 
-// Plugin is the scheduler plugin. It has no SignPlugin, by which the scheduler
-// would reuse one pod's scores for the next: scores depend on who is where.
+// Plugin is the scheduler plugin.
 type Plugin struct {
 	handle  fwk.Handle
 	args    *config.BandmateArgs
@@ -34,9 +34,13 @@ type Plugin struct {
 	now     func() time.Time
 
 	standIn *score.Sketch // of an unknown application under the policy assume; else nil
-	scorers *sync.Pool    // of *score.Scorer
-	nodes   sync.Map      // of node name to *seen
-	pools   sync.Map      // of domain name to *place
+	// estimator only estimates, which it may do for many at once.
+	estimator *score.Scorer
+	scorers   *sync.Pool // of *score.Scorer
+	nodes     sync.Map   // of node name to *seen
+	pools     sync.Map   // of domain name to *place
+	// eventBudget bounds the events of placements.
+	eventBudget flowcontrol.PassiveRateLimiter
 }
 
 var (
@@ -47,6 +51,7 @@ var (
 	_ fwk.ScoreExtensions   = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PostBindPlugin    = &Plugin{}
+	_ fwk.SignPlugin        = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
@@ -109,6 +114,7 @@ func argsOf(o runtime.Object) (*config.BandmateArgs, error) {
 func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Interface, m *instruments) (*Plugin, error) {
 	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
 	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
+	p.eventBudget = flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventsAtOnce)
 	p.members = &members{gone: func(node string) { p.nodes.Delete(node) }}
 	if options.Unknown == score.Assume {
 		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
@@ -122,9 +128,10 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.scorers = &sync.Pool{New: func() any {
-		s, _ := score.New(options) //nolint:errcheck // the options were validated
+		s, _ := score.New(options) // the options were validated
 		return s
 	}}
+	p.estimator = p.scorer()
 	watch, err := newProfileWatch(client, m, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)

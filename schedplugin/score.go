@@ -42,9 +42,7 @@ func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, i
 		return mostCost, p.open(ctx, pod, info, err)
 	}
 	k := c.knownOn(p.machineOf(info))
-	scorer := p.scorer()
-	cost := scorer.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
-	p.scorers.Put(scorer)
+	cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
 	return scaled(cost, p.avoids(k, at)), nil
 }
 
@@ -118,7 +116,7 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *
 		case anyKept && p.args.UnknownApplications == score.Avoid:
 			s = avoidedTop + leastKept + (1-avoidedTop-leastKept)*s
 		}
-		scores[i].Score = int64(math.Round(s * float64(fwk.MaxNodeScore)))
+		scores[i].Score = int64(math.Round(s * float64(fwk.MaxScore)))
 	}
 	return nil
 }

@@ -29,6 +29,10 @@ const (
 // profiles arrives as a burst.
 const settle = 100 * time.Millisecond
 
+// restFactor bounds what rebuilding costs while profiles keep coming: to about a
+// twentieth of a CPU.
+const restFactor = 20
+
 // firstSync is how long the scheduler's start waits for the first list, so that
 // pods that are pending then are not taken for unknown.
 const firstSync = 5 * time.Second
@@ -176,13 +180,14 @@ func (w *profileWatch) handler() cache.ResourceEventHandler {
 }
 
 func (w *profileWatch) rebuildOnChange(ctx context.Context) {
+	var lasted time.Duration
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-w.dirty:
 		}
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(max(settle, restFactor*lasted))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -193,7 +198,9 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 		case <-w.dirty: // came meanwhile, and is seen by this rebuild
 		default:
 		}
+		start := time.Now()
 		w.rebuild()
+		lasted = time.Since(start)
 		w.onChange()
 	}
 }

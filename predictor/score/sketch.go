@@ -152,6 +152,7 @@ func (s *Scorer) residentCost(l *Load, sketches []*Sketch, busy, share, newcomer
 // at mean traffic, nobody's slowdown coming back on the others. It serves to
 // choose the few domains that are worth scoring. The load must have been
 // completed by Tabulate, and k be the newcomer's sketch; nil counts as nothing.
+// Unlike the other methods it may be called from several goroutines.
 func (s *Scorer) Estimate(k *Sketch, cpus float64, l *Load) float64 {
 	if k == nil {
 		k = &Sketch{}

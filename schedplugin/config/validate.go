@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"bandmate.dev/bandmate/predictor/score"
@@ -15,12 +17,9 @@ const MostExactDomains = 1000
 func (a *BandmateArgs) Validate(path *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	oneOf := func(name, value string, valid ...string) {
-		for _, v := range valid {
-			if value == v {
-				return
-			}
+		if !slices.Contains(valid, value) {
+			faults = append(faults, field.NotSupported(path.Child(name), value, valid))
 		}
-		faults = append(faults, field.NotSupported(path.Child(name), value, valid))
 	}
 	oneOf("objective", string(a.Objective), string(score.AddedCost), string(score.WorstSlowdown))
 	oneOf("unknownApplications", string(a.UnknownApplications), string(score.Ignore), string(score.Assume), string(score.Avoid))

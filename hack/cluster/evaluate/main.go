@@ -33,6 +33,7 @@ type settings struct {
 	bin, crds, data        string
 	seeds, nodes, churn    int
 	rounds, batch, profile int
+	when                   string
 }
 
 var errUsage = errors.New("usage: evaluate [flags] quality|throughput")
@@ -49,6 +50,7 @@ func run(ctx context.Context, arguments []string) (err error) {
 	flags.IntVar(&s.rounds, "rounds", 5, "throughput: batches for each scheduler, alternated")
 	flags.IntVar(&s.batch, "batch", 1000, "throughput: pods in a batch")
 	flags.IntVar(&s.profile, "profiles", 10_000, "throughput: number of profiles")
+	flags.StringVar(&s.when, "when", "", "throughput: start the batches when this file exists, as when the machine is quiet")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}

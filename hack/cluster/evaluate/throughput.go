@@ -38,6 +38,12 @@ func throughput(ctx context.Context, s settings, c *controlplane.Cluster, client
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d nodes, %d pods, %d profiles in %v\n", s.nodes, s.nodes*residents, s.profile, time.Since(start).Round(time.Second))
+	for s.when != "" && ctx.Err() == nil {
+		if _, err := os.Stat(s.when); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	bound, err := watchBound(ctx, client)
 	if err != nil {
 		return err
