@@ -33,6 +33,8 @@ func TestResourceDefinitionsHoldTheLimits(t *testing.T) {
 		{application, "warnings", "maxItems", v1alpha1.MaxWarnings},
 		{machine, "sustained", "maxItems", v1alpha1.MaxSustained},
 		{machine, "probeMap", "maxItems", v1alpha1.MaxProbePoints},
+		{machine, "capability/latencies", "maxItems", v1alpha1.MaxLatencies},
+		{machine, "capability/bandwidths", "maxItems", v1alpha1.MaxBandwidths},
 		{machine, "probeMap/relativeSpeed", "maximum", v1alpha1.MaxNormalizedPerformance},
 	}
 	for _, tt := range tests {

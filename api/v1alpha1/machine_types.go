@@ -51,6 +51,8 @@ type MachineProfileSpec struct {
 	//
 	// +kubebuilder:validation:MaxItems=4096
 	ProbeMap []ProbePoint `json:"probeMap,omitempty"`
+	// Capability is what caches and memory can do; absent when not measured.
+	Capability *Capability `json:"capability,omitempty"`
 	// Warnings say what may be doubted about this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100

@@ -27,6 +27,7 @@ func (f *faults) machine(p *field.Path, s *MachineProfileSpec) {
 	f.measurement(p.Child("measurement"), &s.Measurement)
 	f.sustained(p.Child("sustained"), s.Sustained)
 	f.probeMap(p.Child("probeMap"), s.ProbeMap)
+	f.capability(p.Child("capability"), s.Capability)
 	f.warnings(p.Child("warnings"), s.Warnings)
 }
 

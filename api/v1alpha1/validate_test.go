@@ -128,6 +128,15 @@ func TestMachineFaults(t *testing.T) {
 		{"probe numbers", func(p *profile) {
 			p.Spec.ProbeMap[0] = v1alpha1.ProbePoint{Probe: "reader", ReadShare: 2, AchievedBytesPerSecond: math.Inf(1)}
 		}, []string{"readShare", "level", "interfererBytesPerSecond", "achievedBytesPerSecond", "relativeSpeed", "repeats"}},
+		{"capability without source", func(p *profile) { p.Spec.Capability.Source = "" }, []string{"spec.capability.source: Required"}},
+		{"place", func(p *profile) { p.Spec.Capability.Latencies[0].Place = "L1" }, []string{"spec.capability.latencies[0].place: Unsupported"}},
+		{"line state", func(p *profile) { p.Spec.Capability.Latencies[0].State = "M" }, []string{"spec.capability.latencies[0].state: Unsupported"}},
+		{"latency", func(p *profile) { p.Spec.Capability.Latencies[0].Nanoseconds = math.NaN() }, []string{"spec.capability.latencies[0].nanoseconds"}},
+		{"latency range", func(p *profile) { p.Spec.Capability.Latencies[1].LowNanoseconds = new(115.0) }, []string{"spec.capability.latencies[1].lowNanoseconds"}},
+		{"latency twice", func(p *profile) { p.Spec.Capability.Latencies[1] = p.Spec.Capability.Latencies[0] }, []string{"spec.capability.latencies[1]: Duplicate"}},
+		{"contention", func(p *profile) { p.Spec.Capability.Contention.PerThreadNanoseconds = -1 }, []string{"spec.capability.contention.perThreadNanoseconds"}},
+		{"access", func(p *profile) { p.Spec.Capability.Bandwidths[0].Access = "scale" }, []string{"spec.capability.bandwidths[0].access: Unsupported"}},
+		{"access in GB/s", func(p *profile) { p.Spec.Capability.Bandwidths[0].BytesPerSecond = 70 }, []string{"spec.capability.bandwidths[0].bytesPerSecond"}},
 		{"probe map length", func(p *profile) { p.Spec.ProbeMap = make([]v1alpha1.ProbePoint, 4097) }, []string{"spec.probeMap: Too many"}},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,80 @@
+package v1alpha1
+
+// Capability is what the caches and the memory of a machine can do: the
+// parameters of the models of Ramos and Hoefler, "Capability Models for
+// Manycore Memory Systems" (2017).
+type Capability struct {
+	// Source says how the values came about: measured, or imported and from
+	// where.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Source string `json:"source"`
+	// CoresPerTile is how many cores share the cache behind the place tile;
+	// absent when no cache is shared below the last level, or not known.
+	CoresPerTile int `json:"coresPerTile,omitempty"`
+	// Level1Bytes and Level2Bytes are the sizes of one cache of these levels.
+	Level1Bytes int64 `json:"level1Bytes,omitempty"`
+	Level2Bytes int64 `json:"level2Bytes,omitempty"`
+	// Latencies are those of one cache line.
+	//
+	// +kubebuilder:validation:MaxItems=256
+	Latencies []LineLatency `json:"latencies,omitempty"`
+	// Contention is the latency of a line that several threads read at once.
+	Contention *ContentionCost `json:"contention,omitempty"`
+	// Bandwidths are those of sequential accesses.
+	//
+	// +kubebuilder:validation:MaxItems=1024
+	Bandwidths []AccessBandwidth `json:"bandwidths,omitempty"`
+}
+
+// LineLatency is the median latency of one cache line from one place.
+type LineLatency struct {
+	// Place is where the line was: level1 and level2 are the caches of the core
+	// itself, tile the cache it shares with a neighbour, remote the cache of
+	// another tile or core, memory the memory.
+	//
+	// +kubebuilder:validation:Enum=level1;level2;tile;remote;memory
+	Place string `json:"place"`
+	// State is the state of the line there: modified, exclusive or shared (which
+	// includes forward); empty where it makes no difference.
+	//
+	// +kubebuilder:validation:Enum=modified;exclusive;shared
+	State string `json:"state,omitempty"`
+	// Memory is the kind of memory, as DRAM; empty where there is one.
+	Memory string `json:"memory,omitempty"`
+	// Nanoseconds is the median; of a range over places, the middle.
+	Nanoseconds float64 `json:"nanoseconds"`
+	// LowNanoseconds and HighNanoseconds are the range over places; absent
+	// where all are alike.
+	LowNanoseconds  *float64 `json:"lowNanoseconds,omitempty"`
+	HighNanoseconds *float64 `json:"highNanoseconds,omitempty"`
+}
+
+// ContentionCost is the latency of a line that N threads read at once:
+// base + perThread·N.
+type ContentionCost struct {
+	// BaseNanoseconds is α.
+	BaseNanoseconds float64 `json:"baseNanoseconds"`
+	// PerThreadNanoseconds is β.
+	PerThreadNanoseconds float64 `json:"perThreadNanoseconds"`
+}
+
+// AccessBandwidth is the median bandwidth of one kind of access.
+type AccessBandwidth struct {
+	// Access is copy (a[i] = b[i]), read, write or triad (a[i] = b[i] + s·c[i]).
+	//
+	// +kubebuilder:validation:Enum=copy;read;write;triad
+	Access string `json:"access"`
+	// NonTemporal is true where stores went around the caches.
+	NonTemporal bool `json:"nonTemporal,omitempty"`
+	// Memory is the kind of memory, as DRAM; empty where there is one.
+	Memory string `json:"memory,omitempty"`
+	// Threads is how many threads made it, all together; absent where it is the
+	// highest over numbers of threads.
+	Threads int `json:"threads,omitempty"`
+	// BytesPerSecond counts what the program reads and writes.
+	//
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e13
+	BytesPerSecond float64 `json:"bytesPerSecond"`
+}

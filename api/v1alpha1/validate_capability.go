@@ -1,0 +1,85 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// MaxNanoseconds, a second, is above every latency of a cache line.
+const MaxNanoseconds = 1e9
+
+// Limits on the entries of a Capability.
+const (
+	MaxLatencies  = 256
+	MaxBandwidths = 1024
+)
+
+const wantNanoseconds = "want nanoseconds, above 0 to 1e9"
+
+func (f *faults) capability(p *field.Path, c *Capability) {
+	if c == nil {
+		return
+	}
+	if c.Source == "" {
+		f.list = append(f.list, field.Required(p.Child("source"), "want measured, or imported and from where"))
+	}
+	f.text(p.Child("source"), c.Source, MaxStringBytes, "")
+	f.atLeast(p.Child("coresPerTile"), c.CoresPerTile, 0)
+	f.notNegative(p.Child("level1Bytes"), c.Level1Bytes)
+	f.notNegative(p.Child("level2Bytes"), c.Level2Bytes)
+	f.latencies(p.Child("latencies"), c.Latencies)
+	if c.Contention != nil {
+		at := p.Child("contention")
+		f.within(at.Child("baseNanoseconds"), c.Contention.BaseNanoseconds, 0, MaxNanoseconds, "want nanoseconds, 0 to 1e9")
+		f.within(at.Child("perThreadNanoseconds"), c.Contention.PerThreadNanoseconds, 0, MaxNanoseconds, "want nanoseconds, 0 to 1e9")
+	}
+	f.accessBandwidths(p.Child("bandwidths"), c.Bandwidths)
+}
+
+func (f *faults) latencies(p *field.Path, list []LineLatency) {
+	if !f.length(p, len(list), 0, MaxLatencies) {
+		return
+	}
+	type key struct{ place, state, memory string }
+	seen := map[key]bool{}
+	for i, l := range list {
+		at := p.Index(i)
+		f.oneOf(at.Child("place"), l.Place, "level1", "level2", "tile", "remote", "memory")
+		if l.State != "" {
+			f.oneOf(at.Child("state"), l.State, "modified", "exclusive", "shared")
+		}
+		f.text(at.Child("memory"), l.Memory, MaxStringBytes, "")
+		k := key{l.Place, l.State, l.Memory}
+		duplicate(f, at, seen, k, fmt.Sprintf("%s %s %s", k.place, k.state, k.memory))
+		f.above(at.Child("nanoseconds"), l.Nanoseconds, 0, MaxNanoseconds, wantNanoseconds)
+		if l.LowNanoseconds != nil {
+			f.above(at.Child("lowNanoseconds"), *l.LowNanoseconds, 0, l.Nanoseconds, "want nanoseconds, above 0 and at most the median")
+		}
+		if l.HighNanoseconds != nil {
+			f.within(at.Child("highNanoseconds"), *l.HighNanoseconds, l.Nanoseconds, MaxNanoseconds, "want nanoseconds, the median or more")
+		}
+	}
+}
+
+func (f *faults) accessBandwidths(p *field.Path, list []AccessBandwidth) {
+	if !f.length(p, len(list), 0, MaxBandwidths) {
+		return
+	}
+	type key struct {
+		access, memory string
+		nonTemporal    bool
+		threads        int
+	}
+	seen := map[key]bool{}
+	for i, b := range list {
+		at := p.Index(i)
+		f.oneOf(at.Child("access"), b.Access, "copy", "read", "write", "triad")
+		f.text(at.Child("memory"), b.Memory, MaxStringBytes, "")
+		f.atLeast(at.Child("threads"), b.Threads, 0)
+		k := key{b.Access, b.Memory, b.NonTemporal, b.Threads}
+		duplicate(f, at, seen, k, fmt.Sprintf("%s of %s with %d threads, non-temporal %t", k.access, cmp.Or(k.memory, "memory"), k.threads, k.nonTemporal))
+		f.within(at.Child("bytesPerSecond"), b.BytesPerSecond, MinBytesPerSecond, MaxBytesPerSecond, "want bytes per second, 1e3 to 1e13 (is this in GB/s?)")
+	}
+}
