@@ -50,4 +50,4 @@ func (s *MachineProfileSpec) Summarize() *MachineSummary {
 
 func (p *ApplicationProfile) dropSummary() { p.Summary = nil }
 
-func (p *MachineProfile) dropSummary() { p.Summary = nil }
+func (m *MachineProfile) dropSummary() { m.Summary = nil }

@@ -178,13 +178,15 @@ func TestRefusals(t *testing.T) {
 		{"forbidden", http.MethodPatch, metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}, "bandmate-profile-editor", nil},
 		{"no credentials", http.MethodGet, metav1.Status{Code: 401, Reason: metav1.StatusReasonUnauthorized, Message: "who"}, "--context", nil},
 		{
-			"conflict", http.MethodPatch, metav1.Status{Code: 409, Reason: metav1.StatusReasonConflict, Details: details(
+			"conflict", http.MethodPatch,
+			metav1.Status{Code: 409, Reason: metav1.StatusReasonConflict, Details: details(
 				metav1.StatusCause{Field: ".spec.solo.seconds", Message: `conflict with "kubectl-client-side-apply"`},
 			)},
 			`.spec.solo.seconds: conflict with "kubectl-client-side-apply": take them over with --force-conflicts`, cluster.ErrConflict,
 		},
 		{
-			"fields", http.MethodPatch, metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid, Message: "long", Details: details(
+			"fields", http.MethodPatch,
+			metav1.Status{Code: 422, Reason: metav1.StatusReasonInvalid, Message: "long", Details: details(
 				metav1.StatusCause{Field: "spec.machine.name", Message: "another machine"},
 				metav1.StatusCause{Field: "spec.solo", Message: "too quick"},
 			)},

@@ -25,9 +25,13 @@ import (
 
 // TB is what New needs of a test: a testing.TB is one.
 type TB interface {
+	// Helper marks the caller as a helper.
 	Helper()
+	// Cleanup has something done when the test ends.
 	Cleanup(func())
+	// Fatal ends the test.
 	Fatal(...any)
+	// TempDir is a folder that the test's end removes.
 	TempDir() string
 }
 
