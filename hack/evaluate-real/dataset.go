@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"bandmate.dev/bandmate/interferer"
 )
 
 // writeDataset writes apps.csv, curves.csv and pairs.csv. Columns that need
@@ -42,6 +44,10 @@ func curveRows(v *measured) [][]string {
 	}}
 	for _, p := range v.Profiles {
 		for _, c := range p.Spec.Curves {
+			// The data set has no column for the pattern.
+			if c.Pattern == string(interferer.Random) {
+				continue
+			}
 			for _, point := range c.Points {
 				achieved := *point.AchievedBytesPerSecond
 				rows = append(rows, []string{
