@@ -3,13 +3,13 @@ package schedplugin
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -45,7 +45,7 @@ type profileWatch struct {
 	metrics   *instruments
 	informers map[string]cache.SharedIndexInformer
 	dirty     chan struct{}
-	listed    map[string]func() // called after every first list that came or failed
+	failed    map[string]*atomic.Bool // whether a list or watch ever failed
 	onChange  func()
 }
 
@@ -53,7 +53,7 @@ type profileWatch struct {
 func newProfileWatch(client dynamic.Interface, m *instruments, onChange func()) (*profileWatch, error) {
 	w := &profileWatch{
 		metrics: m, onChange: onChange, dirty: make(chan struct{}, 1),
-		informers: map[string]cache.SharedIndexInformer{}, listed: map[string]func(){},
+		informers: map[string]cache.SharedIndexInformer{}, failed: map[string]*atomic.Bool{},
 	}
 	w.current.Store(newSnapshot(&roster.Roster{}))
 	for resource, empty := range map[string]func() v1alpha1.Object{
@@ -83,49 +83,46 @@ func (w *profileWatch) snapshot() *snapshot { return w.current.Load() }
 // run watches until ctx ends. It returns after the first lists came or failed,
 // or firstSync.
 func (w *profileWatch) run(ctx context.Context) {
-	var tried sync.WaitGroup
-	for resource := range w.informers {
-		tried.Add(1)
-		w.listed[resource] = sync.OnceFunc(tried.Done)
-	}
 	for _, informer := range w.informers {
 		go informer.RunWithContext(ctx)
 	}
-	all := make(chan struct{})
-	go func() {
-		tried.Wait()
-		close(all)
-	}()
-	timeout := time.NewTimer(firstSync)
-	defer timeout.Stop()
-	select {
-	case <-all:
-	case <-timeout.C:
+	if err := wait.PollUntilContextTimeout(ctx, firstSync/100, firstSync, true, func(context.Context) (bool, error) {
+		return w.tried(), nil
+	}); err != nil {
 		klog.FromContext(ctx).Info("Profiles are not listed yet: pods count as unknown until they are", "waited", firstSync)
-	case <-ctx.Done():
-		return
 	}
 	w.rebuild()
 	go w.rebuildOnChange(ctx)
 }
 
+// tried reports whether every resource was listed, or could not be.
+func (w *profileWatch) tried() bool {
+	for resource, informer := range w.informers {
+		if !informer.HasSynced() && !w.failed[resource].Load() {
+			return false
+		}
+	}
+	return true
+}
+
 // lister lists and watches a resource and notes whether that works.
-func (w *profileWatch) lister(client dynamic.Interface, resource string) *cache.ListWatch {
+func (w *profileWatch) lister(client dynamic.Interface, resource string) cache.ListerWatcher {
 	api := client.Resource(v1alpha1.GroupVersion().WithResource(resource))
+	failed := &atomic.Bool{}
+	w.failed[resource] = failed
 	note := func(err error) {
 		if err != nil {
+			failed.Store(true)
 			w.metrics.synced.WithLabelValues(resource).Set(0)
 			w.metrics.syncFailures.WithLabelValues(resource).Inc()
 			return
 		}
 		w.metrics.synced.WithLabelValues(resource).Set(1)
 	}
-	return &cache.ListWatch{
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := api.List(ctx, o)
 			note(err)
-			// Before the informer has stored it; rebuild waits for that.
-			w.listed[resource]()
 			if err != nil {
 				return nil, err
 			}
@@ -136,7 +133,7 @@ func (w *profileWatch) lister(client dynamic.Interface, resource string) *cache.
 			note(err)
 			return started, err
 		},
-	}
+	}, client)
 }
 
 // typed turns what the API server sent into a profile. What does not fit the

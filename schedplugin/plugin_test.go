@@ -1,0 +1,257 @@
+package schedplugin
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/schedplugin/config"
+)
+
+func TestReadPod(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	request := func(cpu string) v1.ResourceRequirements {
+		return v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}
+	}
+	p := pod("p", "web", 0, "1.25")
+	p.Annotations[v1alpha1.NUMANodeAnnotation] = "3"
+	p.Spec.Containers = []v1.Container{{Resources: request("1500m")}, {Resources: request("500m")}}
+	p.Spec.InitContainers = []v1.Container{{Resources: request("1"), RestartPolicy: &always}, {Resources: request("1500m")}}
+	facts, faults := readPod(p)
+	if want := (podFacts{application: "web", cpus: 3, limit: 1.25, numaNode: 3}); facts != want || len(faults) > 0 {
+		t.Errorf("%+v, %v; want %+v", facts, faults, want)
+	}
+	p.Spec.InitContainers[1].Resources = request("4")
+	if facts, _ := readPod(p); facts.cpus != 5 {
+		t.Errorf("%v CPUs, want 5: the init container beside the sidecar", facts.cpus)
+	}
+	if facts, _ := readPod(pod("p", "", 0, "")); facts != (podFacts{cpus: 1, numaNode: anyNUMANode}) {
+		t.Errorf("a pod that says nothing: %+v", facts)
+	}
+	p.Annotations[v1alpha1.MaxSlowdownAnnotation], p.Annotations[v1alpha1.NUMANodeAnnotation] = "much", "-1"
+	if facts, faults := readPod(p); len(faults) != 2 || facts.limit != 0 || facts.numaNode != anyNUMANode {
+		t.Errorf("%+v, %v", facts, faults)
+	}
+}
+
+// Pods that name no application are left to the other plugins, and batched.
+func TestUnlabelledPods(t *testing.T) {
+	for policy, concerned := range map[config.UnlabelledPolicy]bool{config.UnlabelledIgnored: false, config.UnlabelledUnknown: true} {
+		p, h := plugin(t, &roster.Roster{}, func(a *config.BandmateArgs) { a.UnlabelledPods = policy })
+		h.node("n", "blade").add(pod("other", "", 1, ""))
+		o := schedule(t, p, h, pod("p", "", 1, ""), []string{"n"})
+		if o.skipped == concerned {
+			t.Errorf("%s: skipped %v", policy, o.skipped)
+		}
+		if _, status := p.SignPod(t.Context(), pod("p", "", 1, "")); status.IsSuccess() == concerned {
+			t.Errorf("%s: batched %v", policy, status.IsSuccess())
+		}
+	}
+}
+
+// The profile of a snapshot is not mixed with that of the next.
+func TestProfilesChange(t *testing.T) {
+	all := table(t)
+	p, h := plugin(t, all.Roster(), nil)
+	h.node("busy", "blade").add(pod("r", "reader", 1, ""))
+	h.node("idle", "blade")
+	names := []string{"busy", "idle"}
+	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
+		t.Errorf("%v", o.scores)
+	}
+	p.watch.current.Store(newSnapshot(&roster.Roster{}))
+	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] != o.scores["busy"] {
+		t.Errorf("without profiles: %v", o.scores)
+	}
+	p.watch.current.Store(p.watch.snapshot().next(all.Roster()))
+	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
+		t.Errorf("again: %v", o.scores)
+	}
+}
+
+// A pod that was assumed a moment ago is seen by the next.
+func TestAssumedPodsCount(t *testing.T) {
+	p, h := plugin(t, table(t).Roster(), nil)
+	names := []string{"a", "b"}
+	for _, name := range names {
+		h.node(name, "blade")
+	}
+	if o := schedule(t, p, h, pod("one", "plain", 1, ""), names); o.scores["a"] != o.scores["b"] {
+		t.Errorf("%v", o.scores)
+	}
+	h.nodes["a"].add(pod("reader", "reader", 1, ""))
+	if o := schedule(t, p, h, pod("two", "plain", 1, ""), names); o.scores["a"] >= o.scores["b"] {
+		t.Errorf("%v", o.scores)
+	}
+}
+
+func TestNote(t *testing.T) {
+	result := &score.Score{
+		Newcomer:  score.Effect{Job: "web", Before: 1, After: 1.04, Known: true},
+		Residents: []score.Effect{{Job: "quiet", Before: 1, After: 1, Known: true}, {Job: "db-0", Before: 1.02, After: 1.08, Known: true}, {Job: "x"}},
+	}
+	other := &candidate{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
+	k := &known{Entry: roster.Entry{State: roster.Known}}
+	want := "predicted 1.04× for this pod, 1.08× for db-0, 1.00× for quiet, 1 beside it not fully known, runner-up node-3 1.12×"
+	if got := note(k, result, other); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	long := &known{Entry: roster.Entry{State: roster.Unknown, Reason: strings.Repeat("é", 2000)}}
+	if got := note(long, result, nil); len(got) > mostNote || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
+		t.Errorf("%d bytes: %q", len(got), got[len(got)-10:])
+	}
+}
+
+// The whole of a placement: an event, once; the runner-up in it.
+func TestPostBind(t *testing.T) {
+	p, h := plugin(t, table(t).Roster(), func(a *config.BandmateArgs) { a.DecisionLog = true })
+	h.node("busy", "blade").add(pod("r", "reader", 1, ""))
+	h.node("idle", "blade")
+	newcomer := pod("web", "plain", 1, "")
+	o := schedule(t, p, h, newcomer, []string{"busy", "idle"})
+	if s := p.Reserve(t.Context(), o.state, newcomer, "idle"); !s.IsSuccess() {
+		t.Fatal(s)
+	}
+	h.nodes["idle"].add(newcomer) // assumed
+	p.PostBind(t.Context(), o.state, newcomer, "idle")
+	want := "web Normal SlowdownPredicted: predicted 1.00× for this pod, runner-up busy 1.11×"
+	if len(h.events.notes) != 1 || h.events.notes[0] != want {
+		t.Errorf("%q, want %q", h.events.notes, want)
+	}
+}
+
+func TestRejectedPodsAreActivated(t *testing.T) {
+	p, h := plugin(t, table(t).Roster(), nil)
+	h.node("n", "blade").add(pod("r", "reader", 1, ""))
+	newcomer := pod("web", "plain", 1, "1.05")
+	if o := schedule(t, p, h, newcomer, []string{"n"}); len(o.rejected) != 1 {
+		t.Fatalf("%+v", o)
+	}
+	p.activate(t.Context())
+	p.activate(t.Context())
+	if fmt.Sprint(h.activated) != "[web]" {
+		t.Errorf("%v, want web once", h.activated)
+	}
+}
+
+func TestQueueingHints(t *testing.T) {
+	p, _ := plugin(t, &roster.Roster{}, nil)
+	node := func(change func(*v1.Node)) *v1.Node {
+		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{
+			v1alpha1.MeasuredTrafficAnnotation: `{"readBytesPerSecond":5,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`,
+		}}}
+		if change != nil {
+			change(n)
+		}
+		return n
+	}
+	done := pod("a", "web", 1, "")
+	done.Status.Phase = v1.PodSucceeded
+	for name, test := range map[string]struct {
+		hint    fwk.QueueingHintFn
+		was, is any
+		want    fwk.QueueingHint
+	}{
+		"a labelled pod leaves":   {p.afterPodLeft, pod("a", "web", 1, ""), nil, fwk.Queue},
+		"an unlabelled pod goes":  {p.afterPodLeft, pod("a", "", 1, ""), nil, fwk.QueueSkip},
+		"a pod ends":              {p.afterPodUpdate, pod("a", "web", 1, ""), done, fwk.Queue},
+		"a limit changes":         {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("a", "web", 1, "1.2"), fwk.Queue},
+		"nothing of ours changes": {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("b", "web", 1, "1.1"), fwk.QueueSkip},
+		"a node changes its domain": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
+			n.Labels[v1alpha1.MemoryDomainLabel] = "x"
+		}), fwk.Queue},
+		"a node is measured to carry more": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
+			n.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":9,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`
+		}), fwk.QueueSkip},
+		"a node is measured to carry less": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
+			n.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":1,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`
+		}), fwk.Queue},
+		"a node is as it was": {p.afterNodeUpdate, node(nil), node(nil), fwk.QueueSkip},
+	} {
+		if got, err := test.hint(klog.Background(), nil, test.was, test.is); err != nil || got != test.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
+		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	var gone []string
+	m := &members{gone: func(n string) { gone = append(gone, n) }}
+	h := m.handler()
+	node := func(name, domain string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.MemoryDomainLabel: domain}}}
+	}
+	h.OnAdd(node("a", "x"), false)
+	h.OnAdd(node("b", "x"), false)
+	h.OnAdd(node("c", ""), false)
+	before := m.of("x")
+	h.OnUpdate(node("a", "x"), node("a", "y"))
+	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: node("b", "x")})
+	if fmt.Sprint(before, m.of("x"), m.of("y"), m.of(""), gone) != "[a b] [] [a] [] [b]" {
+		t.Error(before, m.of("x"), m.of("y"), m.of(""), gone)
+	}
+}
+
+func TestLimitedPodsAreCounted(t *testing.T) {
+	var p pods
+	h := p.handler()
+	limited, free := pod("a", "web", 1, "1.1"), pod("a", "web", 1, "")
+	h.OnAdd(limited, false)
+	if !p.anyLimit() {
+		t.Error("a limit is not seen")
+	}
+	h.OnUpdate(limited, free)
+	if p.anyLimit() {
+		t.Error("a limit is still seen")
+	}
+	h.OnUpdate(free, limited)
+	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: limited})
+	if p.anyLimit() {
+		t.Error("the limit of a pod that is gone is seen")
+	}
+}
+
+// Whatever the API server sends becomes a profile, if need be an invalid one.
+func TestTyped(t *testing.T) {
+	odd := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "odd", "labels": map[string]any{v1alpha1.ApplicationLabel: "web"}},
+		"spec":     "a string",
+	}}
+	got, ok := typed(odd, &v1alpha1.ApplicationProfile{}).(*v1alpha1.ApplicationProfile)
+	if !ok || got.Name != "odd" || got.Labels[v1alpha1.ApplicationLabel] != "web" || len(got.Validate()) == 0 {
+		t.Errorf("%+v", got)
+	}
+	r := roster.New([]*v1alpha1.ApplicationProfile{got}, nil)
+	if e := r.Lookup("web", ""); e.State != roster.Invalid {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Without profiles the watch comes back empty-handed.
+func TestWatchWithoutProfiles(t *testing.T) {
+	p, _ := plugin(t, &roster.Roster{}, nil)
+	p.watch.run(t.Context())
+	if !p.watch.tried() || p.watch.snapshot().roster.Len() != 0 {
+		t.Errorf("tried %v, %d profiles", p.watch.tried(), p.watch.snapshot().roster.Len())
+	}
+}
+
+func TestArgsOf(t *testing.T) {
+	if _, err := argsOf(pod("p", "", 0, "")); err == nil {
+		t.Error("a pod is taken for arguments")
+	}
+	if args, err := argsOf(nil); err != nil || args.Objective != score.AddedCost {
+		t.Errorf("%+v, %v", args, err)
+	}
+}
