@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -35,20 +36,21 @@ var programs = []struct{ name, module, pkg string }{
 
 type options struct {
 	root, out, push, tag string
-	platforms, only      []string
+	platforms            []string
+	stdout               io.Writer
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	var o options
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	o := options{stdout: stdout}
 	var platforms, only string
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", "../..", "folder of the repository")
@@ -80,12 +82,12 @@ func run(ctx context.Context, args []string) error {
 }
 
 // image builds one image and puts it where the options say.
-func (o options) image(ctx context.Context, program, module, pkg string) error {
+func (o options) image(ctx context.Context, program, module, pkg string) (err error) {
 	scratch, err := os.MkdirTemp("", "bandmate-image-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var parts []platformImage
 	for _, text := range o.platforms {
 		platform, err := v1.ParsePlatform(text)
@@ -111,7 +113,7 @@ func (o options) image(ctx context.Context, program, module, pkg string) error {
 		if err := writeLayout(filepath.Join(o.out, program), index, o.tag); err != nil {
 			return err
 		}
-		fmt.Printf("%s %s in %s\n", program, digest, filepath.Join(o.out, program))
+		fmt.Fprintf(o.stdout, "%s %s in %s\n", program, digest, filepath.Join(o.out, program))
 	}
 	if o.push == "" {
 		return nil
@@ -123,7 +125,7 @@ func (o options) image(ctx context.Context, program, module, pkg string) error {
 	if err := remote.WriteIndex(reference, index, remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithContext(ctx)); err != nil {
 		return fmt.Errorf("-push: %w: log in with docker login", err)
 	}
-	fmt.Printf("%s@%s\n", reference, digest)
+	fmt.Fprintf(o.stdout, "%s@%s\n", reference, digest)
 	return nil
 }
 
