@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MaxNanoseconds, a second, is above every latency of a cache line.
+// MaxNanoseconds is a second, above every latency of a cache line.
 const MaxNanoseconds = 1e9
 
 // Limits on the entries of a Capability.
