@@ -48,6 +48,8 @@ type Options struct {
 	// SchedulerConfig returns a KubeSchedulerConfiguration that uses kubeconfig;
 	// nil for DefaultSchedulerConfig.
 	SchedulerConfig func(kubeconfig string) string
+	// SchedulerFlags are added to the scheduler's.
+	SchedulerFlags []string
 	// WithoutScheduler leaves the scheduler out, for one in the test's process.
 	WithoutScheduler bool
 }
@@ -63,6 +65,7 @@ type state struct {
 	Bin        string         `json:"bin"`
 	Ports      map[string]int `json:"ports"`
 	KwokStages string         `json:"kwokStages,omitempty"`
+	Flags      []string       `json:"schedulerFlags,omitempty"`
 }
 
 // DefaultSchedulerConfig has two schedulers in one: default-scheduler without the
@@ -88,7 +91,7 @@ func Up(ctx context.Context, o Options) (c *Cluster, err error) {
 	if err := os.Mkdir(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: %w: give a folder that does not exist yet", err)
 	}
-	c = &Cluster{dir: o.Dir, state: state{Bin: o.Bin, KwokStages: o.KwokStages}}
+	c = &Cluster{dir: o.Dir, state: state{Bin: o.Bin, KwokStages: o.KwokStages, Flags: o.SchedulerFlags}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Down())
@@ -218,14 +221,15 @@ current-context: c
 
 // freePorts asks the kernel for ports that nobody listens on. Another process may
 // take one before the server does, which then fails to start and says so.
-func freePorts(names ...string) (map[string]int, error) {
-	ports := map[string]int{}
+func freePorts(names ...string) (ports map[string]int, err error) {
+	ports = map[string]int{}
 	for _, name := range names {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("cluster: no free port: %w", err)
 		}
-		defer l.Close()
+		// Open until all are known, or the kernel might give one out twice.
+		defer func() { err = errors.Join(err, l.Close()) }()
 		address, ok := l.Addr().(*net.TCPAddr)
 		if !ok {
 			return nil, fmt.Errorf("cluster: %v is no TCP address", l.Addr())

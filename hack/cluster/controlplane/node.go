@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -26,9 +27,7 @@ func (n Node) Object() *v1.Node {
 		return *resource.NewQuantity(int64(n), resource.DecimalSI)
 	}
 	labels := map[string]string{v1.LabelHostname: n.Name, "type": "kwok"}
-	for k, v := range n.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, n.Labels)
 	capacity := v1.ResourceList{
 		v1.ResourceCPU: count(n.CPUs, 32), v1.ResourcePods: count(n.Pods, 110), v1.ResourceMemory: resource.MustParse("256Gi"),
 	}

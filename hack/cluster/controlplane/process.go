@@ -93,12 +93,12 @@ func (c *Cluster) apiserverArguments() []string {
 }
 
 func (c *Cluster) schedulerArguments() []string {
-	return []string{
+	return append([]string{
 		"--config=" + c.path("scheduler.yaml"), "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.state.Ports["scheduler"]), "--cert-dir=" + c.path("scheduler-certs"),
 		"--authentication-kubeconfig=" + c.SchedulerKubeconfig(), "--authorization-kubeconfig=" + c.SchedulerKubeconfig(),
 		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", "--v=2",
-	}
+	}, c.state.Flags...)
 }
 
 func (c *Cluster) kwokArguments() []string {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -161,9 +162,7 @@ func (p pod) object() *v1.Pod {
 	if p.numaNode != "" {
 		o.Annotations[v1alpha1.NUMANodeAnnotation] = p.numaNode
 	}
-	for k, v := range p.annotations {
-		o.Annotations[k] = v
-	}
+	maps.Copy(o.Annotations, p.annotations)
 	if p.cpus > 0 {
 		o.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(p.cpus*1000), resource.DecimalSI)}
 	}

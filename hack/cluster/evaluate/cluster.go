@@ -101,9 +101,9 @@ func place(ctx context.Context, client kubernetes.Interface, p *v1.Pod) (string,
 	return "", fmt.Errorf("pod %s is not placed after %v", p.Name, patience)
 }
 
-// clear deletes pods of a label selector, all of them when it is empty, and
+// removePods deletes pods of a label selector, all of them when it is empty, and
 // waits until they are gone.
-func clear(ctx context.Context, client kubernetes.Interface, selector string) error {
+func removePods(ctx context.Context, client kubernetes.Interface, selector string) error {
 	now := int64(0)
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector}); err != nil && !apierrors.IsNotFound(err) {

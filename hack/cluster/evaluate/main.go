@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -34,13 +35,16 @@ type settings struct {
 	seeds, nodes, churn    int
 	rounds, batch, profile int
 	when                   string
+	batching               bool
+	labelled               int
+	out                    io.Writer
 }
 
 var errUsage = errors.New("usage: evaluate [flags] quality|throughput")
 
 func run(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("evaluate", flag.ContinueOnError)
-	var s settings
+	s := settings{out: os.Stdout}
 	flags.StringVar(&s.bin, "bin", "", "folder of the programs, as hack/cluster.sh build prints it")
 	flags.StringVar(&s.crds, "crds", "manifests/base/crds", "folder of the resource definitions")
 	flags.StringVar(&s.data, "data", "predictor/testdata/simulated", "folder of the simulated data sets")
@@ -50,6 +54,8 @@ func run(ctx context.Context, arguments []string) (err error) {
 	flags.IntVar(&s.rounds, "rounds", 5, "throughput: batches for each scheduler, alternated")
 	flags.IntVar(&s.batch, "batch", 1000, "throughput: pods in a batch")
 	flags.IntVar(&s.profile, "profiles", 10_000, "throughput: number of profiles")
+	flags.IntVar(&s.labelled, "labelled", residents, "throughput: how many of the pods of a node have a profile")
+	flags.BoolVar(&s.batching, "batching", true, "throughput: let the scheduler reuse the scores of one pod for the next equal one, where plugins allow")
 	flags.StringVar(&s.when, "when", "", "throughput: start the batches when this file exists, as when the machine is quiet")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -64,9 +70,10 @@ func run(ctx context.Context, arguments []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	options := controlplane.Options{Dir: filepath.Join(dir, "cluster"), Bin: s.bin, CRDs: s.crds}
 	if flags.Arg(0) == "throughput" {
+		options.SchedulerFlags = []string{fmt.Sprintf("--feature-gates=OpportunisticBatching=%v", s.batching)}
 		options.SchedulerConfig = throughputConfig
 	}
 	c, err := controlplane.Up(ctx, options)

@@ -76,12 +76,12 @@ func quality(ctx context.Context, s settings, c *controlplane.Cluster, client ku
 			return err
 		}
 	}
-	fmt.Printf("%d nodes of %d places, one pod a CPU; every row has the same %d sequences of arrivals, "+
+	fmt.Fprintf(s.out, "%d nodes of %d places, one pod a CPU; every row has the same %d sequences of arrivals, "+
 		"each filling the nodes to the load and then replacing %d pods one by one.\n"+
 		"Slowdowns are those measured of pairs (`pairs.csv`), of every pod after every step from the filling on.\n\n",
 		s.nodes, slots, s.seeds, s.churn)
-	fmt.Println("| platform | load | placement by | mean slowdown | 95th percentile | excess of the default removed |")
-	fmt.Println("|---|---|---|---|---|---|")
+	fmt.Fprintln(s.out, "| platform | load | placement by | mean slowdown | 95th percentile | excess of the default removed |")
+	fmt.Fprintln(s.out, "|---|---|---|---|---|---|")
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		d, err := evaluation.Read(os.DirFS(filepath.Join(s.data, platform)))
 		if err != nil {
@@ -141,7 +141,11 @@ func compare(ctx context.Context, s settings, client kubernetes.Interface, d *ev
 		all := results[st.name]
 		slices.Sort(all)
 		m := mean(all)
-		fmt.Printf("| %s | %.0f%% | %s | %.3f | %.2f | %.0f%% |\n", platform, load*100, st.name, m, all[len(all)*95/100], 100*(1-(m-1)/baseline))
+		removed := "–"
+		if st.name != "default scheduler" {
+			removed = fmt.Sprintf("%.0f%%", 100*(1-(m-1)/baseline))
+		}
+		fmt.Fprintf(s.out, "| %s | %.0f%% | %s | %.3f | %.2f | %s |\n", platform, load*100, st.name, m, all[len(all)*95/100], removed)
 	}
 	return nil
 }
@@ -189,7 +193,7 @@ func sequence(ctx context.Context, s settings, client kubernetes.Interface, d *e
 		}
 	}
 	if st.choose == nil {
-		return all, clear(ctx, client, "")
+		return all, removePods(ctx, client, "")
 	}
 	return all, nil
 }

@@ -67,7 +67,7 @@ func throughput(ctx context.Context, s settings, c *controlplane.Cluster, client
 	for i := range s.rounds {
 		ratios = append(ratios, rates["bandmate-scheduler"][i]/rates["default-scheduler"][i])
 	}
-	fmt.Printf("| %d | %d | %.0f | %.0f | %.2f (%.2f–%.2f) |\n", s.nodes, s.rounds,
+	fmt.Fprintf(s.out, "| %d | %d | %.0f | %.0f | %.2f (%.2f–%.2f) |\n", s.nodes, s.rounds,
 		median(rates["default-scheduler"]), median(rates["bandmate-scheduler"]), median(ratios), slices.Min(ratios), slices.Max(ratios))
 	return nil
 }
@@ -105,7 +105,11 @@ func populate(ctx context.Context, s settings, c *controlplane.Cluster, client k
 		choice[i] = random.IntN(s.profile)
 	}
 	return each(len(choice), func(i int) error {
-		p := podOf(fmt.Sprintf("resident-%d", i), fmt.Sprintf("app-%d", choice[i]), "default-scheduler", nodeName(i%s.nodes), 500)
+		application := ""
+		if i/s.nodes < s.labelled {
+			application = fmt.Sprintf("app-%d", choice[i])
+		}
+		p := podOf(fmt.Sprintf("resident-%d", i), application, "default-scheduler", nodeName(i%s.nodes), 500)
 		_, err := client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
 		return err
 	})
@@ -160,7 +164,7 @@ func batch(ctx context.Context, s settings, client kubernetes.Interface, bound *
 		time.Sleep(2 * time.Millisecond)
 	}
 	rate := float64(s.batch) / time.Since(start).Seconds()
-	if err := clear(ctx, client, batchLabel); err != nil {
+	if err := removePods(ctx, client, batchLabel); err != nil {
 		return 0, err
 	}
 	time.Sleep(500 * time.Millisecond) // the schedulers hear of it
