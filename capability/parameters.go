@@ -38,7 +38,7 @@ func (p Parameters) Validate() error {
 }
 
 // ErrNotCovered is wrapped where a machine profile lacks what a model needs.
-var ErrNotCovered = errors.New("the machine profile does not cover this")
+var ErrNotCovered = errors.New("the machine profile does not cover this: add it to its section capability")
 
 // NewParameters takes the costs from a machine profile. Flags are written just
 // before they are read, so latencies are those of modified lines where the

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/capability"
+	"bandmate.dev/bandmate/capability/reference"
+	"bandmate.dev/bandmate/store"
+)
+
+func newCapabilityCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "capability",
+		Short: "What caches and memory of a machine can do, and algorithms made for it",
+		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
+machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
+the cheapest barrier, and how long a parallel merge sort has to take.
+
+The machine is a machine profile with a section capability: one of the store, one in
+a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a).`,
+		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation reduce --threads 64
+  bandmate capability barrier --machine knl-7210-quadrant --threads 64
+  bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64`,
+		Args: wantArgs(cobra.NoArgs, "one of the commands below"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a), newCapabilitySortCommand(a))
+	return cmd
+}
+
+// capableMachine are the flags that choose a machine and its memory.
+type capableMachine struct{ name, file, memory string }
+
+func (f *capableMachine) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, or a built-in one (default: the host's name)")
+	cmd.Flags().StringVar(&f.file, "profile", "", "file with a machine profile, instead of --machine")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, as DRAM, where the machine has several (default: its first)")
+}
+
+// load finds the machine: what the store holds comes before what is built in.
+func (f *capableMachine) load(a *app) (*v1alpha1.MachineProfile, error) {
+	if f.file != "" && f.name != "" {
+		return nil, usagef("--machine %s --profile %s: want one of them", f.name, f.file)
+	}
+	if f.file != "" {
+		return readMachineFile(f.file)
+	}
+	name, err := machineName(f.name)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	m, err := folder.Machine(name)
+	if !errors.Is(err, store.ErrNotFound) {
+		return m, err
+	}
+	builtIn, ok, faulty := reference.Machine(name)
+	if faulty != nil {
+		return nil, faulty
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w; give --profile FILE, or a built-in machine with --machine knl-7210-quadrant", err)
+	}
+	return builtIn, nil
+}
+
+func readMachineFile(path string) (*v1alpha1.MachineProfile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	m, err := v1alpha1.DecodeMachineProfile(data)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// parameters are those of trees and barriers.
+func (f *capableMachine) parameters(a *app) (*v1alpha1.MachineProfile, capability.Parameters, error) {
+	m, err := f.load(a)
+	if err != nil {
+		return nil, capability.Parameters{}, err
+	}
+	p, err := capability.NewParameters(m, f.memory)
+	return m, p, err
+}
+
+// machineSource is in every result: whose numbers it rests on.
+type machineSource struct {
+	Machine string `json:"machine"`
+	Source  string `json:"source"`
+}
+
+func sourceOf(m *v1alpha1.MachineProfile) machineSource {
+	return machineSource{m.Name, m.Spec.Capability.Source}
+}
+
+func (s machineSource) write(w io.Writer) {
+	fmt.Fprintf(w, "machine    %s, %s\n", s.Machine, s.Source)
+}
+
+// writePicture writes a picture that appears whole or not at all; without a name
+// none is drawn.
+func writePicture(name string, draw func() ([]byte, error)) error {
+	if name == "" {
+		return nil
+	}
+	data, err := draw()
+	if err != nil {
+		return usagef("--svg: %w", err)
+	}
+	if err := renameio.WriteFile(name, data, 0o644); err != nil {
+		return fmt.Errorf("--svg %s: %w", name, err)
+	}
+	return nil
+}
