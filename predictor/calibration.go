@@ -78,6 +78,10 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	return &described, nil
 }
 
+// Described reports whether a Calibration was applied: beside others that were
+// described by the same one, the application is predicted by the model.
+func (a *Application) Described() bool { return a.calibrated != nil }
+
 // source returns what the profile says where the curves were measured; false where
 // it does not say enough.
 func (a *Application) source() (memory.Source, bool) {
@@ -174,20 +178,39 @@ func (c *calibrated) member(phase int, home bool) *memory.Member {
 	}
 }
 
+// memberIn returns the application in a phase, as member does. One without curves
+// that no calibration was applied to keeps its traffic whatever the delay.
+func (a *Application) memberIn(m *memory.Model, phase int, home bool) memory.Member {
+	if a.calibrated != nil {
+		return *a.calibrated.member(phase, home)
+	}
+	traffic := a.corunner
+	if home {
+		traffic = a.target
+	}
+	if phase >= 0 {
+		traffic = a.phases[phase].of(traffic)
+	}
+	return m.Constant(traffic)
+}
+
 // timeShare returns the share of a phase of the run alone.
 func (a *Application) timeShare(phase int, home bool) float64 {
-	if home {
+	if home && a.calibrated != nil {
 		return a.calibrated.homeShares[phase]
 	}
 	return a.phases[phase].timeShare
 }
 
-// describedTogether returns the model that all of apps are calibrated to; nil where
-// there is none.
+// describedTogether returns the model that all of apps with curves are calibrated
+// to; nil where there is none.
 func describedTogether(apps []*Application) *memory.Model {
 	var model *memory.Model
 	for _, a := range apps {
-		if a.calibrated == nil || model != nil && a.calibrated.model != model {
+		switch {
+		case a.calibrated == nil && a.family == nil:
+			continue // undisturbed in any model
+		case a.calibrated == nil || model != nil && a.calibrated.model != model:
 			return nil
 		}
 		model = a.calibrated.model
@@ -261,7 +284,7 @@ func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []c
 // beside others of this traffic.
 func (a *Application) corrected(p float64, others units.Traffic) units.NormalizedPerformance {
 	share, known := others.ReadShare()
-	if !known || a.calibrated.corrections == nil {
+	if !known || a.calibrated == nil || a.calibrated.corrections == nil {
 		return units.NormalizedPerformance(p)
 	}
 	b := a.family.Bracket(share)

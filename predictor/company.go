@@ -94,7 +94,7 @@ func (c *company) settle() []float64 {
 		if c.steady[i] {
 			phase = -1
 		}
-		c.members[i] = *a.calibrated.member(phase, c.atHome(i))
+		c.members[i] = a.memberIn(c.model, phase, c.atHome(i))
 	}
 	c.model.Settle(c.members, settled)
 	return settled

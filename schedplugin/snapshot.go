@@ -1,6 +1,7 @@
 package schedplugin
 
 import (
+	"runtime"
 	"sync"
 
 	"bandmate.dev/bandmate/predictor"
@@ -14,6 +15,9 @@ type snapshot struct {
 	roster    *roster.Roster
 	sketchers *sync.Pool
 	known     sync.Map // of lookupKey to *known
+	// onNew is called when an application was looked up for the first time, and
+	// is known by its curves alone until the next snapshot; may be nil.
+	onNew func()
 }
 
 type lookupKey struct{ application, machine string }
@@ -29,32 +33,59 @@ func newSnapshot(r *roster.Roster) *snapshot {
 	return &snapshot{roster: r, sketchers: &sync.Pool{New: func() any { return &score.Sketcher{} }}}
 }
 
-// next returns a snapshot of r that keeps the sketches of applications that
-// have not changed.
+// next returns a snapshot of r. What s was asked about is looked up here, where
+// nobody waits for a fit; sketches of applications that have not changed are kept.
 func (s *snapshot) next(r *roster.Roster) *snapshot {
 	n := newSnapshot(r)
-	s.known.Range(func(key, value any) bool {
-		k, old := key.(lookupKey), value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
-		if entry := r.Lookup(k.application, k.machine); entry.Application == old.Application {
-			n.known.Store(k, &known{entry, old.sketch})
-		}
+	n.onNew = s.onNew
+	keys := make(chan lookupKey)
+	var workers sync.WaitGroup
+	for range max(runtime.GOMAXPROCS(0)/2, 1) { // the rest is the scheduler's
+		workers.Go(func() {
+			for key := range keys {
+				n.renew(key, s)
+			}
+		})
+	}
+	s.known.Range(func(key, _ any) bool {
+		keys <- key.(lookupKey) //nolint:errcheck,forcetypeassert // nothing else is stored
 		return true
 	})
+	close(keys)
+	workers.Wait()
 	return n
 }
 
-// lookup returns what is known of an application on a machine; never nil.
+// renew looks up what the old snapshot knew.
+func (s *snapshot) renew(key lookupKey, old *snapshot) {
+	k := &known{Entry: s.roster.Lookup(key.application, key.machine)}
+	if k.Application == nil {
+		return
+	}
+	if before := old.lookup(key.application, key.machine); before.Application == k.Application {
+		k.sketch = before.sketch
+	} else {
+		k.sketch = s.sketch(k.Application)
+	}
+	s.known.Store(key, k)
+}
+
+// lookup returns what is known of an application on a machine; never nil. It does
+// not wait for a model of the memory: the next snapshot has it.
 func (s *snapshot) lookup(application, machine string) *known {
 	key := lookupKey{application, machine}
 	if value, ok := s.known.Load(key); ok {
 		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	k := &known{Entry: s.roster.Lookup(application, machine)}
+	k := &known{Entry: s.roster.LookupCurves(application, machine)}
 	if k.Application == nil {
 		return k // not stored: anybody can invent names
 	}
 	k.sketch = s.sketch(k.Application)
 	s.known.Store(key, k)
+	if s.onNew != nil {
+		s.onNew()
+	}
 	return k
 }
 

@@ -55,7 +55,9 @@ func newProfileWatch(client dynamic.Interface, m *instruments, onChange func()) 
 		metrics: m, onChange: onChange, dirty: make(chan struct{}, 1),
 		informers: map[string]cache.SharedIndexInformer{}, failed: map[string]*atomic.Bool{},
 	}
-	w.current.Store(newSnapshot(&roster.Roster{}))
+	first := newSnapshot(&roster.Roster{})
+	first.onNew = w.touch
+	w.current.Store(first)
 	for resource, empty := range map[string]func() v1alpha1.Object{
 		applicationResource: func() v1alpha1.Object { return &v1alpha1.ApplicationProfile{} },
 		machineResource:     func() v1alpha1.Object { return &v1alpha1.MachineProfile{} },
@@ -162,13 +164,16 @@ func stub(o v1alpha1.Object) v1alpha1.Object {
 	return &v1alpha1.ApplicationProfile{}
 }
 
-func (w *profileWatch) handler() cache.ResourceEventHandler {
-	changed := func() {
-		select {
-		case w.dirty <- struct{}{}:
-		default: // a rebuild is due already
-		}
+// touch asks for a rebuild.
+func (w *profileWatch) touch() {
+	select {
+	case w.dirty <- struct{}{}:
+	default: // one is due already
 	}
+}
+
+func (w *profileWatch) handler() cache.ResourceEventHandler {
+	changed := w.touch
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed() },
 		UpdateFunc: func(any, any) { changed() },

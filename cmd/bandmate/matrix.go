@@ -15,8 +15,10 @@ import (
 
 // matrixResult is `matrix -o json`: rows suffer, columns cause.
 type matrixResult struct {
-	Method       predictor.Method `json:"method"`
-	Applications []string         `json:"applications"`
+	Method predictor.Method `json:"method"`
+	// Basis is what the default method rests on; absent for the others.
+	Basis        predictor.Basis `json:"basis,omitempty"`
+	Applications []string        `json:"applications"`
 	// Slowdowns[i][j] is that of application i beside application j.
 	Slowdowns [][]float64 `json:"slowdowns"`
 	Warnings  []string    `json:"warnings"`
@@ -73,41 +75,45 @@ func (a *app) predictMatrix(names []string, machine string, method predictor.Met
 		return matrixResult{}, err
 	}
 	result := matrixResult{Method: method, Warnings: []string{}}
-	profiles, broken, err := s.Applications()
+	all, broken, err := s.Applications()
 	if err != nil {
 		return matrixResult{}, err
 	}
+	known := predictables{method: method, profiles: all}
 	if len(names) > 0 {
-		if profiles, err = loadForPrediction(s, names, machine); err != nil {
+		if known.profiles, err = loadForPrediction(s, names, machine); err != nil {
 			return matrixResult{}, err
 		}
 	} else {
-		profiles = slices.DeleteFunc(profiles, func(p *v1alpha1.ApplicationProfile) bool {
+		known.profiles = slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
 			return machine != "" && p.Spec.Machine.Name != machine
 		})
 		for _, b := range broken {
 			result.Warnings = append(result.Warnings, b.Error())
 		}
 	}
-	if len(profiles) == 0 {
+	if len(known.profiles) == 0 {
 		return matrixResult{}, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
 	}
-	compiled, err := compileAll(profiles)
+	if known.compiled, err = compileAll(known.profiles); err != nil {
+		return matrixResult{}, err
+	}
+	if method == predictor.Default {
+		known.describe(all)
+		result.Basis = basisOf(known.compiled)
+	}
+	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
+	slowdowns, err := predictPairs(known.compiled, method)
 	if err != nil {
 		return matrixResult{}, err
 	}
-	result.Warnings = append(result.Warnings, mixtureWarnings(profiles)...)
-	for i, target := range compiled {
-		result.Applications = append(result.Applications, profiles[i].Name)
-		row := make([]float64, len(compiled))
-		for j, corunner := range compiled {
-			p, err := predictor.Predict(target, []*predictor.Application{corunner}, predictor.Options{Method: method})
-			if err != nil {
-				return matrixResult{}, err
-			}
-			row[j] = float64(p.Slowdown)
+	for i, row := range slowdowns {
+		result.Applications = append(result.Applications, known.profiles[i].Name)
+		plain := make([]float64, len(row))
+		for j, slowdown := range row {
+			plain[j] = float64(slowdown)
 		}
-		result.Slowdowns = append(result.Slowdowns, row)
+		result.Slowdowns = append(result.Slowdowns, plain)
 	}
 	return result, nil
 }

@@ -20,7 +20,9 @@ import (
 // pairResult is `pair -o json`.
 type pairResult struct {
 	Method predictor.Method `json:"method"`
-	Pairs  []pairOfTwo      `json:"pairs"`
+	// Basis is what the default method rests on; absent for the others.
+	Basis predictor.Basis `json:"basis,omitempty"`
+	Pairs []pairOfTwo     `json:"pairs"`
 	// Alone are the applications without a partner: one of an odd number.
 	Alone []string `json:"alone"`
 	// TotalSlowdown is the sum over all applications; alone counts 1.
@@ -84,6 +86,9 @@ func (a *app) pair(names []string, f predictionFlags) error {
 		return err
 	}
 	result.Method = known.method
+	if known.method == predictor.Default {
+		result.Basis = basisOf(known.compiled)
+	}
 	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
 	if err := a.print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
 		return err
@@ -97,8 +102,8 @@ func (a *app) pair(names []string, f predictionFlags) error {
 	return nil
 }
 
-// predictPairs returns the slowdown of each application beside each other one,
-// [i][j] that of i beside j.
+// predictPairs returns the slowdown of each application beside each one,
+// [i][j] that of i beside j, [i][i] beside a second instance of itself.
 func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.Slowdown, error) {
 	slowdowns := make([][]units.Slowdown, len(apps))
 	faults := make([]error, len(apps))
@@ -120,15 +125,12 @@ func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.
 	return slowdowns, errors.Join(faults...)
 }
 
-// predictRow predicts application i beside each other one. What the workspace
+// predictRow predicts application i as predictPairs does. What the workspace
 // would take as nothing, Predict refuses.
 func predictRow(workspace *predictor.Workspace, apps []*predictor.Application, i int, m predictor.Method) ([]units.Slowdown, error) {
 	row := make([]units.Slowdown, len(apps))
 	var both [2]units.NormalizedPerformance
 	for j := range apps {
-		if i == j {
-			continue
-		}
 		two := []*predictor.Application{apps[i], apps[j]}
 		sensitive, _ := apps[i].Known()
 		_, contentious := apps[j].Known()

@@ -49,7 +49,7 @@ func (a *app) predict(names []string, f predictionFlags, explain bool) error {
 		return err
 	}
 	p.Warnings = append(p.Warnings, mixtureWarnings(known.profiles)...)
-	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p) }); err != nil {
+	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p, known.basis) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
@@ -135,7 +135,9 @@ func mixtureWarnings(profiles []*v1alpha1.ApplicationProfile) []string {
 	return warnings
 }
 
-func writePrediction(w io.Writer, p predictor.Prediction) error {
+// writePrediction prints a prediction; basis says what it rests on and is printed
+// with the explanation.
+func writePrediction(w io.Writer, p predictor.Prediction, basis string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s beside %s: %s (90%% interval %s to %s), method %s\n",
 		report.SanitizeText(p.Target), report.SanitizeText(strings.Join(p.Corunners, ", ")),
@@ -150,6 +152,9 @@ func writePrediction(w io.Writer, p predictor.Prediction) error {
 	b.WriteString("\n")
 	if e := p.Explanation; e != nil {
 		writeExplanation(&b, e)
+		if basis != "" {
+			fmt.Fprintf(&b, "  basis: %s\n", report.SanitizeText(basis))
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

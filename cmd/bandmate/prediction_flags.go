@@ -2,12 +2,16 @@ package main
 
 import (
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/roster"
 )
 
 // predictionFlags say which profiles to predict from, how, and what may not be
@@ -54,6 +58,8 @@ type predictables struct {
 	method   predictor.Method
 	profiles []*v1alpha1.ApplicationProfile
 	compiled []*predictor.Application
+	// basis says what the default method rests on; empty for the others.
+	basis string
 }
 
 // predictables loads what a prediction needs.
@@ -68,6 +74,78 @@ func (a *app) predictables(names []string, f predictionFlags) (p predictables, e
 	if p.profiles, err = loadForPrediction(s, names, f.machine); err != nil {
 		return p, err
 	}
-	p.compiled, err = compileAll(p.profiles)
-	return p, err
+	if p.compiled, err = compileAll(p.profiles); err != nil || p.method != predictor.Default {
+		return p, err
+	}
+	all, _, err := s.Applications() // the named ones are sound, others do not matter
+	if err != nil {
+		return p, err
+	}
+	p.describe(all)
+	return p, nil
 }
+
+// describe turns the applications into those that the model of their machine's
+// memory describes, where there are enough profiles in all to fit one.
+func (p *predictables) describe(all []*v1alpha1.ApplicationProfile) {
+	calibrations := roster.NewCalibrations(all)
+	why := make([]error, len(p.compiled))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				p.compiled[i], why[i] = calibrations.Apply(p.profiles[i], p.compiled[i])
+			}
+		})
+	}
+	for i := range p.compiled {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	p.basis = explainBasis(p.profiles, why, calibrations)
+}
+
+// explainBasis says for people what predictions rest on: the model, or why the
+// curves alone.
+func explainBasis(profiles []*v1alpha1.ApplicationProfile, why []error, c *roster.Calibrations) string {
+	var reasons []string
+	for i, err := range why {
+		sensitive := len(profiles[i].Spec.Curves) > 0
+		if err != nil && sensitive && !slices.Contains(reasons, err.Error()) {
+			reasons = append(reasons, err.Error())
+		}
+	}
+	if len(reasons) > 0 {
+		return fmt.Sprintf("%s: %s", predictor.Curves, strings.Join(reasons, "; "))
+	}
+	fitted, of := c.Fitted(profiles[0])
+	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine", predictor.MemoryModel, fitted, of)
+}
+
+// basisOf returns what predictions among the applications rest on: the model where
+// it describes all of them that have curves, the curves where it describes none of
+// the pairs, and Mixed where it depends on the pair.
+func basisOf(compiled []*predictor.Application) predictor.Basis {
+	described, alone := 0, 0
+	for _, a := range compiled {
+		switch sensitive, _ := a.Known(); {
+		case a.Described():
+			described++
+		case sensitive:
+			alone++
+		}
+	}
+	switch {
+	case alone == 0 && described > 0:
+		return predictor.MemoryModel
+	case described == 0 || described == 1 && alone > 0:
+		return predictor.Curves
+	}
+	return mixedBasis
+}
+
+// mixedBasis is printed where some pairs are predicted by the model of the memory
+// and others from their curves.
+const mixedBasis predictor.Basis = "mixed"

@@ -70,6 +70,7 @@ type Roster struct {
 	machines     map[string]*v1alpha1.MachineProfile
 	invalid      map[string]string // why a machine profile is, by name
 	carried      *sync.Map         // of carriedKey to *carried
+	calibrations *Calibrations     // nil in the zero value
 }
 
 // member is one profile.
@@ -79,6 +80,8 @@ type member struct {
 }
 
 // New compiles profiles. None is refused: an invalid one is remembered as such.
+// A model of the memory is fitted to those of each machine where there are enough
+// (see Calibrations).
 // The profiles must not change afterwards.
 func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Roster {
 	return (&Roster{}).Next(applications, machines)
@@ -103,6 +106,11 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 	for _, p := range applications {
 		next.add(r.member(p))
 	}
+	old := r.calibrations
+	if old == nil {
+		old = &Calibrations{}
+	}
+	next.calibrations = old.next(applications)
 	return next
 }
 
@@ -200,7 +208,7 @@ func (r *Roster) Own(application string) map[string]Entry {
 		if entries == nil {
 			entries = map[string]Entry{}
 		}
-		entries[machine] = m.entry
+		entries[machine] = r.describe(application, m.entry)
 	}
 	return entries
 }

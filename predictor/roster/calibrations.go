@@ -1,0 +1,191 @@
+package roster
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"sync"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+)
+
+const (
+	// leastFitted is how many profiles of one place have to be able to serve
+	// before a model of its memory is fitted: fewer leave open what is the
+	// application's and what the memory's.
+	leastFitted = 4
+	// mostFitted bounds what fitting costs, however many profiles there are.
+	mostFitted = 64
+)
+
+// ErrFewProfiles is returned where a machine has too few profiles to fit a model
+// of its memory to.
+var ErrFewProfiles = fmt.Errorf("fewer than %d profiles of the machine that say what the interferer achieved: onboard more", leastFitted)
+
+// Calibrations are models of the memories of machines, each fitted to the
+// profiles that were measured there (predictor.Calibrate), when first asked for.
+// Everyone who predicts from a set of profiles asks here, so that all say the
+// same. They are safe for concurrent use; the zero value has no models.
+type Calibrations struct {
+	places map[place]*fitting
+}
+
+// place is where and how profiles were measured that may be fitted together.
+type place struct{ machine, regime string }
+
+func placeOf(p *v1alpha1.ApplicationProfile) place {
+	at := place{machine: p.Spec.Machine.Name}
+	if r := p.Spec.Measurement.Regime; r != nil {
+		at.regime = r.Name
+	}
+	return at
+}
+
+// fitting is the model of one place.
+type fitting struct {
+	chosen   []*v1alpha1.ApplicationProfile
+	profiles int // that it was chosen from
+
+	once        sync.Once
+	calibration *predictor.Calibration
+	err         error
+	described   sync.Map // of *predictor.Application to *described
+}
+
+// described is an application as the model describes it.
+type described struct {
+	once        sync.Once
+	application *predictor.Application
+	err         error
+}
+
+// NewCalibrations prepares models from profiles; the order does not matter, and
+// those that cannot serve are passed over. The profiles must not change
+// afterwards.
+func NewCalibrations(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
+	return (&Calibrations{}).next(profiles)
+}
+
+// next is NewCalibrations, but keeps the models of c whose profiles are the same
+// objects.
+func (c *Calibrations) next(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
+	candidates := map[place][]*v1alpha1.ApplicationProfile{}
+	for _, p := range profiles {
+		if serves(p) {
+			candidates[placeOf(p)] = append(candidates[placeOf(p)], p)
+		}
+	}
+	n := &Calibrations{places: make(map[place]*fitting, len(candidates))}
+	for at, all := range candidates {
+		if len(all) < leastFitted {
+			continue
+		}
+		chosen := choose(all)
+		if old := c.places[at]; old != nil && slices.Equal(old.chosen, chosen) {
+			n.places[at] = old
+			continue
+		}
+		n.places[at] = &fitting{chosen: chosen, profiles: len(all)}
+	}
+	return n
+}
+
+// serves reports whether a model can be fitted to p: its traffic is known, and
+// at least one point was measured that says what the interferer achieved.
+func serves(p *v1alpha1.ApplicationProfile) bool {
+	c := &p.Spec.Contentiousness
+	if p.Spec.Carried != nil || !(c.ReadBytesPerSecond+c.WriteBytesPerSecond > 0) {
+		return false
+	}
+	return slices.ContainsFunc(p.Spec.Curves, func(c v1alpha1.SensitivityCurve) bool {
+		return slices.ContainsFunc(c.Points, func(point v1alpha1.CurvePoint) bool {
+			return !point.Inferred && point.AchievedBytesPerSecond != nil && *point.AchievedBytesPerSecond > 0
+		})
+	})
+}
+
+// choose returns at most mostFitted profiles, by a hash of the name, so that one
+// more or less seldom changes the choice among many.
+func choose(all []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
+	type ranked struct {
+		hash    uint64
+		profile *v1alpha1.ApplicationProfile
+	}
+	order := make([]ranked, len(all))
+	for i, p := range all {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(p.Name)) // never fails
+		order[i] = ranked{h.Sum64(), p}
+	}
+	slices.SortFunc(order, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.Name, b.profile.Name))
+	})
+	chosen := make([]*v1alpha1.ApplicationProfile, min(len(order), mostFitted))
+	for i := range chosen {
+		chosen[i] = order[i].profile
+	}
+	return chosen
+}
+
+// fit fits the model, once. What a profile does not allow is left out.
+func (f *fitting) fit() {
+	f.once.Do(func() {
+		var apps []*predictor.Application
+		for _, p := range f.chosen {
+			if len(p.Validate()) > 0 {
+				continue
+			}
+			if a, err := predictor.Compile(p); err == nil {
+				apps = append(apps, a)
+			}
+		}
+		if len(apps) < leastFitted {
+			f.err = ErrFewProfiles
+			return
+		}
+		f.calibration, f.err = predictor.Calibrate(apps)
+	})
+}
+
+// Apply returns the application that p was compiled to as the model of its place
+// describes it. Where there is no model, or it does not describe the application,
+// it returns a itself and says why: ErrFewProfiles, predictor.ErrNotDescribed, or
+// what predictor.Calibrate fails with. Its curves then serve alone.
+func (c *Calibrations) Apply(p *v1alpha1.ApplicationProfile, a *predictor.Application) (*predictor.Application, error) {
+	f := c.places[placeOf(p)]
+	if f == nil {
+		return a, ErrFewProfiles
+	}
+	if p.Spec.Carried != nil {
+		return a, fmt.Errorf("%s: %w: carried over from another machine", a.Name(), predictor.ErrNotDescribed)
+	}
+	if f.fit(); f.err != nil {
+		return a, f.err
+	}
+	value, ok := f.described.Load(a)
+	if !ok {
+		value, _ = f.described.LoadOrStore(a, &described{})
+	}
+	d := value.(*described) //nolint:errcheck,forcetypeassert // nothing else is stored
+	d.once.Do(func() {
+		if d.application, d.err = f.calibration.Apply(a); d.err != nil {
+			d.application = a
+		}
+	})
+	return d.application, d.err
+}
+
+// Fitted returns how many profiles the model that describes p was fitted to, and
+// from how many they were chosen; 0 where there is none.
+func (c *Calibrations) Fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
+	f := c.places[placeOf(p)]
+	if f == nil {
+		return 0, 0
+	}
+	if f.fit(); f.err != nil {
+		return 0, 0
+	}
+	return len(f.chosen), f.profiles
+}

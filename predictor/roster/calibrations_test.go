@@ -1,0 +1,162 @@
+package roster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/units"
+)
+
+// simulated returns n profiles of the ddr4x2 data set, with 2 × 4 points.
+func simulated(t testing.TB, n int) []*v1alpha1.ApplicationProfile {
+	t.Helper()
+	d, err := evaluation.Read(os.DirFS("../testdata/simulated/ddr4x2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profiles []*v1alpha1.ApplicationProfile
+	for i := range n {
+		p := d.Apps[i].Profile(evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}, Levels: []float64{0.25, 0.5, 0.75, 1}})
+		p.Spec.Machine.Name = "blade"
+		profiles = append(profiles, p)
+	}
+	return profiles
+}
+
+func basis(t *testing.T, target, corunner Entry) predictor.Basis {
+	t.Helper()
+	p, err := predictor.Predict(target.Application, []*predictor.Application{corunner.Application}, predictor.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Basis
+}
+
+func TestLookupDescribesWhereThereAreEnough(t *testing.T) {
+	profiles := simulated(t, 6)
+	one, other := profiles[0].Name, profiles[1].Name
+	moved := func(p *v1alpha1.ApplicationProfile, change func(*v1alpha1.ApplicationProfile)) *v1alpha1.ApplicationProfile {
+		return with(p.DeepCopy(), change)
+	}
+	for _, test := range []struct {
+		name     string
+		profiles []*v1alpha1.ApplicationProfile
+		want     predictor.Basis
+	}{
+		{"enough", profiles, predictor.MemoryModel},
+		{"too few", profiles[:leastFitted-1], predictor.Curves},
+		{"too few of one machine", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+			p.Spec.Machine.Name = "other"
+		})), predictor.Curves},
+		{"too few of one placement", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+			p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "same-core"}
+		})), predictor.Curves},
+		{"too few of known traffic", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+			p.Spec.Contentiousness = v1alpha1.Contentiousness{}
+		})), predictor.Curves},
+		{"too few measured", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+			for i := range p.Spec.Curves {
+				for j := range p.Spec.Curves[i].Points {
+					p.Spec.Curves[i].Points[j].Inferred = true
+				}
+			}
+		})), predictor.Curves},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := New(test.profiles, nil)
+			if got := basis(t, r.Lookup(one, "blade"), r.Lookup(other, "blade")); got != test.want {
+				t.Errorf("predicted from %s, want %s", got, test.want)
+			}
+			if got := basis(t, r.LookupCurves(one, "blade"), r.LookupCurves(other, "blade")); got != predictor.Curves {
+				t.Errorf("LookupCurves predicted from %s", got)
+			}
+			if own := r.Own(one)["blade"]; own.Application != r.Lookup(one, "blade").Application {
+				t.Error("Own and Lookup differ")
+			}
+		})
+	}
+}
+
+// What only the traffic is known of stands in any model.
+func TestBackgroundKeepsTheModel(t *testing.T) {
+	profiles := simulated(t, 5)
+	r := New(profiles, nil)
+	background := &v1alpha1.ApplicationProfile{}
+	background.Name = "background"
+	background.Spec.Contentiousness = v1alpha1.Contentiousness{ReadBytesPerSecond: 5 * gb, Source: "measured"}
+	a, err := predictor.Compile(background)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := basis(t, r.Lookup(profiles[0].Name, "blade"), Entry{Application: a}); got != predictor.MemoryModel {
+		t.Errorf("beside traffic alone predicted from %s", got)
+	}
+}
+
+// A model is kept while the profiles it was fitted to are.
+func TestNextKeepsTheModel(t *testing.T) {
+	profiles := simulated(t, 5)
+	first := New(profiles, nil)
+	name := profiles[0].Name
+	kept := first.Next(slices.Clone(profiles), nil)
+	if first.Lookup(name, "blade").Application != kept.Lookup(name, "blade").Application {
+		t.Error("fitted again to the same profiles")
+	}
+	fewer := first.Next(profiles[:4], nil)
+	if first.Lookup(name, "blade").Application == fewer.Lookup(name, "blade").Application {
+		t.Error("not fitted again without one of the profiles")
+	}
+}
+
+// Among many, one more seldom changes what is chosen, and the order never.
+func TestChoose(t *testing.T) {
+	all := many(1000)
+	first := choose(all)
+	if len(first) != mostFitted {
+		t.Fatalf("%d chosen", len(first))
+	}
+	reversed := slices.Clone(all)
+	slices.Reverse(reversed)
+	if !slices.Equal(first, choose(reversed)) {
+		t.Error("the order matters")
+	}
+	changes := 0
+	for i := range 100 {
+		if !slices.Equal(first, choose(append(slices.Clone(all), profile(fmt.Sprintf("extra-%d", i), "old")))) {
+			changes++
+		}
+	}
+	if changes > 25 { // 6 are expected
+		t.Errorf("one more profile of 1000 changed the choice %d times of 100", changes)
+	}
+}
+
+func TestApplySaysWhyNot(t *testing.T) {
+	profiles := simulated(t, 5)
+	a, err := predictor.Compile(profiles[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := NewCalibrations(profiles[:2]).Apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
+		t.Errorf("two profiles: %v", err)
+	}
+	var none Calibrations
+	if got, err := none.Apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
+		t.Errorf("no profiles: %v", err)
+	}
+	c := NewCalibrations(profiles)
+	carried := profiles[0].DeepCopy()
+	carried.Spec.Carried = &v1alpha1.Carrying{}
+	if got, err := c.Apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotDescribed) {
+		t.Errorf("carried over: %v", err)
+	}
+	if n, of := c.Fitted(profiles[0]); n != 5 || of != 5 {
+		t.Errorf("fitted to %d of %d, want 5 of 5", n, of)
+	}
+}
