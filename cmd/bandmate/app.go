@@ -88,7 +88,7 @@ interrupted.`,
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
 		newApplyCommand(a), newPrepareCommand(), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
-		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a),
+		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a),
 	)
 	return root
 }

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/pairing"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/report/page"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+// mostPaired is up to how many applications the report pairs: the time of the
+// best pairing grows with the cube.
+const mostPaired = 200
+
+func newReportCommand(a *app) *cobra.Command {
+	var output, machine string
+	cmd := &cobra.Command{
+		Use:   "report [APP...]",
+		Short: "Make one HTML page with every curve, the matrix, pairings and what-if",
+		Long: `Makes one HTML page of the store (or of the named applications): the machine,
+every curve, the slowdown of each pair, the best pairing, and answers to what-if
+questions, computed in the page. It needs no network, so it can be sent to a
+colleague. Its predictions are those of the default method from the curves of
+the applications involved.
+
+Profiles that cannot be read are named on the page. With --output json or yaml
+the numbers behind the page go to standard output instead, with --output - the
+page itself.`,
+		Example: `  bandmate report
+  bandmate report xz sqlite --output /tmp/report.html
+  bandmate report --output json`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.report(args, machine, output)
+		},
+		ValidArgsFunction: a.completeApplications,
+	}
+	// It takes the place of the --output of the other commands.
+	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write, or - for standard output; json and yaml: the data, on standard output")
+	cmd.Flags().StringVar(&machine, "machine", "", "use the profiles measured on this machine (default: all)")
+	return cmd
+}
+
+func (a *app) report(names []string, machine, output string) error {
+	if output == "" {
+		return usagef("--output: want the name of a file, -, json or yaml")
+	}
+	content, err := a.reportContent(names, machine)
+	if err != nil {
+		return err
+	}
+	content.Generated = time.Now()
+	if output == formatJSON || output == formatYAML {
+		d, err := page.NewData(content)
+		if err != nil {
+			return err
+		}
+		a.format = output
+		return a.print(d, func(io.Writer) error { return nil })
+	}
+	var html bytes.Buffer
+	if err := page.Write(&html, content); err != nil {
+		return err
+	}
+	if output == "-" {
+		return a.write(html.Bytes())
+	}
+	if err := renameio.WriteFile(output, html.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w: choose a place you may write to with --output", report.SanitizeText(output), err)
+	}
+	a.warn(content.Warnings)
+	a.tell(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
+	return nil
+}
+
+// reportContent collects what a report shows. An empty store makes a page that
+// says so; a broken profile is a warning.
+func (a *app) reportContent(names []string, machine string) (page.Content, error) {
+	content := page.Content{Version: version()}
+	s, err := a.open()
+	if err != nil {
+		return content, err
+	}
+	machines, brokenMachines, err := s.Machines()
+	if err != nil {
+		return content, err
+	}
+	profiles, broken, err := s.Applications()
+	if err != nil {
+		return content, err
+	}
+	for _, fault := range slices.Concat(broken, brokenMachines) {
+		content.Warnings = append(content.Warnings, fault.Error())
+	}
+	if content.Applications, err = chooseProfiles(s, profiles, names, machine); err != nil {
+		return content, err
+	}
+	content.Machines = slices.DeleteFunc(machines, func(m *v1alpha1.MachineProfile) bool {
+		return machine != "" && m.Name != machine
+	})
+	content.Warnings = append(content.Warnings, mixtureWarnings(content.Applications)...)
+	compiled, err := compileAll(content.Applications)
+	if err != nil || !pairable(compiled) {
+		return content, err
+	}
+	content.Pairing, err = reportPairing(compiled)
+	return content, err
+}
+
+// chooseProfiles returns the named profiles, or else all of the machine.
+func chooseProfiles(s *store.Store, all []*v1alpha1.ApplicationProfile, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
+	if len(names) > 0 {
+		return loadForPrediction(s, names, machine)
+	}
+	if machine != "" && !slices.ContainsFunc(all, func(p *v1alpha1.ApplicationProfile) bool { return p.Spec.Machine.Name == machine }) {
+		return nil, fmt.Errorf("--machine %q: %w: no application was measured there", machine, store.ErrNotFound)
+	}
+	return slices.DeleteFunc(all, func(p *v1alpha1.ApplicationProfile) bool {
+		return machine != "" && p.Spec.Machine.Name != machine
+	}), nil
+}
+
+// pairable reports whether there is something to pair, in a reasonable time, and
+// every slowdown is known.
+func pairable(apps []*predictor.Application) bool {
+	return len(apps) >= 2 && len(apps) <= mostPaired && !slices.ContainsFunc(apps, func(a *predictor.Application) bool {
+		sensitive, contentious := a.Known()
+		return !sensitive || !contentious
+	})
+}
+
+// reportPairing returns the best pairing of applications that are pairable.
+func reportPairing(apps []*predictor.Application) (*page.Pairing, error) {
+	var workspace predictor.Workspace
+	problem := pairing.Problem{
+		Jobs: len(apps),
+		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) {
+			// Each is the target once, as in the matrix.
+			var both [2]units.NormalizedPerformance
+			ofI = workspace.Performances(both[:0], []*predictor.Application{apps[i], apps[j]})[0].Slowdown()
+			ofJ = workspace.Performances(both[:0], []*predictor.Application{apps[j], apps[i]})[0].Slowdown()
+			return ofI, ofJ
+		},
+	}
+	best, err := pairing.Optimal(problem)
+	if err != nil {
+		return nil, err
+	}
+	greedy, err := pairing.Greedy(problem)
+	if err != nil {
+		return nil, err
+	}
+	random, err := pairing.AverageRandom(problem)
+	if err != nil {
+		return nil, err
+	}
+	found := &page.Pairing{Pairs: [][2]int{}, Alone: []int{}, Total: best.Total, Greedy: greedy.Total, Random: random}
+	for i, j := range best.Partner {
+		switch {
+		case j == pairing.Alone:
+			found.Alone = append(found.Alone, i)
+		case i < j:
+			found.Pairs = append(found.Pairs, [2]int{i, j})
+		}
+	}
+	return found, nil
+}

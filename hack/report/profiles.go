@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// madeMachine is the name of the machine of made profiles.
+const madeMachine = "made"
+
+// makeProfiles makes n profiles that differ in every way that a prediction
+// depends on: traffic, read shares, levels, phases, noise, achieved bandwidth
+// recorded or not. The same seed gives the same profiles.
+func makeProfiles(n int, seed uint64) []*v1alpha1.ApplicationProfile {
+	random := rand.New(rand.NewPCG(seed, 1))
+	profiles := make([]*v1alpha1.ApplicationProfile, n)
+	for i := range profiles {
+		profiles[i] = makeProfile(random, fmt.Sprintf("application-%04d", i), i)
+	}
+	return profiles
+}
+
+func makeProfile(random *rand.Rand, name string, i int) *v1alpha1.ApplicationProfile {
+	p := &v1alpha1.ApplicationProfile{}
+	p.APIVersion, p.Kind, p.Name = v1alpha1.APIVersion, v1alpha1.KindApplicationProfile, name
+	p.Spec.Command = []string{name, "--size", "large"}
+	p.Spec.Machine.Name = madeMachine
+	p.Spec.Solo = v1alpha1.Timing{Seconds: rounded(0.3 + 9*random.Float64()), Repeats: 5}
+	traffic, share := 40e9*math.Pow(random.Float64(), 2)+1e8, 0.5+0.5*random.Float64()
+	doubt := rounded(0.02 + 0.2*random.Float64())
+	p.Spec.Contentiousness = v1alpha1.Contentiousness{
+		ReadBytesPerSecond: rounded(traffic * share), WriteBytesPerSecond: rounded(traffic * (1 - share)),
+		Source: "imc", RelativeUncertainty: &doubt,
+	}
+	hurt := 0.05 + 0.6*random.Float64()
+	for _, readShare := range [][]float64{{0.5, 1}, {0.5, 0.75, 1}, {0.75}}[i%3] {
+		curve := v1alpha1.SensitivityCurve{ReadShare: readShare}
+		for _, level := range []float64{0.25, 0.5, 0.75, 1} {
+			x := level * (36e9 + 8e9*readShare)
+			spread := rounded(0.002 + 0.02*random.Float64())
+			point := v1alpha1.CurvePoint{
+				Level: level, InterfererBytesPerSecond: rounded(x), Repeats: 3, Spread: &spread,
+				NormalizedPerformance: rounded(max(1-hurt*math.Pow(level, 1.6)+0.02*random.NormFloat64(), 0.05)),
+			}
+			if i%5 != 4 {
+				achieved := rounded(x * (1 - 0.3*level*random.Float64()))
+				point.AchievedBytesPerSecond = &achieved
+			}
+			curve.Points = append(curve.Points, point)
+		}
+		p.Spec.Curves = append(p.Spec.Curves, curve)
+	}
+	if i%4 == 1 {
+		p.Spec.Phases = []v1alpha1.Phase{
+			{TimeShare: 0.25, ReadBytesPerSecond: rounded(traffic * share * 3), WriteBytesPerSecond: rounded(traffic * (1 - share) * 3)},
+			{TimeShare: 0.75, ReadBytesPerSecond: rounded(traffic * share / 3), WriteBytesPerSecond: rounded(traffic * (1 - share) / 3)},
+		}
+	}
+	return p
+}
+
+// rounded has the precision of a profile in a file.
+func rounded(v float64) float64 {
+	scale := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-v1alpha1.SignificantDigits+1)
+	return math.Round(v/scale) * scale
+}
