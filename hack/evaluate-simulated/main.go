@@ -62,7 +62,7 @@ func profiles() []profile {
 
 const introduction = `# Errors on simulated memory systems
 
-Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; a test holds it to the code.
+Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; hack/generate.sh writes it anew.
 
 The data are those of ` + "`predictor/testdata/simulated`" + `: 22 applications on each of two simulated memory systems, alone, beside an
 interferer of 11 read shares × 16 levels, in all 484 ordered pairs and in 150 groups of three and four. Pairs and groups serve to score only.

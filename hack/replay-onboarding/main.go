@@ -36,7 +36,7 @@ func main() {
 
 const introduction = `# Onboarding, replayed on simulated memory systems
 
-Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; a test holds it to the code.
+Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; hack/generate.sh writes it anew.
 
 The data are those of ` + "`predictor/testdata/simulated`" + ` (see [simulated.md](simulated.md)). The curves answer for the experiments; pairs and groups
 serve to score only. Errors are of ` + "`default`" + `, in percentage points of normalized performance, over all pairs, and the mean over groups with two and

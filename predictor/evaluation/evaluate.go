@@ -239,7 +239,16 @@ func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) 
 		}
 		apps[a.Name] = app
 	}
+	if len(o.Methods) > 0 && !slices.ContainsFunc(o.Methods, isDefault) {
+		return apps, nil // the methods of the paper know no calibration
+	}
 	return d.calibrate(apps, o)
+}
+
+// isDefault reports whether a method that validates is the default one.
+func isDefault(m predictor.Method) bool {
+	parsed, err := predictor.ParseMethod(string(m))
+	return err == nil && parsed == predictor.Default
 }
 
 // calibrate fits a model of the memory to all applications and applies it. Where
