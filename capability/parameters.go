@@ -21,16 +21,19 @@ type Parameters struct {
 	// CoresPerTile is how many cores share a cache below the last level, 1 or
 	// more.
 	CoresPerTile int
-	// Contention is T_C, the cost of n threads that read the same line at once.
-	Contention Line
+	// Contention is T_C, the cost of n threads that read the same line at once;
+	// nil when not known: barriers do without, trees do not.
+	Contention *Line
 }
 
 // Validate reports every value that is out of range.
 func (p Parameters) Validate() error {
 	err := errors.Join(
 		checkCost("local latency", p.Local), checkCost("remote latency", p.Remote),
-		checkCost("memory latency", p.Memory), checkCost("tile latency", p.Tile),
-		checkCost("contention (base)", p.Contention.Base), checkCost("contention (per thread)", p.Contention.Each))
+		checkCost("memory latency", p.Memory), checkCost("tile latency", p.Tile))
+	if c := p.Contention; c != nil {
+		err = errors.Join(err, checkCost("contention (base)", c.Base), checkCost("contention (per thread)", c.Each))
+	}
 	if p.CoresPerTile < 1 || p.CoresPerTile > MaxThreads {
 		err = errors.Join(err, fmt.Errorf("%d cores per tile: want 1 to %d", p.CoresPerTile, MaxThreads))
 	}
@@ -49,12 +52,9 @@ func NewParameters(m *v1alpha1.MachineProfile, memory string) (Parameters, error
 	if err != nil {
 		return Parameters{}, err
 	}
-	if c.Contention == nil {
-		return Parameters{}, fmt.Errorf("machine %q: contention is missing: %w", m.Name, ErrNotCovered)
-	}
-	p := Parameters{
-		CoresPerTile: max(1, c.CoresPerTile),
-		Contention:   Line{Cost(c.Contention.BaseNanoseconds), Cost(c.Contention.PerThreadNanoseconds)},
+	p := Parameters{CoresPerTile: max(1, c.CoresPerTile)}
+	if c.Contention != nil {
+		p.Contention = &Line{Cost(c.Contention.BaseNanoseconds), Cost(c.Contention.PerThreadNanoseconds)}
 	}
 	var missing []string
 	find := func(to *Cost, place, memory string) {

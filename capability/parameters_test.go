@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/capability"
 	"bandmate.dev/bandmate/capability/reference"
@@ -31,14 +33,15 @@ func knlParameters(t *testing.T) capability.Parameters {
 
 func TestNewParameters(t *testing.T) {
 	want := capability.Parameters{
-		Local: 3.8, Remote: 119, Memory: 140, Tile: 34, CoresPerTile: 2, Contention: capability.Line{Base: 200, Each: 34},
+		Local: 3.8, Remote: 119, Memory: 140, Tile: 34, CoresPerTile: 2, Contention: &capability.Line{Base: 200, Each: 34},
 	}
-	if got := knlParameters(t); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, knlParameters(t)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 	p, err := capability.NewParameters(knl(t), "MCDRAM")
-	if want.Memory = 167; err != nil || p != want {
-		t.Errorf("MCDRAM: got %+v, %v", p, err)
+	want.Memory = 167
+	if diff := cmp.Diff(want, p); err != nil || diff != "" {
+		t.Errorf("MCDRAM: %v, -want +got:\n%s", err, diff)
 	}
 }
 
@@ -50,7 +53,6 @@ func TestNewParametersNamesWhatIsMissing(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(m *v1alpha1.MachineProfile) { m.Spec.Capability = nil }, "", "no section capability"},
-		{"contention", func(m *v1alpha1.MachineProfile) { m.Spec.Capability.Contention = nil }, "", "contention is missing"},
 		{"latencies", func(m *v1alpha1.MachineProfile) { m.Spec.Capability.Latencies = nil }, "", "missing: level1, remote, memory, tile"},
 		{"memory", func(*v1alpha1.MachineProfile) {}, "HBM", `memory (memory "HBM"; there is DRAM, MCDRAM, cache)`},
 	}
@@ -69,7 +71,7 @@ func TestNewParametersNamesWhatIsMissing(t *testing.T) {
 func TestParametersValidate(t *testing.T) {
 	p := capability.Parameters{
 		Local: -1, Remote: capability.Cost(math.NaN()), Memory: capability.Cost(math.Inf(1)), Tile: 2e9,
-		Contention: capability.Line{Base: -2, Each: -3},
+		Contention: &capability.Line{Base: -2, Each: -3},
 	}
 	err := p.Validate()
 	if err == nil {

@@ -81,18 +81,22 @@ func (p Parameters) within(op Operation, n int) Cost {
 		return 0
 	}
 	near := p
-	near.Remote, near.Contention = p.Tile, Line{Each: p.Tile}
+	near.Remote, near.Contention = p.Tile, &Line{Each: p.Tile}
 	return near.level(op, k)
 }
 
 // NewTree lays out a tree for threads 0 to n − 1, one a core, tiles filled one
-// after the other, and gives its modelled cost.
+// after the other, and gives its modelled cost. Without a known contention the
+// error wraps ErrNotCovered.
 func NewTree(p Parameters, op Operation, threads int, shape Shape) (Tree, error) {
 	if err := p.Validate(); err != nil {
 		return Tree{}, err
 	}
 	if err := checkThreads(threads); err != nil {
 		return Tree{}, err
+	}
+	if p.Contention == nil {
+		return Tree{}, fmt.Errorf("contention of threads that read one line: %w", ErrNotCovered)
 	}
 	if op != Broadcast && op != Reduce {
 		return Tree{}, fmt.Errorf("operation %q: want %s or %s", op, Broadcast, Reduce)

@@ -79,14 +79,14 @@ func TestTreeCost(t *testing.T) {
 	}
 }
 
-// Every tree of up to eight nodes is tried, whatever its shape: node i hangs
+// Every tree of up to seven nodes is tried, whatever its shape: node i hangs
 // below any of the nodes before it.
 func TestOptimalTreeIsExhaustivelyBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cost := func(name string) capability.Cost { return capability.Cost(rapid.Float64Range(0, 500).Draw(t, name)) }
 		p := capability.Parameters{
 			Local: cost("local"), Remote: cost("remote"), Memory: cost("memory"), CoresPerTile: 1,
-			Contention: capability.Line{Base: cost("base"), Each: cost("each")},
+			Contention: &capability.Line{Base: cost("base"), Each: cost("each")},
 		}
 		n := rapid.IntRange(1, 7).Draw(t, "threads")
 		best := newTree(t, p, capability.Broadcast, n, capability.Optimal).Cost
@@ -184,6 +184,7 @@ func TestNewTreeRefuses(t *testing.T) {
 		{"scan", 4, capability.Optimal, p, `operation "scan": want broadcast or reduce`},
 		{capability.Reduce, 4, "star", p, `shape "star": want one of`},
 		{capability.Reduce, 4, capability.Flat, capability.Parameters{}, "0 cores per tile"},
+		{capability.Reduce, 4, capability.Flat, capability.Parameters{CoresPerTile: 1}, "contention of threads that read one line"},
 	}
 	for _, tt := range tests {
 		if _, err := capability.NewTree(tt.p, tt.op, tt.threads, tt.shape); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -193,7 +194,7 @@ func TestNewTreeRefuses(t *testing.T) {
 }
 
 func BenchmarkTreeOf4096(b *testing.B) {
-	p := capability.Parameters{Local: 4, Remote: 119, Memory: 140, CoresPerTile: 1, Contention: capability.Line{Base: 200, Each: 34}}
+	p := capability.Parameters{Local: 4, Remote: 119, Memory: 140, CoresPerTile: 1, Contention: &capability.Line{Base: 200, Each: 34}}
 	for b.Loop() {
 		if _, err := capability.NewTree(p, capability.Broadcast, capability.MaxThreads, capability.Optimal); err != nil {
 			b.Fatal(err)

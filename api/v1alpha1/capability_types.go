@@ -48,6 +48,11 @@ type LineLatency struct {
 	// where all are alike.
 	LowNanoseconds  *float64 `json:"lowNanoseconds,omitempty"`
 	HighNanoseconds *float64 `json:"highNanoseconds,omitempty"`
+	// RelativeInterval is the half width of the 95% interval of the median ÷ the
+	// median; absent when not known.
+	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	// Repeats is the number of measurements; absent when not known.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // ContentionCost is the latency of a line that N threads read at once:
@@ -77,4 +82,9 @@ type AccessBandwidth struct {
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
 	BytesPerSecond float64 `json:"bytesPerSecond"`
+	// RelativeInterval is the half width of the 95% interval of the median ÷ the
+	// median; absent when not known.
+	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	// Repeats is the number of measurements; absent when not known.
+	Repeats int `json:"repeats,omitempty"`
 }

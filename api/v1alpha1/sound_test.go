@@ -86,13 +86,13 @@ func soundMachine() *v1alpha1.MachineProfile {
 			Capability: &v1alpha1.Capability{
 				Source: "measured", CoresPerTile: 2, Level1Bytes: 32 << 10, Level2Bytes: 1 << 20,
 				Latencies: []v1alpha1.LineLatency{
-					{Place: "level1", Nanoseconds: 3.8},
+					{Place: "level1", Nanoseconds: 3.8, RelativeInterval: new(0.02), Repeats: 15},
 					{Place: "remote", State: "modified", Nanoseconds: 114.5, LowNanoseconds: new(107.0), HighNanoseconds: new(122.0)},
 					{Place: "memory", Memory: "DRAM", Nanoseconds: 140},
 				},
 				Contention: &v1alpha1.ContentionCost{BaseNanoseconds: 200, PerThreadNanoseconds: 34},
 				Bandwidths: []v1alpha1.AccessBandwidth{
-					{Access: "copy", NonTemporal: true, Memory: "DRAM", Threads: 16, BytesPerSecond: 70e9},
+					{Access: "copy", NonTemporal: true, Memory: "DRAM", Threads: 16, BytesPerSecond: 70e9, RelativeInterval: new(0.01), Repeats: 5},
 				},
 			},
 			Warnings: []string{"huge pages are off"},

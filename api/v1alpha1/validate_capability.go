@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -54,6 +55,7 @@ func (f *faults) latencies(p *field.Path, list []LineLatency) {
 		k := key{l.Place, l.State, l.Memory}
 		duplicate(f, at, seen, k, fmt.Sprintf("%s %s %s", k.place, k.state, k.memory))
 		f.above(at.Child("nanoseconds"), l.Nanoseconds, 0, MaxNanoseconds, wantNanoseconds)
+		f.relativeInterval(at, l.RelativeInterval, l.Repeats)
 		if l.LowNanoseconds != nil {
 			f.above(at.Child("lowNanoseconds"), *l.LowNanoseconds, 0, l.Nanoseconds, "want nanoseconds, above 0 and at most the median")
 		}
@@ -81,5 +83,13 @@ func (f *faults) accessBandwidths(p *field.Path, list []AccessBandwidth) {
 		k := key{b.Access, b.Memory, b.NonTemporal, b.Threads}
 		duplicate(f, at, seen, k, fmt.Sprintf("%s of %s with %d threads, non-temporal %t", k.access, cmp.Or(k.memory, "memory"), k.threads, k.nonTemporal))
 		f.within(at.Child("bytesPerSecond"), b.BytesPerSecond, MinBytesPerSecond, MaxBytesPerSecond, "want bytes per second, 1e3 to 1e13 (is this in GB/s?)")
+		f.relativeInterval(at, b.RelativeInterval, b.Repeats)
+	}
+}
+
+func (f *faults) relativeInterval(at *field.Path, interval *float64, repeats int) {
+	f.atLeast(at.Child("repeats"), repeats, 0)
+	if interval != nil {
+		f.within(at.Child("relativeInterval"), *interval, 0, math.MaxFloat64, "want a finite half width ÷ median of 0 or more")
 	}
 }

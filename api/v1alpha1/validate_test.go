@@ -135,6 +135,7 @@ func TestMachineFaults(t *testing.T) {
 		{"latency range", func(p *profile) { p.Spec.Capability.Latencies[1].LowNanoseconds = new(115.0) }, []string{"spec.capability.latencies[1].lowNanoseconds"}},
 		{"latency twice", func(p *profile) { p.Spec.Capability.Latencies[1] = p.Spec.Capability.Latencies[0] }, []string{"spec.capability.latencies[1]: Duplicate"}},
 		{"contention", func(p *profile) { p.Spec.Capability.Contention.PerThreadNanoseconds = -1 }, []string{"spec.capability.contention.perThreadNanoseconds"}},
+		{"interval", func(p *profile) { p.Spec.Capability.Latencies[0].RelativeInterval = new(-0.1) }, []string{"spec.capability.latencies[0].relativeInterval"}},
 		{"access", func(p *profile) { p.Spec.Capability.Bandwidths[0].Access = "scale" }, []string{"spec.capability.bandwidths[0].access: Unsupported"}},
 		{"access in GB/s", func(p *profile) { p.Spec.Capability.Bandwidths[0].BytesPerSecond = 70 }, []string{"spec.capability.bandwidths[0].bytesPerSecond"}},
 		{"probe map length", func(p *profile) { p.Spec.ProbeMap = make([]v1alpha1.ProbePoint, 4097) }, []string{"spec.probeMap: Too many"}},

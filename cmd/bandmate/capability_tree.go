@@ -65,6 +65,9 @@ tile, a group of cores that share a cache, or a core where there are none.`,
 				return err
 			}
 			t, err := capability.NewTree(p, capability.Operation(operation), threads, capability.Shape(shape))
+			if errors.Is(err, capability.ErrNotCovered) {
+				return fmt.Errorf("machine %q: %w", m.Name, err)
+			}
 			if err != nil {
 				return usageError{err}
 			}
