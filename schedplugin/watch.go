@@ -30,8 +30,11 @@ const (
 const settle = 100 * time.Millisecond
 
 // restFactor bounds what rebuilding costs while profiles keep coming: to about a
-// twentieth of a CPU.
-const restFactor = 20
+// twentieth of a CPU, as long as none waits longer than mostRest for it.
+const (
+	restFactor = 20
+	mostRest   = 3 * time.Second
+)
 
 // firstSync is how long the scheduler's start waits for the first list, so that
 // pods that are pending then are not taken for unknown.
@@ -189,7 +192,7 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 			return
 		case <-w.dirty:
 		}
-		timer := time.NewTimer(max(settle, restFactor*lasted))
+		timer := time.NewTimer(max(settle, min(restFactor*lasted, mostRest)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

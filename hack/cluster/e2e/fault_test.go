@@ -74,11 +74,25 @@ func TestInvalidProfiles(t *testing.T) {
 		}
 	})
 	e.eventuallyMetric(`bandmate_profiles{state="invalid"}`, 1)
-	e.create(pod{name: "p", application: "backwards", scheduler: ours})
-	e.placed("p")
-	if note := e.event("p", "SlowdownPredicted"); !strings.Contains(note, "rising order") {
-		t.Errorf("event %q", note)
+	e.untilPredicted("backwards", "rising order")
+}
+
+// untilPredicted places pods of an application until their event says something.
+// Every scheduler of the process has profiles of its own, which come at different
+// moments, so that no metric tells when one of them has them.
+func (e *env) untilPredicted(application, want string) {
+	e.Helper()
+	var note string
+	for i := range 60 {
+		name := fmt.Sprintf("p%d", i)
+		e.create(pod{name: name, application: application, scheduler: ours})
+		e.placed(name)
+		if note = e.event(name, "SlowdownPredicted"); strings.Contains(note, want) {
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
 	}
+	e.Fatalf("event %q, want %q in it", note, want)
 }
 
 // The resources are removed while the scheduler runs: everybody becomes unknown
@@ -104,11 +118,7 @@ func TestResourcesRemovedAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.profiles(e.table)
-	e.create(pod{name: "known", application: "plain", scheduler: ours})
-	e.placed("known")
-	if note := e.event("known", "SlowdownPredicted"); !strings.Contains(note, "for this pod") {
-		t.Errorf("event %q", note)
-	}
+	e.untilPredicted("plain", "× for this pod")
 }
 
 // The API server is away for a while: the scheduler survives, keeps its profiles,
@@ -167,18 +177,7 @@ func TestWatchDropped(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for i := 0; ; i++ {
-		name := fmt.Sprintf("p%d", i)
-		e.create(pod{name: name, application: "fresh", scheduler: ours})
-		e.placed(name)
-		if note := e.event(name, "SlowdownPredicted"); strings.Contains(note, "predicted 1.00× for this pod") {
-			return
-		}
-		if i > 60 {
-			t.Fatal("the new profile is not seen")
-		}
-		time.Sleep(500 * time.Millisecond)
-	}
+	e.untilPredicted("fresh", "predicted 1.00× for this pod")
 }
 
 // A cluster in which the resources were never installed schedules everybody.
@@ -269,11 +268,7 @@ func TestTenThousandProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.eventuallyMetric(`bandmate_profiles{state="known"}`, profiles)
-	e.create(pod{name: "last", application: fmt.Sprintf("many-%d", profiles-1), scheduler: ours})
-	e.placed("last")
-	if note := e.event("last", "SlowdownPredicted"); !strings.Contains(note, "for this pod") {
-		t.Errorf("event %q", note)
-	}
+	e.untilPredicted(fmt.Sprintf("many-%d", profiles-1), "× for this pod")
 	if err := e.dynamic.Resource(v1alpha1.GroupVersion().WithResource("applicationprofiles")).
 		DeleteCollection(e.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
