@@ -31,7 +31,7 @@ a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a
 		Args: wantArgs(cobra.NoArgs, "one of the commands below"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a), newCapabilitySortCommand(a))
+	cmd.AddCommand(newCapabilityMeasureCommand(a), newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a), newCapabilitySortCommand(a))
 	return cmd
 }
 
