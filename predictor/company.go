@@ -24,7 +24,11 @@ type company struct {
 	// settled yet.
 	known []float64
 	means []phaseMeans
-	rates []float64 // performance as the model says it
+	// lasts is how long the phase of an application lasts in the current
+	// combination, reference how long those of its co-runners lasted together in
+	// the first; both as natural logarithms.
+	lasts, reference []float64
+	rates            []float64 // performance as the model says it
 }
 
 // mostTogether bounds how many combinations of the phases of a company are
@@ -42,6 +46,8 @@ func (c *company) reset(apps []*Application, model *memory.Model, targetFirst bo
 	c.members = slices.Grow(c.members[:0], n)[:n]
 	c.means = slices.Grow(c.means[:0], n)[:n]
 	c.rates = slices.Grow(c.rates[:0], n)[:n]
+	c.lasts = slices.Grow(c.lasts[:0], n)[:n]
+	c.reference = slices.Grow(c.reference[:0], n)[:n]
 	combinations := c.choosePhases()
 	c.known = slices.Grow(c.known[:0], n*combinations)[:n*combinations]
 	for i := range c.known {
@@ -109,27 +115,33 @@ func (c *company) share(i int) float64 {
 	return c.apps[i].timeShare(c.combination[i], c.atHome(i))
 }
 
+// longest bounds the natural logarithm of how much longer a combination lasts than
+// the first one. Products over thousands of co-runners do not fit a float; beyond
+// the bound one combination is nearly all the time there is.
+const longest = 300
+
 // meet sets the performance of everyone to the mean over co-run time when their
 // phases meet at random: a phase of one meets those of the others for as long as
 // they then last.
 func (c *company) meet() {
 	clear(c.means)
 	clear(c.combination)
-	for {
+	for first := true; first || c.nextCombination(); first = false {
 		settled := c.settle()
+		var all float64
 		for i := range c.apps {
-			lasts := 1.0
-			for j := range c.apps {
-				if j != i {
-					lasts *= c.share(j) / settled[j]
-				}
+			c.lasts[i] = math.Log(c.share(i) / settled[i])
+			all += c.lasts[i]
+		}
+		for i := range c.apps {
+			others := all - c.lasts[i]
+			if first {
+				c.reference[i] = others
 			}
+			lasts := math.Exp(min(max(others-c.reference[i], -longest), longest))
 			mean := &c.means[i][c.combination[i]]
 			mean.progress += lasts * settled[i]
 			mean.duration += lasts
-		}
-		if !c.nextCombination() {
-			break
 		}
 	}
 	for i, a := range c.apps {

@@ -1,0 +1,119 @@
+package predictor
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"bandmate.dev/bandmate/predictor/memory"
+)
+
+// hostileApplications are profiles that a careless or unlucky measurement leaves.
+func hostileApplications(t *testing.T) map[string]*Application {
+	t.Helper()
+	gaps := withCurve(withCurve(profileOf("gaps", 10, 1), 0.5, 0.9, 0.95, 0.9, 0.8, 0.7), 1, 0.9, 0.95, 0.9, 0.8, 0.7)
+	gaps.Spec.Curves[0].Points = gaps.Spec.Curves[0].Points[3:]
+	gaps.Spec.Curves[1].Points = append(gaps.Spec.Curves[1].Points[:1], gaps.Spec.Curves[1].Points[3])
+	twice := withCurve(profileOf("duplicates", 10, 0.8), 0.5, 0.9, 0.95, 0.9, 0.8, 0.7)
+	withCurve(twice, 0.5, 0.8, 0.9, 0.8, 0.7, 0.5)
+	twice.Spec.Curves[0].Points = append(twice.Spec.Curves[0].Points, twice.Spec.Curves[0].Points...)
+	nothing := withCurve(profileOf("zero bandwidth", 0, 1), 1, 1, 0.95, 0.9, 0.8, 0.7)
+	stopped := withCurve(profileOf("interferer stopped", 10, 1), 1, 1, 0.95, 0.9, 0.8, 0.7)
+	for i := range stopped.Spec.Curves[0].Points {
+		stopped.Spec.Curves[0].Points[i].AchievedBytesPerSecond = new(0.0)
+	}
+	return map[string]*Application{
+		"gaps":                  compiled(t, gaps),
+		"duplicates":            compiled(t, twice),
+		"zero bandwidth":        compiled(t, nothing),
+		"interferer stopped":    compiled(t, stopped),
+		"a single point":        compiled(t, withCurve(profileOf("single", 10, 1), 1, 0.9, 0.7)),
+		"all ones":              compiled(t, withCurve(profileOf("ones", 10, 1), 1, 1, 1, 1, 1, 1)),
+		"above one":             compiled(t, withCurve(profileOf("above", 10, 1), 1, 1.1, 1.1, 1.08, 1.2, 1.02)),
+		"falls then rises":      compiled(t, withCurve(profileOf("rises", 10, 1), 0.75, 0.9, 0.6, 0.5, 0.8, 0.95)),
+		"pure writes":           compiled(t, withCurve(profileOf("writes", 10, 0), 0, 0.9, 0.95, 0.9, 0.8, 0.7)),
+		"above what memory has": compiled(t, withCurve(profileOf("much", 5000, 1), 1, 0.1, 0.9, 0.5, 0.3, 0.1)),
+	}
+}
+
+// Whatever is among the profiles, a calibration fails or predicts, for the hostile
+// one and its neighbours, what can be.
+func TestHostileProfilesAreCalibratedOrRefused(t *testing.T) {
+	var ordinary []*Application
+	for _, a := range described(t, 5) {
+		plain := *a
+		plain.calibrated = nil
+		ordinary = append(ordinary, &plain)
+	}
+	for name, hostile := range hostileApplications(t) {
+		t.Run(name, func(t *testing.T) {
+			c, err := Calibrate(append(append([]*Application{}, ordinary...), hostile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			soundTogether(t, []*Application{hostile, ordinary[0]}) // by their curves
+			apps := []*Application{}
+			for _, a := range []*Application{hostile, ordinary[0], ordinary[1], hostile} {
+				applied, err := c.Apply(a)
+				if err == nil {
+					a = applied
+				} else if !errors.Is(err, ErrNotDescribed) {
+					t.Fatal(err)
+				}
+				apps = append(apps, a)
+				soundTogether(t, apps)
+			}
+		})
+	}
+}
+
+func soundTogether(t *testing.T, apps []*Application) {
+	t.Helper()
+	p, err := Predict(apps[0], apps[1:], Options{Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := float64(p.NormalizedPerformance); !(v > 0 && v <= 1) || !(p.Interval.Low >= 1 && p.Interval.High >= p.Slowdown) || math.IsInf(float64(p.Interval.High), 0) {
+		t.Errorf("%d applications, %s: performance %v, slowdown %v, interval %v", len(apps), p.Basis, v, p.Slowdown, p.Interval)
+	}
+	for name, s := range p.CorunnerSlowdowns {
+		if !(s >= 1) || math.IsInf(float64(s), 0) {
+			t.Errorf("%d applications, %s: %s %v", len(apps), p.Basis, name, s)
+		}
+	}
+}
+
+// Hostile profiles alone are not enough for a model, or give one.
+func TestHostileProfilesAlone(t *testing.T) {
+	for name, hostile := range hostileApplications(t) {
+		if c, err := Calibrate([]*Application{hostile}); err == nil {
+			applied, err := c.Apply(hostile)
+			if err == nil {
+				soundTogether(t, []*Application{applied, applied})
+			}
+		} else if !errors.Is(err, memory.ErrNotEnough) {
+			t.Errorf("%s: %v, want one that says that this is not enough", name, err)
+		}
+	}
+}
+
+// Thousands of co-runners press harder than some, and not without bound.
+func TestThousandsOfCorunnersInTheModel(t *testing.T) {
+	apps := described(t, 5)
+	crowd := []*Application{apps[0]}
+	for i := range 3000 {
+		crowd = append(crowd, apps[1+i%4])
+	}
+	var w Workspace
+	some := w.Performances(nil, crowd[:5])[0]
+	all := w.Performances(nil, crowd)
+	for i, p := range all {
+		if !(p > 0 && p <= 1) {
+			t.Fatalf("%d of %d: %v", i, len(crowd), p)
+		}
+	}
+	if !(all[0] < some) {
+		t.Errorf("%v beside thousands, %v beside four", all[0], some)
+	}
+	soundTogether(t, crowd)
+}
