@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 )
@@ -21,6 +22,34 @@ func makeProfiles(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 		profiles[i] = makeProfile(random, fmt.Sprintf("application-%04d", i), i)
 	}
 	return profiles
+}
+
+// MakeCarried makes n profiles that were carried over from another machine, which
+// no model of the memory describes: every prediction from them rests on their
+// curves. The first has texts that try to be markup.
+func MakeCarried(n int, seed uint64) []*v1alpha1.ApplicationProfile {
+	profiles := makeProfiles(n, seed)
+	for i, p := range profiles {
+		p.Spec.Carried = &v1alpha1.Carrying{FromMachine: "elsewhere", Method: v1alpha1.CarriedBySustained, LossUncertainty: 0.05}
+		if i == 0 {
+			const markup = `</script><img src=x onerror="hacked=1"><b>bold</b> `
+			p.Spec.Command = []string{markup, strings.Repeat("long", 50)}
+			p.Spec.Warnings = []string{markup, "\u05e9\u05dc\u05d5\u05dd right to left"}
+		}
+	}
+	return profiles
+}
+
+// MakeMachine makes the machine of made profiles.
+func MakeMachine() *v1alpha1.MachineProfile {
+	m := &v1alpha1.MachineProfile{}
+	m.APIVersion, m.Kind, m.Name = v1alpha1.APIVersion, v1alpha1.KindMachineProfile, madeMachine
+	m.Spec.CPUModel, m.Spec.Sockets, m.Spec.NUMANodes, m.Spec.CPUs = "Made CPU <i>32</i>", 2, 2, 64
+	m.Spec.LastLevelCacheBytes, m.Spec.MemoryBytes = 32<<20, 256<<30
+	for _, share := range []float64{0.5, 0.75, 1} {
+		m.Spec.Sustained = append(m.Spec.Sustained, v1alpha1.SustainedBandwidth{ReadShare: share, BytesPerSecond: rounded(36e9 + 8e9*share), Repeats: 3})
+	}
+	return m
 }
 
 func makeProfile(random *rand.Rand, name string, i int) *v1alpha1.ApplicationProfile {

@@ -91,7 +91,7 @@
     place.replaceChildren();
     if (count === 0) { place.append(`no ${what} found`); return; }
     const last = Math.min(first + size, count);
-    if (count <= size) { place.append(`${count} ${what}`); return; }
+    if (count <= size) { place.append(count === 1 ? `1 ${what.replace(/s$/, "")}` : `${count} ${what}`); return; }
     const move = (text, to, possible) => element("button", {
       type: "button", class: "quiet", "aria-label": `${text} ${what}`, disabled: !possible,
       onclick: () => {
@@ -153,7 +153,7 @@
   }
   function rangeBar(p, most) {
     const x = (s) => 6 + 228 * (Math.min(s, most) - 1) / (most - 1);
-    return drawn("svg", { class: "bar", viewBox: "0 0 240 24", preserveAspectRatio: "none", "aria-hidden": "true" },
+    return drawn("svg", { class: "bar", viewBox: "0 0 240 24", "aria-hidden": "true" },
       drawn("line", { class: "grid", x1: 6, x2: 234, y1: 12, y2: 12 }),
       drawn("line", { class: "range", x1: x(p.interval.low), x2: x(p.interval.high), y1: 12, y2: 12 }),
       drawn("circle", { class: "dot", cx: x(p.slowdown), cy: 12, r: 5 }));
@@ -213,7 +213,7 @@
       pager(columnsPager, "columns", matrix.firstColumn, MATRIX_PAGE, count, (to) => { matrix.firstColumn = to; showMatrix(); });
       byId("pager").replaceChildren(rowsPager, columnsPager);
     } else {
-      byId("pager").replaceChildren(`${count} applications`);
+      byId("pager").replaceChildren(count === 1 ? "1 application" : `${count} applications`);
     }
     if (data.quickRanking) byId("pager").append(element("span", { title: "Who suffers and who causes most is ranked by the quick method; every number shown is the default method's." }, "(ranked by the quick method)"));
   }
@@ -431,8 +431,10 @@
   byId("add-button").addEventListener("click", addTyped);
   byId("add").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); addTyped(); } });
   byId("clear").addEventListener("click", () => { chosen.length = 0; showWhatIf(); byId("add").focus(); });
-  let waiting = 0;
-  const later = (show) => () => { clearTimeout(waiting); waiting = setTimeout(show, 120); };
+  const later = (show) => {
+    let waiting = 0;
+    return () => { clearTimeout(waiting); waiting = setTimeout(show, 120); };
+  };
   byId("search").addEventListener("input", later(() => { matrix.first = matrix.firstColumn = 0; showMatrix(); }));
   byId("order").addEventListener("change", () => { matrix.sort = null; matrix.first = matrix.firstColumn = 0; showMatrix(); });
   byId("matrix-csv").addEventListener("click", matrixCSV);
