@@ -54,6 +54,50 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// Quotes around any field, a comma within one included, change nothing.
+func TestReadQuotedFields(t *testing.T) {
+	files := small()
+	files["apps.csv"] = "remote_runtime_s,\"app\",remote_write_Bps,remote_read_Bps,colour\n" +
+		"2,\"a, the first\",\"1e9\",3e9,\"red \"\"1\"\"\"\n4,\"b\",0,8e9,blue\n"
+	files["curves.csv"] = strings.ReplaceAll(files["curves.csv"], "\na,", "\n\"a, the first\",")
+	files["pairs.csv"] = "corunner,app,norm_perf\nb,\"a, the first\",0.84\n"
+	d, err := evaluation.Read(fsOf(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := d.Apps[0]; a.Name != "a, the first" || a.Remote.Traffic.Write != 1e9 || len(a.Curves) != 1 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// A million rows are read and scored, and none is kept where the caller takes
+// them.
+func TestMillionRows(t *testing.T) {
+	const rows = 1_000_000
+	var pairs strings.Builder
+	pairs.WriteString("app,corunner,norm_perf\n")
+	for range rows / 2 {
+		pairs.WriteString("a,b,0.84\nb,a,0.9\n")
+	}
+	files := small()
+	files["pairs.csv"] = pairs.String()
+	d, err := evaluation.Read(fsOf(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	r, err := evaluation.Evaluate(d, evaluation.Options{
+		Methods: []predictor.Method{predictor.Interpolation},
+		Each:    func(evaluation.Row) error { seen++; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.Methods[0]; seen != rows || m.Rows != rows || abs(m.Mean-1.25) > 1e-6 || r.Rows != nil {
+		t.Errorf("%d rows seen, %d scored, mean %v", seen, m.Rows, m.Mean)
+	}
+}
+
 func TestEvaluateByHand(t *testing.T) {
 	d, err := evaluation.Read(fsOf(small()))
 	if err != nil {

@@ -1,0 +1,63 @@
+package schedplugin
+
+import (
+	"fmt"
+	"testing"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/roster"
+)
+
+// measured makes n profiles of one machine that a model of its memory fits: each
+// loses in proportion to what the interferer does.
+func measured(n int) []*v1alpha1.ApplicationProfile {
+	profiles := make([]*v1alpha1.ApplicationProfile, n)
+	for i := range profiles {
+		p := &v1alpha1.ApplicationProfile{}
+		p.Name = fmt.Sprintf("app-%d", i)
+		p.Spec.Machine.Name = "blade"
+		p.Spec.Solo = v1alpha1.Timing{Seconds: 1, Repeats: 3}
+		p.Spec.Contentiousness = v1alpha1.Contentiousness{ReadBytesPerSecond: 2e9 * float64(i+1), Source: "imc"}
+		for _, share := range []float64{0.5, 1} {
+			c := v1alpha1.SensitivityCurve{ReadShare: share}
+			for _, level := range []float64{0.25, 0.5, 0.75, 1} {
+				b := 20e9 * level
+				achieved := 0.95 * b
+				c.Points = append(c.Points, v1alpha1.CurvePoint{
+					Level: level, InterfererBytesPerSecond: b, AchievedBytesPerSecond: &achieved,
+					NormalizedPerformance: 1 - 0.03*float64(i+1)*level*level, Repeats: 3,
+				})
+			}
+			p.Spec.Curves = append(p.Spec.Curves, c)
+		}
+		profiles[i] = p
+	}
+	return profiles
+}
+
+// A pod's first scheduling does not wait for a model of the memory; the next
+// snapshot has it, and asks for no other.
+func TestSnapshotCatchesUp(t *testing.T) {
+	r := roster.New(measured(5), nil)
+	s := newSnapshot(r)
+	asked := 0
+	s.onNew = func() { asked++ }
+	if k := s.lookup("app-1", "blade"); k.Application == nil || k.Application.Described() || k.sketch == nil {
+		t.Fatalf("at first: %+v", k)
+	}
+	if s.lookup("app-1", "blade"); asked != 1 {
+		t.Errorf("asked %d times for a new snapshot, want once", asked)
+	}
+	next := s.next(r)
+	k := next.lookup("app-1", "blade")
+	if !k.Application.Described() || k.sketch == nil {
+		t.Errorf("in the next snapshot: %+v", k)
+	}
+	again := next.next(r).lookup("app-1", "blade")
+	if again.sketch != k.sketch || again.Application != k.Application || asked != 1 {
+		t.Errorf("nothing changed, but it was sketched anew, or asked for again (%d)", asked)
+	}
+	if gone := next.next(roster.New(nil, nil)).lookup("app-1", "blade"); gone.Application != nil {
+		t.Error("a profile that is gone is still known")
+	}
+}
