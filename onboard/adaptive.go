@@ -58,17 +58,7 @@ type chosenRun struct {
 func (b *Onboarding) runAdaptive(ctx context.Context, experiment *Experiment) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
 	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()
-	solos := *experiment
-	solos.Pressures = nil
-	plan := Plan{
-		Conditions: solos.Conditions(), Precision: Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: adaptiveSolos},
-		Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep,
-	}
-	if b.Known == nil {
-		plan.Conditions = append(plan.Conditions, b.Session.sustainedConditions(b.Machine.ReadShares)...)
-	}
-	plan.Conditions = append(plan.Conditions, calibration.Conditions(b.lacksProbes)...)
-	plan.Restore(b.Restored)
+	plan := b.chosenPlan(experiment, calibration)
 	run := &adaptiveRun{Onboarding: b, experiment: experiment}
 	for {
 		outcome, err := plan.Run(ctx)
@@ -102,6 +92,23 @@ func (b *Onboarding) runAdaptive(ctx context.Context, experiment *Experiment) (p
 		}
 		plan.Conditions = append(plan.Conditions, next)
 	}
+}
+
+// chosenPlan takes solo controls and what the machine's profile lacks; the runs
+// beside the interferer are added as they are chosen.
+func (b *Onboarding) chosenPlan(experiment *Experiment, calibration *Calibration) *Plan {
+	solos := *experiment
+	solos.Pressures = nil
+	plan := &Plan{
+		Conditions: solos.Conditions(), Precision: Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: adaptiveSolos},
+		Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep,
+	}
+	if b.Known == nil {
+		plan.Conditions = append(plan.Conditions, b.Session.sustainedConditions(b.Machine.ReadShares)...)
+	}
+	plan.Conditions = append(plan.Conditions, calibration.Conditions(b.lacksProbes)...)
+	plan.Restore(b.Restored)
+	return plan
 }
 
 // choose adds a run to those that the plan has to take.

@@ -3,6 +3,7 @@ package onboard
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/profiler"
@@ -31,13 +32,25 @@ type Onboarding struct {
 	Restored []Sample
 	// Adaptive has the pressures chosen among those wanted; nil measures all.
 	Adaptive *Adaptivity
+	// Watch has the progress watched; nil times whole runs. Not together with
+	// Adaptive, Restored or a command with Iterations.
+	Watch *Watch
 }
 
 // Run returns the application's profile and the machine's, which is Known
 // itself when it lacked nothing.
 func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
 	experiment := &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}
-	if _, err := experiment.CheckDuration(ctx, b.Application); err != nil {
+	var alone pace
+	if b.Watch != nil {
+		if b.Adaptive != nil || b.Application.Command.Iterations > 1 {
+			return nil, nil, fmt.Errorf("progress is watched in single runs beside every pressure: leave out adaptivity and iterations")
+		}
+		alone, err = b.measurePace(ctx)
+	} else {
+		_, err = experiment.CheckDuration(ctx, b.Application)
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	if b.Source != nil {
@@ -52,6 +65,9 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 	}
 	if b.Adaptive != nil {
 		return b.runAdaptive(ctx, experiment)
+	}
+	if b.Watch != nil {
+		return b.runWatched(ctx, experiment, alone)
 	}
 	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()

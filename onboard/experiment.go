@@ -72,7 +72,7 @@ func (e *Experiment) Conditions() []Condition {
 				Target: a.Name,
 				Beside: p.String(),
 				Run: func(ctx context.Context) (Observation, error) {
-					return e.Session.RunBeside(ctx, a.Command, p.Setting)
+					return e.Session.runUnder(ctx, a.Command, p)
 				},
 			})
 		}
@@ -113,6 +113,10 @@ func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.Machin
 			Curves:          curves,
 			Warnings:        append(e.Session.Warnings(), warnings...),
 		},
+	}
+	if e.Session.others != nil {
+		profile.Spec.Measurement.Interferers = e.Session.interferers
+		profile.Spec.Measurement.InterfererCPUs = e.Session.crowdCPUs().String()
 	}
 	return profile, nil
 }

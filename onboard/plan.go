@@ -45,6 +45,9 @@ type Observation struct {
 	// Alone is what an unpaced interferer reached just before and after; zero
 	// when that was not read.
 	Alone units.Traffic
+	// Intervals are those of a run whose progress was watched; else nil. They
+	// are not kept in a journal.
+	Intervals []Interval
 }
 
 // Sample is a kept observation.

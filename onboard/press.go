@@ -97,12 +97,7 @@ func (p *pressing) achieved() interferer.Achieved {
 // at a random moment of the period, so that no phase is always met.
 func (s *Session) press(ctx context.Context, setting interferer.Setting, duty float64, into *pressing) error {
 	on := time.Duration(duty * float64(pressPeriod))
-	wait := func(d time.Duration) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(d):
-		}
-	}
+	wait := func(d time.Duration) { pause(ctx, d) }
 	for wait(time.Duration(s.Random.Int64N(int64(pressPeriod)))); ctx.Err() == nil; wait(pressPeriod - on) {
 		begin := time.Now()
 		if err := s.pressure.Apply(setting); err != nil {

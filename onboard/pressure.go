@@ -14,7 +14,8 @@ import (
 // Pressure is a point of a curve family: what the interferer is asked for.
 type Pressure struct {
 	ReadShare units.ReadShare
-	// Level is the share of the sustained bandwidth, above 0 to 1; 1 is unpaced.
+	// Level is the share of the bandwidth that one interferer sustains, above 0;
+	// 1 is unpaced, more takes several (Placing.Interferers).
 	Level float64
 	// Pattern is the order of cache lines; empty means sequential.
 	Pattern interferer.Pattern
@@ -44,8 +45,10 @@ func Grid(shares []units.ReadShare, levels []float64, pattern interferer.Pattern
 // bandwidth it reaches alone: the x axis of a sensitivity curve.
 type MeasuredPressure struct {
 	Pressure
-	Setting interferer.Setting
-	Alone   units.Traffic
+	// Setting is the first interferer's, Others that of the others together; the
+	// zero value of Others keeps them busy without traffic.
+	Setting, Others interferer.Setting
+	Alone           units.Traffic
 }
 
 const (
@@ -67,9 +70,16 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 	for _, p := range wanted {
 		top := sustained[p.unpaced()]
 		measured := MeasuredPressure{Pressure: p, Setting: p.unpaced(), Alone: units.TrafficOf(top, p.ReadShare)}
-		if p.Level < 1 {
-			measured.Setting.Bandwidth = top * units.Bandwidth(p.Level)
-			achieved, err := s.alone(ctx, measured.Setting, aloneWindow)
+		if p.Level != 1 {
+			if most := max(s.interferers, 1); p.Level > float64(most) {
+				return nil, fmt.Errorf("%s: %d interferer(s) press up to %d%%: ask for more with --interferers", p, most, 100*most)
+			}
+			if p.Level < 1 {
+				measured.Setting.Bandwidth = top * units.Bandwidth(p.Level)
+			} else {
+				measured.Others = othersAt(p, s.interferers, top)
+			}
+			achieved, err := s.aloneForce(ctx, measured.force(), aloneWindow)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
 			}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
@@ -22,6 +24,10 @@ type Placing struct {
 	RealTime bool
 	// MaxDuration ends the interferer whatever happens; 0 leaves its own limit.
 	MaxDuration time.Duration
+	// Interferers is how many there are to press harder than one can: levels
+	// up to that many times its sustained bandwidth. 0 means 1. CPUs that
+	// Request.Interferer names are divided among them.
+	Interferers int
 }
 
 // Session holds what every experiment needs: the machine, the places of
@@ -35,6 +41,12 @@ type Session struct {
 	options  interferer.Options
 	pressure *interferer.Interferer
 	launcher *launcher
+
+	// interferers is how many there are; others are all but the first, as one
+	// process on otherCPUs, nil without any.
+	interferers int
+	others      *interferer.Interferer
+	otherCPUs   cpuset.CPUSet
 }
 
 // ErrPlacement is wrapped when application and interferer cannot run where
@@ -58,6 +70,14 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlacement, err)
 	}
+	var others cpuset.CPUSet
+	var tooFew *CrowdError
+	if placing.Interferers > 1 {
+		placement.Interferer, others, err = placeCrowd(machine, placement, placing)
+		if err != nil && !errors.As(err, &tooFew) {
+			return nil, err
+		}
+	}
 	launch, err := newLauncher()
 	if err != nil {
 		return nil, err
@@ -67,6 +87,8 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		Placement: placement,
 		Random:    rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
 		launcher:  launch,
+
+		interferers: 1,
 	}
 	s.options = interferer.Options{
 		CPUs:        placement.Interferer,
@@ -80,6 +102,15 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	}
 	if s.pressure, err = s.startInterferer(ctx, s.options); err != nil {
 		return nil, errors.Join(err, launch.close())
+	}
+	switch {
+	case tooFew != nil:
+		err = s.sizeUp(ctx, tooFew)
+	case !others.IsEmpty():
+		err = s.gather(ctx, others, placing.Interferers)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -103,6 +134,10 @@ func (s *Session) Close() error {
 func (s *Session) closePressure() error {
 	known := s.pressure.Err() != nil
 	err := s.pressure.Close()
+	if s.others != nil {
+		known = known || s.others.Err() != nil
+		err = errors.Join(err, s.others.Close())
+	}
 	if known {
 		return nil //nolint:nilerr // reported before
 	}
@@ -118,12 +153,15 @@ func (s *Session) gone(ctx context.Context) error {
 	if err := s.pressure.Err(); err != nil {
 		return fmt.Errorf("the interferer ended: %w", err)
 	}
+	if s.others != nil && s.others.Err() != nil {
+		return fmt.Errorf("an interferer ended: %w", s.others.Err())
+	}
 	return nil
 }
 
-// apply has the interferer follow a setting.
-func (s *Session) apply(ctx context.Context, setting interferer.Setting) error {
-	err := s.pressure.Apply(setting)
+// apply has the interferers follow f.
+func (s *Session) apply(ctx context.Context, f force) error {
+	err := s.exert(f)
 	if gone := s.gone(ctx); gone != nil {
 		return gone
 	}
@@ -132,7 +170,11 @@ func (s *Session) apply(ctx context.Context, setting interferer.Setting) error {
 
 // Warnings are what may be doubted about measurements of this session.
 func (s *Session) Warnings() []string {
-	return append(append([]string{}, s.Placement.Warnings...), s.pressure.Warnings()...)
+	all := append(append([]string{}, s.Placement.Warnings...), s.pressure.Warnings()...)
+	if s.others != nil {
+		all = append(all, s.others.Warnings()...)
+	}
+	return all
 }
 
 // tagAttempts bounds how often an inconclusive ping-pong is repeated.
@@ -141,7 +183,7 @@ const tagAttempts = 10
 // Tag reports the placement regime between the application's first CPU and
 // the interferer's. The interferer is idle meanwhile.
 func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
-	if err := s.apply(ctx, interferer.Setting{Mode: interferer.Idle}); err != nil {
+	if err := s.apply(ctx, forceOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]
@@ -165,24 +207,30 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 // Around an unpaced setting, a probe, it also reads what the interferer
 // reaches alone at that moment.
 func (s *Session) RunBeside(ctx context.Context, c Command, setting interferer.Setting) (Observation, error) {
+	return s.runUnder(ctx, c, MeasuredPressure{Setting: setting})
+}
+
+// runUnder is RunBeside with all interferers.
+func (s *Session) runUnder(ctx context.Context, c Command, p MeasuredPressure) (Observation, error) {
+	f := p.force()
 	var e execution
 	run := func(ctx context.Context) (err error) {
 		e, err = s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 		return err
 	}
-	if setting.Mode != interferer.Stream || setting.Bandwidth > 0 {
-		achieved, err := s.during(ctx, setting, run)
+	if f.first.Mode != interferer.Stream || f.first.Bandwidth > 0 {
+		achieved, err := s.duringForce(ctx, f, run)
 		return Observation{Wall: e.wall, Achieved: achieved}, err
 	}
-	before, err := s.alone(ctx, setting, probeAloneWindow)
+	before, err := s.aloneForce(ctx, f, probeAloneWindow)
 	if err != nil {
 		return Observation{}, err
 	}
-	achieved, err := s.during(ctx, setting, run)
+	achieved, err := s.duringForce(ctx, f, run)
 	if err != nil {
 		return Observation{}, err
 	}
-	after, err := s.alone(ctx, setting, probeAloneWindow)
+	after, err := s.aloneForce(ctx, f, probeAloneWindow)
 	return Observation{Wall: e.wall, Achieved: achieved, Alone: before.Traffic.Add(after.Traffic).Scale(0.5)}, err
 }
 
@@ -196,26 +244,37 @@ const settle = 3 * time.Millisecond
 // during reports the interferer's traffic while f runs, whose context ends
 // with the interferer. The interferer is idle afterwards.
 func (s *Session) during(ctx context.Context, setting interferer.Setting, f func(context.Context) error) (interferer.Achieved, error) {
-	if err := s.apply(ctx, setting); err != nil {
+	return s.duringForce(ctx, forceOf(setting), f)
+}
+
+// duringForce is during with all interferers.
+func (s *Session) duringForce(ctx context.Context, exerted force, f func(context.Context) error) (interferer.Achieved, error) {
+	if err := s.apply(ctx, exerted); err != nil {
 		return interferer.Achieved{}, err
 	}
 	time.Sleep(settle)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
+	var othersDone <-chan struct{}
+	if s.others != nil {
+		othersDone = s.others.Done()
+	}
 	go func() {
 		select {
 		case <-s.pressure.Done():
 			stop()
+		case <-othersDone:
+			stop()
 		case <-running.Done():
 		}
 	}()
-	before := s.pressure.Counters()
+	before := s.mark()
 	err := f(running)
-	achieved := s.pressure.Counters().Since(before)
+	achieved := s.since(before)
 	if gone := s.gone(ctx); gone != nil {
 		return interferer.Achieved{}, gone
 	}
-	if err := errors.Join(err, s.apply(ctx, interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if err := errors.Join(err, s.apply(ctx, forceOf(interferer.Setting{Mode: interferer.Idle}))); err != nil {
 		return interferer.Achieved{}, err
 	}
 	return achieved, nil
@@ -223,7 +282,12 @@ func (s *Session) during(ctx context.Context, setting interferer.Setting, f func
 
 // alone reports what the interferer reaches with nothing beside it.
 func (s *Session) alone(ctx context.Context, setting interferer.Setting, d time.Duration) (interferer.Achieved, error) {
-	return s.during(ctx, setting, func(ctx context.Context) error {
+	return s.aloneForce(ctx, forceOf(setting), d)
+}
+
+// aloneForce is alone with all interferers.
+func (s *Session) aloneForce(ctx context.Context, f force, d time.Duration) (interferer.Achieved, error) {
+	return s.duringForce(ctx, f, func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -97,6 +97,18 @@ type Measurement struct {
 	// DroppedSamples counts runs left out because the regime changed or was
 	// another one.
 	DroppedSamples int `json:"droppedSamples,omitempty"`
+	// Progress is the regular expression whose matches in the application's
+	// output told its progress, from whose rate the curves were read; absent
+	// where whole runs were timed.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	Progress string `json:"progress,omitempty"`
+	// Interferers is how many interferers the highest level may ask for, 2 to
+	// 64; absent for one. InterfererCPUs are divided equally among them.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	Interferers int `json:"interferers,omitempty"`
 }
 
 // Regime is how near the application's and the interferer's CPUs were, by the

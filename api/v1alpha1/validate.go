@@ -201,6 +201,8 @@ func (f *faults) measurement(p *field.Path, m *Measurement) {
 		f.above(p.Child("regime", "roundTripNanoseconds"), m.Regime.RoundTripNanoseconds, 0, 1e9, "want nanoseconds, above 0 to 1e9")
 	}
 	f.atLeast(p.Child("droppedSamples"), m.DroppedSamples, 0)
+	f.text(p.Child("progress"), m.Progress, MaxStringBytes, "\t")
+	f.within(p.Child("interferers"), float64(m.Interferers), 0, MaxLevel, "want 0 (one) to 64 interferers")
 }
 
 // normalPattern spells the default out.

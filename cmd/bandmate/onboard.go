@@ -37,6 +37,9 @@ type onboardFlags struct {
 	showOutput bool
 	adaptive   bool
 	budget     float64
+	// progress is a regular expression; empty times whole runs.
+	progress    string
+	interferers int
 }
 
 func newOnboardCommand(a *app) *cobra.Command {
@@ -52,10 +55,20 @@ Ctrl-C stops at once and keeps the samples; --resume goes on with them.
 
 --adaptive measures only what teaches most and infers the rest of the curves: a
 few runs instead of dozens, for programs that take long. It says what it chose
-and why.`,
+and why.
+
+--progress measures all pressures within each run, from the progress that CMD
+prints: every match of the expression in a line of its output is a unit; a group
+that is a number is the progress so far, as in '^step ([0-9]+)'. The interferer
+changes while CMD runs, and pauses in between for comparison.
+
+--interferers N presses up to N times as hard, where one interferer cannot make
+the traffic of several neighbours. Levels above 100% need it.`,
 		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
   bandmate onboard solver --read-share 50%,75%,100% -- ./solver input.dat
   bandmate onboard solver --adaptive -- ./solver input.dat
+  bandmate onboard solver --progress '^step' -- ./solver input.dat
+  bandmate onboard solver --interferers 2 --levels 50%,100%,200% -- ./solver input.dat
   bandmate onboard solver --resume -- ./solver input.dat`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
@@ -82,6 +95,8 @@ and why.`,
 	flags.BoolVar(&f.discard, "discard", false, "discard the samples of an interrupted run")
 	flags.BoolVar(&f.adaptive, "adaptive", false, "choose the pressures by what they teach, one run each, and infer the others")
 	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, what all runs beside the interferer may take, in times of the run alone; half for an application that loses little")
+	flags.StringVar(&f.progress, "progress", "", "measure within runs: a regular expression that matches once per unit of progress that CMD prints")
+	flags.IntVar(&f.interferers, "interferers", 1, "how many interferers of the same size; --interferer-cpus are divided among them")
 	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
 	return cmd
 }
@@ -89,6 +104,9 @@ and why.`,
 // chooseFrom has an adaptive onboarding choose from more pressures than a full
 // one measures, unless the caller said from which.
 func (f *onboardFlags) chooseFrom(flags *pflag.FlagSet) {
+	if !flags.Changed("levels") {
+		f.levels = append(f.levels, crowdLevels(f.interferers)...)
+	}
 	if !f.adaptive {
 		return
 	}
@@ -113,7 +131,7 @@ func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
 	if err != nil {
 		return nil, err
 	}
-	levels, err := parseLevels("--levels", f.levels)
+	levels, err := parseCrowdLevels("--levels", f.levels, f.interferers)
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +164,10 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if f.resume && f.discard {
 		return usagef("--resume and --discard: want one of them")
 	}
+	watch, err := f.watch()
+	if err != nil {
+		return err
+	}
 	wanted, err := f.pressures()
 	if err != nil {
 		return err
@@ -158,6 +180,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
+	placing.Interferers = f.interferers
 	machine, err := machineName(f.machine)
 	if err != nil {
 		return err
@@ -177,7 +200,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
-		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.source,
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.source, watch: watch,
 	}
 	if f.adaptive {
 		job.adaptive = &onboard.Adaptivity{Budget: f.budget}
@@ -205,6 +228,8 @@ type onboarding struct {
 	adaptive *onboard.Adaptivity
 	// source measures the application's traffic; nil has it inferred.
 	source profiler.Source
+	// watch has the progress watched; nil times whole runs.
+	watch *onboard.Watch
 }
 
 func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
@@ -230,7 +255,16 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	experiment := &onboard.Onboarding{
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
 		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
-		Adaptive: j.adaptive,
+		Adaptive: j.adaptive, Watch: j.watch,
+	}
+	if j.watch != nil {
+		j.watch.Ended = j.tellIntervals
+		profile, machine, err := experiment.Run(ctx)
+		progress.done()
+		if err != nil {
+			return nil, err
+		}
+		return profile, j.putBoth(profile, machine, known)
 	}
 	journal, err := j.openJournal(experiment)
 	if err != nil {
@@ -239,16 +273,23 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	profile, machine, err := experiment.Run(ctx)
 	progress.done()
 	err = errors.Join(err, journal.Close())
-	if err == nil && machine != known {
-		err = j.put("machine profile", machine)
-	}
 	if err == nil {
-		err = j.put("profile", profile)
+		err = j.putBoth(profile, machine, known)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.leave(journal))
 	}
 	return profile, j.journal().remove()
+}
+
+// putBoth stores the profile, and the machine's where it was measured.
+func (j onboarding) putBoth(profile *v1alpha1.ApplicationProfile, machine, known *v1alpha1.MachineProfile) error {
+	if machine != known {
+		if err := j.put("machine profile", machine); err != nil {
+			return err
+		}
+	}
+	return j.put("profile", profile)
 }
 
 // tellChoice says what is measured next, and why.

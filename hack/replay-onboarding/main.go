@@ -46,7 +46,7 @@ three co-runners. The cost is the time of all runs beside the interferer ÷ the 
 ## Adaptive onboarding
 
 *2 × 4* measures four levels at 50% and 100% reads in whole runs. *Progress watched* measures the same points in two runs, the levels taking turns:
-it needs a program that shows its progress, and is what that would give: ` + "`bandmate onboard`" + ` does not do it yet. *Adaptive* chooses each run by what it teaches, presses for a part of the time only where a whole run would
+it needs a program that shows its progress, and is what that would give; ` + "`bandmate onboard --progress`" + ` measures so, with half of the run as control, which the cost leaves out. *Adaptive* chooses each run by what it teaches, presses for a part of the time only where a whole run would
 cost too much, stops when there is little to learn, and infers the points that it did not measure; *traffic not counted* is what it does without counters,
 from whose two unpaced runs the traffic would be inferred (the traffic itself is taken from the data, as in all rows).
 
