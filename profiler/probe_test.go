@@ -190,12 +190,15 @@ func TestReadingsFromCurves(t *testing.T) {
 	point := func(level float64, achieved *float64) v1alpha1.CurvePoint {
 		return v1alpha1.CurvePoint{Level: level, InterfererBytesPerSecond: 40e9, AchievedBytesPerSecond: achieved, NormalizedPerformance: 0.8, Spread: new(0.03)}
 	}
+	inferred := point(1, new(24e9))
+	inferred.Inferred = true
 	curves := []v1alpha1.SensitivityCurve{
 		{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.5, new(19e9)), point(1, new(24e9))}},
 		{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(1, new(30e9))}},
 		{ReadShare: 0.75, Points: []v1alpha1.CurvePoint{point(1, new(28e9))}},
 		{ReadShare: 1, Pattern: "random", Points: []v1alpha1.CurvePoint{point(1, new(10e9))}},
 		{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(1, nil)}},
+		{ReadShare: 1, Points: []v1alpha1.CurvePoint{inferred}},
 	}
 	want := []Reading{
 		{Probe: Reader, RelativeSpeed: 0.6, ApplicationPerformance: new(0.8), ApplicationSpread: new(0.03)},

@@ -98,8 +98,8 @@ func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
 // ReadingsFromCurves returns the readings that sensitivity curves already hold:
 // the interferer at level 1, at the read share of a probe and in sequential
-// order, *is* that probe. Points whose achieved bandwidth was not recorded are
-// left out, so the result may be empty.
+// order, *is* that probe. Points whose achieved bandwidth was not recorded, and
+// those that nobody measured, are left out, so the result may be empty.
 func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []Reading {
 	var readings []Reading
 	for _, c := range curves {
@@ -111,7 +111,7 @@ func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []Reading {
 			continue
 		}
 		for _, p := range c.Points {
-			if p.Level < unpacedLevel || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
+			if p.Inferred || p.Level < unpacedLevel || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
 				continue
 			}
 			readings = append(readings, Reading{
