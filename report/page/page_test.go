@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -111,6 +112,28 @@ func TestHostileTextsStayText(t *testing.T) {
 	if !strings.Contains(d.Applications[0].Command[0], "<img src=x onerror=alert(2)>") {
 		t.Errorf("the text is not there to be shown: %q", d.Applications[0].Command[0])
 	}
+}
+
+// FuzzWrite holds that no text of a profile ends the element that carries it, and
+// that it reaches the reader.
+func FuzzWrite(f *testing.F) {
+	f.Add("xz", hostile)
+	f.Add("<!--<script>", "]]>{{.}}\x00\xff")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		p := profile(name, 5e9, 0.7)
+		p.Spec.Command, p.Spec.Warnings, p.Spec.Machine.Name = []string{text}, []string{text}, text
+		html := write(t, Content{Version: text, Warnings: []string{text}, Applications: []*v1alpha1.ApplicationProfile{p}})
+		if got := strings.Count(strings.ToLower(html), "</script"); got != 3 {
+			t.Errorf("%d script elements end, want the 3 of the page", got)
+		}
+		d := carried(t, html)
+		if name == "" {
+			return // does not compile: left out, and named in a warning
+		}
+		if got, want := d.Applications[0].Command[0], report.SanitizeText(text); got != want {
+			t.Errorf("the command reads %q, want %q", got, want)
+		}
+	})
 }
 
 // carried reads the data back from the page.
