@@ -139,7 +139,7 @@ func (s *Session) closePressure() error {
 		err = errors.Join(err, s.others.Close())
 	}
 	if known {
-		return nil //nolint:nilerr // reported before
+		return nil // reported before
 	}
 	return err
 }
