@@ -110,8 +110,14 @@ func (a *app) reportContent(names []string, machine string) (page.Content, error
 	})
 	content.Warnings = append(content.Warnings, mixtureWarnings(content.Applications)...)
 	compiled, err := compileAll(content.Applications)
-	if err != nil || !pairable(compiled) {
+	if err != nil {
 		return content, err
+	}
+	if describedSome(content.Applications, compiled, profiles) {
+		content.Warnings = append(content.Warnings, "the predictions here rest on the curves of the applications involved; where a model of the memory, fitted to all profiles of the machine, describes them, bandmate predict uses that, and its numbers may differ")
+	}
+	if !pairable(compiled) {
+		return content, nil
 	}
 	content.Pairing, err = reportPairing(compiled)
 	return content, err
@@ -125,9 +131,24 @@ func chooseProfiles(s *store.Store, all []*v1alpha1.ApplicationProfile, names []
 	if machine != "" && !slices.ContainsFunc(all, func(p *v1alpha1.ApplicationProfile) bool { return p.Spec.Machine.Name == machine }) {
 		return nil, fmt.Errorf("--machine %q: %w: no application was measured there", machine, store.ErrNotFound)
 	}
-	return slices.DeleteFunc(all, func(p *v1alpha1.ApplicationProfile) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
 		return machine != "" && p.Spec.Machine.Name != machine
 	}), nil
+}
+
+// mostDescribed is how many applications are tried: those of one machine are
+// described alike.
+const mostDescribed = 16
+
+// describedSome reports whether a model of the memory describes some of the first
+// applications, so that predict and matrix use it where the page does not.
+func describedSome(chosen []*v1alpha1.ApplicationProfile, compiled []*predictor.Application, all []*v1alpha1.ApplicationProfile) bool {
+	n := min(len(chosen), mostDescribed)
+	some := predictables{method: predictor.Default, profiles: chosen[:n], compiled: slices.Clone(compiled[:n])}
+	if n > 0 {
+		some.describe(all)
+	}
+	return slices.ContainsFunc(some.compiled, (*predictor.Application).Described)
 }
 
 // pairable reports whether there is something to pair, in a reasonable time, and
