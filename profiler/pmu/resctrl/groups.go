@@ -107,7 +107,9 @@ func parsePlace(text string) (Place, error) {
 }
 
 // isName refuses what would lead elsewhere in a path.
-func isName(name string) bool { return name == "" || monitor.DefaultKeyValidator(name) }
+func isName(name string) bool {
+	return name == "" || name != "." && fs.ValidPath(name) && monitor.DefaultKeyValidator(name)
+}
 
 // Create makes a folder in mon_groups.
 func (f *FileSystem) Create(name, class string) (string, error) {
