@@ -354,6 +354,7 @@ if [[ ${1:-} == --benchmark ]]; then
   benchmark
   exit
 elif [[ ${1:-} == --pair ]]; then
+  (($# == 3)) || { echo "want --pair A B, two sample applications" >&2; exit 2; }
   pair "$2" "$3"
   exit
 fi
