@@ -6,18 +6,12 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/topology"
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // Two interferers share a CPU here, which makes them slow but no less two.
 func TestSessionOfTwoInterferers(t *testing.T) {
-	allowed, err := topology.AllowedCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if allowed.Size() < 2 {
-		t.Skip("needs two CPUs: one for the application, one for the interferers")
-	}
+	requires.TwoCPUs(t)
 	session, err := Open(t.Context(), Placing{})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // corunVariable makes the test's program run two applications beside each
@@ -52,10 +54,7 @@ func corun(ctx context.Context, file string) error {
 // However a program ends that runs two applications beside each other, a
 // second later nothing of them is left, nor the interferer, nor the guard.
 func TestNothingOutlivesACorun(t *testing.T) {
-	var cpus unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &cpus); err != nil || cpus.Count() < 2 {
-		t.Skipf("needs two CPUs: %v", err)
-	}
+	requires.TwoCPUs(t)
 	for _, end := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(end.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "running")

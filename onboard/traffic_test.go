@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/topology"
 )
 
 // scripted is a source that runs the workload and then says what it was told.
@@ -42,13 +42,7 @@ func (s *scripted) Measure(ctx context.Context, w profiler.Workload) (profiler.S
 }
 
 func TestMeasureTraffic(t *testing.T) {
-	allowed, err := topology.AllowedCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if allowed.Size() < 2 {
-		t.Skip("needs two CPUs: one for the application, one to spin beside it")
-	}
+	requires.TwoCPUs(t)
 	session, err := Open(t.Context(), Placing{})
 	if err != nil {
 		t.Fatal(err)

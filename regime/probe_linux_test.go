@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -22,7 +23,7 @@ func pair(t *testing.T) (a, b int) {
 		t.Fatal(err)
 	}
 	if allowed.Size() < 2 || runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("needs two CPUs")
+		requires.Unmet(t, "needs two CPUs, both for Go")
 	}
 	return allowed.List()[0], allowed.List()[1]
 }

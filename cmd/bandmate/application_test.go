@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // A program may be noisy, and depend on its environment, its folder and an
 // empty standard input: it finds all as if it had been started by hand.
 func TestApplicationIsAtHome(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store, dir := storeWith(t), t.TempDir()
 	script := filepath.Join(dir, "app.sh")
 	writeFile(t, script, `
@@ -44,7 +46,7 @@ echo run >> runs
 }
 
 func TestApplicationOutputIsShown(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store := storeWith(t)
 	p := bandmate(t, onboardArgs(store, "--show-output", "--", "sh", "-c", "echo out; echo err >&2; exit 3")...)
 	p.wantExit(1, "out\nerr\n", "exit status 3")
@@ -53,7 +55,7 @@ func TestApplicationOutputIsShown(t *testing.T) {
 // How a program fails is told, once, with what it said last; nothing of it
 // stays, and no samples of it.
 func TestApplicationFails(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	dir := t.TempDir()
 	for _, test := range []struct {
 		name, script string
@@ -95,7 +97,7 @@ func TestApplicationFails(t *testing.T) {
 
 // With --iterations a short program can be timed; without, the error says so.
 func TestApplicationIsTooShort(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store := storeWith(t)
 	p := bandmate(t, onboardArgs(store, "--", "true")...)
 	p.wantExit(1, "too short to time", "--iterations ")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -104,7 +105,7 @@ const labelDelay = 500 * time.Millisecond
 
 // Ctrl-C on the terminal, at every stage.
 func TestInterrupt(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	for _, stage := range stages() {
 		t.Run(stage.name, func(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)
@@ -165,7 +166,7 @@ func wantWholeStore(t *testing.T, store string) {
 
 // kill -9 at every stage: what the application started ends too.
 func TestKill(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	for _, stage := range stages() {
 		t.Run(stage.name, func(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)
@@ -182,7 +183,7 @@ func TestKill(t *testing.T) {
 
 // SIGTERM and SIGHUP are Ctrl-C from elsewhere; output is no terminal.
 func TestTerminate(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(signal.String(), func(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)
@@ -201,7 +202,7 @@ func TestTerminate(t *testing.T) {
 
 // A second signal does not wait for the cleaning up after the first.
 func TestSecondInterrupt(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store, a := storeWith(t), newApplication(t)
 	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
 	a.running()
@@ -222,7 +223,7 @@ func TestSecondInterrupt(t *testing.T) {
 // After an interruption, and after kill -9, the samples are used. A last line
 // that is cut off, as a power failure may leave it, loses no more than itself.
 func TestResume(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			switch cond {
 			case "cpus2":
-				return runtime.NumCPU() >= 2 || os.Getenv(requireAll) != "", nil
+				return runtime.NumCPU() >= 2 || os.Getenv(requires.Everything) != "", nil
 			case "root":
 				return os.Getuid() == 0, nil
 			case "counters":

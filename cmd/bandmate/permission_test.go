@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // With one CPU nothing can run beside anything: exit code 4, and what helps.
@@ -35,7 +37,7 @@ func TestOneCPU(t *testing.T) {
 
 // CPUs that are not there, or not for this process.
 func TestCPUsOutOfReach(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store := storeWith(t)
 	bandmate(t, onboardArgs(store, "--cpus", "900", "--", "sleep", "1")...).wantExit(4, "900", "offline or not there", "choose from")
 	bandmate(t, "machine", "--store", store, "--interferer-cpus", "900").wantExit(4, "900", "choose from")
@@ -45,7 +47,7 @@ func TestCPUsOutOfReach(t *testing.T) {
 
 // Without the right to real-time priority the interferer says so and goes on.
 func TestRealTimeIsRefused(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	_, program := openFolder(t)
 	p := unprivileged(prepare(t, "sh", "-c", `ulimit -r 0; exec "$@"`, "sh",
 		program, "interfere", "--real-time", "--bandwidth", "1GB/s", "--duration", "100ms", "--quiet")).start()
@@ -59,7 +61,7 @@ func TestRealTimeIsRefused(t *testing.T) {
 // A store that cannot be written to is told before hours of measuring, with
 // its name and what helps.
 func TestReadOnlyStore(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	folder, program := openFolder(t)
 	store := filepath.Join(folder, "store")
 	profile := readFile(t, "testdata/machine.yaml")
@@ -88,7 +90,7 @@ func TestReadOnlyStore(t *testing.T) {
 
 // A program that may not be executed is no matter of the machine: exit code 1.
 func TestForbiddenProgram(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	folder, program := openFolder(t)
 	file := filepath.Join(folder, "secret")
 	writeFile(t, file, "#!/bin/sh\n")
@@ -121,7 +123,7 @@ func TestImportOnFullDisk(t *testing.T) {
 
 // When the disk fills up, an experiment stops and keeps the whole samples.
 func TestExperimentOnFullDisk(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	for _, disk := range disks() {
 		t.Run(disk.name, func(t *testing.T) {
 			store, limited := disk.make(t)
@@ -146,7 +148,7 @@ func TestExperimentOnFullDisk(t *testing.T) {
 // When there is no room for the profile at the end, nothing has to be measured
 // again.
 func TestProfileOnFullDisk(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store := fullDisk(t, "256k")
 	writeFile(t, filepath.Join(store, "machines", "here.yaml"), readFile(t, "testdata/machine.yaml"))
 	args := onboardArgs(store, "--resume", "--", "sleep", "0.03")
@@ -231,7 +233,7 @@ func disks() []disk {
 // A CPU that is taken from the interferer ends the experiment at once: the
 // application is not waited for. (Taking it offline moves its threads just so.)
 func TestLostCPU(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store, a := storeWith(t), newApplication(t)
 	p := prepare(t, "bandmate", onboardArgs(store, "--cpus", "0", "--interferer-cpus", "1", "--", a.path)...).start()
 	a.running()
@@ -243,7 +245,7 @@ func TestLostCPU(t *testing.T) {
 }
 
 func TestInterfereLosesCPU(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	p := prepare(t, "bandmate", "interfere", "--cpus", "1", "--duration", "10m", "--window", "20ms").start()
 	eventually(t, "a window", func() bool { return strings.Contains(p.stderr.String(), "B/s") })
 	moveToCPU(t, interfererOf(t), 0)
@@ -270,7 +272,7 @@ func moveToCPU(t *testing.T, pid, cpu int) {
 
 // The kernel kills the interferer first when memory runs out.
 func TestInterfererIsKilled(t *testing.T) {
-	requireTwoCPUs(t)
+	requires.TwoCPUs(t)
 	store, a := storeWith(t), newApplication(t)
 	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
 	a.running()

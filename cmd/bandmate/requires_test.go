@@ -9,27 +9,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
-
-// requireAll is the variable by which continuous integration promises every
-// need of these tests: what is lacking then fails instead of being skipped.
-const requireAll = "BANDMATE_TEST_REQUIRE_ALL"
-
-// lacking ends a test whose need is not met here.
-func lacking(t *testing.T, format string, arguments ...any) {
-	t.Helper()
-	if os.Getenv(requireAll) != "" {
-		t.Fatalf(format, arguments...)
-	}
-	t.Skipf(format, arguments...)
-}
-
-func requireTwoCPUs(t *testing.T) {
-	t.Helper()
-	if runtime.NumCPU() < 2 {
-		lacking(t, "needs two CPUs")
-	}
-}
 
 // nobody is the user without rights that programs are run as where the test
 // is root.
@@ -105,7 +87,7 @@ func fullDisk(t *testing.T, bytes string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("bandmate-test", folder, "tmpfs", 0, "size="+bytes); err != nil {
-		lacking(t, "needs the right to mount (root): %v", err)
+		requires.Unmet(t, "needs the right to mount (root): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // terminal is a pseudo-terminal with the program at its other end.
@@ -26,7 +28,7 @@ func onTerminal(p *program) *terminal {
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		lacking(t, "needs pseudo-terminals: %v", err)
+		requires.Unmet(t, "needs pseudo-terminals: %v", err)
 	}
 	t.Cleanup(func() { _ = near.Close() })
 	number, err := unix.IoctlGetInt(int(near.Fd()), unix.TIOCGPTN)
@@ -38,7 +40,7 @@ func onTerminal(p *program) *terminal {
 	}
 	far, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		lacking(t, "needs pseudo-terminals: %v", err)
+		requires.Unmet(t, "needs pseudo-terminals: %v", err)
 	}
 	defer far.Close()
 	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/slurm/watch"
 )
 
@@ -23,11 +24,7 @@ func lua(t *testing.T) string {
 			return path
 		}
 	}
-	const need = "needs a Lua interpreter: apt-get install lua5.1"
-	if os.Getenv("BANDMATE_TEST_REQUIRE_ALL") != "" {
-		t.Fatal(need)
-	}
-	t.Skip(need)
+	requires.Unmet(t, "needs a Lua interpreter: apt-get install lua5.1")
 	return ""
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalogue"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
@@ -38,7 +39,7 @@ func channels(b *testing.B) *meter {
 	}
 	m, err := open(p, host.Opener, host.Sys)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
-		b.Skipf("needs permission to count whole CPUs: %v", err)
+		requires.Unmet(b, "needs permission to count whole CPUs: %v", err)
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	goperf "github.com/elastic/go-perf"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/topology"
 )
@@ -44,7 +45,7 @@ func openCPU(t testing.TB, events ...Event) Group {
 	t.Helper()
 	g, err := Kernel{}.OpenCPU(allowedCPU(t), events)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
-		t.Skipf("needs permission to count whole CPUs: %v", err)
+		requires.Unmet(t, "needs permission to count whole CPUs: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestKernelCommand(t *testing.T) {
 	before := descriptors(t)
 	g, err := Kernel{}.OpenCommand(software("page-faults", swPageFaults))
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
-		t.Skipf("needs permission to count own processes: %v", err)
+		requires.Unmet(t, "needs permission to count own processes: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

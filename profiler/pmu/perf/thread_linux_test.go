@@ -9,15 +9,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
-// openThread opens an event of a running process, or skips where the kernel or
-// a sandbox forbids that.
+// openThread opens an event of a running process, or ends the test where the
+// kernel or a sandbox forbids that.
 func openThread(t *testing.T, thread int, e Event) Group {
 	t.Helper()
 	g, err := Kernel{}.OpenThread(thread, e)
 	if errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSYS) {
-		t.Skipf("needs permission to count other processes: %v", err)
+		requires.Unmet(t, "needs permission to count other processes: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

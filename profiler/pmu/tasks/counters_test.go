@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 )
 
@@ -260,7 +261,7 @@ func TestRealActivity(t *testing.T) {
 			before := descriptors(t)
 			counts, used := activityOfBurner(t, attach)
 			if counts[taskClock].Err != nil {
-				t.Skipf("needs permission to count processes: %v", counts[taskClock].Err)
+				requires.Unmet(t, "needs permission to count processes: %v", counts[taskClock].Err)
 			}
 			a := ActivityOf(counts)
 			if least := 2 * burn.Seconds(); *a.CPUSeconds < 0.99*least || *a.CPUSeconds > used.Seconds()+0.02 {

@@ -1,0 +1,36 @@
+// Package requires is for tests that need something of the machine: a second
+// CPU, a right, an interpreter.
+package requires
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Everything is the variable by which continuous integration promises every
+// need of every test: what is lacking then fails instead of being skipped.
+const Everything = "BANDMATE_TEST_REQUIRE_ALL"
+
+// Unmet ends a test or benchmark whose need is not met here, with the need in
+// words.
+func Unmet(t testing.TB, format string, arguments ...any) {
+	t.Helper()
+	if os.Getenv(Everything) != "" {
+		t.Fatalf(format, arguments...)
+	}
+	t.Skipf(format, arguments...)
+}
+
+// TwoCPUs ends a test unless this process may use two CPUs.
+func TwoCPUs(t testing.TB) {
+	t.Helper()
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		t.Fatalf("sched_getaffinity: %v", err)
+	}
+	if n := allowed.Count(); n < 2 {
+		Unmet(t, "needs two CPUs; this process may use %d", n)
+	}
+}
