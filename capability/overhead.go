@@ -1,13 +1,13 @@
 package capability
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
+
+	"bandmate.dev/bandmate/internal/table"
 )
 
 // OverheadBytes is the size of the small sorts from which the overhead is fitted.
@@ -57,40 +57,33 @@ func (o Overhead) Significant(threads int, t SortTime) bool {
 	return o.At(threads) > SignificantOverhead*t.Bandwidth
 }
 
-// maxSmallSorts bounds a file.
-const maxSmallSorts = 10_000
+// Bounds of a file of small sorts.
+const (
+	maxSmallSorts       = 10_000
+	maxSmallSortSeconds = 1e3
+)
 
 // ReadSmallSorts reads CSV with the columns threads and seconds, one measured
-// sort of OverheadBytes a row. Errors name the line.
-func ReadSmallSorts(r io.Reader) ([]SmallSort, error) {
-	rows := csv.NewReader(r)
-	rows.FieldsPerRecord = 2
-	head, err := rows.Read()
-	if err != nil {
-		return nil, fmt.Errorf("header: %w: want threads,seconds", err)
-	}
-	if head[0] != "threads" || head[1] != "seconds" {
-		return nil, fmt.Errorf("line 1: columns %q: want threads,seconds", head)
-	}
+// sort of OverheadBytes a row. Faults are placed at file:line:column.
+func ReadSmallSorts(r io.Reader, file string) ([]SmallSort, error) {
 	var sorts []SmallSort
-	for len(sorts) < maxSmallSorts {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return sorts, nil
+	err := table.Each(r, file, []string{"threads", "seconds"}, func(t *table.Table) error {
+		if len(sorts) == maxSmallSorts {
+			return t.Fault("threads", fmt.Errorf("more than %d rows", maxSmallSorts))
 		}
+		threads, err := t.Whole("threads", 1, MaxThreads)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		line, _ := rows.FieldPos(0)
-		threads, err := strconv.Atoi(row[0])
-		if err != nil || threads < 1 || threads > MaxThreads {
-			return nil, fmt.Errorf("line %d: threads %q: want 1 to %d", line, row[0], MaxThreads)
-		}
-		seconds, err := strconv.ParseFloat(row[1], 64)
-		if err != nil || !(seconds > 0 && seconds <= 1e3) {
-			return nil, fmt.Errorf("line %d: seconds %q: want a time above 0", line, row[1])
+		seconds, err := t.Positive("seconds")
+		if err == nil && seconds > maxSmallSortSeconds {
+			err = t.Fault("seconds", fmt.Errorf("%v: want at most %v", seconds, maxSmallSortSeconds))
 		}
 		sorts = append(sorts, SmallSort{threads, Cost(seconds * 1e9)})
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("more than %d rows", maxSmallSorts)
+	return sorts, nil
 }

@@ -215,21 +215,23 @@ func TestFitOverhead(t *testing.T) {
 }
 
 func TestReadSmallSorts(t *testing.T) {
-	got, err := capability.ReadSmallSorts(strings.NewReader("threads,seconds\n1,2e-6\n2,0.5\n"))
+	got, err := capability.ReadSmallSorts(strings.NewReader("threads,seconds\n1,2e-6\n2,0.5\n"), "s.csv")
 	want := []capability.SmallSort{{Threads: 1, Cost: 2000}, {Threads: 2, Cost: 5e8}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	for text, want := range map[string]string{
-		"":                        "header",
-		"seconds,threads\n":       "line 1: columns",
-		"threads,seconds\n0,1\n":  `line 2: threads "0"`,
-		"threads,seconds\n1,-1\n": `line 2: seconds "-1"`,
-		"threads,seconds\n1,NaN":  `line 2: seconds "NaN"`,
-		"threads,seconds\n1\n":    "line 2",
+		"":                          "s.csv:1:1: empty: want a header line",
+		"second,threads\n":          `s.csv:1:1: no column "seconds"`,
+		"threads,seconds\n0,1\n":    "s.csv:2:1: threads: 0: want 1 to",
+		"seconds,threads\n1,0\n":    "s.csv:2:3: threads: 0: want 1 to",
+		"threads,seconds\n1,-1\n":   "s.csv:2:3: seconds: -1: want",
+		"threads,seconds\n1,NaN":    `s.csv:2:3: seconds: "NaN" is not a number`,
+		"threads,seconds\n1,1001\n": "s.csv:2:3: seconds: 1001: want at most 1000",
+		"threads,seconds\n1\n":      "s.csv:2:1: wrong number of fields",
 		"threads,seconds\n" + strings.Repeat("1,1\n", 10_001): "more than 10000",
 	} {
-		if _, err := capability.ReadSmallSorts(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := capability.ReadSmallSorts(strings.NewReader(text), "s.csv"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.30q: got %v, want %q", text, err, want)
 		}
 	}
@@ -239,7 +241,7 @@ func FuzzReadSmallSorts(f *testing.F) {
 	f.Add("threads,seconds\n1,2e-6\n2,0.5\n")
 	f.Add("threads,seconds\n\"1\",\"1\n\"")
 	f.Fuzz(func(t *testing.T, text string) {
-		sorts, err := capability.ReadSmallSorts(strings.NewReader(text))
+		sorts, err := capability.ReadSmallSorts(strings.NewReader(text), "s.csv")
 		if err != nil {
 			return
 		}

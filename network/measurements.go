@@ -2,12 +2,11 @@ package network
 
 import (
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strconv"
+
+	"bandmate.dev/bandmate/internal/table"
 )
 
 // measuredColumns are the columns of measured conflicts in CSV.
@@ -19,42 +18,23 @@ const maxMeasured = 1 << 20
 // ReadMeasured reads measured conflicts from CSV with a header that names, in
 // any order, conflict, communication, from, to, seconds (the time of the
 // communication in this conflict) and aloneSeconds (its time without any other).
-// Rows of one conflict need not follow each other.
-func ReadMeasured(r io.Reader) ([]Measured, error) {
-	rows := csv.NewReader(r)
-	rows.TrimLeadingSpace, rows.ReuseRecord = true, true
-	header, err := rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("no measured conflicts: want a header and a row for each communication")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading measured conflicts: %w", err)
-	}
-	var at [6]int
-	for i, name := range measuredColumns {
-		if at[i] = slices.Index(header, name); at[i] < 0 {
-			return nil, fmt.Errorf("no column %s: want %q", name, measuredColumns)
-		}
-	}
+// Rows of one conflict need not follow each other. Faults are placed at
+// file:line:column.
+func ReadMeasured(r io.Reader, file string) ([]Measured, error) {
 	var all []Measured
-	place := make(map[string]int)
-	for n := 0; ; n++ {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
+	rows, place := 0, make(map[string]int)
+	err := table.Each(r, file, measuredColumns, func(t *table.Table) error {
+		if rows++; rows > maxMeasured {
+			return t.Fault("conflict", fmt.Errorf("more than %d rows", maxMeasured))
 		}
+		name, err := t.Text("conflict")
 		if err != nil {
-			return nil, fmt.Errorf("reading measured conflicts: %w", err)
+			return err
 		}
-		line, _ := rows.FieldPos(0)
-		if n == maxMeasured {
-			return nil, fmt.Errorf("line %d: more than %d rows", line, maxMeasured)
-		}
-		c, penalty, err := parseMeasured(row, at)
+		c, penalty, err := readMeasured(t)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+			return err
 		}
-		name := row[at[0]]
 		i, ok := place[name]
 		if !ok {
 			i = len(all)
@@ -63,25 +43,36 @@ func ReadMeasured(r io.Reader) ([]Measured, error) {
 		}
 		all[i].Conflict = append(all[i].Conflict, c)
 		all[i].Penalties = append(all[i].Penalties, penalty)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return all, validateMeasured(all)
+	if err := validateMeasured(all); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return all, nil
 }
 
-func parseMeasured(row []string, at [6]int) (Communication, float64, error) {
-	c, err := ParseCommunication(row[at[1]] + ":" + row[at[2]] + "-" + row[at[3]])
+func readMeasured(t *table.Table) (c Communication, penalty float64, err error) {
+	if c.Name, err = t.Text("communication"); err != nil {
+		return c, 0, err
+	}
+	if c.From, err = t.Whole("from", 0, maxNode); err != nil {
+		return c, 0, err
+	}
+	if c.To, err = t.Whole("to", 0, maxNode); err != nil {
+		return c, 0, err
+	}
+	if c.From == c.To {
+		return c, 0, t.Fault("to", fmt.Errorf("node %d is where it leaves: want another", c.To))
+	}
+	seconds, err := t.Positive("seconds")
 	if err != nil {
 		return c, 0, err
 	}
-	var seconds [2]float64
-	for i := range seconds {
-		text := row[at[4+i]]
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(v > 0) || math.IsInf(v, 0) {
-			return c, 0, fmt.Errorf("%s of %q: want seconds above 0", measuredColumns[4+i], text)
-		}
-		seconds[i] = v
-	}
-	return c, seconds[0] / seconds[1], nil
+	alone, err := t.Positive("aloneSeconds")
+	return c, seconds / alone, err
 }
 
 // WriteMeasured writes conflicts as ReadMeasured reads them; alone is the time

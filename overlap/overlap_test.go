@@ -315,7 +315,7 @@ func TestSweepRoundTrip(t *testing.T) {
 	if err := s.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadSweep(&b)
+	again, err := ReadSweep(&b, "s.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,20 +329,20 @@ func TestSweepRoundTrip(t *testing.T) {
 func TestSweepRefused(t *testing.T) {
 	const header = "cores,computationNode,communicationNode,computationAloneBytesPerSecond,communicationAloneBytesPerSecond,computationBytesPerSecond,communicationBytesPerSecond\n"
 	for _, test := range []struct{ name, text, want string }{
-		{"empty", "", "is empty"},
+		{"empty", "", "s.csv:1:1: empty: want a header line"},
 		{"header alone", header, "no rows"},
-		{"no column", "cores,computationNode\n1,0\n", "no column communicationNode"},
-		{"no number", header + "one,0,0,1,1,1,1\n", `line 2: cores of "one"`},
-		{"no bandwidth", header + "1,0,0,1,,1,1\n", `line 2: communicationAloneBytesPerSecond of ""`},
-		{"zero", header + "1,0,0,1,1,0,1\n", "row 1: computationBytesPerSecond of 0"},
-		{"infinite", header + "1,0,0,1,1,Inf,1\n", "want a finite bandwidth"},
-		{"not a number", header + "1,0,0,1,1,NaN,1\n", "want a finite bandwidth"},
+		{"no column", "cores,computationNode\n1,0\n", `s.csv:1:1: no column "communicationNode"`},
+		{"no number", header + "one,0,0,1,1,1,1\n", `s.csv:2:1: cores: "one" is not a whole number`},
+		{"no bandwidth", header + "1,0,0,1,,1,1\n", `s.csv:2:9: communicationAloneBytesPerSecond: "" is not a number`},
+		{"zero", header + "1,0,0,1,1,0,1\n", "s.csv:2:11: computationBytesPerSecond: 0: want a number above 0"},
+		{"infinite", header + "1,0,0,1,1,Inf,1\n", `computationBytesPerSecond: "Inf" is not a number`},
+		{"not a number", header + "1,0,0,1,1,NaN,1\n", `computationBytesPerSecond: "NaN" is not a number`},
 		{"missing", header + "1,0,0,1,1,1,1\n3,0,0,1,1,1,1\n", "2 cores at computation node 0, communication node 0 are missing"},
 		{"twice", header + "1,0,0,1,1,1,1\n1,0,0,1,1,1,1\n", "are there twice"},
-		{"negative node", header + "1,-1,0,1,1,1,1\n", "nodes -1 and 0"},
+		{"negative node", header + "1,-1,0,1,1,1,1\n", "s.csv:2:3: computationNode: -1: want 0 to"},
 		{"short row", header + "1,0\n", "wrong number of fields"},
 	} {
-		if _, err := ReadSweep(strings.NewReader(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := ReadSweep(strings.NewReader(test.text), "s.csv"); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
@@ -404,7 +404,7 @@ func FuzzReadSweep(f *testing.F) {
 	}
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := ReadSweep(bytes.NewReader(data))
+		s, err := ReadSweep(bytes.NewReader(data), "s.csv")
 		if err != nil || len(s) > 10 {
 			return
 		}

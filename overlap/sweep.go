@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bandmate.dev/bandmate/internal/table"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -33,66 +34,52 @@ var sweepColumns = []string{
 	"computationBytesPerSecond", "communicationBytesPerSecond",
 }
 
-// maxRows bounds a sweep: more than any machine has cores and placements.
-const maxRows = 1 << 20
+// Bounds of a sweep: more than any machine has.
+const (
+	maxRows  = 1 << 20
+	maxNodes = 1 << 16
+	maxCores = 1 << 16
+)
 
 // ReadSweep reads CSV with a header that names, in any order, computationNode,
 // communicationNode, cores, computationAloneBytesPerSecond,
 // communicationAloneBytesPerSecond, computationBytesPerSecond and
 // communicationBytesPerSecond; the last two are measured together. Other
 // columns are ignored. Bandwidths must be above zero: what was not measured has
-// no row.
-func ReadSweep(r io.Reader) (Sweep, error) {
-	rows := csv.NewReader(r)
-	rows.TrimLeadingSpace, rows.ReuseRecord = true, true
-	header, err := rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the sweep is empty: want a header and a row for each number of cores")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the sweep: %w", err)
-	}
-	var at [7]int
-	for i, name := range sweepColumns {
-		if at[i] = slices.Index(header, name); at[i] < 0 {
-			return nil, fmt.Errorf("the sweep has no column %s: want %q", name, sweepColumns)
-		}
-	}
+// no row. Faults are placed at file:line:column.
+func ReadSweep(r io.Reader, file string) (Sweep, error) {
 	var sweep Sweep
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading the sweep: %w", err)
-		}
-		line, _ := rows.FieldPos(0)
-		p, err := parsePoint(row, at)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
-		}
+	err := table.Each(r, file, sweepColumns, func(t *table.Table) error {
 		if len(sweep) == maxRows {
-			return nil, fmt.Errorf("line %d: more than %d rows", line, maxRows)
+			return t.Fault("cores", fmt.Errorf("more than %d rows", maxRows))
 		}
+		p, err := readPoint(t)
 		sweep = append(sweep, p)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return sweep, sweep.Validate()
+	if err := sweep.Validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return sweep, nil
 }
 
-func parsePoint(row []string, at [7]int) (Point, error) {
-	var p Point
-	for i, into := range []*int{&p.ComputationNode, &p.CommunicationNode, &p.Cores} {
-		v, err := strconv.Atoi(row[at[i]])
-		if err != nil {
-			return p, fmt.Errorf("%s of %q: want a whole number", sweepColumns[i], row[at[i]])
-		}
-		*into = v
+func readPoint(t *table.Table) (p Point, err error) {
+	if p.ComputationNode, err = t.Whole("computationNode", 0, maxNodes); err != nil {
+		return p, err
+	}
+	if p.CommunicationNode, err = t.Whole("communicationNode", 0, maxNodes); err != nil {
+		return p, err
+	}
+	if p.Cores, err = t.Whole("cores", 1, maxCores); err != nil {
+		return p, err
 	}
 	for i, into := range []*units.Bandwidth{&p.Alone.Computation, &p.Alone.Communication, &p.Together.Computation, &p.Together.Communication} {
-		v, err := strconv.ParseFloat(row[at[3+i]], 64)
+		v, err := t.Positive(sweepColumns[3+i])
 		if err != nil {
-			return p, fmt.Errorf("%s of %q: want a number of bytes per second", sweepColumns[3+i], row[at[3+i]])
+			return p, err
 		}
 		*into = units.Bandwidth(v)
 	}

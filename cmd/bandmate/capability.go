@@ -28,7 +28,7 @@ a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a
 		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation reduce --threads 64
   bandmate capability barrier --machine knl-7210-quadrant --threads 64
   bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64`,
-		Args: wantArgs(cobra.NoArgs, "one of the commands below"),
+		Args: wantArgs(cobra.NoArgs, "a command: tree, barrier, sort, measure"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newCapabilityMeasureCommand(a), newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a), newCapabilitySortCommand(a))

@@ -107,9 +107,9 @@ func readOverhead(s capability.Sorting, path string) (*capability.Overhead, erro
 		return nil, fmt.Errorf("--overhead: %w", err)
 	}
 	defer file.Close()
-	sorts, err := capability.ReadSmallSorts(file)
+	sorts, err := capability.ReadSmallSorts(file, path)
 	if err != nil {
-		return nil, fmt.Errorf("--overhead %s: %w", path, err)
+		return nil, fmt.Errorf("--overhead: %w", err)
 	}
 	overhead, err := capability.FitOverhead(s, sorts)
 	if err != nil {

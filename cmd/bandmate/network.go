@@ -21,7 +21,7 @@ func newNetworkCommand(a *app) *cobra.Command {
 same node (Vienne et al. 2008): as a penalty, the time ÷ the time alone.`,
 		Example: `  bandmate network penalty --model gigabit-ethernet a:0-1 b:0-2 c:0-3
   bandmate network simulate scenario.yaml`,
-		Args: wantArgs(cobra.NoArgs, "one of the commands below"),
+		Args: wantArgs(cobra.NoArgs, "a command: penalty, fit, simulate"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newNetworkPenaltyCommand(a), newNetworkFitCommand(a), newNetworkSimulateCommand(a))
@@ -170,9 +170,9 @@ func fitConflicts(path string) (networkFitResult, error) {
 		return networkFitResult{}, err
 	}
 	defer file.Close()
-	measured, err := network.ReadMeasured(file)
+	measured, err := network.ReadMeasured(file, path)
 	if err != nil {
-		return networkFitResult{}, fmt.Errorf("%s: %w", path, err)
+		return networkFitResult{}, err
 	}
 	fit, err := network.FitGigabitEthernet(measured)
 	if err != nil {

@@ -24,7 +24,7 @@ run at the same time: the bandwidths of both by cores and placement (Denis et al
 2022), and the time of a step that overlaps them (Langguth et al. 2018).`,
 		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
   bandmate overlap fit sweep.csv > parameters.yaml`,
-		Args: wantArgs(cobra.NoArgs, "one of the commands below"),
+		Args: wantArgs(cobra.NoArgs, "a command: time, split, fit, bandwidth"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newOverlapTimeCommand(a), newOverlapSplitCommand(a), newOverlapFitCommand(a), newOverlapBandwidthCommand(a))
@@ -249,9 +249,9 @@ func fitSweep(path string, nodes int) (fitResult, error) {
 		return fitResult{}, err
 	}
 	defer file.Close()
-	sweep, err := overlap.ReadSweep(file)
+	sweep, err := overlap.ReadSweep(file, path)
 	if err != nil {
-		return fitResult{}, fmt.Errorf("%s: %w", path, err)
+		return fitResult{}, err
 	}
 	p, err := overlap.Fit(sweep, nodes)
 	if err != nil {

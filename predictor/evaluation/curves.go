@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/table"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -17,13 +18,13 @@ type setting struct{ readPercent, level float64 }
 // without the file.
 func readInterferer(fsys fs.FS) (map[setting]units.Traffic, error) {
 	alone := map[setting]units.Traffic{}
-	err := readTable(fsys, interfererFile, []string{"read_pct", "level", "solo_read_Bps", "solo_write_Bps"}, func(t *table) error {
+	err := readTable(fsys, interfererFile, []string{"read_pct", "level", "solo_read_Bps", "solo_write_Bps"}, func(t *table.Table) error {
 		s, err := settingOf(t)
 		if err != nil {
 			return err
 		}
 		if _, twice := alone[s]; twice {
-			return t.fault("level", fmt.Errorf("%v at %v%% reads appears twice", s.level, s.readPercent))
+			return t.Fault("level", fmt.Errorf("%v at %v%% reads appears twice", s.level, s.readPercent))
 		}
 		alone[s], err = traffic(t, "solo_")
 		return err
@@ -34,17 +35,17 @@ func readInterferer(fsys fs.FS) (map[setting]units.Traffic, error) {
 	return alone, err
 }
 
-func settingOf(t *table) (setting, error) {
-	share, err := t.number("read_pct", 0, 100)
+func settingOf(t *table.Table) (setting, error) {
+	share, err := t.Number("read_pct", 0, 100)
 	if err != nil {
 		return setting{}, err
 	}
-	level, err := t.positive("level")
+	level, err := t.Positive("level")
 	if err != nil {
 		return setting{}, err
 	}
 	if level > 1 {
-		return setting{}, t.fault("level", errors.New("want above 0 to 1"))
+		return setting{}, t.Fault("level", errors.New("want above 0 to 1"))
 	}
 	return setting{share, level}, nil
 }
@@ -62,7 +63,7 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 	if alone == nil {
 		required = append(required, soloColumns+"read_Bps", soloColumns+"write_Bps")
 	}
-	return readTable(fsys, curvesFile, required, func(t *table) error {
+	return readTable(fsys, curvesFile, required, func(t *table.Table) error {
 		a, err := d.known(t, "app")
 		if err != nil {
 			return err
@@ -85,24 +86,24 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 }
 
 // soloTraffic returns what the interferer reaches alone at the row's setting.
-func soloTraffic(t *table, s setting, alone map[setting]units.Traffic) (units.Traffic, error) {
-	if t.has(soloColumns+"read_Bps") && t.has(soloColumns+"write_Bps") {
+func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) (units.Traffic, error) {
+	if t.Has(soloColumns+"read_Bps") && t.Has(soloColumns+"write_Bps") {
 		return traffic(t, soloColumns)
 	}
 	solo, known := alone[s]
 	if !known {
-		return solo, t.fault("level", fmt.Errorf("%v at %v%% reads is not in %s", s.level, s.readPercent, interfererFile))
+		return solo, t.Fault("level", fmt.Errorf("%v at %v%% reads is not in %s", s.level, s.readPercent, interfererFile))
 	}
 	return solo, nil
 }
 
-func curvePoint(t *table, level float64, solo units.Traffic) (v1alpha1.CurvePoint, error) {
+func curvePoint(t *table.Table, level float64, solo units.Traffic) (v1alpha1.CurvePoint, error) {
 	point := v1alpha1.CurvePoint{Repeats: 1, Level: level, InterfererBytesPerSecond: float64(solo.Total())}
 	var err error
-	if point.NormalizedPerformance, err = t.positive("norm_perf"); err != nil {
+	if point.NormalizedPerformance, err = t.Positive("norm_perf"); err != nil {
 		return point, err
 	}
-	if t.has("interferer_corun_read_Bps") && t.has("interferer_corun_write_Bps") {
+	if t.Has("interferer_corun_read_Bps") && t.Has("interferer_corun_write_Bps") {
 		achieved, err := traffic(t, "interferer_corun_")
 		if err != nil {
 			return point, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/table"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -100,37 +101,37 @@ func (d *Dataset) app(name string) *App {
 }
 
 // known returns the application that a field names.
-func (d *Dataset) known(t *table, column string) (*App, error) {
-	name, err := t.text(column)
+func (d *Dataset) known(t *table.Table, column string) (*App, error) {
+	name, err := t.Text(column)
 	if err != nil {
 		return nil, err
 	}
 	return d.named(t, column, name)
 }
 
-func (d *Dataset) named(t *table, column, name string) (*App, error) {
+func (d *Dataset) named(t *table.Table, column, name string) (*App, error) {
 	a := d.app(name)
 	if a == nil {
-		return nil, t.fault(column, fmt.Errorf("%q is not in %s", name, appsFile))
+		return nil, t.Fault(column, fmt.Errorf("%q is not in %s", name, appsFile))
 	}
 	return a, nil
 }
 
 func (d *Dataset) readApps(fsys fs.FS) error {
 	required := []string{"app", "remote_runtime_s", "remote_read_Bps", "remote_write_Bps"}
-	return readTable(fsys, appsFile, required, func(t *table) error {
-		name, err := t.text("app")
+	return readTable(fsys, appsFile, required, func(t *table.Table) error {
+		name, err := t.Text("app")
 		if err != nil {
 			return err
 		}
 		if d.app(name) != nil {
-			return t.fault("app", fmt.Errorf("%q appears twice", name))
+			return t.Fault("app", fmt.Errorf("%q appears twice", name))
 		}
 		a := App{Name: name}
 		if a.Remote, err = soloRun(t, "remote_"); err != nil {
 			return err
 		}
-		if t.has("local_runtime_s") && t.has("local_read_Bps") && t.has("local_write_Bps") {
+		if t.Has("local_runtime_s") && t.Has("local_read_Bps") && t.Has("local_write_Bps") {
 			local, err := soloRun(t, "local_")
 			if err != nil {
 				return err
@@ -143,8 +144,8 @@ func (d *Dataset) readApps(fsys fs.FS) error {
 	})
 }
 
-func soloRun(t *table, prefix string) (SoloRun, error) {
-	seconds, err := t.positive(prefix + "runtime_s")
+func soloRun(t *table.Table, prefix string) (SoloRun, error) {
+	seconds, err := t.Positive(prefix + "runtime_s")
 	if err != nil {
 		return SoloRun{}, err
 	}
@@ -152,33 +153,33 @@ func soloRun(t *table, prefix string) (SoloRun, error) {
 	return SoloRun{Seconds: seconds, Traffic: traffic}, err
 }
 
-func traffic(t *table, prefix string) (units.Traffic, error) {
-	read, err := t.rate(prefix + "read_Bps")
+func traffic(t *table.Table, prefix string) (units.Traffic, error) {
+	read, err := t.NotNegative(prefix + "read_Bps")
 	if err != nil {
 		return units.Traffic{}, err
 	}
-	write, err := t.rate(prefix + "write_Bps")
+	write, err := t.NotNegative(prefix + "write_Bps")
 	return units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(write)}, err
 }
 
 // readTimelines reads the optional time lines of the solo runs as a co-runner.
 func (d *Dataset) readTimelines(fsys fs.FS) error {
 	required := []string{"app", "where", "t_end_s", "read_Bps", "write_Bps"}
-	err := readTable(fsys, timelineFile, required, func(t *table) error {
+	err := readTable(fsys, timelineFile, required, func(t *table.Table) error {
 		a, err := d.known(t, "app")
 		if err != nil {
 			return err
 		}
-		where, err := t.text("where")
+		where, err := t.Text("where")
 		if err != nil || where != "remote" {
 			return err
 		}
-		seconds, err := t.positive("t_end_s")
+		seconds, err := t.Positive("t_end_s")
 		if err != nil {
 			return err
 		}
 		if n := len(a.Timeline); n > 0 && seconds <= a.Timeline[n-1].Seconds {
-			return t.fault("t_end_s", fmt.Errorf("%v: want a time after the previous %v", seconds, a.Timeline[n-1].Seconds))
+			return t.Fault("t_end_s", fmt.Errorf("%v: want a time after the previous %v", seconds, a.Timeline[n-1].Seconds))
 		}
 		traffic, err := traffic(t, "")
 		if err != nil {
@@ -198,7 +199,7 @@ func (d *Dataset) readTimelines(fsys fs.FS) error {
 }
 
 func (d *Dataset) readPairs(fsys fs.FS) error {
-	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table) error {
+	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table.Table) error {
 		var p Pair
 		for _, field := range []struct {
 			column string
@@ -210,7 +211,7 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 			}
 			*field.into = a.Name
 		}
-		measured, err := t.positive("norm_perf")
+		measured, err := t.Positive("norm_perf")
 		if err != nil {
 			return err
 		}
@@ -222,12 +223,12 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 
 // readGroups reads the optional groups; the co-runners are joined by "+".
 func (d *Dataset) readGroups(fsys fs.FS) error {
-	err := readTable(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table) error {
+	err := readTable(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table.Table) error {
 		target, err := d.known(t, "app")
 		if err != nil {
 			return err
 		}
-		joined, err := t.text("corunners")
+		joined, err := t.Text("corunners")
 		if err != nil {
 			return err
 		}
@@ -239,7 +240,7 @@ func (d *Dataset) readGroups(fsys fs.FS) error {
 			}
 			g.Corunners = append(g.Corunners, a.Name)
 		}
-		measured, err := t.positive("norm_perf")
+		measured, err := t.Positive("norm_perf")
 		if err != nil {
 			return err
 		}
@@ -251,4 +252,14 @@ func (d *Dataset) readGroups(fsys fs.FS) error {
 		return nil
 	}
 	return err
+}
+
+// readTable opens a file of a data set and hands each row to read.
+func readTable(fsys fs.FS, file string, required []string, read func(*table.Table) error) error {
+	f, err := fsys.Open(file)
+	if err != nil {
+		return fmt.Errorf("data set: %w", err)
+	}
+	defer f.Close()
+	return table.Each(f, file, required, read)
 }

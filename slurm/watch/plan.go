@@ -87,7 +87,7 @@ func (p Planner) Validate() error {
 		faults = append(faults, fmt.Errorf("margin %v: want 0 or more, such as 0.1", p.Margin))
 	}
 	if p.Limit == 0 && p.Margin == 0 {
-		faults = append(faults, errors.New("neither a limit nor a margin: nothing would ever be excluded"))
+		faults = append(faults, errors.New("neither a limit nor a margin: nothing would ever be excluded; give --limit 1.15 or --margin 0.1"))
 	}
 	return errors.Join(append(faults, p.Score.Validate())...)
 }
