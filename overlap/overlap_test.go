@@ -230,13 +230,14 @@ func synthetic(p Parameters, cores, nodes int, noise float64, seed uint64) Sweep
 }
 
 // drawInstance draws a machine whose sweep shows every parameter: computation
-// alone reaches its most before the last core.
+// alone reaches its most before the last core, and communication never takes
+// the whole bus, which would make a sweep with zeros.
 func drawInstance(t *rapid.T, cores int) Instance {
 	m := Instance{
 		ComputationPerCore:      units.Bandwidth(rapid.Float64Range(2, 12).Draw(t, "per core")) * gigabyte,
 		LeastCommunicationShare: rapid.Float64Range(0.1, 0.9).Draw(t, "least share"),
 	}
-	m.CommunicationAlone = m.ComputationPerCore * units.Bandwidth(rapid.Float64Range(0.5, 3).Draw(t, "communication"))
+	m.CommunicationAlone = m.ComputationPerCore * units.Bandwidth(rapid.Float64Range(0.5, 2).Draw(t, "communication"))
 	full := rapid.IntRange(3, cores-2).Draw(t, "full")
 	m.ComputationAloneCores = full + 1
 	m.ComputationAlone = m.ComputationPerCore * (units.Bandwidth(full) + units.Bandwidth(rapid.Float64Range(0.2, 0.8).Draw(t, "more")))
@@ -247,7 +248,7 @@ func drawInstance(t *rapid.T, cores int) Instance {
 		m.LossBefore = m.Total * units.Bandwidth(rapid.Float64Range(0.001, 0.02).Draw(t, "loss before"))
 		m.Total += m.LossBefore * units.Bandwidth(n)
 	}
-	m.LossAfter = m.Total * units.Bandwidth(rapid.Float64Range(0, 0.01).Draw(t, "loss after"))
+	m.LossAfter = m.Total * units.Bandwidth(rapid.Float64Range(0, min(0.01, 0.2/float64(cores-m.ComputationAloneCores))).Draw(t, "loss after"))
 	return m
 }
 
