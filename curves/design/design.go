@@ -25,7 +25,9 @@ type Options struct {
 	// means 0.01.
 	Noise float64
 	// Budget is what all runs beside the interferer may take, in solo times, 1
-	// or more; 0 means 4. An application that loses little gets half.
+	// or more; 0 means 4. An application that loses little gets half. After the
+	// first, no run is begun that is expected to exceed it; one that takes longer
+	// than expected does.
 	Budget float64
 	// Required are settings to be measured whatever they teach, first of all.
 	Required []Setting
