@@ -73,6 +73,7 @@ type wire struct {
 	leavingSeen, arrivingSeen []int
 	known                     map[string][]float64
 	gone                      []*flow
+	joined                    []*flow
 	affected                  []*flow
 }
 
@@ -144,6 +145,7 @@ func (w *wire) join(f *flow, now float64) {
 	w.out[f.from] = append(w.out[f.from], f)
 	w.in[f.to] = append(w.in[f.to], f)
 	w.touch(f)
+	w.joined = append(w.joined, f)
 	f.end = math.Inf(1)
 	heap.Fix(&w.byEnd, f.place)
 }
@@ -170,6 +172,10 @@ func (w *wire) share(now float64) error {
 		return nil
 	}
 	w.sharings++
+	for _, f := range w.joined {
+		w.meet(f)
+	}
+	w.joined = w.joined[:0]
 	var err error
 	if w.ethernet != nil {
 		w.shareNear(now)
@@ -178,6 +184,16 @@ func (w *wire) share(now float64) error {
 	}
 	w.dirtyOut, w.dirtyIn = w.dirtyOut[:0], w.dirtyIn[:0]
 	return err
+}
+
+// meet notes the conflicts of a new flow with those that come in where it goes
+// out, or go out where it comes in. They change no rate, so no sharing sees them.
+func (w *wire) meet(f *flow) {
+	for _, others := range [][]*flow{w.in[f.from], w.out[f.to]} {
+		for _, other := range others {
+			f.conflicts.incomeOutgo, other.conflicts.incomeOutgo = true, true
+		}
+	}
 }
 
 // shareNear is for GigabitEthernet, whose penalties reach no farther than the
@@ -306,7 +322,6 @@ func (w *wire) set(f *flow, now, penalty float64) {
 	heap.Fix(&w.byEnd, f.place)
 	f.conflicts.outgoing = f.conflicts.outgoing || len(w.out[f.from]) > 1
 	f.conflicts.incoming = f.conflicts.incoming || len(w.in[f.to]) > 1
-	f.conflicts.incomeOutgo = f.conflicts.incomeOutgo || len(w.in[f.from]) > 0 || len(w.out[f.to]) > 0
 }
 
 // flows is a heap by their ends, and by their starts where these are equal.
