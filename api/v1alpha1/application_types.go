@@ -52,6 +52,9 @@ type ApplicationProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves"`
+	// Communication is what the application exchanges over the network; absent
+	// when not known.
+	Communication *Communication `json:"communication,omitempty"`
 	// Carried says that the profile was carried over from another machine;
 	// absent when it was measured on this one.
 	Carried *Carrying `json:"carried,omitempty"`

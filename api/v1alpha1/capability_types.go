@@ -19,29 +19,53 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	Latencies []LineLatency `json:"latencies,omitempty"`
-	// Contention is the latency of a line that several threads read at once.
+	// LatenciesBySize are those of a line in buffers of different sizes, which
+	// lie in ever farther caches and at last in memory; by ascending size.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	LatenciesBySize []SizeLatency `json:"latenciesBySize,omitempty"`
+	// Contention is the latency of a line that several threads read at once;
+	// absent where too few numbers of threads were measured to fit it.
 	Contention *ContentionCost `json:"contention,omitempty"`
+	// ContentionPoints are the measurements that Contention is fitted to, by
+	// ascending threads.
+	//
+	// +kubebuilder:validation:MaxItems=256
+	ContentionPoints []ContentionPoint `json:"contentionPoints,omitempty"`
+	// Transfers are those of several lines from the cache of another core.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	Transfers []LinesTransfer `json:"transfers,omitempty"`
 	// Bandwidths are those of sequential accesses.
 	//
 	// +kubebuilder:validation:MaxItems=1024
 	Bandwidths []AccessBandwidth `json:"bandwidths,omitempty"`
+	// LoadedLatencies are those of memory while other threads stream.
+	//
+	// +kubebuilder:validation:MaxItems=256
+	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty"`
 }
 
 // LineLatency is the median latency of one cache line from one place.
 type LineLatency struct {
 	// Place is where the line was: level1 and level2 are the caches of the core
-	// itself, tile the cache it shares with a neighbour, remote the cache of
-	// another tile or core, memory the memory.
+	// itself, level3 the one behind them, tile the cache it shares with a
+	// neighbour, remote the cache of another tile or core, memory the memory.
 	//
-	// +kubebuilder:validation:Enum=level1;level2;tile;remote;memory
+	// +kubebuilder:validation:Enum=level1;level2;level3;tile;remote;memory
 	Place string `json:"place"`
 	// State is the state of the line there: modified, exclusive or shared (which
-	// includes forward); empty where it makes no difference.
+	// includes forward); invalid where that core had the line and gave it up, so
+	// that it comes from memory; empty where it makes no difference.
 	//
-	// +kubebuilder:validation:Enum=modified;exclusive;shared
+	// +kubebuilder:validation:Enum=modified;exclusive;shared;invalid
 	State string `json:"state,omitempty"`
 	// Memory is the kind of memory, as DRAM; empty where there is one.
 	Memory string `json:"memory,omitempty"`
+	// CPUNode and MemoryNode are the NUMA nodes of the core and of the line;
+	// absent where it makes no difference.
+	CPUNode    *int `json:"cpuNode,omitempty"`
+	MemoryNode *int `json:"memoryNode,omitempty"`
 	// Nanoseconds is the median; of a range over places, the middle.
 	Nanoseconds float64 `json:"nanoseconds"`
 	// LowNanoseconds and HighNanoseconds are the range over places; absent
@@ -62,6 +86,10 @@ type ContentionCost struct {
 	BaseNanoseconds float64 `json:"baseNanoseconds"`
 	// PerThreadNanoseconds is β.
 	PerThreadNanoseconds float64 `json:"perThreadNanoseconds"`
+	// BaseIntervalNanoseconds and PerThreadIntervalNanoseconds are the half
+	// widths of the 95% intervals of α and β; absent when not known.
+	BaseIntervalNanoseconds      *float64 `json:"baseIntervalNanoseconds,omitempty"`
+	PerThreadIntervalNanoseconds *float64 `json:"perThreadIntervalNanoseconds,omitempty"`
 }
 
 // AccessBandwidth is the median bandwidth of one kind of access.
@@ -74,6 +102,11 @@ type AccessBandwidth struct {
 	NonTemporal bool `json:"nonTemporal,omitempty"`
 	// Memory is the kind of memory, as DRAM; empty where there is one.
 	Memory string `json:"memory,omitempty"`
+	// CPUNode and MemoryNode are the NUMA nodes of all threads and of their
+	// data; absent where threads run on several nodes with their data beside
+	// them, or there is one.
+	CPUNode    *int `json:"cpuNode,omitempty"`
+	MemoryNode *int `json:"memoryNode,omitempty"`
 	// Threads is how many threads made it, all together; absent where it is the
 	// highest over numbers of threads.
 	Threads int `json:"threads,omitempty"`

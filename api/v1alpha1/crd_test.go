@@ -35,6 +35,11 @@ func TestResourceDefinitionsHoldTheLimits(t *testing.T) {
 		{machine, "probeMap", "maxItems", v1alpha1.MaxProbePoints},
 		{machine, "capability/latencies", "maxItems", v1alpha1.MaxLatencies},
 		{machine, "capability/bandwidths", "maxItems", v1alpha1.MaxBandwidths},
+		{machine, "capability/latenciesBySize", "maxItems", v1alpha1.MaxLatenciesBySize},
+		{machine, "capability/contentionPoints", "maxItems", v1alpha1.MaxContentionPoints},
+		{machine, "capability/transfers", "maxItems", v1alpha1.MaxTransfers},
+		{machine, "capability/transfers/points", "maxItems", v1alpha1.MaxTransferPoints},
+		{machine, "capability/loadedLatencies", "maxItems", v1alpha1.MaxLoadedLatencies},
 		{machine, "probeMap/relativeSpeed", "maximum", v1alpha1.MaxNormalizedPerformance},
 	}
 	for _, tt := range tests {

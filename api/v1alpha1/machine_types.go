@@ -53,6 +53,11 @@ type MachineProfileSpec struct {
 	ProbeMap []ProbePoint `json:"probeMap,omitempty"`
 	// Capability is what caches and memory can do; absent when not measured.
 	Capability *Capability `json:"capability,omitempty"`
+	// BusSharing is how computation and communication share the memory bus;
+	// absent when not measured.
+	BusSharing *BusSharing `json:"busSharing,omitempty"`
+	// Network is the network card and how it is shared; absent when not known.
+	Network *Network `json:"network,omitempty"`
 	// Warnings say what may be doubted about this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100

@@ -89,10 +89,28 @@ func soundMachine() *v1alpha1.MachineProfile {
 					{Place: "level1", Nanoseconds: 3.8, RelativeInterval: new(0.02), Repeats: 15},
 					{Place: "remote", State: "modified", Nanoseconds: 114.5, LowNanoseconds: new(107.0), HighNanoseconds: new(122.0)},
 					{Place: "memory", Memory: "DRAM", Nanoseconds: 140},
+					{Place: "memory", CPUNode: new(0), MemoryNode: new(1), Nanoseconds: 210},
 				},
-				Contention: &v1alpha1.ContentionCost{BaseNanoseconds: 200, PerThreadNanoseconds: 34},
+				LatenciesBySize: []v1alpha1.SizeLatency{
+					{Bytes: 16 << 10, Nanoseconds: 3.8, RelativeInterval: new(0.01), Repeats: 11},
+					{Bytes: 1 << 28, Nanoseconds: 140},
+				},
+				Contention: &v1alpha1.ContentionCost{
+					BaseNanoseconds: 200, PerThreadNanoseconds: 34,
+					BaseIntervalNanoseconds: new(12.0), PerThreadIntervalNanoseconds: new(1.5),
+				},
+				ContentionPoints: []v1alpha1.ContentionPoint{{Threads: 1, Nanoseconds: 234, RelativeInterval: new(0.05), Repeats: 11}},
+				Transfers: []v1alpha1.LinesTransfer{{
+					Place: "remote", State: "modified", Access: "copy", BaseNanoseconds: 110, PerLineNanoseconds: 8.5,
+					BaseIntervalNanoseconds: new(9.0), PerLineIntervalNanoseconds: new(0.5),
+					Points: []v1alpha1.TransferPoint{{Lines: 1, Nanoseconds: 118, RelativeInterval: new(0.03), Repeats: 11}},
+				}},
 				Bandwidths: []v1alpha1.AccessBandwidth{
 					{Access: "copy", NonTemporal: true, Memory: "DRAM", Threads: 16, BytesPerSecond: 70e9, RelativeInterval: new(0.01), Repeats: 5},
+					{Access: "copy", NonTemporal: true, CPUNode: new(0), MemoryNode: new(1), Threads: 16, BytesPerSecond: 30e9},
+				},
+				LoadedLatencies: []v1alpha1.LoadedLatency{
+					{StreamingThreads: 15, ReadShare: 0.5, Level: 0.25, BytesPerSecond: 20e9, Nanoseconds: 150, RelativeInterval: new(0.02), Repeats: 11},
 				},
 			},
 			Warnings: []string{"huge pages are off"},

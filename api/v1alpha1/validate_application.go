@@ -30,6 +30,7 @@ func (f *faults) application(p *field.Path, s *ApplicationProfileSpec) {
 	f.timing(p.Child("solo"), &s.Solo)
 	f.contentiousness(p.Child("contentiousness"), &s.Contentiousness)
 	f.curves(p.Child("curves"), s.Curves)
+	f.communication(p.Child("communication"), s.Communication)
 	f.carried(p.Child("carried"), s.Carried)
 	f.phases(p.Child("phases"), s.Phases)
 	f.warnings(p.Child("warnings"), s.Warnings)

@@ -13,8 +13,13 @@ const MaxNanoseconds = 1e9
 
 // Limits on the entries of a Capability.
 const (
-	MaxLatencies  = 256
-	MaxBandwidths = 1024
+	MaxLatencies        = 256
+	MaxBandwidths       = 1024
+	MaxLatenciesBySize  = 64
+	MaxContentionPoints = 256
+	MaxTransfers        = 64
+	MaxTransferPoints   = 64
+	MaxLoadedLatencies  = 256
 )
 
 const wantNanoseconds = "want nanoseconds, above 0 to 1e9"
@@ -31,29 +36,31 @@ func (f *faults) capability(p *field.Path, c *Capability) {
 	f.notNegative(p.Child("level1Bytes"), c.Level1Bytes)
 	f.notNegative(p.Child("level2Bytes"), c.Level2Bytes)
 	f.latencies(p.Child("latencies"), c.Latencies)
-	if c.Contention != nil {
-		at := p.Child("contention")
-		f.within(at.Child("baseNanoseconds"), c.Contention.BaseNanoseconds, 0, MaxNanoseconds, "want nanoseconds, 0 to 1e9")
-		f.within(at.Child("perThreadNanoseconds"), c.Contention.PerThreadNanoseconds, 0, MaxNanoseconds, "want nanoseconds, 0 to 1e9")
-	}
+	f.latenciesBySize(p.Child("latenciesBySize"), c.LatenciesBySize)
+	f.contention(p, c)
+	f.transfers(p.Child("transfers"), c.Transfers)
 	f.accessBandwidths(p.Child("bandwidths"), c.Bandwidths)
+	f.loadedLatencies(p.Child("loadedLatencies"), c.LoadedLatencies)
 }
 
 func (f *faults) latencies(p *field.Path, list []LineLatency) {
 	if !f.length(p, len(list), 0, MaxLatencies) {
 		return
 	}
-	type key struct{ place, state, memory string }
+	type key struct {
+		place, state, memory string
+		nodes                nodePair
+	}
 	seen := map[key]bool{}
 	for i, l := range list {
 		at := p.Index(i)
-		f.oneOf(at.Child("place"), l.Place, "level1", "level2", "tile", "remote", "memory")
+		f.oneOf(at.Child("place"), l.Place, "level1", "level2", "level3", "tile", "remote", "memory")
 		if l.State != "" {
-			f.oneOf(at.Child("state"), l.State, "modified", "exclusive", "shared")
+			f.oneOf(at.Child("state"), l.State, "modified", "exclusive", "shared", "invalid")
 		}
 		f.text(at.Child("memory"), l.Memory, MaxStringBytes, "")
-		k := key{l.Place, l.State, l.Memory}
-		duplicate(f, at, seen, k, fmt.Sprintf("%s %s %s", k.place, k.state, k.memory))
+		k := key{l.Place, l.State, l.Memory, f.nodes(at, l.CPUNode, l.MemoryNode)}
+		duplicate(f, at, seen, k, fmt.Sprintf("%s %s %s%s", k.place, k.state, k.memory, k.nodes))
 		f.above(at.Child("nanoseconds"), l.Nanoseconds, 0, MaxNanoseconds, wantNanoseconds)
 		f.relativeInterval(at, l.RelativeInterval, l.Repeats)
 		if l.LowNanoseconds != nil {
@@ -73,6 +80,7 @@ func (f *faults) accessBandwidths(p *field.Path, list []AccessBandwidth) {
 		access, memory string
 		nonTemporal    bool
 		threads        int
+		nodes          nodePair
 	}
 	seen := map[key]bool{}
 	for i, b := range list {
@@ -80,11 +88,35 @@ func (f *faults) accessBandwidths(p *field.Path, list []AccessBandwidth) {
 		f.oneOf(at.Child("access"), b.Access, "copy", "read", "write", "triad")
 		f.text(at.Child("memory"), b.Memory, MaxStringBytes, "")
 		f.atLeast(at.Child("threads"), b.Threads, 0)
-		k := key{b.Access, b.Memory, b.NonTemporal, b.Threads}
-		duplicate(f, at, seen, k, fmt.Sprintf("%s of %s with %d threads, non-temporal %t", k.access, cmp.Or(k.memory, "memory"), k.threads, k.nonTemporal))
+		k := key{b.Access, b.Memory, b.NonTemporal, b.Threads, f.nodes(at, b.CPUNode, b.MemoryNode)}
+		duplicate(f, at, seen, k, fmt.Sprintf("%s of %s with %d threads, non-temporal %t%s", k.access, cmp.Or(k.memory, "memory"), k.threads, k.nonTemporal, k.nodes))
 		f.within(at.Child("bytesPerSecond"), b.BytesPerSecond, MinBytesPerSecond, MaxBytesPerSecond, "want bytes per second, 1e3 to 1e13 (is this in GB/s?)")
 		f.relativeInterval(at, b.RelativeInterval, b.Repeats)
 	}
+}
+
+// nodePair are two NUMA nodes; -1 where one is absent.
+type nodePair struct{ cpu, memory int }
+
+// String names the nodes that are there, after a comma.
+func (n nodePair) String() string {
+	if n.cpu < 0 && n.memory < 0 {
+		return ""
+	}
+	return fmt.Sprintf(", CPUs of node %d, memory of node %d", n.cpu, n.memory)
+}
+
+func (f *faults) nodes(at *field.Path, cpu, memory *int) nodePair {
+	n := nodePair{-1, -1}
+	if cpu != nil {
+		f.atLeast(at.Child("cpuNode"), *cpu, 0)
+		n.cpu = *cpu
+	}
+	if memory != nil {
+		f.atLeast(at.Child("memoryNode"), *memory, 0)
+		n.memory = *memory
+	}
+	return n
 }
 
 func (f *faults) relativeInterval(at *field.Path, interval *float64, repeats int) {

@@ -28,6 +28,8 @@ func (f *faults) machine(p *field.Path, s *MachineProfileSpec) {
 	f.sustained(p.Child("sustained"), s.Sustained)
 	f.probeMap(p.Child("probeMap"), s.ProbeMap)
 	f.capability(p.Child("capability"), s.Capability)
+	f.busSharing(p.Child("busSharing"), s.BusSharing)
+	f.network(p.Child("network"), s.Network)
 	f.warnings(p.Child("warnings"), s.Warnings)
 }
 

@@ -142,6 +142,28 @@ func TestMachineFaults(t *testing.T) {
 		{"interval", func(p *profile) { p.Spec.Capability.Latencies[0].RelativeInterval = new(-0.1) }, []string{"spec.capability.latencies[0].relativeInterval"}},
 		{"access", func(p *profile) { p.Spec.Capability.Bandwidths[0].Access = "scale" }, []string{"spec.capability.bandwidths[0].access: Unsupported"}},
 		{"access in GB/s", func(p *profile) { p.Spec.Capability.Bandwidths[0].BytesPerSecond = 70 }, []string{"spec.capability.bandwidths[0].bytesPerSecond"}},
+		{"NUMA node", func(p *profile) { p.Spec.Capability.Bandwidths[1].MemoryNode = new(-1) }, []string{"spec.capability.bandwidths[1].memoryNode"}},
+		{"bandwidth of a pair of nodes twice", func(p *profile) {
+			p.Spec.Capability.Bandwidths = append(p.Spec.Capability.Bandwidths, p.Spec.Capability.Bandwidths[1])
+		}, []string{"spec.capability.bandwidths[2]: Duplicate"}},
+		{"sizes", func(p *profile) { p.Spec.Capability.LatenciesBySize[1].Bytes = 16 << 10 }, []string{"spec.capability.latenciesBySize[1].bytes"}},
+		{"no size", func(p *profile) { p.Spec.Capability.LatenciesBySize[0].Bytes = 0 }, []string{"spec.capability.latenciesBySize[0].bytes"}},
+		{"interval of the contention", func(p *profile) {
+			p.Spec.Capability.Contention.BaseIntervalNanoseconds = new(math.NaN())
+		}, []string{"spec.capability.contention.baseIntervalNanoseconds"}},
+		{"readers", func(p *profile) { p.Spec.Capability.ContentionPoints[0] = v1alpha1.ContentionPoint{} }, []string{
+			"spec.capability.contentionPoints[0].threads", "spec.capability.contentionPoints[0].nanoseconds",
+		}},
+		{"transfer", func(p *profile) { p.Spec.Capability.Transfers[0] = v1alpha1.LinesTransfer{PerLineNanoseconds: -1} }, []string{
+			"transfers[0].place", "transfers[0].state", "transfers[0].access", "transfers[0].perLineNanoseconds",
+		}},
+		{"transfer twice", func(p *profile) {
+			p.Spec.Capability.Transfers = append(p.Spec.Capability.Transfers, p.Spec.Capability.Transfers[0])
+		}, []string{"spec.capability.transfers[1]: Duplicate"}},
+		{"lines", func(p *profile) { p.Spec.Capability.Transfers[0].Points[0].Lines = 0 }, []string{"transfers[0].points[0].lines"}},
+		{"load", func(p *profile) {
+			p.Spec.Capability.LoadedLatencies[0] = v1alpha1.LoadedLatency{ReadShare: 2, Nanoseconds: 1}
+		}, []string{"loadedLatencies[0].streamingThreads", "loadedLatencies[0].readShare", "loadedLatencies[0].level", "loadedLatencies[0].bytesPerSecond"}},
 		{"probe map length", func(p *profile) { p.Spec.ProbeMap = make([]v1alpha1.ProbePoint, 4097) }, []string{"spec.probeMap: Too many"}},
 	}
 	for _, tt := range tests {
