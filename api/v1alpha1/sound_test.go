@@ -52,6 +52,10 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 				{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(0.25, 10.66e9, 0.93), point(1, 42.7e9, 0.61)}},
 				{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.25, 9e9, 0.95), point(1, 36e9, 0.7)}},
 			},
+			Communication: &v1alpha1.Communication{
+				Source: "measured", SentBytesPerSecond: new(1.25e8), ReceivedBytesPerSecond: new(0.0),
+				MessageBytes: new(int64(1 << 20)), Overlapped: new(false), Repeats: 3, RelativeSpread: new(0.01),
+			},
 			Phases: []v1alpha1.Phase{
 				{TimeShare: 1.0 / 3, ReadBytesPerSecond: 1e9},
 				{TimeShare: 2.0 / 3, WriteBytesPerSecond: 2e9},
@@ -113,7 +117,20 @@ func soundMachine() *v1alpha1.MachineProfile {
 					{StreamingThreads: 15, ReadShare: 0.5, Level: 0.25, BytesPerSecond: 20e9, Nanoseconds: 150, RelativeInterval: new(0.02), Repeats: 11},
 				},
 			},
+			BusSharing: &v1alpha1.BusSharing{NodesPerSocket: 1, Local: soundBusSharing(), Remote: new(soundBusSharing())},
+			Network: &v1alpha1.Network{
+				Model: "gigabit-ethernet", BytesPerSecond: 1.17e8, LatencySeconds: new(3e-5),
+				Beta: new(0.75), GammaOut: new(0.115), GammaIn: new(0.036),
+			},
 			Warnings: []string{"huge pages are off"},
 		},
+	}
+}
+
+func soundBusSharing() v1alpha1.BusSharingInstance {
+	return v1alpha1.BusSharingInstance{
+		CommunicationAloneBytesPerSecond: 11e9, LeastCommunicationShare: 0.3, ComputationPerCoreBytesPerSecond: 5e9,
+		ComputationAloneBytesPerSecond: 60e9, ComputationAloneCores: 14, TotalBytesPerSecond: 70e9, TotalCores: 12,
+		TotalAtComputationAloneCoresBytesPerSecond: 68e9, LossBeforeBytesPerSecond: 1e9, LossAfterBytesPerSecond: -1e6,
 	}
 }

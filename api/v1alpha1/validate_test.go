@@ -101,6 +101,15 @@ func TestApplicationFaults(t *testing.T) {
 		{"repeats", func(p *profile) { p.Spec.Curves[0].Points[0].Repeats = 0 }, []string{"repeats: Invalid value: 0", "spread: Invalid"}},
 		{"phases", func(p *profile) { p.Spec.Phases[0].TimeShare = 0.5 }, []string{"spec.phases: Invalid value: 1.1666667: want time shares that add up to 1"}},
 		{"phase share", func(p *profile) { p.Spec.Phases[0].TimeShare = -1 }, []string{"spec.phases[0].timeShare: Invalid", "spec.phases: Invalid"}},
+		{"communication of nothing", func(p *profile) { p.Spec.Communication = &v1alpha1.Communication{Source: "declared"} }, []string{"spec.communication: Required value: want sentBytesPerSecond"}},
+		{"communication source", func(p *profile) { p.Spec.Communication.Source = "guessed" }, []string{`spec.communication.source: Unsupported value: "guessed"`}},
+		{"communication rates", func(p *profile) {
+			p.Spec.Communication.SentBytesPerSecond, p.Spec.Communication.ReceivedBytesPerSecond = new(-1.0), new(inf)
+		}, []string{"sentBytesPerSecond: Invalid value: -1", "receivedBytesPerSecond: Invalid"}},
+		{"message", func(p *profile) { p.Spec.Communication.MessageBytes = new(int64(0)) }, []string{"messageBytes: Invalid value: 0"}},
+		{"measured never", func(p *profile) { p.Spec.Communication.Repeats = 0 }, []string{"relativeSpread: Invalid", "repeats: Invalid value: 0: want how many"}},
+		{"declared yet repeated", func(p *profile) { p.Spec.Communication.Source = "declared" }, []string{"repeats: Invalid value: 3: want none"}},
+		{"measured apart", func(p *profile) { p.Spec.Communication.Apart = true }, []string{"spec.communication.apart: Invalid value: true"}},
 		{"everything at once", func(p *profile) { p.Spec = v1alpha1.ApplicationProfileSpec{} }, []string{
 			"spec.machine.name", "spec.solo.seconds", "spec.solo.repeats", "spec.contentiousness.source", "spec.curves",
 		}},
@@ -124,6 +133,17 @@ func TestMachineFaults(t *testing.T) {
 		{"kind", func(p *profile) { p.Kind = "Node" }, []string{"kind: Unsupported"}},
 		{"counts", func(p *profile) { p.Spec.Sockets, p.Spec.NUMANodes, p.Spec.CPUs = 0, -1, 0 }, []string{"spec.sockets: Invalid", "spec.numaNodes: Invalid", "spec.cpus: Invalid"}},
 		{"sizes", func(p *profile) { p.Spec.LastLevelCacheBytes, p.Spec.MemoryBytes = -1, -1 }, []string{"lastLevelCacheBytes: Invalid", "memoryBytes: Invalid"}},
+		{"network model", func(p *profile) { p.Spec.Network.Model = "token-ring" }, []string{`spec.network.model: Unsupported value: "token-ring"`}},
+		{"network in GB/s", func(p *profile) { p.Spec.Network.BytesPerSecond = 1.25 }, []string{"spec.network.bytesPerSecond: Invalid value: 1.25: want bytes per second"}},
+		{"network latency", func(p *profile) { p.Spec.Network.LatencySeconds = new(-1.0) }, []string{"spec.network.latencySeconds: Invalid"}},
+		{"network without parameters", func(p *profile) { p.Spec.Network.Beta, p.Spec.Network.GammaIn = nil, nil }, []string{"spec.network.beta: Required", "spec.network.gammaIn: Required"}},
+		{"network parameters", func(p *profile) { p.Spec.Network.Beta, p.Spec.Network.GammaOut = new(0.0), new(math.NaN()) }, []string{"beta: Invalid value: 0", "gammaOut: Invalid value: NaN"}},
+		{"parameters of another network", func(p *profile) { p.Spec.Network.Model = "myrinet" }, []string{"beta: Invalid", "gammaOut: Invalid", "gammaIn: Invalid"}},
+		{"bus sharing", func(p *profile) { p.Spec.BusSharing = &v1alpha1.BusSharing{} }, []string{
+			"spec.busSharing.nodesPerSocket", "local.communicationAloneBytesPerSecond", "local.computationPerCoreBytesPerSecond", "local.computationAloneBytesPerSecond",
+			"local.totalBytesPerSecond", "local.totalAtComputationAloneCoresBytesPerSecond", "local.computationAloneCores", "local.totalCores",
+		}},
+		{"bus sharing of another socket", func(p *profile) { p.Spec.BusSharing.Remote.LeastCommunicationShare = 2 }, []string{"spec.busSharing.remote.leastCommunicationShare: Invalid value: 2"}},
 		{"nothing sustained", func(p *profile) { p.Spec.Sustained = nil }, []string{"spec.sustained: Required"}},
 		{"sustained in GB/s", func(p *profile) { p.Spec.Sustained[0].BytesPerSecond = 21 }, []string{"spec.sustained[0].bytesPerSecond: Invalid value: 21: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
 		{"sustained twice", func(p *profile) { p.Spec.Sustained[1] = p.Spec.Sustained[0] }, []string{"spec.sustained[1]: Duplicate"}},
