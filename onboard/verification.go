@@ -16,6 +16,8 @@ type Verification struct {
 	Experiment *Experiment
 	// Wanted are the points of the curve families.
 	Wanted []Pressure
+	// Pairs says which ordered pairs are run; nil runs all.
+	Pairs func(target, corunner string) bool
 	// Machine says how the machine is measured; its Precision and Reporter
 	// hold for everything.
 	Machine MachineOptions
@@ -54,7 +56,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	calibration := s.NewCalibration(v.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()
 	plan := Plan{
-		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), e.corunConditions()),
+		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), v.corunConditions()),
 		Precision:  v.Machine.Precision, Reporter: v.Machine.Reporter, Keep: v.Keep,
 		Tag: s.Tag, Random: s.Random,
 	}
@@ -90,6 +92,9 @@ func (v *Verification) collect(ctx context.Context, c *Calibration, o *Outcome) 
 	}
 	for _, target := range e.Applications {
 		for _, corunner := range e.Applications {
+			if !v.runs(target, corunner) {
+				continue
+			}
 			result, ok := o.Result(Key{target.Name, corunLabel(corunner)})
 			if !ok {
 				return nil, fmt.Errorf("%s beside %s was not measured", target.Name, corunner.Name)
@@ -100,11 +105,19 @@ func (v *Verification) collect(ctx context.Context, c *Calibration, o *Outcome) 
 	return verified, nil
 }
 
-// corunConditions are every ordered pair of applications.
-func (e *Experiment) corunConditions() []Condition {
+func (v *Verification) runs(target, corunner Application) bool {
+	return v.Pairs == nil || v.Pairs(target.Name, corunner.Name)
+}
+
+// corunConditions are the ordered pairs of applications.
+func (v *Verification) corunConditions() []Condition {
+	e := v.Experiment
 	var all []Condition
 	for _, target := range e.Applications {
 		for _, corunner := range e.Applications {
+			if !v.runs(target, corunner) {
+				continue
+			}
 			all = append(all, Condition{
 				Target: target.Name,
 				Beside: corunLabel(corunner),
