@@ -92,6 +92,10 @@ type candidate struct {
 const (
 	// refined is how many of the candidates are worth a search.
 	refined = 8
+	// restarts bounds the searches from one candidate, each from where the last
+	// one ended; the next is not worth it where the last one gained less.
+	restarts = 5
+	gain     = 0.1
 	// exact is a mean squared relative error of rounding.
 	exact = 1e-20
 )
@@ -185,16 +189,20 @@ func refine(start Instance, points []Point) candidate {
 		}
 		return misfit(at(x), points)
 	}
-	x := []float64{1, start.LeastCommunicationShare, 1, 1, 1, 1, 1}
-	result, err := optimize.Minimize(optimize.Problem{Func: cost}, x, &optimize.Settings{
-		FuncEvaluations: 4000,
-		Converger:       &optimize.FunctionConverge{Absolute: 1e-12, Iterations: 200},
-	}, &optimize.NelderMead{SimplexSize: 0.02})
-	// Running out of evaluations is not a failure: what was found is compared.
-	if result == nil || err != nil && result.Status != optimize.FunctionEvaluationLimit {
-		return candidate{start, math.Inf(1)}
+	best := optimize.Location{X: []float64{1, start.LeastCommunicationShare, 1, 1, 1, 1, 1}, F: math.Inf(1)}
+	// A simplex that shrank on a kink finds its way on from a fresh one.
+	for range restarts {
+		result, err := optimize.Minimize(optimize.Problem{Func: cost}, best.X, &optimize.Settings{
+			FuncEvaluations: 4000,
+			Converger:       &optimize.FunctionConverge{Absolute: 1e-12, Iterations: 200},
+		}, &optimize.NelderMead{SimplexSize: 0.02})
+		// Running out of evaluations is not a failure: what was found is compared.
+		if result == nil || err != nil && result.Status != optimize.FunctionEvaluationLimit || !(result.F < best.F*(1-gain)) {
+			break
+		}
+		best = result.Location
 	}
-	return candidate{at(result.X), result.F}
+	return candidate{at(best.X), best.F}
 }
 
 // misfit is the mean squared relative error of all four bandwidths.
