@@ -26,9 +26,12 @@ type app struct {
 	stdout, stderr io.Writer
 	env            func(string) string
 
-	format   string
-	storeDir string
-	quiet    bool
+	format     string
+	storeDir   string
+	configFile string
+	quiet      bool
+	// settings are the flags that the environment and the file gave.
+	settings []setting
 	// plugin is true when kubectl runs this program, as kubectl-bandmate.
 	plugin bool
 }
@@ -82,14 +85,16 @@ interrupted.`,
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", formatText, "output format: text, json, yaml (and csv where rows make sense)")
 	root.PersistentFlags().StringVar(&a.storeDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
+	root.PersistentFlags().StringVar(&a.configFile, configFlag, "", "file of settings (default bandmate/config.yaml in the XDG configuration folder)")
 	root.AddCommand(
 		newDemoCommand(a), newDoctorCommand(a), newMachineCommand(a), withKubernetes(a, newOnboardCommand(a)),
 		newMeasureCommand(a), newInterfereCommand(a), newPredictCommand(a), newMatrixCommand(a),
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
 		newApplyCommand(a), newPrepareCommand(), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
-		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a),
+		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a), newConfigCommand(a),
 	)
+	a.settleBeforeArgs(root)
 	return root
 }
 

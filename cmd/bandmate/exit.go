@@ -45,7 +45,7 @@ var (
 func isSilent(err error) bool { return errors.Is(err, errReported) }
 
 // describe adds the remedy that the failing package cannot know.
-func describe(err error) string {
+func (a *app) describe(err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
@@ -54,7 +54,7 @@ func describe(err error) string {
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  see what there is with: bandmate profiles list"
 	case errors.As(err, new(usageError)):
-		return err.Error() + "\n  see: bandmate --help"
+		return err.Error() + a.alsoSet() + "\n  see: bandmate --help"
 	}
 	return err.Error()
 }

@@ -46,7 +46,7 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && !isSilent(err) {
-		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(describe(err)))
+		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(a.describe(err)))
 	}
 	return exitCode(err)
 }

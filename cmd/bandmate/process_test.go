@@ -56,7 +56,7 @@ func prepare(t *testing.T, name string, args ...string) *program {
 	t.Helper()
 	p := &program{t: t, cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = &p.stdout, &p.stderr
-	p.cmd.Env = append(os.Environ(), markOf(t), "BANDMATE_STORE=/nowhere")
+	p.cmd.Env = append(os.Environ(), markOf(t), "BANDMATE_STORE=/nowhere", "BANDMATE_CONFIG=/dev/null")
 	return p
 }
 

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// appWith is the command line in a made-up environment.
+func appWith(variables map[string]string) *app {
+	return &app{stdout: io.Discard, stderr: io.Discard, env: func(name string) string { return variables[name] }}
+}
+
+// settledWith reads a command line, settles what it leaves out, and returns the
+// command.
+func settledWith(t *testing.T, variables map[string]string, words ...string) (*cobra.Command, error) {
+	t.Helper()
+	a := appWith(variables)
+	root := newRootCommand(a)
+	cmd, rest, err := root.Find(words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.ParseFlags(rest); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, a.settle(cmd)
+}
+
+const precedenceFile = `
+apiVersion: bandmate.dev/v1alpha1
+kind: Configuration
+store: /file
+machine: file-all
+method: linear-estimated
+predict:
+  machine: file-predict
+onboard:
+  read-share: [25%, 75%]
+slurm:
+  limit: 1.1
+  watch:
+    limit: 1.2
+    mode: advise
+report:
+  output: page.html
+`
+
+// A flag is what the command line says, else the nearest variable, else the
+// nearest section of the file, else its default.
+func TestPrecedence(t *testing.T) {
+	file := writeIn(t, "config.yaml", precedenceFile)
+	for _, test := range []struct {
+		name      string
+		variables map[string]string
+		words     []string
+		flag      string
+		want      string
+	}{
+		{"default", nil, []string{"predict"}, "max-slowdown", "0"},
+		{"file, all commands", nil, []string{"matrix"}, "machine", "file-all"},
+		{"file, common flag", nil, []string{"matrix"}, "store", "/file"},
+		{"file, nearest section", nil, []string{"predict"}, "machine", "file-predict"},
+		{"file, list", nil, []string{"onboard"}, "read-share", "[25%,75%]"},
+		{"file, section above", nil, []string{"slurm", "advise"}, "limit", "1.1"},
+		{"file, section of a subcommand", nil, []string{"slurm", "watch"}, "limit", "1.2"},
+		{"file, own flag in place of a common one", nil, []string{"report"}, "output", "page.html"},
+		{"file, command below", nil, []string{"profiles", "show"}, "machine", "file-all"},
+		{"environment over file", map[string]string{"BANDMATE_STORE": "/environment"}, []string{"matrix"}, "store", "/environment"},
+		{"environment of all over the file's nearest", map[string]string{"BANDMATE_MACHINE": "e"}, []string{"predict"}, "machine", "e"},
+		{"nearest variable", map[string]string{"BANDMATE_MACHINE": "e", "BANDMATE_PREDICT_MACHINE": "near"}, []string{"predict"}, "machine", "near"},
+		{"another command's variable", map[string]string{"BANDMATE_PREDICT_MACHINE": "near"}, []string{"matrix"}, "machine", "file-all"},
+		{"environment, list", map[string]string{"BANDMATE_ONBOARD_READ_SHARE": "50%,100%"}, []string{"onboard"}, "read-share", "[50%,100%]"},
+		{"environment, dashes", map[string]string{"BANDMATE_PREDICT_MAX_SLOWDOWN": "1.5"}, []string{"predict"}, "max-slowdown", "1.5"},
+		{"environment, own flag in place of a common one", map[string]string{"BANDMATE_OUTPUT": "json"}, []string{"report"}, "output", "page.html"},
+		{"common flag for one command", map[string]string{"BANDMATE_MATRIX_OUTPUT": "json"}, []string{"matrix"}, "output", "json"},
+		{"empty variable", map[string]string{"BANDMATE_STORE": ""}, []string{"matrix"}, "store", "/file"},
+		{"flag over everything", map[string]string{"BANDMATE_STORE": "/environment"}, []string{"matrix", "--store", "/flag"}, "store", "/flag"},
+		{"flag that repeats its default", map[string]string{"BANDMATE_QUIET": "true"}, []string{"matrix", "--quiet=false"}, "quiet", "false"},
+		{"list on the command line", nil, []string{"onboard", "--read-share", "60%"}, "read-share", "[60%]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			variables := map[string]string{"BANDMATE_CONFIG": file}
+			maps.Copy(variables, test.variables)
+			cmd, err := settledWith(t, variables, test.words...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cmd.Flags().Lookup(test.flag).Value.String(); got != test.want {
+				t.Errorf("--%s is %q, want %q", test.flag, got, test.want)
+			}
+		})
+	}
+}
+
+// A flag that the file sets counts as given.
+func TestSettledFlagsAreGiven(t *testing.T) {
+	cmd, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", precedenceFile)}, "onboard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmd.Flags().Changed("read-share") || cmd.Flags().Changed("levels") {
+		t.Error("--read-share is not given, or --levels is")
+	}
+}
+
+func TestConfigPath(t *testing.T) {
+	for _, test := range []struct {
+		flag      string
+		variables map[string]string
+		want      string
+		chosen    bool
+	}{
+		{"", nil, "", false},
+		{"", map[string]string{"HOME": "/h"}, "/h/.config/bandmate/config.yaml", false},
+		{"", map[string]string{"HOME": "h"}, "", false},
+		{"", map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/bandmate/config.yaml", false},
+		{"", map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "relative"}, "/h/.config/bandmate/config.yaml", false},
+		{"", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "c", true},
+		{"f", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "f", true},
+	} {
+		a := appWith(test.variables)
+		a.configFile = test.flag
+		if got, chosen := a.configPath(); got != test.want || chosen != test.chosen {
+			t.Errorf("%q, %v: got %q, %v", test.flag, test.variables, got, chosen)
+		}
+	}
+}
+
+const header = "apiVersion: bandmate.dev/v1alpha1\nkind: Configuration\n"
+
+// Every fault of a file is named with its place, and nothing that is wrong is
+// passed over.
+func TestConfigurationFaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		text string
+		want []string
+	}{
+		"not YAML":            {"a: [", []string{"c.yaml:", "not YAML"}},
+		"tabs":                {"a:\n\tb: 1", []string{"c.yaml:2: not YAML"}},
+		"list":                {"- a", []string{"c.yaml:1:1:", "want flags and commands"}},
+		"no kind":             {"quiet: true", []string{"c.yaml:1:1:", "want apiVersion: bandmate.dev/v1alpha1 and kind: Configuration"}},
+		"other kind":          {"apiVersion: bandmate.dev/v1alpha1\nkind: ApplicationProfile", []string{"c.yaml:2:7: kind: want Configuration"}},
+		"other version":       {"apiVersion: bandmate.dev/v9\nkind: Configuration", []string{"c.yaml:1:13: apiVersion: want bandmate.dev/v1alpha1"}},
+		"unknown flag":        {header + "stroe: x", []string{`c.yaml:3:1: "stroe"`}},
+		"unknown, two levels": {header + "slurm:\n  wacht: {}\nprdict: {}", []string{`c.yaml:4:3: "wacht"`, `c.yaml:5:1: "prdict"`}},
+		"flag of another":     {header + "matrix:\n  max-slowdown: 2", []string{`c.yaml:4:3: "max-slowdown"`}},
+		"help":                {header + "predict:\n  help: true", []string{`c.yaml:4:3: "help"`}},
+		"config":              {header + "config: other.yaml", []string{"c.yaml:3:1:", "cannot name another"}},
+		"cobra's own":         {header + "completion: {}", []string{`c.yaml:3:1: "completion"`}},
+		"command as flag":     {header + "predict: 3", []string{"c.yaml:3:1: predict is a command"}},
+		"no value":            {header + "store:", []string{"c.yaml:3:", "store: want a value"}},
+		"map as value":        {header + "store: {a: b}", []string{"c.yaml:3:8: store: want a value"}},
+		"empty list":          {header + "onboard:\n  levels: []", []string{"c.yaml:4:11: levels: want a value"}},
+		"nested list":         {header + "onboard:\n  levels: [[a]]", []string{"c.yaml:4:12: levels: want a value"}},
+		"twice":               {header + "store: a\nstore: b", []string{"c.yaml:4:1:", "twice"}},
+		"anchor":              {header + "store: &a b\n", []string{"c.yaml:3:8:", "anchors"}},
+		"alias":               {header + "store: &a b\nmachine: *a", []string{"c.yaml:4:10:", "anchors"}},
+		"tag":                 {header + "store: !!str b", []string{"c.yaml:3:8:", "tags"}},
+		"merge":               {header + "predict: &p {machine: m}\nmatrix: {<<: *p}", []string{"c.yaml:3:10:", "c.yaml:4:10:"}},
+		"two documents":       {header + "---\n" + header, []string{"more than one document"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseConfiguration("c.yaml", []byte(test.text), testRoot())
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// A value that its flag refuses is wrong usage, said with its place.
+func TestConfigurationValues(t *testing.T) {
+	for text, want := range map[string]string{
+		"quiet: maybe":                   ":3:8: --quiet: ",
+		"timeout: soon":                  ":3:10: --timeout: ",
+		"onboard:\n  repeats: [3, 4]":    ":4:12: --repeats: want one value",
+		"onboard:\n  precision: a lot\n": ":4:14: --precision: ",
+	} {
+		_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", header+text)}, "onboard")
+		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	_, err := settledWith(t, map[string]string{"BANDMATE_REPEATS": "x"}, "onboard")
+	if err == nil || !strings.Contains(err.Error(), "BANDMATE_REPEATS: --repeats: ") || exitCode(err) != exitUsage {
+		t.Errorf("variable: %v", err)
+	}
+}
+
+func TestConfigurationFile(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": missing}, "matrix"); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("a file that is named and missing: %v", err)
+	}
+	if _, err := settledWith(t, map[string]string{"XDG_CONFIG_HOME": t.TempDir()}, "matrix"); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+	for _, empty := range []string{"/dev/null", writeIn(t, "empty.yaml", "# nothing yet\n")} {
+		if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": empty}, "matrix"); err != nil {
+			t.Errorf("%s: %v", empty, err)
+		}
+	}
+	if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": t.TempDir()}, "matrix"); err == nil {
+		t.Error("a folder is no error")
+	}
+	huge := writeIn(t, "huge.yaml", header)
+	if err := os.Truncate(huge, 1<<40); err != nil {
+		t.Skipf("no large files here: %v", err)
+	}
+	if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": huge}, "matrix"); err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("a huge file: %v", err)
+	}
+}
+
+// A variable means one flag of one command or one section, and none that
+// Bandmate uses for something else.
+func TestVariablesAreUnambiguous(t *testing.T) {
+	otherwise := []string{
+		"BANDMATE_GUARD", "BANDMATE_INTERFERER", "BANDMATE_RUN", // processes of an experiment
+		"BANDMATE_SLURM", "BANDMATE_SLURM_FLAGS", "BANDMATE_RECORDS", "BANDMATE_LONGEST", // manifests/slurm
+	}
+	means := map[string]string{}
+	names := map[string]bool{}
+	walkSettings(testRoot(), func(cmd *cobra.Command, f *pflag.Flag) {
+		words := commandWords(cmd)
+		for i := range len(words) + 1 {
+			variable := variableOf(words[:i], f.Name)
+			meaning := strings.Join(words[:i], " ") + " --" + f.Name
+			if other, ok := means[variable]; ok && other != meaning {
+				t.Errorf("%s: both %q and %q", variable, other, meaning)
+			}
+			means[variable] = meaning
+			if slices.Contains(otherwise, variable) || strings.HasPrefix(variable, "BANDMATE_TEST") || strings.HasPrefix(variable, "BANDMATE_E2E") {
+				t.Errorf("%s of %q has another meaning", variable, meaning)
+			}
+		}
+		names[f.Name] = true
+	})
+	if len(means) < 100 {
+		t.Errorf("only %d variables", len(means))
+	}
+}
+
+// Some names are a command and a flag of others: a section or a value tells.
+func TestCommandAndFlagOfOneName(t *testing.T) {
+	for text, want := range map[string]string{"machine: desk": "--machine desk", "machine: {name: desk}": "--name desk"} {
+		variables := map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", header+text)}
+		for _, command := range []string{"matrix", "machine"} {
+			cmd, err := settledWith(t, variables, command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, name := range []string{"machine", "name"} {
+				if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+					got = "--" + name + " " + f.Value.String()
+				}
+			}
+			if (got == want) != (command == "matrix" == (text == "machine: desk")) {
+				t.Errorf("%s: %s has %q", text, command, got)
+			}
+		}
+	}
+}
+
+func FuzzParseConfiguration(f *testing.F) {
+	f.Add(precedenceFile)
+	f.Add(header + "store: &a b\nmachine: *a\n<<: {}")
+	f.Add(header + "onboard: {levels: [1, [2]], ? [x] : y}")
+	root := testRoot()
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := parseConfiguration("c.yaml", []byte(text), root)
+		if err == nil && s == nil {
+			t.Error("neither settings nor an error")
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "c.yaml") {
+			t.Errorf("no place: %v", err)
+		}
+	})
+}
