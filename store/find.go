@@ -90,6 +90,11 @@ func (s *Store) find(kind, name, machine string) (key, error) {
 	if err != nil {
 		return key{}, err
 	}
+	return chooseKey(keys, kind, name, machine)
+}
+
+// chooseKey returns the key of a profile among those of its kind, by its name.
+func chooseKey(keys []key, kind, name, machine string) (key, error) {
 	var found []key
 	for _, k := range keys {
 		if k.name == name {

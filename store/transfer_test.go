@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -102,7 +103,7 @@ func TestStoreIsAMap(t *testing.T) {
 	count := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		count++
-		s := open(t, filepath.Join(dir, strings.Repeat("x", count)))
+		s := open(t, filepath.Join(dir, strconv.Itoa(count)))
 		model := map[[2]string]float64{}
 		name := rapid.SampledFrom([]string{"a", "b", "a.b", "a-b"})
 		for i := range rapid.IntRange(1, 8).Draw(rt, "steps") {
