@@ -1,13 +1,15 @@
 package predictor
 
 import (
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
-// Snapshot is everything that the default method reads of an application that
-// is not calibrated, as plain numbers: with it the method can be computed
-// elsewhere, as in a report that is read without Bandmate. Its numbers are those
-// of the compiled profile, to the last bit. Rates are in bytes per second.
+// Snapshot is everything that the default method reads of an application, as
+// plain numbers: with it the method can be computed elsewhere, as in a report
+// that is read without Bandmate. Its numbers are those of the compiled profile,
+// to the last bit. Rates are in bytes per second. What WithDistance adds is not
+// in it.
 type Snapshot struct {
 	Name string `json:"name"`
 	// Read and Write are the traffic alone; zero where TrafficKnown is false.
@@ -32,6 +34,38 @@ type Snapshot struct {
 	Responses []SnapshotResponse `json:"responses"`
 	// Phases have at least one member.
 	Phases []SnapshotPhase `json:"phases"`
+	// Described is the application as a model of the memory describes it; absent
+	// where none does, and the curves serve alone.
+	Described *SnapshotDescribed `json:"described,omitempty"`
+}
+
+// SnapshotDescribed is what a Calibration adds to an application.
+type SnapshotDescribed struct {
+	// Model is the index of the model among those of Snapshots. Applications are
+	// predicted by it where all that have curves are described by the same one.
+	Model int `json:"model"`
+	// Home and Away are the phases as a target and as a co-runner, SteadyHome and
+	// SteadyAway the mean over the run; these are absent with a single phase.
+	Home       []memory.MemberSnapshot `json:"home"`
+	Away       []memory.MemberSnapshot `json:"away"`
+	SteadyHome *memory.MemberSnapshot  `json:"steadyHome,omitempty"`
+	SteadyAway *memory.MemberSnapshot  `json:"steadyAway,omitempty"`
+	// HomeShares are the phases' shares of the time alone as a target.
+	HomeShares []float64 `json:"homeShares"`
+	// Corrections are what the model leaves of each response; none without curves.
+	Corrections []SnapshotCorrection `json:"corrections,omitempty"`
+	// Residual is the standard deviation of the points about what is predicted,
+	// Points how many there are.
+	Residual float64 `json:"residual"`
+	Points   int     `json:"points"`
+}
+
+// SnapshotCorrection is by how much performance differs, as a natural logarithm,
+// where the model says a performance; joined by straight lines.
+type SnapshotCorrection struct {
+	// Said falls from 1; Factor has as many members.
+	Said   []float64 `json:"said"`
+	Factor []float64 `json:"factor"`
 }
 
 // SnapshotResponse is how an application answers to one read share.
@@ -55,8 +89,30 @@ type SnapshotPhase struct {
 	Total     float64 `json:"total"`
 }
 
-// Snapshot returns the numbers of a.
-func (a *Application) Snapshot() Snapshot {
+// Snapshots returns the numbers of applications, in order, and those of the models
+// that describe them, in the order in which they are first met.
+func Snapshots(apps []*Application) ([]Snapshot, []memory.ModelSnapshot) {
+	snapshots := make([]Snapshot, len(apps))
+	models, places := []memory.ModelSnapshot{}, map[*memory.Model]int{}
+	for i, a := range apps {
+		snapshots[i] = a.snapshot()
+		c := a.calibrated
+		if c == nil {
+			continue
+		}
+		place, met := places[c.model]
+		if !met {
+			place = len(models)
+			places[c.model] = place
+			models = append(models, c.model.Snapshot())
+		}
+		snapshots[i].Described = a.snapshotDescribed(place)
+	}
+	return snapshots, models
+}
+
+// snapshot returns the numbers of a but for Described.
+func (a *Application) snapshot() Snapshot {
 	s := Snapshot{
 		Name: a.name, Read: a.corunner.Read, Write: a.corunner.Write, TrafficKnown: a.trafficKnown,
 		TrafficDoubt: a.uncertainty.bandwidth, ReadShareDoubt: a.uncertainty.readShare,
@@ -77,6 +133,28 @@ func (a *Application) Snapshot() Snapshot {
 	}
 	for _, p := range a.phases {
 		s.Phases = append(s.Phases, SnapshotPhase{TimeShare: p.timeShare, Read: p.read, Write: p.write, Total: p.total})
+	}
+	return s
+}
+
+// snapshotDescribed returns the numbers of a as the model describes it; a is
+// calibrated.
+func (a *Application) snapshotDescribed(model int) *SnapshotDescribed {
+	c := a.calibrated
+	s := &SnapshotDescribed{Model: model, HomeShares: c.homeShares, Residual: c.residual}
+	for i := range c.home {
+		s.Home = append(s.Home, c.home[i].Snapshot())
+		s.Away = append(s.Away, c.away[i].Snapshot())
+	}
+	if len(c.home) > 1 {
+		home, away := c.steadyHome.Snapshot(), c.steadyAway.Snapshot()
+		s.SteadyHome, s.SteadyAway = &home, &away
+	}
+	for _, correction := range c.corrections {
+		s.Corrections = append(s.Corrections, SnapshotCorrection{correction.said, correction.factor})
+	}
+	for i := range a.responses {
+		s.Points += len(a.responses[i].points)
 	}
 	return s
 }

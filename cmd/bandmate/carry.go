@@ -13,7 +13,7 @@ import (
 // loadForPrediction returns the profiles of the named applications on a
 // machine. What was measured on other machines only is carried over from the
 // first of them that allows it. An empty machine asks for what there is.
-func loadForPrediction(s *store.Store, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
+func loadForPrediction(s profileSource, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
 	var all []*v1alpha1.ApplicationProfile
 	for _, name := range names {
 		p, err := loadApplication(s, name, machine)
@@ -30,7 +30,7 @@ func loadForPrediction(s *store.Store, names []string, machine string) ([]*v1alp
 
 // carryOver computes the profile that an application would have on a machine;
 // notThere is why it has none.
-func carryOver(s *store.Store, name, machine string, notThere error) (*v1alpha1.ApplicationProfile, error) {
+func carryOver(s profileSource, name, machine string, notThere error) (*v1alpha1.ApplicationProfile, error) {
 	profiles, _, err := s.Applications()
 	if err != nil {
 		return nil, err

@@ -70,7 +70,11 @@ func (a *app) matrix(names []string, f predictionFlags) error {
 }
 
 func (a *app) predictMatrix(names []string, machine string, method predictor.Method) (matrixResult, error) {
-	s, err := a.open()
+	folder, err := a.open()
+	if err != nil {
+		return matrixResult{}, err
+	}
+	s, err := folder.Snapshot(nil)
 	if err != nil {
 		return matrixResult{}, err
 	}
@@ -79,27 +83,27 @@ func (a *app) predictMatrix(names []string, machine string, method predictor.Met
 	if err != nil {
 		return matrixResult{}, err
 	}
-	known := predictables{method: method, profiles: all}
+	k, profiles := newKnowledge(s), all
 	if len(names) > 0 {
-		if known.profiles, err = loadForPrediction(s, names, machine); err != nil {
+		if profiles, err = loadForPrediction(k, names, machine); err != nil {
 			return matrixResult{}, err
 		}
 	} else {
-		known.profiles = slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
+		profiles = slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
 			return machine != "" && p.Spec.Machine.Name != machine
 		})
 		for _, b := range broken {
 			result.Warnings = append(result.Warnings, b.Error())
 		}
 	}
-	if len(known.profiles) == 0 {
+	if len(profiles) == 0 {
 		return matrixResult{}, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
 	}
-	if known.compiled, err = compileAll(known.profiles); err != nil {
+	known, err := k.prepare(profiles, method)
+	if err != nil {
 		return matrixResult{}, err
 	}
 	if method == predictor.Default {
-		known.describe(all)
 		result.Basis = basisOf(known.compiled)
 	}
 	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)

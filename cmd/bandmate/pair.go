@@ -73,7 +73,11 @@ func (a *app) pair(names []string, f predictionFlags) error {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	known, err := a.predictables(names, f)
+	s, err := a.open()
+	if err != nil {
+		return err
+	}
+	known, err := newKnowledge(s).find(names, f)
 	if err != nil {
 		return err
 	}

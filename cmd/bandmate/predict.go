@@ -40,16 +40,15 @@ func (a *app) predict(names []string, f predictionFlags, explain bool) error {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	known, err := a.predictables(names, f)
+	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	p, err := predictor.Predict(known.compiled[0], known.compiled[1:], predictor.Options{Method: known.method, Explain: explain})
+	p, basis, err := newKnowledge(s).predict(names, f, explain)
 	if err != nil {
 		return err
 	}
-	p.Warnings = append(p.Warnings, mixtureWarnings(known.profiles)...)
-	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p, known.basis) }); err != nil {
+	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
@@ -80,7 +79,7 @@ func checkLimit(p predictor.Prediction, limit float64) error {
 
 // loadApplication returns the profile of an application; one measured on
 // another machine than asked for does not count.
-func loadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
+func loadApplication(s profileSource, name, machine string) (*v1alpha1.ApplicationProfile, error) {
 	p, err := s.Application(name, machine)
 	if err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func loadApplication(s *store.Store, name, machine string) (*v1alpha1.Applicatio
 	return p, nil
 }
 
-func loadApplications(s *store.Store, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
+func loadApplications(s profileSource, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
 	var all []*v1alpha1.ApplicationProfile
 	for _, name := range names {
 		p, err := loadApplication(s, name, machine)
@@ -99,18 +98,6 @@ func loadApplications(s *store.Store, names []string, machine string) ([]*v1alph
 			return nil, err
 		}
 		all = append(all, p)
-	}
-	return all, nil
-}
-
-func compileAll(profiles []*v1alpha1.ApplicationProfile) ([]*predictor.Application, error) {
-	var all []*predictor.Application
-	for _, p := range profiles {
-		c, err := predictor.Compile(p)
-		if err != nil {
-			return nil, fmt.Errorf("profile %s: %w", p.Name, err)
-		}
-		all = append(all, c)
 	}
 	return all, nil
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -51,60 +49,6 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 		return "", usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
 	return m, nil
-}
-
-// predictables are the named applications, as profiles and ready to predict.
-type predictables struct {
-	method   predictor.Method
-	profiles []*v1alpha1.ApplicationProfile
-	compiled []*predictor.Application
-	// basis says what the default method rests on; empty for the others.
-	basis string
-}
-
-// predictables loads what a prediction needs.
-func (a *app) predictables(names []string, f predictionFlags) (p predictables, err error) {
-	if p.method, err = f.parse(); err != nil {
-		return p, err
-	}
-	s, err := a.open()
-	if err != nil {
-		return p, err
-	}
-	if p.profiles, err = loadForPrediction(s, names, f.machine); err != nil {
-		return p, err
-	}
-	if p.compiled, err = compileAll(p.profiles); err != nil || p.method != predictor.Default {
-		return p, err
-	}
-	all, _, err := s.Applications() // the named ones are sound, others do not matter
-	if err != nil {
-		return p, err
-	}
-	p.describe(all)
-	return p, nil
-}
-
-// describe turns the applications into those that the model of their machine's
-// memory describes, where there are enough profiles in all to fit one.
-func (p *predictables) describe(all []*v1alpha1.ApplicationProfile) {
-	calibrations := roster.NewCalibrations(all)
-	why := make([]error, len(p.compiled))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			for i := range next {
-				p.compiled[i], why[i] = calibrations.Apply(p.profiles[i], p.compiled[i])
-			}
-		})
-	}
-	for i := range p.compiled {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	p.basis = explainBasis(p.profiles, why, calibrations)
 }
 
 // explainBasis says for people what predictions rest on: the model, or why the

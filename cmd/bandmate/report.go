@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -31,8 +35,7 @@ func newReportCommand(a *app) *cobra.Command {
 		Long: `Makes one HTML page of the store (or of the named applications): the machine,
 every curve, the slowdown of each pair, the best pairing, and answers to what-if
 questions, computed in the page. It needs no network, so it can be sent to a
-colleague. Its predictions are those of the default method from the curves of
-the applications involved.
+colleague. Its predictions are those of bandmate predict, number for number.
 
 Profiles that cannot be read are named on the page. With --output json or yaml
 the numbers behind the page go to standard output instead, with --output - the
@@ -75,56 +78,104 @@ func (a *app) report(names []string, machine, output string) error {
 	if output == "-" {
 		return a.write(html.Bytes())
 	}
-	if err := renameio.WriteFile(output, html.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("writing %s: %w: choose a place you may write to with --output", report.SanitizeText(output), err)
+	if err := writeOutput(output, html.Bytes()); err != nil {
+		return err
 	}
 	a.warn(content.Warnings)
 	a.tell(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
 	return nil
 }
 
+// writeOutput writes a file that --output names, whole or not at all.
+func writeOutput(file string, data []byte) error {
+	err := renameio.WriteFile(file, data, 0o644)
+	// The reason, without the temporary file that it happened to.
+	reason := err
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		reason = at.Err
+	} else if at := (*os.LinkError)(nil); errors.As(err, &at) {
+		reason = at.Err
+	}
+	remedy := "choose a place you may write to with --output"
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		remedy = "make the folder first, or choose another place with --output"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		remedy = "make room, or choose another place with --output"
+	}
+	return fmt.Errorf("%w: %s", &fs.PathError{Op: "write", Path: report.SanitizeText(file), Err: reason}, remedy)
+}
+
 // reportContent collects what a report shows. An empty store makes a page that
 // says so; a broken profile is a warning.
 func (a *app) reportContent(names []string, machine string) (page.Content, error) {
-	content := page.Content{Version: version()}
 	s, err := a.open()
 	if err != nil {
-		return content, err
+		return page.Content{}, err
 	}
-	machines, brokenMachines, err := s.Machines()
+	profiles, err := s.Snapshot(nil)
+	if err != nil {
+		return page.Content{}, err
+	}
+	return newKnowledge(profiles).report(names, machine)
+}
+
+// report collects what a report of the named applications shows, or else of all
+// of the machine.
+func (k *knowledge) report(names []string, machine string) (page.Content, error) {
+	content := page.Content{Version: version()}
+	machines, brokenMachines, err := k.Machines()
 	if err != nil {
 		return content, err
 	}
-	profiles, broken, err := s.Applications()
+	all, broken, err := k.Applications()
 	if err != nil {
 		return content, err
+	}
+	profiles, err := chooseProfiles(k, all, names, machine)
+	if err != nil {
+		return content, err
+	}
+	if len(names) == 0 {
+		var faults []error
+		profiles, faults = k.sound(profiles)
+		broken = append(broken, faults...)
 	}
 	for _, fault := range slices.Concat(broken, brokenMachines) {
 		content.Warnings = append(content.Warnings, fault.Error())
 	}
-	if content.Applications, err = chooseProfiles(s, profiles, names, machine); err != nil {
-		return content, err
-	}
 	content.Machines = slices.DeleteFunc(machines, func(m *v1alpha1.MachineProfile) bool {
 		return machine != "" && m.Name != machine
 	})
-	content.Warnings = append(content.Warnings, mixtureWarnings(content.Applications)...)
-	compiled, err := compileAll(content.Applications)
+	content.Warnings = append(content.Warnings, mixtureWarnings(profiles)...)
+	known, err := k.prepare(profiles, predictor.Default)
 	if err != nil {
 		return content, err
 	}
-	if describedSome(content.Applications, compiled, profiles) {
-		content.Warnings = append(content.Warnings, "the predictions here rest on the curves of the applications involved; where a model of the memory, fitted to all profiles of the machine, describes them, bandmate predict uses that, and its numbers may differ")
-	}
-	if !pairable(compiled) {
+	content.Applications, content.Predictors = known.profiles, known.compiled
+	if !pairable(known.compiled) {
 		return content, nil
 	}
-	content.Pairing, err = reportPairing(compiled)
+	content.Pairing, err = reportPairing(known.compiled)
 	return content, err
 }
 
+// sound returns the profiles that compile, and what is wrong with the others.
+func (k *knowledge) sound(profiles []*v1alpha1.ApplicationProfile) (sound []*v1alpha1.ApplicationProfile, faults []error) {
+	for _, p := range profiles {
+		if _, err := k.compile(p); err != nil {
+			faults = append(faults, fmt.Errorf("left out: %w", err))
+			continue
+		}
+		sound = append(sound, p)
+	}
+	return sound, faults
+}
+
 // chooseProfiles returns the named profiles, or else all of the machine.
-func chooseProfiles(s *store.Store, all []*v1alpha1.ApplicationProfile, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
+func chooseProfiles(s profileSource, all []*v1alpha1.ApplicationProfile, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
 	if len(names) > 0 {
 		return loadForPrediction(s, names, machine)
 	}
@@ -134,21 +185,6 @@ func chooseProfiles(s *store.Store, all []*v1alpha1.ApplicationProfile, names []
 	return slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
 		return machine != "" && p.Spec.Machine.Name != machine
 	}), nil
-}
-
-// mostDescribed is how many applications are tried: those of one machine are
-// described alike.
-const mostDescribed = 16
-
-// describedSome reports whether a model of the memory describes some of the first
-// applications, so that predict and matrix use it where the page does not.
-func describedSome(chosen []*v1alpha1.ApplicationProfile, compiled []*predictor.Application, all []*v1alpha1.ApplicationProfile) bool {
-	n := min(len(chosen), mostDescribed)
-	some := predictables{method: predictor.Default, profiles: chosen[:n], compiled: slices.Clone(compiled[:n])}
-	if n > 0 {
-		some.describe(all)
-	}
-	return slices.ContainsFunc(some.compiled, (*predictor.Application).Described)
 }
 
 // pairable reports whether there is something to pair, in a reasonable time, and

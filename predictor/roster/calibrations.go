@@ -65,12 +65,12 @@ type described struct {
 // those that cannot serve are passed over. The profiles must not change
 // afterwards.
 func NewCalibrations(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
-	return (&Calibrations{}).next(profiles)
+	return (&Calibrations{}).Next(profiles)
 }
 
-// next is NewCalibrations, but keeps the models of c whose profiles are the same
-// objects.
-func (c *Calibrations) next(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
+// Next is NewCalibrations, but keeps the models of c whose profiles are the same
+// objects: the same pointers.
+func (c *Calibrations) Next(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
 	candidates := map[place][]*v1alpha1.ApplicationProfile{}
 	for _, p := range profiles {
 		if serves(p) {

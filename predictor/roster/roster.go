@@ -110,7 +110,7 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 	if old == nil {
 		old = &Calibrations{}
 	}
-	next.calibrations = old.next(applications)
+	next.calibrations = old.Next(applications)
 	return next
 }
 

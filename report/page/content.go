@@ -3,7 +3,7 @@
 //
 // The page carries the profiles as numbers and computes its matrix and its
 // what-if answers from them by a port of the predictor's default method
-// (model.js), which tests hold to the Go one. Nothing in a profile is trusted:
+// (model.js, memory.js), which tests hold to the Go one. Nothing in a profile is trusted:
 // its texts reach the page as JSON and are shown as text, never as markup.
 package page
 
@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -28,6 +29,10 @@ type Content struct {
 	// Machines and Applications may be empty; the page then says what to do.
 	Machines     []*v1alpha1.MachineProfile
 	Applications []*v1alpha1.ApplicationProfile
+	// Predictors are Applications, in the same order, as predictions are to be made
+	// of them: compiled, and described by the model of their machine's memory where
+	// there is one. Nil compiles the profiles, whose curves then serve alone.
+	Predictors []*predictor.Application
 	// Pairing is the best pairing; nil where there was none to look for.
 	Pairing *Pairing
 	// Warnings say what is missing or may be doubted, such as profiles that
@@ -56,8 +61,10 @@ type Data struct {
 	Method       string        `json:"method"`
 	Machines     []Machine     `json:"machines"`
 	Applications []Application `json:"applications"`
-	Pairing      *Pairing      `json:"pairing,omitempty"`
-	Warnings     []string      `json:"warnings"`
+	// Models are what Snapshot.Described of the applications refers to.
+	Models   []memory.ModelSnapshot `json:"models"`
+	Pairing  *Pairing               `json:"pairing,omitempty"`
+	Warnings []string               `json:"warnings"`
 	// QuickRanking is true where Suffers and Causes are those of the quick
 	// method, because there are too many pairs for the default one.
 	QuickRanking bool `json:"quickRanking"`
@@ -121,9 +128,10 @@ type Point struct {
 	Inferred    bool     `json:"inferred,omitempty"`
 }
 
-// NewData compiles the profiles and ranks them. A profile that does not compile
-// is left out and named in the warnings; Pairing must then be nil, because its
-// indices are those of Content. It fails where they are out of range.
+// NewData compiles the profiles where that is not done, and ranks them. A profile
+// that does not compile is left out and named in the warnings; Pairing must then
+// be nil, because its indices are those of Content. It fails where they are out
+// of range, and where there are Predictors, but not one for each application.
 func NewData(c Content) (Data, error) {
 	d := Data{
 		Version: report.SanitizeText(c.Version), Method: string(predictor.Default), Pairing: c.Pairing,
@@ -135,21 +143,38 @@ func NewData(c Content) (Data, error) {
 	for _, m := range c.Machines {
 		d.Machines = append(d.Machines, newMachine(m))
 	}
-	var compiled []*predictor.Application
+	profiles, apps, faults := c.compiled()
+	if len(profiles) != len(apps) {
+		return Data{}, fmt.Errorf("%d applications, of which %d are compiled: give all or none of them", len(profiles), len(apps))
+	}
+	if err := checkPairing(c.Pairing, len(apps), len(c.Applications)); err != nil {
+		return Data{}, err
+	}
+	d.Warnings = append(d.Warnings, sanitized(faults)...)
+	snapshots, models := predictor.Snapshots(apps)
+	d.Models = models
+	for i, p := range profiles {
+		d.Applications = append(d.Applications, newApplication(p, snapshots[i]))
+	}
+	d.rank(apps)
+	return d, nil
+}
+
+// compiled returns the profiles that compile, as predictors, and what is wrong
+// with the others.
+func (c *Content) compiled() (profiles []*v1alpha1.ApplicationProfile, apps []*predictor.Application, faults []string) {
+	if c.Predictors != nil {
+		return c.Applications, c.Predictors, nil
+	}
 	for _, p := range c.Applications {
 		a, err := predictor.Compile(p)
 		if err != nil {
-			d.Warnings = append(d.Warnings, report.SanitizeText(fmt.Sprintf("left out: %v", err)))
+			faults = append(faults, fmt.Sprintf("left out: %v", err))
 			continue
 		}
-		compiled = append(compiled, a)
-		d.Applications = append(d.Applications, newApplication(p, a))
+		profiles, apps = append(profiles, p), append(apps, a)
 	}
-	if err := checkPairing(c.Pairing, len(d.Applications), len(c.Applications)); err != nil {
-		return Data{}, err
-	}
-	d.rank(compiled)
-	return d, nil
+	return profiles, apps, faults
 }
 
 func checkPairing(p *Pairing, kept, given int) error {
@@ -184,11 +209,11 @@ func newMachine(m *v1alpha1.MachineProfile) Machine {
 	return shown
 }
 
-func newApplication(p *v1alpha1.ApplicationProfile, compiled *predictor.Application) Application {
+func newApplication(p *v1alpha1.ApplicationProfile, snapshot predictor.Snapshot) Application {
 	a := Application{
 		Name: report.SanitizeText(p.Name), Machine: report.SanitizeText(p.Spec.Machine.Name), Command: sanitized(p.Spec.Command),
 		Seconds: p.Spec.Solo.Seconds, Repeats: p.Spec.Solo.Repeats, Source: report.SanitizeText(p.Spec.Contentiousness.Source),
-		Curves: []Curve{}, Snapshot: compiled.Snapshot(), Warnings: sanitized(p.Spec.Warnings),
+		Curves: []Curve{}, Snapshot: snapshot, Warnings: sanitized(p.Spec.Warnings),
 	}
 	a.Snapshot.Name = a.Name
 	if t := p.Spec.Measurement.Time; !t.IsZero() {

@@ -1,15 +1,16 @@
 // The default method of Bandmate's predictor for applications given as
-// snapshots (predictor.Snapshot), number for number: what is explained in the
-// Go package predictor is not repeated here. bandmateModel.predict answers as
-// `bandmate predict -o json` does.
+// snapshots (predictor.Snapshots), number for number: what is explained in the
+// Go package predictor is not repeated here. bandmateModel(models).predict
+// answers as `bandmate predict -o json` does.
 "use strict";
-const bandmateModel = (() => {
+const bandmateModel = (models) => {
   const FLOOR = 0.01, HEADROOM = 1.05, FULLEST = 0.97;
   const SETTLED = 1e-5, MAX_ITERATIONS = 64, PAIR_ITERATIONS = 8, LEAST_DAMPING = 1 / 16, SHRINKS = 0.9;
   const CLOSE_ENOUGH = 1e-8, ILLINOIS_STEPS = 24, BISECTION_STEPS = 40;
   const MAX_PHASES = 3, MOST_COMBINATIONS = MAX_PHASES * MAX_PHASES, MOST_COMPOUNDED = 16;
   const NORMAL90 = 1.645, BASE_ERROR = 0.006, DEPTH_ERROR = 0.06, GROUP_DEPTH_ERROR = 0.12;
   const TRAFFIC_ERROR = 0.06, UNSETTLED_TRAFFIC_ERROR = 0.15, EXTRAPOLATION_ERROR = 0.5;
+  const DESCRIBED_TRAFFIC = 0.02, DESCRIBED_DEPTH = 0.055, DESCRIBED_GROUP = 0.09, DESCRIBED_BEYOND = 0.4, DESCRIBED_POINTS = 4;
   const STEADY = { timeShare: 1, read: 1, write: 1, total: 1 };
 
   const total = (app) => app.read + app.write;
@@ -247,37 +248,96 @@ const bandmateModel = (() => {
     return sum === 0 ? [0, 0] : [Math.sqrt(squares) / sum / NORMAL90, Math.sqrt(shares) / sum / NORMAL90];
   }
 
+  // slowdowns is the 90% interval of a performance.
+  function slowdowns(performance, variance) {
+    const half = NORMAL90 * Math.sqrt(variance);
+    return { low: 1 / Math.min(performance + half, 1), high: 1 / Math.max(performance - half, FLOOR) };
+  }
+
+  // readingVariance is that of a reading of the target's curves beside traffic of
+  // others: what the points, the traffic and a carried profile leave in doubt.
+  function readingVariance(apps, [read, write], fit, modelTraffic, lost, responded) {
+    const target = apps[0], pressure = read + write;
+    let [bandwidth, readShare] = contentiousnessDoubt(apps.slice(1));
+    bandwidth = hypot(bandwidth, modelTraffic);
+    const at = (share) => responded(pressure * share, pressure - pressure * share);
+    const scaled = (factor) => responded(read * factor, write * factor);
+    const share = read / pressure;
+    const byPressure = Math.abs(scaled(1 - Math.min(bandwidth, 1)) - scaled(1 + bandwidth)) / 2;
+    const byShare = Math.abs(at(clamp(share - readShare, 0, 1)) - at(clamp(share + readShare, 0, 1))) / 2;
+    const carried = target.lossDoubt * lost;
+    return fit * fit + byPressure * byPressure + byShare * byShare + carried * carried;
+  }
+
   // interval is that of the settled state e, whose first application's curves
   // were read at mean.
   function interval(e, mean) {
-    const { apps, capacity } = e, target = apps[0], performance = e.performance[0];
-    const [read, write] = e.traffic(0), pressure = read + write;
-    let variance = 0;
-    if (pressure !== 0) {
-      let [bandwidth, readShare] = contentiousnessDoubt(apps.slice(1));
-      bandwidth = hypot(bandwidth, target.achievedKnown ? TRAFFIC_ERROR : UNSETTLED_TRAFFIC_ERROR);
-      const at = (factor, share) => {
-        const sum = pressure * factor;
-        return respond(target, sum * share, sum - sum * share, capacity).performance;
-      };
-      const scaled = (factor) => respond(target, read * factor, write * factor, capacity).performance;
-      const share = read / pressure, lost = 1 - mean.performance;
+    const { apps, capacity } = e, target = apps[0], traffic = e.traffic(0), lost = 1 - mean.performance;
+    let variance = 0, model = 0;
+    if (traffic[0] + traffic[1] !== 0) {
       const residual = Math.max(target.responses[mean.bracket.lower].residual, target.responses[mean.bracket.upper].residual);
-      const fit = Math.max(residual, target.noise);
-      const byPressure = Math.abs(scaled(1 - Math.min(bandwidth, 1)) - scaled(1 + bandwidth)) / 2;
-      const byShare = Math.abs(at(1, clamp(share - readShare, 0, 1)) - at(1, clamp(share + readShare, 0, 1))) / 2;
-      let model = hypot(BASE_ERROR, DEPTH_ERROR * lost);
-      if (apps.length > 2) model = hypot(model, GROUP_DEPTH_ERROR * lost);
-      const carried = target.lossDoubt * lost;
-      variance = fit * fit + byPressure * byPressure + byShare * byShare + model * model + carried * carried;
-    } else if (apps.length > 2) {
-      const model = GROUP_DEPTH_ERROR * (1 - mean.performance);
-      variance = model * model;
+      variance = readingVariance(apps, traffic, Math.max(residual, target.noise),
+        target.achievedKnown ? TRAFFIC_ERROR : UNSETTLED_TRAFFIC_ERROR, lost,
+        (read, write) => respond(target, read, write, capacity).performance);
+      model = hypot(BASE_ERROR, DEPTH_ERROR * lost);
     }
+    if (apps.length > 2) model = hypot(model, GROUP_DEPTH_ERROR * lost);
     const extrapolation = EXTRAPOLATION_ERROR * (mean.measured - mean.performance);
-    const half = NORMAL90 * Math.sqrt(variance + extrapolation * extrapolation);
-    return { low: 1 / Math.min(performance + half, 1), high: 1 / Math.max(performance - half, FLOOR) };
+    return slowdowns(e.performance[0], variance + model * model + extrapolation * extrapolation);
   }
+
+  // --- The model of the memory ----------------------------------------------
+
+  // describedTogether is the model that all applications with curves are
+  // described by; null where there is none.
+  function describedTogether(apps) {
+    let model = null;
+    for (const { described, responses } of apps) {
+      if (!described && responses.length === 0) continue;
+      if (!described || (model !== null && described.model !== model)) return null;
+      model = described.model;
+    }
+    return model === null || apps.length < 2 ? null : models[model];
+  }
+
+  function correctionAt({ said, factor }, p) {
+    for (let i = 1; i < said.length; i++) {
+      if (p >= said[i]) {
+        const part = (said[i - 1] - p) / (said[i - 1] - said[i]);
+        return factor[i - 1] + part * (factor[i] - factor[i - 1]);
+      }
+    }
+    return factor[factor.length - 1];
+  }
+
+  // describe says how the target, the first of apps, fares by the model.
+  function describe(apps, model) {
+    const { rates, combinations } = bandmateMemory.meet(model, apps), target = apps[0], { corrections } = target.described || {};
+    let read = 0, write = 0;
+    for (let j = 1; j < apps.length; j++) { read += apps[j].read * rates[j]; write += apps[j].write * rates[j]; }
+    let performance = rates[0];
+    if (read + write > 0 && corrections) {
+      const b = bracket(target.responses, read / (read + write));
+      const factor = correctionAt(corrections[b.lower], performance) * (1 - b.scale) + correctionAt(corrections[b.upper], performance) * b.scale;
+      performance = Math.min(performance * Math.exp(factor), 1);
+    }
+    return { performance: clamp(performance, FLOOR, 1), said: rates[0], traffic: [read, write], combinations };
+  }
+
+  function describedInterval(apps, answer) {
+    const target = apps[0], { performance, traffic } = answer, capacity = capacityOf(apps), lost = 1 - performance;
+    const few = Math.sqrt(DESCRIBED_POINTS / Math.max(target.described.points, 1));
+    const fit = target.described.residual * Math.min(few, 1);
+    const variance = traffic[0] + traffic[1] === 0 ? fit * fit :
+      readingVariance(apps, traffic, fit, DESCRIBED_TRAFFIC, lost, (read, write) => respond(target, read, write, capacity).measured);
+    const depth = apps.length > 2 ? DESCRIBED_GROUP : DESCRIBED_DEPTH;
+    const model = hypot(BASE_ERROR, depth * Math.sqrt(1 + few / 2) * lost);
+    const lowest = Math.min(1, ...target.responses.map(({ curve }) => curve[curve.length - 1][1]));
+    const extrapolation = DESCRIBED_BEYOND * Math.max(lowest - performance, 0);
+    return slowdowns(performance, variance + model * model + extrapolation * extrapolation);
+  }
+
+  // --- Answers --------------------------------------------------------------
 
   const byName = (a, b) =>
     (a.name < b.name ? -1 : a.name > b.name ? 1 : 0) || a.read - b.read || a.write - b.write;
@@ -294,33 +354,40 @@ const bandmateModel = (() => {
   function predict(target, corunners) {
     if (impossible(target, corunners) !== "") return null;
     const apps = [target, ...[...corunners].sort(byName)];
+    let read = 0, write = 0;
+    for (const app of corunners) { read += app.read; write += app.write; }
+    const pressure = { bytesPerSecond: read + write, readShare: read + write > 0 ? read / (read + write) : null };
+    const model = describedTogether(apps);
+    if (model !== null) {
+      const answer = describe(apps, model), { performance, traffic } = answer;
+      const at = respond(target, ...traffic, capacityOf(apps));
+      return {
+        basis: "memory-model", normalizedPerformance: performance, slowdown: 1 / performance,
+        interval: describedInterval(apps, answer), pressure, settledTraffic: traffic[0] + traffic[1],
+        said: answer.said, bracket: at.bracket, beyond: at.beyond, combinations: answer.combinations,
+      };
+    }
     const e = new Equilibrium(apps);
     const mean = e.settleInPhases();
     const performance = e.performance[0];
     const settled = e.traffic(0);
-    let read = 0, write = 0;
-    for (const app of corunners) { read += app.read; write += app.write; }
     return {
-      normalizedPerformance: performance,
-      slowdown: 1 / performance,
-      interval: interval(e, mean),
-      pressure: { bytesPerSecond: read + write, readShare: read + write > 0 ? read / (read + write) : null },
-      settledTraffic: settled[0] + settled[1],
-      bracket: mean.bracket,
-      beyond: mean.beyond,
-      combinations: e.combinations(),
-      settled: e.settled,
+      basis: "curves", normalizedPerformance: performance, slowdown: 1 / performance,
+      interval: interval(e, mean), pressure, settledTraffic: settled[0] + settled[1],
+      bracket: mean.bracket, beyond: mean.beyond, combinations: e.combinations(),
     };
   }
 
   // slowdown is predict for one co-runner without the rest; NaN where unknown.
   function slowdown(target, corunner) {
     if (target.responses.length === 0 || !corunner.trafficKnown) return NaN;
-    const e = new Equilibrium([target, corunner]);
+    const apps = [target, corunner], model = describedTogether(apps);
+    if (model !== null) return 1 / describe(apps, model).performance;
+    const e = new Equilibrium(apps);
     e.settle();
     if (e.combinations() > 1) e.settlePhases();
     return 1 / e.performance[0];
   }
 
-  return { predict, slowdown, impossible, respond, capacityOf };
-})();
+  return { predict, slowdown, impossible };
+};

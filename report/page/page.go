@@ -15,6 +15,8 @@ var (
 	frame string
 	//go:embed page.css
 	style string
+	//go:embed memory.js
+	memoryModel string
 	//go:embed model.js
 	model string
 	//go:embed view.js
@@ -25,8 +27,8 @@ var (
 // known by their hashes, and nothing else; no request leaves it. The page
 // carries it itself; a server sends it as a header, too.
 func Policy() string {
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; base-uri 'none'; form-action 'none'",
-		hash(style), hash(model), hash(view))
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s %s; base-uri 'none'; form-action 'none'",
+		hash(style), hash(memoryModel), hash(model), hash(view))
 }
 
 // hash is a source expression of CSP level 2.
@@ -59,10 +61,11 @@ func WriteData(w io.Writer, d Data) error {
 	}
 	err = parsed.Execute(w, map[string]any{
 		"Policy": Policy(), "Applications": len(d.Applications), "Generated": d.Generated, "Version": d.Version,
-		"Style": template.CSS(style), //nolint:gosec // a part of the program
-		"Model": template.JS(model),  //nolint:gosec // a part of the program
-		"View":  template.JS(view),   //nolint:gosec // a part of the program
-		"Data":  template.JS(data),   //nolint:gosec // escaped by Marshal, and not run
+		"Style":  template.CSS(style),      //nolint:gosec // a part of the program
+		"Memory": template.JS(memoryModel), //nolint:gosec // a part of the program
+		"Model":  template.JS(model),       //nolint:gosec // a part of the program
+		"View":   template.JS(view),        //nolint:gosec // a part of the program
+		"Data":   template.JS(data),        //nolint:gosec // escaped by Marshal, and not run
 	})
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

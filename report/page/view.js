@@ -4,9 +4,15 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const apps = data.applications;
+  const model = bandmateModel(data.models);
   const byId = (id) => document.getElementById(id);
   const MISSING = "–", MOST_TOGETHER = 16, MATRIX_PAGE = 40, CARD_PAGE = 12, MOST_CSV = 400;
   const HEATS = [[1.05, "< 1.05"], [1.15, "1.05–1.15"], [1.3, "1.15–1.30"], [1.6, "1.30–1.60"], [2, "1.60–2.00"], [Infinity, "≥ 2.00"]];
+
+  const BASES = {
+    "memory-model": "Predicted by the model of the memory, fitted to all profiles of the machine and corrected by each application’s curves.",
+    curves: "Predicted from the curves of these applications.",
+  };
 
   // Applications measured on several machines share a name.
   const counts = new Map();
@@ -58,7 +64,7 @@
   function pair(i, j) {
     const key = i * apps.length + j;
     let s = pairs.get(key);
-    if (s === undefined) pairs.set(key, s = bandmateModel.slowdown(apps[i].snapshot, apps[j].snapshot));
+    if (s === undefined) pairs.set(key, s = model.slowdown(apps[i].snapshot, apps[j].snapshot));
     return s;
   }
 
@@ -131,7 +137,7 @@
     }, "✕"))));
     const answers = chosen.map((index, at) => {
       const others = chosen.filter((_, j) => j !== at).map((j) => apps[j].snapshot);
-      return { app: apps[index], p: bandmateModel.predict(apps[index].snapshot, others), why: bandmateModel.impossible(apps[index].snapshot, others) };
+      return { app: apps[index], p: model.predict(apps[index].snapshot, others), why: model.impossible(apps[index].snapshot, others) };
     });
     if (answers.length < 2) {
       byId("answer").replaceChildren(element("p", { class: "lead" }, answers.length === 0 ? "Nothing chosen yet." : "Add at least one more."));
@@ -140,14 +146,16 @@
     const most = Math.max(1.5, ...answers.map((a) => a.p ? a.p.interval.high : 1));
     const rows = answers.map(({ app, p, why }) => element("tr", {},
       element("th", { scope: "row" }, bdi(app.label)),
-      element("td", { class: "number", "data-slowdown": p ? p.slowdown : "", "data-low": p ? p.interval.low : "", "data-high": p ? p.interval.high : "" }, p ? times(p.slowdown) : MISSING),
+      element("td", { class: "number", "data-slowdown": p ? p.slowdown : "", "data-low": p ? p.interval.low : "", "data-high": p ? p.interval.high : "", "data-basis": p ? p.basis : "" }, p ? times(p.slowdown) : MISSING),
       element("td", { class: "number" }, p ? between(p.interval) : MISSING),
       element("td", { class: "wide" }, p ? rangeBar(p, most) : why),
       element("td", { class: "number wide" }, p ? bandwidth(p.pressure.bytesPerSecond) + (p.pressure.readShare === null ? "" : `, ${reads(p.pressure.readShare)}`) : MISSING),
     ));
+    const basis = answers.find((a) => a.p)?.p.basis;
     const notes = answers.filter((a) => a.p && a.p.beyond > 0).map((a) => element("li", {}, bdi(a.app.label), `: ${bandwidth(a.p.beyond)} beyond the pressure it was measured at; extrapolated.`));
     byId("answer").replaceChildren(
       element("table", { class: "plain" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Application"), element("th", { scope: "col", class: "number" }, "Slowdown"), element("th", { scope: "col", class: "number" }, "90% interval"), element("th", { scope: "col", class: "wide" }, "1.00× to ", times(most)), element("th", { scope: "col", class: "number wide" }, "Pressure"))), element("tbody", {}, ...rows)),
+      ...(basis ? [element("p", { class: "basis" }, BASES[basis])] : []),
       ...(notes.length > 0 ? [element("ul", { class: "doubt" }, ...notes)] : []),
     );
   }
@@ -222,20 +230,23 @@
     if (!cell || cell === explained) return;
     explained = cell;
     const a = apps[cell.dataset.target], b = apps[cell.dataset.corunner];
-    const p = bandmateModel.predict(a.snapshot, [b.snapshot]);
+    const p = model.predict(a.snapshot, [b.snapshot]);
     if (!p) {
-      byId("explanation").replaceChildren(element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${bandmateModel.impossible(a.snapshot, [b.snapshot])}.`));
+      byId("explanation").replaceChildren(element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${model.impossible(a.snapshot, [b.snapshot])}.`));
       return;
     }
     const back = pair(b.index, a.index);
     const { lower, upper, scale } = p.bracket, curves = a.snapshot.responses;
     const read = lower === upper ? `the curve at ${reads(curves[lower].readShare)}` :
       `the curves at ${reads(curves[lower].readShare)} (weight ${(1 - scale).toFixed(2)}) and ${reads(curves[upper].readShare)} (weight ${scale.toFixed(2)})`;
+    const averaged = p.combinations > 1 ? `, averaged over ${p.combinations} combinations of phases` : "";
+    const moves = p.pressure.bytesPerSecond > 0 ? [bdi(b.label), ` alone moves ${bandwidth(p.pressure.bytesPerSecond)}, ${reads(p.pressure.readShare)}; slowed down itself, it still moves ${bandwidth(p.settledTraffic)}. `] : [bdi(b.label), " causes no traffic. "];
+    const how = p.basis === "memory-model" ?
+      [`The model of the memory, fitted to all profiles of the machine, says ${times(1 / p.said)}${averaged}; `, bdi(a.label), `’s own measurements, ${read}, correct that to ${times(p.slowdown)}.`] :
+      p.pressure.bytesPerSecond > 0 ? ["There, ", bdi(a.label), `’s performance was read from ${read}${averaged}.`] : [];
     byId("explanation").replaceChildren(
       element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${times(p.slowdown)}`), `, 90% interval ${between(p.interval)}. The other way round: ${times(back)}.`),
-      p.pressure.bytesPerSecond > 0 ?
-        element("p", {}, bdi(b.label), ` alone moves ${bandwidth(p.pressure.bytesPerSecond)}, ${reads(p.pressure.readShare)}; slowed down itself, it still moves ${bandwidth(p.settledTraffic)}. There, `, bdi(a.label), `’s performance was read from ${read}${p.combinations > 1 ? `, and averaged over ${p.combinations} combinations of phases` : ""}.`) :
-        element("p", {}, bdi(b.label), " causes no traffic."),
+      element("p", {}, ...moves, ...how),
       ...(p.beyond > 0 ? [element("p", {}, `${bandwidth(p.beyond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []));
   }
   function moveFocus(event) {
