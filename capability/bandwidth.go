@@ -65,7 +65,8 @@ func (b BandwidthByThreads) At(threads int) units.Bandwidth {
 
 // copyBandwidths takes the bandwidths of copies from a profile, with
 // non-temporal stores where it has them; of the first of several memories when
-// none is named.
+// none is named. Those of threads with their data beside them are taken, not
+// those between two NUMA nodes.
 func copyBandwidths(c *v1alpha1.Capability, memory string) (BandwidthByThreads, error) {
 	if names := memories(c); memory == "" && len(names) > 0 {
 		memory = names[0]
@@ -73,7 +74,7 @@ func copyBandwidths(c *v1alpha1.Capability, memory string) (BandwidthByThreads, 
 	for _, nonTemporal := range []bool{true, false} {
 		var b BandwidthByThreads
 		for _, entry := range c.Bandwidths {
-			if entry.Access != "copy" || entry.NonTemporal != nonTemporal || entry.Memory != memory {
+			if entry.Access != "copy" || entry.NonTemporal != nonTemporal || entry.Memory != memory || entry.CPUNode != nil {
 				continue
 			}
 			if entry.Threads == 0 {

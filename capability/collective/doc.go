@@ -1,0 +1,14 @@
+// Package collective holds the algorithms that package capability derives, to be
+// run: barriers, broadcasts and reductions of threads that share memory.
+//
+// Ramos and Hoefler, "Capability Models for Manycore Memory Systems" (2017),
+// section IV.B, derive trees and a dissemination barrier from what a cache line
+// costs. Here a thread is a goroutine, best locked to a thread of the operating
+// system on a CPU of its own; every flag has a cache line to itself, the line of
+// a broadcast or a reduction has its flag in it, and who waits reads one flag
+// until it changes. Beside them stand what one would take without a model: a
+// central counter, a binary tree, and what package sync offers.
+//
+// Every operation counts its calls, so that flags need no resetting; each thread
+// has to make every call, in the same order.
+package collective
