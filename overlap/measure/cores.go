@@ -1,0 +1,121 @@
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
+)
+
+// Cores say which CPU does what.
+type Cores struct {
+	// Computing are the CPUs that compute, in the order in which they join.
+	Computing []int
+	// Receiver receives messages. Sender sends them; it may be the receiver,
+	// where there is no other, and the bandwidth of communication is then that
+	// of a core that does both.
+	Receiver, Sender int
+	// LocalNodes are the NUMA nodes of the socket that computes.
+	LocalNodes []int
+	// Warnings say what this choice costs.
+	Warnings []string
+}
+
+// Choose assigns CPUs: the cores of the socket of the first NUMA node compute,
+// all but the last, which receives. The sender is on another socket, as a
+// neighbour in the network would be, else a core that then does not compute, else
+// the receiver. One CPU of each core is used, unless there is one core only. Of
+// allowed, only what is online counts; empty means all. Fewer than two CPUs are
+// topology.ErrOneCPU.
+func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
+	usable := m.Online()
+	if !allowed.IsEmpty() {
+		usable = usable.Intersection(allowed)
+	}
+	if usable.Size() < 2 {
+		return Cores{}, topology.ErrOneCPU
+	}
+	var c Cores
+	cpus := oneOfEachCore(m, usable)
+	if len(cpus) < 2 {
+		cpus = usable.List()
+		c.Warnings = append(c.Warnings, "computation and communication share a core: what they lose is not the memory's alone")
+	}
+	socket := socketOf(m, cpus[0])
+	var near, far []int
+	for _, cpu := range cpus {
+		if socketOf(m, cpu) == socket {
+			near = append(near, cpu)
+		} else {
+			far = append(far, cpu)
+		}
+	}
+	if len(near) < 2 {
+		near, far = cpus, nil
+		c.Warnings = append(c.Warnings, "computation and communication run on different sockets: one socket has a single usable core")
+	}
+	last := len(near) - 1
+	c.Receiver = near[last]
+	switch {
+	case len(far) > 0:
+		c.Computing, c.Sender = near[:last], far[0]
+	case len(near) > 2:
+		c.Computing, c.Sender = near[:last-1], near[last-1]
+	default:
+		c.Computing, c.Sender = near[:last], c.Receiver
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"CPU %d sends and receives: communication is what one core does of both, and slower than a network card's", c.Receiver))
+	}
+	for _, cpu := range near {
+		if described, ok := m.CPU(cpu); ok && described.Node >= 0 && !slices.Contains(c.LocalNodes, described.Node) {
+			c.LocalNodes = append(c.LocalNodes, described.Node)
+		}
+	}
+	return c, nil
+}
+
+func oneOfEachCore(m *topology.Machine, usable cpuset.CPUSet) []int {
+	type core struct{ socket, core int }
+	seen := make(map[core]bool)
+	var cpus []int
+	for _, c := range m.CPUs {
+		if at := (core{c.Socket, c.Core}); usable.Contains(c.ID) && !seen[at] {
+			seen[at] = true
+			cpus = append(cpus, c.ID)
+		}
+	}
+	return cpus
+}
+
+func socketOf(m *topology.Machine, cpu int) int {
+	described, _ := m.CPU(cpu)
+	return described.Socket
+}
+
+func (c Cores) validate() error {
+	var faults []error
+	if len(c.Computing) == 0 {
+		faults = append(faults, errors.New("no computing CPU: want one or more"))
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(c.Computing)))) != len(c.Computing) {
+		faults = append(faults, fmt.Errorf("computing CPUs %v: want each once", c.Computing))
+	}
+	if slices.Contains(c.Computing, c.Receiver) || slices.Contains(c.Computing, c.Sender) {
+		faults = append(faults, fmt.Errorf("CPUs %v compute, %d receives, %d sends: want others for the messages", c.Computing, c.Receiver, c.Sender))
+	}
+	return errors.Join(faults...)
+}
+
+// nodesPerSocket counts the local ones of the nodes that are measured.
+func (c Cores) nodesPerSocket(nodes []int) int {
+	local := 0
+	for _, n := range nodes {
+		if slices.Contains(c.LocalNodes, n) {
+			local++
+		}
+	}
+	return max(1, local)
+}
