@@ -100,6 +100,7 @@ func sample(ctx context.Context, i source, s Setting, each time.Duration,
 	keep func(ctx context.Context, run func() error) (bool, error),
 ) (units.Bandwidth, error) {
 	s.Mode, s.Bandwidth = Stream, 0
+	ran := false
 	for range maxDiscards {
 		var achieved Achieved
 		ok, err := keep(ctx, func() error {
@@ -110,12 +111,16 @@ func sample(ctx context.Context, i source, s Setting, each time.Duration,
 		if err != nil {
 			return 0, err
 		}
-		if ok {
-			if achieved.Elapsed <= 0 {
-				return 0, fmt.Errorf("no measurement was made")
-			}
+		// On a busy machine all threads may be without a CPU for so long.
+		if achieved.Elapsed <= 0 {
+			continue
+		}
+		if ran = true; ok {
 			return achieved.Traffic.Total(), nil
 		}
+	}
+	if !ran {
+		return 0, fmt.Errorf("the interferer got no CPU during %d samples of %v: try again on a quieter machine", maxDiscards, each)
 	}
 	return 0, fmt.Errorf("%d samples in a row were disturbed: try again on a quieter machine", maxDiscards)
 }

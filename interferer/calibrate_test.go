@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,8 @@ type script struct {
 	rates   []units.Bandwidth
 	applied []Setting
 	fault   error
+	// without is the number of samples during which no thread has a CPU.
+	without int
 
 	sample   int
 	counters Counters
@@ -37,6 +40,11 @@ func (s *script) Apply(setting Setting) error {
 // Counters is called before and after each sample.
 func (s *script) Counters() Counters {
 	if s.started {
+		if s.without > 0 {
+			s.without--
+			s.started = false
+			return s.counters
+		}
 		s.counters.Time += time.Second
 		s.counters.ReadBytes += uint64(s.rates[s.sample%len(s.rates)])
 		s.sample++
@@ -133,5 +141,17 @@ func TestCalibrateFailures(t *testing.T) {
 				t.Error("left traffic behind")
 			}
 		})
+	}
+}
+
+func TestCalibrateWithoutCPU(t *testing.T) {
+	s := &script{rates: []units.Bandwidth{100}, without: 3}
+	got, err := calibrate(t.Context(), s, []Setting{{ReadShare: 1}}, 1, time.Microsecond, nil)
+	if err != nil || got[0].Bandwidth != 100 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	s.without = maxDiscards
+	if _, err := calibrate(t.Context(), s, []Setting{{ReadShare: 1}}, 1, time.Microsecond, nil); err == nil || !strings.Contains(err.Error(), "got no CPU") {
+		t.Errorf("got %v", err)
 	}
 }
