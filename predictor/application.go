@@ -8,6 +8,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -37,6 +38,10 @@ type Application struct {
 	// together with the application.
 	mostBesideInterferer units.Bandwidth
 	warnings             []string // about the profile, when a target
+	// communication is what the profile says, load what that is for a machine; nil
+	// where it says nothing.
+	communication *v1alpha1.Communication
+	load          *communication.Load
 }
 
 // familyKey names the curves that a method of the paper reads.
@@ -108,6 +113,7 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 		faults = append(faults, errors.New("metadata.name is empty: name the application"))
 	}
 	faults = append(faults, a.compileContentiousness(p.Spec.Contentiousness))
+	faults = append(faults, a.compileCommunication(p.Spec.Communication))
 	phases, err := compilePhases(&p.Spec)
 	if err != nil {
 		faults = append(faults, err)

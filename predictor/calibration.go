@@ -68,7 +68,7 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	}
 	source, ok := a.source()
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, or carried over from another machine", a.name, ErrNotDescribed)
+		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, carried over from another machine, or measured without its communication", a.name, ErrNotDescribed)
 	}
 	loop, residual := c.model.FitLoop(source)
 	if !(residual <= max(worstFit, 2*a.noise)) {
@@ -86,6 +86,9 @@ func (a *Application) Described() bool { return a.calibrated != nil }
 // it does not say enough.
 func (a *Application) source() (memory.Source, bool) {
 	var s memory.Source
+	if a.apart() {
+		return s, false // the curves are of an application with less traffic
+	}
 	if a.family == nil || !a.achievedKnown || a.lossDoubt > 0 || !(a.target.Total() > 0) || !(a.corunner.Total() > 0) {
 		return s, false
 	}

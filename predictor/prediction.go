@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -50,6 +51,9 @@ type Prediction struct {
 	// predicted (a warning says why) is absent. Two co-runners of one name are
 	// one application twice, which slow down alike.
 	CorunnerSlowdowns map[string]units.Slowdown `json:"corunnerSlowdowns"`
+	// Parts are what the slowdown is made of where the target communicates; absent
+	// where the profile says nothing of that.
+	Parts *communication.Shown `json:"parts,omitempty"`
 	// Explanation is present when asked for.
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
@@ -131,7 +135,8 @@ var (
 	ErrNoContentiousness = errors.New("contentiousness is unknown: measure or import it")
 )
 
-// Predict says how target fares beside the co-runners, all of them at once.
+// Predict says how target fares beside the co-runners, all of them at once. Those
+// that communicate are taken to share one network card.
 // Without co-runners it is undisturbed. It fails on options that do not
 // validate, with ErrNoCurves for a target without curves, and with
 // ErrNoContentiousness for co-runners of unknown traffic, naming each.
@@ -152,8 +157,12 @@ func Predict(target *Application, corunners []*Application, o Options) (Predicti
 		return Prediction{}, err
 	}
 	o.Method, _ = ParseMethod(string(o.Method))
+	var p Prediction
 	if o.Method == Default {
-		return predictDefault(target, corunners, o), nil
+		p = predictDefault(target, corunners, o)
+	} else {
+		p = predictPaper(target, corunners, o)
 	}
-	return predictPaper(target, corunners, o), nil
+	p.communicate(target, corunners)
+	return p, nil
 }

@@ -53,7 +53,7 @@ func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	if k.Application == nil {
 		p.metrics.unknownPods.Inc()
 	}
-	result, err := p.score(c, c.chosen.place, c.chosen.machine)
+	result, err := p.score(c, c.chosen.place, c.chosen.node, c.chosen.machine)
 	if err != nil {
 		p.metrics.failures.Inc()
 		klog.FromContext(ctx).Error(err, "Placement cannot be explained", "pod", klog.KObj(pod), "node", nodeName)

@@ -211,6 +211,7 @@ type scoreKey struct {
 	known *known
 	cpus  float64
 	limit units.Slowdown
+	card  string // where the application communicates
 }
 
 // mostRemembered bounds the scores a place remembers: a few kilobytes each.
@@ -218,16 +219,19 @@ const mostRemembered = 32
 
 // score scores the newcomer exactly. Replicas of one application ask the same
 // of a place that nothing else changed.
-func (p *Plugin) score(c *cycle, at *place, machine string) (*score.Score, error) {
+func (p *Plugin) score(c *cycle, at *place, node, machine string) (*score.Score, error) {
 	k := c.knownOn(machine)
-	key := scoreKey{k, c.facts.cpus, c.facts.limit}
+	key := scoreKey{known: k, cpus: c.facts.cpus, limit: c.facts.limit}
+	if k.Application != nil && k.Application.Communication() != nil {
+		key.card = node
+	}
 	if value, ok := at.scores.Load(key); ok {
 		return value.(*score.Score), nil //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
 	scorer := p.scorer()
 	defer p.scorers.Put(scorer)
 	result, err := scorer.ScoreLoad(score.Job{
-		Name: c.pod.Name, Application: k.Application, CPUs: c.facts.cpus, Limit: c.facts.limit,
+		Name: c.pod.Name, Application: k.Application, CPUs: c.facts.cpus, Limit: c.facts.limit, Card: node,
 	}, at.load)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if c.facts.limit == 0 && !at.limited {
 		return nil
 	}
-	result, err := p.score(c, at, c.plugin.machineOf(info))
+	result, err := p.score(c, at, info.Node().Name, c.plugin.machineOf(info))
 	if err != nil {
 		return p.open(ctx, pod, info, err)
 	}

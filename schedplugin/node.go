@@ -62,7 +62,7 @@ func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot) *occupancy {
 		k := s.lookup(facts.application, o.machine)
 		o.residents = append(o.residents, resident{
 			uid:      pod.UID,
-			job:      score.Job{Name: pod.Name, Application: k.Application, CPUs: facts.cpus, Limit: facts.limit},
+			job:      score.Job{Name: pod.Name, Application: k.Application, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
 			sketch:   k.sketch,
 			numaNode: facts.numaNode,
 		})

@@ -142,7 +142,7 @@ func (p *Plugin) scoreExactly(ctx context.Context, c *cycle, pod *v1.Pod, scores
 		if err != nil {
 			continue // Score has reported it
 		}
-		result, err := p.score(c, at, p.machineOf(info))
+		result, err := p.score(c, at, scores[i].Name, p.machineOf(info))
 		if err != nil {
 			p.open(ctx, pod, info, err)
 			continue

@@ -107,7 +107,7 @@ func scoresOf(t *testing.T, p *Plugin, c *cycle, h *fakeHandle, names []string, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := p.score(c, at, p.machineOf(h.nodes[name]))
+		s, err := p.score(c, at, name, p.machineOf(h.nodes[name]))
 		if err != nil {
 			t.Fatal(err)
 		}

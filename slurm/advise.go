@@ -139,7 +139,7 @@ func (t *table) newcomer(n *Node) (score.Job, roster.Entry) {
 	if t.request.Job != nil {
 		name = t.request.Job.String()
 	}
-	return score.Job{Name: name, Application: e.Application, CPUs: t.request.CPUsPerNode, Limit: t.limit()}, e
+	return score.Job{Name: name, Application: e.Application, CPUs: t.request.CPUsPerNode, Limit: t.limit(), Card: n.Name}, e
 }
 
 // candidates scores every node and sorts them.

@@ -111,7 +111,7 @@ func (h *neighborhood) add(domain string, j *Job, n *Node, cpus float64) {
 	}
 	d.freeCPUs -= cpus
 	d.residents = append(d.residents, r)
-	d.jobs = append(d.jobs, score.Job{Name: r.job, Application: r.entry.Application, CPUs: cpus, Limit: limit})
+	d.jobs = append(d.jobs, score.Job{Name: r.job, Application: r.entry.Application, CPUs: cpus, Limit: limit, Card: n.Name})
 }
 
 // coresOn returns the cores of a job on a node by socket; nil when not told.

@@ -122,7 +122,7 @@ func (r *Roster) carryTo(application string, to *v1alpha1.MachineProfile) Entry 
 			reasons = append(reasons, err.Error())
 			continue
 		}
-		e := compile(p)
+		e := compile(p).on(r.networks[to.Name])
 		if e.State == Invalid {
 			reasons = append(reasons, e.Reason)
 			continue

@@ -16,6 +16,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/communication"
 )
 
 // State is how much is known of an application on a machine.
@@ -68,7 +69,8 @@ func (e Entry) Age(now time.Time) (time.Duration, bool) {
 type Roster struct {
 	applications map[string]map[string]*member // by application and machine
 	machines     map[string]*v1alpha1.MachineProfile
-	invalid      map[string]string // why a machine profile is, by name
+	networks     map[string]*communication.Machine // by name of the machine
+	invalid      map[string]string                 // why a machine profile is, by name
 	carried      *sync.Map         // of carriedKey to *carried
 	calibrations *Calibrations     // nil in the zero value
 }
@@ -93,6 +95,7 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 	next := &Roster{
 		applications: make(map[string]map[string]*member, len(applications)),
 		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
+		networks:     make(map[string]*communication.Machine, len(machines)),
 		invalid:      map[string]string{},
 		carried:      &sync.Map{},
 	}
@@ -102,9 +105,15 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 			continue
 		}
 		next.machines[m.Name] = m
+		if network, err := communication.NewMachine(m); err != nil {
+			next.invalid[m.Name] = err.Error()
+			delete(next.machines, m.Name)
+		} else {
+			next.networks[m.Name] = network
+		}
 	}
 	for _, p := range applications {
-		next.add(r.member(p))
+		next.add(r.member(p, next))
 	}
 	old := r.calibrations
 	if old == nil {
@@ -114,13 +123,23 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 	return next
 }
 
-// member returns what p compiles to, from r where r has the same object.
-func (r *Roster) member(p *v1alpha1.ApplicationProfile) *member {
-	old := r.applications[v1alpha1.ApplicationOf(p)][p.Spec.Machine.Name]
-	if old != nil && old.profile == p && len(old.entry.Warnings) == 0 {
+// member returns what p compiles to for next, from r where r has the same object.
+func (r *Roster) member(p *v1alpha1.ApplicationProfile, next *Roster) *member {
+	machine := p.Spec.Machine.Name
+	old := r.applications[v1alpha1.ApplicationOf(p)][machine]
+	sameNetwork := p.Spec.Communication == nil || r.machines[machine] == next.machines[machine]
+	if old != nil && old.profile == p && len(old.entry.Warnings) == 0 && sameNetwork {
 		return old
 	}
-	return &member{profile: p, entry: compile(p)}
+	return &member{profile: p, entry: compile(p).on(next.networks[machine])}
+}
+
+// on returns the entry as its application communicates on a machine.
+func (e Entry) on(m *communication.Machine) Entry {
+	if e.Application != nil {
+		e.Application = e.Application.WithMachine(m)
+	}
+	return e
 }
 
 // compile returns the entry of p on its own machine.

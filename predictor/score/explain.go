@@ -29,6 +29,9 @@ func (s Score) Explain() string {
 			b.WriteString(", not fully known")
 		}
 		b.WriteString("\n")
+		if equation := e.Parts.Equation(); equation != "" {
+			fmt.Fprintf(&b, "    memory %s, network %.2f of the time, penalty %.2f: %s\n", e.Parts.Memory, e.Parts.Share, e.Parts.Penalty, equation)
+		}
 	}
 	return b.String()
 }

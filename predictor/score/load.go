@@ -18,6 +18,9 @@ type Load struct {
 	// busy is what everyone there transfers, slowed down as they are.
 	busy  units.Traffic
 	added addedTable
+	// network is what the residents exchange together: stretch is weighed by
+	// their CPUs, or for WorstSlowdown the most of one.
+	network exchange
 }
 
 // Name returns the name of the domain.
@@ -37,6 +40,27 @@ func (l *Load) Slowdowns() []units.Slowdown {
 		slowdowns[i] = l.before[i].Slowdown()
 	}
 	return slowdowns
+}
+
+// exchange counts what one of the applications exchanges.
+func (l *Load) exchange(i int, x exchange, o Objective) {
+	l.network.busy += x.busy
+	switch {
+	case i >= len(l.domain.Residents):
+	case o == WorstSlowdown:
+		l.network.stretch = max(l.network.stretch, x.stretch)
+	default:
+		l.network.stretch += x.stretch * float32(l.domain.Residents[i].CPUs)
+	}
+}
+
+// cardOf returns the network card of an application of the load; that of the
+// background does not matter.
+func (l *Load) cardOf(i int) string {
+	if i < len(l.domain.Residents) {
+		return l.domain.Residents[i].Card
+	}
+	return ""
 }
 
 // Prepare predicts a domain as it is. It fails on residents or a background
@@ -69,8 +93,10 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 	}
 	if len(l.apps) > 0 {
 		l.before = s.workspace.Performances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
+		s.combine(l.before, l.apps, l.cardOf)
 	}
 	for i, a := range l.apps {
+		l.exchange(i, exchangeOf(a), s.options.Objective)
 		traffic, _ := a.Contentiousness()
 		l.busy = l.busy.Add(traffic.Scale(float64(l.before[i])))
 	}

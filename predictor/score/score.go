@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -80,6 +81,10 @@ type Job struct {
 	CPUs float64
 	// Limit is the slowdown it may suffer at most, 1 or more; zero means any.
 	Limit units.Slowdown
+	// Card names the network card that the job uses, where the domain has
+	// several: jobs of one card slow down each other's communication. Without
+	// names all share one.
+	Card string
 }
 
 func (j Job) validate() error {
@@ -131,6 +136,8 @@ type Effect struct {
 	// Known is false when the profile is missing or half known, so that Before
 	// and After rest on the policy.
 	Known bool
+	// Parts are what After is made of where the job communicates.
+	Parts communication.Parts
 }
 
 // blame is how much slower a placement has to make a job to be blamed for it:

@@ -19,6 +19,30 @@ type Sketch struct {
 	share   float32 // column of its read share: 0 for 50% or less, 1 for 100%
 	perByte float32 // cells per byte per second of others' traffic
 	excess  [2][sketchCells + 1]float32
+	network exchange
+}
+
+// exchange is a coarse look at what a job exchanges over the network.
+type exchange struct {
+	// busy is the share of its run alone in which it is on the card, stretch the
+	// time that it loses beside one that always is.
+	busy, stretch float32
+}
+
+func exchangeOf(a *predictor.Application) exchange {
+	l := a.Communication()
+	if l == nil {
+		return exchange{}
+	}
+	share, known := l.Share()
+	if !known {
+		return exchange{}
+	}
+	x := exchange{busy: float32(share), stretch: float32(share)}
+	if l.Overlapped() {
+		x.stretch = max(2*x.busy-1, 0)
+	}
+	return x
 }
 
 // Sketcher makes sketches; it keeps memory from one to the next. The zero value
@@ -32,7 +56,7 @@ type Sketcher struct {
 // traffic is known, up to one and a half times what the memory was seen to
 // give its interferer. What is unknown of the application counts as nothing.
 func (s *Sketcher) Sketch(a *predictor.Application) *Sketch {
-	k := &Sketch{}
+	k := &Sketch{network: exchangeOf(a)}
 	traffic, _ := a.Contentiousness()
 	k.traffic, k.share = float32(traffic.Total()), shareColumn(traffic)
 	const beyond = 1.5
@@ -157,8 +181,8 @@ func (s *Scorer) Estimate(k *Sketch, cpus float64, l *Load) float64 {
 	if k == nil {
 		k = &Sketch{}
 	}
-	own := k.beside(float32(l.busy.Total()), shareColumn(l.busy))
-	residents := l.added.at(k.traffic/(1+own), k.share)
+	own := k.beside(float32(l.busy.Total()), shareColumn(l.busy)) + k.network.stretch*l.network.busy
+	residents := l.added.at(k.traffic/(1+own), k.share) + k.network.busy*l.network.stretch
 	if s.options.Objective == WorstSlowdown {
 		return float64(max(own, residents))
 	}

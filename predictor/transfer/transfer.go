@@ -64,6 +64,7 @@ func Carry(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) 
 	s.Machine = v1alpha1.MachineReference{Name: to.Name, CPUModel: to.Spec.CPUModel}
 	s.Curves = curves
 	s.Contentiousness, s.Phases = c.contentiousness(), c.phases()
+	c.communicate(s.Communication)
 	s.Solo = v1alpha1.Timing{
 		Seconds: app.Spec.Solo.Seconds / float64(c.speed), RelativeSpread: app.Spec.Solo.RelativeSpread, Repeats: app.Spec.Solo.Repeats,
 	}
@@ -182,4 +183,16 @@ func (c *carrier) phases() []v1alpha1.Phase {
 		phases[i].WriteBytesPerSecond *= float64(c.speed)
 	}
 	return phases
+}
+
+// communicate scales what is exchanged by the speed alone.
+func (c *carrier) communicate(exchanged *v1alpha1.Communication) {
+	if exchanged == nil {
+		return
+	}
+	for _, rate := range []*float64{exchanged.SentBytesPerSecond, exchanged.ReceivedBytesPerSecond} {
+		if rate != nil {
+			*rate *= float64(c.speed)
+		}
+	}
 }

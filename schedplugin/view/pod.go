@@ -24,8 +24,9 @@ type Pod struct {
 	NUMANode *int
 }
 
-func (p Pod) job(e roster.Entry) score.Job {
-	return score.Job{Name: p.Name, Application: e.Application, CPUs: p.CPUs, Limit: p.Limit}
+// job is the pod on a node, whose network card it uses.
+func (p Pod) job(e roster.Entry, node string) score.Job {
+	return score.Job{Name: p.Name, Application: e.Application, CPUs: p.CPUs, Limit: p.Limit, Card: node}
 }
 
 // ReadPod reads labels, annotations and requests. What cannot be read counts as

@@ -160,7 +160,7 @@ func (c *Cluster) Judge(p Pod, name string) (Verdict, bool, error) {
 	}
 	v.Background = domain.Background
 	var err error
-	v.Score, err = c.scorer.Score(p.job(v.Newcomer), domain)
+	v.Score, err = c.scorer.Score(p.job(v.Newcomer, name), domain)
 	return v, true, err
 }
 
@@ -172,7 +172,7 @@ func (c *Cluster) Judge(p Pod, name string) (Verdict, bool, error) {
 func (c *Cluster) addMember(v *Verdict, domain *score.Domain, p Pod, at, member *node) {
 	var here []score.Job
 	for _, r := range member.residents {
-		job := r.job(r.entry)
+		job := r.job(r.entry, member.name)
 		if r.UID != "" && r.UID == p.UID {
 			// What it causes is part of the measurement, and not of the background.
 			here = append(here, job)

@@ -43,6 +43,8 @@ type class struct {
 	application *predictor.Application
 	cpus        float64
 	limit       units.Slowdown
+	// card is where a job communicates, in a domain of several nodes.
+	card string
 }
 
 type question struct {
@@ -110,6 +112,9 @@ func (b *board) job(j *slurm.Job, n *slurm.Node, cpus float64) score.Job {
 	result.Application = b.application(j, n)
 	if result.Application != nil {
 		result.Limit = cmp.Or(b.labelOf(j).limit, b.limit)
+		if result.Application.Communication() != nil && b.site.Domain(n) != n.Name {
+			result.Card = n.Name
+		}
 	}
 	return result
 }
@@ -158,7 +163,7 @@ func (b *board) add(node string, j score.Job) {
 }
 
 func (b *board) classOf(j score.Job) int {
-	c := class{j.Application, j.CPUs, j.Limit}
+	c := class{j.Application, j.CPUs, j.Limit, j.Card}
 	index, ok := b.classes[c]
 	if !ok {
 		index = len(b.classes)
