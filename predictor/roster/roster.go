@@ -71,8 +71,8 @@ type Roster struct {
 	machines     map[string]*v1alpha1.MachineProfile
 	networks     map[string]*communication.Machine // by name of the machine
 	invalid      map[string]string                 // why a machine profile is, by name
-	carried      *sync.Map         // of carriedKey to *carried
-	calibrations *Calibrations     // nil in the zero value
+	carried      *sync.Map                         // of carriedKey to *carried
+	calibrations *Calibrations                     // nil in the zero value
 }
 
 // member is one profile.

@@ -112,11 +112,17 @@ type file struct {
 	Machines []struct {
 		Name      string `json:"name"`
 		Sustained string `json:"sustained"`
+		// Network is what it carries, absent when not known.
+		Network string `json:"network"`
 	} `json:"machines"`
 	Profiles []struct {
 		Application string               `json:"application"`
 		Machine     string               `json:"machine"`
 		Keeps       map[string][]float64 `json:"keeps"`
+		// Sends is what it sends, absent when not known, and Overlapped whether it
+		// computes meanwhile.
+		Sends      string `json:"sends"`
+		Overlapped bool   `json:"overlapped"`
 		Traffic
 	} `json:"profiles"`
 	Situations []Situation `json:"situations"`
@@ -134,7 +140,17 @@ func Parse(text []byte) (*Table, error) {
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name, err)
 		}
-		t.Machines = append(t.Machines, machineProfile(m.Name, sustained))
+		machine := machineProfile(m.Name, sustained)
+		if m.Network != "" {
+			rate, err := units.ParseBandwidth(m.Network)
+			if err != nil {
+				return nil, fmt.Errorf("machine %s: %w", m.Name, err)
+			}
+			machine.Spec.Network = &v1alpha1.Network{
+				Model: "gigabit-ethernet", BytesPerSecond: float64(rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
+			}
+		}
+		t.Machines = append(t.Machines, machine)
 	}
 	for _, p := range f.Profiles {
 		traffic, err := p.Units()
@@ -144,6 +160,15 @@ func Parse(text []byte) (*Table, error) {
 		profile, err := applicationProfile(p.Application, p.Machine, traffic, p.Keeps)
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", p.Application, err)
+		}
+		if p.Sends != "" {
+			rate, err := units.ParseBandwidth(p.Sends)
+			if err != nil {
+				return nil, fmt.Errorf("profile %s: %w", p.Application, err)
+			}
+			profile.Spec.Communication = &v1alpha1.Communication{
+				Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(float64(rate)), ReceivedBytesPerSecond: new(0.0), Overlapped: &p.Overlapped,
+			}
 		}
 		t.Applications = append(t.Applications, profile)
 	}
