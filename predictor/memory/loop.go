@@ -43,7 +43,7 @@ func power(t, k float64) float64 {
 	case 4:
 		return t * t * (t * t)
 	default:
-		return math.Pow(t, k)
+		return math.Exp(k * math.Log(t))
 	}
 }
 
@@ -57,7 +57,7 @@ func root(t, k float64) float64 {
 	case 4:
 		return math.Sqrt(math.Sqrt(t))
 	default:
-		return math.Pow(t, 1/k)
+		return math.Exp(math.Log(t) / k)
 	}
 }
 

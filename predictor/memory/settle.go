@@ -9,8 +9,9 @@ const (
 // Settle finds the delay at which the members ask for as much as the memory then
 // carries, writes their performances, and returns the delay. Performance falls
 // with the delay and the load with it, while the load that causes a delay rises:
-// the difference changes its sign once, and the search (regula falsi in the
-// Illinois form, Dowell and Jarratt, BIT 11, 1971) finds it.
+// the difference changes its sign once, between no load and what the members would
+// cause undelayed, and the search (regula falsi in the form of Anderson and
+// Björck, BIT 13, 1973) finds it.
 func (m *Model) Settle(members []Member, performances []float64) float64 {
 	var alone flow
 	for i := range members {
@@ -29,12 +30,21 @@ func (m *Model) Settle(members []Member, performances []float64) float64 {
 		}
 		return m.load(sum) - m.loadOf(delay, sum.writeShare()), delay
 	}
-	low, high := 0.0, fullest
-	above, delay := excess(low)
+	low, above := 0.0, m.load(alone)
 	if above <= 0 {
+		_, delay := excess(low)
 		return delay
 	}
+	high := min(above, fullest)
 	below, delay := excess(high)
+	if below >= -settleClose && high < fullest {
+		if below <= settleClose {
+			return delay
+		}
+		// Reads and writes are slowed down by different amounts.
+		low, above, high = high, below, fullest
+		below, delay = excess(high)
+	}
 	if below >= 0 {
 		return delay
 	}
@@ -45,20 +55,30 @@ func (m *Model) Settle(members []Member, performances []float64) float64 {
 		off, delay = excess(x)
 		switch {
 		case off > settleClose:
-			low, above = x, off
 			if side > 0 {
-				below /= 2
+				below *= shrink(off / above)
 			}
+			low, above = x, off
 			side = 1
 		case off < -settleClose:
-			high, below = x, off
 			if side < 0 {
-				above /= 2
+				above *= shrink(off / below)
 			}
+			high, below = x, off
 			side = -1
 		default:
 			return delay
 		}
 	}
 	return delay
+}
+
+// shrink is by how much the value at the end that stays is reduced when the other
+// end has moved twice, to ratio of its value: as a parabola through the three has
+// it, or by half where that would leave nothing.
+func shrink(ratio float64) float64 {
+	if ratio < 1 {
+		return 1 - ratio
+	}
+	return 0.5
 }

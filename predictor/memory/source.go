@@ -61,16 +61,21 @@ func (m *Model) newRun(s Source) run {
 
 // beside returns the performance beside the interferer, and what that achieves.
 func (m *Model) beside(r *run, s sample) (performance, achieved float64) {
-	var members [2]Member
+	return m.besideMember(r, m.interferers(s))
+}
+
+// besideMember is beside for interferers that are known as a member.
+func (m *Model) besideMember(r *run, interferers Member) (performance, achieved float64) {
+	members := [2]Member{1: interferers}
 	var performances [2]float64
-	members[1] = m.interferers(s)
 	var time, moved float64
+	solo := interferers.alone.total()
 	for i, f := range r.phases {
 		members[0] = m.home(f, r.loop)
 		m.Settle(members[:], performances[:])
 		lasts := r.shares[i] / performances[0]
 		time += lasts
-		moved += lasts * performances[1] * s.solo
+		moved += lasts * performances[1] * solo
 	}
 	return 1 / time, moved / time
 }
@@ -107,17 +112,19 @@ const significant = 4
 func (m *Model) fitLoop(r *run, overlaps ...float64) {
 	few := *r
 	few.samples = representative(r.samples)
+	all := m.pressing(r.samples)
+	some := m.pressing(few.samples)
 	best, least := r.loop, math.Inf(1)
 	for _, k := range overlaps {
-		lost := func(of *run) func(float64) float64 {
+		lost := func(of *run, pressing []Member) func(float64) float64 {
 			return func(logarithm float64) float64 {
 				of.loop = Loop{math.Exp(logarithm), k}
-				return m.squares(of)
+				return m.squares(of, pressing)
 			}
 		}
-		at, value := golden(lost(&few), fewest, most, coarseSteps)
+		at, value := golden(lost(&few, some), fewest, most, coarseSteps)
 		if len(few.samples) < len(r.samples) {
-			at, value = golden(lost(r), at-nearby, at+nearby, fineSteps)
+			at, value = golden(lost(r, all), at-nearby, at+nearby, fineSteps)
 		}
 		if value < least*max(1-significant/float64(len(r.samples)), 0.1) {
 			best, least = Loop{math.Exp(at), k}, value
@@ -126,11 +133,21 @@ func (m *Model) fitLoop(r *run, overlaps ...float64) {
 	r.loop = best
 }
 
-// squares returns the sum of squared residuals of a run.
-func (m *Model) squares(r *run) float64 {
+// pressing returns the interferers of each sample.
+func (m *Model) pressing(samples []sample) []Member {
+	members := make([]Member, len(samples))
+	for i, s := range samples {
+		members[i] = m.interferers(s)
+	}
+	return members
+}
+
+// squares returns the sum of squared residuals of a run beside the interferers of
+// its samples.
+func (m *Model) squares(r *run, pressing []Member) float64 {
 	var sum float64
-	for _, s := range r.samples {
-		p, g := m.beside(r, s)
+	for i, s := range r.samples {
+		p, g := m.besideMember(r, pressing[i])
 		sum += square(p-s.performance) + square((g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
 	return sum
