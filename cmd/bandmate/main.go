@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/report"
 )
@@ -19,6 +20,7 @@ import (
 func main() {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
+	namespaces.RunIfChild()
 	os.Exit(run(os.Args[1:]))
 }
 

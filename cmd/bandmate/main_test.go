@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
@@ -21,6 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
+	namespaces.RunIfChild()
 	testscript.Main(m, map[string]func(){"bandmate": main})
 }
 
@@ -42,6 +45,8 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() == 0, nil
 			case "counters":
 				return memoryControllersWork()
+			case "namespaces":
+				return networkNamespacesWork()
 			}
 			return false, nil
 		},
@@ -61,6 +66,18 @@ func memoryControllersWork() (bool, error) {
 	}
 	_, err = profiler.Select(context.Background(), "", pmu.MemoryControllers(host)...)
 	return err == nil, host.Close()
+}
+
+// networkNamespacesWork reports whether this user may have network namespaces.
+func networkNamespacesWork() (bool, error) {
+	cluster, err := namespaces.Open(context.Background(), namespaces.Options{Nodes: 2, Rate: namespaces.MinRate})
+	if errors.Is(err, namespaces.ErrNotPermitted) {
+		return os.Getenv(requires.Everything) != "", nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, cluster.Close()
 }
 
 // exits runs a command and checks its exit code: exits CODE CMD ARGS...

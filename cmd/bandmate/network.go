@@ -21,10 +21,10 @@ func newNetworkCommand(a *app) *cobra.Command {
 same node (Vienne et al. 2008): as a penalty, the time ÷ the time alone.`,
 		Example: `  bandmate network penalty --model gigabit-ethernet a:0-1 b:0-2 c:0-3
   bandmate network simulate scenario.yaml`,
-		Args: wantArgs(cobra.NoArgs, "a command: penalty, fit, simulate"),
+		Args: wantArgs(cobra.NoArgs, "a command: measure, fit, penalty, simulate"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNetworkPenaltyCommand(a), newNetworkFitCommand(a), newNetworkSimulateCommand(a))
+	cmd.AddCommand(newNetworkMeasureCommand(a), newNetworkPenaltyCommand(a), newNetworkFitCommand(a), newNetworkSimulateCommand(a))
 	return cmd
 }
 

@@ -24,10 +24,10 @@ run at the same time: the bandwidths of both by cores and placement (Denis et al
 2022), and the time of a step that overlaps them (Langguth et al. 2018).`,
 		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
   bandmate overlap fit sweep.csv > parameters.yaml`,
-		Args: wantArgs(cobra.NoArgs, "a command: time, split, fit, bandwidth"),
+		Args: wantArgs(cobra.NoArgs, "a command: measure, fit, bandwidth, time, split"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newOverlapTimeCommand(a), newOverlapSplitCommand(a), newOverlapFitCommand(a), newOverlapBandwidthCommand(a))
+	cmd.AddCommand(newOverlapMeasureCommand(a), newOverlapTimeCommand(a), newOverlapSplitCommand(a), newOverlapFitCommand(a), newOverlapBandwidthCommand(a))
 	return cmd
 }
 

@@ -141,7 +141,7 @@ func (n *network) connect(from, to int) (sender, receiver int, err error) {
 	}); err != nil {
 		return -1, -1, err
 	}
-	defer listener.Close()
+	defer func() { err = errors.Join(err, listener.Close()) }()
 	var out net.Conn
 	if err := n.inside(from, func() error {
 		dialer := net.Dialer{Timeout: reachable}
@@ -150,12 +150,12 @@ func (n *network) connect(from, to int) (sender, receiver int, err error) {
 	}); err != nil {
 		return -1, -1, err
 	}
-	defer out.Close()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	in, err := listener.Accept()
 	if err != nil {
 		return -1, -1, err
 	}
-	defer in.Close()
+	defer func() { err = errors.Join(err, in.Close()) }()
 	if sender, err = duplicate(out); err != nil {
 		return -1, -1, err
 	}

@@ -33,12 +33,12 @@ func Loopback(ctx context.Context) (sender, receiver *os.File, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting over the loopback device: is it up? %w", err)
 	}
-	defer out.Close()
+	defer func() { err = errors.Join(err, out.Close()) }()
 	in, err := listener.Accept()
 	if err != nil {
 		return nil, nil, fmt.Errorf("accepting over the loopback device: %w", err)
 	}
-	defer in.Close()
+	defer func() { err = errors.Join(err, in.Close()) }()
 	if sender, err = out.(*net.TCPConn).File(); err != nil { //nolint:errcheck // made by tcp4
 		return nil, nil, fmt.Errorf("connection over the loopback device: %w", err)
 	}

@@ -1,0 +1,370 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/network/namespaces"
+	"bandmate.dev/bandmate/overlap/measure"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/topology"
+	"bandmate.dev/bandmate/units"
+)
+
+// sweepFlags are the flags of overlap measure.
+type sweepFlags struct {
+	cpus, nodes, message, transport, file string
+	receiver, sender, parts, repeats      int
+	window                                time.Duration
+	seed                                  uint64
+}
+
+// The transports of messages.
+const (
+	transportLoopback   = "loopback"
+	transportNamespaces = "namespaces"
+)
+
+func newOverlapMeasureCommand(a *app) *cobra.Command {
+	var f sweepFlags
+	cmd := &cobra.Command{
+		Use:   "measure",
+		Short: "Measure computation and communication on this machine, alone and together",
+		Long: `Makes the sweep from which overlap fit takes its parameters, and the loss ratios
+for overlap time. Cores of one socket stream non-temporal stores, the last one
+receives large messages over TCP; each number of computing cores and each
+placement of the data over NUMA nodes is measured alone and together, interleaved
+and repeated. Samples during which the CPUs moved do not count.
+
+With fewer than four computing cores, each is divided into eight parts: paced
+streams, the sweep goes in eighths of a core, and its numbers of cores count
+them. Over loopback the copies of the network stack are part of the messages'
+cost; no network card takes part.`,
+		Example: `  bandmate overlap measure --sweep sweep.csv && bandmate overlap fit sweep.csv
+  bandmate overlap measure --cpus 0-6 --receiver 7 --nodes 0,1 -o csv > sweep.csv`,
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.checkFormat(formatCSV); err != nil {
+				return err
+			}
+			return a.measureOverlap(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs that compute, as 0-6 (default: chosen from the topology)")
+	flags.IntVar(&f.receiver, "receiver", -1, "CPU that receives (default: chosen)")
+	flags.IntVar(&f.sender, "sender", -1, "CPU that sends (default: another socket's, else another core, else the receiver)")
+	flags.StringVar(&f.nodes, "nodes", "", "NUMA nodes of the data, as 0,1 (default: all that have memory)")
+	flags.StringVar(&f.transport, "transport", transportLoopback, "what messages come over: loopback, or namespaces, two network namespaces with virtual network cards and a switch between them")
+	flags.StringVar(&f.message, "message-size", "64MiB", "size of a message")
+	flags.IntVar(&f.parts, "parts", 0, "parts that each computing core is divided into, 1 for whole cores (default: 8 with fewer than four computing cores)")
+	flags.IntVar(&f.repeats, "repeats", 7, "samples of each point")
+	flags.DurationVar(&f.window, "window", 100*time.Millisecond, "time of each condition")
+	flags.Uint64Var(&f.seed, "seed", 1, "order of the samples")
+	flags.StringVar(&f.file, "sweep", "", "write the sweep as CSV into this file")
+	return cmd
+}
+
+// fewComputing is how many computing cores are too few for a sweep of whole ones.
+const fewComputing = 4
+
+// divided is into how many parts a core is divided then.
+const divided = 8
+
+func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) {
+	if f.transport != transportLoopback && f.transport != transportNamespaces {
+		return measure.Options{}, usagef("--transport %s: want %s or %s", f.transport, transportLoopback, transportNamespaces)
+	}
+	o := measure.Options{Repeats: f.repeats, Window: f.window, Seed: f.seed, Parts: f.parts}
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		return o, err
+	}
+	if o.Cores, err = measure.Choose(machine, allowed); err != nil {
+		return o, fmt.Errorf("%w: %w", errNotMeasurable, err)
+	}
+	if err := f.override(&o.Cores); err != nil {
+		return o, err
+	}
+	if o.Parts == 0 {
+		o.Parts = 1
+		if len(o.Cores.Computing) < fewComputing {
+			o.Parts = divided
+		}
+	}
+	if o.Nodes, err = f.nodeList(machine); err != nil {
+		return o, err
+	}
+	if o.MessageBytes, err = parseBytes("--message-size", f.message); err != nil {
+		return o, err
+	}
+	computing, err := topology.ParseCPUs(joinInts(o.Cores.Computing))
+	if err != nil {
+		return o, err
+	}
+	o.LastLevelCacheBytes, _ = machine.LastLevelCacheBytes(computing)
+	if err := o.Validate(); err != nil {
+		return o, usageError{err}
+	}
+	return o, nil
+}
+
+// override takes the CPUs that were given.
+func (f sweepFlags) override(c *measure.Cores) error {
+	if f.receiver >= 0 {
+		if c.Sender == c.Receiver {
+			c.Sender = f.receiver
+		}
+		c.Receiver = f.receiver
+	}
+	if f.sender >= 0 {
+		c.Sender = f.sender
+	}
+	if f.receiver >= 0 || f.sender >= 0 {
+		c.Computing = slices.DeleteFunc(slices.Clone(c.Computing), func(cpu int) bool { return cpu == c.Receiver || cpu == c.Sender })
+		c.Warnings = nil
+		if c.Sender == c.Receiver {
+			c.Warnings = []string{fmt.Sprintf("CPU %d sends and receives: communication is what one core does of both", c.Receiver)}
+		}
+	}
+	given, err := parseCPUs("--cpus", f.cpus)
+	if err != nil {
+		return err
+	}
+	if !given.IsEmpty() {
+		c.Computing = given.List()
+	}
+	return nil
+}
+
+func (f sweepFlags) nodeList(machine *topology.Machine) ([]int, error) {
+	given, err := parseCPUs("--nodes", f.nodes)
+	if err != nil {
+		return nil, err
+	}
+	var nodes []int
+	for _, n := range machine.Nodes {
+		if n.MemoryBytes > 0 && (given.IsEmpty() || given.Contains(n.ID)) {
+			nodes = append(nodes, n.ID)
+		}
+	}
+	if len(nodes) == 0 || len(nodes) < given.Size() {
+		return nil, usagef("--nodes %s: want NUMA nodes with memory; this machine has %v", f.nodes, nodeIDs(machine))
+	}
+	return nodes, nil
+}
+
+func nodeIDs(machine *topology.Machine) []int {
+	var ids []int
+	for _, n := range machine.Nodes {
+		if n.MemoryBytes > 0 {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+func joinInts(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ",")
+}
+
+// connect chooses the transport; what it returns ends it.
+func (f sweepFlags) connect(ctx context.Context, o *measure.Options) (func(), error) {
+	if f.transport == transportLoopback {
+		return func() {}, nil
+	}
+	cluster, err := namespaces.Open(ctx, namespaces.Options{Nodes: 2})
+	if err != nil {
+		return nil, noNamespaces(err)
+	}
+	o.Connect = func(ctx context.Context) (sender, receiver *os.File, err error) { return cluster.Connect(ctx, 0, 1) }
+	return func() { _ = cluster.Close() }, nil
+}
+
+// noNamespaces tells what this machine does not permit from what failed.
+func noNamespaces(err error) error {
+	if errors.Is(err, namespaces.ErrNotPermitted) {
+		return fmt.Errorf("%w: %w", errNotMeasurable, err)
+	}
+	return err
+}
+
+// checkFolder fails before a measurement whose file could not be written after
+// it.
+func checkFolder(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("%s %s: choose a folder that is there and that you may write to: %w", flag, path, &fs.PathError{Op: "write to", Path: filepath.Dir(path), Err: err})
+	}
+	return nil
+}
+
+func (a *app) measureOverlap(ctx context.Context, f sweepFlags) error {
+	machine, err := topology.ReadHost()
+	if err != nil {
+		return fmt.Errorf("reading the machine: %w", err)
+	}
+	o, err := f.options(machine)
+	if err != nil {
+		return err
+	}
+	if err := checkFolder("--sweep", f.file); err != nil {
+		return err
+	}
+	disconnect, err := f.connect(ctx, &o)
+	if err != nil {
+		return err
+	}
+	defer disconnect()
+	progress := a.progress()
+	defer progress.done()
+	o.Progress = progress.Progress
+	measured, err := measure.Run(ctx, o)
+	progress.done()
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: %w", errNotMeasurable, err)
+		}
+		return refusedCPU(err)
+	}
+	if f.file != "" {
+		var b bytes.Buffer
+		if err := measured.WriteCSV(&b); err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(f.file, b.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("--sweep %s: %w", f.file, err)
+		}
+	}
+	a.warn(measured.Warnings)
+	if a.format == formatCSV {
+		return measured.WriteCSV(a.stdout)
+	}
+	r := newSweepResult(measured, o)
+	return a.print(r, func(w io.Writer) error { return writeSweep(w, r, a.canvas()) })
+}
+
+// sweepResult is `overlap measure -o json`.
+type sweepResult struct {
+	Computing      []int         `json:"computingCPUs"`
+	Receiver       int           `json:"receiverCPU"`
+	Sender         int           `json:"senderCPU"`
+	NodesPerSocket int           `json:"nodesPerSocket"`
+	PartsPerCore   int           `json:"partsPerCore"`
+	MessageBytes   int64         `json:"messageBytes"`
+	Regime         regime.Class  `json:"placementRegime"`
+	Dropped        int           `json:"droppedSamples"`
+	Points         []sweepPoint  `json:"points"`
+	Loss           []sweepLosses `json:"lossRatios"`
+	Warnings       []string      `json:"warnings"`
+}
+
+// sweepPoint is one point; spreads are absent for a single repeat.
+type sweepPoint struct {
+	ComputationNode          int             `json:"computationNode"`
+	CommunicationNode        int             `json:"communicationNode"`
+	Cores                    int             `json:"cores"`
+	ComputationAlone         units.Bandwidth `json:"computationAloneBytesPerSecond"`
+	CommunicationAlone       units.Bandwidth `json:"communicationAloneBytesPerSecond"`
+	Computation              units.Bandwidth `json:"computationBytesPerSecond"`
+	Communication            units.Bandwidth `json:"communicationBytesPerSecond"`
+	ComputationAloneSpread   *float64        `json:"computationAloneRelativeSpread,omitempty"`
+	CommunicationAloneSpread *float64        `json:"communicationAloneRelativeSpread,omitempty"`
+	ComputationSpread        *float64        `json:"computationRelativeSpread,omitempty"`
+	CommunicationSpread      *float64        `json:"communicationRelativeSpread,omitempty"`
+	Repeats                  int             `json:"repeats"`
+}
+
+// sweepLosses are the loss ratios with all computing cores, for overlap time.
+type sweepLosses struct {
+	ComputationNode   int     `json:"computationNode"`
+	CommunicationNode int     `json:"communicationNode"`
+	Cores             int     `json:"cores"`
+	Computation       float64 `json:"computationLoss"`
+	Communication     float64 `json:"communicationLoss"`
+}
+
+func newSweepResult(m measure.Result, o measure.Options) sweepResult {
+	r := sweepResult{
+		Computing: o.Cores.Computing, Receiver: o.Cores.Receiver, Sender: o.Cores.Sender,
+		NodesPerSocket: m.NodesPerSocket, PartsPerCore: m.Parts, MessageBytes: o.MessageBytes,
+		Regime: m.Regime, Dropped: m.Dropped, Warnings: append([]string{}, m.Warnings...),
+	}
+	for i, p := range m.Points {
+		r.Points = append(r.Points, sweepPoint{
+			p.ComputationNode, p.CommunicationNode, p.Cores,
+			p.Alone.Computation, p.Alone.Communication, p.Together.Computation, p.Together.Communication,
+			present(p.AloneSpread.Computation), present(p.AloneSpread.Communication),
+			present(p.TogetherSpread.Computation), present(p.TogetherSpread.Communication), p.Repeats,
+		})
+		if last := i+1 == len(m.Points) || m.Points[i+1].Placement != p.Placement; last {
+			computation, communication := p.Loss()
+			r.Loss = append(r.Loss, sweepLosses{p.ComputationNode, p.CommunicationNode, p.Cores, computation, communication})
+		}
+	}
+	return r
+}
+
+func writeSweep(w io.Writer, r sweepResult, o report.Options) error {
+	fmt.Fprintf(w, "CPUs %s compute, %d receives, %d sends; messages of %s, %s placement, %d samples dropped\n\n",
+		joinInts(r.Computing), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, r.Dropped)
+	t := report.Table{Columns: []report.Column{
+		{Title: "nodes"},
+		{Title: "cores", Numeric: true},
+		{Title: "computing alone", Numeric: true},
+		{Title: "beside", Numeric: true},
+		{Title: "loss", Numeric: true},
+		{Title: "communicating alone", Numeric: true},
+		{Title: "beside", Key: "communicationBeside", Numeric: true},
+		{Title: "loss", Key: "communicationLoss", Numeric: true},
+	}}
+	within := func(b units.Bandwidth, spread *float64) report.Cell {
+		relative := math.NaN()
+		if spread != nil {
+			relative = *spread
+		}
+		return report.Number(report.BandwidthWithin(b, relative), float64(b))
+	}
+	ratio := func(alone, beside units.Bandwidth) report.Cell {
+		v := float64(alone / beside)
+		return report.Number(fmt.Sprintf("%.2f", v), v)
+	}
+	for _, p := range r.Points {
+		cores := strconv.Itoa(p.Cores)
+		if r.PartsPerCore > 1 {
+			cores += "/" + strconv.Itoa(r.PartsPerCore)
+		}
+		t.Add(report.Text(fmt.Sprintf("%d, %d", p.ComputationNode, p.CommunicationNode)), report.Number(cores, float64(p.Cores)),
+			within(p.ComputationAlone, p.ComputationAloneSpread), within(p.Computation, p.ComputationSpread), ratio(p.ComputationAlone, p.Computation),
+			within(p.CommunicationAlone, p.CommunicationAloneSpread), within(p.Communication, p.CommunicationSpread), ratio(p.CommunicationAlone, p.Communication))
+	}
+	if err := t.Write(w, o); err != nil {
+		return err
+	}
+	for _, l := range r.Loss {
+		fmt.Fprintf(w, "\nnodes %d, %d: --computation-loss %.3f --communication-loss %.3f\n", l.ComputationNode, l.CommunicationNode, max(1, l.Computation), max(1, l.Communication))
+	}
+	return nil
+}
