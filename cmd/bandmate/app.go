@@ -92,7 +92,7 @@ interrupted.`,
 		newProfilesCommand(a), newSampleCommand(a),
 		newEvaluateCommand(a), newPairCommand(a),
 		newApplyCommand(a), newPrepareCommand(), newAgentCommand(a), newExplainCommand(a), newWhatIfCommand(a), newSlurmCommand(a),
-		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a), newConfigCommand(a),
+		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a), newServeCommand(a), newConfigCommand(a),
 	)
 	a.settleBeforeArgs(root)
 	return root

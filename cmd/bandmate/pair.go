@@ -129,26 +129,30 @@ func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.
 	return slowdowns, errors.Join(faults...)
 }
 
-// predictRow predicts application i as predictPairs does. What the workspace
-// would take as nothing, Predict refuses.
+// predictRow predicts application i as predictPairs does.
 func predictRow(workspace *predictor.Workspace, apps []*predictor.Application, i int, m predictor.Method) ([]units.Slowdown, error) {
 	row := make([]units.Slowdown, len(apps))
-	var both [2]units.NormalizedPerformance
 	for j := range apps {
-		two := []*predictor.Application{apps[i], apps[j]}
-		sensitive, _ := apps[i].Known()
-		_, contentious := apps[j].Known()
-		if m == predictor.Default && sensitive && contentious {
-			row[j] = workspace.Performances(both[:0], two)[0].Slowdown()
-			continue
-		}
-		p, err := predictor.Predict(two[0], two[1:], predictor.Options{Method: m})
-		if err != nil {
+		var err error
+		if row[j], err = predictPair(workspace, apps[i], apps[j], m); err != nil {
 			return nil, err
 		}
-		row[j] = p.Slowdown
 	}
 	return row, nil
+}
+
+// predictPair predicts a target beside one co-runner. What the workspace would take
+// as nothing, Predict refuses.
+func predictPair(workspace *predictor.Workspace, target, corunner *predictor.Application, m predictor.Method) (units.Slowdown, error) {
+	two := []*predictor.Application{target, corunner}
+	sensitive, _ := target.Known()
+	_, contentious := corunner.Known()
+	if m == predictor.Default && sensitive && contentious {
+		var both [2]units.NormalizedPerformance
+		return workspace.Performances(both[:0], two)[0].Slowdown(), nil
+	}
+	p, err := predictor.Predict(target, two[1:], predictor.Options{Method: m})
+	return p.Slowdown, err
 }
 
 func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result pairResult, over int, err error) {

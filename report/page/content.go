@@ -141,7 +141,7 @@ func NewData(c Content) (Data, error) {
 		d.Generated = c.Generated.UTC().Format(time.RFC3339)
 	}
 	for _, m := range c.Machines {
-		d.Machines = append(d.Machines, newMachine(m))
+		d.Machines = append(d.Machines, NewMachine(m))
 	}
 	profiles, apps, faults := c.compiled()
 	if len(profiles) != len(apps) {
@@ -196,7 +196,9 @@ func checkPairing(p *Pairing, kept, given int) error {
 	return nil
 }
 
-func newMachine(m *v1alpha1.MachineProfile) Machine {
+// NewMachine returns a machine as the page and the API show it; its texts are
+// sanitized.
+func NewMachine(m *v1alpha1.MachineProfile) Machine {
 	shown := Machine{
 		Name: report.SanitizeText(m.Name), CPUModel: report.SanitizeText(m.Spec.CPUModel),
 		Sockets: m.Spec.Sockets, NUMANodes: m.Spec.NUMANodes, CPUs: m.Spec.CPUs,

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"bandmate.dev/bandmate/server"
+	"bandmate.dev/bandmate/store"
+)
+
+// Bounds of reading a cluster's profiles.
+const (
+	clusterInterval = 2 * time.Second
+	clusterPatience = 15 * time.Second
+)
+
+// serveFrom returns where profiles are read, and the name of the place.
+func (a *app) serveFrom(from clusterSource) (*liveProfiles, string, error) {
+	if !from.cluster {
+		folder, err := a.open()
+		if err != nil {
+			return nil, "", err
+		}
+		read := func(_ context.Context, previous *store.Snapshot) (*store.Snapshot, error) {
+			return folder.Snapshot(previous)
+		}
+		return &liveProfiles{read: read}, folder.Dir(), nil
+	}
+	cluster, err := from.store()
+	if err != nil {
+		return nil, "", err
+	}
+	read := func(ctx context.Context, previous *store.Snapshot) (*store.Snapshot, error) {
+		// Whoever asked may go away, and others wait for the answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterPatience)
+		defer cancel()
+		applications, broken, err := cluster.Applications(ctx)
+		if err != nil {
+			return nil, err
+		}
+		machines, more, err := cluster.Machines(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return store.NewSnapshot(previous, applications, machines, append(broken, more...)), nil
+	}
+	return &liveProfiles{read: read, interval: clusterInterval}, "the cluster", nil
+}
+
+// liveProfiles are profiles that may change while they are asked about. It is safe
+// for concurrent use.
+type liveProfiles struct {
+	read func(ctx context.Context, previous *store.Snapshot) (*store.Snapshot, error)
+	// interval is how long an answer stands before profiles are read again.
+	interval time.Duration
+
+	mu           sync.Mutex
+	began, ended time.Time // of the last reading
+	snapshot     *store.Snapshot
+	known        *served
+	err          error
+}
+
+// Now implements server.Source: what one reading found serves everybody who has
+// waited for it.
+func (l *liveProfiles) Now(ctx context.Context) (server.Knowledge, error) {
+	asked := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.began.After(asked) || !l.ended.IsZero() && time.Since(l.ended) < l.interval {
+		return l.answer()
+	}
+	l.began = time.Now()
+	l.err = l.update(ctx)
+	l.ended = time.Now()
+	return l.answer()
+}
+
+func (l *liveProfiles) answer() (server.Knowledge, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.known, nil
+}
+
+func (l *liveProfiles) update(ctx context.Context) error {
+	snapshot, err := l.read(ctx, l.snapshot)
+	if err != nil {
+		return err
+	}
+	if l.known != nil && snapshot == l.snapshot {
+		return nil
+	}
+	known := newKnowledge(snapshot)
+	if l.known != nil {
+		if known, err = l.known.of.next(snapshot); err != nil {
+			return err
+		}
+	}
+	l.snapshot, l.known = snapshot, &served{known}
+	return nil
+}

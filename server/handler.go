@@ -1,0 +1,266 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"bandmate.dev/bandmate/report/page"
+)
+
+// Options say how to answer.
+type Options struct {
+	// Version is that of the program.
+	Version string
+	// Hosts are names, in lower case and without a port, that requests may be
+	// addressed to beside localhost and addresses.
+	Hosts []string
+}
+
+// Bounds of what is computed at a time.
+const (
+	// patience is how long a request waits for its turn.
+	patience = 10 * time.Second
+	// retryAfter is what one that had no turn is told, in seconds.
+	retryAfter = "2"
+)
+
+// handler answers every request.
+type handler struct {
+	source  Source
+	options Options
+	turns   chan struct{} // as many as are computed at a time
+	openAPI reply
+
+	mu   sync.Mutex
+	page *rendered
+}
+
+// NewHandler returns what answers requests from a source:
+//
+//	/                      the page of the report, with everything it needs
+//	/healthz               whether the server runs
+//	/api/v1/…              see OpenAPI
+//
+// It answers GET and HEAD; errors are JSON: {"errors":[{"field","message"}]}.
+func NewHandler(source Source, o Options) (http.Handler, error) {
+	description, err := OpenAPI()
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{source: source, options: o, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	if h.openAPI, err = newReply(typeJSON, noContent, description, gzip.BestCompression); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// paths are what is answered in JSON. What is asked of Knowledge waits for a turn.
+var paths = map[string]func(*handler, context.Context, *query) (reply, error){
+	"/healthz":             (*handler).healthz,
+	"/api/v1/openapi.json": (*handler).describe,
+	"/api/v1/predict":      (*handler).predict,
+	"/api/v1/matrix":       (*handler).matrix,
+	"/api/v1/applications": (*handler).applications,
+	"/api/v1/machines":     (*handler).machines,
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	answer, err := h.answer(r)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	if answer.plain == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	answer.send(w, r)
+}
+
+func (h *handler) answer(r *http.Request) (reply, error) {
+	if err := checkHost(r, h.options.Hosts); err != nil {
+		return reply{}, err
+	}
+	if err := checkRequest(r); err != nil {
+		return reply{}, err
+	}
+	q, err := newQuery(r)
+	if err != nil {
+		return reply{}, err
+	}
+	switch r.URL.Path {
+	case "/":
+		return h.showPage(r.Context())
+	case "/favicon.ico":
+		return reply{}, nil // browsers ask for it; there is none
+	}
+	path, ok := paths[r.URL.Path]
+	if !ok {
+		return reply{}, problemf(http.StatusNotFound, "", "nothing is at %q: see /api/v1/openapi.json for what there is", r.URL.Path)
+	}
+	return path(h, r.Context(), q)
+}
+
+func (h *handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	answer, err := newJSONReply(p.body())
+	if err != nil {
+		http.Error(w, "encoding the answer failed", http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", typeJSON)
+	header.Set("Cache-Control", "no-store")
+	switch p.status {
+	case http.StatusMethodNotAllowed:
+		header.Set("Allow", "GET, HEAD")
+	case http.StatusServiceUnavailable:
+		header.Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(p.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(answer.plain) // who went away is not there to be told
+	}
+}
+
+func (h *handler) healthz(_ context.Context, q *query) (reply, error) {
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	return newJSONReply(health{"ok", h.options.Version})
+}
+
+func (h *handler) describe(_ context.Context, q *query) (reply, error) { return h.openAPI, q.err() }
+
+func (h *handler) predict(ctx context.Context, q *query) (reply, error) {
+	question, err := readQuestion(q)
+	if err != nil {
+		return reply{}, err
+	}
+	return h.compute(ctx, func(k Knowledge) (any, error) { return k.Predict(question) })
+}
+
+func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
+	question, err := readMatrixQuestion(q)
+	if err != nil {
+		return reply{}, err
+	}
+	return h.compute(ctx, func(k Knowledge) (any, error) { return k.Matrix(question) })
+}
+
+func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
+	search, machine, part := strings.ToLower(q.text("search")), q.text("machine"), q.window("offset", "limit", usualLimit, mostListed)
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	return h.compute(ctx, func(k Knowledge) (any, error) {
+		all, warnings := k.Applications()
+		found := []Application{}
+		for _, a := range all {
+			if strings.Contains(strings.ToLower(a.Name), search) && (machine == "" || a.Machine == machine) {
+				found = append(found, a)
+			}
+		}
+		first, end := part.Of(len(found))
+		return applicationList{found[first:end], len(found), part.Offset, listed(warnings)}, nil
+	})
+}
+
+func (h *handler) machines(ctx context.Context, q *query) (reply, error) {
+	if err := q.err(); err != nil {
+		return reply{}, err
+	}
+	return h.compute(ctx, func(k Knowledge) (any, error) {
+		all, warnings := k.Machines()
+		if all == nil {
+			all = []page.Machine{}
+		}
+		return machineList{all, listed(warnings)}, nil
+	})
+}
+
+// listed makes [] of nothing in JSON.
+func listed(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}
+
+// compute answers from what is known now, when it is the request's turn.
+func (h *handler) compute(ctx context.Context, question func(Knowledge) (any, error)) (reply, error) {
+	k, err := h.now(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	turn, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-turn.Done():
+		return reply{}, problemf(http.StatusServiceUnavailable, "", "too many requests at a time: ask again in a moment")
+	}
+	answer, err := question(k)
+	if err != nil {
+		return reply{}, err
+	}
+	return newJSONReply(answer)
+}
+
+func (h *handler) now(ctx context.Context) (Knowledge, error) {
+	k, err := h.source.Now(ctx)
+	if err != nil {
+		return nil, &problem{http.StatusServiceUnavailable, []*Fault{{Err: fmt.Errorf("the profiles cannot be read: %w", err)}}}
+	}
+	return k, nil
+}
+
+// rendered is the page of what was known at a moment, made when first asked for.
+type rendered struct {
+	of   Knowledge
+	once sync.Once
+	page reply
+	err  error
+}
+
+// showPage returns the page. It is made once for what is known, whoever asks.
+func (h *handler) showPage(ctx context.Context) (reply, error) {
+	k, err := h.now(ctx)
+	if err != nil {
+		return reply{}, err
+	}
+	h.mu.Lock()
+	if h.page == nil || h.page.of != k {
+		h.page = &rendered{of: k}
+	}
+	p := h.page
+	h.mu.Unlock()
+	p.once.Do(func() { p.page, p.err = render(k) })
+	return p.page, p.err
+}
+
+func render(k Knowledge) (reply, error) {
+	data, err := k.Page()
+	if err != nil {
+		return reply{}, err
+	}
+	var html bytes.Buffer
+	if err := page.WriteData(&html, data); err != nil {
+		return reply{}, err
+	}
+	if html.Len() == 0 {
+		return reply{}, errors.New("the page is empty")
+	}
+	return newReply(typeHTML, page.Policy()+"; frame-ancestors 'none'", html.Bytes(), gzip.DefaultCompression)
+}

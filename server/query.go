@@ -1,0 +1,172 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bandmate.dev/bandmate/predictor"
+)
+
+// Bounds of a request.
+const (
+	longestQuery     = 16 << 10 // bytes
+	longestText      = 256      // bytes of a parameter
+	mostCorunners    = 64
+	mostApplications = 64
+	highestOffset    = 1 << 30
+)
+
+// query reads the parameters of a request and remembers what is wrong with them.
+type query struct {
+	values url.Values
+	read   map[string]bool
+	faults []*Fault
+}
+
+func newQuery(r *http.Request) (*query, error) {
+	if len(r.URL.RawQuery) > longestQuery {
+		return nil, problemf(http.StatusRequestURITooLong, "", "the query has %d bytes: want at most %d", len(r.URL.RawQuery), longestQuery)
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, problemf(http.StatusBadRequest, "", "the query cannot be read: %w: write names as by encodeURIComponent", err)
+	}
+	return &query{values: values, read: map[string]bool{}}, nil
+}
+
+func (q *query) refuse(field, format string, args ...any) {
+	q.faults = append(q.faults, faultf(field, format, args...))
+}
+
+// texts returns the values of a parameter that may be given up to most times.
+func (q *query) texts(field string, most int) []string {
+	q.read[field] = true
+	values := q.values[field]
+	if len(values) > most {
+		q.refuse(field, "given %d times: want at most %d", len(values), most)
+		return nil
+	}
+	for _, v := range values {
+		switch {
+		case v == "":
+			q.refuse(field, "is empty: leave it out, or give a name")
+		case len(v) > longestText:
+			q.refuse(field, "has %d bytes: want at most %d", len(v), longestText)
+		case !utf8.ValidString(v):
+			q.refuse(field, "is no valid UTF-8")
+		}
+	}
+	return values
+}
+
+// text returns the value of a parameter; empty where it is not given.
+func (q *query) text(field string) string {
+	if values := q.texts(field, 1); len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// number returns a whole number from low to high.
+func (q *query) number(field string, otherwise, low, high int) int {
+	text := q.text(field)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < low || n > high {
+		q.refuse(field, "%q: want a whole number from %d to %d", text, low, high)
+		return otherwise
+	}
+	return n
+}
+
+func (q *query) boolean(field string) bool {
+	switch text := q.text(field); text {
+	case "", "false":
+		return false
+	case "true":
+		return true
+	default:
+		q.refuse(field, "%q: want true or false", text)
+		return false
+	}
+}
+
+func (q *query) method() predictor.Method {
+	m, err := predictor.ParseMethod(q.text("method"))
+	if err != nil {
+		q.faults = append(q.faults, &Fault{"method", err})
+	}
+	return m
+}
+
+// window reads an offset and a limit.
+func (q *query) window(offset, limit string, usual, most int) Window {
+	return Window{q.number(offset, 0, 0, highestOffset), q.number(limit, usual, 1, most)}
+}
+
+// err returns every fault at once, parameters that nobody reads included.
+func (q *query) err() error {
+	for _, field := range slices.Sorted(maps.Keys(q.values)) {
+		if !q.read[field] {
+			q.refuse(field, "no such parameter: want some of %s", strings.Join(slices.Sorted(maps.Keys(q.read)), ", "))
+		}
+	}
+	if len(q.faults) == 0 {
+		return nil
+	}
+	return &problem{http.StatusBadRequest, q.faults}
+}
+
+// Parameters of the paths; openapi.go describes them.
+const (
+	usualLimit = 100
+	mostListed = 1000
+	usualCells = 50  // rows and columns of the matrix
+	mostCells  = 200 // rows and columns
+)
+
+func readQuestion(q *query) (Question, error) {
+	question := Question{
+		Target: q.text("target"), Corunners: q.texts("corunner", mostCorunners), Machine: q.text("machine"),
+		Method: q.method(), Explain: q.boolean("explain"),
+	}
+	if question.Target == "" {
+		q.refuse("target", "is missing: name the application that is asked about")
+	}
+	if len(question.Corunners) == 0 {
+		q.refuse("corunner", "is missing: name one neighbour or several")
+	}
+	return question, q.err()
+}
+
+func readMatrixQuestion(q *query) (MatrixQuestion, error) {
+	question := MatrixQuestion{
+		Applications: q.texts("application", mostApplications), Machine: q.text("machine"), Method: q.method(),
+		Rows:    q.window("offset", "limit", usualCells, mostCells),
+		Columns: q.window("corunnerOffset", "corunnerLimit", usualCells, mostCells),
+	}
+	return question, q.err()
+}
+
+// checkRequest refuses what no path takes.
+func checkRequest(r *http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return problemf(http.StatusMethodNotAllowed, "", "method %q: want GET or HEAD", r.Method)
+	}
+	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+		return &problem{http.StatusRequestEntityTooLarge, []*Fault{{Err: errors.New("the request has a body: want none")}}}
+	}
+	if !utf8.ValidString(r.URL.Path) || strings.Contains(r.URL.Path, "\x00") {
+		return &problem{http.StatusBadRequest, []*Fault{{Err: fmt.Errorf("the path %q is no text", r.URL.Path)}}}
+	}
+	return nil
+}

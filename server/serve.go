@@ -1,0 +1,135 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Bounds of connections. A slow client keeps one connection and nothing else.
+const (
+	mostConnections = 512
+	headerTimeout   = 5 * time.Second
+	readTimeout     = 10 * time.Second
+	// writeTimeout holds for making a page of thousands of applications and for
+	// sending it over a slow line.
+	writeTimeout   = 2 * time.Minute
+	idleTimeout    = time.Minute
+	largestHeader  = 32 << 10 // bytes
+	shutdownPeriod = 5 * time.Second
+)
+
+// ErrNotLoopback is returned for an address that others than this machine can
+// reach.
+var ErrNotLoopback = errors.New("is not a loopback address")
+
+// Listen listens on an address such as 127.0.0.1:8080, [::1]:0 or localhost:8080,
+// and, where remote is true, on any. It fails with ErrNotLoopback, or as net.Listen
+// does.
+func Listen(ctx context.Context, address string, remote bool) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %w: want one such as 127.0.0.1:8080", address, err)
+	}
+	if !remote && !isLoopback(host) {
+		return nil, fmt.Errorf("address %q %w", address, ErrNotLoopback)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	// A name in /etc/hosts may lie.
+	if at, ok := l.Addr().(*net.TCPAddr); !remote && (!ok || !at.IP.IsLoopback()) {
+		return nil, errors.Join(fmt.Errorf("address %q %w", address, ErrNotLoopback), l.Close())
+	}
+	return l, nil
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsLoopback()
+}
+
+// Serve answers on l until ctx is done, then lets the requests under way end for a
+// few seconds; it closes l. It returns nil when it was asked to end. Complaints of
+// the HTTP server go to complaints.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, complaints *log.Logger) error {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: largestHeader, ErrorLog: complaints,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(newLimitedListener(l, mostConnections)) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownPeriod)
+	defer cancel()
+	err := s.Shutdown(last)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.Close() // the slow ones have had their time
+	}
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// limitedListener accepts so many connections at a time; others wait with the
+// kernel.
+type limitedListener struct {
+	net.Listener
+
+	places chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newLimitedListener(l net.Listener, most int) *limitedListener {
+	return &limitedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	select {
+	case l.places <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &limitedConnection{Conn: c, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+// Close implements net.Listener.
+func (l *limitedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+// limitedConnection gives its place back when it is closed.
+type limitedConnection struct {
+	net.Conn
+
+	leave func()
+}
+
+// Close implements net.Conn.
+func (c *limitedConnection) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
+}
