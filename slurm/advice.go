@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
@@ -59,6 +60,9 @@ type Candidate struct {
 	// is to be avoided.
 	Avoided   bool           `json:"avoided,omitempty"`
 	Residents []ResidentHere `json:"residents"`
+	// Parts are what the slowdown is made of; absent where the job is not known to
+	// communicate.
+	Parts *communication.Shown `json:"parts,omitempty"`
 	// Excluded is true when the node is excluded by advice.
 	Excluded bool `json:"excluded"`
 	// Reason says in words what speaks for or against the node.
@@ -85,6 +89,9 @@ type ResidentHere struct {
 	// Reason then says why.
 	Known  bool   `json:"known"`
 	Reason string `json:"reason,omitempty"`
+	// Parts are what After is made of; absent where the job is not known to
+	// communicate.
+	Parts *communication.Shown `json:"parts,omitempty"`
 }
 
 // WorstResident returns the highest slowdown of a resident after the placement;
@@ -143,6 +150,9 @@ func (c *Candidate) explain() {
 			say("is slowed down by who is there")
 		}
 	}
+	if p := c.Score.Newcomer.Parts; p.Communicates && p.Penalty > noticed {
+		say("its communication takes %.2f times as long beside that of others", p.Penalty)
+	}
 	if unknown := c.unknownResidents(); unknown > 0 {
 		say("%d of %d residents unknown", unknown, len(c.Residents))
 	}
@@ -151,6 +161,9 @@ func (c *Candidate) explain() {
 	}
 	c.Reason = strings.Join(parts, "; ")
 }
+
+// noticed is the least penalty of the network that is worth a word.
+const noticed = 1.05
 
 func (c *Candidate) unknownResidents() int {
 	n := 0

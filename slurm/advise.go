@@ -174,13 +174,13 @@ func (t *table) candidate(n *Node) (Candidate, error) {
 		Node: n.Name, Domain: where.name, Machine: t.hood.site.Machine(n), Profile: entry.State,
 		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
 		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
-		Residents: make([]ResidentHere, len(worst.Residents)), Score: worst,
+		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst,
 	}
 	for i, e := range worst.Residents {
 		r := where.residents[i]
 		c.Residents[i] = ResidentHere{
 			Job: r.job, Node: r.node, Application: r.application,
-			Before: e.Before, After: e.After, Limit: e.Limit, Known: e.Known,
+			Before: e.Before, After: e.After, Limit: e.Limit, Known: e.Known, Parts: e.Parts.Show(),
 		}
 		if !e.Known {
 			c.Residents[i].Reason = r.entry.Reason
@@ -297,6 +297,9 @@ func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 		}
 		for _, w := range e.Warnings {
 			say("%s: %s", r.Application, w)
+		}
+		for _, w := range candidate.Score.Newcomer.Parts.Gaps.Remarks(r.Application, candidate.Machine) {
+			say("%s", w)
 		}
 	}
 	if hidden := hiddenCPUs(c); len(hidden) > 0 {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/store"
 )
 
 // profileSource is where profiles are found by name: a store.Store, or a
@@ -48,7 +51,8 @@ func (k *knowledge) next(s profileSource) (*knowledge, error) {
 		return nil, err
 	}
 	for _, p := range profiles {
-		if a, ok := k.compiled.Load(p); ok {
+		// What communicates also depends on the machine's profile.
+		if a, ok := k.compiled.Load(p); ok && p.Spec.Communication == nil {
 			n.compiled.Store(p, a)
 		}
 	}
@@ -75,9 +79,32 @@ func (k *knowledge) compile(p *v1alpha1.ApplicationProfile) (*predictor.Applicat
 		if err != nil {
 			return nil, fmt.Errorf("profile %s: %w", p.Name, err)
 		}
+		if compiled, err = k.connect(compiled, p); err != nil {
+			return nil, err
+		}
 		a, _ = k.compiled.LoadOrStore(p, compiled)
 	}
 	return a.(*predictor.Application), nil //nolint:errcheck,forcetypeassert // nothing else is stored
+}
+
+// connect returns an application as it communicates on its machine, as far as a
+// profile of the machine tells.
+func (k *knowledge) connect(a *predictor.Application, p *v1alpha1.ApplicationProfile) (*predictor.Application, error) {
+	if p.Spec.Communication == nil {
+		return a, nil
+	}
+	machine, err := k.Machine(p.Spec.Machine.Name)
+	if errors.Is(err, store.ErrNotFound) {
+		return a, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the network of %s: %w", p.Name, err)
+	}
+	network, err := communication.NewMachine(machine)
+	if err != nil {
+		return nil, err
+	}
+	return a.WithMachine(network), nil
 }
 
 // predictables are applications, as profiles and ready to predict.

@@ -38,6 +38,7 @@ func newMachineCommand(a *app) *cobra.Command {
 			return a.machine(cmd.Context(), name, quick, placement)
 		},
 	}
+	cmd.AddCommand(newMachineNetworkCommand(a))
 	placement.add(cmd.Flags())
 	cmd.Flags().StringVar(&name, "name", "", "name of the machine profile (default: the host's name)")
 	cmd.Flags().BoolVar(&quick, "quick", false, "fewer points and repeats, for a first look")

@@ -40,6 +40,8 @@ type onboardFlags struct {
 	// progress is a regular expression; empty times whole runs.
 	progress    string
 	interferers int
+	// communication says what the application exchanges.
+	communication communicationFlags
 }
 
 func newOnboardCommand(a *app) *cobra.Command {
@@ -62,6 +64,11 @@ prints: every match of the expression in a line of its output is a unit; a group
 that is a number is the progress so far, as in '^step ([0-9]+)'. The interferer
 changes while CMD runs, and pauses in between for comparison.
 
+--measure-communication also runs CMD alone to count what it sends and receives over
+the network interfaces, if nobody else uses them; --sent and --received declare it.
+Predictions then count what neighbours on the same network card take, if the
+machine's network is known (bandmate machine network).
+
 --interferers N presses up to N times as hard, where one interferer cannot make
 the traffic of several neighbours. Levels above 100% need it.`,
 		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
@@ -69,7 +76,9 @@ the traffic of several neighbours. Levels above 100% need it.`,
   bandmate onboard solver --adaptive -- ./solver input.dat
   bandmate onboard solver --progress '^step' -- ./solver input.dat
   bandmate onboard solver --interferers 2 --levels 50%,100%,200% -- ./solver input.dat
-  bandmate onboard solver --resume -- ./solver input.dat`,
+  bandmate onboard solver --resume -- ./solver input.dat
+  bandmate onboard solver --measure-communication --message-size 1MiB --overlapped -- ./solver input.dat
+  bandmate onboard solver --sent 120MB/s --received 120MB/s --communication-apart -- ./solver input.dat`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return usagef("%s: want NAME -- CMD ARGS", cmd.CommandPath())
@@ -97,6 +106,7 @@ the traffic of several neighbours. Levels above 100% need it.`,
 	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, what all runs beside the interferer may take, in times of the run alone; half for an application that loses little")
 	flags.StringVar(&f.progress, "progress", "", "measure within runs: a regular expression that matches once per unit of progress that CMD prints")
 	flags.IntVar(&f.interferers, "interferers", 1, "how many interferers of the same size; --interferer-cpus are divided among them")
+	f.communication.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
 	return cmd
 }
@@ -104,6 +114,7 @@ the traffic of several neighbours. Levels above 100% need it.`,
 // chooseFrom has an adaptive onboarding choose from more pressures than a full
 // one measures, unless the caller said from which.
 func (f *onboardFlags) chooseFrom(flags *pflag.FlagSet) {
+	f.communication.chooseFrom(flags)
 	if !flags.Changed("levels") {
 		f.levels = append(f.levels, crowdLevels(f.interferers)...)
 	}
@@ -172,6 +183,10 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
+	exchanged, err := f.communication.declared()
+	if err != nil {
+		return err
+	}
 	precision, err := f.precision.precision()
 	if err != nil {
 		return err
@@ -201,6 +216,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
 		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.source, watch: watch,
+		communication: exchanged, measureCommunication: f.communication.measure, interfaces: f.communication.interfaces,
 	}
 	if f.adaptive {
 		job.adaptive = &onboard.Adaptivity{Budget: f.budget}
@@ -230,6 +246,11 @@ type onboarding struct {
 	source profiler.Source
 	// watch has the progress watched; nil times whole runs.
 	watch *onboard.Watch
+	// communication is what was declared of it; nil where nothing was.
+	communication *v1alpha1.Communication
+	// measureCommunication has its rates measured on these interfaces.
+	measureCommunication bool
+	interfaces           []string
 }
 
 func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
@@ -245,6 +266,10 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	j.app.tell(session.Placement.Explanation)
 	if known == nil {
 		j.app.say("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
+	}
+	exchanged, err := j.communicate(ctx, session)
+	if err != nil {
+		return nil, err
 	}
 	progress := j.app.progress()
 	defer progress.done()
@@ -264,6 +289,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 		if err != nil {
 			return nil, err
 		}
+		profile.Spec.Communication = exchanged
 		return profile, j.putBoth(profile, machine, known)
 	}
 	journal, err := j.openJournal(experiment)
@@ -274,6 +300,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	progress.done()
 	err = errors.Join(err, journal.Close())
 	if err == nil {
+		profile.Spec.Communication = exchanged
 		err = j.putBoth(profile, machine, known)
 	}
 	if err != nil {

@@ -158,6 +158,9 @@ func (a *app) writeProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
 		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
 	}
+	if text := communicationText(p.Spec.Communication); text != "" {
+		fmt.Fprintf(w, "network: %s\n", text)
+	}
 	fmt.Fprintln(w)
 	if err := curvePlot(p).Write(w, a.canvas()); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
@@ -19,14 +20,17 @@ type verdict struct {
 	Domain  string `json:"memoryDomain"`
 	Machine string `json:"machine,omitempty"`
 	// Here is true for the node that the pod is on.
-	Here          bool              `json:"here,omitempty"`
-	Unschedulable bool              `json:"unschedulable,omitempty"`
-	Rejected      bool              `json:"rejected"`
-	Avoided       bool              `json:"avoided,omitempty"`
-	Cost          float64           `json:"cost"`
-	Slowdown      float64           `json:"slowdown"`
-	Profile       profileState      `json:"profile"`
-	Residents     []residentVerdict `json:"residents"`
+	Here          bool         `json:"here,omitempty"`
+	Unschedulable bool         `json:"unschedulable,omitempty"`
+	Rejected      bool         `json:"rejected"`
+	Avoided       bool         `json:"avoided,omitempty"`
+	Cost          float64      `json:"cost"`
+	Slowdown      float64      `json:"slowdown"`
+	Profile       profileState `json:"profile"`
+	// Parts are what the slowdown is made of; absent where the application is not
+	// known to communicate.
+	Parts     *communication.Shown `json:"parts,omitempty"`
+	Residents []residentVerdict    `json:"residents"`
 	// BackgroundBytesPerSecond is what was measured of pods without a profile;
 	// absent where nothing was measured.
 	BackgroundBytesPerSecond *float64 `json:"backgroundBytesPerSecond,omitempty"`
@@ -50,6 +54,8 @@ type residentVerdict struct {
 	After       float64      `json:"after"`
 	Limit       float64      `json:"limit,omitempty"`
 	OverLimit   bool         `json:"overLimit,omitempty"`
+	// Parts are what After is made of, as for the newcomer.
+	Parts *communication.Shown `json:"parts,omitempty"`
 }
 
 func stateOf(e roster.Entry) profileState { return profileState{e.State, e.Reason, e.Machine} }
@@ -58,7 +64,7 @@ func printable(v view.Verdict, here string) verdict {
 	p := verdict{
 		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
 		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
-		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Residents: []residentVerdict{},
+		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Parts: v.Score.Newcomer.Parts.Show(), Residents: []residentVerdict{},
 	}
 	if v.Background != nil {
 		total := float64(v.Background.Total())
@@ -68,7 +74,7 @@ func printable(v view.Verdict, here string) verdict {
 		e := v.Score.Residents[i]
 		p.Residents = append(p.Residents, residentVerdict{
 			Pod: r.Pod.Name, Namespace: r.Pod.Namespace, Node: r.Node, Application: r.Pod.Application, Profile: stateOf(r.Entry),
-			Before: float64(e.Before), After: float64(e.After), Limit: float64(e.Limit), OverLimit: e.OverLimit(),
+			Before: float64(e.Before), After: float64(e.After), Limit: float64(e.Limit), OverLimit: e.OverLimit(), Parts: e.Parts.Show(),
 		})
 	}
 	return p
@@ -179,6 +185,11 @@ func (a *app) writeVerdict(w io.Writer, v verdict) error {
 	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", sanitize(v.Node), machine, domain, slowdownText(v), v.Cost)
 	if v.Profile.Reason != "" {
 		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.canvas()))
+	}
+	if v.Parts != nil {
+		var b strings.Builder
+		writeParts(&b, v.Parts)
+		fmt.Fprint(w, b.String())
 	}
 	if v.BackgroundBytesPerSecond != nil {
 		fmt.Fprintf(w, "  measured beside the pods with profiles: %s\n", units.Bandwidth(*v.BackgroundBytesPerSecond))
