@@ -12,18 +12,26 @@ import (
 	"time"
 )
 
-// Bounds of connections. A slow client keeps one connection and nothing else.
+// Bounds of connections. A slow client keeps one connection, for a while, and
+// nothing else.
 const (
 	mostConnections = 512
-	headerTimeout   = 5 * time.Second
-	readTimeout     = 10 * time.Second
-	// writeTimeout holds for making a page of thousands of applications and for
-	// sending it over a slow line.
-	writeTimeout   = 2 * time.Minute
-	idleTimeout    = time.Minute
-	largestHeader  = 32 << 10 // bytes
-	shutdownPeriod = 5 * time.Second
+	largestHeader   = 32 << 10 // bytes
+	shutdownPeriod  = 5 * time.Second
 )
+
+// timeouts are how long a client may take.
+type timeouts struct {
+	header, read time.Duration
+	// write holds for making a page of thousands of applications and for sending
+	// it over a slow line.
+	write time.Duration
+	idle  time.Duration
+}
+
+func usualTimeouts() timeouts {
+	return timeouts{header: 5 * time.Second, read: 10 * time.Second, write: 2 * time.Minute, idle: time.Minute}
+}
 
 // ErrNotLoopback is returned for an address that others than this machine can
 // reach.
@@ -63,9 +71,13 @@ func isLoopback(host string) bool {
 // few seconds; it closes l. It returns nil when it was asked to end. Complaints of
 // the HTTP server go to complaints.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, complaints *log.Logger) error {
+	return serveWithin(ctx, l, h, complaints, usualTimeouts())
+}
+
+func serveWithin(ctx context.Context, l net.Listener, h http.Handler, complaints *log.Logger, t timeouts) error {
 	s := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: largestHeader, ErrorLog: complaints,
+		Handler: h, ReadHeaderTimeout: t.header, ReadTimeout: t.read, WriteTimeout: t.write,
+		IdleTimeout: t.idle, MaxHeaderBytes: largestHeader, ErrorLog: complaints,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(newLimitedListener(l, mostConnections)) }()

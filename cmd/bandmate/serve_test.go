@@ -1,0 +1,284 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"bandmate.dev/bandmate/server"
+	"bandmate.dev/bandmate/store/cluster/clustertest"
+)
+
+// live is `bandmate serve` in a process of its own.
+type live struct {
+	*program
+
+	url string
+}
+
+func startServe(t *testing.T, args ...string) live {
+	t.Helper()
+	p := prepare(t, "bandmate", append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)
+	return waitForServe(p.start())
+}
+
+func waitForServe(p *program) live {
+	p.t.Helper()
+	var said serving
+	eventually(p.t, "bandmate serve to listen: "+p.stderr.String(), func() bool {
+		return json.Unmarshal([]byte(p.stdout.String()), &said) == nil
+	})
+	return live{p, said.URL}
+}
+
+// ask returns the status and the body of an answer.
+func (l live) ask(path string) (status int, body string) {
+	l.t.Helper()
+	r, err := http.Get(l.url + path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return r.StatusCode, string(text)
+}
+
+func (l live) want(path string, status int, fragments ...string) {
+	l.t.Helper()
+	got, body := l.ask(path)
+	if got != status {
+		l.t.Errorf("%s: %d, want %d: %s", path, got, status, body)
+	}
+	for _, fragment := range fragments {
+		if !strings.Contains(body, fragment) {
+			l.t.Errorf("%s: no %q in %s", path, fragment, body)
+		}
+	}
+}
+
+func (l live) end(s syscall.Signal) {
+	l.t.Helper()
+	l.signal(s)
+	l.wantExit(0)
+}
+
+func putMeasured(t *testing.T, store, name string, number int) {
+	t.Helper()
+	writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), measuredProfile(name, number))
+}
+
+// What the server says is what the commands print, to the byte where both say it,
+// and follows the store.
+func TestServeSaysWhatPredictSays(t *testing.T) {
+	store := storeWith(t)
+	l := startServe(t, "--store", store)
+	l.want("", 200, "No applications yet")
+	l.want("api/v1/applications", 200, `"applications": []`)
+	l.want("api/v1/matrix", 200, `"targets": []`, `"slowdowns": []`)
+	l.want("api/v1/predict?target=a&corunner=b", 404, `"field": "target"`)
+	l.want("api/v1/machines", 200, `"name": "here"`)
+
+	same := func(names ...string) {
+		t.Helper()
+		p := bandmate(t, append([]string{"predict", "-o", "json", "--store", store}, names...)...)
+		p.wantExit(0)
+		values := url.Values{"target": names[:1], "corunner": names[1:]}
+		if status, body := l.ask("api/v1/predict?" + values.Encode()); status != 200 || body != p.stdout.String() {
+			t.Errorf("%v: %d\n%s\nwant\n%s", names, status, body, &p.stdout)
+		}
+	}
+	putMeasured(t, store, "a", 1)
+	same("a", "a")
+	for i, name := range []string{"b", "c", "d"} {
+		putMeasured(t, store, name, i+2)
+	}
+	same("a", "b", "c", "d") // now by the model of the memory
+	same("d", "a")
+	putMeasured(t, store, "a", 5)
+	same("a", "b")
+
+	p := bandmate(t, "matrix", "-o", "json", "--store", store)
+	p.wantExit(0)
+	var printed, sent matrixResult
+	status, body := l.ask("api/v1/matrix")
+	if err := json.Unmarshal([]byte(body), &sent); err != nil || status != 200 {
+		t.Fatalf("%d, %v: %s", status, err, body)
+	}
+	if err := json.Unmarshal([]byte(p.stdout.String()), &printed); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(sent.Slowdowns, sent.Basis, sent.Method) != fmt.Sprint(printed.Slowdowns, printed.Basis, printed.Method) {
+		t.Errorf("the matrix sent is\n%+v\nwant\n%+v", sent, printed)
+	}
+
+	// One that is broken among good ones is named and hides none; one that is gone
+	// is gone.
+	writeFile(t, filepath.Join(store, "applications", "broken@here.yaml"), "kind: Pod")
+	l.want("api/v1/applications", 200, `"total": 4`, "broken@here.yaml")
+	l.want("api/v1/matrix?limit=1&corunnerLimit=1", 200, `"total": 4`, "broken@here.yaml")
+	l.want("", 200, "broken@here.yaml")
+	if err := os.Remove(filepath.Join(store, "applications", "b@here.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	l.want("api/v1/predict?target=a&corunner=b", 404, `"field": "corunner"`, "no such profile")
+	l.end(syscall.SIGTERM)
+	l.wantNobody()
+}
+
+func TestServeRefuses(t *testing.T) {
+	store := storeWith(t)
+	first := startServe(t, "--store", store)
+	taken := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/")
+	bandmate(t, "serve", "--store", store, "--listen", taken).wantExit(exitFailed, "--listen "+taken+": address already in use", "choose another one")
+	first.end(syscall.SIGINT)
+	again := waitForServe(prepare(t, "bandmate", "serve", "--store", store, "--listen", taken, "-o", "json").start())
+	again.end(syscall.SIGTERM)
+	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
+		bandmate(t, "serve", "--store", store, "--listen", address).wantExit(exitUsage, "is not a loopback address", "--allow-remote")
+	}
+	bandmate(t, "serve", "--store", store, "--listen", "nonsense").wantExit(exitUsage, "127.0.0.1:8080")
+	bandmate(t, "serve", "--store", store, "--listen", "127.0.0.1:99999").wantExit(exitUsage, "99999")
+	bandmate(t, "serve", "--store", store, "--listen", "192.0.2.1:0", "--allow-remote").wantExit(exitFailed, "no interface")
+	bandmate(t, "serve", "--store", "/dev/null").wantExit(exitFailed, "not a folder")
+	bandmate(t, "serve", "extra").wantExit(exitUsage, "no arguments")
+	bandmate(t, "serve", "-o", "csv").wantExit(exitUsage, "want one of")
+	bandmate(t, "serve", "--cluster", "--kubeconfig", "none").wantExit(exitFailed, "which cluster?", "--kubeconfig")
+}
+
+func TestServeFromCluster(t *testing.T) {
+	cluster := clustertest.New(t, clustertest.Applications, clustertest.Machines)
+	add := func(name string, number int) {
+		t.Helper()
+		if err := cluster.Add(clustertest.Applications, measuredProfile(name, number)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("a", 1)
+	l := startServe(t, "--cluster", "--kubeconfig", cluster.Kubeconfig)
+	l.want("api/v1/predict?target=a&corunner=a", 200, `"basis": "curves"`)
+	add("b", 2)
+	eventually(t, "what was applied to the cluster", func() bool {
+		status, _ := l.ask("api/v1/predict?target=a&corunner=b")
+		return status == 200
+	})
+	l.end(syscall.SIGTERM)
+}
+
+// Thousands of requests, from many at a time and beside clients that do nothing,
+// while profiles come and go: every one is answered, and rightly.
+func TestServeUnderLoad(t *testing.T) {
+	store := storeWith(t)
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		putMeasured(t, store, name, i+1)
+	}
+	l := startServe(t, "--store", store)
+	address := strings.TrimSuffix(strings.TrimPrefix(l.url, "http://"), "/")
+	for range 50 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: loc")
+	}
+	paths := []string{"", "healthz", "api/v1/predict?target=a&corunner=b&corunner=c", "api/v1/matrix?limit=3", "api/v1/applications", "api/v1/machines", "api/v1/openapi.json"}
+	const asking, each = 20, 100
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: asking}}
+	defer client.CloseIdleConnections()
+	var all sync.WaitGroup
+	for i := range asking {
+		all.Go(func() {
+			for j := range each {
+				r, err := client.Get(l.url + paths[(i+j)%len(paths)])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, err = io.Copy(io.Discard, r.Body)
+				r.Body.Close()
+				if err != nil || r.StatusCode != http.StatusOK {
+					t.Errorf("%s: %d, %v", r.Request.URL, r.StatusCode, err)
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		putMeasured(t, store, "e", i%4+1)
+	}
+	all.Wait()
+	l.end(syscall.SIGTERM)
+}
+
+// FuzzServe asks for predictions by whatever names, methods and machines: each is
+// answered by what was asked, or refused for the asker's fault.
+func FuzzServe(f *testing.F) {
+	dir := f.TempDir()
+	for i, name := range []string{"a", "b", "c", "d"} {
+		file := filepath.Join(dir, "applications", name+"@here.yaml")
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			f.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(measuredProfile(name, i+1)), 0o644); err != nil {
+			f.Fatal(err)
+		}
+	}
+	source, _, err := (&app{storeDir: dir}).serveFrom(clusterSource{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	handler, err := server.NewHandler(source, server.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("predict", "a", "b", "", "default", "true")
+	f.Add("matrix", "a", "d", "here", "memgen", "2")
+	f.Add("predict", "a", "nobody", "elsewhere", "", "")
+	f.Add("applications", "<b>", "\u202e", "\x00", "%", "&")
+	f.Fuzz(func(t *testing.T, path, first, second, machine, method, more string) {
+		values := url.Values{}
+		add := func(key, value string) {
+			if value != "" {
+				values.Add(key, value)
+			}
+		}
+		switch path {
+		case "predict":
+			add("target", first)
+			add("corunner", second)
+			add("explain", more)
+		case "matrix":
+			add("application", first)
+			add("application", second)
+			add("limit", more)
+		default:
+			path = "applications"
+			add("search", first)
+			add("offset", more)
+		}
+		add("machine", machine)
+		if path != "applications" {
+			add("method", method)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/"+path+"?"+values.Encode(), http.NoBody))
+		if !json.Valid(w.Body.Bytes()) || w.Code >= 500 {
+			t.Errorf("%s: %d %s", values.Encode(), w.Code, w.Body)
+		}
+		if w.Code == http.StatusOK && strings.ContainsAny(w.Body.String(), "<>\u202e") {
+			t.Errorf("%s: markup in %s", values.Encode(), w.Body)
+		}
+	})
+}
