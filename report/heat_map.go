@@ -48,15 +48,23 @@ var heats = [...]heat{
 }
 
 func heatOf(s units.Slowdown) sgr {
-	for _, h := range heats {
+	if i := heatIndex(s); i >= 0 {
+		return heats[i].style
+	}
+	return faint
+}
+
+// heatIndex returns the class of a slowdown, or -1 where it is not known.
+func heatIndex(s units.Slowdown) int {
+	if math.IsNaN(float64(s)) {
+		return -1
+	}
+	for i, h := range heats {
 		if s < h.below {
-			return h.style
+			return i
 		}
 	}
-	if math.IsNaN(float64(s)) {
-		return faint
-	}
-	return heats[len(heats)-1].style
+	return len(heats) - 1
 }
 
 // heatCell prints s in at most five columns.

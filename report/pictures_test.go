@@ -16,17 +16,26 @@ const hostile = "\x1b[31mred\x1b]0;title\x07\r\nnew\u202eline\u009b2J"
 
 var longName = strings.Repeat("地震シミュレーション-", 10)
 
+// curvePoints makes points of bandwidth and performance.
+func curvePoints(pairs ...[2]float64) []CurvePoint {
+	var points []CurvePoint
+	for _, p := range pairs {
+		points = append(points, CurvePoint{Bandwidth: units.Bandwidth(p[0]), Performance: units.NormalizedPerformance(p[1])})
+	}
+	return points
+}
+
 func triadFamily() CurvePlot {
 	p := CurvePlot{Title: "triad"}
 	for _, c := range []struct {
 		share  units.ReadShare
-		points []CurvePoint
+		points [][2]float64
 	}{
-		{0.5, []CurvePoint{{15.9e9, 0.93}, {31.9e9, 0.78}, {47.8e9, 0.62}, {63.8e9, 0.53}}},
-		{0.75, []CurvePoint{{14.2e9, 0.97}, {28.4e9, 0.88}, {42.7e9, 0.72}, {56.9e9, 0.6}}},
-		{1, []CurvePoint{{10.7e9, 0.99}, {21.4e9, 0.95}, {32e9, 0.84}, {42.7e9, 0.67}}},
+		{0.5, [][2]float64{{15.9e9, 0.93}, {31.9e9, 0.78}, {47.8e9, 0.62}, {63.8e9, 0.53}}},
+		{0.75, [][2]float64{{14.2e9, 0.97}, {28.4e9, 0.88}, {42.7e9, 0.72}, {56.9e9, 0.6}}},
+		{1, [][2]float64{{10.7e9, 0.99}, {21.4e9, 0.95}, {32e9, 0.84}, {42.7e9, 0.67}}},
 	} {
-		p.Curves = append(p.Curves, Curve{ReadShare: c.share, Points: c.points})
+		p.Curves = append(p.Curves, Curve{ReadShare: c.share, Points: curvePoints(c.points...)})
 	}
 	return p
 }
@@ -34,16 +43,14 @@ func triadFamily() CurvePlot {
 func TestCurvePlot(t *testing.T) {
 	insensitive := CurvePlot{Title: "floating-point", Curves: []Curve{{
 		ReadShare: 0.5,
-		Points: []CurvePoint{
-			{2e8, 1.004}, {4e8, 0.998}, {6e8, units.NormalizedPerformance(math.NaN())}, {8e8, 1.001},
-		},
+		Points:    curvePoints([2]float64{2e8, 1.004}, [2]float64{4e8, 0.998}, [2]float64{6e8, math.NaN()}, [2]float64{8e8, 1.001}),
 	}}}
 	many := CurvePlot{Title: hostile + longName}
 	for i := range 11 {
 		many.Curves = append(many.Curves, Curve{
 			ReadShare: units.ReadShare(float64(i) / 10),
 			Pattern:   []string{"sequential", "random", hostile}[i%3],
-			Points:    []CurvePoint{{5e6, 0.9}, {9e6, units.NormalizedPerformance(0.8 - 0.07*float64(i))}},
+			Points:    curvePoints([2]float64{5e6, 0.9}, [2]float64{9e6, 0.8 - 0.07*float64(i)}),
 		})
 	}
 	triad := triadFamily()
@@ -53,11 +60,10 @@ func TestCurvePlot(t *testing.T) {
 }
 
 func TestCurvePlotWithoutPoints(t *testing.T) {
-	nan := units.NormalizedPerformance(math.NaN())
 	for name, p := range map[string]CurvePlot{
 		"no curves":  {},
 		"no points":  {Curves: []Curve{{ReadShare: 1}}},
-		"no numbers": {Curves: []Curve{{ReadShare: 1, Points: []CurvePoint{{1e9, nan}, {-1, 0.5}, {2e9, -1}}}}},
+		"no numbers": {Curves: []Curve{{ReadShare: 1, Points: curvePoints([2]float64{1e9, math.NaN()}, [2]float64{-1, 0.5}, [2]float64{2e9, -1})}}},
 	} {
 		var b bytes.Buffer
 		if err := p.Write(&b, Options{}); err != nil || b.String() != "No points to draw.\n" {

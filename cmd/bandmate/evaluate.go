@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
@@ -15,6 +16,7 @@ import (
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -23,6 +25,7 @@ type evaluateFlags struct {
 	noise                       float64
 	seed                        uint64
 	predictions                 string
+	pictures                    pictureFlags
 }
 
 func newEvaluateCommand(a *app) *cobra.Command {
@@ -38,7 +41,8 @@ The cost of a method is the points of the curves it reads ÷ 4: one curve of fou
 levels costs 1.`,
 		Example: `  bandmate evaluate measured
   bandmate evaluate measured --read-shares 50,100 --levels 0.25,0.5,0.75,1
-  bandmate evaluate measured --noise 0.01 --seed 1 --predictions rows.csv`,
+  bandmate evaluate measured --noise 0.01 --seed 1 --predictions rows.csv
+  bandmate evaluate measured --svg errors.svg`,
 		Args: wantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.evaluate(cmd.Context(), args[0], f) },
 	}
@@ -49,6 +53,7 @@ levels costs 1.`,
 	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, as 0.01")
 	flags.Uint64Var(&f.seed, "seed", 1, "which noise")
 	flags.StringVar(&f.predictions, "predictions", "", "write every row as CSV to this file")
+	f.pictures.add(flags, "the errors of pairs")
 	return cmd
 }
 
@@ -101,24 +106,42 @@ func (a *app) evaluate(ctx context.Context, dir string, f evaluateFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.pictures.check(); err != nil {
+		return err
+	}
 	dataset, err := evaluation.Read(os.DirFS(dir))
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Clean(dir), err)
 	}
-	result, err := evaluateInto(ctx, f.predictions, dataset, options)
+	picture := &report.ErrorPlot{Title: "Errors of predictions of pairs"}
+	options.Each = func(r evaluation.Row) error {
+		addError(picture, r)
+		return ctx.Err()
+	}
+	result, err := evaluateInto(f.predictions, dataset, options)
 	if err != nil {
 		return err
 	}
-	return a.printEvaluation(result)
+	return a.printEvaluation(result, picture, f.pictures)
+}
+
+// addError adds the error of a pair to those of its method.
+func addError(p *report.ErrorPlot, r evaluation.Row) {
+	if r.Corunners != 1 {
+		return
+	}
+	i := slices.IndexFunc(p.Methods, func(m report.MethodErrors) bool { return m.Method == string(r.Method) })
+	if i < 0 {
+		i = len(p.Methods)
+		p.Methods = append(p.Methods, report.MethodErrors{Method: string(r.Method)})
+	}
+	p.Methods[i].Points = append(p.Methods[i].Points, r.Error())
 }
 
 // evaluateInto writes every row to a file, which appears whole or not at all;
 // without a name it writes none.
-func evaluateInto(
-	ctx context.Context, name string, dataset *evaluation.Dataset, options evaluation.Options,
-) (result *evaluation.Result, err error) {
+func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.Options) (result *evaluation.Result, err error) {
 	if name == "" {
-		options.Each = func(evaluation.Row) error { return ctx.Err() }
 		return evaluation.Evaluate(dataset, options)
 	}
 	file, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
@@ -130,7 +153,8 @@ func evaluateInto(
 	if err := out.Write([]string{"target", "corunner", "method", "predicted", "measured"}); err != nil {
 		return nil, fmt.Errorf("--predictions: %w", err)
 	}
-	options.Each = func(r evaluation.Row) error { return errors.Join(ctx.Err(), writePredictionRow(out, r)) }
+	each := options.Each
+	options.Each = func(r evaluation.Row) error { return errors.Join(each(r), writePredictionRow(out, r)) }
 	if result, err = evaluation.Evaluate(dataset, options); err != nil {
 		return nil, err
 	}
@@ -149,29 +173,46 @@ func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
 	return nil
 }
 
-func (a *app) printEvaluation(r *evaluation.Result) error {
-	if a.format == formatCSV {
-		return writeEvaluationCSV(a.stdout, r)
+func (a *app) printEvaluation(r *evaluation.Result, p picture, f pictureFlags) error {
+	if a.format == formatCSV && !f.toStdout() {
+		return errors.Join(a.draw(p, f), writeEvaluationCSV(a.stdout, r))
 	}
-	return a.print(r, func(w io.Writer) error { return writeEvaluation(w, r) })
+	return a.printDrawn(r, p, f, func(w io.Writer) error { return a.writeEvaluation(w, r) })
 }
 
-func writeEvaluation(w io.Writer, r *evaluation.Result) error {
-	fmt.Fprintf(w, "%-24s %6s %6s %6s %6s %6s %6s %6s %9s\n",
-		"pairs", "shares", "points", "mean", "SD", "max", "rows", "cost", "coverage")
-	for _, m := range r.Methods {
-		fmt.Fprintf(w, "%-24s %6d %6d %6.2f %6.2f %6.1f %6d %6.2f %8.1f%%\n",
-			m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Rows, m.Cost, 100*m.Coverage)
+func (a *app) writeEvaluation(w io.Writer, r *evaluation.Result) error {
+	number := func(v float64, digits int) report.Cell {
+		return report.Number(strconv.FormatFloat(v, 'f', digits, 64), v)
 	}
-	last := 0
-	for _, g := range r.Groups {
-		if g.Corunners != last {
-			last = g.Corunners
-			fmt.Fprintf(w, "\n%-24s %6s %6s %6s %9s\n", fmt.Sprintf("%d co-runners", last), "mean", "max", "rows", "coverage")
+	count := func(n int) report.Cell { return report.Number(strconv.Itoa(n), float64(n)) }
+	coverage := func(v float64) report.Cell { return report.Number(fmt.Sprintf("%.1f%%", 100*v), v) }
+	columns := func(first string, others ...string) []report.Column {
+		all := []report.Column{{Title: first}}
+		for _, title := range others {
+			all = append(all, report.Column{Title: title, Numeric: true})
 		}
-		fmt.Fprintf(w, "%-24s %6.2f %6.1f %6d %8.1f%%\n", g.Name, g.Mean, g.Max, g.Rows, 100*g.Coverage)
+		return all
 	}
-	_, err := fmt.Fprint(w, "\nAbsolute errors in percentage points of normalized performance; coverage is the part within the 90% interval.\n")
+	table := &report.Table{Columns: columns("pairs", "shares", "points", "mean", "SD", "max", "rows", "cost", "coverage")}
+	for _, m := range r.Methods {
+		table.Add(report.Text(string(m.Name)), count(m.ReadShares), count(m.Points), number(m.Mean, 2), number(m.SD, 2), number(m.Max, 1), count(m.Rows), number(m.Cost, 2), coverage(m.Coverage))
+	}
+	if err := table.Write(w, a.canvas()); err != nil {
+		return err
+	}
+	for i, g := range r.Groups {
+		if i == 0 || g.Corunners != r.Groups[i-1].Corunners {
+			table = &report.Table{Columns: columns(fmt.Sprintf("%d co-runners", g.Corunners), "mean", "max", "rows", "coverage")}
+		}
+		table.Add(report.Text(string(g.Name)), number(g.Mean, 2), number(g.Max, 1), count(g.Rows), coverage(g.Coverage))
+		if i == len(r.Groups)-1 || g.Corunners != r.Groups[i+1].Corunners {
+			fmt.Fprintln(w)
+			if err := table.Write(w, a.canvas()); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := fmt.Fprint(w, "\n"+report.Paragraph("", "Absolute errors in percentage points of normalized performance; coverage is the part within the 90% interval.", a.canvas()))
 	return err
 }
 

@@ -2,12 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,22 +19,16 @@ var updateManual = flag.Bool("update-manual", false, "rewrite the manual pages i
 // The manual pages are what the commands say of themselves:
 // go test ./cmd/bandmate -run TestManualPages -update-manual
 func TestManualPages(t *testing.T) {
-	root := newRootCommand(&app{stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }})
-	slurmCommand, _, err := root.Find([]string{"slurm"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := testRoot()
+	root.InitDefaultCompletionCmd()
 	folder := filepath.Join("..", "..", "docs", "man")
 	wanted := map[string]bool{}
-	for _, cmd := range withChildren(slurmCommand) {
-		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
+	for _, cmd := range withChildren(root) {
+		name := pageName(cmd) + ".1"
 		wanted[name] = true
 		page := manualPage(cmd)
 		path := filepath.Join(folder, name)
 		if *updateManual {
-			if err := os.MkdirAll(folder, 0o755); err != nil {
-				t.Fatal(err)
-			}
 			if err := os.WriteFile(path, page, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +39,7 @@ func TestManualPages(t *testing.T) {
 			t.Errorf("%s is not what the command says (%v): go test ./cmd/bandmate -run TestManualPages -update-manual", path, err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "bandmate-slurm*.1"))
+	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +49,8 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 }
+
+func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 func withChildren(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
@@ -70,35 +65,79 @@ func withChildren(cmd *cobra.Command) []*cobra.Command {
 // manualPage writes a page in the language of man(7).
 func manualPage(cmd *cobra.Command) []byte {
 	var b bytes.Buffer
-	title := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
+	title := pageName(cmd)
 	fmt.Fprintf(&b, ".\\\" Made from the command line: cmd/bandmate/manpage_test.go.\n.TH %s 1 \"\" \"bandmate\" \"Bandmate Manual\"\n", strings.ToUpper(roff(title)))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(title), roff(strings.ToLower(cmd.Short[:1])+cmd.Short[1:]))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n%s\n", roff(cmd.CommandPath()), roff(arguments(cmd)))
 	b.WriteString(".SH DESCRIPTION\n")
-	paragraphs(&b, cmd.Long)
+	paragraphs(&b, cmp.Or(cmd.Long, cmd.Short+"."))
+	if cmd.HasAvailableSubCommands() {
+		b.WriteString(".SH COMMANDS\n")
+		for _, child := range cmd.Commands() {
+			if child.IsAvailableCommand() {
+				fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(pageName(child)), roff(child.Short))
+			}
+		}
+	}
 	options(&b, "OPTIONS", cmd.NonInheritedFlags())
 	options(&b, "COMMON OPTIONS", cmd.InheritedFlags())
 	b.WriteString(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 no such profile, 4 not measurable here, 5 a limit that was set is exceeded, 130 interrupted.\n")
-	b.WriteString(".SH ENVIRONMENT\n")
-	for _, v := range [][2]string{
-		{"SLURM_CONF", "configuration of the cluster, as for every command of Slurm"},
-		{"BANDMATE_STORE", "folder of profiles"},
-		{"BANDMATE_SLURM_SITE", "file of applications, machines and memory domains"},
-		{"BANDMATE_SLURM", "off keeps cli_filter.lua from asking"},
-	} {
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", v[0], roff(v[1]))
-	}
+	surroundings(&b, cmd)
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(cmd.Example))
 	}
-	var others []string
-	for _, other := range withChildren(cmd.Root().Commands()[slices.IndexFunc(cmd.Root().Commands(), func(c *cobra.Command) bool { return c.Name() == "slurm" })]) {
+	b.WriteString(".SH SEE ALSO\n" + strings.Join(seeAlso(cmd), ",\n") + "\n")
+	return b.Bytes()
+}
+
+// surroundings writes which variables and files a command reads.
+func surroundings(b *bytes.Buffer, cmd *cobra.Command) {
+	b.WriteString(".SH ENVIRONMENT\n")
+	variables := [][2]string{
+		{"BANDMATE_STORE", "folder of profiles, as --store"},
+		{"BANDMATE_CONFIG", "file of settings, as --config"},
+	}
+	if isSlurm(cmd) {
+		variables = append(variables,
+			[2]string{"BANDMATE_SLURM_SITE", "file of applications, machines and memory domains, as --site"},
+			[2]string{"BANDMATE_SLURM", "off keeps cli_filter.lua from asking"},
+			[2]string{"SLURM_CONF", "configuration of the cluster, as for every command of Slurm"})
+	}
+	words := commandWords(cmd)
+	for _, v := range variables {
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", v[0], roff(v[1]))
+	}
+	fmt.Fprintf(b, ".TP\n.B %s_...\nevery other flag, in capitals and with _ for \\-: see\n.BR bandmate\\-config (1)\n", strings.TrimSuffix(variableOf(words, ""), "_"))
+	b.WriteString(".SH FILES\n.TP\n.I ~/.config/bandmate/config.yaml\nsettings, in $XDG_CONFIG_HOME where that is set\n")
+	b.WriteString(".TP\n.I ~/.local/share/bandmate/profiles\nprofiles, in $XDG_DATA_HOME where that is set\n")
+}
+
+func isSlurm(cmd *cobra.Command) bool {
+	words := commandWords(cmd)
+	return len(words) > 0 && words[0] == "slurm"
+}
+
+// seeAlso names the commands above, below and beside.
+func seeAlso(cmd *cobra.Command) []string {
+	var pages []string
+	reference := func(name string) { pages = append(pages, fmt.Sprintf(".BR %s (1)", roff(name))) }
+	for parent := cmd.Parent(); parent != nil; parent = parent.Parent() {
+		reference(pageName(parent))
+	}
+	family := cmd
+	if cmd.HasParent() && cmd.Parent().HasParent() {
+		family = cmd.Parent()
+	}
+	for _, other := range withChildren(family)[1:] {
 		if other != cmd {
-			others = append(others, fmt.Sprintf(".BR %s (1)", roff(strings.ReplaceAll(other.CommandPath(), " ", "-"))))
+			reference(pageName(other))
 		}
 	}
-	b.WriteString(".SH SEE ALSO\n" + strings.Join(others, ",\n") + ",\n.BR sbatch (1),\n.BR scontrol (1)\n")
-	return b.Bytes()
+	if isSlurm(cmd) {
+		reference("sbatch")
+		reference("scontrol")
+	}
+	return pages
 }
 
 // arguments is the line of usage behind the command's path.

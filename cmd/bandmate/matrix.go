@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -25,12 +26,19 @@ type matrixResult struct {
 }
 
 func newMatrixCommand(a *app) *cobra.Command {
-	var f predictionFlags
+	var f matrixFlags
 	cmd := &cobra.Command{
 		Use:   "matrix [APP...]",
 		Short: "Predict every pair of the store (or of the named applications)",
+		Long: `Predicts the slowdown of every application of the store (or of the named ones)
+beside every other, and beside a second instance of itself.
+
+As text, the picture holds the --top applications that suffer or cause the most;
+data and files hold all. Of hundreds of applications an SVG stays readable: zoom
+in for the names.`,
 		Example: `  bandmate matrix
-  bandmate matrix xz sqlite lammps -o csv`,
+  bandmate matrix xz sqlite lammps -o csv
+  bandmate matrix --svg matrix.svg --png matrix.png`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.matrix(args, f)
 		},
@@ -38,11 +46,26 @@ func newMatrixCommand(a *app) *cobra.Command {
 	}
 	f.addMethod(cmd.Flags())
 	cmd.Flags().StringVar(&f.machine, "machine", "", "use the profiles measured on this machine (default: all)")
+	cmd.Flags().IntVar(&f.top, "top", 40, "show this many applications as text; 0 shows all")
+	f.pictures.add(cmd.Flags(), "the heat map")
 	return cmd
 }
 
-func (a *app) matrix(names []string, f predictionFlags) error {
+// matrixFlags are those of the matrix command.
+type matrixFlags struct {
+	predictionFlags
+	pictures pictureFlags
+	top      int
+}
+
+func (a *app) matrix(names []string, f matrixFlags) error {
 	if err := a.checkFormat(formatCSV); err != nil {
+		return err
+	}
+	if f.top < 0 {
+		return usagef("--top %d: want 0 or more", f.top)
+	}
+	if err := f.pictures.check(); err != nil {
 		return err
 	}
 	m, err := f.parse()
@@ -57,16 +80,27 @@ func (a *app) matrix(names []string, f predictionFlags) error {
 		Targets: result.Applications, Corunners: result.Applications,
 		Slowdown: func(i, j int) units.Slowdown { return units.Slowdown(result.Slowdowns[i][j]) },
 	}
-	if a.format == formatCSV {
-		return picture.WriteCSV(a.stdout)
+	if a.format == formatCSV && !f.pictures.toStdout() {
+		return errors.Join(a.draw(picture, f.pictures), picture.WriteCSV(a.stdout))
 	}
-	if err := a.print(result, func(w io.Writer) error { return picture.Write(w, a.canvas()) }); err != nil {
+	if err := a.printDrawn(result, picture, f.pictures, func(w io.Writer) error { return a.writeMatrix(w, picture, f.top) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
 		a.warn(result.Warnings)
 	}
 	return nil
+}
+
+// writeMatrix shows the applications that suffer or cause the most.
+func (a *app) writeMatrix(w io.Writer, picture *report.HeatMap, top int) error {
+	part, left := picture.Busiest(top)
+	if err := part.Write(w, a.canvas()); err != nil || left == 0 {
+		return err
+	}
+	_, err := io.WriteString(w, "\n"+report.Paragraph("", fmt.Sprintf(
+		"These %d applications suffer or cause the most; %d are left out: see all with --top 0, --svg FILE or -o csv.", len(part.Targets), left), a.canvas()))
+	return err
 }
 
 func (a *app) predictMatrix(names []string, machine string, method predictor.Method) (matrixResult, error) {

@@ -25,6 +25,7 @@ type measureFlags struct {
 	interval   time.Duration
 	timeout    time.Duration
 	iterations int
+	pictures   pictureFlags
 }
 
 func newMeasureCommand(a *app) *cobra.Command {
@@ -48,7 +49,8 @@ context switches, as far as the kernel counts them.`,
   bandmate measure --duration 5s -o json
   bandmate measure --pid 4242 --duration 10s --source resctrl
   bandmate measure --cgroup kubepods.slice/kubepods-burstable.slice --duration 10s
-  bandmate measure --from xz.perf`,
+  bandmate measure --from xz.perf
+  bandmate measure --duration 10s --interval 100ms --svg traffic.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
 				return usagef("%s: put the command after --", cmd.CommandPath())
@@ -66,7 +68,7 @@ context switches, as far as the kernel counts them.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.imported.from != "" {
-				return a.measureFrom(cmd.Context(), cmd.InOrStdin(), f.imported)
+				return a.measureFrom(cmd.Context(), cmd.InOrStdin(), f)
 			}
 			return a.measure(cmd.Context(), args, f)
 		},
@@ -82,6 +84,7 @@ context switches, as far as the kernel counts them.`,
 	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command, or the processes this long at most")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
 	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
+	f.pictures.add(flags, "the time line")
 	return cmd
 }
 
@@ -97,6 +100,9 @@ func (a *app) measure(ctx context.Context, args []string, f measureFlags) (err e
 	}
 	if f.interval < 0 {
 		return checkDuration("--interval", f.interval)
+	}
+	if err := f.pictures.check(); err != nil {
+		return err
 	}
 	if f.scope.chosen() {
 		return a.measureProcesses(ctx, f)
@@ -148,12 +154,12 @@ func (a *app) measureWithProbes(ctx context.Context, args []string, f measureFla
 		if err != nil {
 			return err
 		}
-		return a.printSummary(summary, fmt.Sprintf("%s placement", runner.Class))
+		return a.printSummary(summary, fmt.Sprintf("%s placement", runner.Class), f)
 	}
 }
 
-func (a *app) printSummary(summary profiler.Summary, where string) error {
-	if err := a.print(summary, func(w io.Writer) error { return writeSummary(w, summary, where) }); err != nil {
+func (a *app) printSummary(summary profiler.Summary, where string, f measureFlags) error {
+	if err := a.printTimed(summary, summary.Timeline, f, func(w io.Writer) error { return writeSummary(w, summary, where) }); err != nil {
 		return err
 	}
 	if a.format == formatText {

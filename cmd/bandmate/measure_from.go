@@ -55,15 +55,18 @@ func (f importFlags) checkAlone(args []string, duration time.Duration, source st
 }
 
 // measureFrom imports a measurement and prints it like one of our own.
-func (a *app) measureFrom(ctx context.Context, stdin io.Reader, f importFlags) error {
+func (a *app) measureFrom(ctx context.Context, stdin io.Reader, f measureFlags) error {
 	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	result, err := readImport(ctx, stdin, f)
+	if err := f.pictures.check(); err != nil {
+		return err
+	}
+	result, err := readImport(ctx, stdin, f.imported)
 	if err != nil {
 		return err
 	}
-	if err := a.print(result, func(w io.Writer) error { return writeImport(w, result) }); err != nil {
+	if err := a.printTimed(result, result.Timeline, f, func(w io.Writer) error { return writeImport(w, result) }); err != nil {
 		return err
 	}
 	if a.format == formatText {

@@ -23,6 +23,7 @@ import (
 )
 
 type onboardFlags struct {
+	pictures   pictureFlags
 	placement  placementFlags
 	precision  precisionFlags
 	readShares []string
@@ -108,6 +109,7 @@ the traffic of several neighbours. Levels above 100% need it.`,
 	flags.IntVar(&f.interferers, "interferers", 1, "how many interferers of the same size; --interferer-cpus are divided among them")
 	f.communication.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
+	f.pictures.add(flags, "the curves")
 	return cmd
 }
 
@@ -175,6 +177,9 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if f.resume && f.discard {
 		return usagef("--resume and --discard: want one of them")
 	}
+	if err := f.pictures.check(); err != nil {
+		return err
+	}
 	watch, err := f.watch()
 	if err != nil {
 		return err
@@ -225,7 +230,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
-	return a.print(profile, func(w io.Writer) error { return a.writeProfile(w, profile) })
+	return a.printDrawn(profile, curvePlot(profile), f.pictures, func(w io.Writer) error { return a.writeProfile(w, profile) })
 }
 
 // onboarding is one run of the onboard command.

@@ -21,6 +21,7 @@ import (
 
 func newProfilesCommand(a *app) *cobra.Command {
 	var machine string
+	var pictures pictureFlags
 	var from clusterSource
 	cmd := &cobra.Command{
 		Use:   "profiles",
@@ -38,9 +39,9 @@ func newProfilesCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.profilesList(cmd.Context(), from) },
 	}
 	show := &cobra.Command{
-		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml",
+		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml\n  bandmate profiles show xz --svg xz.svg",
 		Args:              wantArgs(cobra.ExactArgs(1), "one name"),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesShow(args[0], machine) },
+		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesShow(args[0], machine, pictures) },
 		ValidArgsFunction: a.completeApplications,
 	}
 	remove := &cobra.Command{
@@ -65,6 +66,7 @@ func newProfilesCommand(a *app) *cobra.Command {
 	for _, c := range []*cobra.Command{show, remove} {
 		c.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
 	}
+	pictures.add(show.Flags(), "the curves")
 	cmd.AddCommand(list, show, remove, load, save, newContentiousnessCommand(a))
 	return cmd
 }
@@ -132,8 +134,11 @@ func worstSlowdown(p *v1alpha1.ApplicationProfile) units.Slowdown {
 	return worst
 }
 
-func (a *app) profilesShow(name, machine string) error {
+func (a *app) profilesShow(name, machine string, pictures pictureFlags) error {
 	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if err := pictures.check(); err != nil {
 		return err
 	}
 	s, err := a.open()
@@ -144,7 +149,7 @@ func (a *app) profilesShow(name, machine string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(p, func(w io.Writer) error { return a.writeProfile(w, p) })
+	return a.printDrawn(p, curvePlot(p), pictures, func(w io.Writer) error { return a.writeProfile(w, p) })
 }
 
 // writeProfile shows a profile with the plot of its curves.

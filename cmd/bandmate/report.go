@@ -2,16 +2,11 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -78,34 +73,12 @@ func (a *app) report(names []string, machine, output string) error {
 	if output == "-" {
 		return a.write(html.Bytes())
 	}
-	if err := writeOutput(output, html.Bytes()); err != nil {
+	if err := writeOutput("output", output, html.Bytes()); err != nil {
 		return err
 	}
 	a.warn(content.Warnings)
 	a.tell(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
 	return nil
-}
-
-// writeOutput writes a file that --output names, whole or not at all.
-func writeOutput(file string, data []byte) error {
-	err := renameio.WriteFile(file, data, 0o644)
-	// The reason, without the temporary file that it happened to.
-	reason := err
-	if at := (*fs.PathError)(nil); errors.As(err, &at) {
-		reason = at.Err
-	} else if at := (*os.LinkError)(nil); errors.As(err, &at) {
-		reason = at.Err
-	}
-	remedy := "choose a place you may write to with --output"
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, fs.ErrNotExist):
-		remedy = "make the folder first, or choose another place with --output"
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		remedy = "make room, or choose another place with --output"
-	}
-	return fmt.Errorf("%w: %s", &fs.PathError{Op: "write", Path: report.SanitizeText(file), Err: reason}, remedy)
 }
 
 // reportContent collects what a report shows. An empty store makes a page that

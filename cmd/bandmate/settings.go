@@ -226,6 +226,9 @@ func (a *app) settleBeforeArgs(cmd *cobra.Command) {
 func (a *app) alsoSet() string {
 	var parts []string
 	for _, s := range a.settings {
+		if s.flag.Name == "store" || s.flag.Name == "quiet" {
+			continue // these never make a command line wrong
+		}
 		parts = append(parts, fmt.Sprintf("--%s by %s", s.flag.Name, s.place))
 	}
 	if len(parts) == 0 {

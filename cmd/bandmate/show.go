@@ -12,10 +12,14 @@ func curvePlot(p *v1alpha1.ApplicationProfile) *report.CurvePlot {
 	for _, c := range p.Spec.Curves {
 		curve := report.Curve{ReadShare: units.ReadShare(c.ReadShare), Pattern: c.Pattern}
 		for _, point := range c.Points {
-			curve.Points = append(curve.Points, report.CurvePoint{
+			drawn := report.CurvePoint{
 				Bandwidth:   units.Bandwidth(point.InterfererBytesPerSecond),
 				Performance: units.NormalizedPerformance(point.NormalizedPerformance),
-			})
+			}
+			if point.Spread != nil {
+				drawn.Spread = units.NormalizedPerformance(*point.Spread)
+			}
+			curve.Points = append(curve.Points, drawn)
 		}
 		plot.Curves = append(plot.Curves, curve)
 	}

@@ -81,10 +81,10 @@ func (a *app) measureByCounters(ctx context.Context, counters openedCounters, ar
 			return onboard.RunCommand(ctx, command, placing.Target, placing.MemoryNode)
 		}
 	}
-	return a.printMeasured(ctx, pmu.WithActivity(counters.source, counters.host, f.iterations), workload)
+	return a.printMeasured(ctx, pmu.WithActivity(counters.source, counters.host, f.iterations), workload, f)
 }
 
-func (a *app) printMeasured(ctx context.Context, source profiler.Source, w profiler.Workload) error {
+func (a *app) printMeasured(ctx context.Context, source profiler.Source, w profiler.Workload, f measureFlags) error {
 	summary, err := source.Measure(ctx, w)
 	if errors.Is(err, profiler.ErrUnsupported) || errors.Is(err, profiler.ErrInconclusive) {
 		return fmt.Errorf("%w: %w", errNotMeasurable, err)
@@ -92,7 +92,7 @@ func (a *app) printMeasured(ctx context.Context, source profiler.Source, w profi
 	if err != nil {
 		return err
 	}
-	return a.printSummary(summary, summary.Scope.Explain())
+	return a.printSummary(summary, summary.Scope.Explain(), f)
 }
 
 // measureProcesses counts while processes run that run already. Without counters
@@ -121,7 +121,7 @@ func (a *app) measureProcesses(ctx context.Context, f measureFlags) (err error) 
 		return fmt.Errorf("%w: the memory traffic of running processes needs counters: %w", errNotMeasurable, err)
 	}
 	return a.printMeasured(ctx, pmu.WithActivity(source, host, 1),
-		profiler.Workload{Processes: processes, Duration: f.duration, Interval: f.interval})
+		profiler.Workload{Processes: processes, Duration: f.duration, Interval: f.interval}, f)
 }
 
 // addSources adds to a report how each way to measure traffic fares here.

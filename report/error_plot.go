@@ -1,0 +1,96 @@
+package report
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// ErrorPlot shows, for several ways to predict, which part of the predictions has
+// an error of at most so much: the farther to the left a line is, the better.
+type ErrorPlot struct {
+	Title   string
+	Methods []MethodErrors
+}
+
+// MethodErrors are the errors of one way to predict.
+type MethodErrors struct {
+	Method string
+	// Points are errors in percentage points of normalized performance, in any
+	// order and of either sign. NaN is left out.
+	Points []float64
+}
+
+// Write draws the plot, 21 lines or a few more when the legend is long.
+func (p *ErrorPlot) Write(w io.Writer, o Options) error {
+	c, found := p.chart()
+	if !found {
+		return c.writeEmpty(w, o)
+	}
+	return c.write(w, o)
+}
+
+// WriteSVG draws the plot.
+func (p *ErrorPlot) WriteSVG(w io.Writer) error {
+	c, _ := p.chart()
+	return c.scene().writeSVG(w)
+}
+
+// WritePNG draws the same picture as WriteSVG.
+func (p *ErrorPlot) WritePNG(w io.Writer) error {
+	c, _ := p.chart()
+	return c.scene().writePNG(w)
+}
+
+// WriteCSV writes one line per prediction: method, errorPoints without its sign,
+// and part, the part of the method's predictions with at most that error.
+func (p *ErrorPlot) WriteCSV(w io.Writer) error {
+	t := Table{Columns: []Column{{Key: "method"}, {Key: "errorPoints"}, {Key: "part"}}}
+	for _, m := range p.Methods {
+		sizes := m.sizes()
+		for i, v := range sizes {
+			t.Add(Text(m.Method), Number("", v), Number("", float64(i+1)/float64(len(sizes))))
+		}
+	}
+	return t.WriteCSV(w)
+}
+
+// sizes are the errors without their signs, in order.
+func (m MethodErrors) sizes() []float64 {
+	var sizes []float64
+	for _, v := range m.Points {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			sizes = append(sizes, math.Abs(v))
+		}
+	}
+	slices.Sort(sizes)
+	return sizes
+}
+
+// chart draws a line per method; found is false where there is no error to show.
+func (p *ErrorPlot) chart() (c chart, found bool) {
+	percent := func(v float64) string { return strconv.FormatFloat(v, 'f', 0, 64) + "%" }
+	c = chart{
+		title: p.Title, yTitle: "part of the predictions with at most this error",
+		xTitle: "absolute error, points of normalized performance",
+		y:      span{low: 0, high: 100, step: 25, label: percent},
+	}
+	for _, m := range p.Methods {
+		sizes := m.sizes()
+		line := chartLine{label: m.Method, sparse: true}
+		if len(sizes) > 0 {
+			line.points = append(line.points, chartPoint{bare: true})
+		}
+		for i, v := range sizes {
+			found = true
+			c.x.high = max(c.x.high, v)
+			line.points = append(line.points, chartPoint{x: v, y: 100 * float64(i+1) / float64(len(sizes))})
+		}
+		c.lines = append(c.lines, line)
+	}
+	if c.x.high == 0 {
+		c.x.high = 1
+	}
+	return c, found
+}
