@@ -112,7 +112,7 @@ func sample(ctx context.Context, i source, s Setting, each time.Duration,
 			return 0, err
 		}
 		// On a busy machine all threads may be without a CPU for so long.
-		if achieved.Elapsed <= 0 {
+		if achieved.Traffic.Total() <= 0 {
 			continue
 		}
 		if ran = true; ok {

@@ -3,7 +3,6 @@ package onboard
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -44,30 +43,18 @@ var (
 // millisecond, stays near the precision that is asked for.
 const tooShort = 20 * time.Millisecond
 
-// CheckDuration runs an application beside a spinning CPU, and fails when it
-// fails or is too short to time. It returns the shortest time of the runs: one,
-// or a few where start-up and a busy machine may have stretched it.
+// CheckDuration runs an application once, beside a spinning CPU, and fails
+// when it fails or is too short to time. It returns the time of the run.
 func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Duration, error) {
-	const (
-		beyondDoubt = 10 * tooShort
-		runs        = 5
-	)
-	shortest := time.Duration(math.MaxInt64)
-	for range runs {
-		observation, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
-		if err != nil {
-			return 0, fmt.Errorf("%s alone: %w", a.Name, err)
-		}
-		shortest = min(shortest, observation.Wall)
-		if shortest < tooShort {
-			needed := int(tooShort/max(shortest, time.Microsecond))*5 + 1
-			return 0, fmt.Errorf("%s takes %v, too short to time: give it more work, or run it several times per sample with --iterations %d", a.Name, shortest.Round(10*time.Microsecond), needed)
-		}
-		if observation.Wall >= beyondDoubt {
-			break
-		}
+	observation, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+	if err != nil {
+		return 0, fmt.Errorf("%s alone: %w", a.Name, err)
 	}
-	return shortest, nil
+	if observation.Wall < tooShort {
+		needed := int(tooShort/max(observation.Wall, time.Microsecond))*5 + 1
+		return 0, fmt.Errorf("%s takes %v, too short to time: give it more work, or run it several times per sample with --iterations %d", a.Name, observation.Wall.Round(10*time.Microsecond), needed)
+	}
+	return observation.Wall, nil
 }
 
 // Conditions are the solo control and every pressure, for each application.

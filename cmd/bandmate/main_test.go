@@ -85,11 +85,16 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE CMD ARGS...")
 	}
-	err := ts.Exec(args[1], args[2:]...)
-	got := "0"
-	if err != nil {
-		text := err.Error()
-		got = strings.TrimPrefix(text, "exit status ")
+	var got string
+	for range 5 {
+		got = "0"
+		if err := ts.Exec(args[1], args[2:]...); err != nil {
+			got = strings.TrimPrefix(err.Error(), "exit status ")
+		}
+		// What is asked of a user whose machine is too busy to measure on.
+		if said := ts.ReadFile("stderr"); got == args[0] || !strings.Contains(said, "repeat the measurement") && !strings.Contains(said, "quieter") {
+			break
+		}
 	}
 	if got != args[0] {
 		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
