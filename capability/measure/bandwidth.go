@@ -4,193 +4,178 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/kernel"
-	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
-// line is a cache line of numbers.
-type line [units.LineBytes / 8]float64
-
-// lists are what one thread works on.
+// lists are what one thread works on: a[i] = b[i] + s·c[i].
 type lists struct {
+	buffer  *buffer
 	a, b, c []line
-	raw     []byte // what the kernels of the interferer work on
 	mix     kernel.Mix
-	sum     float64
 }
 
-// access is one kind of access over the lists of a thread; bytes are those that
-// the program reads and writes per line of a list.
+// access is one kind of access; bytes are those that the program reads and
+// writes per line of a list.
 type access struct {
 	name        string
 	nonTemporal bool
 	bytes       int64
 	pass        func(*lists)
-	share       units.ReadShare // of the kernel that makes it, where one does
-	byKernel    bool
 }
 
-// accesses lists copies and triads as compiled loops with plain stores, and reads
-// and non-temporal writes as the kernels of the interferer make them.
-func accesses() []access {
+// chunkLines are worked on between two chances for the Go runtime to stop a
+// thread: 256 KiB of each list.
+const chunkLines = 4 << 10
+
+// accesses lists what the loops of this CPU can do, plain stores first.
+func accesses(l loops) []access {
 	const one = units.LineBytes
-	byKernel := func(l *lists) { kernel.Best().Sequential(l.raw, &l.mix) }
-	all := []access{
-		{name: "copy", bytes: 2 * one, pass: func(l *lists) {
-			for i := range l.a {
-				l.a[i] = l.b[i]
-			}
-		}},
-		{name: "write", bytes: one, pass: func(l *lists) {
-			fill := line{l.sum, 1, 2, 3, 4, 5, 6, 7}
-			for i := range l.a {
-				l.a[i] = fill
-			}
-		}},
-		{name: "triad", bytes: 3 * one, pass: func(l *lists) {
-			for i := range l.a {
-				for j := range l.a[i] {
-					l.a[i][j] = l.b[i][j] + 3*l.c[i][j]
-				}
-			}
-		}},
-		{name: "read", bytes: one, pass: byKernel, share: 1, byKernel: true},
+	copies := func(loop func(to, from []line)) func(*lists) {
+		return func(w *lists) { inChunks(len(w.a), func(i, j int) { loop(w.a[i:j], w.b[i:j]) }) }
 	}
-	if kernel.Best().MinReadShare() == 0 {
-		all = append(all, access{name: "write", nonTemporal: true, bytes: one, pass: byKernel, share: 0, byKernel: true})
+	writes := func(loop func(to []line, value float64)) func(*lists) {
+		return func(w *lists) { inChunks(len(w.a), func(i, j int) { loop(w.a[i:j], 3) }) }
 	}
-	return all
-}
-
-func (r *runner) bandwidths(ctx context.Context) {
-	for _, kind := range accesses() {
-		for _, threads := range threadCounts(len(r.options.CPUs)) {
-			what := fmt.Sprintf("%s, threads: %d", kind.name, threads)
-			if kind.nonTemporal {
-				what = "non-temporal " + what
-			}
-			m, ok := r.bandwidth(ctx, what, kind, threads)
-			if !ok {
-				return
-			}
-			r.result.Capability.Bandwidths = append(r.result.Capability.Bandwidths, v1alpha1.AccessBandwidth{
-				Access: kind.name, NonTemporal: kind.nonTemporal, Threads: threads, BytesPerSecond: m.Value,
-				RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats,
-			})
-		}
+	triads := func(loop func(to, b, c []line, scale float64)) func(*lists) {
+		return func(w *lists) { inChunks(len(w.a), func(i, j int) { loop(w.a[i:j], w.b[i:j], w.c[i:j], 3) }) }
 	}
-}
-
-// threadCounts are the powers of two up to all CPUs, and all.
-func threadCounts(cpus int) []int {
-	var counts []int
-	for n := 1; n < cpus; n *= 2 {
-		counts = append(counts, n)
-	}
-	return append(counts, cpus)
-}
-
-// bandwidth measures what so many threads reach together, on the first CPUs:
-// each passes over lists of its own, which it has written before, so that they
-// lie on its NUMA node.
-func (r *runner) bandwidth(ctx context.Context, what string, kind access, threads int) (Median, bool) {
-	if r.err != nil {
-		return Median{}, false
-	}
-	work := make([]*lists, threads)
-	share := r.options.MemoryBytes / int64(threads)
-	err := each(r.options.CPUs[:threads], func(i int) { work[i] = newLists(share, kind) })
-	for i := range work {
-		if err == nil && kind.byKernel {
-			work[i].mix, err = kernel.NewMix(kind.share)
-		}
-	}
-	if err != nil {
-		r.err = fmt.Errorf("%s: %w", what, err)
-		return Median{}, false
-	}
-	total := float64(int64(threads) * work[0].lines() * kind.bytes)
-	return r.repeat(ctx, what, func() (float64, error) {
-		longest, err := together(r.options.CPUs[:threads], func(i int) { kind.pass(work[i]) })
-		return total / longest.Seconds(), err
-	})
-}
-
-func newLists(bytes int64, kind access) *lists {
-	if kind.byKernel {
-		l := &lists{raw: make([]byte, bytes/kernel.ChunkAlign*kernel.ChunkAlign)}
-		kernel.Fill(l.raw, 1)
-		return l
-	}
-	lines := bytes / 2 / units.LineBytes
-	l := &lists{a: make([]line, lines), b: make([]line, lines), c: make([]line, lines)}
-	for i := range l.a {
-		for j := range l.a[i] {
-			l.a[i][j], l.b[i][j], l.c[i][j] = 1, float64(i+j), 2
-		}
-	}
-	return l
-}
-
-// lines is what one pass goes over, in lines of a list.
-func (l *lists) lines() int64 {
-	if l.raw != nil {
-		return int64(len(l.raw)) / units.LineBytes
-	}
-	return int64(len(l.a))
-}
-
-// each runs a function on every CPU at once.
-func each(cpus []int, run func(i int)) error {
-	errs := make([]error, len(cpus))
-	var done sync.WaitGroup
-	for i, cpu := range cpus {
-		done.Go(func() { errs[i] = topology.RunOn(cpu, func() { run(i) }) })
-	}
-	done.Wait()
-	return errors.Join(errs...)
-}
-
-// together runs a function on every CPU, begun at once, and returns the time
-// from then until the last has ended.
-func together(cpus []int, run func(i int)) (time.Duration, error) {
-	var ready sync.WaitGroup
-	ready.Add(len(cpus))
-	begin := make(chan struct{})
-	var began time.Time
-	go func() {
-		ready.Wait()
-		began = time.Now()
-		close(begin)
-	}()
-	errs := make([]error, len(cpus))
-	ended := make([]time.Time, len(cpus))
-	var done sync.WaitGroup
-	for i, cpu := range cpus {
-		done.Go(func() {
-			ran := false
-			errs[i] = topology.RunOn(cpu, func() {
-				ran = true
-				ready.Done()
-				<-begin
-				run(i)
-				ended[i] = time.Now()
-			})
-			if !ran { // let the others go
-				ready.Done()
-			}
+	// The kernels of the interferer read with the widest loads there are.
+	reads := func(w *lists) {
+		inChunks(len(w.a), func(i, j int) {
+			kernel.Best().Sequential(w.buffer.bytes[i*one:j*one], &w.mix)
 		})
 	}
-	done.Wait()
-	<-begin
-	var longest time.Duration
-	for _, end := range ended {
-		longest = max(longest, end.Sub(began))
+	all := []access{
+		{name: "copy", bytes: 2 * one, pass: copies(l.copy)},
+		{name: "read", bytes: one, pass: reads},
+		{name: "write", bytes: one, pass: writes(l.write)},
+		{name: "triad", bytes: 3 * one, pass: triads(l.triad)},
 	}
-	return longest, errors.Join(errs...)
+	if l.copyNT == nil {
+		return all
+	}
+	return append(all,
+		access{name: "copy", nonTemporal: true, bytes: 2 * one, pass: copies(l.copyNT)},
+		access{name: "write", nonTemporal: true, bytes: one, pass: writes(l.writeNT)},
+		access{name: "triad", nonTemporal: true, bytes: 3 * one, pass: triads(l.triadNT)})
+}
+
+func inChunks(lines int, run func(i, j int)) {
+	for i := 0; i < lines; i += chunkLines {
+		run(i, min(lines, i+chunkLines))
+	}
+}
+
+// team is a number of threads and where their lists are.
+type team struct {
+	cpus []int
+	// cpuNode and memoryNode are set where all threads are on one NUMA node and
+	// all lists on another or the same.
+	cpuNode, memoryNode *int
+}
+
+func (t team) String() string {
+	text := fmt.Sprintf("threads: %d", len(t.cpus))
+	if t.memoryNode != nil {
+		text += fmt.Sprintf(" of node %d, memory of node %d", *t.cpuNode, *t.memoryNode)
+	}
+	return text
+}
+
+// teams are numbers of threads over all CPUs, with their lists beside them; and,
+// where there are several NUMA nodes, one and all threads of the node of the
+// first CPU with their lists on each node.
+func (r *runner) teams() []team {
+	var teams []team
+	for _, n := range counts(len(r.options.CPUs)) {
+		teams = append(teams, team{cpus: r.options.CPUs[:n]})
+	}
+	var near []int
+	for _, cpu := range r.options.CPUs {
+		if c, ok := r.machine.CPU(cpu); ok && c.Node == r.node() {
+			near = append(near, cpu)
+		}
+	}
+	for _, memory := range r.memoryNodes() {
+		cpuNode := r.node()
+		teams = append(teams, team{near[:1], &cpuNode, &memory})
+		if len(near) > 1 {
+			teams = append(teams, team{near, &cpuNode, &memory})
+		}
+	}
+	return teams
+}
+
+func (r *runner) bandwidths() []section {
+	best := available()[0]
+	if best.copyNT == nil {
+		r.warn("bandwidth of non-temporal stores was not measured: there are no loops with them for this CPU")
+	}
+	var sections []section
+	for _, t := range r.teams() {
+		sections = append(sections, r.bandwidthsOf(t, accesses(best)))
+	}
+	return sections
+}
+
+// bandwidthsOf measures what a team reaches together, in lists that each thread
+// has written before, so that they lie on its NUMA node.
+func (r *runner) bandwidthsOf(t team, kinds []access) section {
+	work := make([]*lists, len(t.cpus))
+	s := section{
+		open: func(context.Context) error { return openLists(work, r.options.MemoryBytes/int64(len(work)), t) },
+		close: func() error {
+			var errs []error
+			for _, w := range work {
+				if w != nil {
+					errs = append(errs, w.buffer.free())
+				}
+			}
+			return errors.Join(errs...)
+		},
+	}
+	for _, kind := range kinds {
+		what := kind.name
+		if kind.nonTemporal {
+			what = "non-temporal " + what
+		}
+		s.values = append(s.values, value{
+			what: fmt.Sprintf("%s, %v", what, t),
+			once: func() (float64, error) {
+				longest, err := together(t.cpus, func(i int) { kind.pass(work[i]) })
+				return float64(int64(len(work)*len(work[0].a))*kind.bytes) / longest.Seconds(), err
+			},
+			keep: func(m Median) {
+				r.capability().Bandwidths = append(r.capability().Bandwidths, v1alpha1.AccessBandwidth{
+					Access: kind.name, NonTemporal: kind.nonTemporal, CPUNode: t.cpuNode, MemoryNode: t.memoryNode,
+					Threads: len(t.cpus), BytesPerSecond: m.Value, RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats,
+				})
+			},
+		})
+	}
+	return s
+}
+
+// openLists makes the lists of every thread, each list half of its share.
+func openLists(work []*lists, share int64, t team) error {
+	const granule = kernel.ChunkAlign / units.LineBytes // what the kernels want
+	lines := share / 2 / units.LineBytes / granule * granule
+	for i := range work {
+		b, err := newBuffer(3*lines*units.LineBytes, t.memoryNode)
+		if err != nil {
+			if t.memoryNode != nil {
+				err = fmt.Errorf("bandwidth, %v, was %w: %w", t, errSkip, err)
+			}
+			return err
+		}
+		all := b.lines()
+		work[i] = &lists{buffer: b, a: all[:lines], b: all[lines : 2*lines], c: all[2*lines:]}
+		if work[i].mix, err = kernel.NewMix(1); err != nil {
+			return err
+		}
+	}
+	return each(t.cpus, func(i int) { kernel.Fill(work[i].buffer.bytes, uint64(i)+1) })
 }

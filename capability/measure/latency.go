@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
+	"slices"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -19,25 +18,24 @@ const wordsPerLine = units.LineBytes / 4
 // next one, in one cycle through all lines in random order.
 type ring []uint32
 
-// newRing makes a ring over so many bytes, by Sattolo's algorithm. The order is
-// the same each time.
-func newRing(bytes int64) ring {
-	lines := int(bytes / units.LineBytes)
-	order := make([]uint32, lines)
-	for i := range order {
-		order[i] = uint32(i)
+// lay makes a ring of words, a whole number of lines, by Sattolo's algorithm. The
+// order is the same each time.
+func lay(words []uint32) ring {
+	lines := len(words) / wordsPerLine
+	r := ring(words[:lines*wordsPerLine])
+	for i := range lines {
+		r[i*wordsPerLine] = uint32(i * wordsPerLine)
 	}
 	random := rand.New(rand.NewPCG(1, uint64(lines)))
 	for i := lines - 1; i > 0; i-- {
 		j := random.IntN(i)
-		order[i], order[j] = order[j], order[i]
-	}
-	r := make(ring, lines*wordsPerLine)
-	for i, next := range order {
-		r[i*wordsPerLine] = next * wordsPerLine
+		r[i*wordsPerLine], r[j*wordsPerLine] = r[j*wordsPerLine], r[i*wordsPerLine]
 	}
 	return r
 }
+
+// lines is the length of the ring.
+func (r ring) lines() int { return len(r) / wordsPerLine }
 
 // chase follows the ring and returns where it ends, so that nothing is left out.
 func (r ring) chase(from uint32, steps int) uint32 {
@@ -57,87 +55,166 @@ func (r ring) modify() {
 // chaseSteps is the length of one measurement: some milliseconds in memory.
 const chaseSteps = 1 << 16
 
-func (r *runner) latencies(ctx context.Context) {
-	c := &r.result.Capability
-	places := []struct {
-		name  string
-		bytes int64
-	}{
-		{"level1", c.Level1Bytes / 2},
-		{"level2", between(c.Level1Bytes, c.Level2Bytes)},
-		{"memory", r.options.MemoryBytes},
+// smallestRing fits every first-level cache.
+const smallestRing = 4 << 10
+
+// placeSizes are the sizes of rings that lie in one place, little of them nearer
+// to the core: half of each cache, and the memory.
+func (r *runner) placeSizes() map[string]int64 {
+	c := r.capability()
+	last, _ := r.lastLevelBytes()
+	sizes := map[string]int64{"level1": c.Level1Bytes / 2, "memory": r.options.MemoryBytes}
+	if c.Level1Bytes > 0 && c.Level2Bytes > 2*c.Level1Bytes {
+		sizes["level2"] = c.Level2Bytes / 2
 	}
-	for _, place := range places {
-		if place.bytes < 2*units.LineBytes {
-			r.warn("latency of " + place.name + " was not measured: the kernel does not tell the size of that cache")
+	if c.Level2Bytes > 0 && last > 2*c.Level2Bytes {
+		sizes["level3"] = last / 2
+	}
+	for place, bytes := range sizes {
+		if bytes = bytes / units.LineBytes * units.LineBytes; bytes < 2*units.LineBytes || place != "memory" && bytes >= r.options.MemoryBytes {
+			delete(sizes, place)
 			continue
 		}
-		if m, ok := r.chase(ctx, place.name, place.bytes); ok {
-			c.Latencies = append(c.Latencies, lineLatency(place.name, "", m))
+		sizes[place] = bytes
+	}
+	return sizes
+}
+
+// lastLevelBytes is the size of one last-level cache behind the second level.
+func (r *runner) lastLevelBytes() (int64, bool) {
+	c, ok := r.machine.LastLevelCache(r.options.CPUs[0])
+	return c.Bytes, ok && c.Level > 2
+}
+
+// bySize measures the latency in rings of growing sizes, those of the places
+// among them, in memory beside the first CPU.
+func (r *runner) bySize() []section {
+	places := r.placeSizes()
+	for _, place := range []string{"level1", "level2", "level3"} {
+		if _, ok := places[place]; !ok {
+			r.warn("latency of %s was not measured: the kernel tells no size of that cache, or none that sets it apart", place)
 		}
 	}
-	if len(r.options.CPUs) < 2 {
-		r.warn("latency of other cores was not measured: it takes two CPUs")
-		return
+	var sizes []int64
+	for size := int64(smallestRing); size < r.options.MemoryBytes; size *= 2 {
+		sizes = append(sizes, size)
 	}
-	if m, ok := r.handOver(ctx, max(minimumBytes/8, c.Level1Bytes/2)); ok {
-		c.Latencies = append(c.Latencies, lineLatency("remote", "modified", m))
+	for _, size := range places {
+		sizes = append(sizes, size)
 	}
-}
-
-// between is a size that lies in the second level and little of it in the first.
-func between(level1, level2 int64) int64 {
-	if level1 == 0 || level2 <= level1 {
-		return 0
-	}
-	return level2 / 2
-}
-
-func lineLatency(place, state string, m Median) v1alpha1.LineLatency {
-	return v1alpha1.LineLatency{
-		Place: place, State: state, Nanoseconds: m.Value, RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats,
-	}
-}
-
-// chase measures the latency of a line in a buffer of a size on the first CPU.
-func (r *runner) chase(ctx context.Context, place string, bytes int64) (Median, bool) {
-	buffer, at := newRing(bytes), uint32(0)
-	return r.repeat(ctx, "latency of "+place, func() (nanoseconds float64, err error) {
-		err = onCPU(r.options.CPUs[0], func() {
-			if bytes < r.options.MemoryBytes {
-				at = buffer.chase(at, len(buffer)/wordsPerLine) // into the cache
+	slices.Sort(sizes)
+	var sections []section
+	for _, size := range slices.Compact(sizes) {
+		sections = append(sections, r.chaseOf(size, "latency in "+sizeText(size), nil, func(m Median) {
+			c := r.capability()
+			c.LatenciesBySize = append(c.LatenciesBySize, v1alpha1.SizeLatency{
+				Bytes: size, Nanoseconds: m.Value, RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats,
+			})
+			for _, place := range []string{"level1", "level2", "level3", "memory"} {
+				if places[place] == size {
+					c.Latencies = append(c.Latencies, r.lineLatency(place, m))
+				}
 			}
-			begin := time.Now()
-			at = buffer.chase(at, chaseSteps)
-			nanoseconds = float64(time.Since(begin)) / chaseSteps
-		})
-		return nanoseconds, err
-	})
+		}))
+	}
+	return sections
 }
 
-// handOver measures the latency of lines that another core has modified.
-func (r *runner) handOver(ctx context.Context, bytes int64) (Median, bool) {
-	buffer, at := newRing(bytes), uint32(0)
-	lines := len(buffer) / wordsPerLine
-	from, to := r.options.CPUs[1], r.options.CPUs[0]
-	return r.repeat(ctx, fmt.Sprintf("latency of lines modified by CPU %d", from), func() (nanoseconds float64, err error) {
-		if err := onCPU(from, buffer.modify); err != nil {
-			return 0, err
+// ofOtherNodes measures the latency of memory on every NUMA node but the own.
+func (r *runner) ofOtherNodes() []section {
+	var sections []section
+	for _, node := range r.memoryNodes() {
+		if node == r.node() {
+			continue
 		}
-		err = onCPU(to, func() {
-			begin := time.Now()
-			at = buffer.chase(at, lines)
-			nanoseconds = float64(time.Since(begin)) / float64(lines)
-		})
-		return nanoseconds, err
-	})
+		sections = append(sections, r.chaseOf(r.options.MemoryBytes, fmt.Sprintf("latency of memory of node %d", node), &node, func(m Median) {
+			l := r.lineLatency("memory", m)
+			l.MemoryNode = &node
+			r.capability().Latencies = append(r.capability().Latencies, l)
+		}))
+	}
+	return sections
 }
 
-// onCPU runs a function on a CPU, on a goroutine of its own as
-// topology.RunOn asks for.
-func onCPU(cpu int, run func()) (err error) {
-	var done sync.WaitGroup
-	done.Go(func() { err = topology.RunOn(cpu, run) })
-	done.Wait()
-	return err
+// lineLatency is the latency of a place; that of memory names the nodes where
+// there are several.
+func (r *runner) lineLatency(place string, m Median) v1alpha1.LineLatency {
+	l := v1alpha1.LineLatency{Place: place, Nanoseconds: m.Value, RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats}
+	if place == "memory" && r.memoryNodes() != nil {
+		l.CPUNode, l.MemoryNode = new(r.node()), new(r.node())
+	}
+	return l
+}
+
+// chaseOf measures the latency of a line in a ring of a size, on the first CPU.
+func (r *runner) chaseOf(size int64, what string, node *int, keep func(Median)) section {
+	chase := &chase{cpu: r.options.CPUs[0], size: size, node: node}
+	last, known := r.lastLevelBytes()
+	chase.warm = size <= r.capability().Level2Bytes || known && size <= last
+	return section{
+		open:   func(context.Context) error { return chase.open() },
+		close:  chase.close,
+		values: []value{{what: what, once: chase.once, keep: keep}},
+	}
+}
+
+// chase is a ring in a buffer, and where it is being followed.
+type chase struct {
+	cpu  int
+	size int64
+	node *int
+	// warm has it followed once all around before each measurement.
+	warm bool
+
+	buffer *buffer
+	ring   ring
+	at     uint32
+}
+
+func (c *chase) open() (err error) {
+	if c.buffer, err = newBuffer(c.size, c.node); err != nil {
+		return err
+	}
+	return onCPU(c.cpu, func() { c.ring = lay(c.buffer.words()) })
+}
+
+func (c *chase) once() (float64, error) {
+	return perLine(c.cpu, chaseSteps, func() {
+		if c.warm {
+			c.at = c.ring.chase(c.at, c.ring.lines())
+		}
+	}, func() { c.at = c.ring.chase(c.at, chaseSteps) })
+}
+
+// perLine is the time, in nanoseconds, that a function takes on a CPU for each of
+// so many lines, after another function; with errDisturbed where it was not alone.
+func perLine(cpu, lines int, before, run func()) (nanoseconds float64, err error) {
+	alone := true
+	err = onCPU(cpu, func() {
+		before()
+		var took time.Duration
+		took, alone = timed(run)
+		nanoseconds = float64(took) / float64(lines)
+	})
+	if err == nil && !alone {
+		err = errDisturbed
+	}
+	return nanoseconds, err
+}
+
+func (c *chase) close() error {
+	b := c.buffer
+	c.buffer, c.ring = nil, nil
+	return b.free()
+}
+
+// sizeText prints a size in the largest unit that divides it.
+func sizeText(bytes int64) string {
+	switch {
+	case bytes%(1<<20) == 0:
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	case bytes%(1<<10) == 0:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	}
+	return fmt.Sprintf("%d B", bytes)
 }

@@ -1,11 +1,13 @@
 // Package measure finds out what the caches and the memory of this machine can
-// do, for the models of package capability: the latency of a cache line by place
-// (pointer chase), the latency of a line that another core has modified, and the
-// bandwidth of copies, reads, writes and triads by threads.
+// do, for the models of package capability: the latency of a cache line by size
+// of the buffer, by place and by state in another core's cache, the contention of
+// threads that read one line, transfers of several lines, the bandwidth of
+// copies, reads, writes and triads by threads and NUMA nodes, and the latency of
+// memory under load. It also races the algorithms of package collective.
 //
 // Medians are repeated until their 95% interval lies within 10%, as Ramos and
-// Hoefler (2017) demand; where that does not come about within the repeats
-// allowed, a warning says so.
+// Hoefler (2017) demand; where that does not come about within the repeats or
+// the time allowed, a warning says so.
 package measure
 
 import (
@@ -13,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/topology"
@@ -29,10 +32,14 @@ type Options struct {
 	MemoryBytes int64
 	// Repeats bounds the repeats of each value.
 	Repeats Repeats
+	// Budget is the time for everything, above 0. Each value gets an even part of
+	// what is left; the fewest repeats are made in any case.
+	Budget time.Duration
 	// Source is written into the result: how it was measured and by what.
 	Source string
-	// Progress is called before each value; nil for silence.
-	Progress func(what string)
+	// Progress is called before each value, with how many were measured, how many
+	// there are, and the next one; nil for silence.
+	Progress func(done, total int, next string)
 }
 
 // MaxMemoryBytes bounds Options.MemoryBytes: 4 GiB.
@@ -47,6 +54,9 @@ func (o Options) Validate() error {
 	if least := int64(max(1, len(o.CPUs))) * minimumBytes; o.MemoryBytes < least || o.MemoryBytes > MaxMemoryBytes {
 		err = errors.Join(err, fmt.Errorf("memory of %d bytes: want %d to %d", o.MemoryBytes, least, MaxMemoryBytes))
 	}
+	if o.Budget <= 0 {
+		err = errors.Join(err, fmt.Errorf("budget of %v: want more than 0", o.Budget))
+	}
 	return errors.Join(err, o.Repeats.Validate())
 }
 
@@ -60,52 +70,32 @@ type Result struct {
 	Warnings []string
 }
 
-// Run measures. A cache whose size the kernel does not tell is left out, with a
-// warning. It stops with ctx, and then returns its error.
+// Run measures. What this machine cannot show (a cache whose size the kernel does
+// not tell, what takes more CPUs than there are, NUMA nodes whose memory may not
+// be taken) is left out, with a warning. It stops with ctx, and then returns its
+// error; so it does with CPUs that cannot be used.
+//
+// Latency under load is made by an interferer, a child process: the program has
+// to call interferer.RunIfChild first in main.
 func Run(ctx context.Context, m *topology.Machine, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
 	}
-	r := runner{options: o}
-	r.result.Capability = v1alpha1.Capability{
+	r := runner{options: o, machine: m, deadline: time.Now().Add(o.Budget)}
+	*r.capability() = v1alpha1.Capability{
 		Source: o.Source, Level1Bytes: cacheBytes(m, o.CPUs[0], 1), Level2Bytes: cacheBytes(m, o.CPUs[0], 2),
 		CoresPerTile: coresPerTile(m, o.CPUs[0]),
 	}
-	r.latencies(ctx)
-	r.bandwidths(ctx)
-	if r.err != nil {
-		return Result{}, r.err
+	if hugePagesOff() {
+		r.warn("the kernel gives no huge pages: latencies of large sizes hold what translating addresses costs; " +
+			"echo madvise > " + transparentHugePages)
 	}
-	r.warn("contention of several readers of one line was not measured: there is no tree without it")
-	return r.result, nil
-}
-
-// runner goes on until the first error.
-type runner struct {
-	options Options
-	result  Result
-	err     error
-}
-
-func (r *runner) warn(text string) { r.result.Warnings = append(r.result.Warnings, text) }
-
-// repeat measures one value until its median is known.
-func (r *runner) repeat(ctx context.Context, what string, once func() (float64, error)) (Median, bool) {
-	if r.err != nil {
-		return Median{}, false
-	}
-	if r.options.Progress != nil {
-		r.options.Progress(what)
-	}
-	median, err := r.options.Repeats.until(ctx, once)
+	err := r.run(ctx, slices.Concat(
+		r.bySize(), r.ofOtherNodes(), r.byState(), r.contention(), r.transfers(), r.bandwidths(), r.loaded()))
 	if err != nil {
-		r.err = fmt.Errorf("%s: %w", what, err)
-		return Median{}, false
+		return Result{}, err
 	}
-	if !median.Settled() {
-		r.warn(fmt.Sprintf("%s: the 95%% interval is ±%.0f%% after %d repeats, not within 10%%", what, 100*median.RelativeInterval, median.Repeats))
-	}
-	return median, true
+	return r.result, nil
 }
 
 func cacheBytes(m *topology.Machine, cpu, level int) int64 {

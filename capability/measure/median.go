@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // Precision is the half width of the 95% interval ÷ the median that is aimed at.
@@ -35,39 +36,82 @@ type Median struct {
 	Value float64
 	// RelativeInterval is the larger half of the 95% interval ÷ the median.
 	RelativeInterval float64
-	Repeats          int
+	// Repeats are the values that the median is of.
+	Repeats int
+	// Disturbed counts the repeats in which something else took a CPU. They are
+	// left out, unless too few others were left: then Mixed is true.
+	Disturbed int
+	Mixed     bool
 }
 
 // Settled reports whether the interval is within Precision.
 func (m Median) Settled() bool { return m.RelativeInterval <= Precision }
 
-// until repeats a measurement until its median is settled or it was done Most
-// times.
-func (r Repeats) until(ctx context.Context, once func() (float64, error)) (Median, error) {
-	var values []float64
+// errDisturbed is returned, with a value, when something else took a CPU while it
+// was measured.
+var errDisturbed = errors.New("something else ran on the CPU")
+
+// patience is how often more than Least a value is tried, when the time is spent,
+// in the hope of undisturbed repeats.
+const patience = 4
+
+// until repeats a measurement until its median is settled, it was done Most
+// times, or, after Least times, the time for it is spent.
+func (r Repeats) until(ctx context.Context, spent func() bool, once func() (float64, error)) (Median, error) {
+	var values, disturbed []float64
 	for {
 		if err := ctx.Err(); err != nil {
 			return Median{}, err
 		}
 		v, err := once()
-		if err != nil {
+		if err != nil && !errors.Is(err, errDisturbed) {
 			return Median{}, err
 		}
 		if !(v > 0) || math.IsInf(v, 0) {
 			return Median{}, errNoValue
 		}
-		values = append(values, v)
-		if len(values) < r.Least {
-			continue
+		if err != nil {
+			disturbed = append(disturbed, v)
+		} else {
+			values = append(values, v)
 		}
-		if m := medianOf(values); m.Settled() || len(values) >= r.Most {
+		if m, enough := r.enough(values, disturbed, spent); enough {
 			return m, nil
 		}
 	}
 }
 
+// enough returns the median when no further repeat is wanted.
+func (r Repeats) enough(values, disturbed []float64, spent func() bool) (Median, bool) {
+	tries := len(values) + len(disturbed)
+	if len(values) >= r.Least {
+		m := medianOf(values)
+		m.Disturbed = len(disturbed)
+		return m, m.Settled() || tries >= r.Most || spent()
+	}
+	if tries < r.Most && (tries < min(r.Most, patience*r.Least) || !spent()) {
+		return Median{}, false
+	}
+	m := medianOf(slices.Concat(values, disturbed))
+	m.Disturbed, m.Mixed = len(disturbed), true
+	return m, true
+}
+
 // errNoValue is a measurement too short for the clock.
 var errNoValue = errors.New("took no time by the clock of this machine")
+
+// middle is the mean of the middle half of what one repeat saw: as little moved
+// by outliers as a median, and finer than the clock, which ticks in 10 ns on some
+// machines.
+func middle(values []time.Duration) time.Duration {
+	slices.Sort(values)
+	half := values[len(values)/4 : len(values)-len(values)/4]
+	var sum time.Duration
+	for _, v := range half {
+		sum += v
+	}
+	return sum / time.Duration(len(half))
+}
 
 // medianOf returns the median and its interval by order statistics, which
 // assumes nothing of the distribution: the values k from either end enclose the
@@ -75,10 +119,10 @@ var errNoValue = errors.New("took no time by the clock of this machine")
 func medianOf(values []float64) Median {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	middle := (sorted[(n-1)/2] + sorted[n/2]) / 2
+	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
 	k := outside(n)
-	half := max(middle-sorted[k], sorted[n-1-k]-middle)
-	return Median{Value: middle, RelativeInterval: half / middle, Repeats: n}
+	half := max(median-sorted[k], sorted[n-1-k]-median)
+	return Median{Value: median, RelativeInterval: half / median, Repeats: n}
 }
 
 // outside returns how many values at either end lie outside the 95% interval.

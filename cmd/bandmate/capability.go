@@ -21,17 +21,19 @@ func newCapabilityCommand(a *app) *cobra.Command {
 		Short: "What caches and memory of a machine can do, and algorithms made for it",
 		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
 machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
-the cheapest barrier, and how long a parallel merge sort has to take.
+the cheapest barrier, and how long a parallel merge sort has to take. Measures the
+machine for it, and runs trees and barriers beside others.
 
 The machine is a machine profile with a section capability: one of the store, one in
 a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a).`,
 		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation reduce --threads 64
   bandmate capability barrier --machine knl-7210-quadrant --threads 64
   bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64`,
-		Args: wantArgs(cobra.NoArgs, "a command: tree, barrier, sort, measure"),
+		Args: wantArgs(cobra.NoArgs, "a command: measure, tree, barrier, race, sort"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCapabilityMeasureCommand(a), newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a), newCapabilitySortCommand(a))
+	cmd.AddCommand(newCapabilityMeasureCommand(a), newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a),
+		newCapabilityRaceCommand(a), newCapabilitySortCommand(a))
 	return cmd
 }
 

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/capability"
 	"bandmate.dev/bandmate/capability/measure"
-	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
-	"bandmate.dev/bandmate/units"
 )
 
 // measureResult is `capability measure -o json`.
@@ -27,22 +26,33 @@ type measureResult struct {
 type capabilityMeasureFlags struct {
 	name, cpus, memory string
 	repeats            measure.Repeats
+	budget             time.Duration
 }
 
 func newCapabilityMeasureCommand(a *app) *cobra.Command {
 	var f capabilityMeasureFlags
 	cmd := &cobra.Command{
 		Use:   "measure",
-		Short: "Measure latencies and bandwidths of this machine",
-		Long: `Measures the latency of a cache line by place (pointer chase; lines that another core
-has modified) and the bandwidth of copy, read, write and triad by threads, and stores
-them in the machine profile, which bandmate machine makes. Every median is repeated
-until its 95% interval is within 10%, or a warning says that it is not.
+		Short: "Measure latencies, contention and bandwidths of this machine",
+		Long: `Measures what caches and memory of this machine can do, and stores it in the machine
+profile, which bandmate machine makes:
 
-Contention of several readers of one line is not measured yet: the profile serves
-capability barrier and sort, not tree.`,
+  - the latency of a line by the size of what is chased through, by place (each
+    cache, memory, memory of other NUMA nodes) and by the state in which another
+    core has it: modified, exclusive, shared, invalid;
+  - the contention α + β·N of N threads that read one line at once;
+  - α + β·n of n lines from the cache of another core;
+  - the bandwidth of copy, read, write and triad, with plain and with non-temporal
+    stores, by threads and NUMA nodes;
+  - the latency of memory beside threads that stream at a quarter, half, three
+    quarters and all of what they reach.
+
+Every median is repeated until its 95% interval is within 10%, or until its part of
+--budget is spent, and then a warning says so. What takes more CPUs than there are is
+left out, with a warning: two for other cores, three for shared lines, four for the
+fit of the contention, without which there is no capability tree.`,
 		Example: `  bandmate capability measure
-  bandmate capability measure --cpus 0-7 --name rack7 -o yaml`,
+  bandmate capability measure --cpus 0-7 --name rack7 --budget 5m -o yaml`,
 		Args: wantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.checkFormat(); err != nil {
@@ -54,9 +64,10 @@ capability barrier and sort, not tree.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
 	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, as 0-3,8 (default: one of each core that may be used)")
-	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, as 256MiB (default: eight times the last-level caches, at most 1 GiB)")
+	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, as 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the memory)")
 	flags.IntVar(&f.repeats.Least, "repeats", 11, "fewest repeats of each value")
 	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "most repeats of each value")
+	flags.DurationVar(&f.budget, "budget", 2*time.Minute, "time for everything, within which medians are repeated until they are settled")
 	return cmd
 }
 
@@ -84,8 +95,7 @@ func (a *app) measureCapability(ctx context.Context, f capabilityMeasureFlags) e
 	if err != nil {
 		return err
 	}
-	options.Progress = func(what string) { a.tell(what) }
-	result, err := measure.Run(ctx, machine, options)
+	result, err := a.runMeasurement(ctx, machine, options)
 	if err != nil {
 		return refusedCPU(err)
 	}
@@ -98,6 +108,35 @@ func (a *app) measureCapability(ctx context.Context, f capabilityMeasureFlags) e
 	return a.print(r, func(w io.Writer) error { return writeMeasured(w, r, a.canvas()) })
 }
 
+// runMeasurement measures, shows progress, and warns where the CPUs were moved
+// meanwhile, as hosts do with those of virtual machines.
+func (a *app) runMeasurement(ctx context.Context, machine *topology.Machine, options measure.Options) (measure.Result, error) {
+	before, probed := probePair(ctx, options.CPUs)
+	progress := a.progress()
+	defer progress.done()
+	options.Progress = progress.Progress
+	result, err := measure.Run(ctx, machine, options)
+	if err != nil || !probed {
+		return result, err
+	}
+	if after, ok := probePair(ctx, options.CPUs); ok && !after.Same(before) {
+		result.Warnings = append(result.Warnings, fmt.Sprintf(
+			"CPUs %d and %d were %v before and %v after: they were moved, and latencies between cores mix both; measure again",
+			options.CPUs[0], options.CPUs[1], before, after))
+	}
+	return result, nil
+}
+
+// probePair tells how near the first two CPUs are; false where that cannot be
+// told.
+func probePair(ctx context.Context, cpus []int) (regime.Tag, bool) {
+	if len(cpus) < 2 {
+		return regime.Tag{}, false
+	}
+	tag, err := regime.Probe(ctx, cpus[0], cpus[1])
+	return tag, err == nil
+}
+
 // refusedCPU tells what this machine refuses from what failed.
 func refusedCPU(err error) error {
 	if errors.Is(err, topology.ErrOffline) || errors.Is(err, topology.ErrNotAllowed) {
@@ -107,7 +146,7 @@ func refusedCPU(err error) error {
 }
 
 func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Options, error) {
-	options := measure.Options{Repeats: f.repeats, Source: "measured by bandmate capability measure, version " + version()}
+	options := measure.Options{Repeats: f.repeats, Budget: f.budget, Source: "measured by bandmate capability measure, version " + version()}
 	cpus, err := parseCPUs("--cpus", f.cpus)
 	if err != nil {
 		return options, err
@@ -146,52 +185,14 @@ func oneOfEachCore(machine *topology.Machine) ([]int, error) {
 	return cpus, nil
 }
 
-// memorySize is eight times the last-level caches, from 256 MiB to 1 GiB.
+// memorySize is eight times the last-level caches, from 256 MiB to 1 GiB, and no
+// more than an eighth of the memory.
 func memorySize(machine *topology.Machine) int64 {
 	const low, high = 256 << 20, 1 << 30
 	caches, _ := machine.LastLevelCacheBytes(machine.Online())
-	return min(max(8*caches, low), high)
-}
-
-func writeMeasured(w io.Writer, r measureResult, o report.Options) error {
-	fmt.Fprintf(w, "machine    %s\n\n", r.Machine)
-	within := func(interval *float64, repeats int) []report.Cell {
-		if interval == nil {
-			return []report.Cell{report.Text(report.Missing), report.Text(report.Missing)}
-		}
-		return []report.Cell{
-			report.Number(fmt.Sprintf("±%.1f%%", 100**interval), *interval),
-			report.Number(fmt.Sprint(repeats), float64(repeats)),
-		}
+	size := min(max(8*caches, low), high)
+	if machine.MemoryBytes > 0 {
+		size = min(size, machine.MemoryBytes/8)
 	}
-	more := []report.Column{{Title: "95% interval", Numeric: true}, {Title: "repeats", Numeric: true}}
-	latencies := report.Table{Columns: append([]report.Column{{Title: "line in"}, {Title: "state"}, {Title: "latency", Numeric: true}}, more...)}
-	for _, l := range r.Capability.Latencies {
-		latencies.Add(append([]report.Cell{report.Text(l.Place), report.Text(l.State), report.Number(capability.Cost(l.Nanoseconds).String(), l.Nanoseconds)},
-			within(l.RelativeInterval, l.Repeats)...)...)
-	}
-	if err := latencies.Write(w, o); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	bandwidths := report.Table{Columns: append([]report.Column{
-		{Title: "access"},
-		{Title: "stores"},
-		{Title: "threads", Numeric: true},
-		{Title: "bandwidth", Numeric: true},
-	}, more...)}
-	for _, b := range r.Capability.Bandwidths {
-		stores := "plain"
-		switch {
-		case b.Access == "read":
-			stores = report.Missing
-		case b.NonTemporal:
-			stores = "non-temporal"
-		}
-		bandwidths.Add(append([]report.Cell{
-			report.Text(b.Access), report.Text(stores), report.Number(fmt.Sprint(b.Threads), float64(b.Threads)),
-			report.Number(report.Bandwidth(units.Bandwidth(b.BytesPerSecond)), b.BytesPerSecond),
-		}, within(b.RelativeInterval, b.Repeats)...)...)
-	}
-	return bandwidths.Write(w, o)
+	return size
 }
