@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MaxMessageBytes, 1 EiB, is above every message.
+// MaxMessageBytes is 1 EiB, above every message.
 const MaxMessageBytes = 1 << 60
 
 const wantParameter = "want a number from 0 to 1"

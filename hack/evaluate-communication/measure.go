@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/units"
+)
+
+// program is an application of the evaluation.
+type program struct {
+	name string
+	args []string
+	// exchanges are nil for programs that do not communicate.
+	exchanges *exchange
+}
+
+const messageBytes = 8 << 20
+
+// programs are those that compute, and those that communicate: all the time; as
+// long as they compute, waiting; and for three fifths of that time, without
+// waiting; and one whose messages stay on the node, at the speed of the CPU.
+func programs(l *link) []program {
+	var all []program
+	for _, name := range []string{"triad", "stencil", "pointer-chase", "radix-sort", "floating-point"} {
+		all = append(all, program{name: name, args: []string{partSample, name}})
+	}
+	for name, x := range map[string]exchange{
+		"send":       {steps: 16, message: messageBytes},
+		"waiting":    {steps: 9, message: messageBytes, compute: 350e6},
+		"overlapped": {steps: 12, message: messageBytes * 3 / 5, compute: 420e6, overlapped: true},
+		"loopback":   {steps: 60, message: messageBytes, loopback: true},
+	} {
+		x.namespace = l.namespace
+		all = append(all, program{name: name, args: x.args(), exchanges: &x})
+	}
+	slices.SortStableFunc(all, func(a, b program) int { return compareBool(a.exchanges != nil, b.exchanges != nil) })
+	return all
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// runs says which pairs are of interest: those in which somebody communicates.
+func runs(all []program) func(target, corunner string) bool {
+	communicates := map[string]bool{}
+	for _, p := range all {
+		communicates[p.name] = p.exchanges != nil
+	}
+	return func(target, corunner string) bool { return communicates[target] || communicates[corunner] }
+}
+
+// evaluation is what was measured.
+type evaluation struct {
+	verified *onboard.Verified
+}
+
+func measure(ctx context.Context, o options, l *link) (e *evaluation, err error) {
+	all := programs(l)
+	session, err := onboard.Open(ctx, onboard.Placing{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	experiment := &onboard.Experiment{Session: session, Version: "evaluate-communication"}
+	for _, p := range all {
+		experiment.Applications = append(experiment.Applications, onboard.Application{
+			Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...), Timeout: time.Minute},
+		})
+	}
+	journal, samples, err := openJournal(o.journal)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	v := &onboard.Verification{
+		Experiment: experiment, Pairs: runs(all), Keep: journal.Keep, Restored: samples,
+		Wanted: onboard.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
+		Machine: onboard.MachineOptions{
+			Name: "pair", ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Reporter: reporter{},
+			Precision: onboard.Precision{MinRepeats: o.repeats, MaxRepeats: o.repeats}, Version: "evaluate-communication",
+		},
+	}
+	e = &evaluation{}
+	if e.verified, err = v.Run(ctx); err != nil {
+		return nil, err
+	}
+	return e, e.communication(ctx, session, all, o)
+}
+
+func probeGrid() []onboard.Pressure {
+	var grid []onboard.Pressure
+	for _, p := range profiler.CalibrationGrid(true) {
+		grid = append(grid, onboard.Pressure{ReadShare: units.ReadShare(p.ReadShare), Level: p.Level, Pattern: interferer.Sequential})
+	}
+	return grid
+}
+
+// openJournal goes on with the samples that are there.
+func openJournal(path string) (*onboard.Journal, []onboard.Sample, error) {
+	const fingerprint = "evaluate-communication 1"
+	journal, samples, err := onboard.ResumeJournal(path, fingerprint)
+	if errors.Is(err, fs.ErrNotExist) {
+		journal, err = onboard.CreateJournal(path, fingerprint)
+	}
+	return journal, samples, err
+}
+
+// communication adds to the profiles what the programs exchange, as measured,
+// and to the machine what one of them reaches alone.
+func (e *evaluation) communication(ctx context.Context, session *onboard.Session, all []program, o options) error {
+	for i, p := range all {
+		if p.exchanges == nil || p.exchanges.loopback {
+			continue
+		}
+		profile := e.verified.Profiles[i]
+		measured, err := session.MeasureCommunication(ctx, onboard.Application{
+			Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...)},
+		}, nil)
+		if err != nil {
+			return err
+		}
+		measured.MessageBytes, measured.Overlapped = new(int64(p.exchanges.message)), new(p.exchanges.overlapped)
+		profile.Spec.Communication = measured
+	}
+	// A limiter that one communication fills shares what there is.
+	e.verified.Machine.Spec.Network = &v1alpha1.Network{
+		Model: "gigabit-ethernet", BytesPerSecond: float64(o.rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
+	}
+	return nil
+}
+
+// reporter prints progress now and then.
+type reporter struct{}
+
+func (reporter) Progress(done, total int, next string) {
+	if math.Mod(float64(done), 20) == 0 {
+		fmt.Fprintf(os.Stderr, "%s %d of %d: %s\n", time.Now().Format(time.TimeOnly), done, total, next)
+	}
+}
