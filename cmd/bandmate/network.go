@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/network"
+	"bandmate.dev/bandmate/network/diagram"
 	"bandmate.dev/bandmate/network/simulate"
 	"bandmate.dev/bandmate/report"
 )
@@ -233,13 +234,14 @@ type simulatedTask struct {
 }
 
 func newNetworkSimulateCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	var picture string
+	cmd := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
 		Short: "Play applications of compute and communication events on a cluster",
 		Long: `Plays tasks that compute, send and receive, and says for each how long that took,
 its penalties and its conflicts. Communications start and end at different
 moments; every start and end shares the cards anew (Vienne et al. 2008, section
-VI.A). "-" reads standard input.
+VI.A). "-" reads standard input. --svg draws the time line of all tasks and messages.
 
   cluster: {nodes: 4, coresPerNode: 2, bandwidth: 118MB/s, latency: 50us,
             memoryBandwidth: 2GB/s, buffer: 64KiB}
@@ -251,7 +253,8 @@ VI.A). "-" reads standard input.
     - {repeat: 10, events: [{compute: 2ms}, {send: {to: 1, bytes: 4MB}}]}
     - {repeat: 10, events: [{receive: {from: 0}}, {compute: 3ms}]}`,
 		Example: `  bandmate network simulate scenario.yaml
-  bandmate network simulate scenario.yaml -o csv > tasks.csv`,
+  bandmate network simulate scenario.yaml -o csv > tasks.csv
+  bandmate network simulate scenario.yaml --svg timeline.svg`,
 		Args: wantArgs(cobra.ExactArgs(1), "the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := a.checkFormat(formatCSV); err != nil {
@@ -265,9 +268,16 @@ VI.A). "-" reads standard input.
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			played, err := simulate.Run(cmd.Context(), s)
+			most := 0
+			if picture != "" {
+				most = diagram.MaxSpans
+			}
+			played, trace, err := simulate.RunTraced(cmd.Context(), s, most)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := writePicture(picture, func() ([]byte, error) { return diagram.Timeline(played, trace) }); err != nil {
+				return err
 			}
 			r := newSimulateResult(played)
 			if a.format == formatCSV {
@@ -277,6 +287,8 @@ VI.A). "-" reads standard input.
 			return a.print(r, func(w io.Writer) error { return writeSimulated(w, r, a.canvas()) })
 		},
 	}
+	cmd.Flags().StringVar(&picture, "svg", "", "draw the time line into this file")
+	return cmd
 }
 
 // maxScenario bounds a scenario's file.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/overlap"
+	"bandmate.dev/bandmate/overlap/diagram"
 	"bandmate.dev/bandmate/report"
 )
 
@@ -69,14 +70,19 @@ func newStepResult(s overlap.Step, t overlap.StepTime) stepResult {
 }
 
 func newOverlapTimeCommand(a *app) *cobra.Command {
-	var f stepFlags
+	var (
+		f       stepFlags
+		picture string
+	)
 	cmd := &cobra.Command{
 		Use:   "time",
 		Short: "How long does a step take that computes and communicates at once?",
 		Long: `Both parts run under contention until the shorter has ended, and what is left of
-the other runs alone (Langguth et al. 2018, section IV).`,
-		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279`,
-		Args:    wantArgs(cobra.NoArgs, "no arguments"),
+the other runs alone (Langguth et al. 2018, section IV). overlap measure finds the
+losses of this machine. --svg draws both times as axes, as the paper's Figure 6.`,
+		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
+  bandmate overlap time --computation 1ms --communication 0.5ms --computation-loss 1.72 --communication-loss 2.2 --svg step.svg`,
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(a.checkFormat(), needStep(cmd)); err != nil {
 				return err
@@ -85,11 +91,15 @@ the other runs alone (Langguth et al. 2018, section IV).`,
 			if err != nil {
 				return usageError{err}
 			}
+			if err := writePicture(picture, func() ([]byte, error) { return diagram.Step(f.Step) }); err != nil {
+				return err
+			}
 			r := newStepResult(f.Step, t)
 			return a.print(r, func(w io.Writer) error { return writeStep(w, r) })
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&picture, "svg", "", "draw the step into this file")
 	return cmd
 }
 
@@ -212,7 +222,10 @@ func present(v float64) *float64 {
 }
 
 func newOverlapFitCommand(a *app) *cobra.Command {
-	var nodes int
+	var (
+		nodes         int
+		picture, unit string
+	)
 	cmd := &cobra.Command{
 		Use:   "fit SWEEP.csv",
 		Short: "Derive the parameters of the model from measured sweeps",
@@ -220,51 +233,59 @@ func newOverlapFitCommand(a *app) *cobra.Command {
 from 1, with all data on node 0 and, where there is another socket, with all data
 on its first node; prints the parameters (Denis et al. 2022, section III.A) and
 the mean absolute percentage errors as in the paper's Table II. Rows of other
-placements are predicted, not used.
+placements are predicted, not used. --svg draws what was measured beside what is
+predicted.
 
 Columns: computationNode, communicationNode, cores,
 computationAloneBytesPerSecond, communicationAloneBytesPerSecond,
 computationBytesPerSecond, communicationBytesPerSecond.`,
 		Example: `  bandmate overlap fit sweep.csv
-  bandmate overlap fit sweep.csv --nodes-per-socket 2 -o yaml > parameters.yaml`,
+  bandmate overlap fit sweep.csv --nodes-per-socket 2 -o yaml > parameters.yaml
+  bandmate overlap fit sweep.csv --svg sweep.svg`,
 		Args: wantArgs(cobra.ExactArgs(1), "the file of a sweep"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := a.checkFormat(); err != nil {
 				return err
 			}
-			r, err := fitSweep(args[0], nodes)
+			r, sweep, err := fitSweep(args[0], nodes)
 			if err != nil {
+				return err
+			}
+			drawn := diagram.Bandwidths{Parameters: r.Parameters, Sweep: sweep, Unit: unit}
+			if err := writePicture(picture, drawn.SVG); err != nil {
 				return err
 			}
 			return a.print(r, func(w io.Writer) error { return writeFit(w, r, a.canvas()) })
 		},
 	}
 	cmd.Flags().IntVar(&nodes, "nodes-per-socket", 1, "NUMA nodes of the socket that computes; nodes from this number on are remote")
+	cmd.Flags().StringVar(&picture, "svg", "", "draw measured and predicted bandwidths into this file")
+	cmd.Flags().StringVar(&unit, "unit", "", `what the numbers of cores count, for the picture, as "eighths of a core" (default: computing cores)`)
 	return cmd
 }
 
-func fitSweep(path string, nodes int) (fitResult, error) {
+func fitSweep(path string, nodes int) (fitResult, overlap.Sweep, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return fitResult{}, err
+		return fitResult{}, nil, err
 	}
 	defer file.Close()
 	sweep, err := overlap.ReadSweep(file, path)
 	if err != nil {
-		return fitResult{}, err
+		return fitResult{}, nil, err
 	}
 	p, err := overlap.Fit(sweep, nodes)
 	if err != nil {
-		return fitResult{}, fmt.Errorf("%s: %w", path, err)
+		return fitResult{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	e, err := overlap.Evaluate(p, sweep)
 	if err != nil {
-		return fitResult{}, fmt.Errorf("%s: %w", path, err)
+		return fitResult{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return fitResult{p, overlapErrors{
 		present(e.Samples.Computation), present(e.Others.Computation), present(e.All.Computation),
 		present(e.Samples.Communication), present(e.Others.Communication), present(e.All.Communication), present(e.Average),
-	}}, nil
+	}}, sweep, nil
 }
 
 func writeFit(w io.Writer, r fitResult, o report.Options) error {
@@ -316,17 +337,18 @@ type bandwidthResult struct {
 
 func newOverlapBandwidthCommand(a *app) *cobra.Command {
 	var (
-		parameters string
-		cores      int
-		at         overlap.Placement
+		parameters, picture string
+		cores               int
+		at                  overlap.Placement
 	)
 	cmd := &cobra.Command{
 		Use:   "bandwidth",
 		Short: "What do computing cores and a communication leave each other?",
 		Long: `Predicts the bandwidths of computation and communication that run at the same
 time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote.`,
-		Example: `  bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --computation-node 0 --communication-node 1 -o json`,
-		Args:    wantArgs(cobra.NoArgs, "no arguments"),
+		Example: `  bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --computation-node 0 --communication-node 1 -o json
+  bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --svg prediction.svg`,
+		Args: wantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(a.checkFormat(), needFlags(cmd, "parameters", "cores")); err != nil {
 				return err
@@ -343,6 +365,13 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
 			if err != nil {
 				return usageError{err}
 			}
+			drawn := diagram.Bandwidths{
+				Parameters: p, Placements: []overlap.Placement{at}, Mark: cores,
+				Cores: max(cores, p.Local.ComputationAloneCores, p.Local.TotalCores) + 1,
+			}
+			if err := writePicture(picture, drawn.SVG); err != nil {
+				return err
+			}
 			r := bandwidthResult{float64(b.Computation), float64(b.Communication), float64(b.Total()), alone, b}
 			return a.print(r, func(w io.Writer) error { return writeBandwidths(w, r) })
 		},
@@ -352,6 +381,7 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
 	flags.IntVar(&cores, "cores", 0, "computing cores")
 	flags.IntVar(&at.ComputationNode, "computation-node", 0, "NUMA node of the computation's data")
 	flags.IntVar(&at.CommunicationNode, "communication-node", 0, "NUMA node of the communication's data")
+	flags.StringVar(&picture, "svg", "", "draw the prediction over the number of cores into this file")
 	return cmd
 }
 

@@ -15,6 +15,7 @@ type process struct {
 	task        *Task
 	application int
 	number      int // in the application
+	place       int // among all
 	node        int
 	event       int
 	round       int
@@ -48,6 +49,7 @@ type simulation struct {
 	wire      *wire
 	now       float64
 	runnable  []*process
+	recorder  *recorder
 }
 
 // Run plays a valid scenario. It returns a *Deadlock when tasks wait for ever,
@@ -65,11 +67,15 @@ func Run(ctx context.Context, s Scenario) (Result, error) {
 }
 
 func run(ctx context.Context, s Scenario, model network.Model) (Result, error) {
-	sim := &simulation{scenario: s, wire: newWire(model, s.Cluster)}
+	return play(ctx, s, model, nil)
+}
+
+func play(ctx context.Context, s Scenario, model network.Model, r *recorder) (Result, error) {
+	sim := &simulation{scenario: s, wire: newWire(model, s.Cluster), recorder: r}
 	for i := range s.Applications {
 		sim.first = append(sim.first, len(sim.processes))
 		for j := range s.Applications[i].Tasks {
-			sim.processes = append(sim.processes, &process{task: &s.Applications[i].Tasks[j], application: i, number: j})
+			sim.processes = append(sim.processes, &process{task: &s.Applications[i].Tasks[j], application: i, number: j, place: len(sim.processes)})
 		}
 	}
 	for i, node := range s.Placement.place(s.Cluster, len(sim.processes)) {
@@ -126,6 +132,7 @@ func (s *simulation) play(ctx context.Context) error {
 		for len(s.computing) > 0 && s.computing[0].busyUntil <= s.now {
 			p := heap.Pop(&s.computing).(*process) //nolint:errcheck // holds nothing else
 			p.result.ComputeSeconds += s.now - p.since
+			s.recorder.span(p, Computing, s.now)
 			s.step(p)
 		}
 		for _, f := range s.wire.ended(s.now) {
@@ -231,6 +238,7 @@ func (s *simulation) start(m *message) {
 func (s *simulation) arrive(m *message) {
 	m.arrived = true
 	p, f := m.from, m.flow
+	s.recorder.transfer(m, s.now)
 	if m.from.node != m.to.node {
 		penalty := f.penalty(s.now)
 		p.sum += penalty
@@ -238,6 +246,7 @@ func (s *simulation) arrive(m *message) {
 		f.conflicts.count(&p.result.Conflicts)
 	}
 	if !m.eager {
+		s.recorder.span(p, Sending, s.now)
 		p.result.CommunicationSeconds += s.now - p.since
 		s.step(p)
 	}
@@ -250,6 +259,7 @@ func (s *simulation) arrive(m *message) {
 func (s *simulation) deliver(m *message) {
 	p := m.to
 	p.awaits = nil
+	s.recorder.span(p, Receiving, s.now)
 	p.result.BytesReceived += int64(m.bytes)
 	p.result.CommunicationSeconds += s.now - p.since
 	s.step(p)
