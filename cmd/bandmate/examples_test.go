@@ -89,6 +89,7 @@ func bandmateWords(line string) ([]string, bool) {
 		return nil, false
 	}
 	rest, _, _ = strings.Cut(rest, " >")
+	rest, _, _ = strings.Cut(rest, " && ")
 	words := strings.Fields(rest)
 	return words, len(words) > 0 && regexp.MustCompile(`^[a-z-]+$`).MatchString(words[0])
 }

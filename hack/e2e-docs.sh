@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Runs the commands of README and docs once more, this time with those that
+# measure (docs/reference/not-run.md, "Measuring"). Prints each with its exit
+# code. Needs two CPUs; takes some minutes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+status=0
+BANDMATE_DOCS_RUN=measuring go test ./cmd/bandmate -count=1 -timeout 60m -v -run 'TestDocumentation$' >"$scratch/log" 2>&1 || status=$?
+sed -n 's/^ *docs_commands_test.go:[0-9]*: //p' "$scratch/log"
+printf '%d commands, of which %d measure\n' "$(grep -c 'exit code' "$scratch/log")" \
+  "$(grep -cE 'exit code .* bandmate (onboard|measure|doctor|machine|capability measure)' "$scratch/log")"
+if ((status)); then
+  tail -n 40 "$scratch/log" >&2
+fi
+exit "$status"
