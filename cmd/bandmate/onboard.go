@@ -158,10 +158,8 @@ func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
 	return onboard.Grid(shares, levels, pattern), nil
 }
 
-func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) (err error) {
-	if err := a.checkFormat(); err != nil {
-		return err
-	}
+// validate refuses what is out of range, and flags that exclude each other.
+func (f onboardFlags) validate(name string) error {
 	if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
 		return usagef("application name %q: %s", name, faults[0])
 	}
@@ -178,6 +176,16 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 		return usagef("--resume and --discard: want one of them")
 	}
 	if err := f.pictures.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (a *app) onboard(ctx context.Context, name string, args []string, f onboardFlags) (err error) {
+	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if err := f.validate(name); err != nil {
 		return err
 	}
 	watch, err := f.watch()

@@ -8,7 +8,7 @@
 // communications on one network card do to each other is package network
 // (Vienne et al. 2008).
 //
-// How they combine, and when they must not, is decision 0020. In short, with
+// How they combine, and when they must not, is decision 0022. In short, with
 // times in units of the run alone, M the slowdown by memory, n the share of the
 // run that communication takes, P the penalty of the card and L the loss of the
 // communication on the bus:
