@@ -54,8 +54,8 @@ func (p *problem) Error() string {
 	return errors.Join(all...).Error()
 }
 
-func problemf(status int, field, format string, args ...any) *problem {
-	return &problem{status, []*Fault{faultf(field, format, args...)}}
+func problemf(status int, format string, args ...any) *problem {
+	return &problem{status, []*Fault{faultf("", format, args...)}}
 }
 
 // problemOf is the one place that maps errors to statuses.

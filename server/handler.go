@@ -106,7 +106,7 @@ func (h *handler) answer(r *http.Request) (reply, error) {
 	}
 	path, ok := paths[r.URL.Path]
 	if !ok {
-		return reply{}, problemf(http.StatusNotFound, "", "nothing is at %q: see /api/v1/openapi.json for what there is", r.URL.Path)
+		return reply{}, problemf(http.StatusNotFound, "nothing is at %q: see /api/v1/openapi.json for what there is", r.URL.Path)
 	}
 	return path(h, r.Context(), q)
 }
@@ -209,7 +209,7 @@ func (h *handler) compute(ctx context.Context, question func(Knowledge) (any, er
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
 	case <-turn.Done():
-		return reply{}, problemf(http.StatusServiceUnavailable, "", "too many requests at a time: ask again in a moment")
+		return reply{}, problemf(http.StatusServiceUnavailable, "too many requests at a time: ask again in a moment")
 	}
 	answer, err := question(k)
 	if err != nil {

@@ -24,5 +24,5 @@ func checkHost(r *http.Request, names []string) error {
 	if _, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
 		return nil
 	}
-	return problemf(http.StatusMisdirectedRequest, "", "host %q: this server answers for localhost and addresses only: ask there, or start it with --allow-host", r.Host)
+	return problemf(http.StatusMisdirectedRequest, "host %q: this server answers for localhost and addresses only: ask there, or start it with --allow-host", r.Host)
 }

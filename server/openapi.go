@@ -196,8 +196,7 @@ func (s *schemas) addStruct(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
 	s.done[name] = schema
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if key == "-" || !field.IsExported() {
 			continue

@@ -32,11 +32,11 @@ type query struct {
 
 func newQuery(r *http.Request) (*query, error) {
 	if len(r.URL.RawQuery) > longestQuery {
-		return nil, problemf(http.StatusRequestURITooLong, "", "the query has %d bytes: want at most %d", len(r.URL.RawQuery), longestQuery)
+		return nil, problemf(http.StatusRequestURITooLong, "the query has %d bytes: want at most %d", len(r.URL.RawQuery), longestQuery)
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, problemf(http.StatusBadRequest, "", "the query cannot be read: %w: write names as by encodeURIComponent", err)
+		return nil, problemf(http.StatusBadRequest, "the query cannot be read: %w: write names as by encodeURIComponent", err)
 	}
 	return &query{values: values, read: map[string]bool{}}, nil
 }
@@ -160,7 +160,7 @@ func readMatrixQuestion(q *query) (MatrixQuestion, error) {
 // checkRequest refuses what no path takes.
 func checkRequest(r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return problemf(http.StatusMethodNotAllowed, "", "method %q: want GET or HEAD", r.Method)
+		return problemf(http.StatusMethodNotAllowed, "method %q: want GET or HEAD", r.Method)
 	}
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
 		return &problem{http.StatusRequestEntityTooLarge, []*Fault{{Err: errors.New("the request has a body: want none")}}}

@@ -117,7 +117,8 @@ func (a *app) predictMatrix(names []string, machine string, method predictor.Met
 	if err != nil {
 		return matrixResult{}, err
 	}
-	k, profiles := newKnowledge(s), all
+	k := newKnowledge(s)
+	var profiles []*v1alpha1.ApplicationProfile
 	if len(names) > 0 {
 		if profiles, err = loadForPrediction(k, names, machine); err != nil {
 			return matrixResult{}, err
