@@ -3,24 +3,28 @@ package score
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
 
-// Load is a domain prepared for being asked about many newcomers. It is
-// immutable and safe for concurrent use.
+// Load is a domain prepared for being asked about many newcomers. To its users it
+// is immutable, and it is safe for concurrent use.
 type Load struct {
 	domain Domain
 	apps   []*predictor.Application // residents, then the background if any
-	before []units.NormalizedPerformance
-	// busy is what everyone there transfers, slowed down as they are.
+	// before are the performances without a newcomer, predicted when first asked
+	// for: whoever only estimates does not need them.
+	before atomic.Pointer[[]units.NormalizedPerformance]
+	// busy is what everyone there transfers, slowed down as they are; for added.
 	busy  units.Traffic
 	added addedTable
 	// network is what the residents exchange together: stretch is weighed by
 	// their CPUs, or for WorstSlowdown the most of one.
 	network exchange
+	crowd   *crowd // nil where no model describes everyone
 }
 
 // Name returns the name of the domain.
@@ -28,19 +32,6 @@ func (l *Load) Name() string { return l.domain.Name }
 
 // Residents returns who is there. The caller must not change it.
 func (l *Load) Residents() []Job { return l.domain.Residents }
-
-// Traffic returns what residents and background are predicted to transfer
-// together, as slow as they are beside each other.
-func (l *Load) Traffic() units.Traffic { return l.busy }
-
-// Slowdowns returns how slow the residents are without a newcomer, in their order.
-func (l *Load) Slowdowns() []units.Slowdown {
-	slowdowns := make([]units.Slowdown, len(l.domain.Residents))
-	for i := range slowdowns {
-		slowdowns[i] = l.before[i].Slowdown()
-	}
-	return slowdowns
-}
 
 // exchange counts what one of the applications exchanges.
 func (l *Load) exchange(i int, x exchange, o Objective) {
@@ -63,8 +54,8 @@ func (l *Load) cardOf(i int) string {
 	return ""
 }
 
-// Prepare predicts a domain as it is. It fails on residents or a background
-// that nobody could be.
+// Prepare prepares a domain. It fails on residents or a background that nobody
+// could be.
 func (s *Scorer) Prepare(d Domain) (*Load, error) {
 	var faults []error
 	for _, r := range d.Residents {
@@ -91,16 +82,25 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 		}
 		l.apps = append(l.apps, background)
 	}
-	if len(l.apps) > 0 {
-		l.before = s.workspace.Performances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
-		s.combine(l.before, l.apps, l.cardOf)
-	}
 	for i, a := range l.apps {
 		l.exchange(i, exchangeOf(a), s.options.Objective)
-		traffic, _ := a.Contentiousness()
-		l.busy = l.busy.Add(traffic.Scale(float64(l.before[i])))
 	}
 	return l, nil
+}
+
+// performances returns those of a load's applications without a newcomer. Two that
+// ask at the same time both predict; nobody waits.
+func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
+	if before := l.before.Load(); before != nil {
+		return *before
+	}
+	var before []units.NormalizedPerformance
+	if len(l.apps) > 0 {
+		before = s.workspace.Performances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
+		s.combine(before, l.apps, l.cardOf)
+	}
+	l.before.Store(&before)
+	return before
 }
 
 // Assumed makes an application of which only the traffic is known, or assumed:

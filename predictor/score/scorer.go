@@ -44,6 +44,7 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	if err := newcomer.validate(); err != nil {
 		return Score{}, err
 	}
+	before := s.performances(l)
 	s.apps = append(append(s.apps[:0], s.options.application(newcomer)), l.apps...)
 	s.after = s.workspace.Performances(s.after[:0], s.apps)
 	communicating := s.combine(s.after, s.apps, func(i int) string {
@@ -60,7 +61,7 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	}
 	result.Newcomer = effect(newcomer, 1, s.after[0].Slowdown())
 	for i, r := range residents {
-		result.Residents[i] = effect(r, l.before[i].Slowdown(), s.after[i+1].Slowdown())
+		result.Residents[i] = effect(r, before[i].Slowdown(), s.after[i+1].Slowdown())
 	}
 	if communicating {
 		result.Newcomer.Parts = s.parts[0]

@@ -20,6 +20,9 @@ type Sketch struct {
 	perByte float32 // cells per byte per second of others' traffic
 	excess  [2][sketchCells + 1]float32
 	network exchange
+	alone   units.Traffic
+	// tendency is where a model of the memory describes it, else nil.
+	tendency *predictor.Tendency
 }
 
 // exchange is a coarse look at what a job exchanges over the network.
@@ -58,6 +61,7 @@ type Sketcher struct {
 func (s *Sketcher) Sketch(a *predictor.Application) *Sketch {
 	k := &Sketch{network: exchangeOf(a)}
 	traffic, _ := a.Contentiousness()
+	k.alone, k.tendency = traffic, a.Tendency()
 	k.traffic, k.share = float32(traffic.Total()), shareColumn(traffic)
 	const beyond = 1.5
 	top := a.HighestPressure() * beyond
@@ -130,6 +134,14 @@ func (t *addedTable) at(traffic, share float32) float32 {
 // Tabulate completes a load for Estimate, with one sketch for each resident; nil
 // for one of which nothing is known. The load must not be in use by others yet.
 func (s *Scorer) Tabulate(l *Load, sketches []*Sketch) {
+	if l.crowd = crowdOf(l, sketches, s.options.Objective); l.crowd != nil {
+		return
+	}
+	before := s.performances(l)
+	for i, a := range l.apps {
+		traffic, _ := a.Contentiousness()
+		l.busy = l.busy.Add(traffic.Scale(float64(before[i])))
+	}
 	var top float32
 	for _, k := range sketches {
 		if k != nil && k.perByte > 0 {
@@ -144,20 +156,20 @@ func (s *Scorer) Tabulate(l *Load, sketches []*Sketch) {
 	for column := range l.added.cost {
 		for cell := range l.added.cost[column] {
 			newcomer := top * float32(cell) / addedCells
-			l.added.cost[column][cell] = s.residentCost(l, sketches, busy, share, newcomer, float32(column))
+			l.added.cost[column][cell] = s.residentCost(l, before, sketches, busy, share, newcomer, float32(column))
 		}
 	}
 }
 
 // residentCost is what the residents lose beside a newcomer that transfers so
 // much at the read share of a column.
-func (s *Scorer) residentCost(l *Load, sketches []*Sketch, busy, share, newcomer, column float32) float32 {
+func (s *Scorer) residentCost(l *Load, before []units.NormalizedPerformance, sketches []*Sketch, busy, share, newcomer, column float32) float32 {
 	var cost float32
 	for i, k := range sketches {
 		if k == nil {
 			continue
 		}
-		others := max(busy-k.traffic*float32(l.before[i]), 0)
+		others := max(busy-k.traffic*float32(before[i]), 0)
 		mixed := share
 		if sum := others + newcomer; sum > 0 {
 			mixed = (others*share + newcomer*column) / sum
@@ -173,16 +185,24 @@ func (s *Scorer) residentCost(l *Load, sketches []*Sketch, busy, share, newcomer
 }
 
 // Estimate is about what ScoreLoad would give as Cost, in nanoseconds: everyone
-// at mean traffic, nobody's slowdown coming back on the others. It serves to
-// choose the few domains that are worth scoring. The load must have been
+// at mean traffic and, where curves serve alone, nobody's slowdown coming back on
+// the others. It serves to choose among many domains. The load must have been
 // completed by Tabulate, and k be the newcomer's sketch; nil counts as nothing.
 // Unlike the other methods it may be called from several goroutines.
+// See Load.Fine for how good it is.
 func (s *Scorer) Estimate(k *Sketch, cpus float64, l *Load) float64 {
 	if k == nil {
 		k = &Sketch{}
 	}
-	own := k.beside(float32(l.busy.Total()), shareColumn(l.busy)) + k.network.stretch*l.network.busy
-	residents := l.added.at(k.traffic/(1+own), k.share) + k.network.busy*l.network.stretch
+	var own, residents float32
+	if l.crowd != nil {
+		own, residents = l.crowd.estimate(k, s.options.Objective)
+	} else {
+		own = k.beside(float32(l.busy.Total()), shareColumn(l.busy))
+		residents = l.added.at(k.traffic/(1+own), k.share)
+	}
+	own += k.network.stretch * l.network.busy
+	residents += k.network.busy * l.network.stretch
 	if s.options.Objective == WorstSlowdown {
 		return float64(max(own, residents))
 	}

@@ -1,0 +1,183 @@
+package score_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// described compiles the applications of a simulated platform as a model of its
+// memory describes them, from three read shares × four levels.
+func described(t testing.TB, platform string) []*predictor.Application {
+	t.Helper()
+	d, err := evaluation.Read(os.DirFS("../testdata/simulated/" + platform))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apps []*predictor.Application
+	for _, a := range d.Apps {
+		app, err := predictor.Compile(a.Profile(evaluation.Options{
+			ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apps = append(apps, app)
+	}
+	c, err := predictor.Calibrate(apps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range apps {
+		if apps[i], err = c.Apply(apps[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return apps
+}
+
+// Of many domains the first one by estimate costs hardly more than the best of all,
+// however many are there: it loses less than a twentieth of what a random one does.
+func TestEstimateOfTheDescribed(t *testing.T) {
+	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
+		apps := described(t, platform)
+		sketches := sketched(apps)
+		for _, objective := range []score.Objective{score.AddedCost, score.WorstSlowdown} {
+			t.Run(fmt.Sprint(platform, " ", objective), func(t *testing.T) {
+				s, err := score.New(score.Options{Objective: objective})
+				if err != nil {
+					t.Fatal(err)
+				}
+				random := rand.New(rand.NewPCG(1, 2))
+				var lost, anyone float64
+				for _, residents := range []int{2, 8, 30} {
+					const rounds = 10
+					var lostHere, anyoneHere float64
+					for range rounds {
+						first, best, anyOne := chosenByEstimate(t, s, apps, sketches, random, residents)
+						lostHere += (first - best) / rounds
+						anyoneHere += (anyOne - best) / rounds
+					}
+					t.Logf("%d residents: mean cost above the best: %.4f by estimate, %.4f of a random domain", residents, lostHere, anyoneHere)
+					lost += lostHere
+					anyone += anyoneHere
+				}
+				if lost > anyone/20 {
+					t.Errorf("the first by estimate costs %.4f more than the best, a random domain %.4f", lost, anyone)
+				}
+			})
+		}
+	}
+}
+
+// chosenByEstimate returns the exact cost of the first by estimate of sixteen
+// domains of about so many residents, of the best one and of one by chance.
+func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*score.Sketch,
+	random *rand.Rand, residents int,
+) (first, best, anyOne float64) {
+	t.Helper()
+	a := apps[random.IntN(len(apps))]
+	const domains = 16
+	least := math.Inf(1)
+	best = math.Inf(1)
+	for range domains {
+		l := load(t, s, apps, sketches, random, residents/2+random.IntN(residents))
+		if !l.Fine(sketches[a]) {
+			t.Fatal("the estimate is coarse")
+		}
+		exact, err := s.ScoreLoad(score.Job{Name: "n", Application: a, CPUs: 4}, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := s.Estimate(sketches[a], 4, l); e < least {
+			first, least = exact.Cost, e
+		}
+		best = min(best, exact.Cost)
+		anyOne = exact.Cost
+	}
+	return first, best, anyOne
+}
+
+// What no model describes makes a domain one of coarse estimates: one known by its
+// curves alone does, one of which only the traffic is known does not.
+func TestFine(t *testing.T) {
+	apps := described(t, "ddr4x2")
+	byCurves := simulated(t, "ddr4x2")[0]
+	background := units.Traffic{Read: 1e9, Write: 1e9}
+	sketches := sketched(append(slices.Clone(apps[:3]), byCurves))
+	for name, test := range map[string]struct {
+		domain   score.Domain
+		newcomer *predictor.Application
+		want     bool
+	}{
+		"nobody":                  {score.Domain{}, apps[0], false},
+		"described":               {score.Domain{Residents: []score.Job{{Application: apps[1], CPUs: 1}}}, apps[0], true},
+		"beside measured traffic": {score.Domain{Residents: []score.Job{{Application: apps[1], CPUs: 1}}, Background: &background}, apps[0], true},
+		"beside an unknown one":   {score.Domain{Residents: []score.Job{{Application: apps[1], CPUs: 1}, {Name: "x", CPUs: 1}}}, apps[0], true},
+		"beside one by curves":    {score.Domain{Residents: []score.Job{{Application: apps[1], CPUs: 1}, {Application: byCurves, CPUs: 1}}}, apps[0], false},
+		"one by curves":           {score.Domain{Residents: []score.Job{{Application: apps[1], CPUs: 1}}}, byCurves, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s score.Scorer
+			l, err := s.Prepare(test.domain)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var drawn []*score.Sketch
+			for _, r := range test.domain.Residents {
+				drawn = append(drawn, sketches[r.Application])
+			}
+			s.Tabulate(l, drawn)
+			if got := l.Fine(sketches[test.newcomer]); got != test.want {
+				t.Errorf("fine: %v, want %v", got, test.want)
+			}
+			if !test.want {
+				return
+			}
+			newcomer := score.Job{Application: test.newcomer, CPUs: 2}
+			exact, err := s.ScoreLoad(newcomer, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			estimate := s.Estimate(sketches[test.newcomer], 2, l)
+			if off := math.Abs(estimate - exact.Cost); off > 0.02+0.15*exact.Cost {
+				t.Errorf("estimated as %.3f, exactly %.3f", estimate, exact.Cost)
+			}
+		})
+	}
+}
+
+// Thirty residents, as on a full node, that a model describes: preparing the domain
+// for estimates, one of them, and the exact score.
+func BenchmarkDescribed30(b *testing.B) {
+	apps := described(b, "ddr4x2")
+	sketches := sketched(apps)
+	var s score.Scorer
+	random := rand.New(rand.NewPCG(1, 2))
+	l := load(b, &s, apps, sketches, random, 30)
+	b.Run("prepare", func(b *testing.B) {
+		for b.Loop() {
+			load(b, &s, apps, sketches, random, 30)
+		}
+	})
+	b.Run("estimate", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			s.Estimate(sketches[apps[i%len(apps)]], 4, l)
+		}
+	})
+	b.Run("exact", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.ScoreLoad(score.Job{Application: apps[i%len(apps)], CPUs: 4}, l); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
