@@ -7,6 +7,7 @@
 package simulate
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/network"
@@ -198,13 +200,22 @@ func text(data []byte) (string, error) {
 }
 
 // Decode reads a scenario from YAML or JSON and validates it. Fields that do not
-// exist are refused.
+// exist are refused. Of a million events, JSON takes a fraction of the time and
+// memory of YAML.
 func Decode(data []byte) (Scenario, error) {
 	var s Scenario
-	if err := yaml.UnmarshalStrict(data, &s); err != nil {
+	if err := unmarshal(data, &s); err != nil {
 		return Scenario{}, fmt.Errorf("reading the scenario: %w", err)
 	}
 	return s, s.Validate()
+}
+
+func unmarshal(data []byte, s *Scenario) error {
+	if !json.Valid(data) {
+		return yaml.UnmarshalStrict(data, s)
+	}
+	strict, err := strictjson.UnmarshalStrict(data, s)
+	return errors.Join(append(strict, err)...)
 }
 
 // Bounds of a scenario.

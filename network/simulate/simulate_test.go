@@ -2,9 +2,11 @@ package simulate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -259,6 +261,12 @@ func TestRefused(t *testing.T) {
 	const placed = "placement: {policy: round-robin-node}\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"empty", "", "applications: none has a task"},
+		{"an empty document in JSON", "null", "applications: none has a task"},
+		{"unknown field in JSON", `{"cluster": {"nodes": 2, "speed": 1}}`, `unknown field "cluster.speed"`},
+		{"twice in JSON", `{"cluster": {"nodes": 2, "nodes": 3}}`, `duplicate field "cluster.nodes"`},
+		{"not an object", `[1]`, "cannot unmarshal array"},
+		{"more events than anybody waits for", head + placed + "applications: [{name: a, tasks: [{repeat: 50000001, events: [{compute: 1s}]}]}]", "repeat of 50000001"},
+		{"more events in all", head + placed + "applications: [{name: a, tasks: [{repeat: 30000000, events: [{compute: 1s}, {compute: 1s}]}]}]", "60000000 events: want at most"},
 		{"unknown field", head + placed + tasks + "spped: 1\n", "spped"},
 		{"negative time", head + placed + "applications: [{name: a, tasks: [{events: [{compute: -1s}]}]}]", "duration"},
 		{"no unit", head + placed + "applications: [{name: a, tasks: [{events: [{compute: 5}]}]}]", "with a unit"},
@@ -308,6 +316,31 @@ func TestRandomPlacesEveryCoreOnce(t *testing.T) {
 			t.Fatalf("%v, again %v", nodes, again)
 		}
 	})
+}
+
+// A million events are played, and come out of YAML and JSON alike.
+func TestMillionEvents(t *testing.T) {
+	const text = head + `placement: {policy: round-robin-node}
+applications: [{name: a, tasks: [
+  {repeat: 250000, events: [{compute: 1us}, {send: {to: 1, bytes: 1MB}}]},
+  {repeat: 250000, events: [{receive: {from: 0}}, {compute: 1us}]}]}]`
+	s := decode(t, text)
+	r, err := Run(t.Context(), s)
+	if err != nil || r.Tasks[0].Sent != 250_000 || r.Tasks[1].BytesReceived != 250_000_000_000 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// 10 ms on the way at 100 MB/s, a millisecond of latency, and a
+	// microsecond of computing; the receiver computes while the next one comes.
+	if want := 250_000*11.001e-3 + 1e-6; math.Abs(r.TotalSeconds-want) > 1e-6*want {
+		t.Errorf("%v s, want %v", r.TotalSeconds, want)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := decode(t, string(data)); !reflect.DeepEqual(again, s) {
+		t.Errorf("%+v comes back as %+v", s, again)
+	}
 }
 
 func TestInterrupted(t *testing.T) {

@@ -84,7 +84,7 @@ func (r *recorder) transfer(m *message, now float64) {
 		r.trace.Left = true
 		return
 	}
-	t := Transfer{From: m.from.place, To: m.to.place, Start: m.flow.began, Ended: now, Bytes: int64(m.bytes)}
+	t := Transfer{From: m.from.place, To: m.to.place, Start: m.flow.began, Ended: max(now, m.flow.began), Bytes: int64(m.bytes)}
 	if m.from.node != m.to.node {
 		t.Penalty = m.flow.penalty(now)
 	}
