@@ -28,7 +28,7 @@ type stage struct {
 
 func stages() []stage {
 	onboarding := func(store string, a *application) []string { return onboardArgs(store, "--", a.path) }
-	return []stage{
+	all := []stage{
 		{"starting", onboarding, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
 		{"the first run", onboarding, func(_ *terminal, _ string, a *application) {
 			a.running()
@@ -79,7 +79,17 @@ func stages() []stage {
 		{"finding the sustained bandwidth", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "50%", "--duration", "10m"}
 		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		{"sweeping", func(string, *application) []string {
+			return []string{"overlap", "measure", "--repeats", "1000"}
+		}, func(s *terminal, _ string, _ *application) { s.waitFor(`computing cores: \d`) }},
 	}
+	// Elsewhere TestScripts shows that it is refused.
+	if permitted, err := networkNamespacesWork(); err == nil && permitted {
+		all = append(all, stage{"making conflicts", func(string, *application) []string {
+			return []string{"network", "measure", "--repeats", "1000"}
+		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(two|three|four) (leave|arrive)`) }})
+	}
+	return all
 }
 
 // runUntil lets runs end until the one that the terminal calls by the label.
