@@ -28,12 +28,33 @@ const (
 // nobody can tell what an application exchanges.
 var ErrNotAlone = errors.New("others use the network, too")
 
+// Exchanged is what an application sent and received in a run, in bytes.
+type Exchanged struct {
+	// Sent and Received are medians over the runs.
+	Sent, Received float64
+	// Repeats is how many runs there were, RelativeSpread the standard deviation of
+	// what they exchanged ÷ its median; nil with fewer than two, or where there
+	// was nothing.
+	Repeats        int
+	RelativeSpread *float64
+}
+
+// Communication returns what was exchanged as rates over a run of a time, which is
+// that of the profile: the bytes of a run hardly vary, its time may. Size of
+// messages and overlap are not told by counters and stay unknown.
+func (e Exchanged) Communication(run v1alpha1.Timing) *v1alpha1.Communication {
+	return &v1alpha1.Communication{
+		Source:             v1alpha1.CommunicationMeasured,
+		SentBytesPerSecond: new(e.Sent / run.Seconds), ReceivedBytesPerSecond: new(e.Received / run.Seconds),
+		Repeats: e.Repeats, RelativeSpread: e.RelativeSpread,
+	}
+}
+
 // MeasureCommunication runs an application alone and reads from the counters of
 // this network namespace's interfaces, all but the loopback without a name, what
 // it sends and receives. What others exchange before each run is taken away; it
-// fails with ErrNotAlone where that is much. Size of messages and overlap are not
-// told by counters and stay unknown.
-func (s *Session) MeasureCommunication(ctx context.Context, a Application, interfaces []string) (*v1alpha1.Communication, error) {
+// fails with ErrNotAlone where that is much.
+func (s *Session) MeasureCommunication(ctx context.Context, a Application, interfaces []string) (*Exchanged, error) {
 	var runs []exchanged
 	window := foreignWindow
 	for range communicationRuns {
@@ -82,25 +103,22 @@ type exchanged struct {
 }
 
 // communicationOf is what the runs tell of the application.
-func communicationOf(runs []exchanged) (*v1alpha1.Communication, error) {
-	var sent, received, totals []float64
+func communicationOf(runs []exchanged) (*Exchanged, error) {
+	var sent, received, totals, rates []float64
 	var foreign float64
 	for _, r := range runs {
 		own := func(bytes, others float64) float64 { return max(bytes-others*r.seconds, 0) }
-		s, in := own(r.sent, r.foreignSent), own(r.received, r.foreignReceived)
-		sent, received = append(sent, s/r.seconds), append(received, in/r.seconds)
-		totals = append(totals, s+in)
+		out, in := own(r.sent, r.foreignSent), own(r.received, r.foreignReceived)
+		sent, received, totals = append(sent, out), append(received, in), append(totals, out+in)
+		rates = append(rates, (out+in)/r.seconds)
 		foreign = max(foreign, r.foreignSent+r.foreignReceived)
 	}
-	c := &v1alpha1.Communication{
-		Source: v1alpha1.CommunicationMeasured, Repeats: len(runs),
-		SentBytesPerSecond: new(median(sent)), ReceivedBytesPerSecond: new(median(received)),
-	}
-	if foreign > max(littleForeign, mostForeign*(*c.SentBytesPerSecond+*c.ReceivedBytesPerSecond)) {
+	if foreign > max(littleForeign, mostForeign*median(rates)) {
 		return nil, fmt.Errorf("what the application exchanges: %w: %.3g bytes/s go through the interfaces without it; run it in a network namespace of its own, name its interface, or declare its rates", ErrNotAlone, foreign)
 	}
+	e := &Exchanged{Sent: median(sent), Received: median(received), Repeats: len(runs)}
 	if sd, middle := spread(totals), median(totals); sd != nil && middle > 0 {
-		c.RelativeSpread = new(*sd / middle)
+		e.RelativeSpread = new(*sd / middle)
 	}
-	return c, nil
+	return e, nil
 }

@@ -80,19 +80,25 @@ func (f *communicationFlags) declared() (*v1alpha1.Communication, error) {
 	return c, nil
 }
 
-// communicate completes what was declared of the application's communication; nil
-// where nothing is known of it.
-func (j onboarding) communicate(ctx context.Context, session *onboard.Session) (*v1alpha1.Communication, error) {
+// exchanged measures what the application exchanges, where that was asked for; nil
+// otherwise.
+func (j onboarding) exchanged(ctx context.Context, session *onboard.Session) (*onboard.Exchanged, error) {
 	if !j.measureCommunication {
-		return j.communication, nil
+		return nil, nil //nolint:nilnil // nothing is to be measured
 	}
 	j.app.say("Measuring what %s sends and receives.\n", j.application.Name)
-	measured, err := session.MeasureCommunication(ctx, j.application, j.interfaces)
-	if err != nil {
-		return nil, err
+	return session.MeasureCommunication(ctx, j.application, j.interfaces)
+}
+
+// communicate completes the profile by what is known of the communication.
+func (j onboarding) communicate(p *v1alpha1.ApplicationProfile, measured *onboard.Exchanged) {
+	if measured == nil {
+		p.Spec.Communication = j.communication
+		return
 	}
-	measured.MessageBytes, measured.Overlapped = j.communication.MessageBytes, j.communication.Overlapped
-	return measured, nil
+	c := measured.Communication(p.Spec.Solo)
+	c.MessageBytes, c.Overlapped = j.communication.MessageBytes, j.communication.Overlapped
+	p.Spec.Communication = c
 }
 
 // communicationText is a communication in a line; empty without.

@@ -280,7 +280,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	if known == nil {
 		j.app.say("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
 	}
-	exchanged, err := j.communicate(ctx, session)
+	exchanged, err := j.exchanged(ctx, session)
 	if err != nil {
 		return nil, err
 	}
@@ -302,7 +302,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 		if err != nil {
 			return nil, err
 		}
-		profile.Spec.Communication = exchanged
+		j.communicate(profile, exchanged)
 		return profile, j.putBoth(profile, machine, known)
 	}
 	journal, err := j.openJournal(experiment)
@@ -313,7 +313,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	progress.done()
 	err = errors.Join(err, journal.Close())
 	if err == nil {
-		profile.Spec.Communication = exchanged
+		j.communicate(profile, exchanged)
 		err = j.putBoth(profile, machine, known)
 	}
 	if err != nil {

@@ -35,14 +35,12 @@ type exchange struct {
 	message    int
 	compute    int // bytes of a triad
 	overlapped bool
-	// loopback keeps the messages on the node, and the receiver reads them.
-	loopback bool
 }
 
 func (x exchange) args() []string {
 	return []string{
 		partExchange, "--namespace", x.namespace, "--steps", strconv.Itoa(x.steps), "--message", strconv.Itoa(x.message),
-		"--compute", strconv.Itoa(x.compute), "--overlapped=" + strconv.FormatBool(x.overlapped), "--loopback=" + strconv.FormatBool(x.loopback),
+		"--compute", strconv.Itoa(x.compute), "--overlapped=" + strconv.FormatBool(x.overlapped),
 	}
 }
 
@@ -54,7 +52,6 @@ func exchangeMain(_ context.Context, args []string) error {
 	flags.IntVar(&x.message, "message", 1<<20, "bytes of a message")
 	flags.IntVar(&x.compute, "compute", 0, "bytes that a step reads and writes")
 	flags.BoolVar(&x.overlapped, "overlapped", false, "compute while the message is on its way")
-	flags.BoolVar(&x.loopback, "loopback", false, "keep the messages on the node")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +62,7 @@ func (x exchange) run() error {
 	// Threads that the kernel shares the CPU among: computing must not keep the
 	// sender waiting.
 	runtime.GOMAXPROCS(4)
-	listener, err := x.listen()
+	listener, err := listenFar(x.namespace)
 	if err != nil {
 		return fmt.Errorf("the receiver: %w", err)
 	}
@@ -112,13 +109,6 @@ func (x exchange) run() error {
 	return <-received
 }
 
-func (x exchange) listen() (net.Listener, error) {
-	if x.loopback {
-		return net.Listen("tcp", "127.0.0.1:0")
-	}
-	return listenFar(x.namespace)
-}
-
 // receive drops every message in the kernel, as a card that writes to memory
 // spares the CPU the copy, and acknowledges it.
 func (x exchange) receive(listener net.Listener) error {
@@ -135,21 +125,13 @@ func (x exchange) receive(listener net.Listener) error {
 	if err != nil {
 		return err
 	}
-	size, flags := 256<<10, syscall.MSG_TRUNC|syscall.MSG_DONTWAIT
-	if x.loopback {
-		size, flags = x.message, syscall.MSG_DONTWAIT
-	}
-	buffer := make([]byte, size)
+	buffer := make([]byte, 256<<10)
 	for range x.steps {
 		for left := x.message; left > 0; {
 			var n int
-			at := 0
-			if x.loopback {
-				at = x.message - left
-			}
 			var failed error
 			err := raw.Read(func(fd uintptr) bool {
-				n, _, failed = syscall.Recvfrom(int(fd), buffer[at:min(at+left, len(buffer))], flags)
+				n, _, failed = syscall.Recvfrom(int(fd), buffer[:min(left, len(buffer))], syscall.MSG_TRUNC|syscall.MSG_DONTWAIT)
 				return !errors.Is(failed, syscall.EAGAIN)
 			})
 			if err := errors.Join(err, failed); err != nil {

@@ -243,3 +243,40 @@ func BenchmarkLookup(b *testing.B) {
 		r.Lookup("app-77", "old")
 	}
 }
+
+// What an application waits for on the network is that of the machine it is asked
+// about, and of that machine's latest profile.
+func TestNetworkIsThatOfTheMachine(t *testing.T) {
+	p := with(profile("a", "m"), func(p *v1alpha1.ApplicationProfile) {
+		p.Spec.Communication = &v1alpha1.Communication{Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(0.5 * gb), Overlapped: new(false)}
+	})
+	connected := func(rate float64) *v1alpha1.MachineProfile {
+		m := machine("m", 40)
+		m.Spec.Network = &v1alpha1.Network{Model: "gigabit-ethernet", BytesPerSecond: rate, Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0)}
+		return m
+	}
+	share := func(r *Roster, on string) (float64, bool) {
+		e := r.Lookup("a", on)
+		if e.Application == nil || e.Application.Communication() == nil {
+			t.Fatalf("on %s: %+v", on, e)
+		}
+		return e.Application.Communication().Share()
+	}
+	other := machine("other", 40)
+	applications := []*v1alpha1.ApplicationProfile{p}
+	r := New(applications, []*v1alpha1.MachineProfile{connected(1 * gb), other})
+	if got, known := share(r, "m"); !known || got != 0.5 {
+		t.Errorf("half of what the network carries: %v, %v", got, known)
+	}
+	if _, known := share(r, "other"); known {
+		t.Error("carried over to a machine of which no network is known")
+	}
+	next := r.Next(applications, []*v1alpha1.MachineProfile{connected(2 * gb), other})
+	if got, known := share(next, "m"); !known || got != 0.25 {
+		t.Errorf("after a new profile of the machine: %v, %v", got, known)
+	}
+	same := next.Next(applications, []*v1alpha1.MachineProfile{next.machines["m"], other})
+	if same.applications["a"]["m"] != next.applications["a"]["m"] {
+		t.Error("compiled anew though nothing has changed")
+	}
+}
