@@ -35,12 +35,13 @@ done:
 	RET
 
 // func writeAVX512(to [][8]float64, value float64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, SSE2
 TEXT ·writeAVX512(SB), NOSPLIT, $0-32
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
-	VBROADCASTSD value+24(FP), Z0
+	MOVSD        value+24(FP), X0
+	VBROADCASTSD X0, Z0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -60,14 +61,15 @@ done:
 	RET
 
 // func triadAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, SSE2
 TEXT ·triadAVX512(SB), NOSPLIT, $0-80
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
 	MOVQ         b_base+24(FP), DX
 	MOVQ         c_base+48(FP), BX
-	VBROADCASTSD scale+72(FP), Z0
+	MOVSD        scale+72(FP), X0
+	VBROADCASTSD X0, Z0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -128,12 +130,13 @@ done:
 	RET
 
 // func writeNTAVX512(to [][8]float64, value float64)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+, SSE2
 TEXT ·writeNTAVX512(SB), NOSPLIT, $0-32
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
-	VBROADCASTSD value+24(FP), Z0
+	MOVSD        value+24(FP), X0
+	VBROADCASTSD X0, Z0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -154,14 +157,15 @@ done:
 	RET
 
 // func triadNTAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F, MMX+, SSE2
 TEXT ·triadNTAVX512(SB), NOSPLIT, $0-80
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
 	MOVQ         b_base+24(FP), DX
 	MOVQ         c_base+48(FP), BX
-	VBROADCASTSD scale+72(FP), Z0
+	MOVSD        scale+72(FP), X0
+	VBROADCASTSD X0, Z0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -230,12 +234,13 @@ done:
 	RET
 
 // func writeAVX2(to [][8]float64, value float64)
-// Requires: AVX
+// Requires: AVX, AVX2, SSE2
 TEXT ·writeAVX2(SB), NOSPLIT, $0-32
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
-	VBROADCASTSD value+24(FP), Y0
+	MOVSD        value+24(FP), X0
+	VBROADCASTSD X0, Y0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -259,14 +264,15 @@ done:
 	RET
 
 // func triadAVX2(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, FMA3
+// Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·triadAVX2(SB), NOSPLIT, $0-80
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
 	MOVQ         b_base+24(FP), DX
 	MOVQ         c_base+48(FP), BX
-	VBROADCASTSD scale+72(FP), Y0
+	MOVSD        scale+72(FP), X0
+	VBROADCASTSD X0, Y0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -347,12 +353,13 @@ done:
 	RET
 
 // func writeNTAVX2(to [][8]float64, value float64)
-// Requires: AVX, MMX+
+// Requires: AVX, AVX2, MMX+, SSE2
 TEXT ·writeNTAVX2(SB), NOSPLIT, $0-32
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
-	VBROADCASTSD value+24(FP), Y0
+	MOVSD        value+24(FP), X0
+	VBROADCASTSD X0, Y0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done
@@ -377,14 +384,15 @@ done:
 	RET
 
 // func triadNTAVX2(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3, MMX+, SSE2
 TEXT ·triadNTAVX2(SB), NOSPLIT, $0-80
 	MOVQ         to_base+0(FP), AX
 	MOVQ         to_len+8(FP), CX
 	SHLQ         $0x06, CX
 	MOVQ         b_base+24(FP), DX
 	MOVQ         c_base+48(FP), BX
-	VBROADCASTSD scale+72(FP), Y0
+	MOVSD        scale+72(FP), X0
+	VBROADCASTSD X0, Y0
 	LEAQ         (AX)(CX*1), CX
 	CMPQ         AX, CX
 	JEQ          done

@@ -169,7 +169,7 @@ func TestSections(t *testing.T) {
 	note := func(what string, err error) func() error {
 		return func() error { seen = append(seen, what); return err }
 	}
-	make := func(name string, open, once, end error) section {
+	noted := func(name string, open, once, end error) section {
 		return section{
 			open:   func(context.Context) error { return note("open "+name, open)() },
 			close:  note("close "+name, end),
@@ -179,8 +179,8 @@ func TestSections(t *testing.T) {
 	}
 	r := &runner{options: Options{Repeats: Repeats{6, 6}}, deadline: time.Now()}
 	err := r.run(t.Context(), []section{
-		make("a", nil, nil, nil), make("b", errors.Join(errSkip, errors.New("no such node")), nil, nil),
-		make("c", nil, fails, nil), make("d", nil, nil, nil),
+		noted("a", nil, nil, nil), noted("b", errors.Join(errSkip, errors.New("no such node")), nil, nil),
+		noted("c", nil, fails, nil), noted("d", nil, nil, nil),
 	})
 	if !errors.Is(err, fails) || !strings.Contains(err.Error(), "c: fails") {
 		t.Error(err)
@@ -192,10 +192,10 @@ func TestSections(t *testing.T) {
 	if !warned(r.result, "no such node") {
 		t.Errorf("warnings %q", r.result.Warnings)
 	}
-	if err := r.run(t.Context(), []section{make("e", nil, nil, fails)}); !errors.Is(err, fails) {
+	if err := r.run(t.Context(), []section{noted("e", nil, nil, fails)}); !errors.Is(err, fails) {
 		t.Errorf("closing: %v", err)
 	}
-	if err := r.run(t.Context(), []section{make("f", fails, nil, nil)}); !errors.Is(err, fails) {
+	if err := r.run(t.Context(), []section{noted("f", fails, nil, nil)}); !errors.Is(err, fails) {
 		t.Errorf("opening: %v", err)
 	}
 }

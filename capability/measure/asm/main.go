@@ -64,7 +64,7 @@ var avx2 = set{
 
 // loop runs a body for every register of four lines, until to ends; at returns
 // the operand in a list that runs along.
-func (s set) loop(to, bytes reg.GPVirtual, along []reg.GPVirtual, nonTemporal bool, body func(at func(list reg.Register) Mem)) {
+func (s set) loop(to, bytes reg.Register, along []reg.Register, nonTemporal bool, body func(at func(list reg.Register) Mem)) {
 	end := GP64()
 	LEAQ(Mem{Base: to, Index: bytes, Scale: 1}, end)
 	CMPQ(to, end)
@@ -89,7 +89,7 @@ func (s set) loop(to, bytes reg.GPVirtual, along []reg.GPVirtual, nonTemporal bo
 
 // begin declares a function over lists and returns the first one's base and size
 // in bytes.
-func (s set) begin(name, parameters string, nonTemporal bool) (to, bytes reg.GPVirtual) {
+func (s set) begin(name, parameters string, nonTemporal bool) (to, bytes reg.Register) {
 	full := name + s.name
 	doc := full + " is " + name + "Generic with " + s.name + "."
 	if nonTemporal {
@@ -99,8 +99,8 @@ func (s set) begin(name, parameters string, nonTemporal bool) (to, bytes reg.GPV
 	TEXT(full, NOSPLIT, "func(to"+parameters+")")
 	Pragma("noescape")
 	Doc(doc)
-	to = Load(Param("to").Base(), GP64()).(reg.GPVirtual)
-	bytes = Load(Param("to").Len(), GP64()).(reg.GPVirtual)
+	to = Load(Param("to").Base(), GP64())
+	bytes = Load(Param("to").Len(), GP64())
 	SHLQ(U8(6), bytes)
 	return to, bytes
 }
@@ -112,12 +112,12 @@ func (s set) storer(nonTemporal bool) func(r, m Op) {
 	return s.store
 }
 
-func list(name string) reg.GPVirtual { return Load(Param(name).Base(), GP64()).(reg.GPVirtual) }
+func list(name string) reg.Register { return Load(Param(name).Base(), GP64()) }
 
 func (s set) copy(nonTemporal bool) {
 	to, bytes := s.begin("copy", ", from [][8]float64", nonTemporal)
 	from := list("from")
-	s.loop(to, bytes, []reg.GPVirtual{from}, nonTemporal, func(at func(reg.Register) Mem) {
+	s.loop(to, bytes, []reg.Register{from}, nonTemporal, func(at func(reg.Register) Mem) {
 		r := s.register()
 		s.load(at(from), r)
 		s.storer(nonTemporal)(r, at(to))
@@ -127,7 +127,7 @@ func (s set) copy(nonTemporal bool) {
 func (s set) write(nonTemporal bool) {
 	to, bytes := s.begin("write", " [][8]float64, value float64", nonTemporal)
 	value := s.register()
-	s.broadcast(param("value"), value)
+	s.broadcast(Load(Param("value"), XMM()), value)
 	s.loop(to, bytes, nil, nonTemporal, func(at func(reg.Register) Mem) {
 		s.storer(nonTemporal)(value, at(to))
 	})
@@ -137,22 +137,13 @@ func (s set) triad(nonTemporal bool) {
 	to, bytes := s.begin("triad", ", b, c [][8]float64, scale float64", nonTemporal)
 	b, c := list("b"), list("c")
 	scale := s.register()
-	s.broadcast(param("scale"), scale)
-	s.loop(to, bytes, []reg.GPVirtual{b, c}, nonTemporal, func(at func(reg.Register) Mem) {
+	s.broadcast(Load(Param("scale"), XMM()), scale)
+	s.loop(to, bytes, []reg.Register{b, c}, nonTemporal, func(at func(reg.Register) Mem) {
 		r := s.register()
 		s.load(at(b), r)
 		s.addProduct(at(c), scale, r)
 		s.storer(nonTemporal)(r, at(to))
 	})
-}
-
-// param is a parameter in memory.
-func param(name string) Op {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return b.Addr
 }
 
 func flush() {
