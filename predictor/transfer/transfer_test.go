@@ -107,7 +107,11 @@ func TestHalfTheCapacity(t *testing.T) {
 		{Level: 0.5, InterfererBytesPerSecond: 8e9, AchievedBytesPerSecond: new(8e9), NormalizedPerformance: 0.8, Repeats: 3},
 		{Level: 1, InterfererBytesPerSecond: 20e9, AchievedBytesPerSecond: new(16e9), NormalizedPerformance: 0.5, Repeats: 3},
 	}
+	p.Spec.Communication = &v1alpha1.Communication{Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(1e9)}
 	carried := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 15e9))
+	if got, before := *carried.Spec.Communication.SentBytesPerSecond, *p.Spec.Communication.SentBytesPerSecond; math.Abs(got-0.8e9) > 1 || before != 1e9 {
+		t.Errorf("sends %v, want as much slower as it computes; before %v", got, before)
+	}
 	// At 8 GB/s the application transfers 10·0.8 = 8 too: that is alone there.
 	if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-0.8*8e9) > 1e3 {
 		t.Errorf("reads %v, want %v", got, 0.8*8e9)
