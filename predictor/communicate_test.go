@@ -74,9 +74,18 @@ func TestPredictCommunicating(t *testing.T) {
 			t.Errorf("%s: slowdown · performance = %v", method, got)
 		}
 	}
+	var w predictor.Workspace
+	pair := []*predictor.Application{waiting, communicator(t, "other", sending(0.9, false), true)}
+	p := predict(predictor.Default, pair[0], pair[1])
+	if got := w.Performances(nil, pair); got[0] != p.NormalizedPerformance || math.Abs(float64(got[1].Slowdown()-p.CorunnerSlowdowns["other"])) > 1e-12 {
+		t.Errorf("%v, predicted %+v", got, p)
+	}
+	if got := w.MemoryPerformances(nil, pair)[0].Slowdown(); got != p.Parts.MemorySlowdown {
+		t.Errorf("%v by memory, predicted %+v", got, p.Parts)
+	}
 	// Beside one that does not communicate it is memory, and said that nothing is
 	// known of that one; and the other way around nothing changes.
-	p := predict(predictor.Default, waiting, silent)
+	p = predict(predictor.Default, waiting, silent)
 	if p.Slowdown != p.Parts.MemorySlowdown || !strings.Contains(strings.Join(p.Warnings, "\n"), "taken not to use the network") {
 		t.Errorf("beside a silent one: %+v", p)
 	}

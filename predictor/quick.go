@@ -8,7 +8,7 @@ import (
 // Quick predicts pairs of many applications in nanoseconds each, for matrices
 // too large for Default. It keeps of every application
 //
-//   - its mean traffic (no phases),
+//   - its mean traffic (no phases, no communication),
 //   - its performance at two read shares, 50% and 100%, against what others
 //     transfer, at evenly spaced points, so that reading is one multiplication,
 //     joined by eq. 3 of the paper,

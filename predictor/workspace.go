@@ -1,6 +1,7 @@
 package predictor
 
 import (
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -11,6 +12,9 @@ import (
 type Workspace struct {
 	state     equilibrium
 	described company
+	combiner  communication.Combiner
+	members   []communication.Member
+	parts     []communication.Parts
 }
 
 // Performances appends to dst the normalized performance of each application
@@ -21,6 +25,35 @@ type Workspace struct {
 // unknown contentiousness as causing no traffic. A caller who wants to know asks
 // Application.Known.
 func (w *Workspace) Performances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
+	before := len(dst)
+	dst = w.MemoryPerformances(dst, apps)
+	w.Communicate(dst[before:], apps, func(int) string { return "" })
+	return dst
+}
+
+// Communicate turns the performances of applications beside each other, as memory
+// alone leaves them, into those with what they make each other wait for the
+// network; card names the network card of each. It returns the parts, which hold
+// until the next call, or nil where nobody communicates and nothing changes.
+func (w *Workspace) Communicate(performances []units.NormalizedPerformance, apps []*Application, card func(int) string) []communication.Parts {
+	if !Communicates(apps) {
+		return nil
+	}
+	w.members = w.members[:0]
+	for i, a := range apps {
+		w.members = append(w.members, a.Member(performances[i].Slowdown(), card(i)))
+	}
+	w.parts = w.combiner.Combine(w.parts[:0], w.members)
+	for i := range performances {
+		if w.parts[i].Communicates {
+			performances[i] = w.parts[i].Slowdown.NormalizedPerformance()
+		}
+	}
+	return w.parts
+}
+
+// MemoryPerformances is Performances as though nobody communicated.
+func (w *Workspace) MemoryPerformances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
 	if model := describedTogether(apps); model != nil && len(apps) > 1 {
 		w.described.reset(apps, model, true)
 		w.described.meet()

@@ -96,8 +96,8 @@ func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	}
 	var before []units.NormalizedPerformance
 	if len(l.apps) > 0 {
-		before = s.workspace.Performances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
-		s.combine(before, l.apps, l.cardOf)
+		before = s.workspace.MemoryPerformances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
+		s.workspace.Communicate(before, l.apps, l.cardOf)
 	}
 	l.before.Store(&before)
 	return before

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -16,9 +15,6 @@ type Scorer struct {
 	workspace predictor.Workspace
 	apps      []*predictor.Application
 	after     []units.NormalizedPerformance
-	combiner  communication.Combiner
-	members   []communication.Member
-	parts     []communication.Parts
 }
 
 // New returns a Scorer; it fails on options that do not validate.
@@ -46,8 +42,8 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	}
 	before := s.performances(l)
 	s.apps = append(append(s.apps[:0], s.options.application(newcomer)), l.apps...)
-	s.after = s.workspace.Performances(s.after[:0], s.apps)
-	communicating := s.combine(s.after, s.apps, func(i int) string {
+	s.after = s.workspace.MemoryPerformances(s.after[:0], s.apps)
+	parts := s.workspace.Communicate(s.after, s.apps, func(i int) string {
 		if i == 0 {
 			return newcomer.Card
 		}
@@ -63,34 +59,14 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	for i, r := range residents {
 		result.Residents[i] = effect(r, before[i].Slowdown(), s.after[i+1].Slowdown())
 	}
-	if communicating {
-		result.Newcomer.Parts = s.parts[0]
+	if parts != nil {
+		result.Newcomer.Parts = parts[0]
 		for i := range residents {
-			result.Residents[i].Parts = s.parts[i+1]
+			result.Residents[i].Parts = parts[i+1]
 		}
 	}
 	result.sum(s.options.Unknown)
 	return result, nil
-}
-
-// combine adds to performances by memory what the applications make each other
-// wait for the network. It reports whether anyone communicates; s.parts then are
-// the parts.
-func (s *Scorer) combine(performances []units.NormalizedPerformance, apps []*predictor.Application, card func(int) string) bool {
-	if !predictor.Communicates(apps) {
-		return false
-	}
-	s.members = s.members[:0]
-	for i, a := range apps {
-		s.members = append(s.members, a.Member(performances[i].Slowdown(), card(i)))
-	}
-	s.parts = s.combiner.Combine(s.parts[:0], s.members)
-	for i := range performances {
-		if s.parts[i].Communicates {
-			performances[i] = s.parts[i].Slowdown.NormalizedPerformance()
-		}
-	}
-	return true
 }
 
 // sum fills in what follows from the effects.
