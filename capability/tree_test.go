@@ -89,33 +89,61 @@ func TestOptimalTreeIsExhaustivelyBest(t *testing.T) {
 			Contention: &capability.Line{Base: cost("base"), Each: cost("each")},
 		}
 		n := rapid.IntRange(1, 7).Draw(t, "threads")
-		best := newTree(t, p, capability.Broadcast, n, capability.Optimal).Cost
-		least := capability.Cost(math.Inf(1))
-		parents := make([]int, n)
-		var place func(i int)
-		place = func(i int) {
-			if i == n {
-				least = min(least, costByParents(p, parents))
-				return
-			}
-			for parents[i] = range i {
-				place(i + 1)
-			}
-		}
-		place(min(1, n))
-		if math.Abs(float64(best-least)) > 1e-9*float64(least) {
-			t.Fatalf("tree of %v, the best of all costs %v", best, least)
-		}
+		checkExhaustively(t, p, capability.Broadcast, n)
 	})
 }
 
+// The same with KNL's costs, up to eight tiles, in every kind of memory.
+func TestOptimalTreeIsExhaustivelyBestOnKNL(t *testing.T) {
+	for _, memory := range []string{"DRAM", "MCDRAM", "cache"} {
+		p, err := capability.NewParameters(knl(t), memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.CoresPerTile = 1
+		for n := 1; n <= 8; n++ {
+			checkExhaustively(t, p, capability.Broadcast, n)
+			checkExhaustively(t, p, capability.Reduce, n)
+		}
+	}
+}
+
+func checkExhaustively(t interface {
+	Helper()
+	Fatal(...any)
+	Fatalf(string, ...any)
+}, p capability.Parameters, op capability.Operation, n int,
+) {
+	t.Helper()
+	best := newTree(t, p, op, n, capability.Optimal).Cost
+	least := capability.Cost(math.Inf(1))
+	parents := make([]int, n)
+	var place func(i int)
+	place = func(i int) {
+		if i == n {
+			least = min(least, costByParents(p, op, parents))
+			return
+		}
+		for parents[i] = range i {
+			place(i + 1)
+		}
+	}
+	place(min(1, n))
+	if math.Abs(float64(best-least)) > 1e-9*float64(least) {
+		t.Fatalf("%s tree of %d costs %v, the best of all %v", op, n, best, least)
+	}
+}
+
 // costByParents is equation 1 for any tree.
-func costByParents(p capability.Parameters, parents []int) capability.Cost {
+func costByParents(p capability.Parameters, op capability.Operation, parents []int) capability.Cost {
 	children, below := make([]int, len(parents)), make([]capability.Cost, len(parents))
 	for i, parent := range slices.Backward(parents) {
 		var cost capability.Cost
 		if k := children[i]; k > 0 {
 			cost = 2*p.Memory + p.Local + p.Contention.At(k) + capability.Cost(k)*p.Remote + below[i]
+			if op == capability.Reduce {
+				cost += capability.Cost(k) * p.Local
+			}
 		}
 		if i > 0 {
 			children[parent]++

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
@@ -38,12 +40,31 @@ a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a
 }
 
 // capableMachine are the flags that choose a machine and its memory.
-type capableMachine struct{ name, file, memory string }
+type capableMachine struct{ name, file, memory, contention string }
 
 func (f *capableMachine) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, or a built-in one (default: the host's name)")
 	cmd.Flags().StringVar(&f.file, "profile", "", "file with a machine profile, instead of --machine")
 	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, as DRAM, where the machine has several (default: its first)")
+}
+
+// addContention adds the flag for what trees need and few CPUs cannot show.
+func (f *capableMachine) addContention(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.contention, "contention", "", "what N threads that read one line at once take, α+β for α + β·N, as 200ns+34ns (default: the machine's)")
+}
+
+// parseContention reads "200ns+34ns"; nil when nothing is given.
+func parseContention(text string) (*capability.Line, error) {
+	if text == "" {
+		return nil, nil
+	}
+	base, each, ok := strings.Cut(text, "+")
+	alpha, baseErr := time.ParseDuration(strings.TrimSpace(base))
+	beta, eachErr := time.ParseDuration(strings.TrimSpace(each))
+	if !ok || baseErr != nil || eachErr != nil || alpha < 0 || beta < 0 || alpha > time.Second || beta > time.Second {
+		return nil, usagef("--contention %q: want two times of 0 to 1s, as 200ns+34ns", text)
+	}
+	return &capability.Line{Base: capability.Cost(alpha), Each: capability.Cost(beta)}, nil
 }
 
 // load finds the machine: what the store holds comes before what is built in.
@@ -90,11 +111,19 @@ func readMachineFile(path string) (*v1alpha1.MachineProfile, error) {
 
 // parameters are those of trees and barriers.
 func (f *capableMachine) parameters(a *app) (*v1alpha1.MachineProfile, capability.Parameters, error) {
+	given, err := parseContention(f.contention)
+	if err != nil {
+		return nil, capability.Parameters{}, err
+	}
 	m, err := f.load(a)
 	if err != nil {
 		return nil, capability.Parameters{}, err
 	}
 	p, err := capability.NewParameters(m, f.memory)
+	if err == nil && given != nil {
+		p.Contention = given
+		m.Spec.Capability.Source += ", contention given: " + f.contention
+	}
 	return m, p, err
 }
 

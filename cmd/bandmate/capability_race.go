@@ -70,6 +70,7 @@ More threads than CPUs are refused: they would race the scheduler.`,
 		},
 	}
 	f.machine.add(cmd)
+	f.machine.addContention(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.operation, "operation", "", "barrier, broadcast or reduce")
 	flags.IntVar(&f.threads, "threads", 0, "threads, one a CPU (default: all CPUs)")
@@ -152,7 +153,7 @@ func (f *capabilityRaceFlags) known(a *app, r *raceResult) (*capability.Paramete
 	}
 	r.machineSource = sourceOf(m)
 	if p.Contention == nil && r.Operation != collective.BarrierOperation {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("no tree is modelled: the contention of machine %s is not known", m.Name))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no tree is modelled: the contention of machine %s is not known: give --contention", m.Name))
 	}
 	return &p, nil
 }

@@ -66,7 +66,7 @@ tile, a group of cores that share a cache, or a core where there are none.`,
 			}
 			t, err := capability.NewTree(p, capability.Operation(operation), threads, capability.Shape(shape))
 			if errors.Is(err, capability.ErrNotCovered) {
-				return fmt.Errorf("machine %q: %w", m.Name, err)
+				return fmt.Errorf("machine %q: %w, or give --contention", m.Name, err)
 			}
 			if err != nil {
 				return usageError{err}
@@ -83,6 +83,7 @@ tile, a group of cores that share a cache, or a core where there are none.`,
 		},
 	}
 	machine.add(cmd)
+	machine.addContention(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&operation, "operation", "", "broadcast or reduce")
 	flags.IntVar(&threads, "threads", 0, "threads, one a core, tiles filled one after the other")
