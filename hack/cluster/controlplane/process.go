@@ -27,7 +27,8 @@ const (
 // Start starts a process and waits until it is ready.
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	arguments := map[string][]string{
-		Etcd: c.etcdArguments(), APIServer: c.apiserverArguments(), Scheduler: c.schedulerArguments(), Kwok: c.kwokArguments(),
+		Etcd: c.etcdArguments(), APIServer: c.apiserverArguments(), Kwok: c.kwokArguments(),
+		Scheduler: c.schedulerArguments(c.path("scheduler.yaml"), c.state.Flags),
 	}[name]
 	return c.StartProgram(ctx, name, name, arguments...)
 }
@@ -92,13 +93,37 @@ func (c *Cluster) apiserverArguments() []string {
 	}
 }
 
-func (c *Cluster) schedulerArguments() []string {
+func (c *Cluster) schedulerArguments(config string, flags []string) []string {
 	return append([]string{
-		"--config=" + c.path("scheduler.yaml"), "--bind-address=127.0.0.1",
+		"--config=" + config, "--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.state.Ports["scheduler"]), "--cert-dir=" + c.path("scheduler-certs"),
 		"--authentication-kubeconfig=" + c.SchedulerKubeconfig(), "--authorization-kubeconfig=" + c.SchedulerKubeconfig(),
 		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", "--v=2",
-	}, c.state.Flags...)
+	}, flags...)
+}
+
+// StartScheduler starts a program of the cluster's folder as its scheduler, with
+// a KubeSchedulerConfiguration that uses kubeconfig, and waits until it is ready.
+// There has to be none: stop Scheduler first. Stop and PID call it Scheduler.
+func (c *Cluster) StartScheduler(ctx context.Context, program string, config func(kubeconfig string) string, flags ...string) error {
+	file := c.path(program + ".yaml")
+	if err := os.WriteFile(file, []byte(config(c.SchedulerKubeconfig())), 0o600); err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	return c.StartProgram(ctx, Scheduler, program, c.schedulerArguments(file, flags)...)
+}
+
+// PID returns the number of a running process of the cluster.
+func (c *Cluster) PID(name string) (int, error) {
+	text, err := os.ReadFile(c.path(name + ".pid"))
+	if err != nil {
+		return 0, fmt.Errorf("cluster: %w: is %s running?", err, name)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 1 {
+		return 0, fmt.Errorf("cluster: %s.pid holds %q", name, text)
+	}
+	return pid, nil
 }
 
 func (c *Cluster) kwokArguments() []string {
@@ -160,16 +185,12 @@ func (c *Cluster) transport(name string) http.RoundTripper {
 // Stop ends a process and waits until it is gone; one that is not running is no
 // error.
 func (c *Cluster) Stop(name string) error {
-	text, err := os.ReadFile(c.path(name + ".pid"))
+	pid, err := c.PID(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cluster: %w", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || pid <= 1 {
-		return fmt.Errorf("cluster: %s.pid holds %q", name, text)
+		return err
 	}
 	for start := time.Now(); c.ours(pid); time.Sleep(20 * time.Millisecond) {
 		signal := syscall.SIGTERM

@@ -150,7 +150,7 @@ func TestAPIServerAway(t *testing.T) {
 	}
 }
 
-// away is how long the API server is gone: a minute where there is time.
+// away is how long the API server is gone: a minute, seconds with -short.
 func away() time.Duration {
 	if testing.Short() {
 		return 3 * time.Second

@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/cluster/controlplane"
+	"bandmate.dev/bandmate/hack/cluster/results"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 )
 
@@ -22,8 +24,11 @@ const tells = 0.05
 // elsewhere.
 func TestSituations(t *testing.T) {
 	differing := 0
+	var rows []results.Situation
 	for _, s := range shared.table.Situations {
 		t.Run(s.Name, func(t *testing.T) {
+			row := results.Situation{Name: s.Name}
+			defer func() { rows = append(rows, row) }()
 			e := newEnv(t)
 			best := s.Want[0]
 			handicap := len(s.Want) > 1 && (s.Want[1].Cost-best.Cost > tells*max(s.Newcomer.CPUs, 1) || s.Want[1].OverLimit > 0 || s.Want[1].Avoided)
@@ -40,6 +45,7 @@ func TestSituations(t *testing.T) {
 				return
 			}
 			got := e.placed("newcomer")
+			row.Want, row.Bandmate, row.Cost = best.Domain, got, at(&s, got).Cost
 			if tied := len(s.Want) > 1 && !handicap && s.Want[1].Cost-best.Cost < 0.01; got != best.Domain && !tied {
 				t.Errorf("placed on %s, want %s", got, best.Domain)
 			}
@@ -47,7 +53,9 @@ func TestSituations(t *testing.T) {
 				newcomer.name, newcomer.scheduler = "other", plainScheduler
 				e.remove("newcomer")
 				e.create(newcomer)
-				if other := e.placed("other"); other != best.Domain {
+				other := at(&s, e.placed("other"))
+				row.Default, row.DefaultCost, row.DefaultBeyond = other.Domain, other.Cost, other.OverLimit > 0 || other.Avoided
+				if other.Domain != best.Domain {
 					differing++
 				}
 			}
@@ -57,6 +65,30 @@ func TestSituations(t *testing.T) {
 	if differing < 6 {
 		t.Errorf("the default scheduler places otherwise in %d situations only, want six or more", differing)
 	}
+	if folder := os.Getenv("BANDMATE_E2E_RECORD"); folder != "" && !t.Failed() {
+		if err := results.Write(folder, "situations", results.Situations{Conditions: results.Now(shared.version(t)), Rows: rows}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// at returns what the situation wants of a place.
+func at(s *scoretest.Situation, domain string) scoretest.Want {
+	for _, w := range s.Want {
+		if w.Domain == domain {
+			return w
+		}
+	}
+	return scoretest.Want{Domain: domain}
+}
+
+// version asks the API server for its version.
+func (s suite) version(t *testing.T) string {
+	v, err := s.client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.GitVersion
 }
 
 // domains creates a node for each domain with its residents. With a handicap the

@@ -101,16 +101,15 @@ func place(ctx context.Context, client kubernetes.Interface, p *v1.Pod) (string,
 	return "", fmt.Errorf("pod %s is not placed after %v", p.Name, patience)
 }
 
-// removePods deletes pods of a label selector, all of them when it is empty, and
-// waits until they are gone.
-func removePods(ctx context.Context, client kubernetes.Interface, selector string) error {
+// removePods deletes all pods and waits until they are gone.
+func removePods(ctx context.Context, client kubernetes.Interface) error {
 	now := int64(0)
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
-	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{LabelSelector: selector}); err != nil && !apierrors.IsNotFound(err) {
+	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	for {
-		left, err := pods.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 1})
+		left, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil || len(left.Items) == 0 {
 			return err
 		}

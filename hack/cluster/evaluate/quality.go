@@ -16,6 +16,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/cluster/controlplane"
+	"bandmate.dev/bandmate/hack/cluster/results"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
 )
@@ -47,7 +48,7 @@ type resident struct{ pod, application string }
 func strategies() []strategy {
 	return []strategy{
 		{name: "random", choose: func(w *world, _ string, free []int) int { return free[w.random.IntN(len(free))] }},
-		{name: "default scheduler", scheduler: "default-scheduler"},
+		{name: results.DefaultScheduler, scheduler: "default-scheduler"},
 		{name: "least bandwidth on the node", choose: leastBandwidth},
 		{name: "**default scheduler + Bandmate**", scheduler: "bandmate-scheduler"},
 	}
@@ -67,8 +68,8 @@ func (w *world) bandwidth(node int) units.Bandwidth {
 	return sum
 }
 
-// quality prints, for each platform and load, how slow pods really are under each
-// strategy.
+// quality measures, for each platform and load, how slow pods really are under
+// each strategy.
 func quality(ctx context.Context, s settings, c *controlplane.Cluster, client kubernetes.Interface) error {
 	for i := range s.nodes {
 		n := controlplane.Node{Name: nodeName(i), CPUs: slots, Labels: map[string]string{v1alpha1.MachineLabel: "simulated"}}
@@ -76,12 +77,7 @@ func quality(ctx context.Context, s settings, c *controlplane.Cluster, client ku
 			return err
 		}
 	}
-	fmt.Fprintf(s.out, "%d nodes of %d places, one pod a CPU; every row has the same %d sequences of arrivals, "+
-		"each filling the nodes to the load and then replacing %d pods one by one.\n"+
-		"Slowdowns are those measured of pairs (`pairs.csv`), of every pod after every step from the filling on.\n\n",
-		s.nodes, slots, s.seeds, s.churn)
-	fmt.Fprintln(s.out, "| platform | load | placement by | mean slowdown | 95th percentile | excess of the default removed |")
-	fmt.Fprintln(s.out, "|---|---|---|---|---|---|")
+	record := results.Quality{Conditions: results.Now(s.kubernetes), Nodes: s.nodes, Places: slots, Sequences: s.seeds, Replacements: s.churn}
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		d, err := evaluation.Read(os.DirFS(filepath.Join(s.data, platform)))
 		if err != nil {
@@ -92,12 +88,23 @@ func quality(ctx context.Context, s settings, c *controlplane.Cluster, client ku
 		}
 		time.Sleep(2 * time.Second) // the scheduler gathers and compiles changes
 		for _, load := range []float64{0.6, 0.75, 0.9} {
-			if err := compare(ctx, s, client, d, platform, load); err != nil {
+			rows, err := compare(ctx, s, client, d, platform, load)
+			if err != nil {
 				return err
 			}
+			record.Rows = append(record.Rows, rows...)
+			fmt.Fprintf(os.Stderr, "%s at %.0f%%\n", platform, 100*load)
 		}
 	}
-	return nil
+	table, err := record.Table()
+	if err != nil {
+		return err
+	}
+	if err := results.Write(s.records, "quality", record); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(s.out, table)
+	return err
 }
 
 // profilesOf returns what onboarding would have written with three read shares
@@ -120,34 +127,29 @@ func applicationName(platform, name string) string {
 
 func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
 
-// compare prints the rows of one platform and load.
-func compare(ctx context.Context, s settings, client kubernetes.Interface, d *evaluation.Dataset, platform string, load float64) error {
+// compare returns the rows of one platform and load.
+func compare(ctx context.Context, s settings, client kubernetes.Interface, d *evaluation.Dataset, platform string, load float64) ([]results.QualityRow, error) {
 	known := truth{}
 	for _, p := range d.Pairs {
 		known[[2]string{p.Target, p.Corunner}] = float64(p.Measured.Slowdown())
 	}
-	results := map[string][]float64{}
+	var rows []results.QualityRow
 	for _, st := range strategies() {
+		row := results.QualityRow{Platform: platform, Load: load, Placement: st.name}
+		var all []float64
 		for seed := range s.seeds {
 			slowdowns, err := sequence(ctx, s, client, d, known, platform, load, st, uint64(seed))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			results[st.name] = append(results[st.name], slowdowns...)
+			row.SequenceMeans = append(row.SequenceMeans, mean(slowdowns))
+			all = append(all, slowdowns...)
 		}
-	}
-	baseline := mean(results["default scheduler"]) - 1
-	for _, st := range strategies() {
-		all := results[st.name]
 		slices.Sort(all)
-		m := mean(all)
-		removed := "–"
-		if st.name != "default scheduler" {
-			removed = fmt.Sprintf("%.0f%%", 100*(1-(m-1)/baseline))
-		}
-		fmt.Fprintf(s.out, "| %s | %.0f%% | %s | %.3f | %.2f | %s |\n", platform, load*100, st.name, m, all[len(all)*95/100], removed)
+		row.MeanSlowdown, row.Slowdown95, row.Observations = mean(all), all[len(all)*95/100], len(all)
+		rows = append(rows, row)
 	}
-	return nil
+	return rows, nil
 }
 
 func mean(values []float64) float64 {
@@ -193,7 +195,7 @@ func sequence(ctx context.Context, s settings, client kubernetes.Interface, d *e
 		}
 	}
 	if st.choose == nil {
-		return all, removePods(ctx, client, "")
+		return all, removePods(ctx, client)
 	}
 	return all, nil
 }

@@ -2,171 +2,135 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/cluster/controlplane"
-	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/hack/cluster/results"
 )
 
 // residents is how many pods each node has before the first batch.
 const residents = 30
 
-// throughputConfig leaves to the scheduler how many nodes it looks at.
-func throughputConfig(kubeconfig string) string {
-	return strings.Replace(controlplane.DefaultSchedulerConfig(kubeconfig), "percentageOfNodesToScore: 100\n", "", 1)
-}
+// foreignLimit is the part of the CPU time that others may have taken in a round
+// that counts. What the kernel does for our programs without telling whose it is
+// stays below it.
+const foreignLimit = 0.05
 
-// throughput places batches of pods by the scheduler without and with the plugin
-// in turn, in one process, and prints pods a second.
-func throughput(ctx context.Context, s settings, c *controlplane.Cluster, client kubernetes.Interface) error {
-	start := time.Now()
-	if err := populate(ctx, s, c, client); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%d nodes, %d pods, %d profiles in %v\n", s.nodes, s.nodes*residents, s.profile, time.Since(start).Round(time.Second))
-	for s.when != "" && ctx.Err() == nil {
-		if _, err := os.Stat(s.when); err == nil {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	bound, err := watchBound(ctx, client)
+// throughput places batches of pods without and with a plugin in turn, in one
+// process, and writes pods a second after each block of rounds. Between blocks it
+// changes from one plugin's scheduler to the other's, so that only one runs.
+func throughput(ctx context.Context, s settings) (err error) {
+	c, client, err := populated(ctx, s)
 	if err != nil {
 		return err
 	}
-	schedulers := []string{"default-scheduler", "bandmate-scheduler"}
-	rates := map[string][]float64{}
-	for round := range s.rounds + 1 {
-		for _, scheduler := range schedulers {
-			rate, err := batch(ctx, s, client, bound, scheduler, round)
-			if err != nil {
+	if s.dir == "" {
+		defer func() { err = errors.Join(err, c.Down(), os.RemoveAll(filepath.Dir(c.Kubeconfig()))) }()
+	}
+	bound, err := watchPlaced(ctx, client)
+	if err != nil {
+		return err
+	}
+	contenders := []contender{bandmate(s, c)}
+	if s.trimaran != "" {
+		loads, err := startLoadWatcher(ctx, s.nodes)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, loads.stop()) }()
+		contenders = append(contenders, trimaran(s, c, loads))
+	}
+	record := results.Throughput{
+		Conditions: results.Now(s.kubernetes), Nodes: s.nodes, Residents: residents, Labelled: s.labelled, Profiles: s.profile,
+		Batch: s.batch, ForeignLimit: foreignLimit,
+	}
+	b := bench{settings: s, cluster: c, client: client, placed: bound}
+	for round := 0; round < s.rounds; round += s.block {
+		for _, d := range contenders {
+			if err := b.allowed(ctx); err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "round %d: %s %.0f pods/s\n", round, scheduler, rate)
-			if round > 0 { // the first warms up
-				rates[scheduler] = append(rates[scheduler], rate)
+			rounds, err := b.block(ctx, d, round, min(s.block, s.rounds-round))
+			if err != nil {
+				return fmt.Errorf("%s: %w", d.plugin, err)
+			}
+			record.Rounds = append(record.Rounds, rounds...)
+			record.Time = results.Now("").Time
+			if err := results.Write(s.records, fmt.Sprintf("throughput-%d-%d-%d", s.nodes, s.labelled, s.profile), record); err != nil {
+				return err
 			}
 		}
-		slices.Reverse(schedulers)
+		slices.Reverse(contenders)
 	}
-	var ratios []float64
-	for i := range s.rounds {
-		ratios = append(ratios, rates["bandmate-scheduler"][i]/rates["default-scheduler"][i])
-	}
-	fmt.Fprintf(s.out, "| %d | %d | %.0f | %.0f | %.2f (%.2f–%.2f) |\n", s.nodes, s.rounds,
-		median(rates["default-scheduler"]), median(rates["bandmate-scheduler"]), median(ratios), slices.Min(ratios), slices.Max(ratios))
-	return nil
+	_, err = fmt.Fprint(s.out, results.ThroughputTable([]results.Throughput{record}))
+	return err
 }
 
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+// bench is a populated cluster without a scheduler.
+type bench struct {
+	settings
+	cluster *controlplane.Cluster
+	client  kubernetes.Interface
+	placed  *placements
 }
 
-// populate creates profiles, nodes and the pods on them.
-func populate(ctx context.Context, s settings, c *controlplane.Cluster, client kubernetes.Interface) error {
-	d, err := evaluation.Read(os.DirFS(filepath.Join(s.data, "ddr4x2")))
-	if err != nil {
-		return err
-	}
-	base := profilesOf(d, "app")
-	profiles := make([]*v1alpha1.ApplicationProfile, s.profile)
-	for i := range profiles {
-		profiles[i] = base[i%len(base)].DeepCopy()
-		profiles[i].Name = fmt.Sprintf("app-%d", i)
-	}
-	if err := apply(ctx, c, profiles); err != nil {
-		return err
-	}
-	if err := each(s.nodes, func(i int) error {
-		n := controlplane.Node{Name: nodeName(i), CPUs: 64, Pods: 250, Labels: map[string]string{v1alpha1.MachineLabel: "simulated"}}
-		_, err := client.CoreV1().Nodes().Create(ctx, n.Object(), metav1.CreateOptions{})
-		return err
-	}); err != nil {
-		return err
-	}
-	random := rand.New(rand.NewPCG(1, 1))
-	choice := make([]int, s.nodes*residents)
-	for i := range choice {
-		choice[i] = random.IntN(s.profile)
-	}
-	return each(len(choice), func(i int) error {
-		application := ""
-		if i/s.nodes < s.labelled {
-			application = fmt.Sprintf("app-%d", choice[i])
+// allowed waits until the file exists that says when to measure.
+func (b *bench) allowed(ctx context.Context) error {
+	for b.when != "" {
+		if _, err := os.Stat(b.when); err == nil {
+			break
 		}
-		p := podOf(fmt.Sprintf("resident-%d", i), application, "default-scheduler", nodeName(i%s.nodes), 500)
-		_, err := client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
-		return err
-	})
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return ctx.Err()
 }
 
-const batchLabel = "batch"
-
-// watchBound counts the pods of batches that are on a node.
-func watchBound(ctx context.Context, client kubernetes.Interface) (*atomic.Int64, error) {
-	var bound atomic.Int64
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = batchLabel
-	}))
-	informer := factory.Core().V1().Pods().Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(was, is any) {
-		before, ok := was.(*v1.Pod)
-		after, okToo := is.(*v1.Pod)
-		if ok && okToo && before.Spec.NodeName == "" && after.Spec.NodeName != "" {
-			bound.Add(1)
-		}
-	}}); err != nil {
+// block starts the scheduler of a contender, warms it up, measures rounds and
+// stops it. In every other round the plugin goes first.
+func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done []results.Round, err error) {
+	if err := b.cluster.StartScheduler(ctx, d.program, d.configuration, d.flags...); err != nil {
 		return nil, err
 	}
-	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-		return nil, ctx.Err()
+	defer func() { err = errors.Join(err, b.cluster.Stop(controlplane.Scheduler)) }()
+	if err := d.ready(ctx); err != nil {
+		return nil, err
 	}
-	return &bound, nil
-}
-
-// batch creates pods, waits until all are placed, and deletes them again.
-func batch(ctx context.Context, s settings, client kubernetes.Interface, bound *atomic.Int64, scheduler string, round int) (float64, error) {
-	random := rand.New(rand.NewPCG(uint64(round), 3))
-	applications := make([]string, s.batch)
-	for i := range applications {
-		applications[i] = fmt.Sprintf("app-%d", random.IntN(s.profile))
-	}
-	bound.Store(0)
-	start := time.Now()
-	if err := each(s.batch, func(i int) error {
-		p := podOf(fmt.Sprintf("b-%d", i), applications[i], scheduler, "", 100)
-		p.Labels[batchLabel] = "x"
-		_, err := client.CoreV1().Pods(p.Namespace).Create(ctx, p, metav1.CreateOptions{})
-		return err
-	}); err != nil {
-		return 0, err
-	}
-	for int(bound.Load()) < s.batch {
-		if time.Since(start) > patience {
-			return 0, fmt.Errorf("%s placed %d of %d pods in %v", scheduler, bound.Load(), s.batch, patience)
+	for _, scheduler := range []string{without, with} {
+		if _, err := b.batch(ctx, scheduler, -1); err != nil {
+			return nil, err
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
-	rate := float64(s.batch) / time.Since(start).Seconds()
-	if err := removePods(ctx, client, batchLabel); err != nil {
-		return 0, err
+	for i := range rounds {
+		r := results.Round{Plugin: d.plugin, Scheduler: d.version}
+		order := []string{without, with}
+		if i%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, scheduler := range order {
+			measured, err := b.batch(ctx, scheduler, first+i)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Fprintf(os.Stderr, "round %d: %s, %s: %.0f pods/s, %.2f ms of its CPU a pod, %.1f%% foreign, %.1f%% stolen\n", first+i, d.plugin, scheduler,
+				measured.PodsPerSecond, 1000*measured.SchedulerSecondsPerPod, 100*measured.Foreign, 100*measured.Steal)
+			if scheduler == with {
+				r.With = measured
+			} else {
+				r.Without = measured
+			}
+		}
+		done = append(done, r)
 	}
-	time.Sleep(500 * time.Millisecond) // the schedulers hear of it
-	return rate, nil
+	return done, d.check()
 }
