@@ -167,6 +167,8 @@ type TrafficSample struct {
 	// Seconds is the end of the interval since the start of the run; the
 	// interval starts where the previous one ends.
 	Seconds float64 `json:"seconds"`
+	// ReadBytesPerSecond and WriteBytesPerSecond are the means of the interval.
+	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
@@ -246,6 +248,8 @@ type Phase struct {
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
 	TimeShare float64 `json:"timeShare"`
+	// ReadBytesPerSecond and WriteBytesPerSecond are the means of the part.
+	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`

@@ -62,6 +62,8 @@ type LinesTransfer struct {
 
 // TransferPoint is the median time of reading so many lines.
 type TransferPoint struct {
+	// Lines is how many cache lines are read.
+	//
 	// +kubebuilder:validation:Minimum=1
 	Lines int `json:"lines"`
 	// Nanoseconds is the median.

@@ -66,6 +66,8 @@ type MachineProfileSpec struct {
 
 // SustainedBandwidth is the interferer's unpaced maximum at one read share.
 type SustainedBandwidth struct {
+	// ReadShare is the interferer's.
+	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	ReadShare float64 `json:"readShare"`
@@ -73,11 +75,15 @@ type SustainedBandwidth struct {
 	//
 	// +kubebuilder:validation:Enum=sequential;random
 	Pattern string `json:"pattern,omitempty"`
+	// BytesPerSecond is the median over the repeats.
+	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
 	BytesPerSecond float64 `json:"bytesPerSecond"`
 	// RelativeSpread is the standard deviation ÷ the median over the repeats.
 	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	// Repeats is the number of runs kept.
+	//
 	// +kubebuilder:validation:Minimum=1
 	Repeats int `json:"repeats"`
 }
@@ -116,6 +122,8 @@ type ProbePoint struct {
 	RelativeSpeed float64 `json:"relativeSpeed"`
 	// Spread is the standard deviation of relativeSpeed over the repeats.
 	Spread *float64 `json:"spread,omitempty"`
+	// Repeats is the number of readings kept.
+	//
 	// +kubebuilder:validation:Minimum=1
 	Repeats int `json:"repeats"`
 }

@@ -295,8 +295,10 @@ func shellWords(line string) [][]string {
 func runPage(t *testing.T, page *markdown, steps []shown, home string, compare bool) {
 	folder := t.TempDir()
 	// The files of docs/example are there as in the repository, and at hand.
-	example := os.DirFS(filepath.Join(repository, "docs", "example"))
-	if err := errors.Join(os.CopyFS(folder, example), os.CopyFS(filepath.Join(folder, "docs", "example"), example)); err != nil {
+	// Results are there for pages that start from measurements.
+	example, results := os.DirFS(filepath.Join(repository, "docs", "example")), os.DirFS(filepath.Join(repository, "docs", "results"))
+	if err := errors.Join(os.CopyFS(folder, example), os.CopyFS(filepath.Join(folder, "docs", "example"), example),
+		os.CopyFS(filepath.Join(folder, "docs", "results"), results)); err != nil {
 		t.Fatal(err)
 	}
 	const mark = "--8<-- "
@@ -314,7 +316,7 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-c", script.String())
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), markOf(t), "HOME="+home, "XDG_DATA_HOME=", "BANDMATE_STORE="+filepath.Join(folder, "docs", "example", "store"), "LC_ALL=C.UTF-8", "NO_COLOR=", "TZ=UTC")
+	cmd.Env = append(os.Environ(), markOf(t), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "BANDMATE_CONFIG=", "BANDMATE_STORE="+filepath.Join(folder, "docs", "example", "store"), "LC_ALL=C.UTF-8", "NO_COLOR=", "TZ=UTC")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = patience

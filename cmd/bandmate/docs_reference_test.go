@@ -133,7 +133,7 @@ func TestDocumentedProfiles(t *testing.T) {
 					text.WriteString(line + "\n")
 				}
 			}
-			if page.language[block] != "yaml" || !strings.HasPrefix(text.String(), "apiVersion: "+v1alpha1.APIVersion) {
+			if page.language[block] != "yaml" || !regexp.MustCompile(`(?m)^apiVersion: bandmate.dev/.*\nkind: (Application|Machine)Profile$`).MatchString(text.String()) {
 				continue
 			}
 			profiles++

@@ -88,6 +88,9 @@ func (a *app) profilesList(ctx context.Context, from clusterSource) error {
 	for _, b := range broken {
 		a.warn([]string{b.Error()})
 	}
+	if err == nil && len(profiles)+len(broken) == 0 {
+		a.tell("no profiles there yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
+	}
 	return err
 }
 

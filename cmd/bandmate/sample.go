@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ func newSampleCommand(a *app) *cobra.Command {
 		Use:    "sample NAME",
 		Short:  "Run a built-in sample application once",
 		Hidden: true,
-		Args:   wantArgs(cobra.ExactArgs(1), "one name"),
+		Args:   wantArgs(cobra.ExactArgs(1), "one of "+joinSamples()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sample, err := samples.ByName(args[0])
 			if err != nil {
@@ -37,6 +38,15 @@ func newSampleCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 1, "amount of work; 1 is about a quarter of a second")
 	return cmd
+}
+
+// joinSamples lists the names for messages.
+func joinSamples() string {
+	var names []string
+	for _, s := range samples.All() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // sampleApplications are the built-in samples as commands of this program.
