@@ -59,7 +59,9 @@ const chaseSteps = 1 << 16
 const smallestRing = 4 << 10
 
 // placeSizes are the sizes of rings that lie in one place, little of them nearer
-// to the core: half of each cache, and the memory.
+// to the core: half of each own cache, and the memory. Of the last level, which
+// others share, nobody knows how much there is for one core: four times the
+// second level is taken, and half of the last one at most.
 func (r *runner) placeSizes() map[string]int64 {
 	c := r.capability()
 	last, _ := r.lastLevelBytes()
@@ -68,7 +70,7 @@ func (r *runner) placeSizes() map[string]int64 {
 		sizes["level2"] = c.Level2Bytes / 2
 	}
 	if c.Level2Bytes > 0 && last > 2*c.Level2Bytes {
-		sizes["level3"] = last / 2
+		sizes["level3"] = min(last/2, 4*c.Level2Bytes)
 	}
 	for place, bytes := range sizes {
 		if bytes = bytes / units.LineBytes * units.LineBytes; bytes < 2*units.LineBytes || place != "memory" && bytes >= r.options.MemoryBytes {

@@ -136,10 +136,11 @@ func (l *load) once(share units.ReadShare, level float64) (float64, error) {
 			return 0, err
 		}
 	}
-	before := l.interferer.Counters()
+	before, begin := l.interferer.Counters(), time.Now()
 	nanoseconds, err := l.chase.once()
 	made := l.interferer.Counters().Since(before)
-	if err == nil && made.OffCPUShare > offCPU {
+	// A load without its CPU does not even count.
+	if err == nil && (made.OffCPUShare > offCPU || made.Elapsed < time.Since(begin)/2) {
 		err = errDisturbed
 	}
 	if err == nil {
