@@ -29,3 +29,30 @@ func Paragraph(lead, text string, o Options) string {
 	b.WriteByte('\n')
 	return b.String()
 }
+
+// Fold breaks the lines of text that are wider than o allows at blanks, the rest
+// two columns further in than the line began. A word that is wider stays whole.
+func Fold(text string, o Options) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if displayWidth(line) <= o.width() {
+			continue
+		}
+		trimmed := strings.TrimLeft(line, " ")
+		indent := len(line) - len(trimmed)
+		hanging := strings.Repeat(" ", min(indent+2, o.width()/2))
+		words := strings.Fields(trimmed)
+		folded, column := line[:indent]+words[0], indent+displayWidth(words[0])
+		for _, word := range words[1:] {
+			if column+1+displayWidth(word) > o.width() {
+				folded += "\n" + hanging + word
+				column = len(hanging) + displayWidth(word)
+				continue
+			}
+			folded += " " + word
+			column += 1 + displayWidth(word)
+		}
+		lines[i] = folded
+	}
+	return strings.Join(lines, "\n")
+}

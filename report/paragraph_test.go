@@ -32,3 +32,19 @@ func TestParagraphFits(t *testing.T) {
 		}
 	})
 }
+
+func TestFold(t *testing.T) {
+	o := Options{Width: 40, Unicode: true}
+	for text, want := range map[string]string{
+		"":                          "",
+		"short\n  line  as it is\n": "short\n  line  as it is\n",
+		"  a line that is wider than forty columns is broken\nnext": "  a line that is wider than forty\n    columns is broken\nnext",
+		strings.Repeat("x", 50):               strings.Repeat("x", 50),
+		strings.Repeat(" ", 60) + "far in":    strings.Repeat(" ", 60) + "far\n" + strings.Repeat(" ", 20) + "in",
+		strings.Repeat("地", 15) + " 震震震震震震震震": strings.Repeat("地", 15) + "\n  震震震震震震震震",
+	} {
+		if got := Fold(text, o); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}

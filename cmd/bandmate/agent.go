@@ -42,7 +42,7 @@ func newAgentCommand(a *app) *cobra.Command {
 	f := agentFlags{pace: agent.DefaultPace()}
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Keep a Kubernetes node's machine, memory domain and measured traffic up to date",
+		Short: "Keep what a cluster knows of a node up to date",
 		Long: `Runs on each node of a Kubernetes cluster. It labels the node with the machine
 and memory domain that the scheduler looks for, publishes the machine profile of
 the profile folder, measures the traffic of the memory controllers where there

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/report"
@@ -77,6 +78,7 @@ interrupted.`,
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bandmate"}
 	}
 	root.SuggestionsMinimumDistance = 2
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", report.DefaultWidth)))
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -95,7 +97,24 @@ interrupted.`,
 		newOverlapCommand(a), newNetworkCommand(a), newCapabilityCommand(a), newReportCommand(a), newServeCommand(a), newConfigCommand(a),
 	)
 	a.settleBeforeArgs(root)
+	a.completeFlags(root)
+	fitHelp(root)
 	return root
+}
+
+// fitHelp has the prose of help texts fit into the width of pictures; a paragraph
+// with lines that are indented stays as it is.
+func fitHelp(cmd *cobra.Command) {
+	paragraphs := strings.Split(cmd.Long, "\n\n")
+	for i, text := range paragraphs {
+		if !strings.Contains("\n"+text, "\n ") {
+			paragraphs[i] = strings.TrimSuffix(report.Paragraph("", text, report.Options{Unicode: true}), "\n")
+		}
+	}
+	cmd.Long = strings.Join(paragraphs, "\n\n")
+	for _, child := range cmd.Commands() {
+		fitHelp(child)
+	}
 }
 
 // version is what the module was built from.
@@ -217,4 +236,21 @@ func hostName() string {
 func (a *app) canvas() report.Options {
 	o, _ := report.Detect(a.stdout, a.env)
 	return o
+}
+
+// folded breaks long lines of text on a terminal. Elsewhere, where programs may
+// read them, they stay whole.
+func (a *app) folded(text func(io.Writer) error) func(io.Writer) error {
+	if file, ok := a.stdout.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+		return text
+	}
+	o := a.canvas()
+	return func(w io.Writer) error {
+		var b bytes.Buffer
+		if err := text(&b); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, report.Fold(b.String(), o))
+		return err
+	}
 }

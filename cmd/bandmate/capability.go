@@ -20,7 +20,7 @@ import (
 func newCapabilityCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capability",
-		Short: "What caches and memory of a machine can do, and algorithms made for it",
+		Short: "What caches and memory can do, and algorithms made for it",
 		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
 machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
 the cheapest barrier, and how long a parallel merge sort has to take. Measures the

@@ -53,7 +53,7 @@ func newCapabilityRaceCommand(a *app) *cobra.Command {
 	var f capabilityRaceFlags
 	cmd := &cobra.Command{
 		Use:   "race",
-		Short: "Run barriers, broadcasts or reductions on this machine, the model's choice among them",
+		Short: "Run barriers, broadcasts or reductions on this machine",
 		Long: `Runs the tree or barrier that the model of a machine chooses beside flat, binary and
 binomial trees, a central counter and what Go's package sync offers, one thread on each
 CPU, and prints how long each takes, beside what the model says.

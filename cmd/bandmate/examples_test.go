@@ -30,7 +30,7 @@ func TestExamples(t *testing.T) {
 		}
 	})
 	checked := 0
-	for _, line := range lines {
+	for _, line := range commandsIn(lines) {
 		words, ok := bandmateWords(line)
 		if !ok {
 			continue
@@ -47,6 +47,15 @@ func TestExamples(t *testing.T) {
 	if checked < 20 {
 		t.Errorf("only %d examples were found", checked)
 	}
+}
+
+// commandsIn splits lines that run several commands.
+func commandsIn(lines []string) []string {
+	var all []string
+	for _, line := range lines {
+		all = append(all, regexp.MustCompile(` (&&|\||;) `).Split(line, -1)...)
+	}
+	return all
 }
 
 // builtIn is true for cobra's own commands.
@@ -84,6 +93,7 @@ func bandmateWords(line string) ([]string, bool) {
 	line = strings.TrimSpace(line)
 	line = strings.TrimPrefix(line, "$ ")
 	line = strings.Replace(line, "go run ./cmd/bandmate", "bandmate", 1)
+	line = strings.TrimPrefix(line, "kubectl ")
 	rest, ok := strings.CutPrefix(line, "bandmate ")
 	if !ok || strings.Contains(rest, "COMMAND") {
 		return nil, false

@@ -30,7 +30,7 @@ func newMachineCommand(a *app) *cobra.Command {
 	var quick bool
 	cmd := &cobra.Command{
 		Use:   "machine",
-		Short: "Measure this machine: sustained bandwidth and the probes' calibration",
+		Short: "Measure this machine: sustained bandwidth, calibration of probes",
 		Example: `  bandmate machine
   bandmate machine --name rack7 --quick -o json`,
 		Args: wantArgs(cobra.NoArgs, "no arguments"),

@@ -26,7 +26,7 @@ func newMachineNetworkCommand(a *app) *cobra.Command {
 	var f machineNetworkFlags
 	cmd := &cobra.Command{
 		Use:   "network",
-		Short: "Add to a machine's profile how communications share its network and its bus",
+		Short: "Say how communications share the network and the bus",
 		Long: `Stores in the profile of a machine, which bandmate machine makes, what predictions
 for applications that communicate take: what one communication reaches alone, and
 the model by which several share the card, with the parameters that bandmate network

@@ -2,6 +2,8 @@
 // slow the other down.
 package main
 
+//go:generate go test -count=1 -run ^TestManualPages$ -update-manual .
+
 import (
 	"context"
 	"fmt"

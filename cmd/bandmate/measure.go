@@ -32,7 +32,7 @@ func newMeasureCommand(a *app) *cobra.Command {
 	var f measureFlags
 	cmd := &cobra.Command{
 		Use:   "measure [-- CMD...]",
-		Short: "Measure the bandwidth and read share of a command or of the machine",
+		Short: "Measure bandwidth and read share of a command or the machine",
 		Long: `Measures the memory traffic of CMD, of a running process with its descendants,
 of a cgroup or pod, or of everything on the machine for --duration.
 

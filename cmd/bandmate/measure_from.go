@@ -136,7 +136,7 @@ func newContentiousnessCommand(a *app) *cobra.Command {
 	var machine string
 	cmd := &cobra.Command{
 		Use:   "contentiousness NAME --from FILE",
-		Short: "Replace an application's contentiousness by another tool's measurement",
+		Short: "Take contentiousness from another tool's measurement",
 		Long: `Replaces the contentiousness of a stored profile by what perf stat, pcm-memory
 or likwid-perfctr measured while the application ran alone. Its curves stay. On
 machines with memory-controller counters this is exact where the probe only

@@ -27,7 +27,7 @@ func newNetworkMeasureCommand(a *app) *cobra.Command {
 	var f conflictFlags
 	cmd := &cobra.Command{
 		Use:   "measure [NAME:FROM-TO...]",
-		Short: "Make conflicts between network namespaces and measure their penalties",
+		Short: "Measure penalties of conflicts between network namespaces",
 		Long: `Makes a small cluster of network namespaces on this machine, nodes with virtual
 network cards of a limited rate behind a switch, has communications over TCP send
 at once, and divides the time of each by the time of one alone (Vienne et al.

@@ -45,7 +45,7 @@ func newOverlapMeasureCommand(a *app) *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
 		Use:   "measure",
-		Short: "Measure computation and communication on this machine, alone and together",
+		Short: "Measure computation and communication, alone and together",
 		Long: `Makes the sweep from which overlap fit takes its parameters, and the loss ratios
 for overlap time. Cores of one socket stream non-temporal stores, the last one
 receives large messages over TCP; each number of computing cores and each

@@ -49,7 +49,7 @@ func (a *app) predict(names []string, f predictionFlags, explain bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.print(p, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
+	if err := a.print(p, a.folded(func(w io.Writer) error { return writePrediction(w, p, basis) })); err != nil {
 		return err
 	}
 	if a.format == formatText {
@@ -184,20 +184,4 @@ func writeExplanation(b *strings.Builder, e *predictor.Explanation) {
 	if n := len(e.Iterations); n > 0 {
 		fmt.Fprintf(b, "  settled after %d steps at normalized performance %.3f\n", n, e.Iterations[n-1].NormalizedPerformance)
 	}
-}
-
-func (a *app) completeApplications(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	s, err := a.open()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	profiles, _, err := s.Applications()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, p := range profiles {
-		names = append(names, p.Name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

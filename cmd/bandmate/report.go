@@ -26,7 +26,7 @@ func newReportCommand(a *app) *cobra.Command {
 	var output, machine string
 	cmd := &cobra.Command{
 		Use:   "report [APP...]",
-		Short: "Make one HTML page with every curve, the matrix, pairings and what-if",
+		Short: "Make one HTML page: curves, matrix, pairings and what-if",
 		Long: `Makes one HTML page of the store (or of the named applications): the machine,
 every curve, the slowdown of each pair, the best pairing, and answers to what-if
 questions, computed in the page. It needs no network, so it can be sent to a

@@ -36,7 +36,7 @@ func newSlurmPairCommand(a *app) *cobra.Command {
 	f := slurmPairFlags{slurmFlags: slurmFlags{domain: "node"}}
 	cmd := &cobra.Command{
 		Use:   "pair",
-		Short: "Pair the waiting jobs that slow each other down least on shared nodes",
+		Short: "Pair the waiting jobs that slow each other down least",
 		Long: `Divides the waiting jobs into pairs so that the sum of all slowdowns is the least
 possible, and gives every pair empty nodes. It is for partitions in which two jobs
 share whole nodes, as with OverSubscribe=FORCE:2. Only jobs of the same

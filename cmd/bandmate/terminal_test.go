@@ -23,7 +23,10 @@ type terminal struct {
 
 // onTerminal makes a new terminal the controlling one of a program, which is
 // started, with all that it prints shown there.
-func onTerminal(p *program) *terminal {
+func onTerminal(p *program) *terminal { return onTerminalOf(p, 100, "NO_COLOR=1", "TERM=xterm") }
+
+// onTerminalOf is onTerminal with a width and further variables.
+func onTerminalOf(p *program, columns uint16, variables ...string) *terminal {
 	t := p.t
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -43,11 +46,11 @@ func onTerminal(p *program) *terminal {
 		requires.Unmet(t, "needs pseudo-terminals: %v", err)
 	}
 	defer far.Close()
-	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100}); err != nil {
+	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
 		t.Fatal(err)
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = far, far, far
-	p.cmd.Env = append(p.cmd.Env, "TERM=xterm", "LANG=C.UTF-8", "NO_COLOR=1")
+	p.cmd.Env = append(append(p.cmd.Env, "LANG=C.UTF-8"), variables...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	p.start()
 	s := &terminal{t: t, keyboard: near, drained: make(chan struct{})}

@@ -25,7 +25,7 @@ func newWhatIfCommand(a *app) *cobra.Command {
 	var f whatIfFlags
 	cmd := &cobra.Command{
 		Use:   "what-if APP",
-		Short: "What a pod of an application would do to the nodes of a Kubernetes cluster",
+		Short: "What a pod would do to the nodes of a Kubernetes cluster",
 		Long: `Predicts what a pod of APP would suffer on each node of a cluster, and what it
 would make the pods there suffer, and ranks the nodes as the scheduler plugin
 does. Nothing is placed. Only contention for memory counts: whether the node has

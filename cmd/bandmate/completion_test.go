@@ -1,0 +1,116 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// asks is how each shell is asked, without a terminal, what it would propose for a
+// line: @SCRIPT@ is the script that bandmate completion prints.
+var asks = map[string]string{
+	// Bash calls the function that the script registers, as on a key press.
+	"bash": `
+source @SCRIPT@
+COMP_WORDS=(@LINE@) COMP_LINE='@LINE@' COMP_TYPE=9 COMP_KEY=9
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_POINT=${#COMP_LINE}
+# What the package bash-completion would provide.
+_get_comp_words_by_ref() {
+  words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+}
+__start_bandmate
+printf '%s\n' "${COMPREPLY[@]}"`,
+	// The parts of zsh that need its line editor are replaced.
+	"zsh": `
+compdef() { true }
+_describe() { print -l -- "${completions[@]}" }
+_arguments() { true }
+source @SCRIPT@
+words=(@LINE@)
+CURRENT=${#words}
+_bandmate`,
+	"fish": `
+source @SCRIPT@
+complete -C '@LINE@'`,
+}
+
+// The scripts that bandmate completion prints are run by the shells themselves.
+func TestCompletionInShells(t *testing.T) {
+	store := storeOf(t, "postgres", "povray", "xz")
+	for shell, ask := range asks {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Skipf("%s is not installed", shell)
+			}
+			script := filepath.Join(t.TempDir(), "completion")
+			writeFile(t, script, bandmate(t, "completion", shell).stdout.String())
+			for _, test := range []struct {
+				line       string
+				want, lack []string
+			}{
+				{"bandmate pred", []string{"predict"}, []string{"profiles"}},
+				{"bandmate predict po", []string{"postgres", "povray"}, []string{"xz"}},
+				{"bandmate predict povray po", []string{"postgres"}, nil},
+				{"bandmate matrix --output js", []string{"json"}, []string{"yaml"}},
+				{"bandmate matrix --method lin", []string{"linear-"}, []string{"memgen"}},
+				{"bandmate profiles sh", []string{"show"}, []string{"import"}},
+			} {
+				p := prepare(t, shell, "-c", strings.NewReplacer("@SCRIPT@", script, "@LINE@", test.line).Replace(ask))
+				p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store, "TERM=xterm", "HOME="+t.TempDir())
+				p.start().wait()
+				got := p.stdout.String()
+				for _, want := range test.want {
+					if !strings.Contains(got, want) {
+						t.Errorf("%s⇥: %q lacks %q: %s", test.line, got, want, &p.stderr)
+					}
+				}
+				if shell == "zsh" {
+					continue // its line editor leaves out what does not fit
+				}
+				for _, lack := range test.lack {
+					if strings.Contains(got, lack) {
+						t.Errorf("%s⇥: %q has %q", test.line, got, lack)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What is proposed does not depend on a shell, and a broken store or configuration
+// proposes nothing rather than failing.
+func TestCompletion(t *testing.T) {
+	store := storeOf(t, "postgres", "xz")
+	for _, test := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"predict", ""}, []string{"postgres", "xz"}},
+		{[]string{"predict", "xz", ""}, []string{"postgres"}},
+		{[]string{"predict", "--machine", ""}, []string{"here"}},
+		{[]string{"onboard", "--pattern", ""}, []string{"sequential", "random"}},
+		{[]string{"matrix", "-o", ""}, []string{"text", "json", "yaml", "csv"}},
+		{[]string{"config", "slurm", "wa"}, []string{"watch"}},
+	} {
+		p := prepare(t, "bandmate", append([]string{"__complete"}, test.args...)...)
+		p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store)
+		p.start().wait()
+		var got []string
+		for line := range strings.SplitSeq(p.stdout.String(), "\n") {
+			if line != "" && !strings.HasPrefix(line, ":") && !strings.HasPrefix(line, "_activeHelp_") {
+				got = append(got, line)
+			}
+		}
+		if test.args[0] == "config" {
+			got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, "wa") })
+		}
+		if p.cmd.ProcessState.ExitCode() != 0 || !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q, want %q: %s", test.args, got, test.want, &p.stderr)
+		}
+	}
+	broken := prepare(t, "bandmate", "__complete", "predict", "")
+	broken.cmd.Env = append(broken.cmd.Env, "BANDMATE_CONFIG="+writeIn(t, "c.yaml", "nonsense"), "BANDMATE_STORE="+store)
+	broken.start().wantExit(0)
+}
