@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -122,8 +123,15 @@ type networkFitResult struct {
 	GammaOut       float64               `json:"gammaOut"`
 	GammaIn        float64               `json:"gammaIn"`
 	MeanAbsError   float64               `json:"meanAbsErrorPercent"`
+	Conflicts      []fittedConflict      `json:"conflicts"`
 	Communications []fittedCommunication `json:"communications"`
 	Warnings       []string              `json:"warnings"`
+}
+
+// fittedConflict is E_abs of one conflict.
+type fittedConflict struct {
+	Conflict     string  `json:"conflict"`
+	MeanAbsError float64 `json:"meanAbsErrorPercent"`
 }
 
 // fittedCommunication is one communication, measured and as fitted.
@@ -188,9 +196,13 @@ func fitConflicts(path string) (networkFitResult, error) {
 		if err != nil {
 			return r, fmt.Errorf("%s: conflict %q: %w", path, m.Name, err)
 		}
+		total := 0.0
 		for i, c := range m.Conflict {
-			r.Communications = append(r.Communications, fittedCommunication{m.Name, c.Name, m.Penalties[i], predicted[i], network.RelativeError(predicted[i], m.Penalties[i])})
+			relative := network.RelativeError(predicted[i], m.Penalties[i])
+			total += math.Abs(relative)
+			r.Communications = append(r.Communications, fittedCommunication{m.Name, c.Name, m.Penalties[i], predicted[i], relative})
 		}
+		r.Conflicts = append(r.Conflicts, fittedConflict{m.Name, total / float64(len(m.Conflict))})
 	}
 	return r, nil
 }
@@ -203,7 +215,15 @@ func writeNetworkFit(w io.Writer, r networkFitResult, o report.Options) error {
 			report.Number(fmt.Sprintf("%.3f", c.Measured), c.Measured), report.Number(fmt.Sprintf("%.3f", c.Predicted), c.Predicted),
 			report.Number(fmt.Sprintf("%+.1f%%", c.RelativeError), c.RelativeError))
 	}
-	return t.Write(w, o)
+	if err := t.Write(w, o); err != nil {
+		return err
+	}
+	conflicts := report.Table{Columns: []report.Column{{Title: "conflict"}, {Title: "mean absolute error", Numeric: true}}}
+	for _, c := range r.Conflicts {
+		conflicts.Add(report.Text(report.SanitizeText(c.Conflict)), report.Number(fmt.Sprintf("%.1f%%", c.MeanAbsError), c.MeanAbsError))
+	}
+	fmt.Fprintln(w)
+	return conflicts.Write(w, o)
 }
 
 // simulateResult is `network simulate -o json`.

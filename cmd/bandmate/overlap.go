@@ -322,6 +322,7 @@ func writeFit(w io.Writer, r fitResult, o report.Options) error {
 	}}
 	errs.Add(report.Text("communication"), percent(r.Error.CommunicationSamples), percent(r.Error.CommunicationOthers), percent(r.Error.CommunicationAll))
 	errs.Add(report.Text("computation"), percent(r.Error.ComputationSamples), percent(r.Error.ComputationOthers), percent(r.Error.ComputationAll))
+	errs.Add(report.Text("average"), report.Cell{}, report.Cell{}, percent(r.Error.Average))
 	fmt.Fprintln(w)
 	return errs.Write(w, o)
 }
