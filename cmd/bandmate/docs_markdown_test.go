@@ -151,6 +151,20 @@ func (m *markdown) links() []string {
 	return targets
 }
 
+// pictures returns the files below docs that are pictures.
+func pictures(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"docs/pictures/*", "docs/*/pictures/*"} {
+		paths, err := fs.Glob(os.DirFS(repository), pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, paths...)
+	}
+	return found
+}
+
 // Links within the repository lead somewhere, to the file and to the heading,
 // and every page and picture of docs is linked from somewhere.
 func TestDocumentationLinks(t *testing.T) {
@@ -185,6 +199,11 @@ func TestDocumentationLinks(t *testing.T) {
 	for path := range byPath {
 		if strings.HasPrefix(path, "docs/") && !linked[path] && filepath.Base(path) != "template.md" {
 			t.Errorf("%s: no page links to it", path)
+		}
+	}
+	for _, path := range pictures(t) {
+		if !linked[path] {
+			t.Errorf("%s: no page shows it", path)
 		}
 	}
 }

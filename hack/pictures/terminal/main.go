@@ -21,7 +21,6 @@ import (
 )
 
 //go:generate go run . -root ../../.. -output show.svg profiles show radix-sort
-//go:generate go run . -root ../../.. -output predict.svg predict sort triad
 //go:generate go run . -root ../../.. -output matrix.svg matrix numpy pointer-chase radix-sort sort sqlite3 triad xz zstd
 
 func main() {
