@@ -31,16 +31,16 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if err != nil {
 		return nil
 	}
-	c.chosen = &chosen{node: nodeName, machine: p.machineOf(info), place: at}
+	c.chosen = &candidate{node: nodeName, machine: p.machineOf(info), place: at}
 	return nil
 }
 
 // Unreserve has nothing to undo: a pod that is not placed is in no snapshot.
 func (p *Plugin) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
-// PostBind says what was predicted: in metrics, as an event on the pod, and in
-// the log. It runs beside the next pod's cycle.
-func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) {
+// PostBind counts the placement and leaves it to be explained when there is time.
+// It runs beside the next pod's cycle.
+func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	c := cycleOf(state)
 	if c == nil || c.chosen == nil {
 		return
@@ -53,35 +53,59 @@ func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	if k.Application == nil {
 		p.metrics.unknownPods.Inc()
 	}
+	p.announcer.add(pod.UID, c)
+}
+
+// explain says what was predicted of a placement: in metrics, as an event on the
+// pod, and in the log. What it says is scored exactly, as the domain was when the
+// pod came.
+func (p *Plugin) explain(ctx context.Context, c *cycle) {
+	k := c.knownOn(c.chosen.machine)
 	result, err := p.score(c, c.chosen.place, c.chosen.node, c.chosen.machine)
 	if err != nil {
 		p.metrics.failures.Inc()
-		klog.FromContext(ctx).Error(err, "Placement cannot be explained", "pod", klog.KObj(pod), "node", nodeName)
+		klog.FromContext(ctx).Error(err, "Placement cannot be explained", "pod", klog.KObj(c.pod), "node", c.chosen.node)
 		return
 	}
 	if result.Newcomer.Known {
 		p.metrics.slowdown.WithLabelValues(roleNewcomer).Observe(float64(result.Newcomer.After))
 	}
+	residents := p.metrics.slowdown.WithLabelValues(roleResident)
 	for i := range result.Residents {
 		if result.Residents[i].Known {
-			p.metrics.slowdown.WithLabelValues(roleResident).Observe(float64(result.Residents[i].After))
+			residents.Observe(float64(result.Residents[i].After))
 		}
 	}
-	other := c.runnerUp()
-	if p.args.PlacementEvents && p.mayWriteEvent() {
-		p.event(pod, v1.EventTypeNormal, reasonPredicted, note(k, result, other))
+	if !p.args.PlacementEvents && !p.args.DecisionLog {
+		return
+	}
+	other := p.runnerUp(c)
+	if p.args.PlacementEvents {
+		p.event(c.pod, v1.EventTypeNormal, reasonPredicted, note(k, result, other))
 	}
 	if p.args.DecisionLog {
 		logDecision(klog.FromContext(ctx), c, k, result, other)
 	}
 }
 
-// runnerUp returns the best candidate that was not chosen; nil without any.
-func (c *cycle) runnerUp() *candidate {
+// alternative is the best node that was not chosen.
+type alternative struct {
+	node  string
+	score *score.Score
+}
+
+// runnerUp scores the best candidate that was not chosen; nil without any.
+func (p *Plugin) runnerUp(c *cycle) *alternative {
 	for i := range c.ranked {
-		if c.ranked[i].node != c.chosen.node {
-			return &c.ranked[i]
+		other := &c.ranked[i]
+		if other.node == c.chosen.node {
+			continue
 		}
+		result, err := p.score(c, other.place, other.node, other.machine)
+		if err != nil {
+			return nil // NormalizeScore has reported it
+		}
+		return &alternative{other.node, result}
 	}
 	return nil
 }
@@ -91,7 +115,7 @@ const mostNamed = 3
 
 // note says the prediction in a line: "predicted 1.04× for this pod, 1.08× for
 // db-0, runner-up node-3 1.12×".
-func note(k *known, result *score.Score, other *candidate) string {
+func note(k *known, result *score.Score, other *alternative) string {
 	var b strings.Builder
 	switch k.State {
 	case roster.Known, roster.HalfKnown:
@@ -125,7 +149,7 @@ func note(k *known, result *score.Score, other *candidate) string {
 }
 
 // logDecision writes the optional decision log.
-func logDecision(logger klog.Logger, c *cycle, k *known, result *score.Score, other *candidate) {
+func logDecision(logger klog.Logger, c *cycle, k *known, result *score.Score, other *alternative) {
 	values := []any{
 		"pod", klog.KObj(c.pod), "node", c.chosen.node, "domain", result.Domain,
 		"application", c.facts.application, "profile", string(k.State), "reason", k.Reason,

@@ -7,8 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"bandmate.dev/bandmate/predictor/score"
 )
 
 const stateKey fwk.StateKey = Name
@@ -22,22 +20,17 @@ type cycle struct {
 	now      time.Time
 	last     atomic.Pointer[machineKnown] // of the node asked about last: most have the same machine
 	pools    sync.Map                     // of domain name to *place
-	// ranked is set by NormalizeScore: what was scored exactly, best first.
+	// ranked is set by NormalizeScore: the domains of the best estimates, best first.
 	ranked []candidate
 	// chosen is set by Reserve.
-	chosen *chosen
+	chosen *candidate
 }
 
-// candidate is a node that was scored exactly.
+// candidate is a node that the pod may go to.
 type candidate struct {
-	node  string
-	score *score.Score
-}
-
-// chosen is where the pod goes.
-type chosen struct {
 	node, machine string
 	place         *place
+	cost          int64
 }
 
 // Clone returns the cycle itself: it depends on the pod and the profiles, which

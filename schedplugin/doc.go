@@ -8,7 +8,8 @@
 //   - watch.go keeps the profiles of the cluster, snapshot.go what a cycle sees
 //   - pod.go and node.go read labels and annotations
 //   - domains.go keeps a prepared memory domain for every node
-//   - filter.go enforces limits, score.go ranks, bind.go says why
+//   - filter.go enforces limits, score.go ranks, bind.go says why, when announcer.go
+//     has time
 //   - requeue.go tries again what a limit rejected
 //
 // Nothing in a scheduling cycle waits for a lock, the network or a disk:

@@ -8,6 +8,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -50,6 +51,7 @@ type seen struct {
 	generation int64
 	snapshot   *snapshot
 	occupancy  *occupancy
+	readings   []reading // of its pods, in their order
 }
 
 // occupancyOf returns what a node brings to its domain, read anew when the
@@ -65,18 +67,26 @@ func (p *Plugin) occupancyOf(info fwk.NodeInfo, s *snapshot) *occupancy {
 			return last.occupancy
 		}
 	}
-	o := p.readNode(info, s)
+	var known []reading
+	if last != nil && last.snapshot == s && last.occupancy.machine == info.Node().Labels[v1alpha1.MachineLabel] {
+		known = last.readings
+	}
+	o, readings := p.readNode(info, s, known)
 	if last != nil && o.equal(last.occupancy) {
 		o = last.occupancy
 	}
-	p.nodes.Store(name, &seen{generation, s, o})
+	p.nodes.Store(name, &seen{generation, s, o, readings})
 	return o
 }
 
 // placeOn returns the memory domain of a node for a pod of this cycle. The node
 // may differ from the snapshot's: preemption tries nodes without some pods.
 func (c *cycle) placeOn(info fwk.NodeInfo) (*place, error) {
-	own := c.plugin.occupancyOf(info, c.snapshot)
+	return c.placeAt(info, c.plugin.occupancyOf(info, c.snapshot))
+}
+
+// placeAt is placeOn for a node of which it is known what it brings.
+func (c *cycle) placeAt(info fwk.NodeInfo, own *occupancy) (*place, error) {
 	if own.domain == "" {
 		slot := own.cache.slot(c.facts.numaNode)
 		if slot != nil {

@@ -15,21 +15,6 @@ const (
 // action is what the scheduler was doing when it wrote an event.
 const action = "Scheduling"
 
-// Bounds of the events of placements: an event costs the API server about as
-// much as a binding. What is beyond them is counted and left to explain.
-const (
-	eventsPerSecond = 10
-	eventsAtOnce    = 300
-)
-
-func (p *Plugin) mayWriteEvent() bool {
-	if p.eventBudget.TryAccept() {
-		return true
-	}
-	p.metrics.eventsDropped.Inc()
-	return false
-}
-
 // event writes an event on a pod; the recorder queues it and never waits.
 func (p *Plugin) event(pod *v1.Pod, kind, reason, note string) {
 	if recorder := p.handle.EventRecorder(); recorder != nil {

@@ -33,6 +33,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if !p.concerns(facts) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	p.announcer.touch(p.now())
 	c := p.newCycle(pod, facts)
 	state.Write(stateKey, c)
 	if facts.limit == 0 && !p.pods.anyLimit() {

@@ -44,30 +44,54 @@ func (m measurement) usable(now time.Time, maxAge time.Duration) bool {
 	return m.present && now.Sub(m.time).Abs() <= maxAge
 }
 
-// readNode reads a node of the scheduler's snapshot.
-func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot) *occupancy {
-	node := info.Node()
+// reading is what one pod of a node brings; pods are immutable objects, and most of
+// a node's are still the same when another one has come.
+type reading struct {
+	pod      *v1.Pod
+	concerns bool
+	resident resident
+}
+
+// readNode reads a node of the scheduler's snapshot. Readings of the same pods on
+// the same machine with the same profiles serve again.
+func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, before []reading) (*occupancy, []reading) {
+	node, pods := info.Node(), info.GetPods()
 	o := &occupancy{
-		domain:   node.Labels[v1alpha1.MemoryDomainLabel],
-		machine:  node.Labels[v1alpha1.MachineLabel],
-		measured: p.readMeasurement(node),
+		domain:    node.Labels[v1alpha1.MemoryDomainLabel],
+		machine:   node.Labels[v1alpha1.MachineLabel],
+		residents: make([]resident, 0, len(pods)),
+		measured:  p.readMeasurement(node),
 	}
-	for _, podInfo := range info.GetPods() {
+	readings := make([]reading, len(pods))
+	for i, podInfo := range pods {
 		pod := podInfo.GetPod()
-		// An annotation that cannot be read was reported when the pod was scheduled.
-		facts, _ := readPod(pod)
-		if finished(pod) || !p.concerns(facts) {
-			continue
+		if i < len(before) && before[i].pod == pod {
+			readings[i] = before[i]
+		} else if at := slices.IndexFunc(before, func(r reading) bool { return r.pod == pod }); at >= 0 {
+			readings[i] = before[at]
+		} else {
+			readings[i] = p.readResident(pod, node, s)
 		}
-		k := s.lookup(facts.application, o.machine)
-		o.residents = append(o.residents, resident{
-			uid:      pod.UID,
-			job:      score.Job{Name: pod.Name, Application: k.Application, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
-			sketch:   k.sketch,
-			numaNode: facts.numaNode,
-		})
+		if readings[i].concerns {
+			o.residents = append(o.residents, readings[i].resident)
+		}
 	}
-	return o
+	return o, readings
+}
+
+func (p *Plugin) readResident(pod *v1.Pod, node *v1.Node, s *snapshot) reading {
+	// An annotation that cannot be read was reported when the pod was scheduled.
+	facts, _ := readPod(pod)
+	if finished(pod) || !p.concerns(facts) {
+		return reading{pod: pod}
+	}
+	k := s.lookup(facts.application, node.Labels[v1alpha1.MachineLabel])
+	return reading{pod: pod, concerns: true, resident: resident{
+		uid:      pod.UID,
+		job:      score.Job{Name: pod.Name, Application: k.Application, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
+		sketch:   k.sketch,
+		numaNode: facts.numaNode,
+	}}
 }
 
 // finished pods keep their node for a while and press on nobody.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -39,8 +39,8 @@ type Plugin struct {
 	scorers   *sync.Pool // of *score.Scorer
 	nodes     sync.Map   // of node name to *seen
 	pools     sync.Map   // of domain name to *place
-	// eventBudget bounds the events of placements.
-	eventBudget flowcontrol.PassiveRateLimiter
+	scoring   atomic.Pointer[cycle]
+	announcer *announcer
 }
 
 var (
@@ -78,6 +78,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	}
 	p.watch.onChange = func() { p.activate(ctx) }
 	p.watch.run(ctx)
+	go p.announcer.run(ctx)
 	klog.FromContext(ctx).Info("Plugin started", "plugin", Name, "schedulerProfile", handle.ProfileName(),
 		"profiles", p.watch.snapshot().roster.Len(), "unknownApplications", p.args.UnknownApplications)
 	return p, nil
@@ -114,7 +115,8 @@ func argsOf(o runtime.Object) (*config.BandmateArgs, error) {
 func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Interface, m *instruments) (*Plugin, error) {
 	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
 	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
-	p.eventBudget = flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventsAtOnce)
+	p.announcer = newAnnouncer(p.explain, m.eventsDropped.Inc)
+	p.pods.gone = p.announcer.forget
 	p.members = &members{gone: func(node string) { p.nodes.Delete(node) }}
 	if options.Unknown == score.Assume {
 		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))

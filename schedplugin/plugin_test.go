@@ -101,7 +101,7 @@ func TestNote(t *testing.T) {
 		Newcomer:  score.Effect{Job: "web", Before: 1, After: 1.04, Known: true},
 		Residents: []score.Effect{{Job: "quiet", Before: 1, After: 1, Known: true}, {Job: "db-0", Before: 1.02, After: 1.08, Known: true}, {Job: "x"}},
 	}
-	other := &candidate{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
+	other := &alternative{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
 	k := &known{Entry: roster.Entry{State: roster.Known}}
 	want := "predicted 1.04× for this pod, 1.08× for db-0, 1.00× for quiet, 1 beside it not fully known, runner-up node-3 1.12×"
 	if got := note(k, result, other); got != want {
@@ -125,6 +125,7 @@ func TestPostBind(t *testing.T) {
 	}
 	h.nodes["idle"].add(newcomer) // assumed
 	p.PostBind(t.Context(), o.state, newcomer, "idle")
+	p.announcer.announce(t.Context(), <-p.announcer.queue)
 	want := "web Normal SlowdownPredicted: predicted 1.00× for this pod, runner-up busy 1.11×"
 	if len(h.events.notes) != 1 || h.events.notes[0] != want {
 		t.Errorf("%q, want %q", h.events.notes, want)
@@ -253,5 +254,25 @@ func TestArgsOf(t *testing.T) {
 	}
 	if args, err := argsOf(nil); err != nil || args.Objective != score.AddedCost {
 		t.Errorf("%+v, %v", args, err)
+	}
+}
+
+// A node is read anew where it changed only: the pods that are still there keep
+// their readings, in whatever order the scheduler then has them.
+func TestReadNodeKeepsReadings(t *testing.T) {
+	p, h := plugin(t, table(t).Roster(), nil)
+	n := h.node("n", "blade")
+	n.add(pod("a", "plain", 1, ""), pod("b", "", 1, ""), pod("c", "reader", 2, "1.5"))
+	s := p.watch.snapshot()
+	o, readings := p.readNode(n, s, nil)
+	if len(o.residents) != 2 || len(readings) != 3 || readings[1].concerns {
+		t.Fatalf("%+v", readings)
+	}
+	n.pods[0], n.pods[2] = n.pods[2], n.pods[0]
+	n.add(pod("d", "plain", 1, ""))
+	again, readings := p.readNode(n, s, readings)
+	fresh, _ := p.readNode(n, s, nil)
+	if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {
+		t.Errorf("%+v, want %+v", again, fresh)
 	}
 }

@@ -17,6 +17,8 @@ type pods struct {
 	limited  atomic.Int64 // pods of the cluster with a limit annotation
 	rejected sync.Map     // of UID to *v1.Pod: those that a limit keeps pending
 	faulty   sync.Map     // of UID to the resource version whose fault was reported
+	// gone is told of every pod that is deleted; may be nil.
+	gone func(types.UID)
 }
 
 // anyLimit reports whether any pod has a limit. A pod is known here before it is
@@ -71,6 +73,9 @@ func (p *pods) handler() cache.ResourceEventHandler {
 			p.count(o, -1)
 			if pod, ok := o.(*v1.Pod); ok {
 				p.forget(pod.UID)
+				if p.gone != nil {
+					p.gone(pod.UID)
+				}
 			}
 		},
 	}

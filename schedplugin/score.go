@@ -1,6 +1,7 @@
 package schedplugin
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -25,23 +26,35 @@ const (
 
 // PreScore skips pods that do not concern the plugin.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if cycleOf(state) == nil {
+	c := cycleOf(state)
+	if c == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
+	p.scoring.Store(c)
 	return nil
+}
+
+// scoringOf returns the cycle of a pod that is being scored. To read it from the
+// state for every node would take as long as the rest.
+func (p *Plugin) scoringOf(state fwk.CycleState, pod *v1.Pod) *cycle {
+	if c := p.scoring.Load(); c != nil && c.pod == pod {
+		return c
+	}
+	return cycleOf(state)
 }
 
 // Score estimates what placing the pod on a node would cost its memory domain.
 func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c := cycleOf(state)
+	c := p.scoringOf(state, pod)
 	if c == nil || info.Node() == nil {
 		return 0, nil
 	}
-	at, err := c.placeOn(info)
+	own := p.occupancyOf(info, c.snapshot)
+	at, err := c.placeAt(info, own)
 	if err != nil {
 		return mostCost, p.open(ctx, pod, info, err)
 	}
-	k := c.knownOn(p.machineOf(info))
+	k := c.knownOn(own.machine)
 	cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
 	return scaled(cost, p.avoids(k, at)), nil
 }
@@ -87,8 +100,9 @@ func (p *Plugin) machineOf(info fwk.NodeInfo) string {
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore scores the domains of the best estimates exactly and turns all
-// costs into what the framework wants: 0 to 100, more is better.
+// NormalizeScore scores the domains of the best estimates exactly where estimates
+// are not to be relied on, and turns all costs into what the framework wants: 0 to
+// 100, more is better.
 //
 // With d the cost beyond the best one, for each CPU of the pod, the score is
 // 100·exp(−d ÷ 10%): a hundredth of a CPU, which no prediction is good for,
@@ -100,7 +114,7 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *
 	if c == nil || len(scores) == 0 {
 		return nil
 	}
-	p.scoreExactly(ctx, c, pod, scores)
+	p.shortlist(ctx, c, pod, scores)
 	best, anyKept := int64(math.MaxInt64), false
 	for i := range scores {
 		best = min(best, scores[i].Score%avoidedBy)
@@ -127,42 +141,48 @@ const (
 	leastKept  = 0.25 // how much more any other has at least
 )
 
-// scoreExactly replaces the best estimates by exact costs. Those left out are
-// not better than the best that was looked at.
-func (p *Plugin) scoreExactly(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
-	shortlist := lowest(scores, int(p.args.ExactDomains))
-	exact := int64(math.MaxInt64)
+// mostExact is how many residents a domain may have to be scored exactly although
+// its estimate is fine. Where few meet, their phases matter, which an estimate takes
+// at their mean, and to look is quick; it takes some microseconds for six and some
+// hundred for thirty.
+const mostExact = 6
+
+// shortlist notes the domains of the best estimates, and replaces estimates by exact
+// costs where these may differ: where few meet, and where no model of the memory
+// describes everyone. The other domains are not better than the best on the list.
+func (p *Plugin) shortlist(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
+	list := lowest(scores, int(p.args.ExactDomains))
+	least := int64(math.MaxInt64)
 	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	for _, i := range shortlist {
+	for _, i := range list {
 		info, err := nodes.Get(scores[i].Name)
 		if err != nil || info.Node() == nil {
 			continue
 		}
-		at, err := c.placeOn(info)
+		own := p.occupancyOf(info, c.snapshot)
+		at, err := c.placeAt(info, own)
 		if err != nil {
 			continue // Score has reported it
 		}
-		result, err := p.score(c, at, scores[i].Name, p.machineOf(info))
-		if err != nil {
-			p.open(ctx, pod, info, err)
-			continue
+		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Fine(p.sketchOf(k)) {
+			result, err := p.score(c, at, scores[i].Name, own.machine)
+			if err != nil {
+				p.open(ctx, pod, info, err)
+				continue
+			}
+			scores[i].Score = scaled(result.Cost, result.Avoided)
+			klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(pod), "node", scores[i].Name, "explanation", explanation{result})
 		}
-		scores[i].Score = scaled(result.Cost, result.Avoided)
-		exact = min(exact, scores[i].Score)
-		c.ranked = append(c.ranked, candidate{scores[i].Name, result})
-		klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(pod), "node", scores[i].Name, "explanation", explanation{result})
+		least = min(least, scores[i].Score)
+		c.ranked = append(c.ranked, candidate{node: scores[i].Name, machine: own.machine, place: at, cost: scores[i].Score})
 	}
-	slices.SortStableFunc(c.ranked, func(a, b candidate) int { return score.Compare(*a.score, *b.score) })
-	if exact == math.MaxInt64 {
+	slices.SortStableFunc(c.ranked, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
+	if least == math.MaxInt64 {
 		return
 	}
-	looked := make(map[int]bool, len(shortlist))
-	for _, i := range shortlist {
-		looked[i] = true
-	}
 	for i := range scores {
-		if !looked[i] {
-			scores[i].Score = max(scores[i].Score, exact)
+		if !slices.Contains(list, i) {
+			scores[i].Score = max(scores[i].Score, least)
 		}
 	}
 }

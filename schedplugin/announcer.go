@@ -1,0 +1,104 @@
+package schedplugin
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Bounds of the announcer. An explanation costs the scheduler up to half a
+// millisecond, and its event the API server and etcd about as much as a binding.
+const (
+	// mostWaiting is how many placements wait to be explained.
+	mostWaiting = 8192
+	// quiet is how long no pod has to come by for the scheduler to count as idle.
+	quiet = 250 * time.Millisecond
+	// restBusy and restIdle are the least time from one explanation to the next
+	// while pods come by, and while none does.
+	restBusy = 200 * time.Millisecond
+	restIdle = 10 * time.Millisecond
+)
+
+// announcer explains placements, one after the other, where and when nobody waits
+// for it: at once where pods come singly, and a few a second while many do, the rest
+// as soon as these are placed.
+type announcer struct {
+	queue   chan announcement
+	waiting sync.Map     // of UID: the pods in the queue that still exist
+	last    atomic.Int64 // when a pod came by, in nanoseconds of Unix time
+	explain func(context.Context, *cycle)
+	dropped func()
+	now     func() time.Time
+}
+
+// announcement is a placement to explain.
+type announcement struct {
+	uid   types.UID
+	cycle *cycle
+}
+
+// newAnnouncer returns one that calls explain for what is added, from run, and
+// dropped for what is one too many.
+func newAnnouncer(explain func(context.Context, *cycle), dropped func()) *announcer {
+	return &announcer{queue: make(chan announcement, mostWaiting), explain: explain, dropped: dropped, now: time.Now}
+}
+
+// touch notes that a pod came by.
+func (a *announcer) touch(now time.Time) { a.last.Store(now.UnixNano()) }
+
+// add leaves a placement to be explained. It never waits.
+func (a *announcer) add(uid types.UID, c *cycle) {
+	a.waiting.Store(uid, nil)
+	select {
+	case a.queue <- announcement{uid, c}:
+	default:
+		a.waiting.Delete(uid)
+		a.dropped()
+	}
+}
+
+// forget leaves out a pod that is gone: nobody would read its event.
+func (a *announcer) forget(uid types.UID) { a.waiting.Delete(uid) }
+
+// run explains until ctx ends.
+func (a *announcer) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case next := <-a.queue:
+			if a.announce(ctx, next) && !a.rest(ctx) {
+				return
+			}
+		}
+	}
+}
+
+// announce explains a placement; false where the pod is gone.
+func (a *announcer) announce(ctx context.Context, next announcement) bool {
+	if _, exists := a.waiting.LoadAndDelete(next.uid); !exists {
+		return false
+	}
+	a.explain(ctx, next.cycle)
+	return true
+}
+
+// rest waits until the next explanation may follow; false when ctx ends.
+func (a *announcer) rest(ctx context.Context) bool {
+	ticker := time.NewTicker(restIdle)
+	defer ticker.Stop()
+	for start := a.now(); ; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+		now := a.now()
+		if now.Sub(start) >= restBusy || now.Sub(time.Unix(0, a.last.Load())) >= quiet {
+			return true
+		}
+	}
+}
