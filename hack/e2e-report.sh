@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Opens reports in a headless Chromium and checks them: no error, no request,
-# numbers as `bandmate predict` says, keyboard, accessibility, 2,000
-# applications. Installs Chromium when it is missing and run as root.
+# Opens reports in a headless Chromium, from the disk and as bandmate serve serves
+# them, and checks them: no error, no request, numbers as `bandmate predict` says,
+# keyboard, accessibility, 2,000 applications. Installs Chromium when it is missing and run as root.
 #
 #   hack/e2e-report.sh [ARTEFACTS]   folder in which pages and screenshots stay
 set -euo pipefail

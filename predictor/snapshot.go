@@ -1,6 +1,10 @@
 package predictor
 
 import (
+	"reflect"
+	"slices"
+
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -37,11 +41,23 @@ type Snapshot struct {
 	// Described is the application as a model of the memory describes it; absent
 	// where none does, and the curves serve alone.
 	Described *SnapshotDescribed `json:"described,omitempty"`
+	// Load is what the application exchanges over the network; absent where nothing
+	// is known of that.
+	Load *communication.LoadSnapshot `json:"load,omitempty"`
+}
+
+// SnapshotSet is the numbers of several applications, and what these refer to.
+type SnapshotSet struct {
+	Applications []Snapshot
+	// Models are of memories, Networks of machines: see Snapshot.Described.Model and
+	// Snapshot.Load.Machine.
+	Models   []memory.ModelSnapshot
+	Networks []communication.MachineSnapshot
 }
 
 // SnapshotDescribed is what a Calibration adds to an application.
 type SnapshotDescribed struct {
-	// Model is the index of the model among those of Snapshots. Applications are
+	// Model is the index of the model in the SnapshotSet. Applications are
 	// predicted by it where all that have curves are described by the same one.
 	Model int `json:"model"`
 	// Home and Away are the phases as a target and as a co-runner, SteadyHome and
@@ -89,29 +105,46 @@ type SnapshotPhase struct {
 	Total     float64 `json:"total"`
 }
 
-// Snapshots returns the numbers of applications, in order, and those of the models
-// that describe them, in the order in which they are first met.
-func Snapshots(apps []*Application) ([]Snapshot, []memory.ModelSnapshot) {
-	snapshots := make([]Snapshot, len(apps))
-	models, places := []memory.ModelSnapshot{}, map[*memory.Model]int{}
+// Snapshots returns the numbers of applications, in order. Models and networks are
+// in the order in which they are first met.
+func Snapshots(apps []*Application) SnapshotSet {
+	set := SnapshotSet{Applications: make([]Snapshot, len(apps)), Models: []memory.ModelSnapshot{}, Networks: []communication.MachineSnapshot{}}
+	places := map[*memory.Model]int{}
 	for i, a := range apps {
-		snapshots[i] = a.snapshot()
-		c := a.calibrated
-		if c == nil {
-			continue
+		s := a.snapshot()
+		if c := a.calibrated; c != nil {
+			place, met := places[c.model]
+			if !met {
+				place = len(set.Models)
+				places[c.model] = place
+				set.Models = append(set.Models, c.model.Snapshot())
+			}
+			s.Described = a.snapshotDescribed(place)
 		}
-		place, met := places[c.model]
-		if !met {
-			place = len(models)
-			places[c.model] = place
-			models = append(models, c.model.Snapshot())
+		if a.load != nil {
+			load, network := a.load.Snapshot()
+			if network != nil {
+				load.Machine = new(set.place(*network))
+			}
+			s.Load = &load
 		}
-		snapshots[i].Described = a.snapshotDescribed(place)
+		set.Applications[i] = s
 	}
-	return snapshots, models
+	return set
 }
 
-// snapshot returns the numbers of a but for Described.
+// place returns the index of a network, which it adds if it is not there. They
+// are few.
+func (set *SnapshotSet) place(network communication.MachineSnapshot) int {
+	same := func(other communication.MachineSnapshot) bool { return reflect.DeepEqual(network, other) }
+	if i := slices.IndexFunc(set.Networks, same); i >= 0 {
+		return i
+	}
+	set.Networks = append(set.Networks, network)
+	return len(set.Networks) - 1
+}
+
+// snapshot returns the numbers of a but for Described and Load.
 func (a *Application) snapshot() Snapshot {
 	s := Snapshot{
 		Name: a.name, Read: a.corunner.Read, Write: a.corunner.Write, TrafficKnown: a.trafficKnown,

@@ -41,6 +41,34 @@ func MakeMeasured(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
+// MakeCommunicating is MakeMeasured, and half of the applications exchange data
+// with other nodes: in one direction or both, waiting or not, measured with it or
+// without.
+func MakeCommunicating(n int, seed uint64) []*v1alpha1.ApplicationProfile {
+	random := rand.New(rand.NewPCG(seed, 4))
+	profiles := MakeMeasured(n, seed)
+	for _, p := range profiles {
+		if random.IntN(2) == 0 {
+			continue
+		}
+		c := &v1alpha1.Communication{Source: v1alpha1.CommunicationDeclared, Apart: random.IntN(2) == 0}
+		if random.IntN(4) > 0 {
+			c.SentBytesPerSecond = new(rounded(0.9e9 * random.Float64()))
+		}
+		if c.SentBytesPerSecond == nil || random.IntN(2) == 0 {
+			c.ReceivedBytesPerSecond = new(rounded(0.9e9 * random.Float64()))
+		}
+		if random.IntN(3) > 0 {
+			c.Overlapped = new(random.IntN(2) == 0)
+		}
+		if random.IntN(2) == 0 {
+			c.MessageBytes = new(int64(1 << (10 + random.IntN(10))))
+		}
+		p.Spec.Communication = c
+	}
+	return profiles
+}
+
 // Capacity of the made memory, and what its interferer sustains, in bytes per
 // second.
 const (

@@ -11,7 +11,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/memory"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/roster"
 )
 
@@ -28,13 +28,13 @@ type answer struct {
 
 // ask returns what the page answers: predict of the first beside the others, and,
 // of two, the cell of the matrix.
-type ask func(chosen []predictor.Snapshot, models []memory.ModelSnapshot) (answer, *float64)
+type ask func(chosen []predictor.Snapshot, set predictor.SnapshotSet) (answer, *float64)
 
 // openPage runs the scripts of the page that predict.
 func openPage(t *testing.T) ask {
 	t.Helper()
 	vm := goja.New()
-	for _, file := range []string{"memory.js", "model.js"} {
+	for _, file := range []string{"memory.js", "communication.js", "model.js"} {
 		source, err := os.ReadFile("../../report/page/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +43,7 @@ func openPage(t *testing.T) ask {
 			t.Fatal(err)
 		}
 	}
-	if _, err := vm.RunString("this.ask = (text) => { const [all, models] = JSON.parse(text), model = bandmateModel(models);" +
+	if _, err := vm.RunString("this.ask = (text) => { const [all, models, networks] = JSON.parse(text), model = bandmateModel(models, networks);" +
 		" return JSON.stringify([model.predict(all[0], all.slice(1)), all.length === 2 ? model.slowdown(all[0], all[1]) : null]); };"); err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +51,9 @@ func openPage(t *testing.T) ask {
 	if !ok {
 		t.Fatal("the scripts define nothing to ask")
 	}
-	return func(chosen []predictor.Snapshot, models []memory.ModelSnapshot) (a answer, cell *float64) {
+	return func(chosen []predictor.Snapshot, set predictor.SnapshotSet) (a answer, cell *float64) {
 		t.Helper()
-		text, err := json.Marshal([]any{chosen, models})
+		text, err := json.Marshal([]any{chosen, set.Models, set.Networks})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,12 +71,19 @@ func openPage(t *testing.T) ask {
 // compileAs compiles profiles as `bandmate predict` does.
 func compileAs(t *testing.T, profiles []*v1alpha1.ApplicationProfile) []*predictor.Application {
 	t.Helper()
-	calibrations := roster.NewCalibrations(profiles)
+	calibrations, machine := roster.NewCalibrations(profiles), MakeMachine()
+	network, err := communication.NewMachine(machine)
+	if err != nil {
+		t.Fatal(err)
+	}
 	apps := make([]*predictor.Application, len(profiles))
 	for i, p := range profiles {
 		a, err := predictor.Compile(p)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if p.Spec.Machine.Name == machine.Name {
+			a = a.WithMachine(network)
 		}
 		apps[i], _ = calibrations.Apply(p, a) // where it fails, the curves serve
 	}
@@ -88,20 +95,22 @@ type seen struct {
 	questions, memory, curves, extrapolated, phased, disturbed, groups, refused int
 	// steady are groups with too many phases: some members at their mean.
 	steady int
+	// network are those of a target that the network slows down beyond memory.
+	network int
 }
 
 // compare asks both about random pairs and groups.
 func (s *seen) compare(t *testing.T, page ask, apps []*predictor.Application, random *rand.Rand, questions int) {
 	t.Helper()
-	snapshots, models := predictor.Snapshots(apps)
+	set := predictor.Snapshots(apps)
 	for range questions {
-		size := []int{2, 2, 2, 3, 4, 6, 8}[random.IntN(7)]
+		size := []int{2, 2, 2, 3, 4, 6, 8, 8}[random.IntN(8)]
 		chosen, given := make([]*predictor.Application, size), make([]predictor.Snapshot, size)
 		for i := range chosen {
 			k := random.IntN(len(apps))
-			chosen[i], given[i] = apps[k], snapshots[k]
+			chosen[i], given[i] = apps[k], set.Applications[k]
 		}
-		got, cell := page(given, models)
+		got, cell := page(given, set)
 		want, err := predictor.Predict(chosen[0], chosen[1:], predictor.Options{})
 		if err != nil {
 			if got.Slowdown != 0 || cell != nil {
@@ -150,6 +159,7 @@ func (s *seen) count(got answer, want predictor.Prediction, given []predictor.Sn
 		phases *= len(given[i].Phases)
 	}
 	add(&s.steady, want.Basis == predictor.MemoryModel && phases > got.Combinations)
+	add(&s.network, want.Parts != nil && want.Slowdown > want.Parts.MemorySlowdown+1e-3)
 	add(&s.disturbed, want.Slowdown > 1.3)
 }
 
@@ -181,7 +191,21 @@ func TestMemoryInThePage(t *testing.T) {
 		random := rand.New(rand.NewPCG(store, 3))
 		s.compare(t, page, compileAs(t, MakeMeasured(4+random.IntN(17), store)), random, 40)
 	}
-	if min(s.memory, s.curves, s.groups, s.extrapolated, s.phased, s.disturbed, s.refused) < 20 || s.steady < 3 {
+	if min(s.memory, s.curves, s.groups, s.extrapolated, s.phased, s.disturbed, s.refused) < 20 || s.steady < 1 {
+		t.Errorf("the stores made say little: %+v", s)
+	}
+}
+
+// TestNetworkInThePage holds the page to the predictor where applications share a
+// network card, too.
+func TestNetworkInThePage(t *testing.T) {
+	page := openPage(t)
+	var s seen
+	for store := range uint64(8) {
+		random := rand.New(rand.NewPCG(store, 5))
+		s.compare(t, page, compileAs(t, MakeCommunicating(4+random.IntN(17), store)), random, 40)
+	}
+	if min(s.memory, s.curves, s.network) < 20 {
 		t.Errorf("the stores made say little: %+v", s)
 	}
 }

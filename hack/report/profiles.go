@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/network"
 )
 
 // madeMachine is the name of the machine of made profiles.
@@ -26,7 +27,7 @@ func makeProfiles(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 
 // MakeCarried makes n profiles that were carried over from another machine, which
 // no model of the memory describes: every prediction from them rests on their
-// curves. The first has texts that try to be markup.
+// curves. The first has texts that try to be markup, the last a name of 200 letters.
 func MakeCarried(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	profiles := makeProfiles(n, seed)
 	for i, p := range profiles {
@@ -35,6 +36,10 @@ func MakeCarried(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 			const markup = `</script><img src=x onerror="hacked=1"><b>bold</b> `
 			p.Spec.Command = []string{markup, strings.Repeat("long", 50)}
 			p.Spec.Warnings = []string{markup, "\u05e9\u05dc\u05d5\u05dd right to left"}
+		}
+		if i > 0 && i == n-1 {
+			p.Name = strings.Repeat("a-very-long-name-", 12)[:200]
+			p.Name = p.Name[:199] + "z"
 		}
 	}
 	return profiles
@@ -49,6 +54,14 @@ func MakeMachine() *v1alpha1.MachineProfile {
 	for _, share := range []float64{0.5, 0.75, 1} {
 		m.Spec.Sustained = append(m.Spec.Sustained, v1alpha1.SustainedBandwidth{ReadShare: share, BytesPerSecond: rounded(36e9 + 8e9*share), Repeats: 3})
 	}
+	m.Spec.Network = &v1alpha1.Network{
+		Model: network.NameGigabitEthernet, BytesPerSecond: 1e9, LatencySeconds: new(5e-5), Beta: new(0.8), GammaOut: new(0.04), GammaIn: new(0.05),
+	}
+	m.Spec.BusSharing = &v1alpha1.BusSharing{NodesPerSocket: 1, Local: v1alpha1.BusSharingInstance{
+		CommunicationAloneBytesPerSecond: 1e9, LeastCommunicationShare: 0.4, ComputationPerCoreBytesPerSecond: 7e9,
+		ComputationAloneBytesPerSecond: 42e9, ComputationAloneCores: 6, TotalBytesPerSecond: 43e9, TotalCores: 5,
+		TotalAtComputationAloneCoresBytesPerSecond: 42.5e9, LossBeforeBytesPerSecond: 5e8, LossAfterBytesPerSecond: 1e8,
+	}}
 	return m
 }
 

@@ -3,7 +3,7 @@
 //
 // The page carries the profiles as numbers and computes its matrix and its
 // what-if answers from them by a port of the predictor's default method
-// (model.js, memory.js), which tests hold to the Go one. Nothing in a profile is trusted:
+// (model.js, memory.js, communication.js), which tests hold to the Go one. Nothing in a profile is trusted:
 // its texts reach the page as JSON and are shown as text, never as markup.
 package page
 
@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -62,9 +63,11 @@ type Data struct {
 	Machines     []Machine     `json:"machines"`
 	Applications []Application `json:"applications"`
 	// Models are what Snapshot.Described of the applications refers to.
-	Models   []memory.ModelSnapshot `json:"models"`
-	Pairing  *Pairing               `json:"pairing,omitempty"`
-	Warnings []string               `json:"warnings"`
+	Models []memory.ModelSnapshot `json:"models"`
+	// Networks are what Snapshot.Load of the applications refers to.
+	Networks []communication.MachineSnapshot `json:"networks"`
+	Pairing  *Pairing                        `json:"pairing,omitempty"`
+	Warnings []string                        `json:"warnings"`
 	// QuickRanking is true where Suffers and Causes are those of the quick
 	// method, because there are too many pairs for the default one.
 	QuickRanking bool `json:"quickRanking"`
@@ -151,10 +154,10 @@ func NewData(c Content) (Data, error) {
 		return Data{}, err
 	}
 	d.Warnings = append(d.Warnings, sanitized(faults)...)
-	snapshots, models := predictor.Snapshots(apps)
-	d.Models = models
+	set := predictor.Snapshots(apps)
+	d.Models, d.Networks = set.Models, set.Networks
 	for i, p := range profiles {
-		d.Applications = append(d.Applications, newApplication(p, snapshots[i]))
+		d.Applications = append(d.Applications, newApplication(p, set.Applications[i]))
 	}
 	d.rank(apps)
 	return d, nil

@@ -6,8 +6,8 @@ const bandmateMemory = (() => {
   const FULLEST = 0.9999, SETTLE_STEPS = 24, SETTLE_CLOSE = 1e-6;
   const MOST_TOGETHER = 3 ** 4, LONGEST = 300;
 
-  const power = (t, k) => k === 1 ? t : k === 2 ? t * t : k === 4 ? t * t * (t * t) : Math.pow(t, k);
-  const root = (t, k) => k === 1 ? t : k === 2 ? Math.sqrt(t) : k === 4 ? Math.sqrt(Math.sqrt(t)) : Math.pow(t, 1 / k);
+  const power = (t, k) => k === 1 ? t : k === 2 ? t * t : k === 4 ? t * t * (t * t) : Math.exp(k * Math.log(t));
+  const root = (t, k) => k === 1 ? t : k === 2 ? Math.sqrt(t) : k === 4 ? Math.sqrt(Math.sqrt(t)) : Math.exp(Math.log(t) / k);
   const writeShare = (read, write) => read + write <= 0 ? 0 : write / (read + write);
 
   function inverseCapacity(model, share) {
@@ -42,6 +42,8 @@ const bandmateMemory = (() => {
     return Math.min(member.time / time, 1);
   }
 
+  const shrink = (ratio) => ratio < 1 ? 1 - ratio : 0.5;
+
   // settle returns the performance of each member.
   function settle(model, members) {
     let allReads = 0, allWrites = 0;
@@ -57,20 +59,24 @@ const bandmateMemory = (() => {
       });
       return load(model, read, write) - loadOf(model, delay, writeShare(read, write));
     };
-    let low = 0, high = FULLEST, side = 0;
-    let above = excess(low);
-    if (above <= 0) return performances;
-    let below = excess(high);
+    let low = 0, above = load(model, allReads, allWrites);
+    if (above <= 0) { excess(low); return performances; }
+    let high = Math.min(above, FULLEST), below = excess(high), side = 0;
+    if (below >= -SETTLE_CLOSE && high < FULLEST) {
+      if (below <= SETTLE_CLOSE) return performances;
+      low = high; above = below; high = FULLEST;
+      below = excess(high);
+    }
     if (below >= 0) return performances;
     for (let step = 0; step < SETTLE_STEPS; step++) {
       const x = (low * below - high * above) / (below - above), off = excess(x);
       if (off > SETTLE_CLOSE) {
+        if (side > 0) below *= shrink(off / above);
         low = x; above = off;
-        if (side > 0) below /= 2;
         side = 1;
       } else if (off < -SETTLE_CLOSE) {
+        if (side < 0) above *= shrink(off / below);
         high = x; below = off;
-        if (side < 0) above /= 2;
         side = -1;
       } else {
         break;

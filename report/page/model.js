@@ -1,15 +1,15 @@
 // The default method of Bandmate's predictor for applications given as
 // snapshots (predictor.Snapshots), number for number: what is explained in the
-// Go package predictor is not repeated here. bandmateModel(models).predict
-// answers as `bandmate predict -o json` does.
+// Go package predictor is not repeated here. bandmateModel(models,
+// networks).predict answers as `bandmate predict -o json` does.
 "use strict";
-const bandmateModel = (models) => {
+const bandmateModel = (models, networks) => {
   const FLOOR = 0.01, HEADROOM = 1.05, FULLEST = 0.97;
   const SETTLED = 1e-5, MAX_ITERATIONS = 64, PAIR_ITERATIONS = 8, LEAST_DAMPING = 1 / 16, SHRINKS = 0.9;
   const CLOSE_ENOUGH = 1e-8, ILLINOIS_STEPS = 24, BISECTION_STEPS = 40;
   const MAX_PHASES = 3, MOST_COMBINATIONS = MAX_PHASES * MAX_PHASES, MOST_COMPOUNDED = 16;
   const NORMAL90 = 1.645, BASE_ERROR = 0.006, DEPTH_ERROR = 0.06, GROUP_DEPTH_ERROR = 0.12;
-  const TRAFFIC_ERROR = 0.06, UNSETTLED_TRAFFIC_ERROR = 0.15, EXTRAPOLATION_ERROR = 0.5;
+  const TRAFFIC_ERROR = 0.06, UNSETTLED_TRAFFIC_ERROR = 0.15, EXTRAPOLATION_ERROR = 0.5, PENALTY_DOUBT = 0.25;
   const DESCRIBED_TRAFFIC = 0.02, DESCRIBED_DEPTH = 0.055, DESCRIBED_GROUP = 0.09, DESCRIBED_BEYOND = 0.4, DESCRIBED_POINTS = 4;
   const STEADY = { timeShare: 1, read: 1, write: 1, total: 1 };
 
@@ -310,22 +310,35 @@ const bandmateModel = (models) => {
     return factor[factor.length - 1];
   }
 
-  // describe says how the target, the first of apps, fares by the model.
-  function describe(apps, model) {
-    const { rates, combinations } = bandmateMemory.meet(model, apps), target = apps[0], { corrections } = target.described || {};
-    let read = 0, write = 0;
-    for (let j = 1; j < apps.length; j++) { read += apps[j].read * rates[j]; write += apps[j].write * rates[j]; }
-    let performance = rates[0];
+  // corrected is what an application's curves make of what the model says of it,
+  // beside traffic of others.
+  function corrected({ responses, described }, said, [read, write]) {
+    const corrections = described?.corrections;
+    let performance = said;
     if (read + write > 0 && corrections) {
-      const b = bracket(target.responses, read / (read + write));
-      const factor = correctionAt(corrections[b.lower], performance) * (1 - b.scale) + correctionAt(corrections[b.upper], performance) * b.scale;
-      performance = Math.min(performance * Math.exp(factor), 1);
+      const b = bracket(responses, read / (read + write));
+      const factor = correctionAt(corrections[b.lower], said) * (1 - b.scale) + correctionAt(corrections[b.upper], said) * b.scale;
+      performance = Math.min(said * Math.exp(factor), 1);
     }
-    return { performance: clamp(performance, FLOOR, 1), said: rates[0], traffic: [read, write], combinations };
+    return clamp(performance, FLOOR, 1);
+  }
+
+  // describe says how the applications, target first, fare by the model.
+  function describe(apps, model) {
+    const { rates, combinations } = bandmateMemory.meet(model, apps);
+    const others = (i) => {
+      let read = 0, write = 0;
+      for (let j = 0; j < apps.length; j++) {
+        if (j !== i) { read += apps[j].read * rates[j]; write += apps[j].write * rates[j]; }
+      }
+      return [read, write];
+    };
+    const performances = apps.map((app, i) => corrected(app, rates[i], others(i)));
+    return { performances, said: rates[0], traffic: others(0), combinations };
   }
 
   function describedInterval(apps, answer) {
-    const target = apps[0], { performance, traffic } = answer, capacity = capacityOf(apps), lost = 1 - performance;
+    const target = apps[0], { performances: [performance], traffic } = answer, capacity = capacityOf(apps), lost = 1 - performance;
     const few = Math.sqrt(DESCRIBED_POINTS / Math.max(target.described.points, 1));
     const fit = target.described.residual * Math.min(few, 1);
     const variance = traffic[0] + traffic[1] === 0 ? fit * fit :
@@ -357,36 +370,63 @@ const bandmateModel = (models) => {
     let read = 0, write = 0;
     for (const app of corunners) { read += app.read; write += app.write; }
     const pressure = { bytesPerSecond: read + write, readShare: read + write > 0 ? read / (read + write) : null };
+    return communicate(target, corunners, { ...byMemory(apps), pressure }, apps);
+  }
+
+  // byMemory is predict as though nobody communicated; performances are of apps.
+  function byMemory(apps) {
     const model = describedTogether(apps);
     if (model !== null) {
-      const answer = describe(apps, model), { performance, traffic } = answer;
-      const at = respond(target, ...traffic, capacityOf(apps));
+      const answer = describe(apps, model), { performances, said, traffic, combinations } = answer;
+      const at = respond(apps[0], ...traffic, capacityOf(apps));
       return {
-        basis: "memory-model", normalizedPerformance: performance, slowdown: 1 / performance,
-        interval: describedInterval(apps, answer), pressure, settledTraffic: traffic[0] + traffic[1],
-        said: answer.said, bracket: at.bracket, beyond: at.beyond, combinations: answer.combinations,
+        basis: "memory-model", performances, interval: describedInterval(apps, answer), settledTraffic: traffic[0] + traffic[1],
+        said, bracket: at.bracket, beyond: at.beyond, combinations,
       };
     }
     const e = new Equilibrium(apps);
     const mean = e.settleInPhases();
-    const performance = e.performance[0];
     const settled = e.traffic(0);
     return {
-      basis: "curves", normalizedPerformance: performance, slowdown: 1 / performance,
-      interval: interval(e, mean), pressure, settledTraffic: settled[0] + settled[1],
+      basis: "curves", performances: e.performance, interval: interval(e, mean), settledTraffic: settled[0] + settled[1],
       bracket: mean.bracket, beyond: mean.beyond, combinations: e.combinations(),
     };
+  }
+
+  // communicate adds what the applications make each other wait for the network to
+  // an answer by memory about apps, which are in order of name.
+  function communicate(target, corunners, answer, apps) {
+    const memory = 1 / answer.performances[0], given = [target, ...corunners];
+    const whole = { ...answer, memorySlowdown: memory, slowdown: memory, normalizedPerformance: answer.performances[0], communicates: target.load !== undefined };
+    if (!target.load) return whole;
+    const known = new Map();
+    for (let i = 1; i < apps.length; i++) {
+      if (apps[i].responses.length > 0 && target.trafficKnown) known.set(apps[i].name, 1 / answer.performances[i]);
+    }
+    const others = corunners.map(({ name }) => known.get(name) ?? 1);
+    const bound = (slowdown) => bandmateCommunication.combine(networks, given, [slowdown, ...others])[0];
+    const slowdown = bound(memory), added = PENALTY_DOUBT * (slowdown - Math.max(memory, 1));
+    const down = slowdown - bound(answer.interval.low), up = bound(answer.interval.high) - slowdown;
+    whole.slowdown = slowdown;
+    whole.normalizedPerformance = 1 / slowdown;
+    whole.interval = { low: Math.max(slowdown - hypot(Math.max(down, 0), added), 1), high: slowdown + hypot(Math.max(up, 0), added) };
+    return whole;
   }
 
   // slowdown is predict for one co-runner without the rest; NaN where unknown.
   function slowdown(target, corunner) {
     if (target.responses.length === 0 || !corunner.trafficKnown) return NaN;
-    const apps = [target, corunner], model = describedTogether(apps);
-    if (model !== null) return 1 / describe(apps, model).performance;
+    const apps = [target, corunner], memory = pairByMemory(apps);
+    return target.load ? bandmateCommunication.combine(networks, apps, memory)[0] : memory[0];
+  }
+
+  function pairByMemory(apps) {
+    const model = describedTogether(apps);
+    if (model !== null) return describe(apps, model).performances.map((p) => 1 / p);
     const e = new Equilibrium(apps);
     e.settle();
     if (e.combinations() > 1) e.settlePhases();
-    return 1 / e.performance[0];
+    return e.performance.map((p) => 1 / p);
   }
 
   return { predict, slowdown, impossible };

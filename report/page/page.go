@@ -17,6 +17,8 @@ var (
 	style string
 	//go:embed memory.js
 	memoryModel string
+	//go:embed communication.js
+	communicationModel string
 	//go:embed model.js
 	model string
 	//go:embed view.js
@@ -27,8 +29,8 @@ var (
 // known by their hashes, and nothing else; no request leaves it. The page
 // carries it itself; a server sends it as a header, too.
 func Policy() string {
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s %s; base-uri 'none'; form-action 'none'",
-		hash(style), hash(memoryModel), hash(model), hash(view))
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s %s %s; base-uri 'none'; form-action 'none'",
+		hash(style), hash(memoryModel), hash(communicationModel), hash(model), hash(view))
 }
 
 // hash is a source expression of CSP level 2.
@@ -61,11 +63,12 @@ func WriteData(w io.Writer, d Data) error {
 	}
 	err = parsed.Execute(w, map[string]any{
 		"Policy": Policy(), "Applications": len(d.Applications), "Generated": d.Generated, "Version": d.Version,
-		"Style":  template.CSS(style),      //nolint:gosec // a part of the program
-		"Memory": template.JS(memoryModel), //nolint:gosec // a part of the program
-		"Model":  template.JS(model),       //nolint:gosec // a part of the program
-		"View":   template.JS(view),        //nolint:gosec // a part of the program
-		"Data":   template.JS(data),        //nolint:gosec // escaped by Marshal, and not run
+		"Style":         template.CSS(style),             //nolint:gosec // a part of the program
+		"Memory":        template.JS(memoryModel),        //nolint:gosec // a part of the program
+		"Communication": template.JS(communicationModel), //nolint:gosec // a part of the program
+		"Model":         template.JS(model),              //nolint:gosec // a part of the program
+		"View":          template.JS(view),               //nolint:gosec // a part of the program
+		"Data":          template.JS(data),               //nolint:gosec // escaped by Marshal, and not run
 	})
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -4,7 +4,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const apps = data.applications;
-  const model = bandmateModel(data.models);
+  const model = bandmateModel(data.models, data.networks);
   const byId = (id) => document.getElementById(id);
   const MISSING = "–", MOST_TOGETHER = 16, MATRIX_PAGE = 40, CARD_PAGE = 12, MOST_CSV = 400;
   const HEATS = [[1.05, "< 1.05"], [1.15, "1.05–1.15"], [1.3, "1.15–1.30"], [1.6, "1.30–1.60"], [2, "1.60–2.00"], [Infinity, "≥ 2.00"]];
@@ -242,11 +242,12 @@
     const averaged = p.combinations > 1 ? `, averaged over ${p.combinations} combinations of phases` : "";
     const moves = p.pressure.bytesPerSecond > 0 ? [bdi(b.label), ` alone moves ${bandwidth(p.pressure.bytesPerSecond)}, ${reads(p.pressure.readShare)}; slowed down itself, it still moves ${bandwidth(p.settledTraffic)}. `] : [bdi(b.label), " causes no traffic. "];
     const how = p.basis === "memory-model" ?
-      [`The model of the memory, fitted to all profiles of the machine, says ${times(1 / p.said)}${averaged}; `, bdi(a.label), `’s own measurements, ${read}, correct that to ${times(p.slowdown)}.`] :
+      [`The model of the memory, fitted to all profiles of the machine, says ${times(1 / p.said)}${averaged}; `, bdi(a.label), `’s own measurements, ${read}, correct that to ${times(p.memorySlowdown)}.`] :
       p.pressure.bytesPerSecond > 0 ? ["There, ", bdi(a.label), `’s performance was read from ${read}${averaged}.`] : [];
     byId("explanation").replaceChildren(
       element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${times(p.slowdown)}`), `, 90% interval ${between(p.interval)}. The other way round: ${times(back)}.`),
       element("p", {}, ...moves, ...how),
+      ...(p.communicates ? [element("p", {}, `By memory alone: ${times(p.memorySlowdown)}; the rest is waiting for the network.`)] : []),
       ...(p.beyond > 0 ? [element("p", {}, `${bandwidth(p.beyond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []));
   }
   function moveFocus(event) {

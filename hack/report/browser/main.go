@@ -1,13 +1,15 @@
-// Command browser opens reports in a headless Chromium and checks what a reader
-// relies on: that nothing fails and nothing is fetched, that the numbers are
-// those of `bandmate predict`, that it works by keyboard and is accessible, and
-// that 2,000 applications are still quick. It keeps screenshots.
+// Command browser opens reports in a headless Chromium, from the disk and as
+// `bandmate serve` serves them, and checks what a reader relies on: that nothing
+// fails and nothing is fetched, that the numbers are those of `bandmate predict`,
+// that it works by keyboard and is accessible, and that 2,000 applications are
+// still quick. It keeps screenshots.
 //
 //	browser -bandmate PATH -chromium PATH -artefacts DIR
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,12 +18,15 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/report"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -51,21 +56,15 @@ func run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := chromedp.NewExecAllocator(ctx, options...)
 	defer cancel()
 	t := &table{out: out, bandmate: *bandmate}
-	for _, made := range []struct {
-		name  string
-		count int
-		check func(context.Context, *table, string, string) error
-	}{
-		{"empty", 0, checkEmpty},
-		{"small", 14, checkSmall},
-		{"large", 2000, checkLarge},
+	for _, made := range []situation{
+		{"empty", nil, checkEmpty},
+		{"one", report.MakeMeasured(1, 5), checkOne},
+		{"curves", report.MakeCarried(14, 3), checkCurves},
+		{"memory", withCurves(report.MakeMeasured(14, 3)), checkMemory},
+		{"network", withCurves(report.MakeCommunicating(14, 3)), checkNetwork},
+		{"large", withCurves(report.MakeMeasured(2222, 3)), checkLarge},
 	} {
-		dir := filepath.Join(folder, made.name)
-		page, err := t.prepare(ctx, dir, made.count)
-		if err == nil {
-			err = made.check(ctx, t, dir, page)
-		}
-		if err != nil {
+		if err := t.look(ctx, folder, made); err != nil {
 			return fmt.Errorf("%s: %w", made.name, err)
 		}
 	}
@@ -74,19 +73,22 @@ func run(ctx context.Context, out io.Writer) error {
 
 // table is the checks done.
 type table struct {
-	out          io.Writer
-	bandmate     string
+	out      io.Writer
+	bandmate string
+	// store is the folder of profiles that is looked at, place how.
+	store, place string
+	answers      map[string]predictor.Prediction // of the store
 	done, failed int
 }
 
 func (t *table) check(name string, fault string) {
 	t.done++
 	if fault == "" {
-		fmt.Fprintln(t.out, "ok   ", name)
+		fmt.Fprintf(t.out, "ok    %s: %s\n", t.place, name)
 		return
 	}
 	t.failed++
-	fmt.Fprintf(t.out, "FAIL  %s: %s\n", name, fault)
+	fmt.Fprintf(t.out, "FAIL  %s: %s: %s\n", t.place, name, fault)
 }
 
 func (t *table) sum() error {
@@ -97,38 +99,117 @@ func (t *table) sum() error {
 	return nil
 }
 
-// prepare makes a store and its report, and returns the page's address.
-func (t *table) prepare(ctx context.Context, dir string, count int) (string, error) {
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
+// withCurves returns the profiles that a folder takes.
+func withCurves(profiles []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
+	return slices.DeleteFunc(profiles, func(p *v1alpha1.ApplicationProfile) bool { return len(p.Spec.Curves) == 0 })
+}
+
+// situation is a store and what is checked of its report.
+type situation struct {
+	name     string
+	profiles []*v1alpha1.ApplicationProfile
+	check    func(ctx context.Context, t *table, dir string, page *tab) error
+}
+
+// look makes the report of a situation and checks it from the disk, then served.
+func (t *table) look(ctx context.Context, folder string, s situation) error {
+	dir := filepath.Join(folder, s.name)
+	if err := t.prepare(ctx, dir, s.profiles); err != nil {
+		return err
 	}
-	s, err := store.Open(filepath.Join(dir, "store"))
+	t.place = s.name + " from the disk"
+	if err := t.open(ctx, dir, "file://"+filepath.Join(dir, "report.html"), s.check); err != nil {
+		return err
+	}
+	address, stop, err := t.serve(ctx, dir)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if count > 0 {
+	t.place = s.name + " served"
+	if err := t.open(ctx, filepath.Join(dir, "served"), address, s.check); err != nil {
+		return errors.Join(err, stop())
+	}
+	fault := ""
+	if err := stop(); err != nil {
+		fault = err.Error()
+	}
+	t.check("the server ends when asked to", fault)
+	return nil
+}
+
+// open opens a page, checks it, and that it was quiet.
+func (t *table) open(ctx context.Context, dir, address string, check func(context.Context, *table, string, *tab) error) error {
+	page, done, err := open(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := check(ctx, t, dir, page); err != nil {
+		return err
+	}
+	t.check("no error on the console, no request leaves", page.quiet(address))
+	return nil
+}
+
+// prepare makes a store and its report.
+func (t *table) prepare(ctx context.Context, dir string, profiles []*v1alpha1.ApplicationProfile) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	t.store, t.answers = filepath.Join(dir, "store"), map[string]predictor.Prediction{}
+	s, err := store.Open(t.store)
+	if err != nil {
+		return err
+	}
+	if len(profiles) > 0 {
 		if err := s.Put(report.MakeMachine()); err != nil {
-			return "", err
+			return err
 		}
 	}
-	for _, p := range report.MakeCarried(count, 3) {
+	for _, p := range profiles {
 		if err := s.Put(p); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
+		return err
 	}
-	file := filepath.Join(dir, "report.html")
-	if _, err := t.ask(ctx, dir, "report", "--output", file); err != nil {
-		return "", err
-	}
-	return "file://" + file, nil
+	_, err = t.ask(ctx, "report", "--output", filepath.Join(dir, "report.html"))
+	return err
 }
 
-// ask runs bandmate on the store of dir.
-func (t *table) ask(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, t.bandmate, append(args, "--store", filepath.Join(dir, "store"))...)
+// serve starts `bandmate serve` and returns the address of its page, and what asks
+// it to end and waits for that.
+func (t *table) serve(ctx context.Context, dir string) (address string, stop func() error, err error) {
+	cmd := exec.CommandContext(ctx, t.bandmate, "serve", "--listen", "127.0.0.1:0", "-o", "json", "--store", t.store)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "serve.log"))
+	if err != nil {
+		return "", nil, err
+	}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		return "", nil, errors.Join(err, log.Close())
+	}
+	stop = func() error {
+		return errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait(), log.Close())
+	}
+	var said struct{ URL string }
+	if err := json.NewDecoder(out).Decode(&said); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("bandmate serve said no address: %w", err), stop())
+	}
+	return said.URL, stop, nil
+}
+
+// ask runs bandmate on the store.
+func (t *table) ask(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, t.bandmate, append(args, "--store", t.store)...)
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return nil, fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, exit.Stderr)

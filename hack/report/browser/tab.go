@@ -68,7 +68,7 @@ func (t *tab) quiet(address string) string {
 	defer t.mu.Unlock()
 	faults := t.faults
 	for _, url := range t.requests {
-		if url != address && !strings.HasPrefix(url, "blob:") && !strings.HasPrefix(url, "data:") {
+		if url != address && url != address+"favicon.ico" && !strings.HasPrefix(url, "blob:") && !strings.HasPrefix(url, "data:") {
 			faults = append(faults, "request for "+url)
 		}
 	}
