@@ -2,6 +2,7 @@ package measure
 
 import (
 	"strings"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,6 +47,8 @@ func TestInRounds(t *testing.T) {
 
 // Time without the CPU is noticed: here the thread sleeps.
 func TestTimed(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	took, alone := timed(func() { time.Sleep(5 * time.Millisecond) })
 	if took < 5*time.Millisecond || alone {
 		t.Errorf("a sleep took %v, alone %t", took, alone)
