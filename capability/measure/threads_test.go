@@ -1,8 +1,8 @@
 package measure
 
 import (
-	"strings"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
