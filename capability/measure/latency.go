@@ -154,7 +154,13 @@ func (r *runner) chaseOf(size int64, what string, node *int, keep func(Median)) 
 	last, known := r.lastLevelBytes()
 	chase.warm = size <= r.capability().Level2Bytes || known && size <= last
 	return section{
-		open:   func(context.Context) error { return chase.open() },
+		open: func(context.Context) error {
+			err := chase.open()
+			if err != nil && node != nil { // containers may not take it
+				err = fmt.Errorf("%s was %w: %w", what, errSkip, err)
+			}
+			return err
+		},
 		close:  chase.close,
 		values: []value{{what: what, once: chase.once, keep: keep}},
 	}

@@ -199,3 +199,25 @@ func TestSections(t *testing.T) {
 		t.Errorf("opening: %v", err)
 	}
 }
+
+// A NUMA node that there is not, or that may not be taken from, is left out, and
+// the rest is measured.
+func TestForeignNodesAreLeftOut(t *testing.T) {
+	on := cpus(t, 1)
+	m := made(on)
+	m.Nodes = append(m.Nodes, topology.Node{ID: 1000, MemoryBytes: 1 << 30})
+	got := run(t, m, small(on))
+	for _, want := range []string{"latency of memory of node 1000 was not measured", "memory of node 1000, was not measured"} {
+		if !warned(got, want) {
+			t.Errorf("warnings %q: want %q", got.Warnings, want)
+		}
+	}
+	for _, b := range got.Capability.Bandwidths {
+		if b.MemoryNode != nil && *b.MemoryNode != 0 {
+			t.Errorf("measured: %+v", b)
+		}
+	}
+	if !latency(got.Capability, "memory", "") || len(got.Capability.Bandwidths) == 0 {
+		t.Error("nothing else was measured")
+	}
+}
