@@ -11,7 +11,7 @@ status=0
 BANDMATE_DOCS_RUN=measuring go test ./cmd/bandmate -count=1 -timeout 60m -v -run 'TestDocumentation$' >"$scratch/log" 2>&1 || status=$?
 sed -n 's/^ *docs_commands_test.go:[0-9]*: //p' "$scratch/log"
 printf '%d commands, of which %d measure\n' "$(grep -c 'exit code' "$scratch/log")" \
-  "$(grep -cE 'exit code .* bandmate (onboard|measure|doctor|machine|capability measure)' "$scratch/log")"
+  "$(grep -cE 'exit code .* bandmate (onboard|measure|doctor|machine|(capability|overlap|network) measure)' "$scratch/log")"
 if ((status)); then
   tail -n 40 "$scratch/log" >&2
 fi

@@ -9,6 +9,8 @@ import (
 	"bandmate.dev/bandmate/network/simulate"
 )
 
+//go:generate go run ../../cmd/bandmate network simulate ../../docs/example/exchange.yaml -o csv --svg ../../docs/guides/pictures/network-timeline.svg
+
 // Bounds of a picture in which something can be recognized.
 const (
 	MaxTasks = 64

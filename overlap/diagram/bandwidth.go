@@ -11,6 +11,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+//go:generate go run ../../cmd/bandmate overlap fit ../../docs/results/models/sweep-loopback.csv --unit "eighths of a core" -o json --svg ../../docs/guides/pictures/overlap-sweep.svg
+
 // Colors as in Langguth et al.: computation red, communication green.
 const (
 	computationColor   = "#b5402c"

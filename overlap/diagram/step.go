@@ -9,6 +9,8 @@ import (
 	"bandmate.dev/bandmate/overlap"
 )
 
+//go:generate go run ../../cmd/bandmate overlap time --computation 1ms --communication 0.5ms --computation-loss 1.72 --communication-loss 2.2 -o json --svg ../../docs/guides/pictures/overlap-step.svg
+
 const stepSize = 420.0
 
 // Step draws the time of a step as Figure 6 of Langguth et al.: to the right, the
