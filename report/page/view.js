@@ -284,7 +284,7 @@
       element("th", { scope: "row" }, bdi(apps[j].label)), element("td", { class: "number" }, times(pair(j, i)))));
     body.replaceChildren(
       element("p", { class: "lead" }, `Pairs with the least sum of slowdowns: ${pairing.total.toFixed(2)}; greedy pairing gives ${pairing.greedy.toFixed(2)}, pairing at random ${pairing.random.toFixed(2)} on average.`, ...(pairing.alone.length > 0 ? [" Alone: ", bdi(pairing.alone.map((i) => apps[i].label).join(", ")), "."] : [])),
-      element("table", { class: "plain" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Application"), element("th", { scope: "col", class: "number" }, "Slowdown"), element("th", { scope: "col" }, "with"), element("th", { scope: "col", class: "number" }, "Slowdown"))), element("tbody", {}, ...rows)));
+      element("table", { class: "plain pairs" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Application"), element("th", { scope: "col", class: "number" }, "Slowdown"), element("th", { scope: "col" }, "with"), element("th", { scope: "col", class: "number" }, "Slowdown"))), element("tbody", {}, ...rows)));
   }
 
   // --- Applications --------------------------------------------------------

@@ -217,5 +217,5 @@ func (t *table) ask(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// openLimit is how long a page may take on a machine that does other things.
-const openLimit = time.Minute
+// openLimit is how long a page may be looked at, on a machine that does other things.
+const openLimit = 10 * time.Minute
