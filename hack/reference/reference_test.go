@@ -29,12 +29,12 @@ func TestFieldTablesAreWhole(t *testing.T) {
 			return
 		}
 		seen[of] = true
-		for i := range of.NumField() {
-			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		for f := range of.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !strings.Contains(tables, "| `"+name+"` |") {
 				t.Errorf("%s.%s is missing", of.Name(), name)
 			}
-			visit(of.Field(i).Type)
+			visit(f.Type)
 		}
 	}
 	visit(reflect.TypeFor[v1alpha1.ApplicationProfileSpec]())
