@@ -8,7 +8,6 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -67,11 +66,7 @@ func (p *Plugin) occupancyOf(info fwk.NodeInfo, s *snapshot) *occupancy {
 			return last.occupancy
 		}
 	}
-	var known []reading
-	if last != nil && last.snapshot == s && last.occupancy.machine == info.Node().Labels[v1alpha1.MachineLabel] {
-		known = last.readings
-	}
-	o, readings := p.readNode(info, s, known)
+	o, readings := p.readNode(info, s, last)
 	if last != nil && o.equal(last.occupancy) {
 		o = last.occupancy
 	}

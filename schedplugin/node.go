@@ -47,14 +47,15 @@ func (m measurement) usable(now time.Time, maxAge time.Duration) bool {
 // reading is what one pod of a node brings; pods are immutable objects, and most of
 // a node's are still the same when another one has come.
 type reading struct {
-	pod      *v1.Pod
-	concerns bool
-	resident resident
+	pod         *v1.Pod
+	concerns    bool
+	application string
+	resident    resident
 }
 
-// readNode reads a node of the scheduler's snapshot. Readings of the same pods on
-// the same machine with the same profiles serve again.
-func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, before []reading) (*occupancy, []reading) {
+// readNode reads a node of the scheduler's snapshot. What was read of the same pods
+// before serves again; last may be nil.
+func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, last *seen) (*occupancy, []reading) {
 	node, pods := info.Node(), info.GetPods()
 	o := &occupancy{
 		domain:    node.Labels[v1alpha1.MemoryDomainLabel],
@@ -62,34 +63,43 @@ func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, before []reading) (*oc
 		residents: make([]resident, 0, len(pods)),
 		measured:  p.readMeasurement(node),
 	}
+	var before []reading
+	sameProfiles := false
+	if last != nil {
+		before, sameProfiles = last.readings, last.snapshot == s && last.occupancy.machine == o.machine
+	}
 	readings := make([]reading, len(pods))
 	for i, podInfo := range pods {
 		pod := podInfo.GetPod()
+		r, read := &readings[i], true
 		if i < len(before) && before[i].pod == pod {
-			readings[i] = before[i]
+			*r = before[i]
 		} else if at := slices.IndexFunc(before, func(r reading) bool { return r.pod == pod }); at >= 0 {
-			readings[i] = before[at]
+			*r = before[at]
 		} else {
-			readings[i] = p.readResident(pod, node, s)
+			*r, read = p.readResident(pod, node), false
 		}
-		if readings[i].concerns {
-			o.residents = append(o.residents, readings[i].resident)
+		if r.concerns {
+			if !read || !sameProfiles {
+				k := s.lookup(r.application, o.machine)
+				r.resident.job.Application, r.resident.sketch = k.Application, k.sketch
+			}
+			o.residents = append(o.residents, r.resident)
 		}
 	}
 	return o, readings
 }
 
-func (p *Plugin) readResident(pod *v1.Pod, node *v1.Node, s *snapshot) reading {
+// readResident reads all of a pod but its profile.
+func (p *Plugin) readResident(pod *v1.Pod, node *v1.Node) reading {
 	// An annotation that cannot be read was reported when the pod was scheduled.
 	facts, _ := readPod(pod)
 	if finished(pod) || !p.concerns(facts) {
 		return reading{pod: pod}
 	}
-	k := s.lookup(facts.application, node.Labels[v1alpha1.MachineLabel])
-	return reading{pod: pod, concerns: true, resident: resident{
+	return reading{pod: pod, concerns: true, application: facts.application, resident: resident{
 		uid:      pod.UID,
-		job:      score.Job{Name: pod.Name, Application: k.Application, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
-		sketch:   k.sketch,
+		job:      score.Job{Name: pod.Name, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
 		numaNode: facts.numaNode,
 	}}
 }

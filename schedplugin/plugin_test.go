@@ -270,9 +270,11 @@ func TestReadNodeKeepsReadings(t *testing.T) {
 	}
 	n.pods[0], n.pods[2] = n.pods[2], n.pods[0]
 	n.add(pod("d", "plain", 1, ""))
-	again, readings := p.readNode(n, s, readings)
-	fresh, _ := p.readNode(n, s, nil)
-	if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {
-		t.Errorf("%+v, want %+v", again, fresh)
+	for name, now := range map[string]*snapshot{"the same profiles": s, "no profiles": newSnapshot(&roster.Roster{})} {
+		again, readings := p.readNode(n, now, &seen{0, s, o, readings})
+		fresh, _ := p.readNode(n, now, nil)
+		if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {
+			t.Errorf("%s: %+v, want %+v", name, again, fresh)
+		}
 	}
 }
