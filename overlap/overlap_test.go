@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +313,21 @@ func TestFitWithNoise(t *testing.T) {
 	t.Logf("2%% noise: fitted %.2f%% off the truth, read off extremes %.2f%%", fitted, reading)
 	if fitted > 2 || fitted > reading {
 		t.Errorf("fitted %.2f%% off the truth, read off extremes %.2f%%", fitted, reading)
+	}
+}
+
+// Rows may stand in any order, and bandwidths may fall and rise again.
+func TestFitIgnoresOrder(t *testing.T) {
+	s := synthetic(Parameters{NodesPerSocket: 1, Local: henri}, 17, 1, 0.05, 9)
+	want, err := Fit(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shuffled := slices.Clone(s)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	got, err := Fit(shuffled, 1)
+	if err != nil || got != want {
+		t.Errorf("%+v, %v, in order %+v", got, err, want)
 	}
 }
 

@@ -97,7 +97,7 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 		return o, err
 	}
 	if o.Cores, err = measure.Choose(machine, allowed); err != nil {
-		return o, fmt.Errorf("%w: %w", errNotMeasurable, err)
+		return o, fmt.Errorf("%w: %w: one CPU computes and another one receives, so let this process use two or more", errNotMeasurable, err)
 	}
 	if err := f.override(&o.Cores); err != nil {
 		return o, err
