@@ -43,7 +43,7 @@ type Parts struct {
 
 const (
 	mostSteps = 200
-	settled   = 1e-7
+	settled   = 1e-4 // change of a penalty that counts as none
 )
 
 // Combiner combines; it keeps memory from one call to the next. The zero value is
@@ -112,7 +112,7 @@ func (c *Combiner) settle(members []Member) bool {
 				continue
 			}
 			s := &c.states[i]
-			before := s.time
+			out, in := s.out, s.in
 			if m.Load.out > 0 {
 				s.out = c.penalty(i, members, m.Load.machine.leaving, true)
 			}
@@ -120,7 +120,8 @@ func (c *Combiner) settle(members []Member) bool {
 				s.in = c.penalty(i, members, m.Load.machine.arriving, false)
 			}
 			s.time = s.whole(m)
-			change = max(change, math.Abs(s.time-before))
+			// A penalty may rise behind computing before it shows in the time.
+			change = max(change, math.Abs(s.out-out), math.Abs(s.in-in))
 		}
 		if change < settled {
 			return true
