@@ -117,8 +117,14 @@ func fitHelp(cmd *cobra.Command) {
 	}
 }
 
-// version is what the module was built from.
+// release is the version of a release: set by the linker, see hack/release.
+var release string
+
+// version is what the program was built from.
 func version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
