@@ -111,6 +111,10 @@ func (l *link) thread(name string, cpu int, end *os.File, loop func() error) {
 	l.ended.Go(func() {
 		var fault error
 		err := topology.RunOn(cpu, func() { fault = loop() })
+		if linkState(l.state.Load()) == linkEnd {
+			// Either side may see the other one's end before the state.
+			fault = nil
+		}
 		err = errors.Join(err, fault, end.Close())
 		if err != nil {
 			l.mutex.Lock()
