@@ -14,10 +14,15 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/units"
 )
 
+// mostUsed is how many of the profiles are in use: to describe each of ten thousand
+// would take the better part of the benchmark.
+const mostUsed = 1000
+
 // crowd makes a cluster of nodes with thirty labelled pods each, of as many
-// applications as there are profiles.
+// applications as there are profiles, mostUsed at most.
 func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeInfo) {
 	b.Helper()
 	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/ddr4x2"))
@@ -26,7 +31,9 @@ func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeI
 	}
 	var applications []*v1alpha1.ApplicationProfile
 	for i := range profiles {
-		p := d.Apps[i%len(d.Apps)].Profile(evaluation.Options{})
+		p := d.Apps[i%len(d.Apps)].Profile(evaluation.Options{
+			ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+		})
 		p.Name, p.Spec.Machine.Name = fmt.Sprintf("app-%d", i), "blade"
 		applications = append(applications, p)
 	}
@@ -36,17 +43,32 @@ func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeI
 	for i := range nodes {
 		n := h.node(fmt.Sprintf("node-%d", i), "blade")
 		for j := range 30 {
-			n.add(pod(fmt.Sprintf("p-%d-%d", i, j), fmt.Sprintf("app-%d", random.IntN(profiles)), 0.5, ""))
+			n.add(pod(fmt.Sprintf("p-%d-%d", i, j), fmt.Sprintf("app-%d", random.IntN(min(profiles, mostUsed))), 0.5, ""))
 		}
 		infos = append(infos, n)
 	}
 	return p, h, infos
 }
 
+// described has the profiles of a crowd that are in use described by a model of the
+// memory, as they are some seconds after they were first asked for.
+func described(b testing.TB, p *Plugin) {
+	b.Helper()
+	s := p.watch.snapshot()
+	for i := range mostUsed {
+		s.lookup(fmt.Sprintf("app-%d", i), "blade")
+	}
+	p.watch.current.Store(s.next(s.roster))
+	if k := p.watch.snapshot().lookup("app-0", "blade"); !k.Application.Described() {
+		b.Fatal("no model describes the applications")
+	}
+}
+
 // BenchmarkScore is one call for a node, its domain prepared: what the
 // scheduler's worker does for each node.
 func BenchmarkScore(b *testing.B) {
 	p, _, infos := crowd(b, 100, 1000)
+	described(b, p)
 	ctx, state := context.Background(), newState()
 	newcomer := pod("newcomer", "app-7", 4, "")
 	p.PreFilter(ctx, state, newcomer, nil)
@@ -62,9 +84,24 @@ func BenchmarkScore(b *testing.B) {
 // a cluster of a thousand. It reports the 99th percentile for each node, with the
 // exact scores of the best domains and everything else shared out.
 func BenchmarkCycle(b *testing.B) {
-	const nodes = 420
-	p, h, infos := crowd(b, nodes, 10_000)
-	names := make([]string, nodes)
+	p, h, infos := crowd(b, looked, 10_000)
+	described(b, p)
+	cycles(b, p, h, infos)
+}
+
+// BenchmarkByCurves is BenchmarkCycle where no model describes the applications:
+// estimates are coarse, and the best domains are scored exactly.
+func BenchmarkByCurves(b *testing.B) {
+	p, h, infos := crowd(b, looked, 10_000)
+	cycles(b, p, h, infos)
+}
+
+// looked is at how many nodes of a thousand the scheduler looks for a pod.
+const looked = 420
+
+func cycles(b *testing.B, p *Plugin, h *fakeHandle, infos []fwk.NodeInfo) {
+	b.Helper()
+	names := make([]string, looked)
 	for i := range names {
 		names[i] = infos[i].Node().Name
 	}
@@ -72,12 +109,12 @@ func BenchmarkCycle(b *testing.B) {
 	var times []float64
 	i := 0
 	for b.Loop() {
-		newcomer := pod(fmt.Sprintf("n-%d", i), fmt.Sprintf("app-%d", i*37%10_000), 4, "")
+		newcomer := pod(fmt.Sprintf("n-%d", i), fmt.Sprintf("app-%d", i*37%mostUsed), 4, "")
 		start := time.Now()
 		schedule(b, p, h, newcomer, names)
-		times = append(times, float64(time.Since(start).Nanoseconds())/nodes)
+		times = append(times, float64(time.Since(start).Nanoseconds())/looked)
 		b.StopTimer()
-		n := h.nodes[names[i%nodes]]
+		n := h.nodes[names[i%looked]]
 		n.pods = n.pods[1:]
 		n.add(newcomer)
 		b.StartTimer()

@@ -54,10 +54,12 @@ type BandmateArgs struct {
 	// be, or how far in the future by a clock that is wrong; 2m by default.
 	MeasuredTrafficMaxAge *metav1.Duration `json:"measuredTrafficMaxAge,omitempty"`
 	// ExactDomains is how many memory domains, those of the best estimates, are
-	// scored exactly for each pod; 4 by default, 1 to 1000.
+	// scored exactly for each pod where few pods share them or no model of the
+	// memory describes all of these; 4 by default, 1 to 1000.
 	ExactDomains *int32 `json:"exactDomains,omitempty"`
 	// PlacementEvents writes an event with the prediction on every pod that is
-	// placed, 300 at once and 10 a second; true by default.
+	// placed: at once where pods come singly, five a second while many come, and a
+	// hundred a second for the rest as soon as none does; true by default.
 	PlacementEvents *bool `json:"placementEvents,omitempty"`
 	// DecisionLog logs every placement with its alternatives; false by default.
 	DecisionLog *bool `json:"decisionLog,omitempty"`
