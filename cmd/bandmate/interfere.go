@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
@@ -186,7 +187,7 @@ func (a *app) interfereWindow(w interferer.Achieved) {
 func achievedLine(w interferer.Achieved) string {
 	line := w.Traffic.Total().String()
 	if share, ok := w.Traffic.ReadShare(); ok {
-		line += fmt.Sprintf(", %s reads", share)
+		line += ", " + report.ReadShare(share)
 	}
 	if w.LostShare > 0.001 {
 		line += fmt.Sprintf(", %s of the time lost to others", units.ReadShare(w.LostShare))
@@ -223,7 +224,7 @@ func writeInterfere(w io.Writer, s interferer.Setting, achieved interferer.Achie
 	if s.Bandwidth > 0 {
 		asked = "asked for " + s.Bandwidth.String()
 	}
-	_, err := fmt.Fprintf(w, "%s for %s (%s, %s reads)\n",
-		achievedLine(achieved), achieved.Elapsed.Round(time.Millisecond), asked, s.ReadShare)
+	_, err := fmt.Fprintf(w, "%s for %s (%s, %s)\n",
+		achievedLine(achieved), report.Duration(achieved.Elapsed), asked, report.ReadShare(s.ReadShare))
 	return err
 }

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
 
 func writeSummary(w io.Writer, s profiler.Summary, where string) error {
 	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
-	text := total.String()
+	text := report.Bandwidth(total)
 	if s.RelativeUncertainty != nil {
-		text += fmt.Sprintf(" ± %s", total*units.Bandwidth(*s.RelativeUncertainty))
+		text = report.BandwidthWithin(total, *s.RelativeUncertainty)
 	}
 	if s.ReadShare != nil {
-		text += fmt.Sprintf(", %s reads", units.ReadShare(*s.ReadShare))
+		text += ", " + report.ReadShare(units.ReadShare(*s.ReadShare))
 	} else {
 		text += ", read share unknown"
 	}
@@ -24,7 +25,7 @@ func writeSummary(w io.Writer, s profiler.Summary, where string) error {
 	if s.Source == profiler.ProbeName {
 		kind = "estimated"
 	}
-	if _, err := fmt.Fprintf(w, "%s (%s by %s, %s, %.3g s)\n", text, kind, s.Source, where, s.Seconds); err != nil {
+	if _, err := fmt.Fprintf(w, "%s (%s by %s, %s, %s)\n", text, kind, s.Source, where, report.Seconds(s.Seconds)); err != nil {
 		return err
 	}
 	if err := writeActivity(w, s.Activity); err != nil || len(s.PerNode) < 2 {
@@ -46,7 +47,7 @@ func writeActivity(w io.Writer, a *profiler.Activity) error {
 	}
 	var parts []string
 	if a.CPUSeconds != nil {
-		parts = append(parts, fmt.Sprintf("%.3g s of CPU time", *a.CPUSeconds))
+		parts = append(parts, report.Seconds(*a.CPUSeconds)+" of CPU time")
 	}
 	if a.Instructions != nil {
 		text := fmt.Sprintf("%.4g instructions", *a.Instructions)
@@ -59,7 +60,7 @@ func writeActivity(w io.Writer, a *profiler.Activity) error {
 		parts = append(parts, fmt.Sprintf("%.0f context switches", *a.ContextSwitches))
 	}
 	if a.OtherCPUSeconds != nil {
-		parts = append(parts, fmt.Sprintf("everything else used %.3g s", *a.OtherCPUSeconds))
+		parts = append(parts, "everything else used "+report.Seconds(*a.OtherCPUSeconds))
 	}
 	_, err := fmt.Fprintf(w, "  %s\n", strings.Join(parts, ", "))
 	return err

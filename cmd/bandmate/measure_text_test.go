@@ -15,10 +15,10 @@ func TestWriteActivity(t *testing.T) {
 		want string
 	}{
 		{"unknown", nil, ""},
-		{"time alone", &profiler.Activity{CPUSeconds: new(1.5)}, "  1.5 s of CPU time\n"},
+		{"time alone", &profiler.Activity{CPUSeconds: new(1.5)}, "  1.50 s of CPU time\n"},
 		{"all", &profiler.Activity{
 			CPUSeconds: new(1.5), Instructions: new(2e9), InstructionsUserOnly: true, ContextSwitches: new(12.0), OtherCPUSeconds: new(0.25),
-		}, "  1.5 s of CPU time, 2e+09 instructions in user space, 12 context switches, everything else used 0.25 s\n"},
+		}, "  1.50 s of CPU time, 2e+09 instructions in user space, 12 context switches, everything else used 250 ms\n"},
 	} {
 		var b strings.Builder
 		if err := writeActivity(&b, tt.a); err != nil || b.String() != tt.want {

@@ -1,6 +1,11 @@
 package main
 
-import "bandmate.dev/bandmate/report"
+import (
+	"sync"
+	"time"
+
+	"bandmate.dev/bandmate/report"
+)
 
 // experimentProgress shows an experiment's progress on standard error.
 type experimentProgress struct {
@@ -28,3 +33,33 @@ func (p *experimentProgress) Progress(done, total int, next string) {
 }
 
 func (p *experimentProgress) done() { p.shown.Done() }
+
+// countDown shows how much is left of a measurement that takes a known time, until
+// the returned function is called. What takes seconds only needs no bar.
+func (a *app) countDown(label string, duration time.Duration) (stop func()) {
+	const worthwhile, tick = 3 * time.Second, time.Second
+	if duration < worthwhile {
+		return func() {}
+	}
+	progress := a.progress()
+	ended := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		ticker := time.NewTicker(tick)
+		defer ticker.Stop()
+		total := int(duration / tick)
+		for second := range total {
+			progress.Progress(second, total, label)
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	return sync.OnceFunc(func() {
+		close(ended)
+		shown.Wait()
+		progress.done()
+	})
+}

@@ -85,7 +85,9 @@ func (a *app) measureByCounters(ctx context.Context, counters openedCounters, ar
 }
 
 func (a *app) printMeasured(ctx context.Context, source profiler.Source, w profiler.Workload, f measureFlags) error {
+	stop := a.countDown("counting", w.Duration)
 	summary, err := source.Measure(ctx, w)
+	stop()
 	if errors.Is(err, profiler.ErrUnsupported) || errors.Is(err, profiler.ErrInconclusive) {
 		return fmt.Errorf("%w: %w", errNotMeasurable, err)
 	}

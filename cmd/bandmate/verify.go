@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"bandmate.dev/bandmate/doctor"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/report"
@@ -95,7 +96,9 @@ func (a *app) verify(ctx context.Context, f doctorFlags) (err error) {
 	sustained, err := verifySustained(ctx, stream)
 	var checks []doctor.Check
 	if err == nil {
-		checks, err = v.run(ctx, sustained, a.say)
+		progress := a.progress()
+		checks, err = v.run(ctx, sustained, progress)
+		progress.done()
 	}
 	if ctx.Err() != nil {
 		return ctx.Err() // the stream ends with it
@@ -108,7 +111,7 @@ func (a *app) verify(ctx context.Context, f doctorFlags) (err error) {
 	}
 	diagnosis := doctor.Diagnose(checks)
 	result := verification(counters.source.Name(), checks, diagnosis, append(v.warnings, stream.Warnings()...))
-	if err := a.print(result, func(w io.Writer) error { return writeVerification(w, result) }); err != nil {
+	if err := a.print(result, func(w io.Writer) error { return a.writeVerification(w, result) }); err != nil {
 		return err
 	}
 	if a.format == formatText {
@@ -147,7 +150,7 @@ type verifier struct {
 
 // run makes every setting of the table. What the machine does without the
 // stream is counted before and after each.
-func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, say func(string, ...any)) ([]doctor.Check, error) {
+func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, reporter onboard.Reporter) ([]doctor.Check, error) {
 	before, err := v.idle(ctx)
 	if err != nil {
 		return nil, err
@@ -156,7 +159,7 @@ func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, sa
 	for _, top := range sustained {
 		for _, level := range verifyLevels {
 			s := interferer.Setting{Mode: interferer.Stream, ReadShare: top.ReadShare, Bandwidth: top.Bandwidth * units.Bandwidth(level)}
-			say("counting %s, %s reads …\n", s.Bandwidth, s.ReadShare)
+			reporter.Progress(len(checks), len(sustained)*len(verifyLevels), fmt.Sprintf("counting %s, %s", report.Bandwidth(s.Bandwidth), report.ReadShare(s.ReadShare)))
 			c, err := v.loaded(ctx, s)
 			if err != nil {
 				return nil, err
@@ -272,7 +275,7 @@ func (t verifyTraffic) String() string {
 	if t.ReadShare == nil {
 		return t.BytesPerSecond.String()
 	}
-	return fmt.Sprintf("%s, %s reads", t.BytesPerSecond, t.ReadShare)
+	return t.BytesPerSecond.String() + ", " + report.ReadShare(*t.ReadShare)
 }
 
 func verification(source string, checks []doctor.Check, d doctor.Diagnosis, warnings []string) verifyResult {
@@ -294,20 +297,26 @@ func verification(source string, checks []doctor.Check, d doctor.Diagnosis, warn
 	return r
 }
 
-func writeVerification(w io.Writer, r verifyResult) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "MADE\tCOUNTED BY %s\tTRAFFIC\tREAD SHARE\t\n", strings.ToUpper(r.Source))
+func (a *app) writeVerification(w io.Writer, r verifyResult) error {
+	table := &report.Table{Columns: []report.Column{
+		{Title: "made"},
+		{Title: "counted by " + r.Source},
+		{Title: "traffic", Numeric: true},
+		{Title: "read share", Numeric: true},
+		{Title: ""},
+	}}
 	for _, c := range r.Checks {
-		share, verdict := "-", "agrees"
+		share, verdict := report.Number("", math.NaN()), "agrees"
 		if c.ReadShareError != nil {
-			share = fmt.Sprintf("%+.1f points", 100**c.ReadShareError)
+			share = report.Number(fmt.Sprintf("%+.1f points", 100**c.ReadShareError), *c.ReadShareError)
 		}
 		if !c.Agrees {
 			verdict = "disagrees"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%+.1f%%\t%s\t%s\n", c.Made, c.Counted, 100*c.TrafficError, share, verdict)
+		table.Add(report.Text(c.Made.String()), report.Text(c.Counted.String()),
+			report.Number(fmt.Sprintf("%+.1f%%", 100*c.TrafficError), c.TrafficError), share, report.Text(verdict))
 	}
-	if err := table.Flush(); err != nil {
+	if err := table.Write(w, a.canvas()); err != nil {
 		return err
 	}
 	if r.Agree {

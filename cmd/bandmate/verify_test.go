@@ -80,7 +80,7 @@ func runVerifier(t *testing.T, stream *steadyStream, change func(units.Traffic) 
 	for _, share := range verifyReadShares {
 		sustained = append(sustained, interferer.Sustained{ReadShare: share, Bandwidth: 10e9})
 	}
-	checks, err := v.run(t.Context(), sustained, func(string, ...any) {})
+	checks, err := v.run(t.Context(), sustained, appWith(nil).progress())
 	return verification("imc", checks, doctor.Diagnose(checks), v.warnings), err
 }
 
@@ -117,10 +117,10 @@ func TestVerify(t *testing.T) {
 				t.Errorf("warnings are repeated: %q", result.Warnings)
 			}
 			var text bytes.Buffer
-			if err := writeVerification(&text, result); err != nil {
+			if err := appWith(nil).writeVerification(&text, result); err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(text.String(), "IMC") || strings.Contains(text.String(), "disagree") == result.Agree {
+			if !strings.Contains(text.String(), "counted by imc") || strings.Contains(text.String(), "disagree") == result.Agree {
 				t.Errorf("text:\n%s", text.String())
 			}
 			if data, err := json.Marshal(result); err != nil || bytes.Contains(data, []byte("null")) {
