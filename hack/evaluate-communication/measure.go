@@ -25,7 +25,11 @@ type program struct {
 	exchanges *exchange
 }
 
-const messageBytes = 8 << 20
+const (
+	messageBytes = 8 << 20
+	// apartName is the profile of waiting, apart from its communication.
+	apartName = "waiting-apart"
+)
 
 // programs are those that compute, and those that communicate: all the time; as
 // long as they compute, waiting; and for three fifths of that time, without
@@ -43,6 +47,10 @@ func programs(l *link) []program {
 		x.namespace = l.namespace
 		all = append(all, program{name: name, args: x.args(), exchanges: &x})
 	}
+	// What waiting computes, for a profile of it that is measured apart from its
+	// communication: a message is a byte.
+	silent := exchange{namespace: l.namespace, steps: 9, message: 1, compute: 350e6}
+	all = append(all, program{name: apartName, args: silent.args()})
 	slices.SortStableFunc(all, func(a, b program) int { return compareBool(a.exchanges != nil, b.exchanges != nil) })
 	return all
 }
@@ -63,7 +71,9 @@ func runs(all []program) func(target, corunner string) bool {
 	for _, p := range all {
 		communicates[p.name] = p.exchanges != nil
 	}
-	return func(target, corunner string) bool { return communicates[target] || communicates[corunner] }
+	return func(target, corunner string) bool {
+		return (communicates[target] || communicates[corunner]) && target != apartName && corunner != apartName
+	}
 }
 
 // evaluation is what was measured.
@@ -126,10 +136,10 @@ func openJournal(path string) (*onboard.Journal, []onboard.Sample, error) {
 // and to the machine what one of them reaches alone.
 func (e *evaluation) communication(ctx context.Context, session *onboard.Session, all []program, o options) error {
 	for i, p := range all {
+		profile := e.verified.Profiles[i]
 		if p.exchanges == nil {
 			continue
 		}
-		profile := e.verified.Profiles[i]
 		exchanged, err := session.MeasureCommunication(ctx, onboard.Application{
 			Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...)},
 		}, nil)
@@ -139,12 +149,27 @@ func (e *evaluation) communication(ctx context.Context, session *onboard.Session
 		measured := exchanged.Communication(profile.Spec.Solo)
 		measured.MessageBytes, measured.Overlapped = new(int64(p.exchanges.message)), new(p.exchanges.overlapped)
 		profile.Spec.Communication = measured
+		if p.name == "waiting" {
+			e.declare(measured)
+		}
 	}
 	// A limiter that one communication fills shares what there is.
 	e.verified.Machine.Spec.Network = &v1alpha1.Network{
 		Model: "gigabit-ethernet", BytesPerSecond: float64(o.rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
 	}
 	return nil
+}
+
+// declare gives the profile that was measured apart the communication that the
+// whole application has, as its user would declare it.
+func (e *evaluation) declare(measured *v1alpha1.Communication) {
+	for _, p := range e.verified.Profiles {
+		if p.Name == apartName {
+			declared := measured.DeepCopy()
+			declared.Source, declared.Apart, declared.Repeats, declared.RelativeSpread = v1alpha1.CommunicationDeclared, true, 0, nil
+			p.Spec.Communication = declared
+		}
+	}
 }
 
 // reporter prints progress now and then.
