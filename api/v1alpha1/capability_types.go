@@ -44,6 +44,11 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty"`
+	// Warnings say what may be doubted about these values, and what was not
+	// measured.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // LineLatency is the median latency of one cache line from one place.

@@ -35,6 +35,7 @@ func TestResourceDefinitionsHoldTheLimits(t *testing.T) {
 		{machine, "probeMap", "maxItems", v1alpha1.MaxProbePoints},
 		{machine, "capability/latencies", "maxItems", v1alpha1.MaxLatencies},
 		{machine, "capability/bandwidths", "maxItems", v1alpha1.MaxBandwidths},
+		{machine, "capability/warnings", "maxItems", v1alpha1.MaxWarnings},
 		{machine, "capability/latenciesBySize", "maxItems", v1alpha1.MaxLatenciesBySize},
 		{machine, "capability/contentionPoints", "maxItems", v1alpha1.MaxContentionPoints},
 		{machine, "capability/transfers", "maxItems", v1alpha1.MaxTransfers},

@@ -116,6 +116,7 @@ func soundMachine() *v1alpha1.MachineProfile {
 				LoadedLatencies: []v1alpha1.LoadedLatency{
 					{StreamingThreads: 15, ReadShare: 0.5, Level: 0.25, BytesPerSecond: 20e9, Nanoseconds: 150, RelativeInterval: new(0.02), Repeats: 11},
 				},
+				Warnings: []string{"shared lines were not measured"},
 			},
 			BusSharing: &v1alpha1.BusSharing{NodesPerSocket: 1, Local: soundBusSharing(), Remote: new(soundBusSharing())},
 			Network: &v1alpha1.Network{

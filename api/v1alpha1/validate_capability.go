@@ -41,6 +41,7 @@ func (f *faults) capability(p *field.Path, c *Capability) {
 	f.transfers(p.Child("transfers"), c.Transfers)
 	f.accessBandwidths(p.Child("bandwidths"), c.Bandwidths)
 	f.loadedLatencies(p.Child("loadedLatencies"), c.LoadedLatencies)
+	f.warnings(p.Child("warnings"), c.Warnings)
 }
 
 func (f *faults) latencies(p *field.Path, list []LineLatency) {

@@ -132,6 +132,7 @@ func TestMachineFaults(t *testing.T) {
 	}{
 		{"kind", func(p *profile) { p.Kind = "Node" }, []string{"kind: Unsupported"}},
 		{"counts", func(p *profile) { p.Spec.Sockets, p.Spec.NUMANodes, p.Spec.CPUs = 0, -1, 0 }, []string{"spec.sockets: Invalid", "spec.numaNodes: Invalid", "spec.cpus: Invalid"}},
+		{"warning about capabilities", func(p *profile) { p.Spec.Capability.Warnings[0] = "\x1b[2J" }, []string{"spec.capability.warnings[0]"}},
 		{"sizes", func(p *profile) { p.Spec.LastLevelCacheBytes, p.Spec.MemoryBytes = -1, -1 }, []string{"lastLevelCacheBytes: Invalid", "memoryBytes: Invalid"}},
 		{"network model", func(p *profile) { p.Spec.Network.Model = "token-ring" }, []string{`spec.network.model: Unsupported value: "token-ring"`}},
 		{"network in GB/s", func(p *profile) { p.Spec.Network.BytesPerSecond = 1.25 }, []string{"spec.network.bytesPerSecond: Invalid value: 1.25: want bytes per second"}},
@@ -166,6 +167,7 @@ func TestMachineFaults(t *testing.T) {
 		{"bandwidth of a pair of nodes twice", func(p *profile) {
 			p.Spec.Capability.Bandwidths = append(p.Spec.Capability.Bandwidths, p.Spec.Capability.Bandwidths[1])
 		}, []string{"spec.capability.bandwidths[2]: Duplicate"}},
+		{"warning about capabilities", func(p *profile) { p.Spec.Capability.Warnings[0] = "\x1b[2J" }, []string{"spec.capability.warnings[0]"}},
 		{"sizes", func(p *profile) { p.Spec.Capability.LatenciesBySize[1].Bytes = 16 << 10 }, []string{"spec.capability.latenciesBySize[1].bytes"}},
 		{"no size", func(p *profile) { p.Spec.Capability.LatenciesBySize[0].Bytes = 0 }, []string{"spec.capability.latenciesBySize[0].bytes"}},
 		{"interval of the contention", func(p *profile) {

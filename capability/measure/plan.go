@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -44,8 +45,10 @@ type runner struct {
 	deadline      time.Time
 }
 
+// warn keeps a warning, in one line as a profile wants it.
 func (r *runner) warn(format string, args ...any) {
-	r.result.Warnings = append(r.result.Warnings, fmt.Sprintf(format, args...))
+	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	r.result.Warnings = append(r.result.Warnings, text)
 }
 
 func (r *runner) run(ctx context.Context, sections []section) error {

@@ -189,7 +189,7 @@ func TestSections(t *testing.T) {
 	if diff := cmp.Diff(want, seen); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if !warned(r.result, "no such node") {
+	if !warned(r.result, "not measured; no such node") {
 		t.Errorf("warnings %q", r.result.Warnings)
 	}
 	if err := r.run(t.Context(), []section{noted("e", nil, nil, fails)}); !errors.Is(err, fails) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,6 +100,7 @@ func (a *app) measureCapability(ctx context.Context, f capabilityMeasureFlags) e
 	if err != nil {
 		return refusedCPU(err)
 	}
+	result.Capability.Warnings = storable(result.Warnings)
 	profile.Spec.Capability = &result.Capability
 	if err := folder.Put(profile); err != nil {
 		return fmt.Errorf("storing the machine profile: %w", err)
@@ -106,6 +108,16 @@ func (a *app) measureCapability(ctx context.Context, f capabilityMeasureFlags) e
 	a.warn(result.Warnings)
 	r := measureResult{name, result.Capability, result.Warnings}
 	return a.print(r, func(w io.Writer) error { return writeMeasured(w, r, a.canvas()) })
+}
+
+// storable are as many warnings as a profile may hold; the last one counts those
+// left out.
+func storable(warnings []string) []string {
+	if len(warnings) <= v1alpha1.MaxWarnings {
+		return warnings
+	}
+	kept := slices.Clone(warnings[:v1alpha1.MaxWarnings-1])
+	return append(kept, fmt.Sprintf("%d more warnings", len(warnings)-len(kept)))
 }
 
 // runMeasurement measures, shows progress, and warns where the CPUs were moved
