@@ -16,6 +16,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -217,10 +218,8 @@ func made(cpus []int) *topology.Machine {
 
 // With two CPUs everything is found but what takes more.
 func TestRunOnTwoCPUs(t *testing.T) {
+	requires.TwoCPUs(t)
 	two := cpus(t, 2)
-	if len(two) < 2 {
-		t.Skip("one CPU")
-	}
 	o := small(two)
 	var told []string
 	o.Progress = func(done, total int, next string) {
