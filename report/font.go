@@ -18,12 +18,15 @@ var (
 	boldFont    = sync.OnceValues(func() (*sfnt.Font, error) { return opentype.Parse(gobold.TTF) })
 )
 
-// textWidth is about how wide text is, in pixels. Letters that the font lacks
-// count as wide as their height, which is what most of them are.
+// The fonts with which an SVG is shown are up to so much wider, as DejaVu Sans is.
+const regularAllowance, boldAllowance = 1.2, 1.35
+
+// textWidth is how wide text may be, in pixels. Letters that the font lacks count
+// as wide as their height, which is what most of them are.
 func textWidth(text string, size float64, bold bool) float64 {
-	load := regularFont
+	load, allowance := regularFont, regularAllowance
 	if bold {
-		load = boldFont
+		load, allowance = boldFont, boldAllowance
 	}
 	f, err := load()
 	if err != nil { // the font is part of the program: cannot happen
@@ -39,7 +42,7 @@ func textWidth(text string, size float64, bold bool) float64 {
 			continue
 		}
 		if advance, err := f.GlyphAdvance(&buffer, glyph, ppem, font.HintingNone); err == nil {
-			width += float64(advance) / 64
+			width += float64(advance) / 64 * allowance
 		}
 	}
 	return width

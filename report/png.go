@@ -29,7 +29,7 @@ const (
 func (s *scene) writePNG(w io.Writer) error {
 	scale := s.pngScale()
 	p := &painter{
-		image: image.NewRGBA(image.Rect(0, 0, int(math.Ceil(s.width*scale)), int(math.Ceil(s.height*scale)))),
+		image: image.NewRGBA(image.Rect(0, 0, min(maxPNGSide, int(math.Ceil(s.width*scale))), min(maxPNGSide, int(math.Ceil(s.height*scale))))),
 		scale: scale, colors: light(), faces: map[faceKey]font.Face{},
 	}
 	draw.Draw(p.image, p.image.Bounds(), p.source(inkPaper), image.Point{}, draw.Src)
