@@ -55,7 +55,7 @@ func run(ctx context.Context, arguments []string) error {
 		"setting up is most of the time")
 	flags.StringVar(&s.kubernetes, "kubernetes", "", "version of Kubernetes, for the record")
 	flags.StringVar(&s.trimaran, "trimaran", "", "throughput: Kubernetes version of "+trimaranProgram+"; empty to leave Trimaran out")
-	flags.IntVar(&s.seeds, "seeds", 3, "quality: sequences of arrivals for each platform and load")
+	flags.IntVar(&s.seeds, "seeds", 6, "quality: sequences of arrivals for each platform and load")
 	flags.IntVar(&s.churn, "churn", 40, "quality: pods that leave and are replaced in each sequence")
 	flags.IntVar(&s.nodes, "nodes", 24, "number of nodes")
 	flags.IntVar(&s.rounds, "rounds", 12, "throughput: rounds for each plugin, a batch without it and one with it")

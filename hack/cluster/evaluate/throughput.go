@@ -96,8 +96,9 @@ func (b *bench) allowed(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// block starts the scheduler of a contender, warms it up, measures rounds and
-// stops it. In every other round the plugin goes first.
+// block starts the scheduler of a contender, warms it up by two batches without
+// and two with the plugin, measures rounds and stops it. In every other round the
+// plugin goes first.
 func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done []results.Round, err error) {
 	if err := b.cluster.StartScheduler(ctx, d.program, d.configuration, d.flags...); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done
 	if err := d.ready(ctx); err != nil {
 		return nil, err
 	}
-	for _, scheduler := range []string{without, with} {
+	for _, scheduler := range []string{without, with, with, without} {
 		if _, err := b.batch(ctx, scheduler, -1); err != nil {
 			return nil, err
 		}
