@@ -27,6 +27,8 @@ type lookupKey struct{ application, machine string }
 type known struct {
 	roster.Entry
 	sketch *score.Sketch
+	// byCurves is true until a snapshot has asked for a model of the memory.
+	byCurves bool
 }
 
 func newSnapshot(r *roster.Roster) *snapshot {
@@ -58,11 +60,16 @@ func (s *snapshot) next(r *roster.Roster) *snapshot {
 
 // renew looks up what the old snapshot knew.
 func (s *snapshot) renew(key lookupKey, old *snapshot) {
+	before := old.lookup(key.application, key.machine)
+	if s.roster == old.roster && !before.byCurves {
+		s.known.Store(key, before)
+		return
+	}
 	k := &known{Entry: s.roster.Lookup(key.application, key.machine)}
 	if k.Application == nil {
 		return
 	}
-	if before := old.lookup(key.application, key.machine); before.Application == k.Application {
+	if before.Application == k.Application {
 		k.sketch = before.sketch
 	} else {
 		k.sketch = s.sketch(k.Application)
@@ -77,7 +84,7 @@ func (s *snapshot) lookup(application, machine string) *known {
 	if value, ok := s.known.Load(key); ok {
 		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	k := &known{Entry: s.roster.LookupCurves(application, machine)}
+	k := &known{Entry: s.roster.LookupCurves(application, machine), byCurves: true}
 	if k.Application == nil {
 		return k // not stored: anybody can invent names
 	}

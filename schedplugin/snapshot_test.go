@@ -54,6 +54,9 @@ func TestSnapshotCatchesUp(t *testing.T) {
 		t.Errorf("in the next snapshot: %+v", k)
 	}
 	again := next.next(r).lookup("app-1", "blade")
+	if next.next(r).lookup("app-1", "blade") != k {
+		t.Error("it was looked up anew although nothing changed")
+	}
 	if again.sketch != k.sketch || again.Application != k.Application || asked != 1 {
 		t.Errorf("nothing changed, but it was sketched anew, or asked for again (%d)", asked)
 	}

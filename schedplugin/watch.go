@@ -48,6 +48,7 @@ type profileWatch struct {
 	metrics   *instruments
 	informers map[string]cache.SharedIndexInformer
 	dirty     chan struct{}
+	changed   atomic.Bool             // whether profiles did, since the snapshot was made
 	failed    map[string]*atomic.Bool // whether a list or watch ever failed
 	onChange  func()
 }
@@ -96,6 +97,7 @@ func (w *profileWatch) run(ctx context.Context) {
 	}); err != nil {
 		klog.FromContext(ctx).Info("Profiles are not listed yet: pods count as unknown until they are", "waited", firstSync)
 	}
+	w.changed.Store(true)
 	w.rebuild()
 	go w.rebuildOnChange(ctx)
 }
@@ -176,7 +178,10 @@ func (w *profileWatch) touch() {
 }
 
 func (w *profileWatch) handler() cache.ResourceEventHandler {
-	changed := w.touch
+	changed := func() {
+		w.changed.Store(true)
+		w.touch()
+	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed() },
 		UpdateFunc: func(any, any) { changed() },
@@ -210,8 +215,14 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 	}
 }
 
-// rebuild makes a snapshot of what the informers hold.
+// rebuild makes a snapshot of what the informers hold. Where no profile changed, it
+// only catches up with applications that were asked for since.
 func (w *profileWatch) rebuild() {
+	if !w.changed.Swap(false) {
+		old := w.current.Load()
+		w.current.Store(old.next(old.roster))
+		return
+	}
 	start := time.Now()
 	applications := objects[*v1alpha1.ApplicationProfile](w.informers[applicationResource])
 	machines := objects[*v1alpha1.MachineProfile](w.informers[machineResource])
