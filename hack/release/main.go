@@ -129,7 +129,7 @@ func (r releasing) platform(ctx context.Context, scratch, native, architecture s
 	if err != nil {
 		return nil, err
 	}
-	debian, err := debianPackage(os.DirFS(stage), debianVersion(r.version), architecture, r.time)
+	debian, err := debianPackage(stage, debianVersion(r.version), architecture, r.time)
 	if err != nil {
 		return nil, err
 	}
