@@ -8,8 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
+
+	"golang.org/x/net/netutil"
 )
 
 // Bounds of connections. A slow client keeps one connection, for a while, and
@@ -80,7 +81,7 @@ func serveWithin(ctx context.Context, l net.Listener, h http.Handler, complaints
 		IdleTimeout: t.idle, MaxHeaderBytes: largestHeader, ErrorLog: complaints,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(newLimitedListener(l, mostConnections)) }()
+	go func() { ended <- s.Serve(netutil.LimitListener(l, mostConnections)) }()
 	select {
 	case err := <-ended:
 		return err
@@ -96,52 +97,4 @@ func serveWithin(ctx context.Context, l net.Listener, h http.Handler, complaints
 		err = errors.Join(err, served)
 	}
 	return err
-}
-
-// limitedListener accepts so many connections at a time; others wait with the
-// kernel.
-type limitedListener struct {
-	net.Listener
-
-	places chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newLimitedListener(l net.Listener, most int) *limitedListener {
-	return &limitedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
-}
-
-// Accept implements net.Listener.
-func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
-	}
-	return &limitedConnection{Conn: c, leave: sync.OnceFunc(func() { <-l.places })}, nil
-}
-
-// Close implements net.Listener.
-func (l *limitedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
-}
-
-// limitedConnection gives its place back when it is closed.
-type limitedConnection struct {
-	net.Conn
-
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *limitedConnection) Close() error {
-	defer c.leave()
-	return c.Conn.Close()
 }

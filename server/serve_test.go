@@ -110,52 +110,6 @@ func TestEndsGracefully(t *testing.T) {
 	}
 }
 
-// More connections than there are places wait; one that ends makes room, and an
-// idle crowd does not keep the server from ending.
-func TestConnectionsAreLimited(t *testing.T) {
-	l, err := Listen(t.Context(), "127.0.0.1:0", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limited := newLimitedListener(l, 2)
-	accepted := make(chan net.Conn)
-	ended := make(chan error, 1)
-	go func() {
-		for {
-			c, err := limited.Accept()
-			if err != nil {
-				ended <- err
-				return
-			}
-			accepted <- c
-		}
-	}()
-	var clients []net.Conn
-	for range 3 {
-		c, err := net.DialTimeout("tcp", l.Addr().String(), patient)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clients = append(clients, c)
-	}
-	first, second := <-accepted, <-accepted
-	if len(limited.places) != cap(limited.places) {
-		t.Error("two connections leave a place")
-	}
-	first.Close()
-	first.Close() // gives its place back once
-	third := <-accepted
-	if err := limited.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
-	for _, c := range append(clients, second, third) {
-		c.Close()
-	}
-}
-
 // Requests with headers beyond the bound, and requests that are none, are refused,
 // and the server goes on.
 func TestBrokenRequests(t *testing.T) {
