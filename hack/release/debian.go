@@ -42,11 +42,11 @@ func debianPackage(folder, version, architecture string, at time.Time) ([]byte, 
 		Overridables: nfpm.Overridables{Contents: contents},
 	})
 	if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
-		return nil, fmt.Errorf("Debian package: %w", err)
+		return nil, fmt.Errorf("packing for Debian: %w", err)
 	}
 	var b bytes.Buffer
 	if err := deb.Default.Package(info, &b); err != nil {
-		return nil, fmt.Errorf("Debian package: %w", err)
+		return nil, fmt.Errorf("packing for Debian: %w", err)
 	}
 	return b.Bytes(), nil
 }
