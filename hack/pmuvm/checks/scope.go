@@ -87,8 +87,11 @@ func (s summary) active(least, most float64) error {
 		faults = append(faults, fmt.Errorf("scope %q, separation %q: want that others are included", s.Scope, s.Separation))
 	}
 	a := s.Activity
-	if a == nil || a.CPUSeconds == nil || *a.CPUSeconds < least || *a.CPUSeconds > most {
-		return errors.Join(append(faults, fmt.Errorf("activity %+v: want %v to %v s of CPU time", a, least, most))...)
+	if a == nil || a.CPUSeconds == nil {
+		return errors.Join(append(faults, errors.New("no CPU time"))...)
+	}
+	if *a.CPUSeconds < least || *a.CPUSeconds > most {
+		return errors.Join(append(faults, fmt.Errorf("%v s of CPU time, want %v to %v", *a.CPUSeconds, least, most))...)
 	}
 	if a.Instructions != nil {
 		faults = append(faults, fmt.Errorf("%v instructions on a machine that cannot count them", *a.Instructions))
