@@ -31,7 +31,7 @@ table() {
   for attempt in 1 2 3; do
     status=0
     hack/pmu-vm.sh --timeout 240 "$@" || status=$?
-    ((status == 125)) || return "$status"
+    ((status == 124)) || return "$status"
     echo "the virtual machine got stuck, attempt $attempt of 3" >&2
   done
   echo "NOT RUN to the end: the emulator got stuck three times: $*"
