@@ -75,7 +75,7 @@ func (a *app) configuration(root *cobra.Command) (*configuration, error) {
 	}
 	data, err := readConfiguration(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !chosen:
+	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) && !chosen:
 		return c, nil
 	case err != nil:
 		return nil, fmt.Errorf("configuration: %w: name another file with --config, or none with --config /dev/null", err)
