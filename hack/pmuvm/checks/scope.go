@@ -118,20 +118,28 @@ const (
 	burnChildArgument = "burn-child"
 )
 
-// burn uses CPU time for a duration of it.
+// burn uses CPU time for a duration of it, from now on: what the process used
+// before it became this program is nobody's to count.
 func burn(duration string) int {
 	want, err := time.ParseDuration(duration)
 	if err != nil {
 		return 1
 	}
-	for used := time.Duration(0); used < want; {
-		var usage unix.Rusage
-		if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
-			return 1
-		}
-		used = time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime))
+	start, err := cpuTime()
+	for now := start; err == nil && now-start < want; {
+		now, err = cpuTime()
+	}
+	if err != nil {
+		return 1
 	}
 	return 0
+}
+
+// cpuTime is what this process has used so far.
+func cpuTime() (time.Duration, error) {
+	var usage unix.Rusage
+	err := unix.Getrusage(unix.RUSAGE_SELF, &usage)
+	return time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime)), err
 }
 
 // burnChild has a child do so, and waits for it.
