@@ -25,8 +25,8 @@ awk '
     printf "%-5s %8s  %s\n", result, time, name
     count[result]++
   }
-  END { printf "\n%d passed, %d failed, %d skipped\n", count["PASS"], count["FAIL"], count["SKIP"]; exit count["PASS"] == 0 }
-' "$scratch/log" || status=1
+  END { printf "\n%d passed, %d failed, %d skipped\n", count["PASS"], count["FAIL"], count["SKIP"]; exit count["PASS"] == 0 || (all != "" && count["SKIP"] > 0) }
+' all="${BANDMATE_TEST_REQUIRE_ALL-}" "$scratch/log" || status=1
 if ((status != 0)); then
   printf '\n'
   cat "$scratch/log"

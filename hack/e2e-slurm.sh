@@ -43,9 +43,16 @@ check() {
   fi
 }
 
+# skip NAME WHY says what cannot be checked here; where everything is promised,
+# that is a failure.
 skip() {
-  skipped=$((skipped + 1))
-  echo "skip  $1: $2"
+  if [[ -n ${BANDMATE_TEST_REQUIRE_ALL-} ]]; then
+    failed=$((failed + 1))
+    echo "FAIL  $1: $2"
+  else
+    skipped=$((skipped + 1))
+    echo "skip  $1: $2"
+  fi
 }
 
 # exits CODE COMMAND... checks an exit code and keeps the output in out and err.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 const someInterfaces = `Inter-|   Receive                                                |  Transmit
@@ -51,7 +52,7 @@ func TestParseInterfaces(t *testing.T) {
 // The kernel's own text is read, whatever interfaces there are.
 func TestReadInterfaces(t *testing.T) {
 	if _, err := os.Stat(netDevice); err != nil {
-		t.Skip("no /proc here")
+		requires.Unmet(t, "needs %s", netDevice)
 	}
 	if _, err := readInterfaces(nil); err != nil {
 		t.Error(err)

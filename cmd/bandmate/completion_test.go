@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // asks is how each shell is asked, without a terminal, what it would propose for a
@@ -42,7 +44,7 @@ func TestCompletionInShells(t *testing.T) {
 	for shell, ask := range asks {
 		t.Run(shell, func(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil {
-				t.Skipf("%s is not installed", shell)
+				requires.Unmet(t, "needs %s", shell)
 			}
 			script := filepath.Join(t.TempDir(), "completion")
 			writeFile(t, script, bandmate(t, "completion", shell).stdout.String())
