@@ -177,8 +177,9 @@ func (s *Session) Warnings() []string {
 	return all
 }
 
-// tagAttempts bounds how often an inconclusive ping-pong is repeated.
-const tagAttempts = 10
+// tagPatience is for how long an inconclusive ping-pong is repeated: an experiment
+// of minutes need not end because others had one of its CPUs for some seconds.
+const tagPatience = 30 * time.Second
 
 // Tag reports the placement regime between the application's first CPU and
 // the interferer's. The interferer is idle meanwhile.
@@ -187,20 +188,20 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]
-	var errs []error
-	for range tagAttempts {
+	for start := time.Now(); ; {
 		tag, err := regime.Probe(ctx, a, b)
 		if err == nil || ctx.Err() != nil {
 			return tag, err
 		}
-		errs = append(errs, err)
+		if !errors.Is(err, regime.ErrInconclusive) || time.Since(start) >= tagPatience {
+			return regime.Tag{}, fmt.Errorf("telling how near CPUs %d and %d are: %w", a, b, err)
+		}
 		select {
 		case <-ctx.Done():
 			return regime.Tag{}, ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return regime.Tag{}, fmt.Errorf("telling how near CPUs %d and %d are: %w", a, b, errs[len(errs)-1])
 }
 
 // RunBeside runs a command once while the interferer does what setting says.

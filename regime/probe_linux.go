@@ -21,21 +21,22 @@ var (
 	// ErrInconclusive is returned when the two CPUs did not run this process
 	// together for long enough. Trying again may help.
 	ErrInconclusive = errors.New("the two CPUs did not run at the same time for long enough to be probed")
+	// ErrOneProcessor is returned when the Go scheduler may use one CPU only.
+	ErrOneProcessor = errors.New("this process runs Go on one CPU only: set GOMAXPROCS to 2 or more")
 )
 
 // Probe measures the regime of two CPUs. It keeps both busy for 1 to 4 ms, for
 // at most 200 ms where others compete for them, with one locked thread on each,
-// whose affinity is put back afterwards. With a GOMAXPROCS of 1 it is always
-// inconclusive.
+// whose affinity is put back afterwards.
 //
-// Errors: ErrSameCPU, topology.ErrOffline, topology.ErrNotAllowed,
+// Errors: ErrSameCPU, ErrOneProcessor, topology.ErrOffline, topology.ErrNotAllowed,
 // ErrInconclusive, and the cause of the context's end.
 func Probe(ctx context.Context, a, b int) (Tag, error) {
 	if a == b {
 		return Tag{}, fmt.Errorf("CPU %d: %w: choose two CPUs", a, ErrSameCPU)
 	}
 	if runtime.GOMAXPROCS(0) < 2 {
-		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w: set GOMAXPROCS to 2 or more", a, b, ErrInconclusive)
+		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, ErrOneProcessor)
 	}
 	if ctx.Err() != nil {
 		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, context.Cause(ctx))

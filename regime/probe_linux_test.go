@@ -78,6 +78,14 @@ func TestProbeRefuses(t *testing.T) {
 	}
 }
 
+func TestProbeOnOneProcessor(t *testing.T) {
+	a, b := pair(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if tag, err := Probe(t.Context(), a, b); !errors.Is(err, ErrOneProcessor) || errors.Is(err, ErrInconclusive) {
+		t.Errorf("tag %v, error %v; want that trying again does not help", tag, err)
+	}
+}
+
 func TestGameEndsWithoutAPartner(t *testing.T) {
 	var c court
 	ended := make(chan bool, 2)
