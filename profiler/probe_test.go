@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/golden"
 )
 
 // runner answers with a fixed run and records what it was asked.
@@ -86,19 +86,7 @@ func checkGoldenJSON(t *testing.T, s Summary, name string) {
 	if err := encoder.Encode(rounded(got)); err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("%s (-want +got); -update accepts it:\n%s", golden, diff)
-	}
+	golden.Want(t, filepath.Join("testdata", name), out.Bytes())
 }
 
 func rounded(v any) any {

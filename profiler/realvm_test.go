@@ -3,7 +3,6 @@ package profiler
 import (
 	"bytes"
 	"encoding/csv"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -13,13 +12,10 @@ import (
 	"testing"
 	"text/tabwriter"
 
-	"github.com/google/go-cmp/cmp"
-
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/units"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // realVM is the measured data set of testdata/real-vm, with its rmw probe under
 // the name of this package.
@@ -152,19 +148,7 @@ func TestRealApplications(t *testing.T) {
 			e.Low.GBps(), e.High.GBps(), text, e.ReadShareUncertainty, e.Residual, e.Saturated)
 	}
 	w.Flush()
-	golden := filepath.Join("testdata", "real-vm.golden")
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("estimates changed (-want +got); -update accepts them:\n%s", diff)
-	}
+	golden.Want(t, "testdata/real-vm.golden", out.Bytes())
 }
 
 // TestRealTruth checks the programs whose traffic is known by construction:

@@ -1,21 +1,18 @@
 package topology
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/utils/cpuset"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"bandmate.dev/bandmate/internal/golden"
+)
 
 // tree makes a file system of an archive whose files are under sys/ and proc/.
 func tree(archive *txtar.Archive) fstest.MapFS {
@@ -80,26 +77,14 @@ func TestReadAndPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, describe(m)+describePlacement(p))
+			wantGolden(t, name, describe(m)+describePlacement(p))
 		})
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func wantGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got), rewrite with -update:\n%s", path, diff)
-	}
+	golden.Want(t, filepath.Join("testdata", name+".golden"), []byte(got))
 }
 
 func describe(m *Machine) string {

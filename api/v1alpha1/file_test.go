@@ -3,7 +3,6 @@ package v1alpha1_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +16,8 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestGoldenFiles(t *testing.T) {
 	for name, o := range map[string]v1alpha1.Object{"application.yaml": soundApplication(), "machine.yaml": soundMachine()} {
@@ -29,17 +27,10 @@ func TestGoldenFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join("testdata", name)
-			if *update {
-				if err := os.WriteFile(path, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			golden.Want(t, path, got)
 			want, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("-want +got (rewrite with -update):\n%s", diff)
 			}
 			again, err := v1alpha1.Decode(want)
 			if err != nil {

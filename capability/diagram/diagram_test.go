@@ -1,24 +1,14 @@
 package diagram_test
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"flag"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"bandmate.dev/bandmate/capability"
 	"bandmate.dev/bandmate/capability/diagram"
 	"bandmate.dev/bandmate/capability/reference"
+	"bandmate.dev/bandmate/internal/svg/svgtest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func parameters(t *testing.T) capability.Parameters {
 	t.Helper()
@@ -60,21 +50,8 @@ func TestGoldens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string][]byte{"tree.svg": drawnTree, "barrier.svg": drawnBarrier} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s, -want +got (rewrite with -update):\n%s", name, diff)
-		}
-	}
+	svgtest.Want(t, "testdata/tree.svg", drawnTree)
+	svgtest.Want(t, "testdata/barrier.svg", drawnBarrier)
 }
 
 // Whatever the size, a picture is well-formed and holds every tile, every edge
@@ -101,19 +78,7 @@ func TestPicturesAreWhole(t *testing.T) {
 
 func wantElements(t *testing.T, svg []byte, want map[string]int) {
 	t.Helper()
-	got := map[string]int{}
-	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if start, ok := token.(xml.StartElement); ok {
-			got[start.Name.Local]++
-		}
-	}
+	got := svgtest.Elements(t, svg)
 	for name, n := range want {
 		if got[name] != n {
 			t.Errorf("%d × %s, want %d", got[name], name, n)

@@ -1,23 +1,13 @@
 package diagram_test
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"flag"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"bandmate.dev/bandmate/internal/svg/svgtest"
 	"bandmate.dev/bandmate/network/diagram"
 	"bandmate.dev/bandmate/network/simulate"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const scenario = `
 cluster: {nodes: 3, coresPerNode: 2, bandwidth: 118MB/s, latency: 50us, memoryBandwidth: 4GB/s, buffer: 64KiB}
@@ -49,26 +39,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for reader := xml.NewDecoder(bytes.NewReader(drawn)); ; {
-		if _, err := reader.Token(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join("testdata", "timeline.svg")
-	if *update {
-		if err := os.WriteFile(path, drawn, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if difference := cmp.Diff(string(want), string(drawn)); difference != "" {
-		t.Errorf("%s (rewrite with -update):\n%s", path, difference)
-	}
+	svgtest.Want(t, "testdata/timeline.svg", drawn)
 }
 
 func TestRefused(t *testing.T) {

@@ -1,25 +1,16 @@
 package diagram_test
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
-	"flag"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"bandmate.dev/bandmate/internal/svg/svgtest"
 	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/overlap/diagram"
 	"bandmate.dev/bandmate/units"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const gigabyte = units.GigabytePerSecond
 
@@ -72,31 +63,7 @@ func TestGoldens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wellFormed(t, drawn)
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, drawn, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if difference := cmp.Diff(string(want), string(drawn)); difference != "" {
-			t.Errorf("%s (rewrite with -update):\n%s", name, difference)
-		}
-	}
-}
-
-func wellFormed(t *testing.T, document []byte) {
-	t.Helper()
-	for reader := xml.NewDecoder(bytes.NewReader(document)); ; {
-		if _, err := reader.Token(); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
-		}
+		svgtest.Want(t, filepath.Join("testdata", name), drawn)
 	}
 }
 

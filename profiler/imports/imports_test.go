@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -14,9 +13,8 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // wallSeconds is given for the fixtures that do not hold it.
 const wallSeconds = 1.2
@@ -50,25 +48,8 @@ func TestFixtures(t *testing.T) {
 				}
 				got = append(got, '\n')
 			}
-			wantGolden(t, path+".golden", got)
+			golden.Want(t, path+".golden", got)
 		})
-	}
-}
-
-func wantGolden(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v: run the test with -update", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs:\n%s\nwant\n%s", path, got, want)
 	}
 }
 

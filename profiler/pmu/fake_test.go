@@ -1,10 +1,8 @@
 package pmu
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,14 +10,12 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/topology"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // machine is a host made of a fixture, with counters that run by the clock.
 type machine struct {
@@ -163,19 +159,7 @@ func (g *group) Close() error {
 	return nil
 }
 
-func golden(t *testing.T, name, got string) {
+func wantGolden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name+".golden")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("differs from %s (-want +got), rewrite with -update:\n%s", path, diff)
-	}
+	golden.Want(t, filepath.Join("testdata", name+".golden"), []byte(got))
 }

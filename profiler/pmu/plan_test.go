@@ -29,7 +29,7 @@ func TestPlans(t *testing.T) {
 					describe(&b, source, f)
 				}
 			}
-			golden(t, name, b.String())
+			wantGolden(t, name, b.String())
 		})
 	}
 }

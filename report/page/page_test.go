@@ -3,23 +3,18 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // profile makes an application with two curves of two levels.
 func profile(name string, traffic, worst float64) *v1alpha1.ApplicationProfile {
@@ -69,22 +64,7 @@ func TestDataGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("testdata", "data.golden.json")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-		t.Errorf("run with -update if this is meant:\n%s", diff)
-	}
+	golden.Want(t, "testdata/data.golden.json", append(got, '\n'))
 }
 
 // scripts is how many script elements the page has, that of the data included.
