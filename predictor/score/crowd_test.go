@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
@@ -18,20 +17,9 @@ import (
 // memory describes them, from three read shares × four levels.
 func described(t testing.TB, platform string) []*predictor.Application {
 	t.Helper()
-	d, err := evaluation.Read(os.DirFS("../testdata/simulated/" + platform))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var apps []*predictor.Application
-	for _, a := range d.Apps {
-		app, err := predictor.Compile(a.Profile(evaluation.Options{
-			ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		apps = append(apps, app)
-	}
+	apps := simulated(t, platform, evaluation.Options{
+		ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+	})
 	c, err := predictor.Calibrate(apps)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +98,7 @@ func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Applicati
 // curves alone does, one of which only the traffic is known does not.
 func TestFine(t *testing.T) {
 	apps := described(t, "ddr4x2")
-	byCurves := simulated(t, "ddr4x2")[0]
+	byCurves := simulated(t, "ddr4x2", evaluation.Options{})[0]
 	background := units.Traffic{Read: 1e9, Write: 1e9}
 	sketches := sketched(append(slices.Clone(apps[:3]), byCurves))
 	for name, test := range map[string]struct {

@@ -13,8 +13,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// simulated compiles the applications of a simulated platform.
-func simulated(t testing.TB, platform string) []*predictor.Application {
+// simulated compiles the applications of a simulated platform, of whose curves the
+// options take a part.
+func simulated(t testing.TB, platform string, o evaluation.Options) []*predictor.Application {
 	t.Helper()
 	d, err := evaluation.Read(os.DirFS("../testdata/simulated/" + platform))
 	if err != nil {
@@ -22,7 +23,7 @@ func simulated(t testing.TB, platform string) []*predictor.Application {
 	}
 	var apps []*predictor.Application
 	for _, a := range d.Apps {
-		app, err := predictor.Compile(a.Profile(evaluation.Options{}))
+		app, err := predictor.Compile(a.Profile(o))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +65,7 @@ func TestEstimateFindsTheBest(t *testing.T) {
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		for _, objective := range []score.Objective{score.AddedCost, score.WorstSlowdown} {
 			t.Run(fmt.Sprint(platform, " ", objective), func(t *testing.T) {
-				apps := simulated(t, platform)
+				apps := simulated(t, platform, evaluation.Options{})
 				sketches := sketched(apps)
 				s, err := score.New(score.Options{Objective: objective})
 				if err != nil {
@@ -157,7 +158,7 @@ func TestBackground(t *testing.T) {
 }
 
 func BenchmarkEstimate(b *testing.B) {
-	apps := simulated(b, "ddr4x2")
+	apps := simulated(b, "ddr4x2", evaluation.Options{})
 	sketches := sketched(apps)
 	var s score.Scorer
 	random := rand.New(rand.NewPCG(1, 2))
@@ -170,7 +171,7 @@ func BenchmarkEstimate(b *testing.B) {
 
 // Thirty residents, as on a full node.
 func BenchmarkPrepare30(b *testing.B) {
-	apps := simulated(b, "ddr4x2")
+	apps := simulated(b, "ddr4x2", evaluation.Options{})
 	sketches := sketched(apps)
 	var s score.Scorer
 	random := rand.New(rand.NewPCG(1, 2))
@@ -180,7 +181,7 @@ func BenchmarkPrepare30(b *testing.B) {
 }
 
 func BenchmarkScoreLoad(b *testing.B) {
-	apps := simulated(b, "ddr4x2")
+	apps := simulated(b, "ddr4x2", evaluation.Options{})
 	sketches := sketched(apps)
 	for _, n := range []int{1, 2, 4, 8, 16, 30} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -199,7 +200,7 @@ func BenchmarkScoreLoad(b *testing.B) {
 }
 
 func BenchmarkSketch(b *testing.B) {
-	apps := simulated(b, "ddr4x2")
+	apps := simulated(b, "ddr4x2", evaluation.Options{})
 	var s score.Sketcher
 	i := 0
 	for b.Loop() {
