@@ -8,9 +8,10 @@ import (
 	"runtime"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 // childEnvironment names the variable that makes a process an interferer. It
@@ -65,13 +66,7 @@ func runChild(config string) int {
 	if err == nil || errors.Is(err, errStopped) || errors.Is(err, errOrphaned) {
 		return 0
 	}
-	fault := report{Fault: err.Error()}
-	for name, reason := range reasons() {
-		if errors.Is(err, reason) {
-			fault.Reason = name
-		}
-	}
-	if send.Encode(fault) != nil {
+	if send.Encode(faultOf(err)) != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return 1
@@ -103,15 +98,15 @@ func childMain(config string, send func(report) error) error {
 	}
 
 	prepared, ended := startWorkers(c, page, clock)
-	var addresses []uintptr
+	var buffers []*memory.Buffer
 	for range c.CPUs {
 		p := <-prepared
 		if p.err != nil {
 			return p.err
 		}
-		addresses = append(addresses, p.address)
+		buffers = append(buffers, p.buffer)
 	}
-	warnings = append(warnings, hugePageWarnings(addresses, c.PartBytes*int64(len(c.CPUs)))...)
+	warnings = append(warnings, hugePageWarnings(buffers, c.PartBytes*int64(len(c.CPUs)))...)
 	if err := send(report{Ready: true, Warnings: warnings}); err != nil {
 		return errOrphaned
 	}
@@ -126,8 +121,8 @@ func childMain(config string, send func(report) error) error {
 
 // prepared says that a thread is ready to follow settings, or why it is not.
 type prepared struct {
-	address uintptr
-	err     error
+	buffer *memory.Buffer
+	err    error
 }
 
 // startWorkers starts one thread for each CPU.
@@ -137,12 +132,12 @@ func startWorkers(c childConfig, page *controlPage, clock clock) (<-chan prepare
 		go func() {
 			// Never unlocked: the thread is pinned, and ends with the work.
 			runtime.LockOSThread()
-			w, memory, err := newWorker(c, index, page, clock)
+			w, buffer, err := newWorker(c, index, page, clock)
 			if err != nil {
 				ready <- prepared{err: fmt.Errorf("thread %d: %w", index, err)}
 				return
 			}
-			ready <- prepared{address: uintptr(unsafe.Pointer(&memory.bytes[0]))}
+			ready <- prepared{buffer: buffer}
 			ended <- w.run()
 		}()
 	}
@@ -150,16 +145,11 @@ func startWorkers(c childConfig, page *controlPage, clock clock) (<-chan prepare
 }
 
 // hugePageWarnings says what of the buffers is not on huge pages.
-func hugePageWarnings(addresses []uintptr, total int64) []string {
-	if total < hugePage {
+func hugePageWarnings(buffers []*memory.Buffer, total int64) []string {
+	if total < memory.HugePage {
 		return nil
 	}
-	smaps, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		return []string{fmt.Sprintf("unknown whether the buffers are on huge pages: %v", err)}
-	}
-	defer smaps.Close()
-	huge, err := hugeBytes(smaps, addresses...)
+	huge, err := memory.HugeBytes(buffers...)
 	if err != nil {
 		return []string{fmt.Sprintf("unknown whether the buffers are on huge pages: %v", err)}
 	}
@@ -168,8 +158,8 @@ func hugePageWarnings(addresses []uintptr, total int64) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"only %d of %d MiB of the buffers are on huge pages, which costs up to 15%% of the bandwidth: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-		huge>>20, total>>20)}
+		"only %d of %d MiB of the buffers are on huge pages, which costs up to 15%% of the bandwidth: %s",
+		huge>>20, total>>20, memory.HugePagesRemedy)}
 }
 
 // exitWithParent ends the process when the parent has: that closes the other

@@ -1,6 +1,9 @@
 package interferer
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+)
 
 // Reasons for which an interferer does not start, or ends before it is closed.
 // The errors that wrap them say more.
@@ -20,7 +23,48 @@ var (
 // errOrphaned ends a child whose parent is gone.
 var errOrphaned = errors.New("parent process is gone")
 
-// reasons are the sentinels that cross from the child to the parent, by name.
-func reasons() map[string]error {
-	return map[string]error{"memory": ErrMemory, "cpu": ErrCPU, "maxDuration": ErrMaxDuration}
+// reason is a sentinel that crosses from the child to the parent by its name.
+type reason struct {
+	name string
+	err  error
 }
+
+// reasons lists them; of several, the first counts.
+func reasons() []reason {
+	return []reason{{"memory", ErrMemory}, {"cpu", ErrCPU}, {"maxDuration", ErrMaxDuration}, {"permission", fs.ErrPermission}}
+}
+
+// faultOf is the report of an error.
+func faultOf(err error) report {
+	r := report{Fault: err.Error()}
+	for _, reason := range reasons() {
+		if errors.Is(err, reason.err) {
+			r.Reason = reason.name
+			break
+		}
+	}
+	return r
+}
+
+// fault returns the error that r tells, nil if none.
+func (r report) fault() error {
+	if r.Fault == "" {
+		return nil
+	}
+	for _, reason := range reasons() {
+		if reason.name == r.Reason {
+			// The text tells of the reason already.
+			return &reportedFault{text: r.Fault, reason: reason.err}
+		}
+	}
+	return errors.New(r.Fault)
+}
+
+// reportedFault is an error of the child.
+type reportedFault struct {
+	text   string
+	reason error
+}
+
+func (f *reportedFault) Error() string { return f.text }
+func (f *reportedFault) Unwrap() error { return f.reason }

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 const (
@@ -49,8 +51,9 @@ type Interferer struct {
 // The interferer is this program again, in another process: see [RunIfChild].
 // It ends with this process, however that ends.
 //
-// Errors are those of Options.Validate, [ErrMemory], [ErrCPU], and whatever
-// keeps the system from starting a process.
+// Errors are those of Options.Validate, [ErrMemory], [ErrCPU], fs.ErrPermission
+// where no memory may be bound to a node, and whatever keeps the system from
+// starting a process.
 func Start(ctx context.Context, o Options) (*Interferer, error) {
 	i, err := start(ctx, o)
 	if err != nil {
@@ -74,7 +77,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 		return nil, err
 	}
 	root := os.DirFS("/")
-	if o.MemoryNode != nil && onlyNode(root, *o.MemoryNode) {
+	if o.MemoryNode != nil && memory.OnlyNode(root, *o.MemoryNode) {
 		o.MemoryNode = nil
 	}
 	if err := o.admit(allowed, availableMemory(root, o.MemoryNode)); err != nil {

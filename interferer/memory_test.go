@@ -1,7 +1,6 @@
 package interferer
 
 import (
-	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -92,74 +91,4 @@ func FuzzAvailableMemory(f *testing.F) {
 			t.Errorf("%d bytes available", got)
 		}
 	})
-}
-
-const smaps = `5571c0a00000-5571c0a21000 rw-p 00000000 00:00 0                          [heap]
-Size:                132 kB
-AnonHugePages:       999 kB
-7f2a40000000-7f2a50000000 rw-p 00000000 00:00 0
-Size:             262144 kB
-AnonHugePages:    260096 kB
-VmFlags: rd wr mr mw me ac sd hg
-7f2a60000000-7f2a70000000 rw-p 00000000 00:00 0
-AnonHugePages:      2048 kB
-`
-
-func TestHugeBytes(t *testing.T) {
-	tests := []struct {
-		name      string
-		addresses []uintptr
-		want      int64
-	}{
-		{"none", nil, 0},
-		{"first", []uintptr{0x7f2a40000000}, 260096 << 10},
-		{"inside", []uintptr{0x7f2a4fffffff}, 260096 << 10},
-		{"behind", []uintptr{0x7f2a50000000}, 0},
-		{"two in one mapping count once", []uintptr{0x7f2a40000000, 0x7f2a41000000}, 260096 << 10},
-		{"two mappings", []uintptr{0x7f2a40000000, 0x7f2a60200000}, 262144 << 10},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := hugeBytes(strings.NewReader(smaps), test.addresses...)
-			if err != nil || got != test.want {
-				t.Errorf("%d bytes, %v; want %d", got, err, test.want)
-			}
-		})
-	}
-}
-
-func FuzzHugeBytes(f *testing.F) {
-	f.Add(smaps, uint64(0x7f2a40000000))
-	f.Add("0-ffffffffffffffff\nAnonHugePages:\nAnonHugePages: x kB\n", uint64(0))
-	f.Fuzz(func(t *testing.T, text string, address uint64) {
-		if got, err := hugeBytes(strings.NewReader(text), uintptr(address)); err != nil && got != 0 {
-			t.Errorf("%d bytes beside an error", got)
-		}
-	})
-}
-
-func TestOnlyNode(t *testing.T) {
-	online := func(text string) fstest.MapFS {
-		return fstest.MapFS{"sys/devices/system/node/online": {Data: []byte(text)}}
-	}
-	tests := []struct {
-		name string
-		root fstest.MapFS
-		node int
-		want bool
-	}{
-		{"no NUMA", fstest.MapFS{}, 0, true},
-		{"no NUMA, no such node", fstest.MapFS{}, 1, false},
-		{"the one", online("0\n"), 0, true},
-		{"not the one", online("0\n"), 1, false},
-		{"one of two", online("0-1\n"), 1, false},
-		{"unreadable", online("?"), 0, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := onlyNode(test.root, test.node); got != test.want {
-				t.Errorf("%v, want %v", got, test.want)
-			}
-		})
-	}
 }

@@ -145,27 +145,6 @@ func (c *child) listen(reports io.Reader) error {
 	}
 }
 
-// fault returns the error that r tells, nil if none.
-func (r report) fault() error {
-	if r.Fault == "" {
-		return nil
-	}
-	if reason, ok := reasons()[r.Reason]; ok {
-		// The text ends with that of the reason already.
-		return &reportedFault{text: r.Fault, reason: reason}
-	}
-	return errors.New(r.Fault)
-}
-
-// reportedFault is an error of the child.
-type reportedFault struct {
-	text   string
-	reason error
-}
-
-func (f *reportedFault) Error() string { return f.text }
-func (f *reportedFault) Unwrap() error { return f.reason }
-
 // unexpectedEnd says what is known of a child that ended without a word.
 func unexpectedEnd(pid int, exit error, stderr string) error {
 	var how *exec.ExitError

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -284,12 +285,12 @@ func (w *worker) inspect(now time.Duration) error {
 
 // newWorker prepares the calling thread, which must be locked: it moves to its
 // CPU and fills its buffer there, so that the memory is local.
-func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worker, *buffer, error) {
+func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worker, *memory.Buffer, error) {
 	cpu := c.CPUs[index]
 	if err := confine(0, cpuset.New(cpu)); err != nil {
 		return nil, nil, err
 	}
-	memory, err := newBuffer(c.PartBytes, c.MemoryNode, uint64(index))
+	buffer, err := newBuffer(c.PartBytes, c.MemoryNode, uint64(index))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -298,11 +299,25 @@ func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worke
 		cpu:      cpu,
 		page:     page,
 		clock:    clock,
-		buffer:   memory.bytes,
+		buffer:   buffer.Bytes(),
 		kernels:  kernel.Best(),
 		parent:   c.Parent,
 		deadline: c.Deadline,
 		visits:   kernel.NewRandomState(uint64(index)),
 		priority: realTime{wanted: c.RealTime},
-	}, memory, nil
+	}, buffer, nil
+}
+
+// newBuffer takes memory to stream through and fills all of it with random bytes:
+// traffic of zeros may be faster than any other.
+func newBuffer(size int64, node *int, seed uint64) (*memory.Buffer, error) {
+	b, err := memory.New(size, node)
+	if errors.Is(err, unix.ENOMEM) {
+		err = fmt.Errorf("%w: ask for smaller buffers: %w", err, ErrMemory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	kernel.Fill(b.Bytes(), seed)
+	return b, nil
 }

@@ -3,13 +3,13 @@ package interferer
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/kernel"
-	"bandmate.dev/bandmate/internal/requires"
 )
 
 // runWorker runs a worker in this process, on whatever CPU it gets, and returns
@@ -20,11 +20,11 @@ func runWorker(t *testing.T, s Setting, change func(*worker)) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	memory, err := newBuffer(1<<20, nil, 1)
+	buffer, err := newBuffer(1<<20, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer memory.free()
+	defer buffer.Free()
 	p := page(1)
 	p.request(s)
 	ended := make(chan error)
@@ -44,7 +44,7 @@ func runWorker(t *testing.T, s Setting, change func(*worker)) error {
 		}
 		defer confine(0, before)
 		w := &worker{
-			cpu: cpu, page: p, clock: clock, buffer: memory.bytes, kernels: kernel.Best(),
+			cpu: cpu, page: p, clock: clock, buffer: buffer.Bytes(), kernels: kernel.Best(),
 			parent: unix.Getppid(), deadline: clock.now() + time.Hour, visits: kernel.NewRandomState(1),
 		}
 		change(w)
@@ -94,28 +94,32 @@ func TestThreadEndsByItself(t *testing.T) {
 	}
 }
 
-func TestBufferOnANode(t *testing.T) {
-	node := 0
-	memory, err := newBuffer(1<<20, &node, 1)
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		requires.Unmet(t, "memory cannot be bound here: %v", err)
-	}
+func TestBufferIsRandom(t *testing.T) {
+	buffer, err := newBuffer(1<<20, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer memory.free()
-	if len(memory.bytes) != 1<<20 {
-		t.Errorf("%d bytes, want 1 MiB", len(memory.bytes))
+	defer buffer.Free()
+	if len(buffer.Bytes()) != 1<<20 {
+		t.Errorf("%d bytes, want 1 MiB", len(buffer.Bytes()))
 	}
 	zeros := 0
-	for _, b := range memory.bytes {
+	for _, b := range buffer.Bytes() {
 		if b == 0 {
 			zeros++
 		}
 	}
 	// One in 256 of random bytes is.
-	if zeros > len(memory.bytes)/128 {
-		t.Errorf("%d of %d bytes are zero, want random ones", zeros, len(memory.bytes))
+	if zeros > len(buffer.Bytes())/128 {
+		t.Errorf("%d of %d bytes are zero, want random ones", zeros, len(buffer.Bytes()))
+	}
+}
+
+func TestBufferTooLarge(t *testing.T) {
+	_, err := newBuffer(1<<48, nil, 1)
+	if want := "mmap: cannot allocate memory: ask for smaller buffers: not enough memory for the interferer"; !errors.Is(err, ErrMemory) ||
+		!strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want …%s", err, want)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // lists are what one thread works on: a[i] = b[i] + s·c[i].
 type lists struct {
-	buffer  *buffer
+	buffer  buffer
 	a, b, c []line
 	mix     kernel.Mix
 }
@@ -45,7 +45,7 @@ func accesses(l loops) []access {
 	// The kernels of the interferer read with the widest loads there are.
 	reads := func(w *lists) {
 		inChunks(len(w.a), func(i, j int) {
-			kernel.Best().Sequential(w.buffer.bytes[i*one:j*one], &w.mix)
+			kernel.Best().Sequential(w.buffer.Bytes()[i*one:j*one], &w.mix)
 		})
 	}
 	all := []access{
@@ -131,7 +131,7 @@ func (r *runner) bandwidthsOf(t team, kinds []access) section {
 			var errs []error
 			for _, w := range work {
 				if w != nil {
-					errs = append(errs, w.buffer.free())
+					errs = append(errs, w.buffer.Free())
 				}
 			}
 			return errors.Join(errs...)
@@ -177,5 +177,5 @@ func openLists(work []*lists, share int64, t team) error {
 			return err
 		}
 	}
-	return each(t.cpus, func(i int) { kernel.Fill(work[i].buffer.bytes, uint64(i)+1) })
+	return each(t.cpus, func(i int) { kernel.Fill(work[i].buffer.Bytes(), uint64(i)+1) })
 }

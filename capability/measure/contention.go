@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/capability"
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 // contentionRounds is how often a line is read at once in one repeat.
@@ -22,10 +23,10 @@ func (r *runner) contention() []section {
 	if most < 1 {
 		return nil
 	}
-	b := (*buffer)(nil)
+	var b buffer
 	s := section{
-		open:  func(context.Context) (err error) { b, err = newBuffer(hugePage, nil); return err },
-		close: func() error { return b.free() },
+		open:  func(context.Context) (err error) { b, err = newBuffer(memory.HugePage, nil); return err },
+		close: func() error { return b.Free() },
 		done:  r.fitContention,
 	}
 	for _, n := range readerCounts(most) {

@@ -174,7 +174,7 @@ type chase struct {
 	// warm has it followed once all around before each measurement.
 	warm bool
 
-	buffer *buffer
+	buffer buffer
 	ring   ring
 	at     uint32
 }
@@ -212,8 +212,8 @@ func perLine(cpu, lines int, before, run func()) (nanoseconds float64, err error
 
 func (c *chase) close() error {
 	b := c.buffer
-	c.buffer, c.ring = nil, nil
-	return b.free()
+	c.buffer, c.ring = buffer{}, nil
+	return b.Free()
 }
 
 // sizeText prints a size in the largest unit that divides it.

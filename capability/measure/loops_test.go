@@ -16,7 +16,7 @@ func TestLoopsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := b.free(); err != nil {
+		if err := b.Free(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -94,7 +94,7 @@ func TestAccesses(t *testing.T) {
 				t.Fatalf("%s, non-temporal %t: line %d holds %v, want %v", kind.name, kind.nonTemporal, i, w.a[i][3], want)
 			}
 		}
-		if err := w.buffer.free(); err != nil {
+		if err := w.buffer.Free(); err != nil {
 			t.Error(err)
 		}
 	}

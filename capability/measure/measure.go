@@ -14,10 +14,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -86,9 +88,9 @@ func Run(ctx context.Context, m *topology.Machine, o Options) (Result, error) {
 		Source: o.Source, Level1Bytes: cacheBytes(m, o.CPUs[0], 1), Level2Bytes: cacheBytes(m, o.CPUs[0], 2),
 		CoresPerTile: coresPerTile(m, o.CPUs[0]),
 	}
-	if hugePagesOff() {
+	if memory.HugePagesOff(os.DirFS("/")) {
 		r.warn("the kernel gives no huge pages: latencies of large sizes hold what translating addresses costs; " +
-			"echo madvise > " + transparentHugePages)
+			memory.HugePagesRemedy)
 	}
 	err := r.run(ctx, slices.Concat(
 		r.bySize(), r.ofOtherNodes(), r.byState(), r.contention(), r.transfers(), r.bandwidths(), r.loaded()))

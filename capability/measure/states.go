@@ -110,7 +110,7 @@ func overPlaces(place, state string, found []Median) v1alpha1.LineLatency {
 
 // handOver is a ring that goes from core to core.
 type handOver struct {
-	buffer *buffer
+	buffer buffer
 	ring   ring
 }
 
@@ -138,4 +138,4 @@ func (h *handOver) once(reader int, steps []step) (float64, error) {
 	return perLine(reader, lines, func() {}, func() { h.ring.chase(0, lines) })
 }
 
-func (h *handOver) close() error { return h.buffer.free() }
+func (h *handOver) close() error { return h.buffer.Free() }

@@ -52,13 +52,13 @@ func (r *runner) transferLines() []int {
 }
 
 func (r *runner) transferOf(owner int, t v1alpha1.LinesTransfer) section {
-	var b *buffer
+	var b buffer
 	s := section{
 		open: func(context.Context) (err error) {
 			b, err = newBuffer(2*maxTransferLines*units.LineBytes, nil)
 			return err
 		},
-		close: func() error { return b.free() },
+		close: func() error { return b.Free() },
 		done:  func() { r.fitTransfer(t) },
 	}
 	for _, n := range r.transferLines() {

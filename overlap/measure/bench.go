@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -22,7 +22,7 @@ type bench struct {
 	// streams computes on one CPU each.
 	streams []*interferer.Interferer
 	link    *link
-	memory  []byte
+	memory  *memory.Buffer
 	share   units.ReadShare
 	// part is what a part of a core streams; 0 where cores are whole.
 	part units.Bandwidth
@@ -52,15 +52,9 @@ func newBench(ctx context.Context, o Options, at overlap.Placement) (b *bench, e
 	if b.share = kernel.Best().MinReadShare(); b.share > 0 {
 		b.warnings = append(b.warnings, fmt.Sprintf("this CPU has no non-temporal stores here: computing cores make traffic of %s instead", b.share))
 	}
-	bound := func(node int) *int {
-		if len(o.Nodes) == 1 && len(o.Cores.LocalNodes) <= 1 {
-			return nil // the only one there is: binding may not be permitted
-		}
-		return &node
-	}
 	for _, cpu := range o.Cores.Computing {
 		s, err := interferer.Start(ctx, interferer.Options{
-			CPUs: cpuset.New(cpu), MemoryNode: bound(at.ComputationNode),
+			CPUs: cpuset.New(cpu), MemoryNode: &at.ComputationNode,
 			LastLevelCacheBytes: o.LastLevelCacheBytes, BufferBytes: max(leastStream, 2*o.LastLevelCacheBytes),
 			MaxDuration: lifetime,
 		})
@@ -72,10 +66,10 @@ func newBench(ctx context.Context, o Options, at overlap.Placement) (b *bench, e
 	}
 	// Messages follow each other until a cache cannot hold them.
 	messages := max(1, (2*o.LastLevelCacheBytes+o.MessageBytes-1)/o.MessageBytes)
-	if b.memory, err = newMemory(messages*o.MessageBytes, bound(at.CommunicationNode)); err != nil {
+	if b.memory, err = newMemory(messages*o.MessageBytes, at.CommunicationNode); err != nil {
 		return b, err
 	}
-	if b.link, err = newLink(ctx, o.Connect, o.Cores, b.memory); err != nil {
+	if b.link, err = newLink(ctx, o.Connect, o.Cores, b.memory.Bytes()); err != nil {
 		return b, err
 	}
 	if o.Parts > 1 {
@@ -210,8 +204,5 @@ func (b *bench) close() error {
 		// That it ended before is an error of the sample in which it did.
 		_ = s.Close()
 	}
-	if b.memory != nil {
-		faults = append(faults, unix.Munmap(b.memory))
-	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, b.memory.Free())...)
 }
