@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -151,8 +150,5 @@ func writePicture(name string, draw func() ([]byte, error)) error {
 	if err != nil {
 		return usagef("--svg: %w", err)
 	}
-	if err := renameio.WriteFile(name, data, 0o644); err != nil {
-		return fmt.Errorf("--svg %s: %w", name, err)
-	}
-	return nil
+	return writeOutput("svg", name, data)
 }

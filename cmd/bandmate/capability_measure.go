@@ -25,9 +25,8 @@ type measureResult struct {
 
 // capabilityMeasureFlags are the flags of capability measure.
 type capabilityMeasureFlags struct {
-	name, cpus, memory string
-	repeats            measure.Repeats
-	budget             time.Duration
+	name, memory string
+	medians      medianFlags
 }
 
 func newCapabilityMeasureCommand(a *app) *cobra.Command {
@@ -64,11 +63,8 @@ fit of the contention, without which there is no capability tree.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, as 0-3,8 (default: one of each core that may be used)")
 	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, as 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the memory)")
-	flags.IntVar(&f.repeats.Least, "repeats", 11, "fewest repeats of each value")
-	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "most repeats of each value")
-	flags.DurationVar(&f.budget, "budget", 2*time.Minute, "time for everything, within which medians are repeated until they are settled")
+	f.medians.add(flags, 2*time.Minute)
 	return cmd
 }
 
@@ -124,10 +120,10 @@ func storable(warnings []string) []string {
 // meanwhile, as hosts do with those of virtual machines.
 func (a *app) runMeasurement(ctx context.Context, machine *topology.Machine, options measure.Options) (measure.Result, error) {
 	before, probed := probePair(ctx, options.CPUs)
-	progress := a.progress()
-	defer progress.done()
-	options.Progress = progress.Progress
-	result, err := measure.Run(ctx, machine, options)
+	result, err := withProgress(a, func(progress progressFunc) (measure.Result, error) {
+		options.Progress = progress
+		return measure.Run(ctx, machine, options)
+	})
 	if err != nil || !probed {
 		return result, err
 	}
@@ -158,15 +154,10 @@ func refusedCPU(err error) error {
 }
 
 func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Options, error) {
-	options := measure.Options{Repeats: f.repeats, Budget: f.budget, Source: "measured by bandmate capability measure, version " + version()}
-	cpus, err := parseCPUs("--cpus", f.cpus)
-	if err != nil {
+	options := measure.Options{Repeats: f.medians.repeats, Budget: f.medians.budget, Source: "measured by bandmate capability measure, version " + version()}
+	var err error
+	if options.CPUs, err = f.medians.on(machine); err != nil {
 		return options, err
-	}
-	if options.CPUs = cpus.List(); len(options.CPUs) == 0 {
-		if options.CPUs, err = oneOfEachCore(machine); err != nil {
-			return options, err
-		}
 	}
 	if options.MemoryBytes, err = parseBytes("--memory-size", f.memory); err != nil {
 		return options, err
@@ -178,23 +169,6 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 		return options, usageError{err}
 	}
 	return options, nil
-}
-
-// oneOfEachCore returns the first CPU of every core that may be used.
-func oneOfEachCore(machine *topology.Machine) ([]int, error) {
-	allowed, err := topology.AllowedCPUs()
-	if err != nil {
-		return nil, err
-	}
-	var cpus []int
-	seen := map[int]bool{}
-	for _, c := range machine.CPUs {
-		if allowed.Contains(c.ID) && !seen[c.Core] {
-			seen[c.Core] = true
-			cpus = append(cpus, c.ID)
-		}
-	}
-	return cpus, nil
 }
 
 // memorySize is eight times the last-level caches, from 256 MiB to 1 GiB, and no

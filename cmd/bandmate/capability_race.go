@@ -44,9 +44,7 @@ type capabilityRaceFlags struct {
 	machine   capableMachine
 	operation string
 	threads   int
-	cpus      string
-	repeats   measure.Repeats
-	budget    time.Duration
+	medians   medianFlags
 }
 
 func newCapabilityRaceCommand(a *app) *cobra.Command {
@@ -74,10 +72,7 @@ More threads than CPUs are refused: they would race the scheduler.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.operation, "operation", "", "barrier, broadcast or reduce")
 	flags.IntVar(&f.threads, "threads", 0, "threads, one a CPU (default: all CPUs)")
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs to run on, as 0-3,8 (default: one of each core that may be used)")
-	flags.IntVar(&f.repeats.Least, "repeats", 11, "fewest repeats of each")
-	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "most repeats of each")
-	flags.DurationVar(&f.budget, "budget", 30*time.Second, "time for everything, within which medians are repeated until they are settled")
+	f.medians.add(flags, 30*time.Second)
 	return cmd
 }
 
@@ -86,7 +81,7 @@ func (a *app) raceCapability(ctx context.Context, f capabilityRaceFlags) error {
 	if err != nil {
 		return err
 	}
-	options := measure.RaceOptions{CPUs: cpus, Repeats: f.repeats, Budget: f.budget}
+	options := measure.RaceOptions{CPUs: cpus, Repeats: f.medians.repeats, Budget: f.medians.budget}
 	if err := options.Validate(); err != nil {
 		return usageError{err}
 	}
@@ -99,14 +94,13 @@ func (a *app) raceCapability(ctx context.Context, f capabilityRaceFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	progress := a.progress()
-	defer progress.done()
-	options.Progress = progress.Progress
-	medians, err := measure.Race(ctx, options, contestants)
+	medians, err := withProgress(a, func(progress progressFunc) ([]measure.Median, error) {
+		options.Progress = progress
+		return measure.Race(ctx, options, contestants)
+	})
 	if err != nil {
 		return refusedCPU(err)
 	}
-	progress.done()
 	r.add(contestants, medians)
 	a.warn(r.Warnings)
 	return a.print(r, func(w io.Writer) error { return writeRace(w, r, a.canvas()) })
@@ -114,19 +108,13 @@ func (a *app) raceCapability(ctx context.Context, f capabilityRaceFlags) error {
 
 // on are the CPUs of the threads.
 func (f *capabilityRaceFlags) on() ([]int, error) {
-	set, err := parseCPUs("--cpus", f.cpus)
+	machine, err := topology.ReadHost()
 	if err != nil {
 		return nil, err
 	}
-	cpus := set.List()
-	if len(cpus) == 0 {
-		machine, err := topology.ReadHost()
-		if err != nil {
-			return nil, err
-		}
-		if cpus, err = oneOfEachCore(machine); err != nil {
-			return nil, err
-		}
+	cpus, err := f.medians.on(machine)
+	if err != nil {
+		return nil, err
 	}
 	switch {
 	case f.threads < 0:

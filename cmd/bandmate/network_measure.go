@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/network"
@@ -88,14 +87,13 @@ func (a *app) measureConflicts(ctx context.Context, f conflictFlags, args []stri
 	if err != nil {
 		return err
 	}
-	if err := checkFolder("--conflicts", f.file); err != nil {
+	if err := checkOutput("conflicts", f.file); err != nil {
 		return err
 	}
-	progress := a.progress()
-	defer progress.done()
-	o.Progress = progress.Progress
-	measured, err := measure.Run(ctx, o)
-	progress.done()
+	measured, err := withProgress(a, func(progress progressFunc) (measure.Result, error) {
+		o.Progress = progress
+		return measure.Run(ctx, o)
+	})
 	if err != nil {
 		if errors.Is(err, measure.ErrCongestionControl) {
 			return fmt.Errorf("%w: --congestion-control %s: %w", errNotMeasurable, f.control, err)
@@ -106,10 +104,8 @@ func (a *app) measureConflicts(ctx context.Context, f conflictFlags, args []stri
 	if err := network.WriteMeasured(&csv, measured.Conflicts, measured.AloneSeconds); err != nil {
 		return err
 	}
-	if f.file != "" {
-		if err := renameio.WriteFile(f.file, csv.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("--conflicts %s: %w", f.file, err)
-		}
+	if err := writeOutput("conflicts", f.file, csv.Bytes()); err != nil {
+		return err
 	}
 	a.warn(measured.Warnings)
 	if a.format == formatCSV {

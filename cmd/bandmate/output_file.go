@@ -14,9 +14,12 @@ import (
 	"bandmate.dev/bandmate/report"
 )
 
-// writeOutput writes a file that a flag names, whole or not at all. An earlier
-// file of the name is replaced.
+// writeOutput writes a file that a flag names, whole or not at all; none where it
+// names none. An earlier file of the name is replaced.
 func writeOutput(flag, file string, data []byte) error {
+	if file == "" {
+		return nil
+	}
 	if err := checkTarget(flag, file); err != nil {
 		return err
 	}
@@ -25,6 +28,9 @@ func writeOutput(flag, file string, data []byte) error {
 
 // checkOutput fails early where writeOutput would: before what takes minutes.
 func checkOutput(flag, file string) error {
+	if file == "" {
+		return nil
+	}
 	if err := checkTarget(flag, file); err != nil {
 		return err
 	}
@@ -47,7 +53,7 @@ func checkTarget(flag, file string) error {
 		return outputFault(flag, file, syscall.EISDIR)
 	case err == nil && !info.Mode().IsRegular():
 		// Replacing it would take a device or a pipe away.
-		return usagef("--%s %s: not a regular file: give - for standard output", flag, report.SanitizeText(file))
+		return usagef("--%s %s: not a regular file: choose another place with --%s", flag, report.SanitizeText(file), flag)
 	}
 	return nil
 }

@@ -9,15 +9,12 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/overlap/measure"
@@ -114,11 +111,7 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 	if o.MessageBytes, err = parseBytes("--message-size", f.message); err != nil {
 		return o, err
 	}
-	computing, err := topology.ParseCPUs(joinInts(o.Cores.Computing))
-	if err != nil {
-		return o, err
-	}
-	o.LastLevelCacheBytes, _ = machine.LastLevelCacheBytes(computing)
+	o.LastLevelCacheBytes, _ = machine.LastLevelCacheBytes(cpuset.New(o.Cores.Computing...))
 	if err := o.Validate(); err != nil {
 		return o, usageError{err}
 	}
@@ -158,34 +151,20 @@ func (f sweepFlags) nodeList(machine *topology.Machine) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	var nodes []int
-	for _, n := range machine.Nodes {
-		if n.MemoryBytes > 0 && (given.IsEmpty() || given.Contains(n.ID)) {
-			nodes = append(nodes, n.ID)
-		}
-	}
-	if len(nodes) == 0 || len(nodes) < given.Size() {
-		return nil, usagef("--nodes %s: want NUMA nodes with memory; this machine has %v", f.nodes, nodeIDs(machine))
-	}
-	return nodes, nil
-}
-
-func nodeIDs(machine *topology.Machine) []int {
-	var ids []int
+	var withMemory []int
 	for _, n := range machine.Nodes {
 		if n.MemoryBytes > 0 {
-			ids = append(ids, n.ID)
+			withMemory = append(withMemory, n.ID)
 		}
 	}
-	return ids
-}
-
-func joinInts(numbers []int) string {
-	texts := make([]string, len(numbers))
-	for i, n := range numbers {
-		texts[i] = strconv.Itoa(n)
+	there := cpuset.New(withMemory...)
+	if given.IsEmpty() {
+		given = there
 	}
-	return strings.Join(texts, ",")
+	if given.IsEmpty() || !given.IsSubsetOf(there) {
+		return nil, usagef("--nodes %s: want NUMA nodes with memory; this machine has %v", f.nodes, withMemory)
+	}
+	return given.List(), nil
 }
 
 // connect chooses the transport; what it returns ends it.
@@ -209,18 +188,6 @@ func noNamespaces(err error) error {
 	return err
 }
 
-// checkFolder fails before a measurement whose file could not be written after
-// it.
-func checkFolder(flag, path string) error {
-	if path == "" {
-		return nil
-	}
-	if err := unix.Access(filepath.Dir(path), unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("%s %s: choose a folder that is there and that you may write to: %w", flag, path, &fs.PathError{Op: "write to", Path: filepath.Dir(path), Err: err})
-	}
-	return nil
-}
-
 func (a *app) measureOverlap(ctx context.Context, f sweepFlags) error {
 	machine, err := topology.ReadHost()
 	if err != nil {
@@ -230,7 +197,7 @@ func (a *app) measureOverlap(ctx context.Context, f sweepFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFolder("--sweep", f.file); err != nil {
+	if err := checkOutput("sweep", f.file); err != nil {
 		return err
 	}
 	disconnect, err := f.connect(ctx, &o)
@@ -238,29 +205,26 @@ func (a *app) measureOverlap(ctx context.Context, f sweepFlags) error {
 		return err
 	}
 	defer disconnect()
-	progress := a.progress()
-	defer progress.done()
-	o.Progress = progress.Progress
-	measured, err := measure.Run(ctx, o)
-	progress.done()
+	measured, err := withProgress(a, func(progress progressFunc) (measure.Result, error) {
+		o.Progress = progress
+		return measure.Run(ctx, o)
+	})
 	if err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w: %w", errNotMeasurable, err)
 		}
 		return refusedCPU(err)
 	}
-	if f.file != "" {
-		var b bytes.Buffer
-		if err := measured.WriteCSV(&b); err != nil {
-			return err
-		}
-		if err := renameio.WriteFile(f.file, b.Bytes(), 0o644); err != nil {
-			return fmt.Errorf("--sweep %s: %w", f.file, err)
-		}
+	var csv bytes.Buffer
+	if err := measured.WriteCSV(&csv); err != nil {
+		return err
+	}
+	if err := writeOutput("sweep", f.file, csv.Bytes()); err != nil {
+		return err
 	}
 	a.warn(measured.Warnings)
 	if a.format == formatCSV {
-		return measured.WriteCSV(a.stdout)
+		return a.write(csv.Bytes())
 	}
 	r := newSweepResult(measured, o)
 	return a.print(r, func(w io.Writer) error { return writeSweep(w, r, a.canvas()) })
@@ -329,7 +293,7 @@ func newSweepResult(m measure.Result, o measure.Options) sweepResult {
 
 func writeSweep(w io.Writer, r sweepResult, o report.Options) error {
 	fmt.Fprintf(w, "CPUs %s compute, %d receives, %d sends; messages of %s, %s placement, %d samples dropped\n\n",
-		joinInts(r.Computing), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, r.Dropped)
+		cpuset.New(r.Computing...), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, r.Dropped)
 	t := report.Table{Columns: []report.Column{
 		{Title: "nodes"},
 		{Title: "cores", Numeric: true},

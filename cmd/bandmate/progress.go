@@ -34,6 +34,16 @@ func (p *experimentProgress) Progress(done, total int, next string) {
 
 func (p *experimentProgress) done() { p.shown.Done() }
 
+// progressFunc is told how many steps are done, of how many, and the next one.
+type progressFunc = func(done, total int, next string)
+
+// withProgress runs what takes long, and shows how far it is until it ends.
+func withProgress[T any](a *app, run func(progressFunc) (T, error)) (T, error) {
+	progress := a.progress()
+	defer progress.done()
+	return run(progress.Progress)
+}
+
 // countDown shows how much is left of a measurement that takes a known time, until
 // the returned function is called. What takes seconds only needs no bar.
 func (a *app) countDown(label string, duration time.Duration) (stop func()) {
