@@ -81,9 +81,7 @@ interrupted.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", report.DefaultWidth)))
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
-	})
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentFlags().StringVarP(&a.format, "output", "o", formatText, "output format: text, json, yaml (and csv where rows make sense)")
 	root.PersistentFlags().StringVar(&a.storeDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress")
@@ -136,7 +134,7 @@ func version() string {
 func wantArgs(check cobra.PositionalArgs, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usagef("%s: want %s", cmd.CommandPath(), usage)
+			return usagef("want %s", usage)
 		}
 		return nil
 	}

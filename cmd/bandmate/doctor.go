@@ -42,7 +42,7 @@ some 12 seconds on an otherwise idle machine.`,
 				return a.verify(cmd.Context(), f)
 			}
 			if f.source != "" || f.cpus != "" {
-				return usagef("%s: --source and --cpus go with --verify", cmd.CommandPath())
+				return usagef("--source and --cpus go with --verify")
 			}
 			return a.doctor(cmd.Context())
 		},

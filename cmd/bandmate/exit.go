@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/spf13/cobra"
+
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/store"
@@ -44,8 +46,8 @@ var (
 
 func isSilent(err error) bool { return errors.Is(err, errReported) }
 
-// describe adds the remedy that the failing package cannot know.
-func (a *app) describe(err error) string {
+// describe adds the remedy that the failing package of a command cannot know.
+func (a *app) describe(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
@@ -54,7 +56,7 @@ func (a *app) describe(err error) string {
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  see what there is with: bandmate profiles list"
 	case errors.As(err, new(usageError)):
-		return err.Error() + a.alsoSet() + "\n  see: bandmate --help"
+		return err.Error() + a.alsoSet() + "\n  see: " + cmd.CommandPath() + " --help"
 	}
 	return err.Error()
 }

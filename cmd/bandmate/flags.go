@@ -148,7 +148,7 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return usagef("%s: give %s", cmd.CommandPath(), strings.Join(missing, ", "))
+		return usagef("give %s", strings.Join(missing, ", "))
 	}
 	return nil
 }

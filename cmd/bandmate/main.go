@@ -48,9 +48,9 @@ func run(args []string) int {
 	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, plugin: filepath.Base(os.Args[0]) == "kubectl-bandmate"}
 	root := newRootCommand(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !isSilent(err) {
-		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(a.describe(err)))
+		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(a.describe(cmd, err)))
 	}
 	return exitCode(err)
 }

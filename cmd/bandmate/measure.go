@@ -53,7 +53,7 @@ context switches, as far as the kernel counts them.`,
   bandmate measure --duration 10s --interval 100ms --svg traffic.svg`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
-				return usagef("%s: put the command after --", cmd.CommandPath())
+				return usagef("put the command after --")
 			}
 			if err := f.imported.checkAlone(args, f.duration, f.source); err != nil {
 				return err
@@ -64,7 +64,7 @@ context switches, as far as the kernel counts them.`,
 				}
 				return nil
 			}
-			return f.scope.check(cmd.CommandPath(), args, f.duration)
+			return f.scope.check(args, f.duration)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.imported.from != "" {

@@ -28,7 +28,7 @@ func (f *scopeFlags) add(flags *pflag.FlagSet) {
 func (f scopeFlags) chosen() bool { return f.pid != 0 || f.cgroup != "" || f.pod != "" }
 
 // check refuses what cannot be measured together.
-func (f scopeFlags) check(command string, args []string, duration time.Duration) error {
+func (f scopeFlags) check(args []string, duration time.Duration) error {
 	named := 0
 	for _, is := range []bool{f.pid != 0, f.cgroup != "", f.pod != ""} {
 		if is {
@@ -39,11 +39,11 @@ func (f scopeFlags) check(command string, args []string, duration time.Duration)
 	case f.pid < 0:
 		return usagef("--pid %d: want the number of a process", f.pid)
 	case named > 1:
-		return usagef("%s: want one of --pid, --cgroup and --pod", command)
+		return usagef("want one of --pid, --cgroup and --pod")
 	case named == 1 && len(args) > 0:
-		return usagef("%s: --pid, --cgroup and --pod name what runs already: want no command with them", command)
+		return usagef("--pid, --cgroup and --pod name what runs already: want no command with them")
 	case named == 0 && (len(args) == 0) == (duration == 0):
-		return usagef("%s: want either -- CMD, --duration, --pid, --cgroup, --pod or --from", command)
+		return usagef("want either -- CMD, --duration, --pid, --cgroup, --pod or --from")
 	}
 	return nil
 }

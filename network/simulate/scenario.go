@@ -205,7 +205,7 @@ func text(data []byte) (string, error) {
 func Decode(data []byte) (Scenario, error) {
 	var s Scenario
 	if err := unmarshal(data, &s); err != nil {
-		return Scenario{}, fmt.Errorf("reading the scenario: %w", err)
+		return Scenario{}, fmt.Errorf("not a scenario in YAML or JSON: %w", err)
 	}
 	return s, s.Validate()
 }
