@@ -73,13 +73,9 @@ func (a *app) measureCapability(ctx context.Context, f capabilityMeasureFlags) e
 	if err != nil {
 		return err
 	}
-	folder, err := a.open()
+	folder, profile, err := a.openMachine(name)
 	if err != nil {
 		return err
-	}
-	profile, err := folder.Machine(name)
-	if err != nil {
-		return fmt.Errorf("%w; measure the machine itself first: bandmate machine --name %s", err, name)
 	}
 	if err := checkWritable(folder); err != nil {
 		return err

@@ -106,7 +106,7 @@ func (a *app) evaluate(ctx context.Context, dir string, f evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.pictures.check(); err != nil {
+	if err := errors.Join(f.pictures.check(), checkOutput("predictions", f.predictions)); err != nil {
 		return err
 	}
 	dataset, err := evaluation.Read(os.DirFS(dir))
@@ -146,31 +146,27 @@ func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.O
 	}
 	file, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, fmt.Errorf("--predictions: %w", err)
+		return nil, outputFault("predictions", name, err)
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
 	out := csv.NewWriter(file)
 	if err := out.Write([]string{"target", "corunner", "method", "predicted", "measured"}); err != nil {
-		return nil, fmt.Errorf("--predictions: %w", err)
+		return nil, outputFault("predictions", name, err)
 	}
 	each := options.Each
-	options.Each = func(r evaluation.Row) error { return errors.Join(each(r), writePredictionRow(out, r)) }
+	options.Each = func(r evaluation.Row) error {
+		return errors.Join(each(r), outputFault("predictions", name, writePredictionRow(out, r)))
+	}
 	if result, err = evaluation.Evaluate(dataset, options); err != nil {
 		return nil, err
 	}
 	out.Flush()
-	if err := errors.Join(out.Error(), file.CloseAtomicallyReplace()); err != nil {
-		return nil, fmt.Errorf("--predictions %s: %w", name, err)
-	}
-	return result, nil
+	return result, outputFault("predictions", name, errors.Join(out.Error(), file.CloseAtomicallyReplace()))
 }
 
 func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
 	number := func(p units.NormalizedPerformance) string { return strconv.FormatFloat(float64(p), 'f', 6, 64) }
-	if err := out.Write([]string{r.Target, r.Corunner, string(r.Method), number(r.Predicted), number(r.Measured)}); err != nil {
-		return fmt.Errorf("--predictions: %w", err)
-	}
-	return nil
+	return out.Write([]string{r.Target, r.Corunner, string(r.Method), number(r.Predicted), number(r.Measured)})
 }
 
 func (a *app) printEvaluation(r *evaluation.Result, p picture, f pictureFlags) error {

@@ -90,6 +90,20 @@ func machineName(name string) (string, error) {
 	return name, nil
 }
 
+// openMachine opens the profile folder, and returns it with the machine that is to
+// be described further.
+func (a *app) openMachine(name string) (*store.Store, *v1alpha1.MachineProfile, error) {
+	folder, err := a.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	profile, err := folder.Machine(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; measure the machine itself first: bandmate machine --name %s", err, name)
+	}
+	return folder, profile, nil
+}
+
 func (a *app) measureMachine(ctx context.Context, session *onboard.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
 	progress := a.progress()
 	defer progress.done()

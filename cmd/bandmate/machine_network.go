@@ -79,13 +79,9 @@ func (a *app) machineNetwork(cmd *cobra.Command, f machineNetworkFlags) error {
 		}
 		sharing = busSharingOf(parameters)
 	}
-	folder, err := a.open()
+	folder, profile, err := a.openMachine(name)
 	if err != nil {
 		return err
-	}
-	profile, err := folder.Machine(name)
-	if err != nil {
-		return fmt.Errorf("%w; measure the machine itself first: bandmate machine --name %s", err, name)
 	}
 	if given != nil {
 		profile.Spec.Network = given
