@@ -45,6 +45,10 @@ func (c Command) String() string { return strings.Join(c.Args, " ") }
 // ErrCommand is wrapped by every failure of the application itself.
 var ErrCommand = errors.New("the command failed")
 
+// errTimeout ends a context because of Command.Timeout, and not for a reason of
+// the caller's.
+var errTimeout = errors.New("timeout of the command")
+
 // execution is one run of a command from start to end.
 type execution struct {
 	wall time.Duration
@@ -156,7 +160,7 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		}
 		cancel := func() {}
 		if c.Timeout > 0 {
-			ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+			ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
 		}
 		defer cancel()
 		tail := &tailBuffer{}
@@ -177,19 +181,21 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		l.mu.Unlock()
 		restoreErr := errors.Join(release(), restore())
 		if err != nil {
-			started <- fmt.Errorf("starting %q: %w", c.Args[0], err)
+			started <- c.explainStart(err, endOf(ctx))
 			return
 		}
 		p.pid = cmd.Process.Pid
 		l.reserve.started(p.pid, c.String())
 		started <- restoreErr
 		err = cmd.Wait()
+		// What ends the context later did not end the command.
+		ended := endOf(ctx)
 		p.exec.wall = time.Since(begin)
 		p.exec.spans = []span{{begin, begin.Add(p.exec.wall)}}
 		l.forget(p.pid)
 		left := l.reap()
 		l.reserve.ended(p.pid, c.String(), cmd.ProcessState.SysUsage())
-		p.err = c.explain(ctx, err, left, tail)
+		p.err = c.explain(err, ended, left, tail)
 		if restoreErr == nil {
 			runtime.UnlockOSThread()
 		}
@@ -218,18 +224,41 @@ func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 }
 
 // explain turns how a run ended into an error with its remedy; nil when whole.
-func (c Command) explain(ctx context.Context, err error, left int, tail *tailBuffer) error {
+// ended is why its context had ended by then (endOf); what the caller ended is no
+// fault of the command.
+func (c Command) explain(err, ended error, left int, tail *tailBuffer) error {
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && c.Timeout > 0:
+	case errors.Is(ended, errTimeout) && err != nil:
 		return fmt.Errorf("%w: %q was still running after %v: give it less work, or raise --timeout", ErrCommand, c.String(), c.Timeout)
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case ended != nil && !errors.Is(ended, errTimeout):
+		return fmt.Errorf("%q was stopped with its caller: %w", c.String(), ended)
 	case left > 0 && (err == nil || errors.Is(err, exec.ErrWaitDelay)):
 		return fmt.Errorf("%w: %q ended but left %d process(es) running, which were stopped: run it in the foreground, so that its time is the time of its work", ErrCommand, c.String(), left)
 	case err != nil:
 		return fmt.Errorf("%w: %q: %w%s", ErrCommand, c.String(), err, tail.suffix())
 	}
 	return nil
+}
+
+// explainStart does the same for a run that did not start.
+func (c Command) explainStart(err, ended error) error {
+	if ended != nil {
+		return c.explain(err, ended, 0, &tailBuffer{})
+	}
+	return fmt.Errorf("starting %q: %w", c.Args[0], err)
+}
+
+// endOf is why a context has ended: its error, with the cause where that says
+// more; errTimeout as it is; nil while it has not.
+func endOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	switch {
+	case err == nil, errors.Is(err, cause):
+		return err
+	case errors.Is(cause, errTimeout):
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // bindThread confines the calling thread, and what it starts, to cpus and to

@@ -140,6 +140,86 @@ func TestCancelStopsAllOfACommand(t *testing.T) {
 	}
 }
 
+// A command that its caller ends is not blamed for it, nor is --timeout.
+func TestRunEndsWithItsCaller(t *testing.T) {
+	l := testLauncher(t)
+	cause := errors.New("no longer wanted")
+	sleeping := Command{Args: []string{"sleep", "60"}}
+	limited := sleeping
+	limited.Timeout = time.Hour
+	soon := func(parent context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(parent, 50*time.Millisecond)
+	}
+	canceled := func(parent context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(parent)
+		time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
+		return ctx, func() { cancel(nil) }
+	}
+	for _, test := range []struct {
+		name    string
+		command Command
+		ending  func(context.Context) (context.Context, context.CancelFunc)
+		before  bool
+		want    []error
+	}{
+		{"deadline", sleeping, soon, false, []error{context.DeadlineExceeded}},
+		{"deadline before the timeout", limited, soon, false, []error{context.DeadlineExceeded}},
+		{"canceled", sleeping, canceled, false, []error{context.Canceled, cause}},
+		{"canceled before the timeout", limited, canceled, false, []error{context.Canceled, cause}},
+		{"canceled before the start", limited, canceled, true, []error{context.Canceled, cause}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ctx, cancel := test.ending(t.Context())
+			defer cancel()
+			if test.before {
+				<-ctx.Done()
+			}
+			_, err := l.run(ctx, test.command, cpuset.New(), nil)
+			for _, want := range test.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+			}
+			if err != nil && (errors.Is(err, ErrCommand) || strings.Contains(err.Error(), "--timeout")) {
+				t.Errorf("blames the command: %v", err)
+			}
+		})
+	}
+}
+
+// The timeout is the command's, even where the caller has a later deadline.
+func TestTimeoutBeforeTheDeadlineOfTheCaller(t *testing.T) {
+	l := testLauncher(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	_, err := l.run(ctx, Command{Args: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, cpuset.New(), nil)
+	if !errors.Is(err, ErrCommand) || !strings.Contains(err.Error(), "still running after 50ms") || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What ends the context once the command has ended by itself explains nothing.
+func TestExplainKeepsTheOrderOfEvents(t *testing.T) {
+	c := shell("exit 7")
+	failure := errors.New("exit status 7")
+	for _, test := range []struct {
+		name       string
+		err, ended error
+		want       error
+	}{
+		{"whole", nil, nil, nil},
+		{"failed", failure, nil, failure},
+		{"whole as the timeout passed", nil, errTimeout, nil},
+		{"ended by the timeout", failure, errTimeout, ErrCommand},
+		{"ended by the caller", failure, context.Canceled, context.Canceled},
+	} {
+		got := c.explain(test.err, test.ended, 0, &tailBuffer{})
+		if (got == nil) != (test.want == nil) || !errors.Is(got, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
 func TestTailKeepsTheEnd(t *testing.T) {
 	var tail tailBuffer
 	for i := range 2000 {
