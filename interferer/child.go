@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"time"
@@ -12,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/internal/reexec"
 )
 
-// childEnvironment names the variable that makes a process an interferer. It
-// holds a childConfig.
-const childEnvironment = "BANDMATE_INTERFERER"
+// role makes a process an interferer. It is told a childConfig.
+const role reexec.Role = "interferer"
 
 // Files that the child inherits, as os/exec numbers them.
 const (
@@ -50,13 +51,7 @@ type report struct {
 // RunIfChild has to be the first statement of main, and of TestMain, in every
 // program that calls [Start]. In a process that Start made it is the
 // interferer and does not return; in every other process it does nothing.
-func RunIfChild() {
-	text, ok := os.LookupEnv(childEnvironment)
-	if !ok {
-		return
-	}
-	os.Exit(runChild(text))
-}
+func RunIfChild() { role.Run(runChild) }
 
 // runChild returns the exit status.
 func runChild(config string) int {
@@ -75,7 +70,7 @@ func runChild(config string) int {
 func childMain(config string, send func(report) error) error {
 	var c childConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
-		return fmt.Errorf("%s: %w: this variable is set by the interferer itself: unset it", childEnvironment, err)
+		return fmt.Errorf("%s: %w: this variable is set by the interferer itself: unset it", role.Variable(), err)
 	}
 	go exitWithParent()
 	page, err := mapControlPage(os.NewFile(pageDescriptor, "control page"), len(c.CPUs))
@@ -175,19 +170,20 @@ func exitWithParent() {
 	}
 }
 
-// environment returns that of the child: the Go runtime is told to leave the
-// streaming threads alone.
-func (c childConfig) environment() ([]string, error) {
+// command returns that of the child: the Go runtime is told to leave the streaming
+// threads alone.
+func (c childConfig) command() (*exec.Cmd, error) {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of the interferer: %w", err)
 	}
-	return append(os.Environ(),
-		childEnvironment+"="+string(text),
+	cmd := role.Command(string(text))
+	cmd.Env = append(cmd.Env,
 		// One more than the streaming threads, for the rest.
 		"GOMAXPROCS="+strconv.Itoa(len(c.CPUs)+1),
 		"GOGC=off",
 		"GOMEMLIMIT=off",
 		"GODEBUG=asyncpreemptoff=1",
-	), nil
+	)
+	return cmd, nil
 }

@@ -63,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Interferer, error) {
 }
 
 func start(ctx context.Context, o Options) (*Interferer, error) {
-	if _, ok := os.LookupEnv(childEnvironment); ok {
+	if role.Taken() {
 		return nil, errors.New("started from an interferer: main has to call interferer.RunIfChild first")
 	}
 	if err := o.Validate(); err != nil {

@@ -37,7 +37,7 @@ type child struct {
 
 // startChild runs this program as an interferer. The page's file is left open.
 func startChild(config childConfig, page *os.File) (*child, error) {
-	environment, err := config.environment()
+	cmd, err := config.command()
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +49,6 @@ func startChild(config childConfig, page *os.File) (*child, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("pipe: %w", err), reports.Close(), reportsEnd.Close())
 	}
-	// Not os.Executable: this one works after the file was replaced, too.
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args[0] = "bandmate-interferer"
-	cmd.Dir = "/"
-	cmd.Env = environment
 	cmd.ExtraFiles = []*os.File{page, reportsEnd, aliveEnd}
 	stderr := &tail{limit: 2000}
 	cmd.Stderr = stderr

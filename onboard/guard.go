@@ -7,19 +7,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/reexec"
 )
 
 const (
-	// guardEnvironment names the variable that makes a process a guard. It
-	// holds the mark to look for.
-	guardEnvironment = "BANDMATE_GUARD"
+	// guardRole makes a process a guard. It is told the mark to look for.
+	guardRole reexec.Role = "guard"
 	// runEnvironment marks what a launcher starts and all its descendants,
 	// whatever session or process group they move to.
 	runEnvironment = "BANDMATE_RUN"
@@ -44,18 +44,16 @@ type guard struct {
 // every program that calls [Open] or [RunCommand]. In a process that they made
 // it is the guard and does not return; in every other process it does nothing.
 func RunIfGuard() {
-	mark, ok := os.LookupEnv(guardEnvironment)
-	if !ok {
-		return
-	}
-	// Nothing is ever written: this is the end of the process that is guarded.
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	sweep(mark)
-	os.Exit(0)
+	guardRole.Run(func(mark string) int {
+		// Nothing is ever written: this is the end of the process that is guarded.
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		sweep(mark)
+		return 0
+	})
 }
 
 func startGuard() (*guard, error) {
-	if _, ok := os.LookupEnv(guardEnvironment); ok {
+	if guardRole.Taken() {
 		return nil, errors.New("started from a guard: main has to call onboard.RunIfGuard first")
 	}
 	end, lifeline, err := os.Pipe()
@@ -63,11 +61,7 @@ func startGuard() (*guard, error) {
 		return nil, fmt.Errorf("pipe: %w", err)
 	}
 	g := &guard{mark: rand.Text(), lifeline: lifeline, ended: make(chan struct{})}
-	// Not os.Executable: this one works after the file was replaced, too.
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args[0] = "bandmate-guard"
-	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), guardEnvironment+"="+g.mark)
+	cmd := guardRole.Command(g.mark)
 	cmd.Stdin = end
 	// What ends the process group or the session must not end the guard.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -7,11 +7,12 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/reexec"
 )
 
-// childEnvironment names the variable that makes a process the holder of a
-// cluster. It holds Options.
-const childEnvironment = "BANDMATE_NAMESPACES"
+// role makes a process the holder of a cluster. It is told Options.
+const role reexec.Role = "namespaces"
 
 // controlDescriptor is the child's end of the socket over which it is asked.
 const controlDescriptor = 3
@@ -35,20 +36,14 @@ type response struct {
 // RunIfChild has to be among the first statements of main, and of TestMain, in
 // every program that calls Open. In a process that Open made it holds the cluster
 // and does not return; in every other process it does nothing.
-func RunIfChild() {
-	text, ok := os.LookupEnv(childEnvironment)
-	if !ok {
-		return
-	}
-	os.Exit(runChild(text))
-}
+func RunIfChild() { role.Run(runChild) }
 
 // runChild answers requests until the parent closes its end, which the kernel
 // does for one that dies. It returns the exit status.
 func runChild(config string) int {
 	var o Options
 	if err := json.Unmarshal([]byte(config), &o); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v: this variable is set by bandmate itself: unset it\n", childEnvironment, err)
+		fmt.Fprintf(os.Stderr, "%s: %v: this variable is set by bandmate itself: unset it\n", role.Variable(), err)
 		return 1
 	}
 	// Connections of this process are not for its children, of which it has none.

@@ -73,6 +73,9 @@ type Cluster struct {
 // Open starts a cluster. When ctx ends, it is closed; Close must be called in any
 // case. The program must call RunIfChild first in main.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
+	if role.Taken() {
+		return nil, errors.New("started from the process that holds the network namespaces: main has to call namespaces.RunIfChild first")
+	}
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -121,10 +124,7 @@ func start(o Options, flags uintptr) (*Cluster, error) {
 		return nil, fmt.Errorf("control of the child: %w", err)
 	}
 	c := &Cluster{control: connection.(*net.UnixConn)} //nolint:errcheck // a pair of AF_UNIX
-	c.process = exec.Command("/proc/self/exe")
-	c.process.Args[0] = "bandmate-namespaces"
-	c.process.Dir = "/"
-	c.process.Env = append(os.Environ(), childEnvironment+"="+string(config))
+	c.process = role.Command(string(config))
 	c.process.ExtraFiles = []*os.File{theirs}
 	c.process.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: flags,

@@ -150,3 +150,16 @@ func TestRefusedByTheKernel(t *testing.T) {
 		}
 	}
 }
+
+// A program that forgets RunIfChild does not start itself without end.
+func TestOpenFromTheChild(t *testing.T) {
+	t.Setenv(role.Variable(), "{}")
+	c, err := Open(t.Context(), Options{Nodes: 2})
+	if err == nil {
+		_ = c.Close()
+		t.Fatal("started")
+	}
+	if !strings.Contains(err.Error(), "RunIfChild") {
+		t.Errorf("error %v, want a hint at RunIfChild", err)
+	}
+}
