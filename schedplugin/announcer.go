@@ -18,12 +18,12 @@ const (
 	quiet = 250 * time.Millisecond
 	// restBusy and restIdle are the least time from one explanation to the next
 	// while pods come by, and while none does.
-	restBusy = 200 * time.Millisecond
+	restBusy = time.Second
 	restIdle = 10 * time.Millisecond
 )
 
 // announcer explains placements, one after the other, where and when nobody waits
-// for it: at once where pods come singly, and a few a second while many do, the rest
+// for it: at once where pods come singly, and one a second while many do, the rest
 // as soon as these are placed.
 type announcer struct {
 	queue   chan announcement

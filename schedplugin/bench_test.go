@@ -64,18 +64,21 @@ func described(b testing.TB, p *Plugin) {
 	}
 }
 
-// BenchmarkScore is one call for a node, its domain prepared: what the
-// scheduler's worker does for each node.
-func BenchmarkScore(b *testing.B) {
-	p, _, infos := crowd(b, 100, 1000)
+// BenchmarkEstimates is the look at every node, all domains prepared, of 420 nodes.
+func BenchmarkEstimates(b *testing.B) {
+	p, _, infos := crowd(b, looked, 1000)
 	described(b, p)
 	ctx, state := context.Background(), newState()
 	newcomer := pod("newcomer", "app-7", 4, "")
 	p.PreFilter(ctx, state, newcomer, nil)
-	i := 0
+	p.PreScore(ctx, state, newcomer, infos)
+	c := cycleOf(state)
+	scores := make(fwk.NodeScoreList, len(infos))
+	for i := range scores {
+		scores[i].Name = infos[i].Node().Name
+	}
 	for b.Loop() {
-		p.Score(ctx, state, newcomer, infos[i%len(infos)])
-		i++
+		p.estimateAll(ctx, c, newcomer, scores)
 	}
 }
 

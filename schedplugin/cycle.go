@@ -20,6 +20,8 @@ type cycle struct {
 	now      time.Time
 	last     atomic.Pointer[machineKnown] // of the node asked about last: most have the same machine
 	pools    sync.Map                     // of domain name to *place
+	// nodes are those that PreScore heard of, in their order.
+	nodes []fwk.NodeInfo
 	// ranked is set by NormalizeScore: the domains of the best estimates, best first.
 	ranked []candidate
 	// chosen is set by Reserve.

@@ -45,32 +45,51 @@ func (c *placeCache) slot(numaNode int) *atomic.Pointer[place] {
 	return nil
 }
 
-// seen is the last reading of a node.
+// cell holds the last reading of a node.
+type cell struct{ last atomic.Pointer[seen] }
+
+// seen is a reading of a node.
 type seen struct {
 	generation int64
 	snapshot   *snapshot
+	round      int64 // of the snapshot, before it was asked
 	occupancy  *occupancy
-	readings   []reading // of its pods, in their order
+	readings   []reading // of the node's pods, in their order
+}
+
+// current reports whether the node would be read as it was.
+func (s *seen) current(generation int64, now *snapshot) bool {
+	return s != nil && s.generation == generation && s.snapshot == now &&
+		(!s.occupancy.waiting || s.round == now.round.Load())
+}
+
+// cellOf returns the cell of a node.
+func (p *Plugin) cellOf(node string) *cell {
+	value, ok := p.nodes.Load(node)
+	if !ok {
+		value, _ = p.nodes.LoadOrStore(node, &cell{})
+	}
+	return value.(*cell) //nolint:errcheck,forcetypeassert // nothing else is stored
 }
 
 // occupancyOf returns what a node brings to its domain, read anew when the
 // scheduler's copy of the node or the profiles changed. Where that changed
 // nothing, the former reading stays, and with it what was prepared of it.
 func (p *Plugin) occupancyOf(info fwk.NodeInfo, s *snapshot) *occupancy {
-	name, generation := info.Node().Name, info.GetGeneration()
-	value, ok := p.nodes.Load(name)
-	var last *seen
-	if ok {
-		last = value.(*seen) //nolint:errcheck,forcetypeassert // nothing else is stored
-		if last.generation == generation && last.snapshot == s {
-			return last.occupancy
-		}
+	return p.occupancyIn(p.cellOf(info.Node().Name), info, s)
+}
+
+func (p *Plugin) occupancyIn(at *cell, info fwk.NodeInfo, s *snapshot) *occupancy {
+	last, generation := at.last.Load(), info.GetGeneration()
+	if last.current(generation, s) {
+		return last.occupancy
 	}
+	round := s.round.Load()
 	o, readings := p.readNode(info, s, last)
 	if last != nil && o.equal(last.occupancy) {
 		o = last.occupancy
 	}
-	p.nodes.Store(name, &seen{generation, s, o, readings})
+	at.last.Store(&seen{generation, s, round, o, readings})
 	return o
 }
 
@@ -157,18 +176,19 @@ func (p *Plugin) preparePool(domain string, parts []*occupancy, numaNode int, no
 // nodes share lies beyond their NUMA nodes.
 func (p *Plugin) prepare(name string, parts []*occupancy, numaNode int, now time.Time) (*place, error) {
 	made := &place{parts: parts}
-	domain := score.Domain{Name: name}
-	var sketches []*score.Sketch
+	most := 0
+	for _, o := range parts {
+		most += len(o.residents)
+	}
+	domain := score.Domain{Name: name, Residents: make([]score.Job, 0, most)}
+	sketches := make([]*score.Sketch, 0, most)
 	for i, o := range parts {
-		var here []score.Job
-		for j := range o.residents {
-			r := &o.residents[j]
-			here = append(here, r.job)
+		for _, r := range o.residents {
 			if i == 0 && numaNode != anyNUMANode && r.numaNode != anyNUMANode && r.numaNode != numaNode {
 				continue
 			}
 			domain.Residents = append(domain.Residents, r.job)
-			sketches = append(sketches, r.sketch)
+			sketches = append(sketches, r.known.sketch)
 			made.limited = made.limited || r.job.Limit != 0
 			if r.job.Known() {
 				made.known++
@@ -176,7 +196,7 @@ func (p *Plugin) prepare(name string, parts []*occupancy, numaNode int, now time
 				made.unknown++
 			}
 		}
-		p.addBackground(made, &domain, o.measured, here, now)
+		p.addBackground(made, &domain, o, now)
 	}
 	scorer := p.scorer()
 	defer p.scorers.Put(scorer)
@@ -190,8 +210,8 @@ func (p *Plugin) prepare(name string, parts []*occupancy, numaNode int, now time
 }
 
 // addBackground adds what is measured on a node beyond its known residents.
-func (p *Plugin) addBackground(made *place, domain *score.Domain, m measurement, residents []score.Job, now time.Time) {
-	switch maxAge := p.args.MeasuredTrafficMaxAge.Duration; {
+func (p *Plugin) addBackground(made *place, domain *score.Domain, o *occupancy, now time.Time) {
+	switch m, maxAge := o.measured, p.args.MeasuredTrafficMaxAge.Duration; {
 	case !m.present:
 	case !m.usable(now, maxAge):
 		p.metrics.measured.WithLabelValues(resultStale).Inc()
@@ -200,7 +220,11 @@ func (p *Plugin) addBackground(made *place, domain *score.Domain, m measurement,
 		if domain.Background == nil {
 			domain.Background = &units.Traffic{}
 		}
-		*domain.Background = domain.Background.Add(score.Background(m.traffic, residents))
+		here := make([]score.Job, len(o.residents))
+		for i, r := range o.residents {
+			here[i] = r.job
+		}
+		*domain.Background = domain.Background.Add(score.Background(m.traffic, here))
 		if expires := m.time.Add(maxAge); made.expires.IsZero() || expires.Before(made.expires) {
 			made.expires = expires
 		}

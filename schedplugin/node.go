@@ -18,17 +18,21 @@ import (
 // its cache.
 type occupancy struct {
 	domain, machine string
-	residents       []resident
-	measured        measurement
-	cache           placeCache
+	residents       []*resident
+	// waiting is true where a resident is known by its curves until a model of the
+	// memory was asked for.
+	waiting  bool
+	measured measurement
+	cache    placeCache
 }
 
-// resident is a pod on a node, bound or assumed.
+// resident is a pod on a node, bound or assumed. It is immutable.
 type resident struct {
-	uid      types.UID
-	job      score.Job
-	sketch   *score.Sketch
-	numaNode int
+	uid         types.UID
+	application string
+	known       *known // on the node's machine
+	job         score.Job
+	numaNode    int
 }
 
 // measurement is what the node agent published, if anything.
@@ -47,10 +51,8 @@ func (m measurement) usable(now time.Time, maxAge time.Duration) bool {
 // reading is what one pod of a node brings; pods are immutable objects, and most of
 // a node's are still the same when another one has come.
 type reading struct {
-	pod         *v1.Pod
-	concerns    bool
-	application string
-	resident    resident
+	pod      *v1.Pod
+	resident *resident // nil for a pod that does not concern the plugin
 }
 
 // readNode reads a node of the scheduler's snapshot. What was read of the same pods
@@ -60,7 +62,7 @@ func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, last *seen) (*occupanc
 	o := &occupancy{
 		domain:    node.Labels[v1alpha1.MemoryDomainLabel],
 		machine:   node.Labels[v1alpha1.MachineLabel],
-		residents: make([]resident, 0, len(pods)),
+		residents: make([]*resident, 0, len(pods)),
 		measured:  p.readMeasurement(node),
 	}
 	var before []reading
@@ -70,38 +72,53 @@ func (p *Plugin) readNode(info fwk.NodeInfo, s *snapshot, last *seen) (*occupanc
 	}
 	readings := make([]reading, len(pods))
 	for i, podInfo := range pods {
-		pod := podInfo.GetPod()
-		r, read := &readings[i], true
-		if i < len(before) && before[i].pod == pod {
-			*r = before[i]
-		} else if at := slices.IndexFunc(before, func(r reading) bool { return r.pod == pod }); at >= 0 {
-			*r = before[at]
-		} else {
-			*r, read = p.readResident(pod, node), false
-		}
-		if r.concerns {
-			if !read || !sameProfiles {
-				k := s.lookup(r.application, o.machine)
-				r.resident.job.Application, r.resident.sketch = k.Application, k.sketch
+		r := p.readPod(podInfo.GetPod(), node, before, i)
+		if r.resident != nil {
+			if k := r.resident.known; k == nil || k.byCurves || !sameProfiles {
+				r.resident = r.resident.as(s.lookup(r.resident.application, o.machine))
 			}
 			o.residents = append(o.residents, r.resident)
+			o.waiting = o.waiting || r.resident.known.byCurves
 		}
+		readings[i] = r
 	}
 	return o, readings
 }
 
-// readResident reads all of a pod but its profile.
-func (p *Plugin) readResident(pod *v1.Pod, node *v1.Node) reading {
+// readPod reads a pod, all but its profile where it was not read before: then most
+// likely at place i.
+func (p *Plugin) readPod(pod *v1.Pod, node *v1.Node, before []reading, i int) reading {
+	if i < len(before) && before[i].pod == pod {
+		return before[i]
+	}
+	if at := slices.IndexFunc(before, func(r reading) bool { return r.pod == pod }); at >= 0 {
+		return before[at]
+	}
 	// An annotation that cannot be read was reported when the pod was scheduled.
 	facts, _ := readPod(pod)
 	if finished(pod) || !p.concerns(facts) {
 		return reading{pod: pod}
 	}
-	return reading{pod: pod, concerns: true, application: facts.application, resident: resident{
-		uid:      pod.UID,
-		job:      score.Job{Name: pod.Name, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
-		numaNode: facts.numaNode,
+	return reading{pod, &resident{
+		uid: pod.UID, application: facts.application, numaNode: facts.numaNode,
+		job: score.Job{Name: pod.Name, CPUs: facts.cpus, Limit: facts.limit, Card: node.Name},
 	}}
+}
+
+// as returns the resident with what is known of its application.
+func (r *resident) as(k *known) *resident {
+	if r.known == k {
+		return r
+	}
+	changed := *r
+	changed.known, changed.job.Application = k, k.Application
+	return &changed
+}
+
+// equal reports whether nothing tells two residents apart for who predicts.
+func (r *resident) equal(other *resident) bool {
+	return r == other || r.uid == other.uid && r.job == other.job && r.numaNode == other.numaNode &&
+		r.known.sketch == other.known.sketch
 }
 
 // finished pods keep their node for a while and press on nobody.
@@ -129,8 +146,8 @@ func (p *Plugin) readMeasurement(node *v1.Node) measurement {
 
 // equal reports whether two readings of a node say the same.
 func (o *occupancy) equal(other *occupancy) bool {
-	return o.domain == other.domain && o.machine == other.machine &&
+	return o.domain == other.domain && o.machine == other.machine && o.waiting == other.waiting &&
 		o.measured.present == other.measured.present && o.measured.traffic == other.measured.traffic &&
 		o.measured.time.Equal(other.measured.time) &&
-		slices.Equal(o.residents, other.residents)
+		slices.EqualFunc(o.residents, other.residents, (*resident).equal)
 }

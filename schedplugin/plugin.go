@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,9 +36,9 @@ type Plugin struct {
 	// estimator only estimates, which it may do for many at once.
 	estimator *score.Scorer
 	scorers   *sync.Pool // of *score.Scorer
-	nodes     sync.Map   // of node name to *seen
+	nodes     sync.Map   // of node name to *cell
 	pools     sync.Map   // of domain name to *place
-	scoring   atomic.Pointer[cycle]
+	rows      rows
 	announcer *announcer
 }
 
@@ -117,7 +116,10 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
 	p.announcer = newAnnouncer(p.explain, m.eventsDropped.Inc)
 	p.pods.gone = p.announcer.forget
-	p.members = &members{gone: func(node string) { p.nodes.Delete(node) }}
+	p.members = &members{gone: func(node string) {
+		p.nodes.Delete(node)
+		p.rows.outdated.Store(true)
+	}}
 	if options.Unknown == score.Assume {
 		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
 		if err != nil {

@@ -265,13 +265,13 @@ func TestReadNodeKeepsReadings(t *testing.T) {
 	n.add(pod("a", "plain", 1, ""), pod("b", "", 1, ""), pod("c", "reader", 2, "1.5"))
 	s := p.watch.snapshot()
 	o, readings := p.readNode(n, s, nil)
-	if len(o.residents) != 2 || len(readings) != 3 || readings[1].concerns {
+	if len(o.residents) != 2 || len(readings) != 3 || readings[1].resident != nil {
 		t.Fatalf("%+v", readings)
 	}
 	n.pods[0], n.pods[2] = n.pods[2], n.pods[0]
 	n.add(pod("d", "plain", 1, ""))
 	for name, now := range map[string]*snapshot{"the same profiles": s, "no profiles": newSnapshot(&roster.Roster{})} {
-		again, readings := p.readNode(n, now, &seen{0, s, o, readings})
+		again, readings := p.readNode(n, now, &seen{0, s, 0, o, readings})
 		fresh, _ := p.readNode(n, now, nil)
 		if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {
 			t.Errorf("%s: %+v, want %+v", name, again, fresh)

@@ -14,8 +14,8 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 )
 
-// Score returns an estimate in costUnits per CPU lost; NormalizeScore scores the
-// best of them exactly.
+// Costs are carried in costUnits per CPU lost, in place of the scores that they
+// become.
 const (
 	costUnits = 1e6
 	// mostCost keeps the cost of whatever domain apart from avoidedBy.
@@ -25,38 +25,43 @@ const (
 )
 
 // PreScore skips pods that do not concern the plugin.
-func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	p.scoring.Store(c)
+	c.nodes = nodes
 	return nil
 }
 
-// scoringOf returns the cycle of a pod that is being scored. To read it from the
-// state for every node would take as long as the rest.
-func (p *Plugin) scoringOf(state fwk.CycleState, pod *v1.Pod) *cycle {
-	if c := p.scoring.Load(); c != nil && c.pod == pod {
-		return c
-	}
-	return cycleOf(state)
+// Score leaves everything to NormalizeScore. One loop over all nodes takes less time
+// than the calls for each, and than handing them out to goroutines.
+func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
+	return 0, nil
 }
 
-// Score estimates what placing the pod on a node would cost its memory domain.
-func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c := p.scoringOf(state, pod)
-	if c == nil || info.Node() == nil {
-		return 0, nil
+// estimateAll puts in place of each score an estimate of what placing the pod on the
+// node would cost its memory domain.
+func (p *Plugin) estimateAll(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
+	nodes := c.nodesOf(scores)
+	cells, done := p.cellsOf(nodes)
+	defer done()
+	c.refresh(nodes, cells)
+	for i, info := range nodes {
+		if info == nil || info.Node() == nil {
+			continue // gone meanwhile
+		}
+		own := p.occupancyIn(cells[i], info, c.snapshot)
+		at, err := c.placeAt(info, own)
+		if err != nil {
+			p.open(ctx, pod, info, err)
+			scores[i].Score = mostCost
+			continue
+		}
+		k := c.knownOn(own.machine)
+		cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
+		scores[i].Score = scaled(cost, p.avoids(k, at))
 	}
-	own := p.occupancyOf(info, c.snapshot)
-	at, err := c.placeAt(info, own)
-	if err != nil {
-		return mostCost, p.open(ctx, pod, info, err)
-	}
-	k := c.knownOn(own.machine)
-	cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
-	return scaled(cost, p.avoids(k, at)), nil
 }
 
 // scaled turns a cost into what the framework carries: whole numbers of 0 or more.
@@ -100,9 +105,9 @@ func (p *Plugin) machineOf(info fwk.NodeInfo) string {
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore scores the domains of the best estimates exactly where estimates
-// are not to be relied on, and turns all costs into what the framework wants: 0 to
-// 100, more is better.
+// NormalizeScore estimates the cost of every node, scores the domains of the best
+// estimates exactly where estimates are not to be relied on, and turns all costs into
+// what the framework wants: 0 to 100, more is better.
 //
 // With d the cost beyond the best one, for each CPU of the pod, the score is
 // 100·exp(−d ÷ 10%): a hundredth of a CPU, which no prediction is good for,
@@ -114,6 +119,7 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *
 	if c == nil || len(scores) == 0 {
 		return nil
 	}
+	p.estimateAll(ctx, c, pod, scores)
 	p.shortlist(ctx, c, pod, scores)
 	best, anyKept := int64(math.MaxInt64), false
 	for i := range scores {
@@ -123,7 +129,10 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *
 	unit := costUnits * c.facts.cpus * decay
 	for i := range scores {
 		cost := scores[i].Score % avoidedBy
-		s := math.Exp(-float64(cost-best) / unit)
+		s := 0.0
+		if x := float64(cost-best) / unit; x < farOff {
+			s = math.Exp(-x)
+		}
 		switch avoided := scores[i].Score >= avoidedBy; {
 		case avoided && anyKept:
 			s *= avoidedTop
@@ -139,6 +148,7 @@ const (
 	decay      = 0.1  // CPUs lost for each CPU of the pod at which the score has fallen to 100/e
 	avoidedTop = 0.25 // the best score of a domain that is avoided, of 1
 	leastKept  = 0.25 // how much more any other has at least
+	farOff     = 6    // where exp(−x) is too little to be seen in a score
 )
 
 // mostExact is how many residents a domain may have to be scored exactly although
@@ -162,7 +172,7 @@ func (p *Plugin) shortlist(ctx context.Context, c *cycle, pod *v1.Pod, scores fw
 		own := p.occupancyOf(info, c.snapshot)
 		at, err := c.placeAt(info, own)
 		if err != nil {
-			continue // Score has reported it
+			continue // estimateAll has reported it
 		}
 		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Fine(p.sketchOf(k)) {
 			result, err := p.score(c, at, scores[i].Name, own.machine)

@@ -1,8 +1,11 @@
 package schedplugin
 
 import (
+	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/roster"
@@ -15,8 +18,13 @@ type snapshot struct {
 	roster    *roster.Roster
 	sketchers *sync.Pool
 	known     sync.Map // of lookupKey to *known
+	// waiting holds the keys of those that are known by their curves alone, until
+	// catchUp has asked for a model of the memory.
+	waiting sync.Map // of lookupKey to nil
+	// round counts how often catchUp made known what it had asked for.
+	round atomic.Int64
 	// onNew is called when an application was looked up for the first time, and
-	// is known by its curves alone until the next snapshot; may be nil.
+	// waits; may be nil.
 	onNew func()
 }
 
@@ -27,7 +35,8 @@ type lookupKey struct{ application, machine string }
 type known struct {
 	roster.Entry
 	sketch *score.Sketch
-	// byCurves is true until a snapshot has asked for a model of the memory.
+	// byCurves is true where another one takes its place once a model of the memory
+	// was asked for; else it stays for as long as the roster.
 	byCurves bool
 }
 
@@ -40,25 +49,49 @@ func newSnapshot(r *roster.Roster) *snapshot {
 func (s *snapshot) next(r *roster.Roster) *snapshot {
 	n := newSnapshot(r)
 	n.onNew = s.onNew
-	keys := make(chan lookupKey)
-	var workers sync.WaitGroup
-	for range max(runtime.GOMAXPROCS(0)/2, 1) { // the rest is the scheduler's
-		workers.Go(func() {
-			for key := range keys {
-				n.renew(key, s)
-			}
-		})
-	}
-	s.known.Range(func(key, _ any) bool {
-		keys <- key.(lookupKey) //nolint:errcheck,forcetypeassert // nothing else is stored
-		return true
-	})
-	close(keys)
-	workers.Wait()
+	n.describe(s.known.Range, func() {}, func(key lookupKey) { n.renew(key, s) })
 	return n
 }
 
-// renew looks up what the old snapshot knew.
+// publishEvery is how long what catchUp has asked for is held back at most. Nodes
+// are prepared anew each time.
+const publishEvery = 3 * time.Second
+
+// catchUp asks for models of the memory for the applications that wait. It serves
+// one goroutine at a time.
+func (s *snapshot) catchUp() {
+	s.describe(s.waiting.Range, func() { s.round.Add(1) }, func(key lookupKey) {
+		s.waiting.Delete(key)
+		s.renew(key, s)
+	})
+}
+
+// describe calls renew for all keys, from several goroutines, and publish when all
+// are done and now and then before that.
+func (s *snapshot) describe(keys iter.Seq2[any, any], publish func(), renew func(lookupKey)) {
+	queue := make(chan lookupKey)
+	var workers sync.WaitGroup
+	for range max(runtime.GOMAXPROCS(0)/2, 1) { // the rest is the scheduler's
+		workers.Go(func() {
+			for key := range queue {
+				renew(key)
+			}
+		})
+	}
+	published := time.Now()
+	for key := range keys {
+		queue <- key.(lookupKey) //nolint:errcheck,forcetypeassert // nothing else is stored
+		if time.Since(published) >= publishEvery {
+			publish()
+			published = time.Now()
+		}
+	}
+	close(queue)
+	workers.Wait()
+	publish()
+}
+
+// renew looks up what the old snapshot, or the same one, knew.
 func (s *snapshot) renew(key lookupKey, old *snapshot) {
 	before := old.lookup(key.application, key.machine)
 	if s.roster == old.roster && !before.byCurves {
@@ -78,18 +111,21 @@ func (s *snapshot) renew(key lookupKey, old *snapshot) {
 }
 
 // lookup returns what is known of an application on a machine; never nil. It does
-// not wait for a model of the memory: the next snapshot has it.
+// not wait for a model of the memory: catchUp asks for it.
 func (s *snapshot) lookup(application, machine string) *known {
 	key := lookupKey{application, machine}
 	if value, ok := s.known.Load(key); ok {
 		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	k := &known{Entry: s.roster.LookupCurves(application, machine), byCurves: true}
+	k := &known{Entry: s.roster.LookupCurves(application, machine)}
 	if k.Application == nil {
 		return k // not stored: anybody can invent names
 	}
-	k.sketch = s.sketch(k.Application)
-	s.known.Store(key, k)
+	k.sketch, k.byCurves = s.sketch(k.Application), true
+	if value, ok := s.known.LoadOrStore(key, k); ok {
+		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	s.waiting.Store(key, nil)
 	if s.onNew != nil {
 		s.onNew()
 	}

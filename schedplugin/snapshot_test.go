@@ -35,6 +35,61 @@ func measured(n int) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
+// Models that were asked for come into the same snapshot, once; what is known that
+// well stays as it is.
+func TestCatchUp(t *testing.T) {
+	s := newSnapshot(roster.New(measured(5), nil))
+	asked := 0
+	s.onNew = func() { asked++ }
+	first, nobody := s.lookup("app-1", "blade"), s.lookup("nobody", "blade")
+	if !first.byCurves || nobody.byCurves || nobody.Application != nil {
+		t.Fatalf("at first: %+v, %+v", first, nobody)
+	}
+	round := s.round.Load()
+	s.catchUp()
+	described := s.lookup("app-1", "blade")
+	if described.byCurves || !described.Application.Described() || described.sketch == nil {
+		t.Errorf("afterwards: %+v", described)
+	}
+	if s.round.Load() == round {
+		t.Error("nobody can tell that it changed")
+	}
+	s.lookup("app-2", "blade")
+	s.catchUp()
+	if s.lookup("app-1", "blade") != described || asked != 2 {
+		t.Errorf("described twice, or asked for %d times, want 2", asked)
+	}
+	s.waiting.Range(func(key, _ any) bool {
+		t.Errorf("%v still waits", key)
+		return true
+	})
+}
+
+// A node whose residents wait for a model is read anew when it is there, and only
+// then.
+func TestNodesCatchUp(t *testing.T) {
+	p, h := plugin(t, roster.New(measured(5), nil), nil)
+	h.node("waits", "blade").add(pod("a", "app-1", 1, ""))
+	h.node("idle", "blade")
+	s := p.watch.snapshot()
+	before := p.occupancyOf(h.nodes["waits"], s)
+	idle := p.occupancyOf(h.nodes["idle"], s)
+	if !before.waiting || idle.waiting {
+		t.Fatalf("waiting: %v, %v", before.waiting, idle.waiting)
+	}
+	if p.occupancyOf(h.nodes["waits"], s) != before {
+		t.Error("read anew although nothing changed")
+	}
+	s.catchUp()
+	after := p.occupancyOf(h.nodes["waits"], s)
+	if after.waiting || !after.residents[0].known.Application.Described() {
+		t.Errorf("afterwards: %+v", after)
+	}
+	if p.occupancyOf(h.nodes["idle"], s) != idle {
+		t.Error("a node without residents was read anew")
+	}
+}
+
 // A pod's first scheduling does not wait for a model of the memory; the next
 // snapshot has it, and asks for no other.
 func TestSnapshotCatchesUp(t *testing.T) {

@@ -219,8 +219,7 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 // only catches up with applications that were asked for since.
 func (w *profileWatch) rebuild() {
 	if !w.changed.Swap(false) {
-		old := w.current.Load()
-		w.current.Store(old.next(old.roster))
+		w.current.Load().catchUp()
 		return
 	}
 	start := time.Now()
