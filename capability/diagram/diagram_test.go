@@ -63,7 +63,7 @@ func TestPicturesAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		tiles := (threads + 1) / 2
-		wantElements(t, svg, map[string]int{"rect": tiles + 1, "line": tiles - 1})
+		wantElements(t, svg, map[string]int{"rect": tiles + 1, "polyline": tiles - 1})
 		b := barrier(t, threads)
 		if svg, err = diagram.Barrier(b); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestPicturesAreWhole(t *testing.T) {
 		for round := range b.Rounds {
 			signals += threads * len(b.Signals(0, round))
 		}
-		wantElements(t, svg, map[string]int{"line": signals, "text": threads + b.Rounds + 1})
+		wantElements(t, svg, map[string]int{"polyline": signals, "text": threads + b.Rounds + 1})
 	}
 }
 

@@ -67,9 +67,13 @@ func (p *Picture) Dot(at Point, radius float64, fill, stroke string) {
 	fmt.Fprintf(&p.body, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" stroke=\"%s\"/>\n", at.X, at.Y, radius, fill, stroke)
 }
 
-// Box is a filled rectangle with an optional note that a viewer shows on hover.
-func (p *Picture) Box(at Point, width, height float64, fill, note string) {
+// Box is a filled rectangle, with an outline unless the stroke is empty, and with a
+// note that a viewer shows on hover unless that is.
+func (p *Picture) Box(at Point, width, height float64, fill, stroke, note string) {
 	fmt.Fprintf(&p.body, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"", at.X, at.Y, width, height, fill)
+	if stroke != "" {
+		fmt.Fprintf(&p.body, " stroke=\"%s\"", stroke)
+	}
 	if note == "" {
 		p.body.WriteString("/>\n")
 		return

@@ -19,7 +19,7 @@ func TestDocumentIsXML(t *testing.T) {
 		p := New(100, 50)
 		p.Text(Point{10, 10}, Start, text)
 		p.Upward(Point{20, 20}, text)
-		p.Box(Point{1, 2}, 3, 4, "#fff", text)
+		p.Box(Point{1, 2}, 3, 4, "#fff", "#000", text)
 		p.Line(Stroke{Color: "#000", Width: 2, Dashes: "6 4"}, Point{0, 0}, Point{1, 1})
 		p.Line(Stroke{Color: "#000"}, Point{0, 0})
 		p.Dot(Point{5, 5}, 2, "none", "#000")

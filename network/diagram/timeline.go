@@ -78,7 +78,7 @@ func Timeline(r simulate.Result, t simulate.Trace) ([]byte, error) {
 	}
 	for _, s := range t.Spans {
 		from, to := x.At(s.Start*scale), x.At(s.Ended*scale)
-		p.Box(svg.Point{X: from, Y: y(s.Task) - bar/2}, to-from, bar, colorOf(s.Kind),
+		p.Box(svg.Point{X: from, Y: y(s.Task) - bar/2}, to-from, bar, colorOf(s.Kind), "",
 			fmt.Sprintf("%s, %.4g to %.4g %s", s.Kind, s.Start*scale, s.Ended*scale, unit))
 	}
 	for _, m := range t.Transfers {
@@ -106,7 +106,7 @@ func strokeOf(m simulate.Transfer) svg.Stroke {
 func legend(p *svg.Picture, y float64) {
 	x := 24.0
 	for _, k := range []simulate.Kind{simulate.Computing, simulate.Sending, simulate.Receiving} {
-		p.Box(svg.Point{X: x, Y: y - bar/2}, 22, bar, colorOf(k), "")
+		p.Box(svg.Point{X: x, Y: y - bar/2}, 22, bar, colorOf(k), "", "")
 		p.Text(svg.Point{X: x + 28, Y: y}, svg.Start, string(k))
 		x += 104
 	}
