@@ -200,7 +200,7 @@ func TestNearEqualsWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := run(context.Background(), s, hidden{network.PaperGigabitEthernet()})
+		whole, err := play(context.Background(), s, hidden{network.PaperGigabitEthernet()}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

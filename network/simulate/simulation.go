@@ -56,6 +56,11 @@ type simulation struct {
 // network.ErrUnsupported when the model says nothing about a conflict that
 // comes up, and the context's error when that is done first.
 func Run(ctx context.Context, s Scenario) (Result, error) {
+	return record(ctx, s, nil)
+}
+
+// record is Run with a recorder; nil records nothing.
+func record(ctx context.Context, s Scenario, r *recorder) (Result, error) {
 	if err := s.Validate(); err != nil {
 		return Result{}, err
 	}
@@ -63,11 +68,7 @@ func Run(ctx context.Context, s Scenario) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return run(ctx, s, model)
-}
-
-func run(ctx context.Context, s Scenario, model network.Model) (Result, error) {
-	return play(ctx, s, model, nil)
+	return play(ctx, s, model, r)
 }
 
 func play(ctx context.Context, s Scenario, model network.Model, r *recorder) (Result, error) {

@@ -47,15 +47,8 @@ type Trace struct {
 
 // RunTraced is Run with a trace of at most so many spans and as many transfers.
 func RunTraced(ctx context.Context, s Scenario, most int) (Result, Trace, error) {
-	if err := s.Validate(); err != nil {
-		return Result{}, Trace{}, err
-	}
-	model, err := s.Model.Compile()
-	if err != nil {
-		return Result{}, Trace{}, err
-	}
 	r := &recorder{most: most}
-	result, err := play(ctx, s, model, r)
+	result, err := record(ctx, s, r)
 	return result, r.trace, err
 }
 
