@@ -1,13 +1,11 @@
 package overlap
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"slices"
-	"strconv"
 
 	"bandmate.dev/bandmate/internal/table"
 	"bandmate.dev/bandmate/units"
@@ -26,8 +24,7 @@ type Point struct {
 // placements.
 type Sweep []Point
 
-// sweepColumns are the columns of a sweep in CSV, in the order in which they
-// are written.
+// sweepColumns are the columns of a sweep in CSV.
 var sweepColumns = []string{
 	"computationNode", "communicationNode", "cores",
 	"computationAloneBytesPerSecond", "communicationAloneBytesPerSecond",
@@ -84,23 +81,6 @@ func readPoint(t *table.Table) (p Point, err error) {
 		*into = units.Bandwidth(v)
 	}
 	return p, nil
-}
-
-// Write writes the sweep as ReadSweep reads it.
-func (s Sweep) Write(w io.Writer) error {
-	out := csv.NewWriter(w)
-	number := func(b units.Bandwidth) string { return strconv.FormatFloat(float64(b), 'f', -1, 64) }
-	rows := [][]string{sweepColumns}
-	for _, p := range s {
-		rows = append(rows, []string{
-			strconv.Itoa(p.ComputationNode), strconv.Itoa(p.CommunicationNode), strconv.Itoa(p.Cores),
-			number(p.Alone.Computation), number(p.Alone.Communication), number(p.Together.Computation), number(p.Together.Communication),
-		})
-	}
-	if err := out.WriteAll(rows); err != nil {
-		return fmt.Errorf("writing the sweep: %w", err)
-	}
-	return nil
 }
 
 // Validate reports values that are out of range, and numbers of cores that are
