@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
-	"slices"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -39,30 +37,23 @@ func programs(l *link) []program {
 	for _, name := range []string{"triad", "stencil", "pointer-chase", "radix-sort", "floating-point"} {
 		all = append(all, program{name: name, args: []string{partSample, name}})
 	}
-	for name, x := range map[string]exchange{
-		"send":       {steps: 16, message: messageBytes},
-		"waiting":    {steps: 9, message: messageBytes, compute: 350e6},
-		"overlapped": {steps: 12, message: messageBytes * 3 / 5, compute: 420e6, overlapped: true},
-	} {
-		x.namespace = l.namespace
-		all = append(all, program{name: name, args: x.args(), exchanges: &x})
-	}
 	// What waiting computes, for a profile of it that is measured apart from its
 	// communication: a message is a byte.
 	silent := exchange{namespace: l.namespace, steps: 9, message: 1, compute: 350e6}
 	all = append(all, program{name: apartName, args: silent.args()})
-	slices.SortStableFunc(all, func(a, b program) int { return compareBool(a.exchanges != nil, b.exchanges != nil) })
-	return all
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
+	for _, sending := range []struct {
+		name string
+		exchange
+	}{
+		{"send", exchange{steps: 16, message: messageBytes}},
+		{"waiting", exchange{steps: 9, message: messageBytes, compute: 350e6}},
+		{"overlapped", exchange{steps: 12, message: messageBytes * 3 / 5, compute: 420e6, overlapped: true}},
+	} {
+		x := sending.exchange
+		x.namespace = l.namespace
+		all = append(all, program{name: sending.name, args: x.args(), exchanges: &x})
 	}
-	return 1
+	return all
 }
 
 // runs says which pairs are of interest: those in which somebody communicates.
@@ -176,7 +167,7 @@ func (e *evaluation) declare(measured *v1alpha1.Communication) {
 type reporter struct{}
 
 func (reporter) Progress(done, total int, next string) {
-	if math.Mod(float64(done), 20) == 0 {
+	if done%20 == 0 {
 		fmt.Fprintf(os.Stderr, "%s %d of %d: %s\n", time.Now().Format(time.TimeOnly), done, total, next)
 	}
 }
