@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -165,14 +164,14 @@ func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
 	}
 	return h.compute(ctx, func(k Knowledge) (any, error) {
 		all, warnings := k.Applications()
-		found := []Application{}
+		var found []Application
 		for _, a := range all {
 			if strings.Contains(strings.ToLower(a.Name), search) && (machine == "" || a.Machine == machine) {
 				found = append(found, a)
 			}
 		}
 		first, end := part.Of(len(found))
-		return applicationList{found[first:end], len(found), part.Offset, listed(warnings)}, nil
+		return applicationList{listed(found[first:end]), len(found), part.Offset, listed(warnings)}, nil
 	})
 }
 
@@ -182,19 +181,16 @@ func (h *handler) machines(ctx context.Context, q *query) (reply, error) {
 	}
 	return h.compute(ctx, func(k Knowledge) (any, error) {
 		all, warnings := k.Machines()
-		if all == nil {
-			all = []page.Machine{}
-		}
-		return machineList{all, listed(warnings)}, nil
+		return machineList{listed(all), listed(warnings)}, nil
 	})
 }
 
 // listed makes [] of nothing in JSON.
-func listed(texts []string) []string {
-	if texts == nil {
-		return []string{}
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
 	}
-	return texts
+	return all
 }
 
 // compute answers from what is known now, when it is the request's turn.
@@ -258,9 +254,6 @@ func render(k Knowledge) (reply, error) {
 	var html bytes.Buffer
 	if err := page.WriteData(&html, data); err != nil {
 		return reply{}, err
-	}
-	if html.Len() == 0 {
-		return reply{}, errors.New("the page is empty")
 	}
 	return newReply(typeHTML, page.Policy()+"; frame-ancestors 'none'", html.Bytes(), gzip.DefaultCompression)
 }

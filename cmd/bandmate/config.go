@@ -83,16 +83,25 @@ and a flag, such as machine, is the command where it has flags below it.`,
 	return cmd
 }
 
-// childNames are the commands below the one that the words name.
-func childNames(cmd *cobra.Command, words []string) []string {
+// commandNamed returns the command below cmd that the words name; nil without.
+func commandNamed(cmd *cobra.Command, words []string) *cobra.Command {
 	for _, word := range words {
 		if cmd = childNamed(cmd, word); cmd == nil {
 			return nil
 		}
 	}
+	return cmd
+}
+
+// childNames are the commands below the one that the words name.
+func childNames(cmd *cobra.Command, words []string) []string {
+	parent := commandNamed(cmd, words)
+	if parent == nil {
+		return nil
+	}
 	var names []string
-	for _, child := range cmd.Commands() {
-		if childNamed(cmd, child.Name()) != nil {
+	for _, child := range parent.Commands() {
+		if !unsettled(child) {
 			names = append(names, child.Name())
 		}
 	}
@@ -103,13 +112,9 @@ func (a *app) showConfig(root *cobra.Command, words []string, all bool) error {
 	if err := a.checkFormat(formatCSV); err != nil {
 		return err
 	}
-	shown := root
-	for _, word := range words {
-		child := childNamed(shown, word)
-		if child == nil {
-			return usagef("%q: no such command", strings.Join(words, " "))
-		}
-		shown = child
+	shown := commandNamed(root, words)
+	if shown == nil {
+		return usagef("%q: no such command", strings.Join(words, " "))
 	}
 	c, err := a.configuration(root)
 	if err != nil {
@@ -140,9 +145,10 @@ func (a *app) collectSettings(result *configResult, c *configuration, root, show
 	})
 	// What is tried out must not touch the flags of this run.
 	trial := newRootCommand(&app{stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }})
+	within := commandWords(shown)
 	walkSettings(trial, func(cmd *cobra.Command, f *pflag.Flag) {
 		words := commandWords(cmd)
-		if len(words) < len(commandWords(shown)) || !slices.Equal(words[:len(commandWords(shown))], commandWords(shown)) {
+		if len(words) < len(within) || !slices.Equal(words[:len(within)], within) {
 			return
 		}
 		s := c.lookUp(cmd, f)
