@@ -79,7 +79,9 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 			} else {
 				measured.Others = othersAt(p, s.interferers, top)
 			}
-			achieved, err := s.aloneForce(ctx, measured.force(), aloneWindow)
+			achieved, err := moving(func() (interferer.Achieved, error) {
+				return s.aloneForce(ctx, measured.force(), aloneWindow)
+			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
 			}
@@ -88,6 +90,19 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 		all = append(all, measured)
 	}
 	return all, nil
+}
+
+// moving takes readings until one moved something: others may keep the interferer
+// from its CPUs for the whole of one, and no bandwidth is not what a pressure
+// reaches alone.
+func moving(read func() (interferer.Achieved, error)) (interferer.Achieved, error) {
+	for range starvedLimit {
+		achieved, err := read()
+		if err != nil || achieved.Traffic.Total() > 0 {
+			return achieved, err
+		}
+	}
+	return interferer.Achieved{}, errStarved
 }
 
 // unpaced is the setting that finds the sustained bandwidth p is a part of.
