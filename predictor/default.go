@@ -79,6 +79,7 @@ func (p *Prediction) warnDefault(e *equilibrium, read outcome) {
 		p.warn(fmt.Sprintf("%s: read share of %v lies outside the measured ones: the curve at %v is used", target.name, share, measured))
 	}
 	if read.beyond > 0 {
+		p.Extrapolated = read.beyond
 		p.warn(target.beyondWarning(e.traffic(0), read))
 	}
 	if !e.settled {

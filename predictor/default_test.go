@@ -99,6 +99,13 @@ func TestWarnings(t *testing.T) {
 		if got := strings.Join(p.Warnings, "\n"); !strings.Contains(got, test.want) {
 			t.Errorf("%s: warnings %q, want %q", test.name, got, test.want)
 		}
+		want := units.Bandwidth(0)
+		if test.gbps > 20 { // the highest that was measured
+			want = units.Bandwidth(test.gbps-20) * units.GigabytePerSecond
+		}
+		if math.Abs(float64(p.Extrapolated-want)) > 1 {
+			t.Errorf("%s: %v extrapolated, want %v", test.name, p.Extrapolated, want)
+		}
 	}
 }
 

@@ -49,6 +49,7 @@ func (p *Prediction) warnDescribed(c *company, others units.Traffic, read outcom
 		p.warn(fmt.Sprintf("%s: read share of %v lies outside the measured ones: the curve at %v is used", target.name, share, measured))
 	}
 	if read.beyond > 0 {
+		p.Extrapolated = read.beyond
 		p.warn(target.beyondWarning(others, read))
 	}
 }

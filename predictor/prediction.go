@@ -41,7 +41,11 @@ type Prediction struct {
 	Slowdown units.Slowdown `json:"slowdown"`
 	// Interval holds the slowdown with a probability of 90%.
 	Interval Interval `json:"interval"`
-	Method   Method   `json:"method"`
+	// Extrapolated is by how much the co-runners' traffic exceeds the highest
+	// pressure that the target was measured at; zero, and absent in JSON, where it
+	// does not. Only Default extrapolates: the other methods hold the last point.
+	Extrapolated units.Bandwidth `json:"extrapolatedBytesPerSecond,omitempty"`
+	Method       Method          `json:"method"`
 	// Basis is what Default predicted from; absent for the other methods.
 	Basis Basis `json:"basis,omitempty"`
 	// Warnings say what may be doubted; never nil, so that JSON shows [].

@@ -95,6 +95,10 @@ type SnapshotResponse struct {
 	Curve [][2]float64 `json:"curve"`
 	// Residual is the standard deviation of the points about the curve.
 	Residual float64 `json:"residual"`
+	// HalfWidth is half the width of the 90% interval of Curve, in normalized
+	// performance: of what measuring and fitting leave in doubt. Where nobody
+	// presses, performance is 1 by definition and not in doubt.
+	HalfWidth float64 `json:"halfWidth"`
 }
 
 // SnapshotPhase is a part of the solo run; its rates are relative to the mean.
@@ -154,7 +158,8 @@ func (a *Application) snapshot() Snapshot {
 	}
 	for i := range a.responses {
 		r := &a.responses[i]
-		answer := SnapshotResponse{ReadShare: r.share, Residual: r.performance.Residual()}
+		residual := r.performance.Residual()
+		answer := SnapshotResponse{ReadShare: r.share, Residual: residual, HalfWidth: normal90 * max(residual, a.noise)}
 		for _, at := range r.performance.Points() {
 			fitted := r.performance.At(at.Bandwidth)
 			answer.Curve = append(answer.Curve, [2]float64{float64(at.Bandwidth), float64(fitted)})

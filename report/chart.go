@@ -14,8 +14,8 @@ type chart struct {
 	xTitle, yTitle string
 	x, y           span
 	lines          []chartLine
-	// note stands below the legend of a scene, where there is one.
-	note string
+	// notes stand below the legend of a scene, a line each.
+	notes []string
 }
 
 // span is the range of an axis, in the unit in which it is labelled.
@@ -40,6 +40,12 @@ type chartLine struct {
 	points []chartPoint
 	// sparse marks some of many points, so that lines can be told apart.
 	sparse bool
+	// fit is the line that a scene draws in place of that through the points, with
+	// a ribbon of fitHalf above and below, but none at its beginning.
+	fit     []chartPoint
+	fitHalf float64
+	// thin is a line that counts less than others.
+	thin bool
 }
 
 // chartPoint is where a line goes.
@@ -49,6 +55,8 @@ type chartPoint struct {
 	spread float64
 	// bare is a point without a mark: the line only passes there.
 	bare bool
+	// hollow is a point that was computed.
+	hollow bool
 }
 
 // bandwidthSpan is an axis from 0 to highest, with the unit of its labels.

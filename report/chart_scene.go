@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -33,11 +34,14 @@ func (p chart) scene() *scene {
 	}
 	p.addAxes(s, toX, toY)
 	for i, line := range p.lines {
+		line.addRibbon(s, i, toX, toY)
+	}
+	for i, line := range p.lines {
 		line.addTo(s, i, toX, toY)
 	}
 	bottom := p.addLegend(s, chartTop+chartPlotHeight+68)
-	if p.note != "" {
-		s.add(label{at: place{chartLeft, bottom}, text: p.note, size: textSize, ink: inkSoft})
+	for _, note := range p.notes {
+		s.add(label{at: place{chartLeft, bottom}, text: note, size: textSize, ink: inkSoft})
 		bottom += lineHeight
 	}
 	s.height = bottom
@@ -83,24 +87,91 @@ func (l chartLine) addTo(s *scene, index int, toX, toY func(float64) float64) {
 	if len(l.points) == 0 {
 		return
 	}
-	line := stroke{ink: seriesInk(index), width: 2}
+	var places []place
 	for _, p := range l.points {
 		at := place{toX(p.x), toY(p.y)}
-		line.points = append(line.points, at)
+		places = append(places, at)
 		if p.spread > 0 {
 			s.addWhisker(at.x, toY(p.y+p.spread), toY(p.y-p.spread), seriesInk(index))
 		}
 	}
-	s.add(line)
+	if len(l.fit) > 0 {
+		s.add(stroke{points: withinPlot(scaled(l.fit, 0, toX, toY)), ink: seriesInk(index), width: 2, dashes: dashes(index)})
+	} else {
+		s.add(stroke{points: places, ink: seriesInk(index), width: l.width()})
+	}
 	next := 0.0
 	for i, p := range l.points {
-		at := line.points[i]
+		at := places[i]
 		if p.bare || l.sparse && at.x < next {
 			continue
 		}
-		s.add(mark{at: at, index: index})
+		s.add(mark{at: at, index: index, hollow: p.hollow})
 		next = at.x + sparseGap
 	}
+}
+
+func (l chartLine) width() float64 {
+	if l.thin {
+		return 1
+	}
+	return 2
+}
+
+// addRibbon draws the interval of a fitted line, within the plot.
+func (l chartLine) addRibbon(s *scene, index int, toX, toY func(float64) float64) {
+	if len(l.fit) < 2 || !(l.fitHalf > 0) {
+		return
+	}
+	outline := withinPlot(scaled(l.fit, l.fitHalf, toX, toY))
+	low := withinPlot(scaled(l.fit, -l.fitHalf, toX, toY))
+	slices.Reverse(low)
+	s.add(ribbon{outline: append(outline, low...), ink: seriesInk(index)})
+}
+
+// scaled returns the places of points, all but the first one raised.
+func scaled(points []chartPoint, raised float64, toX, toY func(float64) float64) []place {
+	places := make([]place, len(points))
+	for i, p := range points {
+		y := p.y
+		if i > 0 {
+			y += raised
+		}
+		places[i] = place{toX(p.x), toY(y)}
+	}
+	return places
+}
+
+// withinPlot holds a line at the upper and the lower edge of the plot where it
+// leaves it.
+func withinPlot(line []place) []place {
+	var held []place
+	for i, p := range line {
+		if i > 0 {
+			held = append(held, crossings(line[i-1], p)...)
+		}
+		held = append(held, place{p.x, min(max(p.y, chartTop), chartTop+chartPlotHeight)})
+	}
+	return held
+}
+
+// crossings are where a straight line passes an edge of the plot, in order.
+func crossings(from, to place) []place {
+	var found []place
+	for _, edge := range []float64{chartTop, chartTop + chartPlotHeight} {
+		if (from.y < edge) != (to.y < edge) && from.y != edge && to.y != edge {
+			found = append(found, place{from.x + (edge-from.y)/(to.y-from.y)*(to.x-from.x), edge})
+		}
+	}
+	if to.y < from.y {
+		slices.Reverse(found)
+	}
+	return found
+}
+
+// dashes tell fitted lines apart without colour; after four they come again.
+func dashes(index int) []float64 {
+	return [][]float64{nil, {8, 6}, {1, 5}, {8, 6, 1, 6}}[index%4]
 }
 
 // addWhisker draws an upright line with short ends, within the plot.
@@ -115,16 +186,23 @@ func (s *scene) addWhisker(x, top, bottom float64, color ink) {
 // addLegend draws the names of the lines in as many rows as they need, the first
 // at y, and returns where what follows begins.
 func (p chart) addLegend(s *scene, y float64) float64 {
-	const markSpace, gap = 16.0, 24.0
+	const gap = 24.0
 	x := chartLeft
 	for i, line := range p.lines {
+		markSpace := 16.0
+		if len(line.fit) > 0 { // there is a line to tell, too
+			markSpace = 44
+		}
 		text := fitText(line.label, textSize, chartWidth-chartLeft-chartRight-markSpace)
 		width := markSpace + textWidth(text, textSize, false)
 		if x > chartLeft && x+width > chartWidth-chartRight {
 			x, y = chartLeft, y+lineHeight
 		}
-		s.add(mark{at: place{x + markRadius, y - textSize/3}, index: i},
-			label{at: place{x + markSpace, y}, text: text, size: textSize})
+		middle := place{x + (markSpace-7)/2, y - textSize/3}
+		if len(line.fit) > 0 {
+			s.add(stroke{points: []place{{x, middle.y}, {x + markSpace - 8, middle.y}}, ink: seriesInk(i), width: 2, dashes: dashes(i)})
+		}
+		s.add(mark{at: middle, index: i}, label{at: place{x + markSpace, y}, text: text, size: textSize})
 		x += width + gap
 	}
 	return y + lineHeight

@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"math"
+	"strconv"
 
 	"bandmate.dev/bandmate/units"
 )
@@ -26,6 +27,20 @@ type Curve struct {
 	// Points are ordered by bandwidth. Points that are not valid (NaN,
 	// infinite or negative) are left out.
 	Points []CurvePoint
+	// Fitted is the curve that predictions read, at bandwidths in order; none
+	// where it is not known. Only pictures in files show it, in place of the line
+	// through the points.
+	Fitted []FittedPoint
+	// HalfWidth is half the width of its 90% interval, in normalized performance;
+	// 0 where it is not known. Without pressure there is no doubt.
+	HalfWidth units.NormalizedPerformance
+}
+
+// FittedPoint is where a fitted curve goes; between two it is straight.
+type FittedPoint struct {
+	// Bandwidth is what the interferer reaches alone, above 0.
+	Bandwidth   units.Bandwidth
+	Performance units.NormalizedPerformance
 }
 
 // CurvePoint is one measured point of a Curve.
@@ -37,6 +52,8 @@ type CurvePoint struct {
 	// Spread is the standard deviation of Performance over repeats; 0 or NaN
 	// where it is not known. Only pictures in files show it.
 	Spread units.NormalizedPerformance
+	// Inferred is true for a point that was computed from those measured.
+	Inferred bool
 }
 
 func (p CurvePoint) known() bool {
@@ -57,23 +74,74 @@ func (p *CurvePlot) Write(w io.Writer, o Options) error {
 	return c.write(w, o)
 }
 
-// WriteSVG draws the plot with the spread of its points.
-func (p *CurvePlot) WriteSVG(w io.Writer) error {
-	c, _ := p.chart()
-	return c.scene().writeSVG(w)
-}
+// WriteSVG draws the plot with the spread of its points and the fitted curves with
+// their intervals.
+func (p *CurvePlot) WriteSVG(w io.Writer) error { return p.scene().writeSVG(w) }
 
 // WritePNG draws the same picture as WriteSVG.
-func (p *CurvePlot) WritePNG(w io.Writer) error {
+func (p *CurvePlot) WritePNG(w io.Writer) error { return p.scene().writePNG(w) }
+
+// scene draws the plot for a file.
+func (p *CurvePlot) scene() *scene {
 	c, _ := p.chart()
-	return c.scene().writePNG(w)
+	highest, low, high, _ := p.ranges()
+	_, unit, _ := bandwidthSpan(highest)
+	spread, inferred, fitted, bare := false, false, false, false
+	for i, curve := range p.Curves {
+		line := &c.lines[i]
+		for _, point := range curve.Points {
+			if point.known() && point.Spread > 0 {
+				spread = true
+				low = min(low, float64(point.Performance-point.Spread))
+			}
+			inferred = inferred || point.known() && point.Inferred
+		}
+		if len(curve.Fitted) == 0 {
+			bare = true
+			continue
+		}
+		fitted = true
+		line.fit = []chartPoint{{x: 0, y: 1}}
+		line.fitHalf = float64(curve.HalfWidth)
+		for _, at := range curve.Fitted {
+			line.fit = append(line.fit, chartPoint{x: float64(at.Bandwidth / unit), y: float64(at.Performance)})
+			low = min(low, float64(at.Performance-curve.HalfWidth))
+		}
+	}
+	c.y = span{low: max(low, 0), high: high, label: twoDecimals}.rounded(5)
+	for i := range c.lines {
+		c.lines[i].thin = fitted && len(c.lines[i].fit) == 0
+	}
+	if fitted {
+		c.notes = append(c.notes, "Lines: fitted curves; shaded: their 90% intervals.")
+	}
+	if fitted && bare {
+		c.notes = append(c.notes, "Thin lines join points to which no curve is fitted: no prediction reads them.")
+	}
+	if spread {
+		c.notes = append(c.notes, "Whiskers: standard deviation of the repeats.")
+	}
+	if inferred {
+		c.notes = append(c.notes, "Hollow: not measured, but computed from the points that were.")
+	}
+	return c.scene()
 }
 
 // WriteCSV writes one line per point: readShare, pattern, bytesPerSecond of the
-// interferer alone, normalizedPerformance, and spread, empty where not known.
+// interferer alone, normalizedPerformance, and spread, empty where not known; the
+// fitted performance at this bandwidth with the ends of its 90% interval, empty
+// where there is no fitted curve; inferred, true or false.
 func (p *CurvePlot) WriteCSV(w io.Writer) error {
 	t := Table{Columns: []Column{
-		{Key: "readShare"}, {Key: "pattern"}, {Key: "bytesPerSecond"}, {Key: "normalizedPerformance"}, {Key: "spread"},
+		{Key: "readShare"},
+		{Key: "pattern"},
+		{Key: "bytesPerSecond"},
+		{Key: "normalizedPerformance"},
+		{Key: "spread"},
+		{Key: "fitted"},
+		{Key: "fittedLow"},
+		{Key: "fittedHigh"},
+		{Key: "inferred"},
 	}}
 	for _, c := range p.Curves {
 		pattern := c.Pattern
@@ -88,11 +156,33 @@ func (p *CurvePlot) WriteCSV(w io.Writer) error {
 			if point.Spread > 0 {
 				spread = float64(point.Spread)
 			}
+			fitted, half := c.fittedAt(point.Bandwidth), math.NaN()
+			if c.HalfWidth > 0 {
+				half = float64(c.HalfWidth)
+			}
 			t.Add(Number("", float64(c.ReadShare)), Text(pattern), Number("", float64(point.Bandwidth)),
-				Number("", float64(point.Performance)), Number("", spread))
+				Number("", float64(point.Performance)), Number("", spread),
+				Number("", fitted), Number("", fitted-half), Number("", fitted+half), Text(strconv.FormatBool(point.Inferred)))
 		}
 	}
 	return t.WriteCSV(w)
+}
+
+// fittedAt returns the fitted performance at a bandwidth; NaN where there is no
+// fitted curve, and beyond its end.
+func (c *Curve) fittedAt(b units.Bandwidth) float64 {
+	last := FittedPoint{Performance: 1}
+	for _, at := range c.Fitted {
+		if b <= at.Bandwidth {
+			if at.Bandwidth == last.Bandwidth {
+				return float64(at.Performance)
+			}
+			part := float64((at.Bandwidth - b) / (at.Bandwidth - last.Bandwidth))
+			return float64(at.Performance) + part*float64(last.Performance-at.Performance)
+		}
+		last = at
+	}
+	return math.NaN()
 }
 
 // sequential is the pattern of curves that need not say one.
@@ -118,10 +208,9 @@ func (p *CurvePlot) chart() (c chart, found bool) {
 			if len(line.points) == 0 {
 				line.points = append(line.points, chartPoint{x: 0, y: 1, bare: true})
 			}
-			drawn := chartPoint{x: float64(point.Bandwidth / unit), y: float64(point.Performance)}
+			drawn := chartPoint{x: float64(point.Bandwidth / unit), y: float64(point.Performance), hollow: point.Inferred}
 			if point.Spread > 0 {
 				drawn.spread = float64(point.Spread)
-				c.note = "Whiskers: standard deviation of the repeats."
 			}
 			line.points = append(line.points, drawn)
 		}

@@ -20,7 +20,6 @@ import (
 
 // picture is what every picture can be written as.
 type picture interface {
-	Write(w io.Writer, o Options) error
 	WriteSVG(w io.Writer) error
 	WritePNG(w io.Writer) error
 	WriteCSV(w io.Writer) error
@@ -40,6 +39,16 @@ func pictures() map[string]picture {
 			Points: curvePoints([2]float64{5e6, 0.9}, [2]float64{9e6, 0.8 - 0.07*float64(i)}),
 		})
 	}
+	fitted := triadFamily()
+	fitted.Title = "triad, fitted"
+	for i := range fitted.Curves[:2] {
+		c := &fitted.Curves[i]
+		c.HalfWidth = 0.03
+		for j, at := range c.Points {
+			c.Points[j].Spread, c.Points[j].Inferred = 0.01, j == 2
+			c.Fitted = append(c.Fitted, FittedPoint{at.Bandwidth, at.Performance - 0.02})
+		}
+	}
 	short := []string{"triad", "radix", "stencil", "cg", "chase", "fma"}
 	odd := []string{"triad", longName, hostile, "<b>&\"'"}
 	timeLine := TimeLine{Title: "xz -9"}
@@ -54,6 +63,9 @@ func pictures() map[string]picture {
 	}}
 	return map[string]picture{
 		"curves": &curves, "curves-hostile": &many, "curves-empty": &CurvePlot{Title: "nothing"},
+		"curves-fitted":  &fitted,
+		"slowdowns":      slowdownPlot(),
+		"slowdowns-many": manySlowdowns(), "slowdowns-empty": &SlowdownPlot{Series: []string{"predicted"}},
 		"heat-map":         &HeatMap{Targets: short, Corunners: short, Slowdown: slowdowns},
 		"heat-map-hostile": &HeatMap{Targets: odd, Corunners: odd, Slowdown: slowdowns},
 		"heat-map-large":   square(45),
@@ -150,9 +162,15 @@ func viewBox(t *testing.T, svg []byte) (size [2]float64) {
 func TestTerminalPicturesOfFiles(t *testing.T) {
 	all := pictures()
 	for _, name := range []string{"time-line", "errors"} {
-		t.Run(name, func(t *testing.T) { wantPictures(t, name, all[name].Write) })
+		drawn, ok := all[name].(interface {
+			Write(w io.Writer, o Options) error
+		})
+		if !ok {
+			t.Fatalf("%s is not drawn in a terminal", name)
+		}
+		t.Run(name, func(t *testing.T) { wantPictures(t, name, drawn.Write) })
 	}
-	for _, name := range []string{"curves", "time-line", "errors"} {
+	for _, name := range []string{"curves", "curves-fitted", "slowdowns", "time-line", "errors"} {
 		wantGolden(t, name+".csv", written(t, all[name].WriteCSV))
 	}
 }

@@ -31,5 +31,5 @@ func (m mark) outline() (corners []place, filled bool) {
 			corners = append(corners, corner(float64(i)/4, markRadius*1.3))
 		}
 	}
-	return corners, m.index/4%2 == 0
+	return corners, m.index/4%2 == 0 && !m.hollow
 }

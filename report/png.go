@@ -59,9 +59,12 @@ type faceKey struct {
 	bold bool
 }
 
-func (p *painter) source(i ink) image.Image {
+func (p *painter) source(i ink) image.Image { return p.translucent(i, 1) }
+
+// translucent is an ink through which the ground shows by 1 − opacity.
+func (p *painter) translucent(i ink, opacity float64) image.Image {
 	c := p.colors[i]
-	return image.NewUniform(color.RGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: 0xff})
+	return image.NewUniform(color.NRGBA{R: uint8(c >> 16), G: uint8(c >> 8), B: uint8(c), A: uint8(math.Round(0xff * opacity))})
 }
 
 func (p *painter) shape(s shape) error {
@@ -72,20 +75,24 @@ func (p *painter) shape(s shape) error {
 			r := image.Rect(round(b.x), round(b.y), round(b.x+b.width), round(b.y+b.height))
 			draw.Draw(p.image, r, p.source(s.fill), image.Point{}, draw.Src)
 		}
+	case ribbon:
+		p.polygon(s.outline, p.translucent(s.ink, ribbonOpacity))
 	case stroke:
-		for i := 1; i < len(s.points); i++ {
-			p.segment(s.points[i-1], s.points[i], s.width, s.ink)
+		for _, piece := range s.pieces() {
+			for i := 1; i < len(piece); i++ {
+				p.segment(piece[i-1], piece[i], s.width, s.ink)
+			}
 		}
 	case mark:
 		outline, filled := s.outline()
-		p.polygon(outline, seriesInk(s.index))
+		p.polygon(outline, p.source(seriesInk(s.index)))
 		if !filled {
 			inner := mark{at: s.at, index: s.index}
 			corners, _ := inner.outline()
 			for i, c := range corners {
 				corners[i] = place{s.at.x + (c.x-s.at.x)*0.6, s.at.y + (c.y-s.at.y)*0.6}
 			}
-			p.polygon(corners, inkPaper)
+			p.polygon(corners, p.source(inkPaper))
 		}
 	case label:
 		return p.label(s)
@@ -112,11 +119,11 @@ func (p *painter) segment(from, to place, width float64, color ink) {
 		sin, cos := math.Sincos(math.Pi * float64(i) / steps)
 		outline = append(outline, place{from.x - ax*cos - ay*sin, from.y - ay*cos + ax*sin})
 	}
-	p.polygon(outline, color)
+	p.polygon(outline, p.source(color))
 }
 
 // polygon fills the area within corners.
-func (p *painter) polygon(corners []place, color ink) {
+func (p *painter) polygon(corners []place, source image.Image) {
 	low, high := corners[0], corners[0]
 	for _, c := range corners {
 		low = place{min(low.x, c.x), min(low.y, c.y)}
@@ -134,7 +141,7 @@ func (p *painter) polygon(corners []place, color ink) {
 		}
 	}
 	raster.ClosePath()
-	raster.Draw(p.image, bounds, p.source(color), image.Point{})
+	raster.Draw(p.image, bounds, source, image.Point{})
 }
 
 func (p *painter) label(l label) error {

@@ -1,5 +1,7 @@
 package report
 
+import "math"
+
 // scene is a picture for a file, in shapes whose places are in pixels from the
 // top left. It is written as SVG or as PNG, which look the same but for the font.
 type scene struct {
@@ -9,7 +11,7 @@ type scene struct {
 	shapes             []shape
 }
 
-// shape is one of areas, stroke, mark and label.
+// shape is one of areas, ribbon, stroke, mark and label.
 type shape any
 
 // areas are rectangles of one colour. Without a gap between them they are drawn as
@@ -25,19 +27,34 @@ type box struct {
 	hint                string
 }
 
+// ribbon is the area within an outline, through which everything below it shows.
+type ribbon struct {
+	outline []place
+	ink     ink
+}
+
+// ribbonOpacity leaves apart two ribbons, one of them over the other, and text
+// below them readable.
+const ribbonOpacity = 0.14
+
 // stroke is a line along points.
 type stroke struct {
 	points []place
 	ink    ink
 	width  float64
+	// dashes are the lengths of its pieces and of the gaps between them, in
+	// turns; none for a whole line. The ends of pieces are round and come on top.
+	dashes []float64
 }
 
 type place struct{ x, y float64 }
 
-// mark is the symbol of series number index.
+// mark is the symbol of series number index. A hollow one, where those of the
+// series are not, has been computed.
 type mark struct {
-	at    place
-	index int
+	at     place
+	index  int
+	hollow bool
 }
 
 // label is text on one line.
@@ -107,3 +124,44 @@ func fill(t theme, heat, onHeat [len(heats)]rgb, series [seriesColors]rgb) theme
 }
 
 func seriesInk(index int) ink { return inkSeries + ink(index%seriesColors) }
+
+// pieces are the points of what is drawn of the stroke: all of it, or one piece
+// for each dash.
+func (s stroke) pieces() [][]place {
+	period := 0.0
+	for _, length := range s.dashes {
+		period += length
+	}
+	if !(period > 0) || len(s.points) == 0 {
+		return [][]place{s.points}
+	}
+	var all [][]place
+	drawn := []place{s.points[0]} // nil within a gap
+	turn, left := 0, s.dashes[0]
+	for i := 1; i < len(s.points); i++ {
+		from, to := s.points[i-1], s.points[i]
+		length := math.Hypot(to.x-from.x, to.y-from.y)
+		for done := 0.0; done < length; {
+			step := min(left, length-done)
+			done, left = done+step, left-step
+			at := place{from.x + (to.x-from.x)*done/length, from.y + (to.y-from.y)*done/length}
+			if drawn != nil {
+				drawn = append(drawn, at)
+			}
+			if left > 0 {
+				continue
+			}
+			turn = (turn + 1) % len(s.dashes)
+			left = s.dashes[turn]
+			if turn%2 == 1 {
+				all, drawn = append(all, drawn), nil
+			} else {
+				drawn = []place{at}
+			}
+		}
+	}
+	if drawn != nil {
+		all = append(all, drawn)
+	}
+	return all
+}

@@ -51,14 +51,30 @@ func (w svgWriter) shape(s shape) {
 	switch s := s.(type) {
 	case areas:
 		w.areas(s)
+	case ribbon:
+		w.printf("<path class=\"f%d\" fill-opacity=\"%s\" d=\"%s\"/>\n", s.ink, number(ribbonOpacity), path(s.outline, true))
 	case stroke:
-		w.printf("<path class=\"s%d\" fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\" stroke-linecap=\"round\" d=\"%s\"/>\n",
-			s.ink, number(s.width), path(s.points, false))
+		w.stroke(s)
 	case mark:
 		w.mark(s)
 	case label:
 		w.label(s)
 	}
+}
+
+func (w svgWriter) stroke(s stroke) {
+	dashes := ""
+	for i, length := range s.dashes {
+		if i > 0 {
+			dashes += " "
+		}
+		dashes += number(length)
+	}
+	if dashes != "" {
+		dashes = ` stroke-dasharray="` + dashes + `"`
+	}
+	w.printf("<path class=\"s%d\" fill=\"none\" stroke-width=\"%s\" stroke-linejoin=\"round\" stroke-linecap=\"round\"%s d=\"%s\"/>\n",
+		s.ink, number(s.width), dashes, path(s.points, false))
 }
 
 // areas writes boxes without hints as one path, which is small even where a heat

@@ -38,6 +38,9 @@ func (f pictureFlags) wanted() (flags, files []string) {
 	return flags, files
 }
 
+// any reports whether a picture is wanted at all.
+func (f pictureFlags) any() bool { return f.svg != "" || f.png != "" || f.csv != "" }
+
 // toStdout reports whether a picture takes the place of the command's result.
 func (f pictureFlags) toStdout() bool {
 	return f.svg == standardInput || f.png == standardInput || f.csv == standardInput

@@ -20,36 +20,47 @@ import (
 func newPredictCommand(a *app) *cobra.Command {
 	var f predictionFlags
 	var explain bool
+	var pictures pictureFlags
 	cmd := &cobra.Command{
 		Use:   "predict APP WITH...",
 		Short: "Predict how APP and its neighbours slow each other down",
 		Example: `  bandmate predict xz sqlite
   bandmate predict xz sqlite lammps --explain
-  bandmate predict xz sqlite --max-slowdown 1.1 -o json`,
+  bandmate predict xz sqlite --max-slowdown 1.1 -o json
+  bandmate predict xz sqlite lammps --svg prediction.svg`,
 		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbour"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.predict(args, f, explain)
+			return a.predict(args, f, explain, pictures)
 		},
 		ValidArgsFunction: a.completeApplications,
 	}
 	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, as 1.15")
+	pictures.add(cmd.Flags(), "everyone's slowdown")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
 	return cmd
 }
 
-func (a *app) predict(names []string, f predictionFlags, explain bool) error {
+func (a *app) predict(names []string, f predictionFlags, explain bool, pictures pictureFlags) error {
 	if err := a.checkFormat(); err != nil {
+		return err
+	}
+	if err := pictures.check(); err != nil {
 		return err
 	}
 	s, err := a.open()
 	if err != nil {
 		return err
 	}
-	p, basis, err := newKnowledge(s).predict(names, f, explain)
+	k := newKnowledge(s)
+	p, basis, err := k.predict(names, f, explain)
 	if err != nil {
 		return err
 	}
-	if err := a.print(p, a.folded(func(w io.Writer) error { return writePrediction(w, p, basis) })); err != nil {
+	plot, err := k.predictionPlot(names, f, pictures)
+	if err != nil {
+		return err
+	}
+	if err := a.printDrawn(p, plot, pictures, a.folded(func(w io.Writer) error { return writePrediction(w, p, basis) })); err != nil {
 		return err
 	}
 	if a.format == formatText {

@@ -26,6 +26,7 @@ type adviseFlags struct {
 	exclusive                   bool
 	excludeList, json, parsable bool
 	noHeader                    bool
+	pictures                    pictureFlags
 }
 
 func newSlurmAdviseCommand(a *app) *cobra.Command {
@@ -51,7 +52,8 @@ a dot for alignment to the right as in %.8s.`,
 		Example: `  bandmate slurm advise --job 4711
   bandmate slurm advise --application lammps -N 2 -n 16 --limit 1.15
   sbatch --exclude="$(bandmate slurm advise --application lammps -n 8 --exclude-list)" run.sh
-  bandmate slurm advise --job 4711 -h -o %n:%.8s:%R`,
+  bandmate slurm advise --job 4711 -h -o %n:%.8s:%R
+  bandmate slurm advise --job 4711 --svg nodes.svg`,
 		Args: wantArgs(cobra.NoArgs, "flags only"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.slurmAdvise(cmd.Context(), f) },
 	}
@@ -73,6 +75,7 @@ a dot for alignment to the right as in %.8s.`,
 	flags.BoolVarP(&f.noHeader, "noheader", "h", false, "no line of titles")
 	flags.StringVar(&f.jobsFile, "squeue", "", "read the jobs from a file that squeue --json wrote")
 	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
+	f.pictures.add(flags, "the slowdowns")
 	// -h is --noheader here, as everywhere in Slurm.
 	flags.Bool("help", false, "help for advise")
 	return cmd
@@ -113,9 +116,19 @@ func (a *app) slurmAdvise(ctx context.Context, f adviseFlags) error {
 			return err
 		}
 	}
-	advice, cluster, err := a.advise(ctx, f)
+	if err := f.pictures.check(); err != nil {
+		return err
+	}
+	by, err := a.advise(ctx, f)
+	advice := by.Advice
 	if err == nil {
 		err = checkAdvice(advice)
+	}
+	if advice != nil && f.pictures.any() {
+		if drawErr := a.draw(advicePlot(by), f.pictures); drawErr != nil || f.pictures.toStdout() {
+			a.warn(advice.Warnings)
+			return errors.Join(drawErr, err)
+		}
 	}
 	switch {
 	case advice == nil && (custom || a.format == formatText || f.excludeList):
@@ -133,7 +146,7 @@ func (a *app) slurmAdvise(ctx context.Context, f adviseFlags) error {
 		a.warn(advice.Warnings)
 		return err
 	}
-	return errors.Join(a.print(newAdviceDocument(advice, cluster, err), nil), err)
+	return errors.Join(a.print(newAdviceDocument(advice, by.cluster, err), nil), err)
 }
 
 func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) adviceDocument {
@@ -152,48 +165,56 @@ func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) 
 	return d
 }
 
+// advised is advice, and what it rests on. What is not known is nil.
+type advised struct {
+	*slurm.Advice
+
+	cluster *slurm.Cluster
+	advisor *slurm.Advisor
+}
+
 // advise asks Slurm and returns the advice. What it returns beside an error is
 // worth printing all the same.
-func (a *app) advise(ctx context.Context, f adviseFlags) (*slurm.Advice, *slurm.Cluster, error) {
+func (a *app) advise(ctx context.Context, f adviseFlags) (by advised, err error) {
 	name := f.job
 	switch {
 	case name != "" && f.application != "":
-		return nil, nil, usagef("--job and --application: want one of them")
+		return by, usagef("--job and --application: want one of them")
 	case (f.jobsFile == "") != (f.nodesFile == ""):
-		return nil, nil, usagef("--squeue and --sinfo: want both or none")
+		return by, usagef("--squeue and --sinfo: want both or none")
 	case name == "" && f.application == "":
 		if name = a.env("SLURM_JOB_ID"); name == "" {
-			return nil, nil, usagef("want --job ID or --application NAME")
+			return by, usagef("want --job ID or --application NAME")
 		}
 	}
-	advisor, err := a.advisor(f.slurmFlags)
+	by.advisor, err = a.advisor(f.slurmFlags)
 	if err != nil {
-		return nil, nil, err
+		return by, err
 	}
 	request, err := f.request()
 	if err != nil {
-		return nil, nil, err
+		return by, err
 	}
-	cluster, err := a.reader(f.slurmFlags).Read(ctx)
+	by.cluster, err = a.reader(f.slurmFlags).Read(ctx)
 	if err != nil {
-		return nil, nil, err
+		return by, err
 	}
 	if name != "" {
-		j, err := cluster.Job(name)
+		j, err := by.cluster.Job(name)
 		if err != nil {
-			return nil, cluster, err
+			return by, err
 		}
-		request = advisor.Site.Request(j)
+		request = by.advisor.Site.Request(j)
 		request.Excluded = append(request.Excluded, mustExpand(f.exclude)...)
 	}
 	if request.Application == "" {
-		return nil, cluster, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
+		return by, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
 	}
-	advice, err := advisor.Advise(cluster, request)
+	by.Advice, err = by.advisor.Advise(by.cluster, request)
 	if err != nil {
-		return nil, cluster, err
+		return by, err
 	}
-	return advice, cluster, a.checkKnown(advice)
+	return by, a.checkKnown(by.Advice)
 }
 
 // request is the job that the flags describe.

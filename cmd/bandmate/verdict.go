@@ -34,6 +34,9 @@ type verdict struct {
 	// BackgroundBytesPerSecond is what was measured of pods without a profile;
 	// absent where nothing was measured.
 	BackgroundBytesPerSecond *float64 `json:"backgroundBytesPerSecond,omitempty"`
+
+	// seen is what all of this was taken from.
+	seen view.Verdict
 }
 
 // profileState is what is known of an application.
@@ -65,6 +68,7 @@ func printable(v view.Verdict, here string) verdict {
 		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
 		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
 		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Parts: v.Score.Newcomer.Parts.Show(), Residents: []residentVerdict{},
+		seen: v,
 	}
 	if v.Background != nil {
 		total := float64(v.Background.Total())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,6 +20,7 @@ type whatIfFlags struct {
 	cpus     float64
 	limit    float64
 	numaNode int
+	pictures pictureFlags
 }
 
 func newWhatIfCommand(a *app) *cobra.Command {
@@ -33,7 +35,8 @@ room is for the other plugins to say.
 
 Exit code 5: with --max-slowdown, no node keeps the limits.`,
 		Example: `  kubectl bandmate what-if xz
-  kubectl bandmate what-if xz --node node-1 --cpus 4 --max-slowdown 1.15`,
+  kubectl bandmate what-if xz --node node-1 --cpus 4 --max-slowdown 1.15
+  kubectl bandmate what-if xz --svg nodes.svg`,
 		Args: wantArgs(cobra.ExactArgs(1), "one application"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.whatIf(cmd.Context(), args[0], f) },
 	}
@@ -43,6 +46,7 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, "slowdown that the pod may suffer at most, as 1.15")
 	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node that the pod would keep to (default: any)")
+	f.pictures.add(flags, "the slowdowns")
 	return cmd
 }
 
@@ -77,6 +81,9 @@ func (a *app) whatIf(ctx context.Context, application string, f whatIfFlags) err
 	if err := f.view.validate(); err != nil {
 		return err
 	}
+	if err := f.pictures.check(); err != nil {
+		return err
+	}
 	pod, err := f.pod(application)
 	if err != nil {
 		return err
@@ -99,7 +106,7 @@ func (a *app) whatIf(ctx context.Context, application string, f whatIfFlags) err
 	answer := whatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
 	rejected := len(verdicts) > 0 && verdicts[0].Rejected
 	answer.Nodes, answer.More = f.view.cut(verdicts)
-	if err := a.printWhatIf(answer, f.node); err != nil {
+	if err := a.printWhatIf(answer, f); err != nil {
 		return err
 	}
 	if f.limit != 0 && rejected {
@@ -141,12 +148,13 @@ func (f *viewFlags) cut(verdicts []verdict) (kept []verdict, more int) {
 	return kept, len(verdicts) - len(kept)
 }
 
-func (a *app) printWhatIf(answer whatIfAnswer, node string) error {
-	if a.format == formatCSV {
-		return verdictTable(answer.Nodes).WriteCSV(a.stdout)
+func (a *app) printWhatIf(answer whatIfAnswer, f whatIfFlags) error {
+	plot := whatIfPlot(answer, f)
+	if a.format == formatCSV && !f.pictures.toStdout() {
+		return errors.Join(a.draw(plot, f.pictures), verdictTable(answer.Nodes).WriteCSV(a.stdout))
 	}
-	err := a.print(answer, func(w io.Writer) error {
-		if node != "" {
+	err := a.printDrawn(answer, plot, f.pictures, func(w io.Writer) error {
+		if f.node != "" {
 			return a.writeVerdict(w, answer.Nodes[0])
 		}
 		if len(answer.Nodes) == 0 {

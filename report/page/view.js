@@ -324,13 +324,15 @@
     svg.append(drawn("line", { class: "axis", x1: LEFT, x2: W - RIGHT, y1: H - BOTTOM, y2: H - BOTTOM }), drawn("text", { x: (LEFT + W - RIGHT) / 2, y: H - 4, "text-anchor": "middle" }, "interferer alone, GB/s"));
     const shares = [...new Set(a.curves.map((c) => c.readShare))].sort((p, q) => p - q);
     const fits = new Map(a.snapshot.responses.map((r) => [r.readShare, r]));
+    const pattern = (c) => c.pattern || "sequential";
+    const fitted = a.curves.some((c) => pattern(c) === "sequential") ? "sequential" : pattern(a.curves[0]);
     const front = [];
     for (const c of a.curves) {
-      const k = shares.indexOf(c.readShare) % MARKS.length, fit = c.pattern === "random" ? undefined : fits.get(c.readShare);
+      const k = shares.indexOf(c.readShare) % MARKS.length, fit = pattern(c) === fitted ? fits.get(c.readShare) : undefined;
       const group = drawn("g", { class: `c${k}` });
       if (fit) {
         const knots = [[0, 1], ...fit.curve];
-        const half = 1.645 * Math.max(fit.residual, a.snapshot.noise);
+        const half = fit.halfWidth;
         // Alone, performance is 1 by definition and not in doubt.
         const path = (shift) => knots.map(([b, p]) => `${x(b).toFixed(1)} ${y(b === 0 ? p : p + shift).toFixed(1)}`);
         if (half > 0) group.append(drawn("path", { class: "band", d: `M${path(half).join("L")}L${path(-half).reverse().join("L")}Z` }));

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/report/page"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+// exampleKnowledge is the measured profiles of the documentation.
+func exampleKnowledge(t *testing.T) *knowledge {
+	t.Helper()
+	s, err := store.Open("../../docs/example/store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := s.Snapshot(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newKnowledge(snapshot)
+}
+
+// fittedAt reads a drawn curve as its picture joins it.
+func fittedAt(c report.Curve, b units.Bandwidth) float64 {
+	last := report.FittedPoint{Performance: 1}
+	for _, at := range c.Fitted {
+		if b <= at.Bandwidth {
+			return float64(last.Performance) + float64((b-last.Bandwidth)/(at.Bandwidth-last.Bandwidth))*float64(at.Performance-last.Performance)
+		}
+		last = at
+	}
+	return float64(last.Performance)
+}
+
+// The fitted curves of pictures are those that predictions say they read, and with
+// their intervals those of the report page.
+func TestFittedCurves(t *testing.T) {
+	k := exampleKnowledge(t)
+	profiles, _, err := k.Applications()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := page.NewData(page.Content{Applications: profiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readings := 0
+	for i, p := range profiles {
+		plot := curvePlot(p)
+		drawn := map[units.ReadShare]report.Curve{}
+		for _, c := range plot.Curves {
+			if c.Pattern != "" && c.Pattern != sequential {
+				if len(c.Fitted) > 0 {
+					t.Errorf("%s: a fitted curve at %s of pattern %s, which no prediction reads", p.Name, c.ReadShare, c.Pattern)
+				}
+				continue
+			}
+			drawn[c.ReadShare] = c
+		}
+		for _, r := range data.Applications[i].Snapshot.Responses {
+			c := drawn[r.ReadShare]
+			if float64(c.HalfWidth) != r.HalfWidth || !(r.HalfWidth > 0) || len(c.Fitted) != len(r.Curve) {
+				t.Errorf("%s at %s: ± %v with %d points, the page has ± %v with %d", p.Name, r.ReadShare, c.HalfWidth, len(c.Fitted), r.HalfWidth, len(r.Curve))
+			}
+		}
+		for _, other := range profiles {
+			target, err := k.compile(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			corunner, err := k.compile(other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := predictor.Predict(target, []*predictor.Application{corunner}, predictor.Options{Explain: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range said.Explanation.Readings {
+				readings++
+				if got := fittedAt(drawn[r.ReadShare], r.BytesPerSecond); math.Abs(got-float64(r.NormalizedPerformance)) > 1e-9 {
+					t.Errorf("%s beside %s: at %s reads and %s drawn at %v, read as %v", p.Name, other.Name, r.ReadShare, r.BytesPerSecond, got, r.NormalizedPerformance)
+				}
+			}
+		}
+	}
+	if readings == 0 {
+		t.Error("no prediction read a curve")
+	}
+}
+
+// A picture of a prediction says what the prediction says: of the target, with the
+// interval, and of each neighbour.
+func TestPredictionPlot(t *testing.T) {
+	k := exampleKnowledge(t)
+	for _, line := range []string{"sort triad", "sort triad triad triad triad numpy", "triad xz zstd lammps", "numpy sort"} {
+		for _, method := range []predictor.Method{predictor.Default, "linear-estimated"} {
+			names, f := strings.Fields(line), predictionFlags{method: string(method), limit: 1.5}
+			p, _, err := k.predict(names, f, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plot, err := k.predictionPlot(names, f, pictureFlags{svg: "-"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plot.Limit != 1.5 || len(plot.Rows) != len(names) {
+				t.Errorf("%s: %d rows, limit %v", line, len(plot.Rows), plot.Limit)
+			}
+			if got, want := plot.Rows[0].Values[0], predictedValue(p); got != want {
+				t.Errorf("%s by %s: %+v, want %+v", line, method, got, want)
+			}
+			for i, row := range plot.Rows[1:] {
+				want, v := p.CorunnerSlowdowns[names[i+1]], row.Values[0]
+				if math.Abs(float64(v.Slowdown/want)-1) > 1e-6 || v.Low > v.Slowdown || v.High < v.Slowdown {
+					t.Errorf("%s by %s: %s %+v, predicted %v", line, method, row.Name, v, want)
+				}
+			}
+		}
+	}
+}
+
+// Only with pressure beyond what was measured is a value extrapolated.
+func TestPredictionPlotExtrapolates(t *testing.T) {
+	k := exampleKnowledge(t)
+	for names, want := range map[string]bool{"sort triad": false, "sort triad triad triad triad numpy": true} {
+		plot, err := k.predictionPlot(strings.Fields(names), predictionFlags{}, pictureFlags{png: "-"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plot.Rows[0].Values[0].Extrapolated; got != want {
+			t.Errorf("%s: extrapolated %t", names, got)
+		}
+	}
+}
+
+// The interval of a prediction belongs to a score of the same slowdown only.
+func TestJudgementIntervals(t *testing.T) {
+	known, err := exampleKnowledge(t).find([]string{"sort", "triad", "numpy"}, predictionFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := judgement{place: "n1"}
+	for i, a := range known.compiled {
+		p, err := predictor.Predict(a, besides(known.compiled, i), predictor.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.jobs = append(j.jobs, judgedJob{application: a, known: true, after: p.Slowdown})
+	}
+	for i := range j.jobs {
+		if v := j.value(i); !(v.Low > 0 && v.Low <= v.Slowdown && v.Slowdown <= v.High) {
+			t.Errorf("job %d: %+v", i, v)
+		}
+	}
+	if v := j.worst(); v.Slowdown != max(j.jobs[1].after, j.jobs[2].after) {
+		t.Errorf("the worst neighbour: %+v", v)
+	}
+	for name, change := range map[string]func(*judgement){
+		"another slowdown": func(j *judgement) { j.jobs[0].after *= 1.01 },
+		"no profile":       func(j *judgement) { j.jobs[1].application = nil },
+	} {
+		other := judgement{jobs: slices.Clone(j.jobs)}
+		change(&other)
+		if v := other.value(0); v.Low != 0 || v.High != 0 || v.Slowdown != other.jobs[0].after {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	j.jobs[0].known = false
+	if v := j.value(0); v != (report.SlowdownValue{}) {
+		t.Errorf("of an unknown job: %+v", v)
+	}
+	alone := judgement{jobs: j.jobs[:1]}
+	if v := alone.worst(); v.Slowdown != 0 || v.Missing != "nobody there" {
+		t.Errorf("the worst of nobody: %+v", v)
+	}
+}
