@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 // reserveLimit bounds the memory that is kept for runs to come.
@@ -20,7 +22,7 @@ const reserveLimit = 2 << 30
 // memory is harmless.
 type reserve struct {
 	mu      sync.Mutex
-	memory  []byte
+	held    *memory.Buffer
 	known   bool
 	running map[int]int64
 	most    int64
@@ -72,26 +74,20 @@ func (r *reserve) ended(pid int, command string, usage any) {
 func (r *reserve) hold(bytes int64) {
 	r.release()
 	bytes = min(bytes, reserveLimit, freeMemory()/4)
-	page := unix.Getpagesize()
-	if bytes < int64(page) {
+	if bytes < int64(unix.Getpagesize()) {
 		return
 	}
-	memory, err := unix.Mmap(-1, 0, int(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	held, err := memory.New(bytes, nil)
 	if err != nil {
 		return
 	}
-	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
-	for i := 0; i < len(memory); i += page {
-		memory[i] = 1
-	}
-	r.memory = memory
+	held.Touch()
+	r.held = held
 }
 
 func (r *reserve) release() {
-	if r.memory != nil {
-		_ = unix.Munmap(r.memory)
-		r.memory = nil
-	}
+	_ = r.held.Free()
+	r.held = nil
 }
 
 // freeMemory is 0 when the kernel does not say.

@@ -11,11 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -33,33 +31,30 @@ const (
 	// paced, larger ones when it is not.
 	pacedChunk, unpacedChunk = 64 << 10, 512 << 10
 
-	hugePage = 2 << 20
 	// betweenLooks is how often a turn looks at the clock, in bytes.
 	betweenLooks = 1 << 20
 )
 
 // own runs the kernels of this repository over a buffer on huge pages.
 type own struct {
-	mapping, buf []byte
-	at           int
+	buffer *memory.Buffer
+	buf    []byte
+	at     int
 }
 
 func newOwn(mib int) (*own, error) {
-	size := mib << 20
-	mapping, err := unix.Mmap(-1, 0, size+hugePage, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	buffer, err := memory.New(int64(mib)<<20, nil)
 	if err != nil {
-		return nil, fmt.Errorf("map a buffer of %d MiB (less with -buffer): %w", mib, err)
+		return nil, fmt.Errorf("%w: less with -buffer", err)
 	}
-	start := uintptr(unsafe.Pointer(unsafe.SliceData(mapping)))
-	buf := mapping[hugePage-start%hugePage:][:size]
-	if err := unix.Madvise(buf, unix.MADV_HUGEPAGE); err != nil {
-		fmt.Fprintln(os.Stderr, "kernelbench: no huge pages:", err)
+	kernel.Fill(buffer.Bytes(), 1)
+	if huge, err := memory.HugeBytes(buffer); err == nil && huge < int64(mib)<<19 {
+		fmt.Fprintf(os.Stderr, "kernelbench: only %d of %d MiB are on huge pages: %s\n", huge>>20, mib, memory.HugePagesRemedy)
 	}
-	kernel.Fill(buf, 1)
-	return &own{mapping: mapping, buf: buf}, nil
+	return &own{buffer: buffer, buf: buffer.Bytes()}, nil
 }
 
-func (o *own) close() error { return unix.Munmap(o.mapping) }
+func (o *own) close() error { return o.buffer.Free() }
 
 // contestants returns the fastest set in both sizes of chunks, the reference
 // first, and the other sets of assembly.
