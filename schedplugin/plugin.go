@@ -141,6 +141,7 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.watch = watch
+	p.pods.named = func(application string) { watch.snapshot().want(application) }
 	return p, nil
 }
 

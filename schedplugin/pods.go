@@ -19,6 +19,9 @@ type pods struct {
 	faulty   sync.Map     // of UID to the resource version whose fault was reported
 	// gone is told of every pod that is deleted; may be nil.
 	gone func(types.UID)
+	// named is told of the application of every pod that comes and names one; may be
+	// nil.
+	named func(application string)
 }
 
 // anyLimit reports whether any pod has a limit. A pod is known here before it is
@@ -61,7 +64,14 @@ func (p *pods) firstFault(pod *v1.Pod) bool {
 // handler keeps count.
 func (p *pods) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { p.count(o, 1) },
+		AddFunc: func(o any) {
+			p.count(o, 1)
+			if pod, ok := o.(*v1.Pod); ok && p.named != nil {
+				if application := pod.Labels[v1alpha1.ApplicationLabel]; application != "" {
+					p.named(application)
+				}
+			}
+		},
 		UpdateFunc: func(was, is any) {
 			p.count(was, -1)
 			p.count(is, 1)

@@ -21,10 +21,12 @@ type snapshot struct {
 	// waiting holds the keys of those that are known by their curves alone, until
 	// catchUp has asked for a model of the memory.
 	waiting sync.Map // of lookupKey to nil
+	// wanted are the applications that pods named, due those of them that catchUp has
+	// not yet looked at.
+	wanted, due sync.Map // of the name to nil
 	// round counts how often catchUp made known what it had asked for.
 	round atomic.Int64
-	// onNew is called when an application was looked up for the first time, and
-	// waits; may be nil.
+	// onNew is called when there is something for catchUp to do; may be nil.
 	onNew func()
 }
 
@@ -49,7 +51,11 @@ func newSnapshot(r *roster.Roster) *snapshot {
 func (s *snapshot) next(r *roster.Roster) *snapshot {
 	n := newSnapshot(r)
 	n.onNew = s.onNew
-	n.describe(s.known.Range, func() {}, func(key lookupKey) { n.renew(key, s) })
+	describe(s.known.Range, func() {}, func(key lookupKey) { n.renew(key, s) })
+	s.due.Range(func(application, _ any) bool {
+		n.want(application.(string)) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return true
+	})
 	return n
 }
 
@@ -57,19 +63,51 @@ func (s *snapshot) next(r *roster.Roster) *snapshot {
 // are prepared anew each time.
 const publishEvery = 3 * time.Second
 
-// catchUp asks for models of the memory for the applications that wait. It serves
-// one goroutine at a time.
+// catchUp asks for models of the memory for the applications that wait, then for
+// those that pods named. It serves one goroutine at a time.
 func (s *snapshot) catchUp() {
-	s.describe(s.waiting.Range, func() { s.round.Add(1) }, func(key lookupKey) {
+	publish := func() { s.round.Add(1) }
+	describe(s.waiting.Range, publish, func(key lookupKey) {
 		s.waiting.Delete(key)
 		s.renew(key, s)
 	})
+	describe(s.due.Range, publish, s.describeOwn)
+}
+
+// want has an application described on the machines that it was measured on. It does
+// not wait: a pod that names an application is heard of before it is scheduled.
+func (s *snapshot) want(application string) {
+	if !s.roster.Has(application) {
+		return // not stored: anybody can invent names
+	}
+	if _, again := s.wanted.LoadOrStore(application, nil); again {
+		return
+	}
+	s.due.Store(application, nil)
+	if s.onNew != nil {
+		s.onNew()
+	}
+}
+
+// describeOwn asks for models of the memory for an application on its own machines.
+func (s *snapshot) describeOwn(application string) {
+	s.due.Delete(application)
+	for machine, entry := range s.roster.Own(application) {
+		key := lookupKey{application, machine}
+		if value, ok := s.known.Load(key); ok && !value.(*known).byCurves { //nolint:errcheck,forcetypeassert // nothing else is stored
+			continue
+		}
+		if k := (&known{Entry: entry}); k.Application != nil {
+			k.sketch = s.sketch(k.Application)
+			s.known.Store(key, k)
+		}
+	}
 }
 
 // describe calls renew for all keys, from several goroutines, and publish when all
 // are done and now and then before that.
-func (s *snapshot) describe(keys iter.Seq2[any, any], publish func(), renew func(lookupKey)) {
-	queue := make(chan lookupKey)
+func describe[K comparable](keys iter.Seq2[any, any], publish func(), renew func(K)) {
+	queue := make(chan K)
 	var workers sync.WaitGroup
 	for range max(runtime.GOMAXPROCS(0)/2, 1) { // the rest is the scheduler's
 		workers.Go(func() {
@@ -80,7 +118,7 @@ func (s *snapshot) describe(keys iter.Seq2[any, any], publish func(), renew func
 	}
 	published := time.Now()
 	for key := range keys {
-		queue <- key.(lookupKey) //nolint:errcheck,forcetypeassert // nothing else is stored
+		queue <- key.(K) //nolint:errcheck,forcetypeassert // nothing else is stored
 		if time.Since(published) >= publishEvery {
 			publish()
 			published = time.Now()

@@ -65,6 +65,36 @@ func TestCatchUp(t *testing.T) {
 	})
 }
 
+// What pods name is described before they are scheduled, and for a snapshot that
+// follows too soon by that one.
+func TestWant(t *testing.T) {
+	r := roster.New(measured(5), nil)
+	s := newSnapshot(r)
+	asked := 0
+	s.onNew = func() { asked++ }
+	p := &pods{named: s.want}
+	for _, application := range []string{"app-1", "app-1", "nobody", ""} {
+		p.handler().OnAdd(pod("p", application, 1, ""), false)
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times for a model, want once", asked)
+	}
+	next := s.next(r)
+	for name, s := range map[string]*snapshot{"the same": s, "the next": next} {
+		s.catchUp()
+		if k := s.lookup("app-1", "blade"); k.byCurves || !k.Application.Described() || k.sketch == nil {
+			t.Errorf("%s: %+v", name, k)
+		}
+		s.due.Range(func(application, _ any) bool {
+			t.Errorf("%s: %v is still due", name, application)
+			return true
+		})
+	}
+	if _, stored := s.wanted.Load("nobody"); stored {
+		t.Error("an invented name is kept")
+	}
+}
+
 // A node whose residents wait for a model is read anew when it is there, and only
 // then.
 func TestNodesCatchUp(t *testing.T) {

@@ -219,6 +219,9 @@ func (r *Roster) Count() map[State]int {
 // Applications returns the names of all applications with a profile, sorted.
 func (r *Roster) Applications() []string { return slices.Sorted(maps.Keys(r.applications)) }
 
+// Has reports whether there is a profile of an application, on whatever machine.
+func (r *Roster) Has(application string) bool { return len(r.applications[application]) > 0 }
+
 // Own returns every entry of an application on the machines it was measured on,
 // by machine name; nil without any. The map may be changed.
 func (r *Roster) Own(application string) map[string]Entry {

@@ -107,7 +107,7 @@ func TestLookup(t *testing.T) {
 			}
 		})
 	}
-	if got := fmt.Sprint(r.Len(), r.Applications(), len(r.Own("db")), r.Own("ghost") == nil); got != "5 [broken db stray web] 2 true" {
+	if got := fmt.Sprint(r.Len(), r.Applications(), len(r.Own("db")), r.Own("ghost") == nil, r.Has("db"), r.Has("ghost")); got != "5 [broken db stray web] 2 true true false" {
 		t.Error(got)
 	}
 }
