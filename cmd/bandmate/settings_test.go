@@ -231,7 +231,7 @@ func TestConfigurationFile(t *testing.T) {
 // Bandmate uses for something else.
 func TestVariablesAreUnambiguous(t *testing.T) {
 	otherwise := []string{
-		"BANDMATE_GUARD", "BANDMATE_INTERFERER", "BANDMATE_RUN", // processes of an experiment
+		"BANDMATE_GUARD", "BANDMATE_INTERFERER", "BANDMATE_NAMESPACES", "BANDMATE_RUN", // processes of an experiment
 		"BANDMATE_SLURM", "BANDMATE_SLURM_FLAGS", "BANDMATE_RECORDS", "BANDMATE_LONGEST", // manifests/slurm
 	}
 	means := map[string]string{}
