@@ -45,7 +45,7 @@ case ${1:-} in
     situations
     measure quality
     measure throughput -nodes 1000
-    measure throughput -nodes 5000 -rounds 8
+    measure throughput -nodes 5000
     measure cost
     tables
     ;;

@@ -96,6 +96,36 @@ func (b *bench) allowed(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// atRest is the part of a CPU that a scheduler takes at most in a second in which
+// it counts as having nothing to do.
+const atRest = 0.1
+
+// rested waits until the scheduler has nothing to do: what it does once after its
+// start, and once for every application, is no part of a round.
+func (b *bench) rested(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		before, err := now(b.cluster)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the scheduler is not at rest after %v: %w", patience, ctx.Err())
+		case <-time.After(time.Second):
+		}
+		after, err := now(b.cluster)
+		if err != nil {
+			return err
+		}
+		if after.since(before).scheduler <= atRest*time.Since(start).Seconds() {
+			return nil
+		}
+	}
+}
+
 // block starts the scheduler of a contender, warms it up by two batches without
 // and two with the plugin, measures rounds and stops it. In every other round the
 // plugin goes first.
@@ -104,13 +134,16 @@ func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.cluster.Stop(controlplane.Scheduler)) }()
-	if err := d.ready(ctx); err != nil {
+	if err := errors.Join(d.ready(ctx), b.rested(ctx)); err != nil {
 		return nil, err
 	}
 	for _, scheduler := range []string{without, with, with, without} {
 		if _, err := b.batch(ctx, scheduler, -1); err != nil {
 			return nil, err
 		}
+	}
+	if err := b.rested(ctx); err != nil {
+		return nil, err
 	}
 	for i := range rounds {
 		r := results.Round{Plugin: d.plugin, Scheduler: d.version}

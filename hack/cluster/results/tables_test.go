@@ -13,7 +13,7 @@ func batch(rate, foreign, steal float64) Batch {
 // CPU time only; each ratio is of one round.
 func TestThroughputTable(t *testing.T) {
 	record := Throughput{
-		Nodes: 5000, Labelled: 30, Profiles: 10_000, ForeignLimit: 0.05,
+		Nodes: 5000, Labelled: 30, Profiles: 10_000, Batch: 3000, ForeignLimit: 0.05,
 		Rounds: []Round{
 			{Plugin: "B", Scheduler: "v2", Without: batch(100, 0, 0), With: batch(90, 0.05, 0)},
 			{Plugin: "A", Scheduler: "v1", Without: batch(100, 0.9, 0), With: batch(1, 0, 0)},
@@ -24,8 +24,8 @@ func TestThroughputTable(t *testing.T) {
 	}
 	got := strings.Split(ThroughputTable([]Throughput{record, {Nodes: 1000}}), "\n")
 	want := []string{
-		"| 5,000 | 30 | 10,000 | A (v1) | 0 (1) | – | not measured | 10.0, 1000.0 | 0.01 (0.01–0.01) | 1.00, 1.00 |",
-		"| 5,000 | 30 | 10,000 | B (v2) | 3 (1) | 120, 96 | 0.80 (0.50–0.90) | 6.7, 10.8 | 0.65 (0.00–0.90) | 1.00, 1.00 |",
+		"| 5,000 | 30 | 10,000 | 3,000 | A (v1) | 0 (1) | – | not measured | 10.0, 1000.0 | 0.01 (0.01–0.01) | 1.00, 1.00 |",
+		"| 5,000 | 30 | 10,000 | 3,000 | B (v2) | 3 (1) | 120, 96 | 0.80 (0.50–0.90) | 6.7, 10.8 | 0.65 (0.00–0.90) | 1.00, 1.00 |",
 	}
 	if len(got) != 5 || got[2] != want[0] || got[3] != want[1] {
 		t.Errorf("%q, want %q", got, want)

@@ -67,9 +67,9 @@ type group struct {
 // rounds: what else runs takes time from a round and hardly adds to its CPU time.
 func ThroughputTable(records []Throughput) string {
 	var b strings.Builder
-	b.WriteString("| nodes | labelled pods a node | profiles | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (range) |" +
+	b.WriteString("| nodes | labelled pods a node | profiles | pods a batch | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (range) |" +
 		" CPU a pod, ms: without, with | ratio (range), all rounds | of it the scheduler, ms |\n" +
-		"|---|---|---|---|---|---|---|---|---|---|\n")
+		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(x, y Throughput) int {
 		return cmp.Or(cmp.Compare(x.Nodes, y.Nodes), -cmp.Compare(x.Labelled, y.Labelled), -cmp.Compare(x.Profiles, y.Profiles))
@@ -106,8 +106,8 @@ func (g *group) row() string {
 			median(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond })))
 		ratio = withRange(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond / r.Without.PodsPerSecond }))
 	}
-	return fmt.Sprintf("| %s | %d | %s | %s (%s) | %d (%d) | %s | %s | %.1f, %.1f | %s | %.2f, %.2f |\n",
-		thousands(g.t.Nodes), g.t.Labelled, thousands(g.t.Profiles), g.plugin, g.version,
+	return fmt.Sprintf("| %s | %d | %s | %s | %s (%s) | %d (%d) | %s | %s | %.1f, %.1f | %s | %.2f, %.2f |\n",
+		thousands(g.t.Nodes), g.t.Labelled, thousands(g.t.Profiles), thousands(g.t.Batch), g.plugin, g.version,
 		len(g.counted), len(g.all)-len(g.counted), pods, ratio,
 		1000*median(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod })),
 		1000*median(column(g.all, func(r Round) float64 { return r.With.SecondsPerPod })),
