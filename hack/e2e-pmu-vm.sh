@@ -23,29 +23,11 @@ passes_through() {
   return 1
 }
 
-# table runs checks in a virtual machine, again when the machine itself got stuck:
-# QEMU's emulation of several CPUs now and then loses an interrupt, and a kernel
-# then waits for ever. A check that fails is not run again here.
-table() {
-  local attempt status
-  for attempt in 1 2 3; do
-    status=0
-    hack/pmu-vm.sh --timeout 240 "$@" || status=$?
-    ((status == 124)) || return "$status"
-    echo "the virtual machine got stuck, attempt $attempt of 3" >&2
-  done
-  echo "FAIL  virtual machine: stuck three times, so not all checks ran: $*"
-  return "$status"
-}
-
 started=$SECONDS
 hack/pmu-vm.sh --prepare
-if (($# > 0)); then
-  table --checks -- "$@"
-else
-  table --checks -- -without offline
-  table --one-thread --checks -- offline
+if (($# == 0)); then
   passes_through 2 '' measure --no-such-flag
   passes_through 0 '{' measure --source imc --duration 2s -o json
 fi
+hack/pmu-vm.sh --timeout 400 --checks -- "$@"
 echo "virtual machines: $((SECONDS - started)) s" >&2

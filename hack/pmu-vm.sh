@@ -32,9 +32,6 @@ What the guest has:
   --before STEPS    what pmuctl does first, for example 'offline 2'
   --checks          run the table of checks (hack/pmuvm/checks) instead of bandmate;
                     what follows -- selects checks by parts of their names
-  --one-thread      all CPUs of the machine on one thread of this one: CPUs then go
-                    offline and online without QEMU losing their interrupts, but
-                    never run at the same time
   --program FILE    run this static program instead of bandmate
   In the guest, /bin/bandmate and /bin/pmuctl lie, which changes rates, adds exact
   counts, sleeps, and takes CPUs offline: measure --source imc -- pmuctl add '* 0 1e6 5e5' sleep 100ms
@@ -61,7 +58,7 @@ fail() {
 
 pmus= rates= module_options= cpu=max user= paranoid=2 before= program= run=/bin/bandmate
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/bandmate/pmu-vm
-refresh= prepare= timeout=120 console= threads=multi
+refresh= prepare= timeout=120 console=
 options() {
   while (($# > 0)); do
     case $1 in
@@ -76,7 +73,6 @@ options() {
     --paranoid) paranoid=$2; shift ;;
     --before) before=$2; shift ;;
     --checks) run=/bin/checks ;;
-    --one-thread) threads=single ;;
     --program) program=$2 run=/bin/program; shift ;;
     --cache) cache=$2; shift ;;
     --refresh) refresh=1 ;;
@@ -204,7 +200,7 @@ boot() {
   exec {err}> >(cat >&2)
   printing_errors=$!
   timeout --foreground "$timeout" "$qemu" "${firmware[@]}" \
-    -machine pc -accel tcg,thread=$threads -cpu "$cpu" -smp 4,sockets=2,cores=2,threads=1 -m 2G \
+    -machine pc -accel tcg,thread=multi -cpu "$cpu" -smp 4,sockets=2,cores=2,threads=1 -m 2G \
     -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G \
     -numa node,nodeid=0,cpus=0-1,memdev=m0 -numa node,nodeid=1,cpus=2-3,memdev=m1 -numa dist,src=0,dst=1,val=21 \
     -kernel "$root/boot/vmlinuz-$kernel" -initrd "$scratch/initrd.cpio" \

@@ -6,8 +6,11 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +31,7 @@ func hardwareChecks() []check {
 	icx := machine{pmus: "uncore_imc_0:icx", rates: "* 0 1e8 5e7; * 1 3e7 0"}
 	still := machine{pmus: "uncore_imc_0:icx"}
 	return []check{
+		{"hardware: events of tasks come and go while all CPUs are busy", taskEvents},
 		{"hardware: rates are exact in time_running, per box", icx.on(hardwareRates)},
 		{"hardware: a register wraps unseen", machine{pmus: icx.pmus, rates: icx.rates, options: "headroom=10"}.on(hardwareRates)},
 		{"hardware: events beyond the counters take turns", icx.on(hardwareTurns)},
@@ -48,6 +52,36 @@ func within(what string, got, want, tolerance float64) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %.9g, want %.9g ± %g%%", what, got, want, 100*tolerance)
+}
+
+// taskEvents gets a machine stuck whose scheduler is rewritten with every such
+// event: see holdEvents of the guest.
+func taskEvents() error {
+	const times = 1000
+	var ended atomic.Bool
+	var sleepers sync.WaitGroup
+	for range 2 * cpus {
+		sleepers.Go(func() {
+			for !ended.Load() {
+				_ = unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
+			}
+		})
+	}
+	defer sleepers.Wait()
+	defer ended.Store(true)
+	attr := unix.PerfEventAttr{
+		Type: unix.PERF_TYPE_SOFTWARE, Size: uint32(unsafe.Sizeof(unix.PerfEventAttr{})), Config: unix.PERF_COUNT_SW_CONTEXT_SWITCHES,
+	}
+	for range times {
+		fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		if err := unix.Close(fd); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func hardwareRates() error {

@@ -3,10 +3,8 @@
 // hardware, through perf_event_open(2) alone, then what bandmate makes of them.
 //
 //	checks [SUBSTRING...]
-//	checks -without SUBSTRING
 //
-// With arguments, only checks whose name contains one of them run, or none that
-// does. It prints a
+// With arguments, only checks whose name contains one of them run. It prints a
 // line per check and "N passed, M failed", and exits with 1 if any failed.
 package main
 
@@ -64,9 +62,6 @@ func runAll(w io.Writer, checks []check) int {
 func choose(all []check, substrings []string) []check {
 	if len(substrings) == 0 {
 		return all
-	}
-	if substrings[0] == "-without" && len(substrings) == 2 {
-		return slices.DeleteFunc(all, func(c check) bool { return strings.Contains(c.name, substrings[1]) })
 	}
 	return slices.DeleteFunc(all, func(c check) bool {
 		return !slices.ContainsFunc(substrings, func(s string) bool { return strings.Contains(c.name, s) })

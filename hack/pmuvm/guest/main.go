@@ -57,7 +57,7 @@ func powerOff() {
 	}
 }
 
-// becomeMachine mounts what programs expect, and takes a name.
+// becomeMachine mounts what programs expect, takes a name, and holds events.
 func becomeMachine() error {
 	for _, m := range []struct{ source, path, kind string }{
 		{"proc", "/proc", "proc"},
@@ -73,7 +73,7 @@ func becomeMachine() error {
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
-	return nil
+	return holdEvents()
 }
 
 // throughPipe hides that a writer is a file, which package os/exec would pass on:
