@@ -20,33 +20,40 @@ import (
 
 // checkEmpty looks at the report of an empty store.
 func checkEmpty(_ context.Context, t *table, dir string, page *tab) error {
-	said, err := page.text(`!document.getElementById("empty").hidden && document.getElementById("content").hidden`)
+	err := t.holds(page, "an empty store says what to do",
+		`!document.getElementById("empty").hidden && document.getElementById("content").hidden`)
 	if err != nil {
 		return err
 	}
-	t.check("an empty store says what to do", unlessTrue(said))
 	return checkLooks(t, dir, page)
 }
 
 // checkOne looks at the report of one application, which has nobody to be beside
 // but itself.
 func checkOne(ctx context.Context, t *table, dir string, page *tab) error {
-	said, err := page.text(`document.querySelectorAll("td[data-target]").length === 1 && document.getElementById("pairings-body").textContent === "It takes two applications."`)
+	err := t.holds(page, "one application has a matrix of one cell and no pairing",
+		`document.querySelectorAll("td[data-target]").length === 1 && document.getElementById("pairings-body").textContent === "It takes two applications."`)
 	if err != nil {
 		return err
 	}
-	t.check("one application has a matrix of one cell and no pairing", unlessTrue(said))
 	if err := checkCells(ctx, t, page, 1, predictor.Curves); err != nil {
 		return err
 	}
 	return checkLooks(t, dir, page)
 }
 
-func unlessTrue(said string) string {
-	if said == "true" {
-		return ""
+// holds checks that an expression is true in the page.
+func (t *table) holds(page *tab, name, expression string) error {
+	said, err := page.text(expression)
+	if err != nil {
+		return err
 	}
-	return "is " + said
+	fault := ""
+	if said != "true" {
+		fault = "is " + said
+	}
+	t.check(name, fault)
+	return nil
 }
 
 // checkCurves looks at everything on the report of a few applications that are
@@ -233,23 +240,18 @@ func checkKeyboard(t *table, page *tab) error {
 		if err := page.press(c.selector, c.keys...); err != nil {
 			return err
 		}
-		said, err := page.text(c.want)
-		if err != nil {
+		if err := t.holds(page, c.name, c.want); err != nil {
 			return err
 		}
-		t.check(c.name, unlessTrue(said))
 	}
 	return page.eval(`document.getElementById("theme").click(); for (const id of ["search", "card-search"]) { const e = document.getElementById(id); e.value = ""; e.dispatchEvent(new Event("input")); }`, nil)
 }
 
 // checkHostile looks for what markup in a profile would have made.
 func checkHostile(t *table, page *tab) error {
-	said, err := page.text(`document.querySelectorAll("img, iframe, body b").length === 0 && typeof window.hacked === "undefined" && document.body.textContent.includes("<img src=x")`)
-	if err != nil {
-		return err
-	}
-	t.check("markup in a profile is shown, not obeyed", unlessTrue(said))
-	return nil
+	err := t.holds(page, "markup in a profile is shown, not obeyed",
+		`document.querySelectorAll("img, iframe, body b").length === 0 && typeof window.hacked === "undefined" && document.body.textContent.includes("<img src=x")`)
+	return err
 }
 
 // looks are the ways the page is looked at.
@@ -302,18 +304,18 @@ func checkLarge(_ context.Context, t *table, dir string, page *tab) error {
 		large = fmt.Sprintf("%d bytes", size)
 	}
 	t.check("2,000 applications are 10 MB at most", large)
-	said, err := page.text(`document.documentElement.dataset.ready === "true" && document.querySelectorAll("td[data-target]").length === 1600`)
+	err := t.holds(page, "2,000 applications: a page of the matrix is shown",
+		`document.documentElement.dataset.ready === "true" && document.querySelectorAll("td[data-target]").length === 1600`)
 	if err != nil {
 		return err
 	}
-	t.check("2,000 applications: a page of the matrix is shown", unlessTrue(said))
 	if err := page.press("#search", "1234"); err != nil {
 		return err
 	}
-	said, err = page.text(`document.querySelectorAll("td[data-target]").length === 1`)
+	err = t.holds(page, "2,000 applications: the search finds one",
+		`document.querySelectorAll("td[data-target]").length === 1`)
 	if err != nil {
 		return err
 	}
-	t.check("2,000 applications: the search finds one", unlessTrue(said))
 	return page.keep(dir, look{name: "large", scheme: "light", width: 1280, height: 900})
 }
