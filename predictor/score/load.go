@@ -27,9 +27,6 @@ type Load struct {
 	crowd   *crowd // nil where no model describes everyone
 }
 
-// Name returns the name of the domain.
-func (l *Load) Name() string { return l.domain.Name }
-
 // Residents returns who is there. The caller must not change it.
 func (l *Load) Residents() []Job { return l.domain.Residents }
 
