@@ -160,7 +160,7 @@ func writeSort(w io.Writer, r sortResult, o report.Options) error {
 	t := report.Table{Columns: columns}
 	seconds := func(s float64) report.Cell { return report.Number(report.Seconds(s), s) }
 	for _, row := range r.ByThreads {
-		cells := []report.Cell{report.Number(fmt.Sprint(row.Threads), float64(row.Threads)), seconds(row.Bandwidth), seconds(row.Latency)}
+		cells := []report.Cell{whole(row.Threads), seconds(row.Bandwidth), seconds(row.Latency)}
 		if row.Overhead != nil {
 			cells = append(cells, seconds(*row.Overhead), report.Text(row.LimitedBy))
 		}

@@ -113,7 +113,7 @@ func writeTree(w io.Writer, r treeResult, shown capability.Tree, o report.Option
 	t := report.Table{Columns: []report.Column{{Title: "tree"}, {Title: "modelled cost", Numeric: true}, {Title: "depth", Numeric: true}}}
 	for _, tree := range r.trees {
 		depth := tree.Root.Depth()
-		t.Add(report.Text(string(tree.Shape)), report.Number(tree.Cost.String(), float64(tree.Cost)), report.Number(fmt.Sprint(depth), float64(depth)))
+		t.Add(report.Text(string(tree.Shape)), report.Number(tree.Cost.String(), float64(tree.Cost)), whole(depth))
 	}
 	if err := t.Write(w, o); err != nil {
 		return err

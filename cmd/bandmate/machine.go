@@ -217,7 +217,7 @@ func (a *app) writeMachine(w io.Writer, p *v1alpha1.MachineProfile) error {
 		table.Add(report.Number(units.ReadShare(s.ReadShare).String(), s.ReadShare),
 			report.Number(units.Bandwidth(s.BytesPerSecond).String(), s.BytesPerSecond),
 			report.Number(fmt.Sprintf("%.1f%%", 100*spread), spread),
-			report.Number(fmt.Sprint(s.Repeats), float64(s.Repeats)))
+			whole(s.Repeats))
 	}
 	if err := table.Write(w, a.canvas()); err != nil {
 		return err

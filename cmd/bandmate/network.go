@@ -111,7 +111,7 @@ func writePenalties(w io.Writer, r penaltyResult, o report.Options) error {
 	t := report.Table{Columns: []report.Column{{Title: "communication"}, {Title: "from", Numeric: true}, {Title: "to", Numeric: true}, {Title: "penalty", Numeric: true}}}
 	for _, c := range r.conflict {
 		p := r.Penalties[c.Name]
-		t.Add(report.Text(report.SanitizeText(c.Name)), report.Number(fmt.Sprint(c.From), float64(c.From)), report.Number(fmt.Sprint(c.To), float64(c.To)), report.Number(fmt.Sprintf("%.3f", p), p))
+		t.Add(report.Text(report.SanitizeText(c.Name)), whole(c.From), whole(c.To), report.Number(fmt.Sprintf("%.3f", p), p))
 	}
 	return t.Write(w, o)
 }
@@ -371,7 +371,7 @@ func (r simulateResult) table() report.Table {
 		return report.Number(fmt.Sprintf("%.2f", *v), *v)
 	}
 	for _, task := range r.Tasks {
-		t.Add(report.Text(report.SanitizeText(task.Application)), report.Number(fmt.Sprint(task.Task), float64(task.Task)), report.Number(fmt.Sprint(task.Node), float64(task.Node)),
+		t.Add(report.Text(report.SanitizeText(task.Application)), whole(task.Task), whole(task.Node),
 			seconds(task.ComputeSeconds), seconds(task.CommunicationSeconds), seconds(task.TotalSeconds), penalty(task.MeanPenalty), penalty(task.MaxPenalty))
 	}
 	return t

@@ -167,7 +167,7 @@ func writeConflicts(w io.Writer, r conflictResult, o report.Options) error {
 			spread = report.Number(fmt.Sprintf("±%.0f%%", 100**c.Spread), *c.Spread)
 		}
 		t.Add(report.Text(report.SanitizeText(c.Conflict)), report.Text(report.SanitizeText(c.Communication)),
-			report.Number(fmt.Sprint(c.From), float64(c.From)), report.Number(fmt.Sprint(c.To), float64(c.To)),
+			whole(c.From), whole(c.To),
 			report.Number(fmt.Sprintf("%.3f", c.Penalty), c.Penalty), spread)
 	}
 	return t.Write(w, o)
