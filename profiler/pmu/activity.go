@@ -42,31 +42,52 @@ func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Sum
 	default:
 		return s.Source.Measure(ctx, w)
 	}
-	begun := time.Now()
-	before, busyErr := tasks.BusyTime(s.host.Proc)
-	if err := watch.begin(w); err != nil {
+	w, err := watch.begin(w)
+	if err != nil {
 		return profiler.Summary{}, errors.Join(fmt.Errorf("measure with %s: %w", s.Name(), err), watch.close())
 	}
 	summary, err := s.Source.Measure(ctx, w)
 	if err != nil {
 		return profiler.Summary{}, errors.Join(err, watch.close())
 	}
-	activity, warnings, err := watch.end()
-	after, afterErr := tasks.BusyTime(s.host.Proc)
-	elapsed := time.Since(begun)
+	activity, during, warnings, err := watch.end()
 	if err := errors.Join(err, watch.close()); err != nil {
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.Name(), err)
 	}
 	summary.Activity = activity
 	summary.Warnings = append(summary.Warnings, warnings...)
-	if activity != nil && activity.CPUSeconds != nil && busyErr == nil && afterErr == nil && watch.once() {
-		other := max((after-before).Seconds()-*activity.CPUSeconds, 0)
+	if activity != nil && activity.CPUSeconds != nil && during.err == nil && watch.once() {
+		other := max(during.busy.Seconds()-*activity.CPUSeconds, 0)
 		activity.OtherCPUSeconds = &other
-		if warning := company(summary, other, elapsed); warning != "" {
+		if warning := company(summary, other, during.elapsed); warning != "" {
 			summary.Warnings = append(summary.Warnings, warning)
 		}
 	}
 	return summary, nil
+}
+
+// usage is the CPU time that everybody used in a span of time.
+type usage struct {
+	elapsed, busy time.Duration
+	err           error
+}
+
+// clock reads the usage since it was started.
+type clock struct {
+	host  *Host
+	begun time.Time
+	busy  time.Duration // since the machine started
+	err   error
+}
+
+func startClock(h *Host) clock {
+	busy, err := tasks.BusyTime(h.Proc)
+	return clock{h, time.Now(), busy, err}
+}
+
+func (c clock) stop() usage {
+	busy, err := tasks.BusyTime(c.host.Proc)
+	return usage{time.Since(c.begun), busy - c.busy, errors.Join(c.err, err)}
 }
 
 // companyShare is how much of one CPU others may use before a result that does
@@ -84,39 +105,63 @@ func company(s profiler.Summary, other float64, elapsed time.Duration) string {
 
 // activityWatch counts what a workload does on CPUs.
 type activityWatch interface {
-	begin(w profiler.Workload) error
-	// end returns nil when nothing could be counted.
-	end() (*profiler.Activity, []string, error)
+	// begin returns the workload to measure instead.
+	begin(w profiler.Workload) (profiler.Workload, error)
+	// end returns nil when nothing could be counted, and what everybody used
+	// meanwhile.
+	end() (*profiler.Activity, usage, []string, error)
 	// once reports whether all of the time watched was one pass of the workload.
 	once() bool
 	close() error
 }
 
-// processActivity counts processes that run already.
+// processActivity counts processes that run already, from when a source starts to
+// wait for them to when it stops: it may open counters of its own before, for
+// longer than it measures.
 type processActivity struct {
+	profiler.Processes
 	host      *Host
 	counters  *tasks.Counters
 	unsettled int
-	processes profiler.Processes
+
+	counts []tasks.Count // what happened during the wait
+	during usage
+	err    error
 }
 
-func (p *processActivity) begin(w profiler.Workload) (err error) {
-	p.processes = w.Processes
+func (p *processActivity) begin(w profiler.Workload) (profiler.Workload, error) {
+	p.Processes = w.Processes
 	p.counters = tasks.NewCounters(p.host.Opener, tasks.ActivityEvents()...)
+	var err error
 	p.unsettled, err = p.counters.AddProcesses(w.Processes)
-	return err
+	w.Processes = p
+	return w, err
 }
 
-func (p *processActivity) end() (*profiler.Activity, []string, error) {
-	counts, err := p.counters.Counts()
+func (p *processActivity) Wait(ctx context.Context) error {
+	c := startClock(p.host)
+	before, err := p.counters.Counts()
 	if err != nil {
-		return nil, nil, err
+		return err
+	}
+	waited := p.Processes.Wait(ctx)
+	p.counts, p.err = p.counters.Counts()
+	p.during = c.stop()
+	for i := range p.counts {
+		p.counts[i].Value -= before[i].Value
+	}
+	return waited
+}
+
+func (p *processActivity) end() (*profiler.Activity, usage, []string, error) {
+	if p.err != nil {
+		return nil, usage{}, nil, p.err
 	}
 	var warnings []string
 	if p.unsettled > 0 {
-		warnings = append(warnings, unsettledWarning(p.processes, p.unsettled))
+		warnings = append(warnings, unsettledWarning(p.Processes, p.unsettled))
 	}
-	return tasks.ActivityOf(counts), warnings, nil
+	return tasks.ActivityOf(p.counts), p.during, warnings, nil
 }
 
 func unsettledWarning(p profiler.Processes, threads int) string {
@@ -132,13 +177,17 @@ type launchActivity struct {
 	host   *Host
 	passes int
 
+	clock   clock
 	mu      sync.Mutex
 	current *tasks.Counters
 	// done are the activities of the commands that have ended.
 	done []*profiler.Activity
 }
 
-func (l *launchActivity) begin(profiler.Workload) error { return nil }
+func (l *launchActivity) begin(w profiler.Workload) (profiler.Workload, error) {
+	l.clock = startClock(l.host)
+	return w, nil
+}
 
 // hook opens counters on the thread that is about to start a command.
 func (l *launchActivity) hook() (func() error, error) {
@@ -168,13 +217,13 @@ func (l *launchActivity) finish() error {
 	return nil
 }
 
-func (l *launchActivity) end() (*profiler.Activity, []string, error) {
+func (l *launchActivity) end() (*profiler.Activity, usage, []string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.finish(); err != nil {
-		return nil, nil, err
+		return nil, usage{}, nil, err
 	}
-	return leastPass(l.done, l.passes), nil, nil
+	return leastPass(l.done, l.passes), l.clock.stop(), nil, nil
 }
 
 func (l *launchActivity) once() bool {

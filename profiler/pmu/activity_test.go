@@ -16,8 +16,10 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
-// repeating is a source that runs a workload several times, as the probe does.
+// repeating is a source that runs a workload several times, as the probe does,
+// after it has got ready.
 type repeating struct {
+	ready time.Duration
 	times int
 	scope profiler.Scope
 	err   error
@@ -30,6 +32,7 @@ func (repeating) Available(context.Context) profiler.Availability {
 }
 
 func (s repeating) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	time.Sleep(s.ready)
 	for range s.times {
 		if err := w.Wait(ctx); err != nil {
 			return profiler.Summary{}, err
@@ -130,6 +133,23 @@ func TestActivityOfProcesses(t *testing.T) {
 		}
 		if !strings.Contains(strings.Join(s.Warnings, "\n"), "everything else on the machine used 2 s") {
 			t.Errorf("warnings %q", s.Warnings)
+		}
+	})
+}
+
+// TestActivityWhileMeasured: what processes did while a source got ready is no
+// part of what it measured.
+func TestActivityWhileMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := fixture(t, "skx")
+		m.counters.perSecond = map[string]float64{"task-clock": 5e8}
+		w := profiler.Workload{Processes: &running{looks: [][]int{{1}}}}
+		s, err := WithActivity(repeating{ready: time.Minute, times: 1}, m.Host, 0).Measure(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := s.Activity; a == nil || !near(*a.CPUSeconds, 0.5) {
+			t.Errorf("%+v, want half a second", a)
 		}
 	})
 }
