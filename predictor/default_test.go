@@ -3,9 +3,7 @@ package predictor
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,10 +13,9 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/units"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 func TestDefaultByHand(t *testing.T) {
 	// The interferer achieves 80% of its solo bandwidth at every level.
@@ -227,20 +224,7 @@ func TestPredictionAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got = append(got, '\n')
-	const file = "testdata/prediction.golden.json"
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", file, diff)
-	}
+	golden.Want(t, "testdata/prediction.golden.json", append(got, '\n'))
 }
 
 func BenchmarkDefaultPair(b *testing.B) {

@@ -2,16 +2,14 @@ package report
 
 import (
 	"bytes"
-	"flag"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"bandmate.dev/bandmate/internal/golden"
+)
 
 // renderings are the kinds of places a picture can go to.
 var renderings = []struct {
@@ -54,21 +52,5 @@ func wantPictures(t *testing.T, name string, draw func(io.Writer, Options) error
 
 func wantGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v: run go test -update and look at the result", err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs; got\n%s\nwant\n%s", path, got, want)
-	}
+	golden.Want(t, filepath.Join("testdata", name), got)
 }
