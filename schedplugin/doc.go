@@ -7,7 +7,8 @@
 //
 //   - watch.go keeps the profiles of the cluster, snapshot.go what a cycle sees
 //   - pod.go and node.go read labels and annotations
-//   - domains.go keeps a prepared memory domain for every node, rows.go finds it
+//   - domains.go keeps a prepared memory domain for every node, rows.go has
+//     what a look at every node needs side by side
 //   - filter.go enforces limits, score.go ranks, bind.go says why, when announcer.go
 //     has time
 //   - requeue.go tries again what a limit rejected

@@ -76,10 +76,7 @@ func (p *Plugin) cellOf(node string) *cell {
 // scheduler's copy of the node or the profiles changed. Where that changed
 // nothing, the former reading stays, and with it what was prepared of it.
 func (p *Plugin) occupancyOf(info fwk.NodeInfo, s *snapshot) *occupancy {
-	return p.occupancyIn(p.cellOf(info.Node().Name), info, s)
-}
-
-func (p *Plugin) occupancyIn(at *cell, info fwk.NodeInfo, s *snapshot) *occupancy {
+	at := p.cellOf(info.Node().Name)
 	last, generation := at.last.Load(), info.GetGeneration()
 	if last.current(generation, s) {
 		return last.occupancy

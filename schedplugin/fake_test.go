@@ -59,6 +59,7 @@ type fakeHandle struct {
 	fwk.SharedLister
 	fwk.NodeInfoLister
 	nodes     map[string]*fakeNode
+	names     []string // of nodes, some of which may be gone
 	events    *fakeRecorder
 	activated []string
 }
@@ -71,6 +72,17 @@ func (h *fakeHandle) Get(name string) (fwk.NodeInfo, error) {
 		return n, nil
 	}
 	return nil, fmt.Errorf("no node %s", name)
+}
+
+// List returns the nodes in the order in which they came.
+func (h *fakeHandle) List() ([]fwk.NodeInfo, error) {
+	var list []fwk.NodeInfo
+	for _, name := range h.names {
+		if n := h.nodes[name]; n != nil {
+			list = append(list, n)
+		}
+	}
+	return list, nil
 }
 
 func (h *fakeHandle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
@@ -155,6 +167,9 @@ func (h *fakeHandle) node(name, machine string) *fakeNode {
 	n := &fakeNode{node: &v1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{v1alpha1.MachineLabel: machine}, Annotations: map[string]string{},
 	}}}
+	if h.nodes[name] == nil {
+		h.names = append(h.names, name)
+	}
 	h.nodes[name] = n
 	return n
 }

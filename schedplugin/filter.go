@@ -54,14 +54,14 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	at, err := c.placeOn(info)
 	if err != nil {
-		return p.open(ctx, pod, info, err)
+		return p.open(ctx, pod, info.Node().Name, err)
 	}
 	if c.facts.limit == 0 && !at.limited {
 		return nil
 	}
 	result, err := p.score(c, at, info.Node().Name, c.plugin.machineOf(info))
 	if err != nil {
-		return p.open(ctx, pod, info, err)
+		return p.open(ctx, pod, info.Node().Name, err)
 	}
 	if result.OverLimit == 0 {
 		return nil
@@ -78,9 +78,9 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 
 // open lets a pod through where its domain cannot be scored: a plugin that does
 // not know must not keep a cluster from working. The metric and the log tell.
-func (p *Plugin) open(ctx context.Context, pod *v1.Pod, info fwk.NodeInfo, err error) *fwk.Status {
+func (p *Plugin) open(ctx context.Context, pod *v1.Pod, node string, err error) *fwk.Status {
 	p.metrics.failures.Inc()
-	klog.FromContext(ctx).Error(err, "Domain cannot be scored", "pod", klog.KObj(pod), "node", klog.KObj(info.Node()))
+	klog.FromContext(ctx).Error(err, "Domain cannot be scored", "pod", klog.KObj(pod), "node", node)
 	return nil
 }
 

@@ -47,26 +47,60 @@ func TestNormalizeScoreByNode(t *testing.T) {
 	}
 }
 
-// A node that was deleted and came back is another one.
-func TestCellsFollowNodes(t *testing.T) {
+// Nodes are found in whatever order they come, new ones from the next time on, and a
+// node that was deleted and came back is another one.
+func TestRowsFollowNodes(t *testing.T) {
 	p, h := plugin(t, &roster.Roster{}, nil)
-	nodes := []fwk.NodeInfo{h.node("a", "blade"), nil, h.node("b", "blade")}
-	cells := func() []*cell {
-		found, done := p.cellsOf(nodes)
-		defer done()
-		return append([]*cell(nil), found...)
+	for i := range 6 {
+		h.node(fmt.Sprintf("node-%d", i), "blade")
 	}
-	first := cells()
-	if first[0] == nil || first[1] != nil || first[2] == nil || first[0] == first[2] {
-		t.Fatalf("%v", first)
+	find := func(names ...string) []*row {
+		t.Helper()
+		var nodes []fwk.NodeInfo
+		for _, name := range names {
+			if n := h.nodes[name]; n != nil {
+				nodes = append(nodes, n)
+			} else {
+				nodes = append(nodes, nil)
+			}
+		}
+		if !p.rows.open(h) {
+			t.Fatal("somebody has the rows")
+		}
+		defer p.rows.close()
+		found := append([]*row(nil), p.rows.find(nodes)...)
+		for i, r := range found {
+			if r != nil && r.info != nodes[i] {
+				t.Errorf("%s: row of %s", names[i], r.info.Node().Name)
+			}
+		}
+		return found
 	}
-	p.members.gone("a")
-	again := cells()
-	if again[0] == first[0] || again[2] != first[2] {
-		t.Errorf("%v, before %v", again, first)
+	for _, names := range [][]string{
+		{"node-0", "node-1", "node-2", "node-3", "node-4", "node-5"},
+		{"node-3", "node-0", "node-4", "node-1", "node-5", "node-2"},
+		{"node-5", "node-4", "nobody", "node-5"},
+	} {
+		for i, r := range find(names...) {
+			if (r != nil) != (h.nodes[names[i]] != nil) {
+				t.Errorf("%v: %s: %v", names, names[i], r)
+			}
+		}
 	}
-	if again[0] != p.cellOf("a") {
-		t.Error("Filter finds another cell")
+	h.node("node-00", "blade")
+	if first := find("node-0", "node-00"); first[0] == nil || first[1] != nil {
+		t.Errorf("a new node at once: %v", first)
+	}
+	if second := find("node-0", "node-00"); second[0] == nil || second[1] == nil {
+		t.Errorf("a new node the next time: %v", second)
+	}
+	h.node("node-3", "blade") // another one of the name
+	find("node-2", "node-3", "node-4")
+	delete(h.nodes, "node-3")
+	p.members.gone("node-3")
+	find("node-2", "node-4")
+	if len(p.rows.all) != len(h.nodes) {
+		t.Errorf("%d rows of %d nodes", len(p.rows.all), len(h.nodes))
 	}
 }
 

@@ -43,25 +43,20 @@ func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (
 // estimateAll puts in place of each score an estimate of what placing the pod on the
 // node would cost its memory domain.
 func (p *Plugin) estimateAll(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
-	nodes := c.nodesOf(scores)
-	cells, done := p.cellsOf(nodes)
-	defer done()
-	c.refresh(nodes, cells)
-	for i, info := range nodes {
-		if info == nil || info.Node() == nil {
-			continue // gone meanwhile
-		}
-		own := p.occupancyIn(cells[i], info, c.snapshot)
-		at, err := c.placeAt(info, own)
+	var k *known
+	machine := ""
+	c.lookAtAll(c.nodesOf(scores), func(i int, s sight, err error) {
 		if err != nil {
-			p.open(ctx, pod, info, err)
+			p.open(ctx, pod, scores[i].Name, err)
 			scores[i].Score = mostCost
-			continue
+			return
 		}
-		k := c.knownOn(own.machine)
-		cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, at.load)
-		scores[i].Score = scaled(cost, p.avoids(k, at))
-	}
+		if k == nil || s.machine != machine {
+			k, machine = c.knownOn(s.machine), s.machine
+		}
+		cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, s.load)
+		scores[i].Score = scaled(cost, p.avoids(k, s.at))
+	})
 }
 
 // scaled turns a cost into what the framework carries: whole numbers of 0 or more.
@@ -177,7 +172,7 @@ func (p *Plugin) shortlist(ctx context.Context, c *cycle, pod *v1.Pod, scores fw
 		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Fine(p.sketchOf(k)) {
 			result, err := p.score(c, at, scores[i].Name, own.machine)
 			if err != nil {
-				p.open(ctx, pod, info, err)
+				p.open(ctx, pod, scores[i].Name, err)
 				continue
 			}
 			scores[i].Score = scaled(result.Cost, result.Avoided)

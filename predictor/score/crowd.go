@@ -12,13 +12,13 @@ import (
 // Everyone is taken at mean traffic.
 type crowd struct {
 	model *memory.Model
-	at    [memory.Delays]crowdAt
 	// settled is where they settle by themselves, cost what they lose there.
 	settled point
 	cost    float32
 	// share is the column of the read share of their traffic there.
 	share float32
 	busy  float32 // bytes per second there
+	at    [memory.Delays]crowdAt
 }
 
 // Fine reports whether an estimate for the newcomer rests on a model of the memory
