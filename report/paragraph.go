@@ -31,11 +31,12 @@ func Paragraph(lead, text string, o Options) string {
 }
 
 // Fold breaks the lines of text that are wider than o allows at blanks, the rest
-// two columns further in than the line began. A word that is wider stays whole.
+// two columns further in than the line began. A word that is wider stays whole, and
+// so does a line with colours: what draws it fits it already.
 func Fold(text string, o Options) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if displayWidth(line) <= o.width() {
+		if displayWidth(line) <= o.width() || strings.ContainsRune(line, '\x1b') || strings.TrimSpace(line) == "" {
 			continue
 		}
 		trimmed := strings.TrimLeft(line, " ")

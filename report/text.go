@@ -44,6 +44,15 @@ func foldASCII(s string) string {
 // clusters and widths of Unicode annexes 29 and 11.
 func displayWidth(s string) int { return uniseg.StringWidth(s) }
 
+// Widest is the width of the widest line of text, in columns of a terminal.
+func Widest(text string) int {
+	widest := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		widest = max(widest, displayWidth(line))
+	}
+	return widest
+}
+
 // truncate cuts s to at most width columns, the last of them an ellipsis when
 // something was cut; it never divides a grapheme cluster.
 func (o Options) truncate(s string, width int) string {

@@ -149,8 +149,13 @@ func (a *app) checkFormat(extra ...string) error {
 	return nil
 }
 
-// print writes v as JSON or YAML, or calls text.
+// print writes v as JSON or YAML, or calls text, whose lines it folds on a terminal.
 func (a *app) print(v any, text func(io.Writer) error) error {
+	return a.printWhole(v, a.folded(text))
+}
+
+// printWhole is print for text with lines that are to be pasted.
+func (a *app) printWhole(v any, text func(io.Writer) error) error {
 	switch a.format {
 	case formatJSON:
 		data, err := json.MarshalIndent(v, "", "  ")
@@ -242,10 +247,24 @@ func (a *app) canvas() report.Options {
 	return o
 }
 
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// complain prints a message on standard error, folded on a terminal.
+func (a *app) complain(message string) {
+	if isTerminal(a.stderr) {
+		o, _ := report.Detect(a.stderr, a.env)
+		message = report.Fold(message, o)
+	}
+	fmt.Fprint(a.stderr, message)
+}
+
 // folded breaks long lines of text on a terminal. Elsewhere, where programs may
 // read them, they stay whole.
 func (a *app) folded(text func(io.Writer) error) func(io.Writer) error {
-	if file, ok := a.stdout.(*os.File); !ok || !term.IsTerminal(int(file.Fd())) {
+	if !isTerminal(a.stdout) {
 		return text
 	}
 	o := a.canvas()

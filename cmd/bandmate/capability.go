@@ -13,6 +13,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/capability"
 	"bandmate.dev/bandmate/capability/reference"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -137,7 +138,7 @@ func sourceOf(m *v1alpha1.MachineProfile) machineSource {
 }
 
 func (s machineSource) write(w io.Writer) {
-	fmt.Fprintf(w, "machine    %s, %s\n", s.Machine, s.Source)
+	fmt.Fprintf(w, "machine    %s, %s\n", report.SanitizeText(s.Machine), report.SanitizeText(s.Source))
 }
 
 // writePicture writes a picture that appears whole or not at all; without a name

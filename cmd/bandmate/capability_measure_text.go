@@ -12,7 +12,7 @@ import (
 
 // writeMeasured prints a table for each kind of measurement that there is.
 func writeMeasured(w io.Writer, r measureResult, o report.Options) error {
-	fmt.Fprintf(w, "machine    %s\n", r.Machine)
+	fmt.Fprintf(w, "machine    %s\n", report.SanitizeText(r.Machine))
 	c := r.Capability
 	for _, t := range []*report.Table{
 		placeTable(c.Latencies), sizeTable(c.LatenciesBySize), contentionTable(c.ContentionPoints),
@@ -156,7 +156,7 @@ func loadTable(list []v1alpha1.LoadedLatency) *report.Table {
 	if len(list) == 0 {
 		return nil
 	}
-	t := measuredTable(numeric("streaming threads"), numeric("reads"), numeric("of their most"), numeric("load"), numeric("latency of memory"))
+	t := measuredTable(numeric("streaming"), numeric("reads"), numeric("of most"), numeric("load"), numeric("memory latency"))
 	for _, l := range list {
 		t.Add(append([]report.Cell{
 			whole(l.StreamingThreads), report.Number(units.ReadShare(l.ReadShare).String(), l.ReadShare),

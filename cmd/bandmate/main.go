@@ -6,7 +6,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -50,7 +49,7 @@ func run(args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !isSilent(err) {
-		fmt.Fprintf(os.Stderr, "bandmate: %s\n", sanitizeLines(a.describe(cmd, err)))
+		a.complain("bandmate: " + sanitizeLines(a.describe(cmd, err)) + "\n")
 	}
 	return exitCode(err)
 }

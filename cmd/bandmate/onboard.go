@@ -407,6 +407,6 @@ func (f journalFile) remove() error { return onboard.RemoveJournal(string(f)) }
 // say prints to standard error unless told to be quiet.
 func (a *app) say(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.stderr, format, args...)
+		a.complain(fmt.Sprintf(format, args...))
 	}
 }

@@ -294,15 +294,41 @@ func newSweepResult(m measure.Result, o measure.Options) sweepResult {
 func writeSweep(w io.Writer, r sweepResult, o report.Options) error {
 	fmt.Fprintf(w, "CPUs %s compute, %d receives, %d sends; messages of %s, %s placement, %d samples dropped\n\n",
 		cpuset.New(r.Computing...), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, r.Dropped)
-	t := report.Table{Columns: []report.Column{
+	for i, t := range []*report.Table{
+		sweepTable(r, "computing alone", func(p sweepPoint) sweepPair {
+			return sweepPair{p.ComputationAlone, p.Computation, p.ComputationAloneSpread, p.ComputationSpread}
+		}),
+		sweepTable(r, "communicating alone", func(p sweepPoint) sweepPair {
+			return sweepPair{p.CommunicationAlone, p.Communication, p.CommunicationAloneSpread, p.CommunicationSpread}
+		}),
+	} {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		if err := t.Write(w, o); err != nil {
+			return err
+		}
+	}
+	for _, l := range r.Loss {
+		fmt.Fprintf(w, "\nnodes %d, %d: --computation-loss %.3f --communication-loss %.3f\n", l.ComputationNode, l.CommunicationNode, max(1, l.Computation), max(1, l.Communication))
+	}
+	return nil
+}
+
+// sweepPair is what one of the two reached alone and beside the other.
+type sweepPair struct {
+	alone, beside             units.Bandwidth
+	aloneSpread, besideSpread *float64
+}
+
+// sweepTable shows one of the two at each point.
+func sweepTable(r sweepResult, title string, pair func(sweepPoint) sweepPair) *report.Table {
+	t := &report.Table{Columns: []report.Column{
 		{Title: "nodes"},
 		{Title: "cores", Numeric: true},
-		{Title: "computing alone", Numeric: true},
-		{Title: "beside", Numeric: true},
+		{Title: title, Numeric: true},
+		{Title: "beside the other", Numeric: true},
 		{Title: "loss", Numeric: true},
-		{Title: "communicating alone", Numeric: true},
-		{Title: "beside", Key: "communicationBeside", Numeric: true},
-		{Title: "loss", Key: "communicationLoss", Numeric: true},
 	}}
 	within := func(b units.Bandwidth, spread *float64) report.Cell {
 		relative := math.NaN()
@@ -311,24 +337,15 @@ func writeSweep(w io.Writer, r sweepResult, o report.Options) error {
 		}
 		return report.Number(report.BandwidthWithin(b, relative), float64(b))
 	}
-	ratio := func(alone, beside units.Bandwidth) report.Cell {
-		v := float64(alone / beside)
-		return report.Number(fmt.Sprintf("%.2f", v), v)
-	}
 	for _, p := range r.Points {
 		cores := strconv.Itoa(p.Cores)
 		if r.PartsPerCore > 1 {
 			cores += "/" + strconv.Itoa(r.PartsPerCore)
 		}
+		both := pair(p)
+		loss := float64(both.alone / both.beside)
 		t.Add(report.Text(fmt.Sprintf("%d, %d", p.ComputationNode, p.CommunicationNode)), report.Number(cores, float64(p.Cores)),
-			within(p.ComputationAlone, p.ComputationAloneSpread), within(p.Computation, p.ComputationSpread), ratio(p.ComputationAlone, p.Computation),
-			within(p.CommunicationAlone, p.CommunicationAloneSpread), within(p.Communication, p.CommunicationSpread), ratio(p.CommunicationAlone, p.Communication))
+			within(both.alone, both.aloneSpread), within(both.beside, both.besideSpread), report.Number(fmt.Sprintf("%.2f", loss), loss))
 	}
-	if err := t.Write(w, o); err != nil {
-		return err
-	}
-	for _, l := range r.Loss {
-		fmt.Fprintf(w, "\nnodes %d, %d: --computation-loss %.3f --communication-loss %.3f\n", l.ComputationNode, l.CommunicationNode, max(1, l.Computation), max(1, l.Communication))
-	}
-	return nil
+	return t
 }

@@ -60,7 +60,7 @@ func (a *app) predict(names []string, f predictionFlags, explain bool, pictures 
 	if err != nil {
 		return err
 	}
-	if err := a.printDrawn(p, plot, pictures, a.folded(func(w io.Writer) error { return writePrediction(w, p, basis) })); err != nil {
+	if err := a.printDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
 		return err
 	}
 	if a.format == formatText {

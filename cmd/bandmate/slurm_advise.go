@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
 	"bandmate.dev/bandmate/store"
@@ -140,6 +142,10 @@ func (a *app) slurmAdvise(ctx context.Context, f adviseFlags) error {
 		if formatErr != nil {
 			return formatErr
 		}
+		usual := !custom && !f.parsable && !f.noHeader
+		if usual && isTerminal(a.stdout) && report.Widest(string(text)) > a.canvas().Width {
+			return errors.Join(a.writeNarrowAdvice(advice), err)
+		}
 		if err := a.write(text); err != nil {
 			return err
 		}
@@ -147,6 +153,16 @@ func (a *app) slurmAdvise(ctx context.Context, f adviseFlags) error {
 		return err
 	}
 	return errors.Join(a.print(newAdviceDocument(advice, by.cluster, err), nil), err)
+}
+
+// writeNarrowAdvice prints the usual table for a terminal that is too narrow for it.
+func (a *app) writeNarrowAdvice(advice *slurm.Advice) error {
+	if err := a.print(nil, func(w io.Writer) error { return narrowAdvice(advice).Write(w, a.canvas()) }); err != nil {
+		return err
+	}
+	a.warn(advice.Warnings)
+	a.tell("cut to the width of the terminal; whole, and with the residents: --parsable")
+	return nil
 }
 
 func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) adviceDocument {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -208,4 +209,41 @@ func align(rows [][]string) []byte {
 		b.WriteString(strings.TrimRight(strings.Join(columns, "  "), " ") + "\n")
 	}
 	return b.Bytes()
+}
+
+// narrowAdvice is the usual table for a terminal that is too narrow for it: without
+// the residents, and without the domain where that is the node everywhere.
+func narrowAdvice(advice *slurm.Advice) *report.Table {
+	domains := slices.ContainsFunc(advice.Candidates, func(c slurm.Candidate) bool { return c.Domain != c.Node })
+	table := &report.Table{}
+	var letters []byte
+	columns := adviceColumns()
+	for _, c := range []struct {
+		letter  byte
+		title   string
+		numeric bool
+	}{
+		{'n', "node", false},
+		{'d', "domain", false},
+		{'s', "slowdown", true},
+		{'w', "worst", true},
+		{'c', "score", true},
+		{'f', "free", true},
+		{'x', "exclude", false},
+		{'R', "reason", false},
+	} {
+		if c.letter == 'd' && !domains {
+			continue
+		}
+		letters = append(letters, c.letter)
+		table.Columns = append(table.Columns, report.Column{Title: c.title, Numeric: c.numeric})
+	}
+	for i := range advice.Candidates {
+		var row []report.Cell
+		for _, letter := range letters {
+			row = append(row, report.Text(columns[letter].value(&advice.Candidates[i])))
+		}
+		table.Add(row...)
+	}
+	return table
 }

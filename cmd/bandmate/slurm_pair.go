@@ -90,7 +90,7 @@ func (a *app) slurmPair(ctx context.Context, f slurmPairFlags) error {
 	if f.apply {
 		err = applyPairs(ctx, slurm.Commands{Timeout: f.timeout}, plan)
 	}
-	if printing := a.print(result, func(w io.Writer) error { return writeSlurmPairs(w, result) }); printing != nil {
+	if printing := a.printWhole(result, func(w io.Writer) error { return a.writeSlurmPairs(w, result) }); printing != nil {
 		return errors.Join(err, printing)
 	}
 	if a.format == formatText {
@@ -139,30 +139,45 @@ func applyPairs(ctx context.Context, runner slurm.Runner, plan *pair.Plan) error
 }
 
 // writeSlurmPairs prints the plan so that a shell can run it: everything but the
-// commands is a comment.
-func writeSlurmPairs(w io.Writer, r slurmPairResult) error {
+// commands is a comment. Comments are folded on a terminal, commands never are.
+func (a *app) writeSlurmPairs(w io.Writer, r slurmPairResult) error {
+	var b strings.Builder
+	comment := func(format string, args ...any) { b.WriteString(a.comment(fmt.Sprintf(format, args...))) }
 	for _, p := range r.Pairs {
 		where := "no empty node now"
 		if len(p.Nodes) > 0 {
 			where = "on " + strings.Join(p.Nodes, ",")
 		}
-		fmt.Fprintf(w, "# %s %s %s with %s %s %s, %s\n",
+		comment("%s %s %s with %s %s %s, %s",
 			p.Jobs[0].ID, report.SanitizeText(p.Jobs[0].Application), p.Jobs[0].Slowdown,
 			p.Jobs[1].ID, report.SanitizeText(p.Jobs[1].Application), p.Jobs[1].Slowdown, where)
 		for _, arguments := range p.Commands() {
-			fmt.Fprintln(w, shellLine(arguments))
+			b.WriteString(shellLine(arguments) + "\n")
 		}
 	}
 	for _, j := range r.Alone {
-		fmt.Fprintf(w, "# %s %s stays alone\n", j.ID, report.SanitizeText(j.Application))
+		comment("%s %s stays alone", j.ID, report.SanitizeText(j.Application))
 	}
 	for _, e := range r.LeftOut {
-		fmt.Fprintf(w, "# %s is left out: %s\n", e.Job, report.SanitizeText(e.Reason))
+		comment("%s is left out: %s", e.Job, report.SanitizeText(e.Reason))
 	}
 	if len(r.Pairs) == 0 {
-		_, err := fmt.Fprintln(w, "# nobody to pair")
-		return err
+		comment("nobody to pair")
+	} else {
+		comment("sum of slowdowns: this pairing %.2f, greedy %.2f, random %.2f on average", r.TotalSlowdown, r.Greedy, r.Random)
 	}
-	_, err := fmt.Fprintf(w, "# sum of slowdowns: this pairing %.2f, greedy %.2f, random %.2f on average\n", r.TotalSlowdown, r.Greedy, r.Random)
+	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// comment is text on one line as a comment of a shell, on more lines where the
+// terminal is too narrow for it.
+func (a *app) comment(text string) string {
+	const lead = "# "
+	if isTerminal(a.stdout) {
+		o := a.canvas()
+		o.Width -= len(lead)
+		text = report.Fold(text, o)
+	}
+	return lead + strings.ReplaceAll(text, "\n", "\n"+lead) + "\n"
 }
