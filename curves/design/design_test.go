@@ -98,6 +98,26 @@ func TestSensitiveApplicationIsKnownWithinItsBudget(t *testing.T) {
 	}
 }
 
+// A stream that fills the memory loses much, though after one noisy run nothing is
+// sure: doubt does not halve its budget.
+func TestDoubtDoesNotHalveTheBudget(t *testing.T) {
+	o := Options{
+		Supplies: []Supply{{ReadShare: 0.5, Sustained: 19.2e9, Capacity: 46e9}, {ReadShare: 1, Sustained: 21.7e9, Capacity: 46e9}},
+		Levels:   []float64{0.25, 0.5, 0.75, 1}, Own: 42.4e9, Noise: 0.02,
+	}
+	d := newDesign(t, o)
+	d.Observe(Observation{Setting: Setting{0.5, 1}, Performance: 0.66, Achieved: 19.1e9, Cost: Cost(0.66, 0.5), Noise: 0.03})
+	if doubt := d.Uncertainty(); doubt < 0.04 {
+		t.Fatalf("doubt %.3f: nothing is in doubt", doubt)
+	}
+	if got := d.Budget(); got != defaultBudget {
+		t.Errorf("budget %v, want %v", got, defaultBudget)
+	}
+	if _, more := d.Next(); !more {
+		t.Errorf("ended: %s", d.Reason())
+	}
+}
+
 // What a run teaches is foretold, and a longer budget ends in less doubt.
 func TestDoubtFalls(t *testing.T) {
 	a := application{own: 10e9, terms: [terms]float64{-2}}

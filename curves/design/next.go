@@ -101,10 +101,11 @@ func (d *Design) choose(s Setting, allowed, before float64) Choice {
 }
 
 // Budget is what all runs may cost, in solo times: the whole of
-// Options.Budget, or half as long as no loss is surely great.
+// Options.Budget, or half as long as no loss is expected to be great. Doubt does
+// not count: where it is great, nothing is surely lost, and saving would keep it.
 func (d *Design) Budget() float64 {
 	for _, s := range d.all() {
-		if e := d.Estimate(s); 1-float64(e.Performance)-e.SD > insensitive {
+		if 1-float64(d.Estimate(s).Performance) > insensitive {
 			return d.options.Budget
 		}
 	}

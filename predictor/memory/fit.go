@@ -160,12 +160,38 @@ func newFit(sources []Source, distant, pinned bool) *fit {
 		}
 		f.active = append(f.active, i)
 	}
+	return f
+}
+
+// start sets all constants to what is expected of them, with a capacity of the
+// most traffic that was seen and so much room besides, as a natural logarithm,
+// and fits the loops to that. It returns the sum of squares.
+func (f *fit) start(room float64) float64 {
 	f.theta = make([]float64, constants+len(f.runs))
 	for i, p := range priors() {
 		f.theta[i] = p.mean
 	}
+	f.theta[atLowSlowness] -= room
+	f.theta[atHighSlowness] -= room
 	f.fitLoops(overlaps[0])
-	return f
+	return sumSquares(f.residuals(f.theta, nil))
+}
+
+// rooms are what a second start tries.
+var rooms = [...]float64{0.03, 0.06, 0.12, 0.25}
+
+// startWithRoom starts with the room that leaves least before any descent.
+func (f *fit) startWithRoom() {
+	var best []float64
+	least := math.Inf(1)
+	for _, room := range rooms {
+		if left := f.start(room); left < least {
+			best, least = f.theta, left
+		}
+	}
+	if best != nil {
+		f.theta = best
+	}
 }
 
 // survey finds what one interferer sustains and the highest traffic that was seen.
@@ -283,9 +309,58 @@ func (f *fit) fitLoops(overlaps ...float64) {
 	}
 }
 
-// minimize fits all constants, then chooses overlaps, then fits again. It
-// returns the sum of squares that is left.
+// clearlyLess is the part of the sum of squares at most that a second start has
+// to leave to be preferred: two descents into one minimum differ by less.
+const clearlyLess = 0.9
+
+// minimize fits all constants and returns the sum of squares that is left. The
+// first start is near to the truth of most machines, but on the edge of a full
+// memory: there, one disturbed point can make every step lead uphill, and the
+// descent ends where it began, or beside the truth. The second start stands back
+// from the edge.
 func (f *fit) minimize() float64 {
+	f.start(0)
+	left := f.descendTwice()
+	if f.pinned {
+		return left // its capacity follows from the interferer
+	}
+	again := *f
+	again.runs = slices.Clone(f.runs)
+	again.startWithRoom()
+	less := again.descendTwice()
+	if less+again.shortage() < clearlyLess*(left+f.shortage()) {
+		*f, left = again, less
+	}
+	return left
+}
+
+// shortage says, as a sum of squares, how far loops keep fewer requests in flight
+// than their traffic alone takes at the delay that the model says (Little,
+// Operations Research 9(3), 1961). A loop that is short of them suffers more than
+// one that does nothing but wait, and a fit that needs such loops puts a noisy
+// point of theirs down to a memory that is fuller than it is.
+func (f *fit) shortage() float64 {
+	m := f.model(f.theta)
+	var sum float64
+	for i := range f.runs {
+		var most float64
+		for _, phase := range f.runs[i].phases {
+			most = max(most, phase.total()*m.delay(phase)/f.runs[i].loop.inFlight)
+		}
+		if most > 1 {
+			sum += square(priorWeight * math.Log(most) / shortDeviation)
+		}
+	}
+	return sum
+}
+
+// shortDeviation is that of a loop from what Little's law asks for, as a natural
+// logarithm: phases and capacity are known to about that.
+const shortDeviation = 0.25
+
+// descendTwice descends, chooses overlaps, and descends again. It returns the sum
+// of squares that is left.
+func (f *fit) descendTwice() float64 {
 	f.descend()
 	f.fitLoops(overlaps[:]...)
 	return f.descend()
