@@ -15,7 +15,7 @@ const (
 	// mostWaiting is how many placements wait to be explained.
 	mostWaiting = 8192
 	// quiet is how long no pod has to come by for the scheduler to count as idle.
-	quiet = 250 * time.Millisecond
+	quiet = time.Second
 	// restBusy and restIdle are the least time from one explanation to the next
 	// while pods come by, and while none does.
 	restBusy = time.Second

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -269,8 +270,12 @@ func TestTenThousandProfiles(t *testing.T) {
 	}
 	e.eventuallyMetric(`bandmate_profiles{state="known"}`, profiles)
 	e.untilPredicted(fmt.Sprintf("many-%d", profiles-1), "× for this pod")
-	if err := e.dynamic.Resource(v1alpha1.GroupVersion().WithResource("applicationprofiles")).
-		DeleteCollection(e.ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	all := e.dynamic.Resource(v1alpha1.GroupVersion().WithResource("applicationprofiles"))
+	err := all.DeleteCollection(e.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	for apierrors.IsTimeout(err) { // the API server gives up after a minute, with part of them gone
+		err = all.DeleteCollection(e.ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -87,12 +88,17 @@ func (b *bench) batch(ctx context.Context, scheduler string, round int) (m resul
 }
 
 // remove deletes the pods of a batch and gives the scheduler a moment to hear.
-func (b *bench) remove(ctx context.Context, pods int) error {
+func (b *bench) remove(ctx context.Context, count int) error {
 	now := int64(0)
-	if err := b.client.CoreV1().Pods(batches).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}); err != nil {
+	pods := b.client.CoreV1().Pods(batches)
+	err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+	for apierrors.IsTimeout(err) { // the API server gives up after a minute, with part of them gone
+		err = pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+	}
+	if err != nil {
 		return err
 	}
-	if err := arrived(ctx, &b.placed.gone, pods); err != nil {
+	if err := arrived(ctx, &b.placed.gone, count); err != nil {
 		return fmt.Errorf("pods removed: %w", err)
 	}
 	time.Sleep(500 * time.Millisecond)
