@@ -102,6 +102,7 @@ func TestApplicationIsTooShort(t *testing.T) {
 	// On a busy machine even this may take long now and then.
 	p := bandmate(t, onboardArgs(store, "--", "true")...)
 	for p.wait(); p.cmd.ProcessState.Success(); p.wait() {
+		store = storeWith(t)
 		p = bandmate(t, onboardArgs(store, "--", "true")...)
 	}
 	p.wantExit(1, "too short to time", "--iterations ")
