@@ -67,9 +67,9 @@ func (p *Probe) Available(context.Context) Availability {
 	case p.Map.Contrast() < leastContrast:
 		return Availability{
 			State: Inconclusive,
-			Reason: fmt.Sprintf("an unpaced interferer slows the probes by %.0f%% only: they do not share its memory bandwidth, or do not need it",
+			Reason: fmt.Sprintf("an unpaced interferer slows the probes by %.0f%% only: they do not share its memory bandwidth, or do not need it, or others used the machine when it was measured",
 				100*p.Map.Contrast()),
-			Remedy: "calibrate with the interferer on CPUs nearer to the probes' or on more of them: `bandmate machine`",
+			Remedy: "measure the machine again when it is quiet, or with the interferer on CPUs nearer to the probes' or on more of them: `bandmate machine`",
 		}
 	}
 	return Availability{State: Usable}

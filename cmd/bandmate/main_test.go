@@ -85,6 +85,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE CMD ARGS...")
 	}
+	wrong := func(got string) { ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0]) }
 	var got string
 	for range 5 {
 		got = "0"
@@ -92,15 +93,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 			got = strings.TrimPrefix(err.Error(), "exit status ")
 		}
 		// What is asked of a user whose machine is too busy to measure on.
-		if said := ts.ReadFile("stderr"); got == args[0] || !strings.Contains(said, "repeat the measurement") && !strings.Contains(said, "quieter") {
-			break
-		} else if strings.Contains(said, "measure the machine again") {
+		said := ts.ReadFile("stderr")
+		switch {
+		case got == args[0]:
+			return
+		case strings.Contains(said, "measure the machine again"):
 			ts.Check(ts.Exec("bandmate", "machine", "--quick", "--name", "here", "-q"))
+		case !strings.Contains(said, "repeat the measurement") && !strings.Contains(said, "quieter"):
+			wrong(got)
 		}
 	}
-	if got != args[0] {
-		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
-	}
+	wrong(got)
 }
 
 // alone checks that a second later no process that the script started is left,
