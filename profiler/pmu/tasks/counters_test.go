@@ -234,12 +234,7 @@ func burner(arguments []string) int {
 	done := make(chan bool)
 	go func() {
 		runtime.LockOSThread()
-		for used := time.Duration(0); used < burn; {
-			var usage unix.Rusage
-			if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
-				break
-			}
-			used = time.Duration(unix.TimevalToNsec(usage.Utime) + unix.TimevalToNsec(usage.Stime))
+		for start := threadTime(); threadTime()-start < burn; {
 		}
 		close(done)
 	}()
@@ -250,6 +245,15 @@ func burner(arguments []string) int {
 		}
 	}
 	return 0
+}
+
+// threadTime is the CPU time of the calling thread.
+func threadTime() time.Duration {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &now); err != nil {
+		panic(err)
+	}
+	return time.Duration(now.Nano())
 }
 
 // TestRealActivity counts a process that starts a thread and a process after
