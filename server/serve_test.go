@@ -110,6 +110,49 @@ func TestEndsGracefully(t *testing.T) {
 	}
 }
 
+// More connections than there are places wait; one that ends makes room, and an
+// idle crowd does not keep the server from ending.
+func TestConnectionsAreLimited(t *testing.T) {
+	address, end := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), usualTimeouts())
+	connect := func() net.Conn {
+		c, err := net.DialTimeout("tcp", address, patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: "+address+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	answered := func(c net.Conn, within time.Duration) error {
+		if err := c.SetReadDeadline(time.Now().Add(within)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := http.ReadResponse(bufio.NewReader(c), nil)
+		return err
+	}
+	var crowd []net.Conn
+	for range mostConnections {
+		c := connect()
+		if err := answered(c, patient); err != nil {
+			t.Fatal(err)
+		}
+		crowd = append(crowd, c)
+	}
+	late := connect()
+	if err := answered(late, 100*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one connection too many: %v", err)
+	}
+	crowd[0].Close()
+	if err := answered(late, patient); err != nil {
+		t.Errorf("when one has ended: %v", err)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Requests with headers beyond the bound, and requests that are none, are refused,
 // and the server goes on.
 func TestBrokenRequests(t *testing.T) {
