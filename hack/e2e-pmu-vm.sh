@@ -29,5 +29,5 @@ if (($# == 0)); then
   passes_through 2 '' measure --no-such-flag
   passes_through 0 '{' measure --source imc --duration 2s -o json
 fi
-hack/pmu-vm.sh --timeout 400 --checks -- "$@"
+hack/pmu-vm.sh --timeout 540 --checks -- "$@"
 echo "virtual machines: $((SECONDS - started)) s" >&2
