@@ -204,7 +204,7 @@ boot() {
     -object memory-backend-ram,id=m0,size=1G -object memory-backend-ram,id=m1,size=1G \
     -numa node,nodeid=0,cpus=0-1,memdev=m0 -numa node,nodeid=1,cpus=2-3,memdev=m1 -numa dist,src=0,dst=1,val=21 \
     -kernel "$root/boot/vmlinuz-$kernel" -initrd "$scratch/initrd.cpio" \
-    -append "console=ttyS0 ${console:-quiet} panic=-1 reboot=t nokaslr mitigations=off random.trust_cpu=on tsc=reliable clocksource=tsc" \
+    -append "maxcpus=1 console=ttyS0 ${console:-quiet} panic=-1 reboot=t nokaslr mitigations=off random.trust_cpu=on tsc=reliable clocksource=tsc" \
     -nographic -no-reboot -nodefaults -vga none -net none \
     -add-fd "fd=$out,set=1" -add-fd "fd=$err,set=2" \
     -chardev file,id=out,path=/dev/fdset/1,append=on -chardev file,id=err,path=/dev/fdset/2,append=on \

@@ -57,7 +57,11 @@ func powerOff() {
 	}
 }
 
-// becomeMachine mounts what programs expect, takes a name, and holds events.
+// cpus are those of the machine, of which the kernel starts the first alone.
+const cpus = 4
+
+// becomeMachine mounts what programs expect, takes a name, holds events while no
+// other CPU can run into what that rewrites, and starts the others.
 func becomeMachine() error {
 	for _, m := range []struct{ source, path, kind string }{
 		{"proc", "/proc", "proc"},
@@ -73,7 +77,15 @@ func becomeMachine() error {
 	if err := unix.Sethostname([]byte(hostname)); err != nil {
 		return fmt.Errorf("set the host name: %w", err)
 	}
-	return holdEvents()
+	if err := holdEvents(); err != nil {
+		return err
+	}
+	for cpu := 1; cpu < cpus; cpu++ {
+		if err := fakepmu.SetOnline(cpu, true); err != nil {
+			return fmt.Errorf("start CPU %d: %w", cpu, err)
+		}
+	}
+	return nil
 }
 
 // throughPipe hides that a writer is a file, which package os/exec would pass on:
