@@ -45,8 +45,8 @@ type Agent struct {
 	last *v1alpha1.MeasuredTraffic
 	// beat is when the loop last went round, in nanoseconds since 1970.
 	beat atomic.Int64
-	// labelled is true once the node's labels were set.
-	labelled atomic.Bool
+	// labeled is true once the node's labels were set.
+	labeled atomic.Bool
 }
 
 // New returns an agent of a node.
@@ -71,7 +71,7 @@ func (a *Agent) Alive() error {
 
 // Ready is nil once the node bears its labels.
 func (a *Agent) Ready() error {
-	if !a.labelled.Load() {
+	if !a.labeled.Load() {
 		return errors.New("the node does not bear its labels yet")
 	}
 	return nil
@@ -151,9 +151,9 @@ func (a *Agent) label(ctx context.Context) error {
 		return err
 	}
 	if len(change.Labels) > 0 {
-		a.options.Logger.Info("labelled the node", "machine", a.options.Machine, "memoryDomain", a.options.MemoryDomain)
+		a.options.Logger.Info("labeled the node", "machine", a.options.Machine, "memoryDomain", a.options.MemoryDomain)
 	}
-	a.labelled.Store(true)
+	a.labeled.Store(true)
 	a.metrics.machine.Reset()
 	a.metrics.machine.WithLabelValues(
 		cmp.Or(a.options.Machine, labels[v1alpha1.MachineLabel]),

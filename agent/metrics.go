@@ -47,7 +47,7 @@ func NewMetrics() *Metrics {
 		}, []string{"source"}),
 		machine: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bandmate_agent_machine_info",
-			Help: "1 for the machine and memory domain that the node is labelled with; empty where it is not.",
+			Help: "1 for the machine and memory domain that the node is labeled with; empty where it is not.",
 		}, []string{"machine", "memory_domain"}),
 	}
 	m.registry.MustRegister(m.traffic, m.time, m.measurements, m.publications, m.source, m.machine)

@@ -10,7 +10,7 @@ type Barrier struct {
 	Threads int
 	// Rounds and Partners are r and m: (m + 1)^r ≥ n.
 	Rounds, Partners int
-	// Cost is modelled, by equation 2.
+	// Cost is modeled, by equation 2.
 	Cost Cost
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Cost is a modelled or measured time in nanoseconds, with fractions: a line
+// Cost is a modeled or measured time in nanoseconds, with fractions: a line
 // from the nearest cache takes less than four. Valid costs are finite and not
 // negative.
 type Cost float64

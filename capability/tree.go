@@ -45,7 +45,7 @@ type Tree struct {
 	Shape     Shape
 	Threads   int
 	Root      *Node
-	// Cost is modelled: the tree between tiles by equation 1, and then the flat
+	// Cost is modeled: the tree between tiles by equation 1, and then the flat
 	// tree within the fullest tile.
 	Cost Cost
 }
@@ -86,7 +86,7 @@ func (p Parameters) within(op Operation, n int) Cost {
 }
 
 // NewTree lays out a tree for threads 0 to n − 1, one a core, tiles filled one
-// after the other, and gives its modelled cost. Without a known contention the
+// after the other, and gives its modeled cost. Without a known contention the
 // error wraps ErrNotCovered.
 func NewTree(p Parameters, op Operation, threads int, shape Shape) (Tree, error) {
 	if err := p.Validate(); err != nil {

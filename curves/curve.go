@@ -114,7 +114,7 @@ func (c *Curve) Points() []Point { return c.points }
 // points, so that nothing is left to tell noise from shape.
 func (c *Curve) Residual() float64 { return c.residual }
 
-// Segment returns the two neighbouring measured points around b; the lower is
+// Segment returns the two neighboring measured points around b; the lower is
 // (0, 1) below the first point, and beyond the last both are the last.
 func (c *Curve) Segment(b units.Bandwidth) (lower, upper Point) {
 	lower = Point{Bandwidth: 0, Performance: 1}

@@ -91,7 +91,7 @@ type Bracket struct {
 // counters do not tell a thousandth apart.
 const readShareTolerance = 1e-3
 
-// Bracket finds the measured neighbours of r. Outside the measured read shares
+// Bracket finds the measured neighbors of r. Outside the measured read shares
 // it holds the nearest curve.
 func (f *Family) Bracket(r units.ReadShare) Bracket {
 	last := len(f.shares) - 1
@@ -110,11 +110,11 @@ func (f *Family) Bracket(r units.ReadShare) Bracket {
 }
 
 // At estimates performance beside an interferer of read share r that reaches b
-// alone: eq. 3 of the paper between the two measured neighbours of r,
+// alone: eq. 3 of the paper between the two measured neighbors of r,
 //
 //	P = P_lower·(1 − scale) + P_upper·scale
 //
-// where the paper's neighbours are always 50% and 100%. The result lies within
+// where the paper's neighbors are always 50% and 100%. The result lies within
 // Floor and 1. The bracket says what was read.
 func (f *Family) At(r units.ReadShare, b units.Bandwidth) (units.NormalizedPerformance, Bracket) {
 	bracket := f.Bracket(r)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"syscall"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 // memoryPMUs lists the perf devices that count traffic at the memory controllers
-// or right before them, by the catalogue of what can be measured, as they appear
+// or right before them, by the catalog of what can be measured, as they appear
 // under /sys/bus/event_source/devices.
 func (x *examination) memoryPMUs() ([]string, error) {
 	entries, err := fs.ReadDir(x.Sys, "bus/event_source/devices")
@@ -20,7 +20,7 @@ func (x *examination) memoryPMUs() ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	known := catalogue.NewMatcher(catalogue.Rows())
+	known := catalog.NewMatcher(catalog.Rows())
 	for _, e := range entries {
 		if known.Knows(e.Name()) {
 			found = append(found, e.Name())

@@ -174,7 +174,7 @@ func abs(b units.Bandwidth) units.Bandwidth { return max(b, -b) }
 // diagnoseKinds looks for faults of reads or writes alone.
 func diagnoseKinds(checks []Check) (Diagnosis, bool) {
 	swapped := func(t units.Traffic) units.Traffic { return units.Traffic{Read: t.Write, Write: t.Read} }
-	const report = "use --source probe, and report it with the output of bandmate doctor: the catalogue of counters has a wrong row for this processor or kernel"
+	const report = "use --source probe, and report it with the output of bandmate doctor: the catalog of counters has a wrong row for this processor or kernel"
 	if explains(checks, swapped) {
 		return Diagnosis{Cause: Swapped, Detail: "as many writes are counted as reads were made, and the other way round: the codes of reads and writes are exchanged", Remedy: report}, true
 	}

@@ -3,12 +3,12 @@
 # them, and checks them: no error, no request, numbers as `bandmate predict` says,
 # keyboard, accessibility, 2,000 applications. Installs Chromium when it is missing and run as root.
 #
-#   hack/e2e-report.sh [ARTEFACTS]   folder in which pages and screenshots stay
+#   hack/e2e-report.sh [ARTIFACTS]   folder in which pages and screenshots stay
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-artefacts=$(realpath -m "${1:-$scratch/artefacts}")
+artifacts=$(realpath -m "${1:-$scratch/artifacts}")
 
 if ! command -v chromium >/dev/null; then
   if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
@@ -20,5 +20,5 @@ if ! command -v chromium >/dev/null; then
 fi
 go build -o "$scratch/bandmate" ./cmd/bandmate
 (cd hack/report && go build -o "$scratch/browser" ./browser)
-mkdir -p "$artefacts"
-"$scratch/browser" -bandmate "$scratch/bandmate" -artefacts "$artefacts"
+mkdir -p "$artifacts"
+"$scratch/browser" -bandmate "$scratch/bandmate" -artifacts "$artifacts"

@@ -94,7 +94,7 @@ YAML
 # options come first; cli_filter.lua is asked only where that is the subject.
 submit() { BANDMATE_SLURM=off sbatch --parsable -o /dev/null "$@" "$scratch/sleep"; }
 as_nobody() { setpriv --reuid=65534 --regid=65534 --clear-groups env BANDMATE_SLURM=off "$@"; }
-labelled() { local name=$1; shift; submit --comment "bandmate=$name" "$@"; }
+labeled() { local name=$1; shift; submit --comment "bandmate=$name" "$@"; }
 excluded() { squeue -h -j "$1" -o %x | sort -u | paste -sd ' '; }
 excludes() { local got; got=$(excluded "$1"); echo "job $1 excludes '$got', want '$2'"; [[ $got == "$2" ]]; }
 state() { squeue -h -t all -j "$1" -o %T | sort -u | paste -sd ' '; }
@@ -144,16 +144,16 @@ bandmate profiles import "$scratch/profiles.yaml" >/dev/null
 root=; [[ $(id -u) != 0 ]] || root=1
 
 # fill occupies the named nodes with whole-node jobs that disturb nobody.
-fill() { local n; for n in "$@"; do labelled light -w "$n" -n 8 >/dev/null; done; }
+fill() { local n; for n in "$@"; do labeled light -w "$n" -n 8 >/dev/null; done; }
 
 if part lua; then
   export NODE_FEATURES=bandmate-machine=blade LUA_DIR=$scratch/scripts
   cluster lua 4
-  resident=$(labelled tender -w n01)
+  resident=$(labeled tender -w n01)
   fill n02 n03 n04
   check 'lua: residents run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
   round
-  heavy=$(labelled heavy -n 2)
+  heavy=$(labeled heavy -n 2)
   now 'lua: job_submit.lua keeps the job off the node at submission' excludes "$heavy" n01
   sleep 2
   now 'lua: the job waits, although there is room' is "$heavy" PENDING
@@ -163,15 +163,15 @@ if part lua; then
   check 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCELLED ]]'
   round
   check 'lua: the watch lets the job in when the resident ends' runs_on "$heavy" n01
-  second=$(labelled tender -n 1)
+  second=$(labeled tender -n 1)
   sed -i 's/^written .*/written 1/' "$table"
-  third=$(labelled heavy -n 1)
+  third=$(labeled heavy -n 1)
   now 'lua: a stale table excludes nothing' excludes "$third" ''
   echo 'return os.execute("false")' >"$table"
-  fourth=$(labelled heavy -n 1)
+  fourth=$(labeled heavy -n 1)
   now 'lua: a table that is a program excludes nothing' excludes "$fourth" ''
   rm -f "$table"
-  fifth=$(labelled heavy -n 1)
+  fifth=$(labeled heavy -n 1)
   now 'lua: no table, no exclusion' excludes "$fifth" ''
   scancel "$second" "$third" "$fourth" "$fifth" || true
   scancel $(squeue -h -w n02 -o %A)
@@ -195,15 +195,15 @@ export NODE_FEATURES=bandmate-machine=blade
 if part watch; then
   cluster watch 4
   # Held jobs are kept up to date, and let us look at them at leisure.
-  resident=$(labelled tender -w n01)
+  resident=$(labeled tender -w n01)
   check 'watch: a resident runs' is "$resident" RUNNING
-  own=$(labelled heavy -H -x n04)
-  array=$(labelled heavy -H --array=1-3)
-  multi=$(labelled heavy -H -N 3)
-  two=$(labelled heavy -H -p odd,pack)
-  shared=$(labelled heavy -H -p share -n 8)
-  depends=$(labelled heavy --dependency="afterok:$resident")
-  chosen=$(labelled heavy -H -w n01)
+  own=$(labeled heavy -H -x n04)
+  array=$(labeled heavy -H --array=1-3)
+  multi=$(labeled heavy -H -N 3)
+  two=$(labeled heavy -H -p odd,pack)
+  shared=$(labeled heavy -H -p share -n 8)
+  depends=$(labeled heavy --dependency="afterok:$resident")
+  chosen=$(labeled heavy -H -w n01)
   plain=$(submit -H)
   het=$(BANDMATE_SLURM=off sbatch --parsable -o /dev/null -H --comment bandmate=heavy -n 1 : --comment bandmate=light -n 1 "$scratch/sleep")
   watching --once --mode observe
@@ -234,10 +234,10 @@ if part watch; then
   now 'watch: what the user changed stays' excludes "$two" n02
   clean
 
-  for n in 1 2 3 4; do labelled tender -w "n0$n" >/dev/null; done
+  for n in 1 2 3 4; do labeled tender -w "n0$n" >/dev/null; done
   check 'watch: a resident on every node' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
-  all=$(labelled heavy -H)
-  wide=$(labelled heavy -H -N 3)
+  all=$(labeled heavy -H)
+  wide=$(labeled heavy -H -N 3)
   round
   now 'watch: never every node: three of four' eval '[[ $(scontrol show hostnames "$(excluded '"$all"')" | wc -l) == 3 ]]'
   now 'watch: never more than a job on three nodes can spare' eval '[[ $(scontrol show hostnames "$(excluded '"$wide"')" | wc -l) == 1 ]]'
@@ -248,7 +248,7 @@ if part watch; then
   fill n01 n02 n03 n04
   check 'watch: the cluster is full' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
   burst=()
-  for _ in 1 2 3 4; do burst+=("$(labelled heavy -n 2)"); done
+  for _ in 1 2 3 4; do burst+=("$(labeled heavy -n 2)"); done
   watch_on
   check 'watch: runs' eval 'bandmate slurm watch status --state "'"$scratch/state"'"'
   squeue -h -t R -o %A | xargs scancel
@@ -258,10 +258,10 @@ if part watch; then
   clean
 
   if [[ -n $root ]]; then
-    resident=$(labelled tender -w n01)
+    resident=$(labeled tender -w n01)
     check 'users: a resident of root runs' is "$resident" RUNNING
     theirs=$(as_nobody sbatch --parsable -o /dev/null -H --comment bandmate=heavy "$scratch/sleep")
-    mine=$(labelled heavy -H)
+    mine=$(labeled heavy -H)
     round
     now 'users: jobs of others are kept off, too' excludes "$theirs" n01
     install -d -o 65534 -m 755 "$scratch/theirs"
@@ -277,9 +277,9 @@ fi
 
 if part faults; then
   cluster faults 3
-  resident=$(labelled tender -w n01)
+  resident=$(labeled tender -w n01)
   check 'faults: a resident runs' is "$resident" RUNNING
-  heavy=$(labelled heavy -H -x n03)
+  heavy=$(labeled heavy -H -x n03)
   watch_on
   check 'faults: the watch excludes' excludes "$heavy" 'n[01,03]'
   now 'faults: a second watch is refused' eval '! watching 2>"'"$scratch/second"'" && grep -q "another watch is running: process '"$background"'" "'"$scratch/second"'"'
@@ -311,7 +311,7 @@ if part faults; then
   scancel "$resident"
   check 'faults: slurmctld is back, and so is the watch' excludes "$heavy" n03
   now 'faults: the log tells of both' eval 'logged "\"action\":\"failed\"" && logged "\"action\":\"recovered\""'
-  resident=$(labelled tender -w n01)
+  resident=$(labeled tender -w n01)
   check 'faults: and it excludes again' excludes "$heavy" 'n[01,03]'
   end_watch TERM
   now 'faults: a watch that ends takes back what it set' excludes "$heavy" n03
@@ -323,11 +323,11 @@ fi
 if part pair; then
   cluster pair 2
   soon=(-p share -n 8 --begin=now+3600)
-  a=$(labelled heavy "${soon[@]}")
-  b=$(labelled heavy "${soon[@]}")
-  c=$(labelled light "${soon[@]}")
-  d=$(labelled light "${soon[@]}")
-  held=$(labelled light -H "${soon[@]}")
+  a=$(labeled heavy "${soon[@]}")
+  b=$(labeled heavy "${soon[@]}")
+  c=$(labeled light "${soon[@]}")
+  d=$(labeled light "${soon[@]}")
+  held=$(labeled light -H "${soon[@]}")
   bandmate slurm pair --partition share >"$scratch/pairs"
   now 'pair: heavy goes with light' eval '[[ $(grep -c "heavy .* with .* light" "'"$scratch/pairs"'") == 2 ]]'
   now 'pair: the held job is left out' grep -q "# $held is left out: held" "$scratch/pairs"
@@ -353,10 +353,10 @@ fi
 if part scale; then
   cluster scale 100
   jobs=0
-  for n in $(seq 1 100); do labelled "$( ((n % 3)) && echo light || echo tender)" -w "$(printf 'n%02d' "$n")" -n 6 >/dev/null; done
+  for n in $(seq 1 100); do labeled "$( ((n % 3)) && echo light || echo tender)" -w "$(printf 'n%02d' "$n")" -n 6 >/dev/null; done
   for _ in $(seq 1 250); do
     for name in heavy tender light heavy; do
-      labelled "$name" -n 4 --begin=now+3600 >/dev/null
+      labeled "$name" -n 4 --begin=now+3600 >/dev/null
       jobs=$((jobs + 1))
     done
   done

@@ -210,7 +210,7 @@ func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir = c.Dir
 	// A session of its own: the command cannot read the terminal, and all of
-	// it can be signalled at once.
+	// it can be signaled at once.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = tail
 	if c.Output != nil {

@@ -17,7 +17,7 @@ const (
 	// mostForeign is which part of the bytes of a run others may cause: they are
 	// taken away, but nobody knows what they did meanwhile.
 	mostForeign = 0.05
-	// littleForeign, in bytes per second, is what every network has: neighbour
+	// littleForeign, in bytes per second, is what every network has: neighbor
 	// discovery, keepalives.
 	littleForeign = 10e3
 	// foreignWindow is the longest look at the network without the application.

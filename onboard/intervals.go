@@ -13,7 +13,7 @@ import (
 const (
 	// leastArrivals is the fewest arrivals that tell an interval's rate.
 	leastArrivals = 20
-	// paceTolerance is the ratio of two neighbouring controls above which the
+	// paceTolerance is the ratio of two neighboring controls above which the
 	// application is taken to have changed its pace between them.
 	paceTolerance = 1.5
 )

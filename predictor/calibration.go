@@ -245,7 +245,7 @@ const apart = 1e-4
 
 // correctionsTo returns by how much each curve lies off what the model said of its
 // points, and the standard deviation that is left. What is left of noise is not
-// to be followed: neighbouring levels tell the two apart, because noise does not
+// to be followed: neighboring levels tell the two apart, because noise does not
 // follow from one to the next, and only the part that does is corrected.
 func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []correction, residual float64) {
 	var squares, noise, noises, n float64

@@ -110,7 +110,7 @@ const mostCompounded = 16
 
 // compoundPairs holds each application of a group to at most the product of its
 // performances beside each other member alone. A queue
-// grows faster than its load, so that delays by several neighbours at least
+// grows faster than its load, so that delays by several neighbors at least
 // compound; and every pair meets in its phases, where a large group is settled at
 // mean traffic. The product in turn does not know that the memory carries no more
 // than it can. Both err towards too little contention: the lower one counts.

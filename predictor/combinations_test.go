@@ -60,13 +60,13 @@ func TestGroupsAreHeldToTheirPairs(t *testing.T) {
 			product *= pair
 		}
 		if got := w.Performances(nil, apps)[0]; got > product+1e-9 || got <= 0 {
-			t.Errorf("%d neighbours: %v, each alone %v, compounded %v", n, got, pair, product)
+			t.Errorf("%d neighbors: %v, each alone %v, compounded %v", n, got, pair, product)
 		}
 	}
 }
 
-// Thousands of neighbours are a sum, not an explosion.
-func TestManyNeighbours(t *testing.T) {
+// Thousands of neighbors are a sum, not an explosion.
+func TestManyNeighbors(t *testing.T) {
 	target := compiled(t, withCurve(profileOf("target", 4, 1), 1, 1, 0.95, 0.9, 0.8, 0.7))
 	idle := compiled(t, withCurve(profileOf("idle", 0.001, 1), 1, 1, 0.95, 0.9, 0.8, 0.7))
 	apps := []*Application{target}
@@ -77,6 +77,6 @@ func TestManyNeighbours(t *testing.T) {
 	got := float64(w.Performances(nil, apps)[0])
 	want := float64(target.respond(units.TrafficOf(1*gb, 1), capacityOf(apps)).performance)
 	if math.Abs(got-want) > 5e-3 {
-		t.Errorf("%v beside a thousand idle neighbours, %v beside their sum", got, want)
+		t.Errorf("%v beside a thousand idle neighbors, %v beside their sum", got, want)
 	}
 }

@@ -26,10 +26,10 @@ func TestDefaultByHand(t *testing.T) {
 		want  float64
 	}{
 		// 8 GB/s are what the interferer achieved at 10 GB/s.
-		{"an undisturbed neighbour", compiled(t, profileOf("other", 8, 1)), 0.8},
+		{"an undisturbed neighbor", compiled(t, profileOf("other", 8, 1)), 0.8},
 		{"no traffic", compiled(t, profileOf("other", 0, 1)), 1},
-		// Beside anyone the neighbour keeps half of its 16 GB/s, so 8 GB/s.
-		{"a neighbour that slows down", compiled(t, withCurve(profileOf("other", 16, 1), 1, 1, 0.5, 0.5, 0.5, 0.5)), 0.8},
+		// Beside anyone the neighbor keeps half of its 16 GB/s, so 8 GB/s.
+		{"a neighbor that slows down", compiled(t, withCurve(profileOf("other", 16, 1), 1, 1, 0.5, 0.5, 0.5, 0.5)), 0.8},
 	}
 	for _, test := range tests {
 		p, err := Predict(compiled(t, target), []*Application{test.other}, Options{Explain: true})

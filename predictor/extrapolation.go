@@ -48,7 +48,7 @@ func (a *Application) compileCarried() {
 }
 
 // extrapolate continues a curve beyond its highest measured pressure, where one
-// interferer could push no harder but several neighbours can. The memory is
+// interferer could push no harder but several neighbors can. The memory is
 // taken as a queue: waiting grows as W(U) = U ÷ (capacity − U) with the total
 // traffic U, the application's own included, and its time by
 //

@@ -37,7 +37,7 @@ func hostileApplications(t *testing.T) map[string]*Application {
 }
 
 // Whatever is among the profiles, a calibration fails or predicts, for the hostile
-// one and its neighbours, what can be.
+// one and its neighbors, what can be.
 func TestHostileProfilesAreCalibratedOrRefused(t *testing.T) {
 	var ordinary []*Application
 	for _, a := range described(t, 5) {

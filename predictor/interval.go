@@ -17,16 +17,16 @@ const normal90 = 1.645
 const (
 	// baseError is left even undisturbed: the repeatability of a run.
 	baseError = 0.006
-	// depthError is per unit of lost performance: neighbours of equal bandwidth
+	// depthError is per unit of lost performance: neighbors of equal bandwidth
 	// and read share do not hurt quite alike.
 	depthError = 0.06
 	// groupDepthError comes on top of depthError with two co-runners or more,
 	// whose joint pressure no single interferer measured.
 	groupDepthError = 0.12
-	// trafficError is of the traffic that the neighbours really cause beside
+	// trafficError is of the traffic that the neighbors really cause beside
 	// the target, relative.
 	trafficError = 0.06
-	// unsettledTrafficError replaces it where the neighbours' own slowdown is
+	// unsettledTrafficError replaces it where the neighbors' own slowdown is
 	// left out, as in the paper's methods.
 	unsettledTrafficError = 0.15
 	// extrapolationError is per unit of performance lost beyond the measured
@@ -46,7 +46,7 @@ type doubt struct {
 }
 
 // interval returns the slowdowns within 90% of p. They are 1 or more: a run
-// cannot gain from neighbours but by noise.
+// cannot gain from neighbors but by noise.
 func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
 		d.model*d.model + d.extrapolation*d.extrapolation + d.carried*d.carried

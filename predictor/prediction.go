@@ -113,7 +113,7 @@ type Reading struct {
 	// BytesPerSecond is where the curve was read, on its x axis: what the
 	// interferer reaches alone.
 	BytesPerSecond units.Bandwidth `json:"bytesPerSecond"`
-	// Segment is the two measured neighbours; the first is (0, 1) below the
+	// Segment is the two measured neighbors; the first is (0, 1) below the
 	// lowest point, and beyond the highest both are the highest.
 	Segment [2]SegmentPoint `json:"segment"`
 	// NormalizedPerformance is what the curve gives there.

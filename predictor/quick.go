@@ -14,8 +14,8 @@ import (
 //     joined by eq. 3 of the paper,
 //
 // and instead of iterating to the settled state it takes the middle of two
-// bounds of it: the performance beside an undisturbed neighbour (too low), and
-// beside a neighbour slowed down as though the application were undisturbed (too
+// bounds of it: the performance beside an undisturbed neighbor (too low), and
+// beside a neighbor slowed down as though the application were undisturbed (too
 // high). Beyond the measured pressure the curve is held. What is missing in a
 // profile counts as nothing, as in Workspace.
 //

@@ -177,7 +177,7 @@ type posterior struct {
 	// covers i to i+1 parts of it.
 	top        float64
 	bandwidths []float64
-	// shares are the centres of the cells of shareWeights.
+	// shares are the centers of the cells of shareWeights.
 	shares, shareWeights []float64
 	// At the best fit: the root mean square difference, χ² per degree of
 	// freedom.
@@ -236,7 +236,7 @@ func (m *Map) posterior(observed []observation) posterior {
 	return p
 }
 
-// shareGrid returns the centres of the cells of the read share, and their
+// shareGrid returns the centers of the cells of the read share, and their
 // weights to be filled. A map of one read share has one cell.
 func (m *Map) shareGrid() (shares, weights []float64) {
 	low, high := m.shares[0], m.shares[len(m.shares)-1]

@@ -91,7 +91,7 @@ type surface struct {
 	curves []piecewise
 }
 
-// at interpolates linearly between the curves of the neighbouring read shares
+// at interpolates linearly between the curves of the neighboring read shares
 // at the same bandwidth; outside the measured shares it keeps the nearest.
 func (s surface) at(bandwidth, share float64) float64 {
 	i, t := s.between(share)

@@ -110,7 +110,7 @@ func TestWorkloadWait(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Workload{Duration: time.Hour}).Wait(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v, want %v", err, context.Canceled)
+		t.Errorf("canceled: %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestWorkloadWaitsForProcesses(t *testing.T) {
 	cancel()
 	for _, d := range []time.Duration{0, time.Hour} {
 		if err := (Workload{Processes: processes{never: true}, Duration: d}).Wait(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled after %v: %v", d, err)
+			t.Errorf("canceled after %v: %v", d, err)
 		}
 	}
 }

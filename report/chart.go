@@ -18,10 +18,10 @@ type chart struct {
 	notes []string
 }
 
-// span is the range of an axis, in the unit in which it is labelled.
+// span is the range of an axis, in the unit in which it is labeled.
 type span struct {
 	low, high float64
-	// step is the distance of the labelled values; 0 has the picture choose.
+	// step is the distance of the labeled values; 0 has the picture choose.
 	step float64
 	// label prints a value; nil prints four significant digits.
 	label func(float64) string

@@ -169,7 +169,7 @@ func crossings(from, to place) []place {
 	return found
 }
 
-// dashes tell fitted lines apart without colour; after four they come again.
+// dashes tell fitted lines apart without color; after four they come again.
 func dashes(index int) []float64 {
 	return [][]float64{nil, {8, 6}, {1, 5}, {8, 6, 1, 6}}[index%4]
 }

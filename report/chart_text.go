@@ -20,8 +20,8 @@ var (
 	curveStyles  = []sgr{"36", "33", "35", "32", "34", "31"}
 )
 
-// mark returns the symbol and colour of curve i; after eight curves symbols
-// come again, with other colours.
+// mark returns the symbol and color of curve i; after eight curves symbols
+// come again, with other colors.
 func (o Options) mark(i int) (rune, sgr) {
 	marks := asciiMarks
 	if o.Unicode {

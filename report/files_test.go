@@ -189,7 +189,7 @@ func rgbOf(c color.Color) rgb {
 	return rgb(r>>8<<16 | g>>8<<8 | b>>8)
 }
 
-// The pixels are what the numbers say: every cell has the colour of its class.
+// The pixels are what the numbers say: every cell has the color of its class.
 func TestHeatMapPixels(t *testing.T) {
 	for _, n := range []int{6, 50} {
 		m := square(n)
@@ -211,7 +211,7 @@ func TestHeatMapPixels(t *testing.T) {
 			}
 		}
 		if wrong > 0 {
-			t.Errorf("%d of %d cells have the wrong colour", wrong, n*n)
+			t.Errorf("%d of %d cells have the wrong color", wrong, n*n)
 		}
 	}
 }

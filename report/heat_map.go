@@ -29,7 +29,7 @@ const (
 	heatMapSentence = "Slowdown of the application in the row beside the one in the column"
 )
 
-// heat is a class of slowdowns that share a colour.
+// heat is a class of slowdowns that share a color.
 type heat struct {
 	below units.Slowdown
 	style sgr
@@ -37,7 +37,7 @@ type heat struct {
 }
 
 // heats go from pale yellow to dark red (ColorBrewer YlOrRd, which stays
-// readable for colour-blind people) in the 256 colours of xterm.
+// readable for color-blind people) in the 256 colors of xterm.
 var heats = [...]heat{
 	{1.05, plain, "< 1.05"},
 	{1.15, "38;5;16;48;5;230", "1.05–1.15"},

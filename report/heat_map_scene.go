@@ -108,7 +108,7 @@ func (m *HeatMap) addCells(s *scene, d heatMapSides) {
 	}
 }
 
-// addRuns draws neighbouring cells of one class as one area: of a quarter of a
+// addRuns draws neighboring cells of one class as one area: of a quarter of a
 // million cells a file of some megabytes.
 func (m *HeatMap) addRuns(s *scene, d heatMapSides) {
 	classes := make([]areas, len(heats)+1)
@@ -131,7 +131,7 @@ func (m *HeatMap) addRuns(s *scene, d heatMapSides) {
 	}
 }
 
-// addLegend draws what the colours mean, and widens the scene where it must.
+// addLegend draws what the colors mean, and widens the scene where it must.
 func (m *HeatMap) addLegend(s *scene, y float64) {
 	x := heatMapEdge
 	for i, h := range heats {

@@ -21,15 +21,15 @@ type Options struct {
 	// Width is the number of columns; 0 means DefaultWidth, less than 40
 	// counts as 40.
 	Width int
-	// Color allows colours (ANSI escape sequences).
+	// Color allows colors (ANSI escape sequences).
 	Color bool
 	// Unicode allows characters beyond ASCII. Without it drawings use ASCII
 	// characters, and other characters in names become question marks.
 	Unicode bool
 }
 
-// Detect returns the options for w: the width and colours of a terminal, or
-// 80 columns without colour for anything else. Colours are off where NO_COLOR
+// Detect returns the options for w: the width and colors of a terminal, or
+// 80 columns without color for anything else. Colors are off where NO_COLOR
 // is set (https://no-color.org) or TERM is dumb. Characters beyond ASCII are
 // on unless the locale rules them out. terminal says whether w is a terminal
 // on which a line can be drawn again. Getenv is usually os.Getenv.

@@ -32,7 +32,7 @@ func Paragraph(lead, text string, o Options) string {
 
 // Fold breaks the lines of text that are wider than o allows at blanks, the rest
 // two columns further in than the line began. A word that is wider stays whole, and
-// so does a line with colours: what draws it fits it already.
+// so does a line with colors: what draws it fits it already.
 func Fold(text string, o Options) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -24,7 +24,7 @@ const (
 	maxPNGSide = 6400
 )
 
-// writePNG paints the scene in light colours. A scene that is too large for it is
+// writePNG paints the scene in light colors. A scene that is too large for it is
 // painted smaller, as far as that can be.
 func (s *scene) writePNG(w io.Writer) error {
 	scale := s.pngScale()

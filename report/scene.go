@@ -14,7 +14,7 @@ type scene struct {
 // shape is one of areas, ribbon, stroke, mark and label.
 type shape any
 
-// areas are rectangles of one colour. Without a gap between them they are drawn as
+// areas are rectangles of one color. Without a gap between them they are drawn as
 // one area.
 type areas struct {
 	fill  ink
@@ -63,7 +63,7 @@ type label struct {
 	text string
 	size float64
 	ink  ink
-	// anchor is 0 where the text starts at the place, 0.5 where it is centred
+	// anchor is 0 where the text starts at the place, 0.5 where it is centered
 	// and 1 where it ends there.
 	anchor float64
 	bold   bool
@@ -73,7 +73,7 @@ type label struct {
 
 func (s *scene) add(shapes ...shape) { s.shapes = append(s.shapes, shapes...) }
 
-// ink is a colour by its use.
+// ink is a color by its use.
 type ink int
 
 const (
@@ -82,7 +82,7 @@ const (
 	inkLine
 	inkPaper
 	inkUnknown
-	// inkHeat is the first of the colours of heats, and inkOnHeat the first of
+	// inkHeat is the first of the colors of heats, and inkOnHeat the first of
 	// those of text on them; inkSeries is the first of those of lines.
 	inkHeat
 	inkOnHeat = inkHeat + ink(len(heats))
@@ -90,17 +90,17 @@ const (
 	inks      = inkSeries + seriesColors
 )
 
-// seriesColors is after how many lines colours come again.
+// seriesColors is after how many lines colors come again.
 const seriesColors = 6
 
-// rgb is a colour as 0xRRGGBB.
+// rgb is a color as 0xRRGGBB.
 type rgb uint32
 
-// theme is a colour for each ink.
+// theme is a color for each ink.
 type theme [inks]rgb
 
 // light and dark are the themes of the report page, too. PNG knows light only.
-// The heats are those of the terminal. Lines have the colours of Okabe and Ito,
+// The heats are those of the terminal. Lines have the colors of Okabe and Ito,
 // darkened so that they stand out from paper.
 func light() theme {
 	return fill(theme{inkText: 0x17202a, inkSoft: 0x55606e, inkLine: 0xd8dde4, inkPaper: 0xffffff, inkUnknown: 0xf6f7f9},

@@ -11,7 +11,7 @@ import (
 )
 
 // writeSVG writes the scene as SVG 1.1 without scripts, fonts or anything to
-// fetch. Its colours follow the reader's choice of light or dark where the viewer
+// fetch. Its colors follow the reader's choice of light or dark where the viewer
 // knows of that. The same scene gives the same bytes.
 func (s *scene) writeSVG(w io.Writer) error {
 	out := svgWriter{Writer: bufio.NewWriter(w)}

@@ -121,7 +121,7 @@ func TestDetect(t *testing.T) {
 	}
 	defer file.Close()
 	if o, terminal := Detect(file, env()); o.Color || terminal {
-		t.Errorf("a file: got %+v, %v, want neither colour nor terminal", o, terminal)
+		t.Errorf("a file: got %+v, %v, want neither color nor terminal", o, terminal)
 	}
 }
 

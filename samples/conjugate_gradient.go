@@ -52,7 +52,7 @@ func newConjugateGradient(memory *region, edge, iterations int) *conjugateGradie
 }
 
 // restart begins a solve from x = 0. A row of the Laplacian has 6 on the
-// diagonal and −1 per neighbour, so b = A·1 is 6 less the neighbours.
+// diagonal and −1 per neighbor, so b = A·1 is 6 less the neighbors.
 func (c *conjugateGradient) restart() {
 	for i := range c.x {
 		b := float64(7 - (c.matrix.starts[i+1] - c.matrix.starts[i]))
@@ -96,9 +96,9 @@ func (c *conjugateGradient) work() float64 {
 func (c *conjugateGradient) verify() (uint64, error) {
 	var drift, squaredError float64
 	for i, x := range c.x {
-		neighbours, count := c.neighbours(i)
+		neighbors, count := c.neighbors(i)
 		b := 6 - float64(count)
-		d := b - (6*x - neighbours) - c.residual[i]
+		d := b - (6*x - neighbors) - c.residual[i]
 		drift += d * d
 		squaredError += (1 - x) * (1 - x)
 	}
@@ -116,9 +116,9 @@ func (c *conjugateGradient) verify() (uint64, error) {
 	return uint64(sum), nil
 }
 
-// neighbours returns the sum of x over the neighbours of cell i in the cube,
+// neighbors returns the sum of x over the neighbors of cell i in the cube,
 // and how many they are.
-func (c *conjugateGradient) neighbours(i int) (sum float64, count int) {
+func (c *conjugateGradient) neighbors(i int) (sum float64, count int) {
 	for stride := 1; stride < len(c.x); stride *= c.edge {
 		place := i / stride % c.edge
 		if place > 0 {

@@ -10,7 +10,7 @@ type csrMatrix struct {
 }
 
 // newLaplacian returns the negative seven-point Laplacian of a cube with fixed
-// surroundings: 6 on the diagonal, −1 for each neighbour.
+// surroundings: 6 on the diagonal, −1 for each neighbor.
 func newLaplacian(memory *region, edge int) csrMatrix {
 	rows := edge * edge * edge
 	m := csrMatrix{

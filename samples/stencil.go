@@ -74,7 +74,7 @@ func (s *stencil) run(ctx context.Context) error {
 	return nil
 }
 
-// sweep replaces every inner cell by the mean of its six neighbours.
+// sweep replaces every inner cell by the mean of its six neighbors.
 func (s *stencil) sweep() {
 	side := s.edge + 2
 	plane := side * side
@@ -89,7 +89,7 @@ func (s *stencil) sweep() {
 }
 
 // stencilRow computes the inner cells of one row from the row itself and its
-// four neighbours, all of the same length.
+// four neighbors, all of the same length.
 func stencilRow(to, row, north, south, below, above []float64) {
 	n := len(to)
 	row, north, south, below, above = row[:n], north[:n], south[:n], below[:n], above[:n]

@@ -22,7 +22,7 @@ import (
 // would take the better part of the benchmark.
 const mostUsed = 1000
 
-// crowd makes a cluster of nodes with thirty labelled pods each, of as many
+// crowd makes a cluster of nodes with thirty labeled pods each, of as many
 // applications as there are profiles, mostUsed at most.
 func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeInfo) {
 	b.Helper()
@@ -84,7 +84,7 @@ func BenchmarkEstimates(b *testing.B) {
 }
 
 // BenchmarkCycle is all that the plugin does for a pod, over 420 nodes of thirty
-// labelled pods, of which one has changed since: what the scheduler looks at in
+// labeled pods, of which one has changed since: what the scheduler looks at in
 // a cluster of a thousand. It reports the 99th percentile for each node, with the
 // exact scores of the best domains and everything else shared out.
 func BenchmarkCycle(b *testing.B) {

@@ -1,5 +1,5 @@
 // Package schedplugin is the Kubernetes scheduler plugin Bandmate: pods go where
-// they and their neighbours lose least to contention for memory, and no pod is
+// they and their neighbors lose least to contention for memory, and no pod is
 // taken above the slowdown that its annotation allows.
 //
 // The arithmetic is that of predictor/score and the profiles are those of

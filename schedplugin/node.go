@@ -128,7 +128,7 @@ func finished(pod *v1.Pod) bool {
 
 // concerns reports whether a pod takes part in the reckoning at all.
 func (p *Plugin) concerns(f podFacts) bool {
-	return f.application != "" || p.args.UnlabelledPods == config.UnlabelledUnknown
+	return f.application != "" || p.args.UnlabeledPods == config.UnlabeledUnknown
 }
 
 func (p *Plugin) readMeasurement(node *v1.Node) measurement {

@@ -46,9 +46,9 @@ func TestReadPod(t *testing.T) {
 }
 
 // Pods that name no application are left to the other plugins, and batched.
-func TestUnlabelledPods(t *testing.T) {
-	for policy, concerned := range map[config.UnlabelledPolicy]bool{config.UnlabelledIgnored: false, config.UnlabelledUnknown: true} {
-		p, h := plugin(t, &roster.Roster{}, func(a *config.BandmateArgs) { a.UnlabelledPods = policy })
+func TestUnlabeledPods(t *testing.T) {
+	for policy, concerned := range map[config.UnlabeledPolicy]bool{config.UnlabeledIgnored: false, config.UnlabeledUnknown: true} {
+		p, h := plugin(t, &roster.Roster{}, func(a *config.BandmateArgs) { a.UnlabeledPods = policy })
 		h.node("n", "blade").add(pod("other", "", 1, ""))
 		o := schedule(t, p, h, pod("p", "", 1, ""), []string{"n"})
 		if o.skipped == concerned {
@@ -164,8 +164,8 @@ func TestQueueingHints(t *testing.T) {
 		was, is any
 		want    fwk.QueueingHint
 	}{
-		"a labelled pod leaves":   {p.afterPodLeft, pod("a", "web", 1, ""), nil, fwk.Queue},
-		"an unlabelled pod goes":  {p.afterPodLeft, pod("a", "", 1, ""), nil, fwk.QueueSkip},
+		"a labeled pod leaves":    {p.afterPodLeft, pod("a", "web", 1, ""), nil, fwk.Queue},
+		"an unlabeled pod goes":   {p.afterPodLeft, pod("a", "", 1, ""), nil, fwk.QueueSkip},
 		"a pod ends":              {p.afterPodUpdate, pod("a", "web", 1, ""), done, fwk.Queue},
 		"a limit changes":         {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("a", "web", 1, "1.2"), fwk.Queue},
 		"nothing of ours changes": {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("b", "web", 1, "1.1"), fwk.QueueSkip},

@@ -10,16 +10,16 @@ var descriptions = map[string]string{
 	"RefusalEntry.message": "What is wrong and what would help.",
 
 	"Prediction.target":                     "The application that was asked about.",
-	"Prediction.extrapolatedBytesPerSecond": "By how much the neighbours' traffic exceeds the highest pressure that the target was measured at; absent where it does not.",
-	"Prediction.corunners":                  "Its neighbours.",
-	"Prediction.pressure":                   "The sum of the neighbours' contentiousness.",
+	"Prediction.extrapolatedBytesPerSecond": "By how much the neighbors' traffic exceeds the highest pressure that the target was measured at; absent where it does not.",
+	"Prediction.corunners":                  "Its neighbors.",
+	"Prediction.pressure":                   "The sum of the neighbors' contentiousness.",
 	"Prediction.normalizedPerformance":      "Solo time ÷ co-run time of the target, above 0 to 1.",
 	"Prediction.slowdown":                   "Co-run time ÷ solo time of the target, 1 or more.",
 	"Prediction.interval":                   "Holds the slowdown with a probability of 90%.",
 	"Prediction.method":                     "How it was predicted.",
 	"Prediction.basis":                      "What the default method predicted from: memory-model, or curves; absent for the others.",
 	"Prediction.warnings":                   "What may be doubted.",
-	"Prediction.corunnerSlowdowns":          "The slowdowns of the neighbours by name, each beside the target and the other neighbours; absent for one that cannot be predicted.",
+	"Prediction.corunnerSlowdowns":          "The slowdowns of the neighbors by name, each beside the target and the other neighbors; absent for one that cannot be predicted.",
 	"Prediction.parts":                      "What the slowdown is made of where the target communicates; absent where the profile says nothing of that.",
 	"Prediction.explanation":                "How it came about; present when asked for.",
 
@@ -40,14 +40,14 @@ var descriptions = map[string]string{
 	"Explanation.readings":   "The curves that were read, and where.",
 	"Explanation.iterations": "The steps towards the settled state; absent where none were taken.",
 
-	"Iteration.normalizedPerformance": "Of the target and its neighbours, in order of name.",
+	"Iteration.normalizedPerformance": "Of the target and its neighbors, in order of name.",
 
 	"Reading.readShare":             "The read share of the curve, 0 to 1.",
 	"Reading.kind":                  "How the curve was drawn.",
 	"Reading.weight":                "The part of this curve in the result, 0 to 1.",
-	"Reading.actualBytesPerSecond":  "The neighbours' traffic beside the target; absent where the method does not ask for it.",
+	"Reading.actualBytesPerSecond":  "The neighbors' traffic beside the target; absent where the method does not ask for it.",
 	"Reading.bytesPerSecond":        "Where the curve was read: what the interferer reaches alone.",
-	"Reading.segment":               "The two measured neighbours of that place.",
+	"Reading.segment":               "The two measured neighbors of that place.",
 	"Reading.normalizedPerformance": "What the curve gives there.",
 
 	"SegmentPoint.bytesPerSecond":        "What the interferer reaches alone.",

@@ -85,7 +85,7 @@ func methodParameter() any {
 func predictParameters() []any {
 	return []any{
 		parameter("target", "The application that is asked about.", true, textSchema()),
-		parameter("corunner", "A neighbour; given once for each. An application may stand beside itself.", true, listSchema(1, mostCorunners)),
+		parameter("corunner", "A neighbor; given once for each. An application may stand beside itself.", true, listSchema(1, mostCorunners)),
 		parameter("machine", "For which machine; what was measured elsewhere is carried over to it. Not needed where all have profiles of one machine only.", false, textSchema()),
 		methodParameter(),
 		parameter("explain", "Whether to say how the numbers came about.", false, object{"type": "boolean", "default": false}),

@@ -143,7 +143,7 @@ func readQuestion(q *query) (Question, error) {
 		q.refuse("target", "is missing: name the application that is asked about")
 	}
 	if len(question.Corunners) == 0 {
-		q.refuse("corunner", "is missing: name one neighbour or several")
+		q.refuse("corunner", "is missing: name one neighbor or several")
 	}
 	return question, q.err()
 }

@@ -215,7 +215,7 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-// TestAdviseRunningJob checks that a job is no neighbour of its own.
+// TestAdviseRunningJob checks that a job is no neighbor of its own.
 func TestAdviseRunningJob(t *testing.T) {
 	c := cluster(2, runs("torrent", 8, "n1"), runs("quiet", 1, "n2"))
 	j := &c.Jobs[0]

@@ -13,7 +13,7 @@ import (
 // submitted yet.
 type Request struct {
 	// Job is the record when the job is in the queue, nil otherwise; a job that
-	// runs is not a neighbour of its own.
+	// runs is not a neighbor of its own.
 	Job *Job
 	// Application is the name of its profile.
 	Application string

@@ -55,7 +55,7 @@ type Capability struct {
 type LineLatency struct {
 	// Place is where the line was: level1 and level2 are the caches of the core
 	// itself, level3 the one behind them, tile the cache it shares with a
-	// neighbour, remote the cache of another tile or core, memory the memory.
+	// neighbor, remote the cache of another tile or core, memory the memory.
 	//
 	// +kubebuilder:validation:Enum=level1;level2;level3;tile;remote;memory
 	Place string `json:"place"`

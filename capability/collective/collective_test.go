@@ -90,7 +90,7 @@ func TestBarriersHold(t *testing.T) {
 							t.Errorf("thread %d passes call %d after %d arrivals", thread, call, got)
 						}
 						if other := plain[(thread+1)%threads]; other != call {
-							t.Errorf("thread %d, call %d: its neighbour is at %d", thread, call, other)
+							t.Errorf("thread %d, call %d: its neighbor is at %d", thread, call, other)
 						}
 						b.Wait(thread) // before anybody writes again
 						arrived.Add(-1)

@@ -24,9 +24,9 @@ func Operations() []Operation {
 // Contestant is one way to do an operation.
 type Contestant struct {
 	Name string
-	// Modelled is its cost by equation 1 or 2; nil where no equation covers it or
+	// Modeled is its cost by equation 1 or 2; nil where no equation covers it or
 	// the machine is not known.
-	Modelled *capability.Cost
+	Modeled *capability.Cost
 	// Do does the operation once; every thread calls it, as often as the others.
 	Do func(thread int)
 }
@@ -52,7 +52,7 @@ func Contestants(op Operation, machine *capability.Parameters, threads int) ([]C
 func barrierContest(machine *capability.Parameters, threads int) ([]Contestant, error) {
 	var all []Contestant
 	add := func(name string, cost *capability.Cost, b Barrier) {
-		all = append(all, Contestant{Name: name, Modelled: cost, Do: b.Wait})
+		all = append(all, Contestant{Name: name, Modeled: cost, Do: b.Wait})
 	}
 	classic, optimal := capability.Parameters{CoresPerTile: 1}, -1
 	if machine != nil {
@@ -120,7 +120,7 @@ func treeContest(op Operation, machine *capability.Parameters, threads int) ([]C
 		t, err := shapeOf(capability.Operation(op), shape, threads)
 		if known {
 			t, err = capability.NewTree(*machine, capability.Operation(op), threads, shape)
-			c.Modelled = &t.Cost
+			c.Modeled = &t.Cost
 		}
 		if err == nil {
 			c.Do, err = alongTree(op, t)

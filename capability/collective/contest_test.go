@@ -52,8 +52,8 @@ func TestContestants(t *testing.T) {
 			if !slices.Equal(names, tt.want) {
 				t.Errorf("got %q, want %q", names, tt.want)
 			}
-			if modelled := all[0].Modelled != nil; modelled != strings.Contains(tt.want[0], "optimal") {
-				t.Errorf("%s: modelled %t", names[0], modelled)
+			if modeled := all[0].Modeled != nil; modeled != strings.Contains(tt.want[0], "optimal") {
+				t.Errorf("%s: modeled %t", names[0], modeled)
 			}
 		})
 	}

@@ -61,7 +61,7 @@ bandmate doctor for what is missing.`,
 	f.cluster.add(flags)
 	flags.StringVar(&f.node, "node", "", "name of the node (default $NODE_NAME, else the host's name)")
 	flags.StringVar(&f.machine, "machine", "", "machine profile of the node (default: recognized by its processor)")
-	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labelled, else the node itself)")
+	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labeled, else the node itself)")
 	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
 	flags.DurationVar(&f.interval, "interval", 15*time.Second, "how long a measurement lasts, and how often one is made")
 	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "least change worth publishing, as a share of the traffic")
@@ -256,7 +256,7 @@ func measureTraffic(ctx context.Context, source profiler.Source, interval time.D
 }
 
 func (a *app) writeAgent(w io.Writer, s agentStatus) error {
-	fmt.Fprintf(w, "node %s: machine %s, memory domain %s\n", s.Node, cmp.Or(s.Machine, "unknown"), cmp.Or(s.MemoryDomain, "as labelled"))
+	fmt.Fprintf(w, "node %s: machine %s, memory domain %s\n", s.Node, cmp.Or(s.Machine, "unknown"), cmp.Or(s.MemoryDomain, "as labeled"))
 	if s.Traffic != nil {
 		fmt.Fprintf(w, "traffic: %s (by %s)\n", s.Traffic.Traffic().Total(), s.Source)
 	}

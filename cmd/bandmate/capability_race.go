@@ -20,7 +20,7 @@ import (
 
 // raceResult is `capability race -o json`.
 type raceResult struct {
-	// machineSource is that of the modelled costs; empty without them.
+	// machineSource is that of the modeled costs; empty without them.
 	machineSource
 	Operation collective.Operation `json:"operation"`
 	Threads   int                  `json:"threads"`
@@ -32,8 +32,8 @@ type raceResult struct {
 // raceRow is one contestant.
 type raceRow struct {
 	Name string `json:"name"`
-	// Modelled is absent where no equation covers it.
-	Modelled         *float64 `json:"modelledNanoseconds,omitempty"`
+	// Modeled is absent where no equation covers it.
+	Modeled          *float64 `json:"modeledNanoseconds,omitempty"`
 	Nanoseconds      float64  `json:"nanoseconds"`
 	RelativeInterval float64  `json:"relativeInterval"`
 	Repeats          int      `json:"repeats"`
@@ -133,7 +133,7 @@ func (f *capabilityRaceFlags) known(a *app, r *raceResult) (*capability.Paramete
 	m, p, err := f.machine.parameters(a)
 	unnamed := f.machine.name == "" && f.machine.file == ""
 	if unnamed && (errors.Is(err, store.ErrNotFound) || errors.Is(err, capability.ErrNotCovered)) {
-		r.Warnings = append(r.Warnings, "nothing is modelled: this machine is not measured: bandmate capability measure")
+		r.Warnings = append(r.Warnings, "nothing is modeled: this machine is not measured: bandmate capability measure")
 		return nil, nil
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *capabilityRaceFlags) known(a *app, r *raceResult) (*capability.Paramete
 	}
 	r.machineSource = sourceOf(m)
 	if p.Contention == nil && r.Operation != collective.BarrierOperation {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("no tree is modelled: the contention of machine %s is not known: give --contention", m.Name))
+		r.Warnings = append(r.Warnings, fmt.Sprintf("no tree is modeled: the contention of machine %s is not known: give --contention", m.Name))
 	}
 	return &p, nil
 }
@@ -149,8 +149,8 @@ func (f *capabilityRaceFlags) known(a *app, r *raceResult) (*capability.Paramete
 func (r *raceResult) add(contestants []collective.Contestant, medians []measure.Median) {
 	for i, c := range contestants {
 		row := raceRow{Name: c.Name, Nanoseconds: medians[i].Value, RelativeInterval: medians[i].RelativeInterval, Repeats: medians[i].Repeats}
-		if c.Modelled != nil {
-			row.Modelled = new(float64(*c.Modelled))
+		if c.Modeled != nil {
+			row.Modeled = new(float64(*c.Modeled))
 		}
 		if !medians[i].Settled() {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: the 95%% interval is ±%.0f%% after %d repeats, not within 10%%", c.Name, 100*row.RelativeInterval, row.Repeats))
@@ -166,17 +166,17 @@ func writeRace(w io.Writer, r raceResult, o report.Options) error {
 	fmt.Fprintf(w, "operation  %s, %d threads on CPUs %s\n\n", r.Operation, r.Threads, cpuset.New(r.CPUs...))
 	t := report.Table{Columns: []report.Column{
 		{Title: "algorithm"},
-		{Title: "modelled", Numeric: true},
+		{Title: "modeled", Numeric: true},
 		{Title: "measured", Numeric: true},
 		{Title: "95% interval", Numeric: true},
 		{Title: "repeats", Numeric: true},
 	}}
 	for _, row := range r.Results {
-		modelled := report.Text(report.Missing)
-		if row.Modelled != nil {
-			modelled = costCell(*row.Modelled)
+		modeled := report.Text(report.Missing)
+		if row.Modeled != nil {
+			modeled = costCell(*row.Modeled)
 		}
-		t.Add(append([]report.Cell{report.Text(row.Name), modelled, costCell(row.Nanoseconds)}, withinCells(&row.RelativeInterval, row.Repeats)...)...)
+		t.Add(append([]report.Cell{report.Text(row.Name), modeled, costCell(row.Nanoseconds)}, withinCells(&row.RelativeInterval, row.Repeats)...)...)
 	}
 	return t.Write(w, o)
 }

@@ -20,7 +20,7 @@ type treeResult struct {
 	Threads         int                  `json:"threads"`
 	Shape           capability.Shape     `json:"shape"`
 	CostNanoseconds float64              `json:"costNanoseconds"`
-	// Shapes are the modelled costs of all shapes, this one among them.
+	// Shapes are the modeled costs of all shapes, this one among them.
 	Shapes map[capability.Shape]float64 `json:"costNanosecondsByShape"`
 	Root   treeNode                     `json:"root"`
 	trees  []capability.Tree
@@ -50,7 +50,7 @@ func newCapabilityTreeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tree",
 		Short: "The cheapest tree for a broadcast or a reduction",
-		Long: `Finds the tree with the least modelled cost (Ramos and Hoefler 2017, equation 1)
+		Long: `Finds the tree with the least modeled cost (Ramos and Hoefler 2017, equation 1)
 and holds it against a flat, a binary and a binomial tree. Each line of the tree is a
 tile, a group of cores that share a cache, or a core where there are none.`,
 		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation broadcast --threads 64
@@ -110,7 +110,7 @@ func newTreeResult(p capability.Parameters, shown capability.Tree) (treeResult, 
 func writeTree(w io.Writer, r treeResult, shown capability.Tree, o report.Options) error {
 	r.write(w)
 	fmt.Fprintf(w, "operation  %s, %d threads\n\n", r.Operation, r.Threads)
-	t := report.Table{Columns: []report.Column{{Title: "tree"}, {Title: "modelled cost", Numeric: true}, {Title: "depth", Numeric: true}}}
+	t := report.Table{Columns: []report.Column{{Title: "tree"}, {Title: "modeled cost", Numeric: true}, {Title: "depth", Numeric: true}}}
 	for _, tree := range r.trees {
 		depth := tree.Root.Depth()
 		t.Add(report.Text(string(tree.Shape)), report.Number(tree.Cost.String(), float64(tree.Cost)), whole(depth))
@@ -202,8 +202,8 @@ func newBarrierResult(p capability.Parameters, threads int) (barrierResult, erro
 
 func writeBarrier(w io.Writer, r barrierResult) error {
 	r.write(w)
-	fmt.Fprintf(w, "barrier    %d threads: rounds: %d, partners a round: %d, modelled cost %s\n", r.Threads, r.Rounds, r.Partners, r.best.Cost)
-	fmt.Fprintf(w, "classic    rounds: %d, partners a round: %d, modelled cost %s\n", r.classic.Rounds, r.classic.Partners, r.classic.Cost)
+	fmt.Fprintf(w, "barrier    %d threads: rounds: %d, partners a round: %d, modeled cost %s\n", r.Threads, r.Rounds, r.Partners, r.best.Cost)
+	fmt.Fprintf(w, "classic    rounds: %d, partners a round: %d, modeled cost %s\n", r.classic.Rounds, r.classic.Partners, r.classic.Cost)
 	for i, to := range r.Signals {
 		if _, err := fmt.Fprintf(w, "round %d    thread 0 signals to %s\n", i+1, strings.Trim(fmt.Sprint(to), "[]")); err != nil {
 			return err

@@ -67,11 +67,11 @@ changes while CMD runs, and pauses in between for comparison.
 
 --measure-communication also runs CMD alone to count what it sends and receives over
 the network interfaces, if nobody else uses them; --sent and --received declare it.
-Predictions then count what neighbours on the same network card take, if the
+Predictions then count what neighbors on the same network card take, if the
 machine's network is known (bandmate machine network).
 
 --interferers N presses up to N times as hard, where one interferer cannot make
-the traffic of several neighbours. Levels above 100% need it.`,
+the traffic of several neighbors. Levels above 100% need it.`,
 		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
   bandmate onboard solver --read-share 50%,75%,100% -- ./solver input.dat
   bandmate onboard solver --adaptive -- ./solver input.dat

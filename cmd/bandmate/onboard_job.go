@@ -71,7 +71,7 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
 	pod.Spec.NodeName, pod.Spec.SchedulerName = r.node, ""
 	pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken = r.serviceAccount, nil
-	// The node is cordoned, and the Job is not to meet its own neighbours.
+	// The node is cordoned, and the Job is not to meet its own neighbors.
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
 	pod.Spec.Affinity, pod.Spec.NodeSelector, pod.Spec.TopologySpreadConstraints = nil, nil, nil
 	pod.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": "bandmate-onboard"}}

@@ -23,12 +23,12 @@ func newPredictCommand(a *app) *cobra.Command {
 	var pictures pictureFlags
 	cmd := &cobra.Command{
 		Use:   "predict APP WITH...",
-		Short: "Predict how APP and its neighbours slow each other down",
+		Short: "Predict how APP and its neighbors slow each other down",
 		Example: `  bandmate predict xz sqlite
   bandmate predict xz sqlite lammps --explain
   bandmate predict xz sqlite --max-slowdown 1.1 -o json
   bandmate predict xz sqlite lammps --svg prediction.svg`,
-		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbour"),
+		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbor"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.predict(args, f, explain, pictures)
 		},
@@ -69,7 +69,7 @@ func (a *app) predict(names []string, f predictionFlags, explain bool, pictures 
 	return checkLimit(p, f.limit)
 }
 
-// checkLimit fails when the target or a neighbour slows down by more.
+// checkLimit fails when the target or a neighbor slows down by more.
 func checkLimit(p predictor.Prediction, limit float64) error {
 	if limit == 0 {
 		return nil

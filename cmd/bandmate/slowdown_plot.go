@@ -11,7 +11,7 @@ import (
 )
 
 // predictionPlot is the picture of a prediction: the target and each of its
-// neighbours as a target itself, so that all have an interval. It is empty where no
+// neighbors as a target itself, so that all have an interval. It is empty where no
 // picture is wanted.
 func (k *knowledge) predictionPlot(names []string, f predictionFlags, wanted pictureFlags) (*report.SlowdownPlot, error) {
 	plot := &report.SlowdownPlot{Series: []string{"predicted"}, Limit: units.Slowdown(f.limit)}
@@ -55,8 +55,8 @@ type judgedJob struct {
 	before, after units.Slowdown
 }
 
-// judgement is what a score says of one place.
-type judgement struct {
+// judgment is what a score says of one place.
+type judgment struct {
 	place, remark string
 	// newcomer, then everyone who is there.
 	jobs []judgedJob
@@ -67,7 +67,7 @@ type judgement struct {
 // value is the slowdown of job number i after the placement. The score has no
 // interval; that of a prediction among the same applications is taken where it is
 // one of the same slowdown, so where nothing was assumed of anyone.
-func (j judgement) value(i int) report.SlowdownValue {
+func (j judgment) value(i int) report.SlowdownValue {
 	job := j.jobs[i]
 	if !job.known {
 		return report.SlowdownValue{}
@@ -89,7 +89,7 @@ func (j judgement) value(i int) report.SlowdownValue {
 }
 
 // worst is the highest slowdown of those who are there already.
-func (j judgement) worst() report.SlowdownValue {
+func (j judgment) worst() report.SlowdownValue {
 	worst := 0
 	for i := 1; i < len(j.jobs); i++ {
 		if j.jobs[i].known && (worst == 0 || j.jobs[i].after > j.jobs[worst].after) {
@@ -106,9 +106,9 @@ func (j judgement) worst() report.SlowdownValue {
 }
 
 // placesPlot shows for each place the newcomer and whom it slows down most.
-func placesPlot(application string, limit units.Slowdown, places []judgement) *report.SlowdownPlot {
+func placesPlot(application string, limit units.Slowdown, places []judgment) *report.SlowdownPlot {
 	plot := &report.SlowdownPlot{
-		Title: "Where to put " + application, Series: []string{application, "neighbour that suffers most"}, Limit: limit,
+		Title: "Where to put " + application, Series: []string{application, "neighbor that suffers most"}, Limit: limit,
 		Notes: []string{"Best place first, as the scheduler ranks them. An interval is missing where something was assumed."},
 	}
 	for _, place := range places {
@@ -120,7 +120,7 @@ func placesPlot(application string, limit units.Slowdown, places []judgement) *r
 }
 
 // placePlot shows everyone at one place without and with the newcomer.
-func placePlot(application string, limit units.Slowdown, place judgement) *report.SlowdownPlot {
+func placePlot(application string, limit units.Slowdown, place judgment) *report.SlowdownPlot {
 	plot := &report.SlowdownPlot{
 		Title: application + " on " + place.place, Series: []string{"without " + application, "with it"}, Limit: limit,
 		Notes: []string{"Intervals are those with it, and missing where something was assumed."},
@@ -140,10 +140,10 @@ func placePlot(application string, limit units.Slowdown, place judgement) *repor
 	return plot
 }
 
-// judgementOf is a verdict of the scheduler plugin.
-func judgementOf(v verdict) judgement {
+// judgmentOf is a verdict of the scheduler plugin.
+func judgmentOf(v verdict) judgment {
 	seen := v.seen
-	j := judgement{place: v.Node, remark: v.why(), jobs: []judgedJob{{
+	j := judgment{place: v.Node, remark: v.why(), jobs: []judgedJob{{
 		name: "the pod", application: seen.Newcomer.Application, known: seen.Score.Newcomer.Known, after: seen.Score.Newcomer.After,
 	}}}
 	for i, r := range seen.Residents {
@@ -169,11 +169,11 @@ func whatIfPlot(answer whatIfAnswer, f whatIfFlags) *report.SlowdownPlot {
 	}
 	limit := units.Slowdown(answer.Limit)
 	if f.node != "" {
-		return placePlot(answer.Application, limit, judgementOf(answer.Nodes[0]))
+		return placePlot(answer.Application, limit, judgmentOf(answer.Nodes[0]))
 	}
-	var places []judgement
+	var places []judgment
 	for _, v := range answer.Nodes {
-		places = append(places, judgementOf(v))
+		places = append(places, judgmentOf(v))
 	}
 	return placesPlot(answer.Application, limit, places)
 }
@@ -185,9 +185,9 @@ func advicePlot(by advised) *report.SlowdownPlot {
 		machines[by.cluster.Nodes[i].Name] = by.advisor.Site.Machine(&by.cluster.Nodes[i])
 	}
 	known := by.advisor.Roster
-	var places []judgement
+	var places []judgment
 	for _, c := range by.Candidates {
-		j := judgement{place: c.Node, jobs: []judgedJob{{
+		j := judgment{place: c.Node, jobs: []judgedJob{{
 			application: known.Lookup(by.Application, c.Machine).Application,
 			known:       c.Score.Newcomer.Known, after: c.Slowdown,
 		}}}

@@ -97,7 +97,7 @@ func TestFittedCurves(t *testing.T) {
 }
 
 // A picture of a prediction says what the prediction says: of the target, with the
-// interval, and of each neighbour.
+// interval, and of each neighbor.
 func TestPredictionPlot(t *testing.T) {
 	k := exampleKnowledge(t)
 	for _, line := range []string{"sort triad", "sort triad triad triad triad numpy", "triad xz zstd lammps", "numpy sort"} {
@@ -142,12 +142,12 @@ func TestPredictionPlotExtrapolates(t *testing.T) {
 }
 
 // The interval of a prediction belongs to a score of the same slowdown only.
-func TestJudgementIntervals(t *testing.T) {
+func TestJudgmentIntervals(t *testing.T) {
 	known, err := exampleKnowledge(t).find([]string{"sort", "triad", "numpy"}, predictionFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := judgement{place: "n1"}
+	j := judgment{place: "n1"}
 	for i, a := range known.compiled {
 		p, err := predictor.Predict(a, besides(known.compiled, i), predictor.Options{})
 		if err != nil {
@@ -161,13 +161,13 @@ func TestJudgementIntervals(t *testing.T) {
 		}
 	}
 	if v := j.worst(); v.Slowdown != max(j.jobs[1].after, j.jobs[2].after) {
-		t.Errorf("the worst neighbour: %+v", v)
+		t.Errorf("the worst neighbor: %+v", v)
 	}
-	for name, change := range map[string]func(*judgement){
-		"another slowdown": func(j *judgement) { j.jobs[0].after *= 1.01 },
-		"no profile":       func(j *judgement) { j.jobs[1].application = nil },
+	for name, change := range map[string]func(*judgment){
+		"another slowdown": func(j *judgment) { j.jobs[0].after *= 1.01 },
+		"no profile":       func(j *judgment) { j.jobs[1].application = nil },
 	} {
-		other := judgement{jobs: slices.Clone(j.jobs)}
+		other := judgment{jobs: slices.Clone(j.jobs)}
 		change(&other)
 		if v := other.value(0); v.Low != 0 || v.High != 0 || v.Slowdown != other.jobs[0].after {
 			t.Errorf("%s: %+v", name, v)
@@ -177,7 +177,7 @@ func TestJudgementIntervals(t *testing.T) {
 	if v := j.value(0); v != (report.SlowdownValue{}) {
 		t.Errorf("of an unknown job: %+v", v)
 	}
-	alone := judgement{jobs: j.jobs[:1]}
+	alone := judgment{jobs: j.jobs[:1]}
 	if v := alone.worst(); v.Slowdown != 0 || v.Missing != "nobody there" {
 		t.Errorf("the worst of nobody: %+v", v)
 	}

@@ -57,7 +57,7 @@ type slurmFlags struct {
 func (f *slurmFlags) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
 	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbours may exceed, as 1.15")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, as 1.15")
 	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "what counts: added-cost or worst-slowdown")
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
 	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")

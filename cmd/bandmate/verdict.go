@@ -114,11 +114,11 @@ func (v verdict) why() string {
 	return strings.Join(parts, ", ")
 }
 
-// mostAffected is how many neighbours a line names.
+// mostAffected is how many neighbors a line names.
 const mostAffected = 2
 
-// neighbours names those that the placement hurts most.
-func (v verdict) neighbours() string {
+// neighbors names those that the placement hurts most.
+func (v verdict) neighbors() string {
 	if len(v.Residents) == 0 {
 		return "nobody"
 	}
@@ -166,12 +166,12 @@ func verdictTable(verdicts []verdict) *report.Table {
 		{Title: "node"},
 		{Title: "slowdown", Numeric: true},
 		{Title: "cost", Numeric: true},
-		{Title: "neighbours"},
+		{Title: "neighbors"},
 		{Title: "remarks"},
 	}}
 	for _, v := range verdicts {
 		table.Add(report.Text(v.Node), report.Number(slowdownText(v), v.Slowdown),
-			report.Number(fmt.Sprintf("%.3f", v.Cost), v.Cost), report.Text(v.neighbours()), report.Text(v.why()))
+			report.Number(fmt.Sprintf("%.3f", v.Cost), v.Cost), report.Text(v.neighbors()), report.Text(v.why()))
 	}
 	return table
 }
@@ -203,7 +203,7 @@ func (a *app) writeVerdict(w io.Writer, v verdict) error {
 		return err
 	}
 	table := &report.Table{Columns: []report.Column{
-		{Title: "neighbour"}, {Title: "application"}, {Title: "before", Numeric: true}, {Title: "after", Numeric: true}, {Title: "limit", Numeric: true}, {Title: "profile"},
+		{Title: "neighbor"}, {Title: "application"}, {Title: "before", Numeric: true}, {Title: "after", Numeric: true}, {Title: "limit", Numeric: true}, {Title: "profile"},
 	}}
 	for _, r := range v.Residents {
 		limit := ""

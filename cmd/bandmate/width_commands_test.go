@@ -118,7 +118,7 @@ func TestWrittenFits(t *testing.T) {
 		"capability race": func(w io.Writer) error {
 			return writeRace(w, raceResult{
 				machineSource: machineSource{long, long}, Operation: "broadcast", Threads: 4096, CPUs: []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
-				Results: []raceRow{{Name: long, Modelled: &cost, Nanoseconds: cost, RelativeInterval: within, Repeats: 100_000}},
+				Results: []raceRow{{Name: long, Modeled: &cost, Nanoseconds: cost, RelativeInterval: within, Repeats: 100_000}},
 			}, o)
 		},
 		"demo": func(w io.Writer) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// escapes are the sequences that colours are made of.
+// escapes are the sequences that colors are made of.
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // printedOn runs a command line on a terminal and returns what was printed there.
@@ -40,7 +40,7 @@ func ordinaryStore(t *testing.T) string {
 const longSuffix = "-of-the-nightly-build-for-x86-64-v3-with-a-name-that-nobody-would-type-by-hand"
 
 // Everything that commands print of ordinary applications fits 80 columns, and is
-// coloured where the terminal has colours only.
+// colored where the terminal has colors only.
 func TestEverythingFits(t *testing.T) {
 	store := ordinaryStore(t)
 	for _, line := range printedLines {
@@ -59,7 +59,7 @@ func TestEverythingFits(t *testing.T) {
 				t.Errorf("%s with %v has escape sequences: %q", line, variables, text)
 			}
 			if line == "matrix" && variables[0] == "TERM=xterm-256color" && plain == text {
-				t.Error("the heat map has no colours")
+				t.Error("the heat map has no colors")
 			}
 			wantFits(t, line, plain)
 		}

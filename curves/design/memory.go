@@ -69,7 +69,7 @@ type state struct {
 //
 // the time that a queue before the memory adds, as far as a causes it. The
 // interferer keeps its pace as long as the memory has room. The right-hand side
-// falls as p rises, so that bisection finds the one p that fulfils both.
+// falls as p rises, so that bisection finds the one p that fulfills both.
 func (s Supply) beside(own units.Bandwidth, theta, level float64) state {
 	pace := float64(s.Sustained) * level
 	var achieved units.Bandwidth

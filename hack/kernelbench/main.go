@@ -6,7 +6,7 @@
 //	go run ./hack/kernelbench -rounds 0 -raw x.csv   # the tables of a past run
 //
 // Contestants for the same read share take turns, in a new order every round, all
-// on the same CPU, so that a ratio compares neighbours in time. Between two rounds, a core-to-core ping-pong tells where a virtual machine's CPUs are; a
+// on the same CPU, so that a ratio compares neighbors in time. Between two rounds, a core-to-core ping-pong tells where a virtual machine's CPUs are; a
 // round is discarded if that changed during it, and the tables show only the
 // regime with the most rounds. Bandwidth is bytes at the memory controller by
 // line accounting: what other programs do not count (the read that a plain store

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// svg is a picture under construction. Its colours follow the reader's
+// svg is a picture under construction. Its colors follow the reader's
 // preference for light or dark, also where a page embeds it as an image.
 type svg struct {
 	width, height float64
 	body          strings.Builder
 }
 
-// style holds the classes that pictures use. A colour of a curve is never the
+// style holds the classes that pictures use. A color of a curve is never the
 // only difference between two: marks differ, too.
 const style = `text{font:13px system-ui,sans-serif;fill:#24292f}.small{font-size:11px}.soft{fill:#57606a}.bold{font-weight:600}` +
 	`.axis{stroke:#57606a;fill:none}.grid{stroke:#d0d7de;fill:none}.box{stroke:#57606a;fill:#f6f8fa}.dash{stroke-dasharray:5 4}` +

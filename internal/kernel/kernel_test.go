@@ -183,7 +183,7 @@ func TestRandomVisits(t *testing.T) {
 
 // TestContentsStayRandom guards against kernels whose traffic a memory system
 // could elide: after many passes, hardly any word is zero or equals its
-// neighbour.
+// neighbor.
 func TestContentsStayRandom(t *testing.T) {
 	for _, set := range Available() {
 		for _, share := range []units.ReadShare{0, 0.25, 0.5, 0.75} {

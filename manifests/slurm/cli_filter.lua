@@ -1,5 +1,5 @@
 -- Bandmate's advice at the command line: sbatch, salloc and srun keep a
--- labelled job off the nodes on which it or their jobs would be slowed down too
+-- labeled job off the nodes on which it or their jobs would be slowed down too
 -- much. Label a job with --comment "bandmate=NAME".
 --
 -- This runs as the user, on the user's machine, before anything is submitted:

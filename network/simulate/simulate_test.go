@@ -365,7 +365,7 @@ func FuzzDecode(f *testing.F) {
 }
 
 // 1,000 tasks of 1,000 events each on 250 nodes of four cores: every task
-// computes, sends to a neighbour at a distance that changes, and receives.
+// computes, sends to a neighbor at a distance that changes, and receives.
 func BenchmarkRun(b *testing.B) {
 	for _, model := range []string{network.NameGigabitEthernet, network.NameMyrinet} {
 		b.Run(model, func(b *testing.B) {

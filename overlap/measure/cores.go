@@ -26,7 +26,7 @@ type Cores struct {
 
 // Choose assigns CPUs: the cores of the socket of the first NUMA node compute,
 // all but the last, which receives. The sender is on another socket, as a
-// neighbour in the network would be, else a core that then does not compute, else
+// neighbor in the network would be, else a core that then does not compute, else
 // the receiver. One CPU of each core is used, unless there is one core only. Of
 // allowed, only what is online counts; empty means all. Fewer than two CPUs are
 // topology.ErrOneCPU.

@@ -33,7 +33,7 @@ type Parts struct {
 	// time without them, on the busier side of the card; 1 where it is not known
 	// (Gaps).
 	Penalty float64
-	// Latency is the part of Share that no neighbour stretches.
+	// Latency is the part of Share that no neighbor stretches.
 	Latency float64
 	// Communicates is true where there is a Load; all but Slowdown and Memory
 	// have no meaning without.

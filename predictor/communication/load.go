@@ -43,7 +43,7 @@ const (
 	// communications; they are taken to share what the most that it knows get,
 	// or, where it knows none in that direction, not to share at all.
 	BeyondModel
-	// PeersUnknown means that there are neighbours of whose communication nothing
+	// PeersUnknown means that there are neighbors of whose communication nothing
 	// is known; they are taken not to use the card.
 	PeersUnknown
 	// Unsettled means that the last step was taken for the settled state.
@@ -133,7 +133,7 @@ func (g Gap) Remarks(application, machine string) []string {
 		{NoReceived, fmt.Sprintf("what %s receives is not known, and left out", application)},
 		{AboveRate, fmt.Sprintf("%s exchanges more than the network of %s carries: one of the profiles is wrong", application, machine)},
 		{BeyondModel, fmt.Sprintf("the model of the network of %s says nothing of so many communications at once", machine)},
-		{PeersUnknown, "there are neighbours of whose communication nothing is known: they are taken not to use the network"},
+		{PeersUnknown, "there are neighbors of whose communication nothing is known: they are taken not to use the network"},
 		{Unsettled, "the communications did not settle: the last step is given"},
 	} {
 		if g&r.gap != 0 {

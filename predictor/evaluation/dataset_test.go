@@ -14,7 +14,7 @@ import (
 // unknown ones are ignored.
 func small() map[string]string {
 	return map[string]string{
-		"apps.csv": "remote_runtime_s,app,remote_write_Bps,remote_read_Bps,colour\n" +
+		"apps.csv": "remote_runtime_s,app,remote_write_Bps,remote_read_Bps,color\n" +
 			"2,a,1e9,3e9,red\n4,b,0,8e9,blue\n",
 		"curves.csv": "app,read_pct,level,interferer_solo_read_Bps,interferer_solo_write_Bps,norm_perf\n" +
 			"a,75,1,15e9,5e9,0.6\na,75,0.5,7.5e9,2.5e9,0.8\nb,50,1,8e9,8e9,0.7\n",
@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 // Quotes around any field, a comma within one included, change nothing.
 func TestReadQuotedFields(t *testing.T) {
 	files := small()
-	files["apps.csv"] = "remote_runtime_s,\"app\",remote_write_Bps,remote_read_Bps,colour\n" +
+	files["apps.csv"] = "remote_runtime_s,\"app\",remote_write_Bps,remote_read_Bps,color\n" +
 		"2,\"a, the first\",\"1e9\",3e9,\"red \"\"1\"\"\"\n4,\"b\",0,8e9,blue\n"
 	files["curves.csv"] = strings.ReplaceAll(files["curves.csv"], "\na,", "\n\"a, the first\",")
 	files["pairs.csv"] = "corunner,app,norm_perf\nb,\"a, the first\",0.84\n"
@@ -122,7 +122,7 @@ func TestReadPlacesFaults(t *testing.T) {
 		want                 string
 	}{
 		{"a missing column", "apps.csv", "remote_write_Bps", "writes", `apps.csv:1:1: no column "remote_write_Bps"`},
-		{"a column twice", "apps.csv", "colour", "app", `apps.csv:1:55: column "app" appears twice`},
+		{"a column twice", "apps.csv", "color", "app", `apps.csv:1:55: column "app" appears twice`},
 		{"an application twice", "apps.csv", "4,b", "4,a", `apps.csv:3:3: app: "a" appears twice`},
 		{"not a number", "apps.csv", "3e9", "three", `apps.csv:2:9: remote_read_Bps: "three" is not a number`},
 		{"not finite", "apps.csv", "3e9", "+Inf", `apps.csv:2:9: remote_read_Bps: "+Inf" is not a number`},
@@ -136,7 +136,7 @@ func TestReadPlacesFaults(t *testing.T) {
 		{"a level above 1", "curves.csv", "b,50,1", "b,50,2", `curves.csv:4:6: level: want above 0 to 1`},
 		{"performance of zero", "curves.csv", "0.7", "0", `curves.csv:4:16: norm_perf: 0`},
 		{"an unknown co-runner in a group", "groups.csv", "b+b", "b+z", `groups.csv:2:3: corunners: "z" is not in apps.csv`},
-		{"a setting the interferer does not have", "curves.csv", "interferer_solo_read_Bps", "colour", `curves.csv:2:6: level: 1 at 75% reads is not in interferer.csv`},
+		{"a setting the interferer does not have", "curves.csv", "interferer_solo_read_Bps", "color", `curves.csv:2:6: level: 1 at 75% reads is not in interferer.csv`},
 		{"a setting twice", "interferer.csv", "50,1", "75,0.5", `interferer.csv:3:4: level: 0.5 at 75% reads appears twice`},
 		{"an unknown co-runner", "pairs.csv", "b,a", "z,a", `pairs.csv:2:1: corunner: "z" is not in apps.csv`},
 	}

@@ -11,7 +11,7 @@
 //
 // The interferer is such a loop too. Its curves therefore tell both what an
 // application makes of a delay and what the memory makes of a load, and what was
-// seen beside one interferer carries over to several neighbours, who press harder.
+// seen beside one interferer carries over to several neighbors, who press harder.
 //
 // Nothing here is calibrated to a machine: every constant of a Model is fitted to
 // the curves it is given. The package is pure: no I/O, no state.

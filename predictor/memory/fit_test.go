@@ -122,7 +122,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// drawMembers have one mix: a neighbour that reads may make that of others kinder.
+// drawMembers have one mix: a neighbor that reads may make that of others kinder.
 func drawMembers(t *rapid.T, m *Model) []Member {
 	share := units.ReadShare(rapid.Float64Range(0, 1).Draw(t, "share"))
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Member {
@@ -137,7 +137,7 @@ func drawMembers(t *rapid.T, m *Model) []Member {
 }
 
 // Whoever shares a memory, everyone's performance is in range, and one more
-// neighbour makes nobody faster.
+// neighbor makes nobody faster.
 func TestSettle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := truth()

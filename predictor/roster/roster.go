@@ -26,7 +26,7 @@ const (
 	// Known means a sound profile, measured on the machine.
 	Known State = "known"
 	// HalfKnown means a profile without curves or without contentiousness: good
-	// as a neighbour only, or as a target only.
+	// as a neighbor only, or as a target only.
 	HalfKnown State = "half-known"
 	// CarriedOver means that the profile was measured on another machine and
 	// computed for this one, with a wider interval.

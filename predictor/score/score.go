@@ -1,5 +1,5 @@
 // Package score says how good a memory domain is for a newcomer: what the
-// newcomer would suffer there, and what it would make its neighbours suffer.
+// newcomer would suffer there, and what it would make its neighbors suffer.
 // Every scheduler that Bandmate advises asks this package and no other.
 //
 // It is pure: profiles come in compiled, nothing is read or written.

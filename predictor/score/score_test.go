@@ -43,7 +43,7 @@ func application(t testing.TB, name string, gbps, sensitivity float64) *predicto
 }
 
 // The numbers are those of straight curves: a resident that loses 1% per GB/s
-// keeps 0.9 beside 10 GB/s. Insensitive neighbours (0.001) keep their traffic.
+// keeps 0.9 beside 10 GB/s. Insensitive neighbors (0.001) keep their traffic.
 func TestScore(t *testing.T) {
 	const hardly = 0.001
 	sensitive := application(t, "sensitive", 2, 1)

@@ -186,7 +186,7 @@ func (c *carrier) curve(curve v1alpha1.SensitivityCurve) (v1alpha1.SensitivityCu
 		}
 		solo := others * units.Bandwidth(p.InterfererBytesPerSecond) / a
 		if p.Level = float64(solo / top); p.Level > v1alpha1.MaxLevel || solo > v1alpha1.MaxBytesPerSecond {
-			continue // more than any group of neighbours there causes
+			continue // more than any group of neighbors there causes
 		}
 		p.InterfererBytesPerSecond = float64(solo)
 		if p.AchievedBytesPerSecond != nil {

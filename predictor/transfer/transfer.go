@@ -21,7 +21,7 @@ var (
 )
 
 // Uncertainty of a carried profile, as the standard deviation of the lost
-// performance relative to the loss. They are judgements; docs/results/onboarding.md
+// performance relative to the loss. They are judgments; docs/results/onboarding.md
 // says which part of simulated pairs the intervals then hold.
 const (
 	capacityUncertainty  = 0.25

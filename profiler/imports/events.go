@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/units"
 )
@@ -50,18 +50,18 @@ type event struct {
 
 // families in order of preference: the first one with complete counts is the
 // memory's traffic, the others are kept apart. They are the sources of package
-// catalogue, divided by what counts the same traffic.
+// catalog, divided by what counts the same traffic.
 const (
-	imc         family = catalogue.IMC
-	amdUMC      family = catalogue.AMDUMC
-	freeRunning family = catalogue.IMC + "-free-running"
-	client      family = catalogue.IMCClient
-	scf         family = catalogue.NvidiaSCF
-	hisi        family = catalogue.HiSiDDRC
-	powerNest   family = catalogue.PowerNest
-	dmc620      family = catalogue.DMC620
-	amdDF       family = catalogue.AMDDF
-	cmn         family = catalogue.ArmCMN
+	imc         family = catalog.IMC
+	amdUMC      family = catalog.AMDUMC
+	freeRunning family = catalog.IMC + "-free-running"
+	client      family = catalog.IMCClient
+	scf         family = catalog.NvidiaSCF
+	hisi        family = catalog.HiSiDDRC
+	powerNest   family = catalog.PowerNest
+	dmc620      family = catalog.DMC620
+	amdDF       family = catalog.AMDDF
+	cmn         family = catalog.ArmCMN
 	hbm         family = "hbm"
 	persistent  family = "persistent memory"
 )
@@ -70,11 +70,11 @@ func preference() []family {
 	return []family{imc, amdUMC, freeRunning, client, scf, hisi, powerNest, dmc620, amdDF, cmn, hbm, persistent}
 }
 
-func familyOf(r catalogue.Row) family {
+func familyOf(r catalog.Row) family {
 	switch {
-	case r.Memory == catalogue.HBM:
+	case r.Memory == catalog.HBM:
 		return hbm
-	case r.Memory == catalogue.Persistent:
+	case r.Memory == catalog.Persistent:
 		return persistent
 	case r.FreeRunning:
 		return freeRunning
@@ -82,13 +82,13 @@ func familyOf(r catalogue.Row) family {
 	return family(r.Source)
 }
 
-func directionOf(k catalogue.Kind) direction {
+func directionOf(k catalog.Kind) direction {
 	switch k {
-	case catalogue.Read:
+	case catalog.Read:
 		return reads
-	case catalogue.Write:
+	case catalog.Write:
 		return writes
-	case catalogue.Total:
+	case catalog.Total:
 	}
 	return both
 }
@@ -104,7 +104,7 @@ const (
 	further = "" // Granite Rapids' second sub-channel beside an old alias
 )
 
-// deviceEvents are the events of a row of the catalogue, as perf prints them:
+// deviceEvents are the events of a row of the catalog, as perf prints them:
 // `uncore_imc_0/cas_count_read/` by the kernel's alias, `uncore_imc/event=4,umask=3/`
 // by the fields of the encoding, of one box or of all together.
 type deviceEvents struct {
@@ -118,7 +118,7 @@ type encodedEvent struct {
 	event *event
 }
 
-func eventsOf(r catalogue.Row) deviceEvents {
+func eventsOf(r catalog.Row) deviceEvents {
 	device := strings.ReplaceAll(regexp.QuoteMeta(r.Device), `\*`, "[0-9a-f]+")
 	device = strings.ReplaceAll(strings.ReplaceAll(device, "_#", `(?:_\d+)?`), "#", `\d+`)
 	d := deviceEvents{device: regexp.MustCompile(`^` + device + `(?:_\d+)?$`), named: map[string]*event{}}
@@ -202,10 +202,10 @@ type known struct {
 	tables  []tableEvent
 }
 
-// knownEvents reads the catalogue once.
+// knownEvents reads the catalog once.
 var knownEvents = sync.OnceValue(func() known {
 	k := known{tables: tableEvents()}
-	for _, r := range catalogue.Rows() {
+	for _, r := range catalog.Rows() {
 		k.devices = append(k.devices, eventsOf(r))
 	}
 	return k

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 func TestEvents(t *testing.T) {
@@ -82,10 +82,10 @@ func TestKindsOfMemoryAreNotAdded(t *testing.T) {
 	}
 }
 
-// TestEventsOfCatalogue: what this program counts itself it can import, unless
+// TestEventsOfCatalog: what this program counts itself it can import, unless
 // the event is another thing on another processor.
-func TestEventsOfCatalogue(t *testing.T) {
-	for _, r := range catalogue.Rows() {
+func TestEventsOfCatalog(t *testing.T) {
+	for _, r := range catalog.Rows() {
 		device := strings.NewReplacer("_#", "", "#", "1", "*", "10008c000").Replace(r.Device)
 		for _, e := range r.Events {
 			for _, what := range []string{e.Name, e.Terms} {

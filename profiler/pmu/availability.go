@@ -8,11 +8,11 @@ import (
 	"syscall"
 
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
 
-// missing says why a source of the catalogue has nothing to read.
+// missing says why a source of the catalog has nothing to read.
 func (h *Host) missing(source string, f found) profiler.Availability {
 	a := profiler.Availability{State: profiler.Unsupported}
 	rows := rowsOf(source)
@@ -36,7 +36,7 @@ func (h *Host) missing(source string, f found) profiler.Availability {
 	return a
 }
 
-func devices(rows []catalogue.Row) string {
+func devices(rows []catalog.Row) string {
 	var names []string
 	for _, r := range rows {
 		name := strings.ReplaceAll(strings.ReplaceAll(r.Device, "#", "N"), "*", "N")
@@ -47,7 +47,7 @@ func devices(rows []catalogue.Row) string {
 	return strings.Join(names, " or ")
 }
 
-func driver(r catalogue.Row) string {
+func driver(r catalog.Row) string {
 	if strings.Contains(r.Module, " ") {
 		return "use a kernel with " + r.Module
 	}
@@ -63,7 +63,7 @@ func under(hypervisor string) string {
 
 // mayHave reports whether the processor's vendor is one of the rows'. A vendor
 // is known for x86 only; everything else may have what x86 does not.
-func (h *Host) mayHave(rows []catalogue.Row) bool {
+func (h *Host) mayHave(rows []catalog.Row) bool {
 	p, err := sysfs.ReadProcessor(h.Proc)
 	if err != nil {
 		return true
@@ -72,9 +72,9 @@ func (h *Host) mayHave(rows []catalogue.Row) bool {
 		vendor := ""
 		switch r.Module {
 		case "intel_uncore":
-			vendor = catalogue.Intel
+			vendor = catalog.Intel
 		case "amd_uncore":
-			vendor = catalogue.AMD
+			vendor = catalog.AMD
 		}
 		if vendor == p.Vendor || vendor == "" && p.Family == 0 {
 			return true

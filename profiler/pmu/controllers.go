@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 // ErrNothingCounted means that counters ran and all stayed at zero, which memory
 // that is in use never does. It is a [profiler.ErrInconclusive].
 var ErrNothingCounted = fmt.Errorf("%w: every counter stayed at zero", profiler.ErrInconclusive)
 
-// controllers is a source of the catalogue: counters outside the cores, mostly
+// controllers is a source of the catalog: counters outside the cores, mostly
 // of the memory controllers.
 type controllers struct {
 	host *Host
@@ -144,7 +144,7 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line t
 		Counters: details, Warnings: slices.Clone(f.warnings),
 	}
 	var total rate
-	sockets, nodes, apart := map[int]rate{}, map[int]rate{}, map[catalogue.Memory]rate{}
+	sockets, nodes, apart := map[int]rate{}, map[int]rate{}, map[catalog.Memory]rate{}
 	allSockets, allNodes := true, true
 	for _, l := range m.live {
 		var r rate
@@ -152,7 +152,7 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line t
 			r = r.plus(g.whole.rate())
 			details.LeastRunningShare = min(details.LeastRunningShare, g.whole.share())
 		}
-		if l.memory != catalogue.DRAM {
+		if l.memory != catalog.DRAM {
 			apart[l.memory] = apart[l.memory].plus(r)
 			continue
 		}

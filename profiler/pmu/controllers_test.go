@@ -336,7 +336,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestCancelled(t *testing.T) {
+func TestCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fixture(t, "icx")
 		steady(m)

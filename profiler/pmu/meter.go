@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
@@ -80,7 +80,7 @@ func tallied(events []counted, d perf.Reading) tally {
 	t := tally{enabled: d.Enabled, running: d.Running}
 	for i, e := range events {
 		bytes := float64(d.Values[i]) * e.bytes
-		if e.kind == catalogue.Write {
+		if e.kind == catalog.Write {
 			t.writeBytes += bytes
 		} else {
 			t.readBytes += bytes
@@ -228,7 +228,7 @@ func (m *meter) sample(last bool) (rate, bool, error) {
 				return rate{}, false, fmt.Errorf("%s: %w; measure again without other tools that program the counters", l.name, err)
 			}
 			complete = complete && d.running > 0
-			if l.memory == catalogue.DRAM {
+			if l.memory == catalog.DRAM {
 				sum = sum.plus(d.rate())
 			}
 			g.current = d

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
@@ -19,7 +19,7 @@ import (
 const CacheMisses = "llc-miss"
 
 // misses counts last-level cache misses in the cores: a poor substitute for the
-// counters of the memory controllers, and labelled as one.
+// counters of the memory controllers, and labeled as one.
 type misses struct{ host *Host }
 
 var _ profiler.Source = misses{}
@@ -98,7 +98,7 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 	for _, c := range s.host.Machine.CPUs {
 		p.instances = append(p.instances, instance{
 			name: fmt.Sprintf("cpu%d", c.ID), cpu: c.ID, socket: c.Socket,
-			groups: [][]counted{{{Event: missEvent(), kind: catalogue.Total, bytes: lineBytes}}},
+			groups: [][]counted{{{Event: missEvent(), kind: catalog.Total, bytes: lineBytes}}},
 		})
 	}
 	m, err := open(p, s.host.Opener, s.host.Sys)

@@ -11,7 +11,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
@@ -29,12 +29,12 @@ func channels(b *testing.B) *meter {
 	const typeSoftware, cpuClock, pageFaults = 1, 0, 2
 	var p plan
 	for i := range 24 {
-		event := func(label string, code uint64, kind catalogue.Kind) counted {
+		event := func(label string, code uint64, kind catalog.Kind) counted {
 			return counted{Event: perf.Event{Label: label, Type: typeSoftware, Code: sysfs.Code{code}}, kind: kind, bytes: 64}
 		}
 		p.instances = append(p.instances, instance{
 			name: fmt.Sprint(i), cpu: host.Machine.CPUs[i%min(len(host.Machine.CPUs), 2)].ID,
-			groups: [][]counted{{event("cpu-clock", cpuClock, catalogue.Read), event("page-faults", pageFaults, catalogue.Write)}},
+			groups: [][]counted{{event("cpu-clock", cpuClock, catalog.Read), event("page-faults", pageFaults, catalog.Write)}},
 		})
 	}
 	m, err := open(p, host.Opener, host.Sys)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/topology"
@@ -22,7 +22,7 @@ type instance struct {
 	// socket is -1 and node nil when it is not known where the device is.
 	socket int
 	node   *int
-	memory catalogue.Memory
+	memory catalog.Memory
 	// groups are the events that are scheduled together.
 	groups [][]counted
 }
@@ -30,7 +30,7 @@ type instance struct {
 // counted is an event with what a count of it means.
 type counted struct {
 	perf.Event
-	kind  catalogue.Kind
+	kind  catalog.Kind
 	bytes float64
 }
 
@@ -50,7 +50,7 @@ type found struct {
 	// devices is how many devices of the source's names there are, rejected why
 	// those cannot be read that cannot.
 	devices  int
-	rejected []catalogue.Rejected
+	rejected []catalog.Rejected
 }
 
 // groupSize is how many events are scheduled together: a read and a write. The
@@ -59,7 +59,7 @@ const groupSize = 2
 
 // find looks for the devices of a source.
 func (h *Host) find(source string) (found, error) {
-	matcher := catalogue.NewMatcher(rowsOf(source))
+	matcher := catalog.NewMatcher(rowsOf(source))
 	names, err := sysfs.Names(h.Sys)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found{}, nil
@@ -82,7 +82,7 @@ func (h *Host) find(source string) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	choices, rejected := matcher.Choose(devices, catalogue.Platform{
+	choices, rejected := matcher.Choose(devices, catalog.Platform{
 		Processor: processor,
 		Sockets:   h.Machine.Sockets(),
 		Has:       func(name string) bool { _, err := fs.Stat(h.Sys, name); return err == nil },
@@ -101,15 +101,15 @@ const namedDevices = 3
 
 // warnOfMissing says which devices beside those that are read cannot be, one
 // warning for each reason. Free-running ones beside regular ones are no loss.
-func (f *found) warnOfMissing(choices []catalogue.Choice) {
+func (f *found) warnOfMissing(choices []catalog.Choice) {
 	if len(f.instances) == 0 {
 		return // unavailable, for the reason of one of them
 	}
 	var spare []func(string) bool
-	if slices.ContainsFunc(choices, func(c catalogue.Choice) bool { return !c.Row.FreeRunning }) {
-		for _, r := range catalogue.Rows() {
+	if slices.ContainsFunc(choices, func(c catalog.Choice) bool { return !c.Row.FreeRunning }) {
+		for _, r := range catalog.Rows() {
 			if r.FreeRunning {
-				spare = append(spare, catalogue.NewMatcher([]catalogue.Row{r}).Knows)
+				spare = append(spare, catalog.NewMatcher([]catalog.Row{r}).Knows)
 			}
 		}
 	}
@@ -133,21 +133,21 @@ func (f *found) warnOfMissing(choices []catalogue.Choice) {
 	}
 }
 
-func rowsOf(source string) []catalogue.Row {
-	return slices.DeleteFunc(catalogue.Rows(), func(r catalogue.Row) bool { return r.Source != source })
+func rowsOf(source string) []catalog.Row {
+	return slices.DeleteFunc(catalog.Rows(), func(r catalog.Row) bool { return r.Source != source })
 }
 
 // add plans the reading of a device on every CPU of its cpumask.
-func (f *found) add(c catalogue.Choice, m *topology.Machine) {
+func (f *found) add(c catalog.Choice, m *topology.Machine) {
 	cpus := c.Device.CPUs.Intersection(m.Online())
 	if cpus.IsEmpty() {
-		f.rejected = append(f.rejected, catalogue.Rejected{
+		f.rejected = append(f.rejected, catalog.Rejected{
 			Source: c.Row.Source, Device: c.Device.Name,
 			Reason: fmt.Sprintf("its cpumask, %q, names no CPU that is online", c.Device.CPUs),
 		})
 		return
 	}
-	f.splits = f.splits && (c.Row.Splits() || c.Row.Memory != catalogue.DRAM)
+	f.splits = f.splits && (c.Row.Splits() || c.Row.Memory != catalog.DRAM)
 	for _, note := range c.Notes {
 		f.warn(note)
 	}
@@ -172,7 +172,7 @@ func (f *found) add(c catalogue.Choice, m *topology.Machine) {
 			i.node = nodeOf(m, cpu)
 		}
 		f.instances = append(f.instances, i)
-		if c.Row.Channel && c.Row.Memory == catalogue.DRAM {
+		if c.Row.Channel && c.Row.Memory == catalog.DRAM {
 			f.channels++
 		}
 	}
@@ -185,7 +185,7 @@ func (p *plan) warn(text string) {
 	}
 }
 
-func groups(c catalogue.Choice) [][]counted {
+func groups(c catalog.Choice) [][]counted {
 	var events []counted
 	for i, e := range c.Events {
 		label := c.Device.Name + "/" + e.Terms

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 // TestPlans writes down what every source would read on every platform.
@@ -20,7 +20,7 @@ func TestPlans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := fixture(t, name)
 			var b strings.Builder
-			for _, source := range catalogue.Sources() {
+			for _, source := range catalog.Sources() {
 				f, err := m.find(source)
 				if err != nil {
 					t.Fatal(err)
@@ -41,7 +41,7 @@ func describe(b *strings.Builder, source string, f found) {
 		if i.node != nil {
 			node = fmt.Sprint(*i.node)
 		}
-		if i.memory != catalogue.DRAM {
+		if i.memory != catalog.DRAM {
 			memory = string(i.memory)
 		}
 		fmt.Fprintf(b, "  %s on CPU %d: socket %d, node %s, %s\n", i.name, i.cpu, i.socket, node, memory)

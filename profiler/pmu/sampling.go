@@ -32,7 +32,7 @@ func intervalOf(w profiler.Workload) (time.Duration, error) {
 }
 
 // follow runs w and calls sample after every interval with the time since the
-// start, and once more when w has ended. When sample fails, w is cancelled.
+// start, and once more when w has ended. When sample fails, w is canceled.
 func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sample func(elapsed time.Duration, last bool) error) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -52,7 +52,7 @@ func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sa
 		case <-ticker.C:
 			if err := sample(time.Since(start), false); err != nil {
 				cancel()
-				<-ended //nolint:errcheck // cancelled for err
+				<-ended //nolint:errcheck // canceled for err
 				return time.Since(start), err
 			}
 		}

@@ -2,14 +2,14 @@ package pmu
 
 import (
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 // MemoryControllers returns the sources that count at the memory controllers or
 // right before them, in order of preference. They are better than any other.
 func MemoryControllers(h *Host) []profiler.Source {
 	var sources []profiler.Source
-	for _, name := range catalogue.Sources() {
+	for _, name := range catalog.Sources() {
 		sources = append(sources, &controllers{host: h, name: name})
 	}
 	return sources

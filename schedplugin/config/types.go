@@ -15,16 +15,16 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// UnlabelledPolicy says what a pod is that names no application.
-type UnlabelledPolicy string
+// UnlabeledPolicy says what a pod is that names no application.
+type UnlabeledPolicy string
 
 const (
-	// UnlabelledIgnored takes it out of all reckoning: it is scheduled as though
+	// UnlabeledIgnored takes it out of all reckoning: it is scheduled as though
 	// the plugin did not exist, and presses on others only where a node agent
 	// measures the traffic of its node.
-	UnlabelledIgnored UnlabelledPolicy = "ignore"
-	// UnlabelledUnknown treats it as an application without a profile.
-	UnlabelledUnknown UnlabelledPolicy = "unknown"
+	UnlabeledIgnored UnlabeledPolicy = "ignore"
+	// UnlabeledUnknown treats it as an application without a profile.
+	UnlabeledUnknown UnlabeledPolicy = "unknown"
 )
 
 // InvalidPolicy says what to do with a pod whose annotations cannot be read.
@@ -48,7 +48,7 @@ type BandmateArgs struct {
 	UnknownApplications   score.Policy
 	AssumedBandwidth      units.Bandwidth
 	AssumedReadShare      units.ReadShare
-	UnlabelledPods        UnlabelledPolicy
+	UnlabeledPods         UnlabeledPolicy
 	InvalidAnnotations    InvalidPolicy
 	MeasuredTrafficMaxAge metav1.Duration
 	ExactDomains          int32

@@ -23,7 +23,7 @@ func (a *BandmateArgs) Validate(path *field.Path) field.ErrorList {
 	}
 	oneOf("objective", string(a.Objective), string(score.AddedCost), string(score.WorstSlowdown))
 	oneOf("unknownApplications", string(a.UnknownApplications), string(score.Ignore), string(score.Assume), string(score.Avoid))
-	oneOf("unlabelledPods", string(a.UnlabelledPods), string(UnlabelledIgnored), string(UnlabelledUnknown))
+	oneOf("unlabeledPods", string(a.UnlabeledPods), string(UnlabeledIgnored), string(UnlabeledUnknown))
 	oneOf("invalidAnnotations", string(a.InvalidAnnotations), string(InvalidIgnored), string(InvalidRejected))
 	if assumed := path.Child("assumedBytesPerSecond"); !a.AssumedBandwidth.Valid() {
 		faults = append(faults, field.Invalid(assumed, float64(a.AssumedBandwidth), "want bytes per second, finite and 0 or more"))

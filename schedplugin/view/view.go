@@ -115,7 +115,7 @@ func (c *Cluster) AddPod(p *v1.Pod) {
 
 // Concerns reports whether a pod takes part in the reckoning at all.
 func (c *Cluster) Concerns(p Pod) bool {
-	return p.Application != "" || c.args.UnlabelledPods == config.UnlabelledUnknown
+	return p.Application != "" || c.args.UnlabeledPods == config.UnlabeledUnknown
 }
 
 // Verdict is what the plugin thinks of a node for a pod.
@@ -123,7 +123,7 @@ type Verdict struct {
 	Node string
 	// Unschedulable is true for a node that is cordoned.
 	Unschedulable bool
-	// Machine is the node's, empty when it is not labelled.
+	// Machine is the node's, empty when it is not labeled.
 	Machine string
 	// Newcomer is what is known of the pod's application on the node.
 	Newcomer roster.Entry

@@ -86,7 +86,7 @@ func TestSituations(t *testing.T) {
 	for _, s := range table.Situations {
 		t.Run(s.Name, func(t *testing.T) {
 			args := arguments(t, func(a *config.BandmateArgs) {
-				a.UnlabelledPods = config.UnlabelledUnknown
+				a.UnlabeledPods = config.UnlabeledUnknown
 				if s.Objective != "" {
 					a.Objective = s.Objective
 				}
@@ -195,7 +195,7 @@ func TestWhoMeetsWhom(t *testing.T) {
 	done.Status.Phase = v1.PodSucceeded
 	for _, p := range []*v1.Pod{
 		pod("zero", "alone", "plain", 1, numa, "0"), pod("one", "alone", "plain", 1, numa, "1"), pod("any", "alone", "plain", 1),
-		pod("unlabelled", "alone", "", 1), done, pod("elsewhere", "gone", "plain", 1),
+		pod("unlabeled", "alone", "", 1), done, pod("elsewhere", "gone", "plain", 1),
 		pod("l", "left", "plain", 1, numa, "0"), pod("r", "right", "plain", 1, numa, "1"), pod("p", "pool", "plain", 1),
 	} {
 		cluster.AddPod(p)

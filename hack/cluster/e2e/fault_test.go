@@ -111,10 +111,10 @@ func TestResourcesRemovedAndBack(t *testing.T) {
 		}
 		return err
 	})
-	e.create(pod{name: "labelled", application: "plain", limit: "1.05", scheduler: ours})
-	e.create(pod{name: "unlabelled", scheduler: ours})
-	e.placed("labelled")
-	e.placed("unlabelled")
+	e.create(pod{name: "labeled", application: "plain", limit: "1.05", scheduler: ours})
+	e.create(pod{name: "unlabeled", scheduler: ours})
+	e.placed("labeled")
+	e.placed("unlabeled")
 	if err := e.cluster.InstallCRDs(e.ctx, crds); err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +197,10 @@ func TestResourcesNeverInstalled(t *testing.T) {
 	e.cluster = c
 	e.suite = e.connect(c)
 	e.node(controlplane.Node{Name: "n"})
-	e.create(pod{name: "labelled", application: "plain", limit: "1.05", scheduler: ours})
-	e.create(pod{name: "unlabelled", scheduler: ours})
-	e.placed("labelled")
-	e.placed("unlabelled")
+	e.create(pod{name: "labeled", application: "plain", limit: "1.05", scheduler: ours})
+	e.create(pod{name: "unlabeled", scheduler: ours})
+	e.placed("labeled")
+	e.placed("unlabeled")
 	e.eventuallyMetric(`bandmate_profile_sync_failures_total{resource="applicationprofiles"}`, 1)
 }
 

@@ -22,17 +22,17 @@ func blade(labels ...string) map[string]string {
 }
 
 // A pod that no node can take within its limit waits, and is placed when the
-// neighbour leaves, by the event and not by the scheduler's next look round,
+// neighbor leaves, by the event and not by the scheduler's next look round,
 // which is minutes away.
-func TestLimitWaitsForTheNeighbourToLeave(t *testing.T) {
+func TestLimitWaitsForTheNeighborToLeave(t *testing.T) {
 	e := newEnv(t)
 	e.node(controlplane.Node{Name: "n", Labels: blade()})
-	e.residents(pod{name: "neighbour", application: "reader", node: "n"})
+	e.residents(pod{name: "neighbor", application: "reader", node: "n"})
 	e.create(pod{name: "tender", application: "plain", limit: "1.05", scheduler: ours})
 	if reason := e.pending("tender"); !strings.Contains(reason, "would slow this pod beyond its bandmate.dev/max-slowdown") {
 		t.Errorf("reason %q", reason)
 	}
-	e.remove("neighbour")
+	e.remove("neighbor")
 	e.placed("tender")
 	e.eventuallyMetric(`bandmate_limit_rejections_total{role="newcomer"}`, 1)
 }
@@ -60,7 +60,7 @@ func TestLimitOfAResident(t *testing.T) {
 func TestProfileChangesUnderAPendingPod(t *testing.T) {
 	e := newEnv(t)
 	e.node(controlplane.Node{Name: "n", Labels: blade()})
-	e.residents(pod{name: "neighbour", application: "reader", node: "n"})
+	e.residents(pod{name: "neighbor", application: "reader", node: "n"})
 	e.create(pod{name: "tender", application: "plain", limit: "1.05", scheduler: ours})
 	e.pending("tender")
 	for _, p := range e.table.Applications {
@@ -173,7 +173,7 @@ func TestEventAndMetrics(t *testing.T) {
 	e.eventuallyMetric(`bandmate_profiles_synced{resource="applicationprofiles"}`, 1)
 }
 
-// Measured traffic of pods that nobody labelled counts while it is fresh, and
+// Measured traffic of pods that nobody labeled counts while it is fresh, and
 // not when it is old, from the future, or unreadable.
 func TestMeasuredTraffic(t *testing.T) {
 	for _, test := range []struct {

@@ -38,7 +38,7 @@ type settings struct {
 	rounds, block, batch, profile int
 	when                          string
 	batching                      bool
-	labelled                      int
+	labeled                       int
 	out                           io.Writer
 }
 
@@ -62,14 +62,14 @@ func run(ctx context.Context, arguments []string) error {
 	flags.IntVar(&s.block, "block", 4, "throughput: rounds before the other plugin's scheduler has its turn")
 	flags.IntVar(&s.batch, "batch", 3000, "throughput: pods in a batch; one of 1,000 is over before the API server has collected its garbage twice")
 	flags.IntVar(&s.profile, "profiles", 10_000, "throughput: number of profiles")
-	flags.IntVar(&s.labelled, "labelled", residents, "throughput: how many of the pods of a node have a profile")
+	flags.IntVar(&s.labeled, "labeled", residents, "throughput: how many of the pods of a node have a profile")
 	flags.BoolVar(&s.batching, "batching", true, "throughput: let the scheduler reuse the scores of one pod for the next equal one, where plugins allow")
 	flags.StringVar(&s.when, "when", "", "throughput: start blocks only while this file exists, as when the machine is quiet")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	if s.nodes < 1 || s.rounds < 1 || s.block < 1 || s.batch < 1 || s.profile < 1 || s.seeds < 1 || s.labelled < 0 || s.labelled > residents {
-		return fmt.Errorf("nodes, rounds, block, batch, profiles and seeds are 1 or more, labelled is 0 to %d", residents)
+	if s.nodes < 1 || s.rounds < 1 || s.block < 1 || s.batch < 1 || s.profile < 1 || s.seeds < 1 || s.labeled < 0 || s.labeled > residents {
+		return fmt.Errorf("nodes, rounds, block, batch, profiles and seeds are 1 or more, labeled is 0 to %d", residents)
 	}
 	measure := map[string]func(context.Context, settings) error{
 		"quality":    func(ctx context.Context, s settings) error { return inCluster(ctx, s, quality) },

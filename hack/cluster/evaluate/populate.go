@@ -21,13 +21,13 @@ import (
 
 // population is what a cluster was filled with; it stands in populated.json in
 // the folder of one that is kept.
-type population struct{ Nodes, Residents, Labelled, Profiles int }
+type population struct{ Nodes, Residents, Labeled, Profiles int }
 
 // populated returns a cluster without a scheduler with the nodes, pods and
 // profiles of the settings: the one in the folder of the settings when it is
 // there, or a new one.
 func populated(ctx context.Context, s settings) (*controlplane.Cluster, kubernetes.Interface, error) {
-	want := population{Nodes: s.nodes, Residents: residents, Labelled: s.labelled, Profiles: s.profile}
+	want := population{Nodes: s.nodes, Residents: residents, Labeled: s.labeled, Profiles: s.profile}
 	dir := s.dir
 	if dir == "" {
 		dir = filepath.Join(os.TempDir(), fmt.Sprintf("bandmate-evaluate-%d", os.Getpid()))
@@ -106,7 +106,7 @@ func populate(ctx context.Context, s settings, c *controlplane.Cluster, client k
 	}
 	if err := each(len(choice), func(i int) error {
 		application := ""
-		if i/s.nodes < s.labelled {
+		if i/s.nodes < s.labeled {
 			application = fmt.Sprintf("app-%d", choice[i])
 		}
 		p := podOf(fmt.Sprintf("resident-%d", i), application, without, nodeName(i%s.nodes), 500)

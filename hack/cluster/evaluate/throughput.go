@@ -48,7 +48,7 @@ func throughput(ctx context.Context, s settings) (err error) {
 		contenders = append(contenders, trimaran(s, c, loads))
 	}
 	record := results.Throughput{
-		Conditions: results.Now(s.kubernetes), Nodes: s.nodes, Residents: residents, Labelled: s.labelled, Profiles: s.profile,
+		Conditions: results.Now(s.kubernetes), Nodes: s.nodes, Residents: residents, Labeled: s.labeled, Profiles: s.profile,
 		Batch: s.batch, ForeignLimit: foreignLimit,
 	}
 	b := bench{settings: s, cluster: c, client: client, placed: bound}
@@ -63,7 +63,7 @@ func throughput(ctx context.Context, s settings) (err error) {
 			}
 			record.Rounds = append(record.Rounds, rounds...)
 			record.Time = results.Now("").Time
-			if err := results.Write(s.records, fmt.Sprintf("throughput-%d-%d-%d", s.nodes, s.labelled, s.profile), record); err != nil {
+			if err := results.Write(s.records, fmt.Sprintf("throughput-%d-%d-%d", s.nodes, s.labeled, s.profile), record); err != nil {
 				return err
 			}
 		}

@@ -13,7 +13,7 @@ func batch(rate, foreign, steal float64) Batch {
 // CPU time only; each ratio is of one round.
 func TestThroughputTable(t *testing.T) {
 	record := Throughput{
-		Nodes: 5000, Labelled: 30, Profiles: 10_000, Batch: 3000, ForeignLimit: 0.05,
+		Nodes: 5000, Labeled: 30, Profiles: 10_000, Batch: 3000, ForeignLimit: 0.05,
 		Rounds: []Round{
 			{Plugin: "B", Scheduler: "v2", Without: batch(100, 0, 0), With: batch(90, 0.05, 0)},
 			{Plugin: "A", Scheduler: "v1", Without: batch(100, 0.9, 0), With: batch(1, 0, 0)},

@@ -12,10 +12,10 @@ import (
 type Throughput struct {
 	Conditions
 	Nodes int `json:"nodes"`
-	// Residents is how many pods each node has, Labelled how many of them, and of
+	// Residents is how many pods each node has, Labeled how many of them, and of
 	// the pods to place all, name an application.
 	Residents int `json:"residents"`
-	Labelled  int `json:"labelled"`
+	Labeled   int `json:"labeled"`
 	Profiles  int `json:"profiles"`
 	// Batch is how many pods are placed in one measurement.
 	Batch int `json:"batch"`
@@ -67,12 +67,12 @@ type group struct {
 // rounds: what else runs takes time from a round and hardly adds to its CPU time.
 func ThroughputTable(records []Throughput) string {
 	var b strings.Builder
-	b.WriteString("| nodes | labelled pods a node | profiles | pods a batch | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (range) |" +
+	b.WriteString("| nodes | labeled pods a node | profiles | pods a batch | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (range) |" +
 		" CPU a pod, ms: without, with | ratio (range), all rounds | of it the scheduler, ms |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(x, y Throughput) int {
-		return cmp.Or(cmp.Compare(x.Nodes, y.Nodes), -cmp.Compare(x.Labelled, y.Labelled), -cmp.Compare(x.Profiles, y.Profiles))
+		return cmp.Or(cmp.Compare(x.Nodes, y.Nodes), -cmp.Compare(x.Labeled, y.Labeled), -cmp.Compare(x.Profiles, y.Profiles))
 	})
 	for i := range records {
 		for _, g := range records[i].groups() {
@@ -107,7 +107,7 @@ func (g *group) row() string {
 		ratio = withRange(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond / r.Without.PodsPerSecond }))
 	}
 	return fmt.Sprintf("| %s | %d | %s | %s | %s (%s) | %d (%d) | %s | %s | %.1f, %.1f | %s | %.2f, %.2f |\n",
-		thousands(g.t.Nodes), g.t.Labelled, thousands(g.t.Profiles), thousands(g.t.Batch), g.plugin, g.version,
+		thousands(g.t.Nodes), g.t.Labeled, thousands(g.t.Profiles), thousands(g.t.Batch), g.plugin, g.version,
 		len(g.counted), len(g.all)-len(g.counted), pods, ratio,
 		1000*median(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod })),
 		1000*median(column(g.all, func(r Round) float64 { return r.With.SecondsPerPod })),

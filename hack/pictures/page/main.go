@@ -47,7 +47,7 @@ func run(root, bandmate, chromium string) error {
 	if err := start(bandmate, "report", "--quiet", "--output", page, "--store", filepath.Join(root, "docs", "example", "store")); err != nil {
 		return err
 	}
-	// The values are Chromium's enumeration of colour schemes.
+	// The values are Chromium's enumeration of color schemes.
 	for scheme, name := range []string{"report-dark.png", "report-light.png"} {
 		taken := filepath.Join(folder, name)
 		if err := start(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size="+size,
@@ -73,7 +73,7 @@ func start(program string, arguments ...string) error {
 	return nil
 }
 
-// shrink encodes a picture with its 96 most frequent colours; the others, all of
+// shrink encodes a picture with its 96 most frequent colors; the others, all of
 // them edges of letters, take the nearest.
 func shrink(path string) ([]byte, error) {
 	file, err := os.Open(path)

@@ -26,7 +26,7 @@ const (
 	background = "#0d1117"
 )
 
-// basic are the colours 30 to 37 and 90 to 97 of ECMA-48.
+// basic are the colors 30 to 37 and 90 to 97 of ECMA-48.
 var basic = []string{
 	"#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#39c5cf", "#b1bac4",
 	"#6e7681", "#ffa198", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#ffffff",
@@ -104,7 +104,7 @@ func (p pen) apply(codes string) pen {
 	return p
 }
 
-// indexed is one of the 256 colours of xterm.
+// indexed is one of the 256 colors of xterm.
 func indexed(n int) string {
 	switch {
 	case n < 16:

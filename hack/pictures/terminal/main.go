@@ -1,5 +1,5 @@
 // Command terminal draws what commands of bandmate show in a terminal of 80
-// columns with colours, on the profiles of docs/example.
+// columns with colors, on the profiles of docs/example.
 //
 //	terminal -root ../../.. -output NAME.svg ARGUMENT...
 package main

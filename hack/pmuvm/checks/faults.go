@@ -85,9 +85,9 @@ func tooFewCounters() error {
 }
 
 // nodeLost takes away both CPUs of a node: what is measured after that is
-// either refused, or the node is labelled.
+// either refused, or the node is labeled.
 func nodeLost() error {
-	return labelled([]string{"node 1", "uncore_imc_0", "socket 1", "CPU 2"},
+	return labeled([]string{"node 1", "uncore_imc_0", "socket 1", "CPU 2"},
 		"--", "pmuctl", "sleep", "150ms", "offline", "2", "offline", "3", "sleep", "150ms")
 }
 
@@ -95,12 +95,12 @@ func channelBroken() error {
 	if err := fakepmu.FailOpening("uncore_imc_1", fakepmu.All, syscall.ENODEV); err != nil {
 		return err
 	}
-	return labelled([]string{"uncore_imc_1"}, "--duration", "300ms")
+	return labeled([]string{"uncore_imc_1"}, "--duration", "300ms")
 }
 
-// labelled accepts a refusal that says one of the words, or a result that
+// labeled accepts a refusal that says one of the words, or a result that
 // carries it in a warning.
-func labelled(words []string, arguments ...string) error {
+func labeled(words []string, arguments ...string) error {
 	o, err := bandmate(root, measureArguments("imc", arguments)...)
 	if err != nil {
 		return err

@@ -106,12 +106,12 @@ func (s summary) active(least float64) error {
 }
 
 func commandActivity() error {
-	const burnt = 0.3
+	const burned = 0.3
 	s, err := measure(root, "imc", "--", "/bin/checks", burnArgument, "300ms")
 	if err != nil {
 		return err
 	}
-	return errors.Join(oneBox.of(s), s.active(0.99*burnt))
+	return errors.Join(oneBox.of(s), s.active(0.99*burned))
 }
 
 // Arguments that make this program the application to measure.

@@ -13,7 +13,7 @@
     ids.add(e.id);
   }
   for (const e of document.querySelectorAll("[aria-labelledby]")) {
-    for (const id of e.getAttribute("aria-labelledby").split(" ")) if (!ids.has(id)) fault(e, `is labelled by ${id}, which is not there`);
+    for (const id of e.getAttribute("aria-labelledby").split(" ")) if (!ids.has(id)) fault(e, `is labeled by ${id}, which is not there`);
   }
   for (const e of document.querySelectorAll("a[href], button, input, select, section:not([hidden]), [role=img], [role=region]")) {
     if (shown(e) && !name(e)) fault(e, "has no name");

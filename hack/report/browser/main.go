@@ -4,7 +4,7 @@
 // that it works by keyboard and is accessible, and that 2,000 applications are
 // still quick. It keeps screenshots.
 //
-//	browser -bandmate PATH -chromium PATH -artefacts DIR
+//	browser -bandmate PATH -chromium PATH -artifacts DIR
 package main
 
 import (
@@ -43,12 +43,12 @@ func main() {
 func run(ctx context.Context, out io.Writer) error {
 	bandmate := flag.String("bandmate", "bandmate", "the program that makes the report")
 	chromium := flag.String("chromium", "chromium", "the browser")
-	artefacts := flag.String("artefacts", "", "folder for pages and screenshots")
+	artifacts := flag.String("artifacts", "", "folder for pages and screenshots")
 	flag.Parse()
-	if *artefacts == "" {
-		return errors.New("-artefacts: want a folder")
+	if *artifacts == "" {
+		return errors.New("-artifacts: want a folder")
 	}
-	folder, err := filepath.Abs(*artefacts)
+	folder, err := filepath.Abs(*artifacts)
 	if err != nil {
 		return err
 	}

@@ -258,7 +258,7 @@ func threadTime() time.Duration {
 
 // TestRealActivity counts a process that starts a thread and a process after
 // the counters were attached, and a command from its start. Both have to show
-// the CPU time that was burnt, and no more than the system accounts.
+// the CPU time that was burned, and no more than the system accounts.
 func TestRealActivity(t *testing.T) {
 	for _, attach := range []bool{true, false} {
 		t.Run(fmt.Sprintf("attached %v", attach), func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestRealActivity(t *testing.T) {
 			}
 			a := ActivityOf(counts)
 			if least := 2 * burn.Seconds(); *a.CPUSeconds < 0.99*least || *a.CPUSeconds > used.Seconds()+0.02 {
-				t.Errorf("%v s of CPU time, want at least %v s that were burnt and at most %v in all", *a.CPUSeconds, least, used)
+				t.Errorf("%v s of CPU time, want at least %v s that were burned and at most %v in all", *a.CPUSeconds, least, used)
 			}
 			if counts[contextSwitches].Err == nil && !(*a.ContextSwitches > 0) {
 				t.Errorf("%v context switches, want that the end of a process is one", *a.ContextSwitches)

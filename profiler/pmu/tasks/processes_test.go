@@ -81,9 +81,9 @@ func TestTreeOfReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tree.Close()
-	cancelled, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := tree.Wait(cancelled); !errors.Is(err, context.Canceled) {
+	if err := tree.Wait(canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("a wait that was given up: %v", err)
 	}
 	// The shell starts its commands when it gets to it.
@@ -177,9 +177,9 @@ func TestCgroupWait(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			cancelled, cancel := context.WithCancel(t.Context())
+			canceled, cancel := context.WithCancel(t.Context())
 			cancel()
-			if err := c.Wait(cancelled); !errors.Is(err, context.Canceled) {
+			if err := c.Wait(canceled); !errors.Is(err, context.Canceled) {
 				t.Errorf("a wait that was given up: %v", err)
 			}
 			ended := make(chan error, 1)

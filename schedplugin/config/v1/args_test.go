@@ -23,7 +23,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 	want := &config.BandmateArgs{
 		Objective: score.AddedCost, UnknownApplications: score.Ignore, AssumedReadShare: 0.75,
-		UnlabelledPods: config.UnlabelledIgnored, InvalidAnnotations: config.InvalidIgnored,
+		UnlabeledPods: config.UnlabeledIgnored, InvalidAnnotations: config.InvalidIgnored,
 		MeasuredTrafficMaxAge: metav1.Duration{Duration: 2 * time.Minute}, ExactDomains: 4, PlacementEvents: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 	for text, want := range map[string]string{
 		`{objective: beauty}`:                                 "args.objective: Unsupported value",
 		`{unknownApplications: hope}`:                         "args.unknownApplications: Unsupported value",
-		`{unlabelledPods: shout}`:                             "args.unlabelledPods: Unsupported value",
+		`{unlabeledPods: shout}`:                              "args.unlabeledPods: Unsupported value",
 		`{invalidAnnotations: shrug}`:                         "args.invalidAnnotations: Unsupported value",
 		`{unknownApplications: assume}`:                       "args.assumedBytesPerSecond: Required value",
 		`{assumedBytesPerSecond: -1}`:                         "args.assumedBytesPerSecond: Invalid value",

@@ -20,7 +20,7 @@ const (
 func SetDefaults(a *BandmateArgs) {
 	setDefault(&a.Objective, string(score.AddedCost))
 	setDefault(&a.UnknownApplications, string(score.Ignore))
-	setDefault(&a.UnlabelledPods, string(config.UnlabelledIgnored))
+	setDefault(&a.UnlabeledPods, string(config.UnlabeledIgnored))
 	setDefault(&a.InvalidAnnotations, string(config.InvalidIgnored))
 	setPointer(&a.AssumedBytesPerSecond, 0)
 	setPointer(&a.AssumedReadShare, DefaultAssumedReadShare)

@@ -42,10 +42,10 @@ type BandmateArgs struct {
 	AssumedBytesPerSecond *float64 `json:"assumedBytesPerSecond,omitempty"`
 	// AssumedReadShare is its read share, 0 to 1; 0.75 by default.
 	AssumedReadShare *float64 `json:"assumedReadShare,omitempty"`
-	// UnlabelledPods says what a pod is that names no application: ignore leaves
+	// UnlabeledPods says what a pod is that names no application: ignore leaves
 	// it to the other plugins (the default), unknown treats it as an unknown
 	// application.
-	UnlabelledPods string `json:"unlabelledPods,omitempty"`
+	UnlabeledPods string `json:"unlabeledPods,omitempty"`
 	// InvalidAnnotations says what to do with a pod whose limit or NUMA node
 	// cannot be read: ignore the annotation (the default), or reject the pod.
 	// Either way an event on the pod says so.

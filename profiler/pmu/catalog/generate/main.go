@@ -1,4 +1,4 @@
-// Command generate writes the catalogue of counters into the guide whose path
+// Command generate writes the catalog of counters into the guide whose path
 // is its argument.
 package main
 
@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"bandmate.dev/bandmate/profiler/pmu/catalogue"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	updated, err := catalogue.Insert(string(old), catalogue.Rows())
+	updated, err := catalog.Insert(string(old), catalog.Rows())
 	if err != nil {
 		return fmt.Errorf("%s: %w", args[0], err)
 	}

@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import "fmt"
 
@@ -142,7 +142,7 @@ func intelClient() []Row {
 
 const (
 	amdModule = "amd_uncore"
-	// amdChannelStep is between the event numbers of neighbouring channels.
+	// amdChannelStep is between the event numbers of neighboring channels.
 	amdChannelStep = 0x40
 )
 

@@ -1,4 +1,4 @@
-package catalogue
+package catalog
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 
 // Marks around the generated part of the guide.
 const (
-	tableBegin = "<!-- catalogue: begin, written by go generate -->"
-	tableEnd   = "<!-- catalogue: end -->"
+	tableBegin = "<!-- catalog: begin, written by go generate -->"
+	tableEnd   = "<!-- catalog: end -->"
 )
 
 // Insert replaces the part of a document between the marks by the table.
