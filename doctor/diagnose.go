@@ -67,14 +67,14 @@ const (
 // finite, are left out; without any other nothing is known.
 func Diagnose(checks []Check) Diagnosis {
 	var usable []Check
-	agree, readsTold := true, true
+	agree, splitsReadWrite := true, true
 	for _, c := range checks {
 		if !c.comparable() {
 			continue
 		}
 		usable = append(usable, c)
 		agree = agree && c.Agrees()
-		readsTold = readsTold && c.ReadsTold
+		splitsReadWrite = splitsReadWrite && c.SplitsReadWrite
 	}
 	switch {
 	case len(usable) == 0:
@@ -87,7 +87,7 @@ func Diagnose(checks []Check) Diagnosis {
 	case countNothing(usable):
 		return nothingCounted(usable)
 	}
-	if readsTold {
+	if splitsReadWrite {
 		if d, ok := diagnoseKinds(usable); ok {
 			return d
 		}

@@ -12,14 +12,14 @@ import (
 
 // checks are of traffic like that of `doctor --verify`, as counters would tell
 // it that change it.
-func checks(readsTold bool, change func(units.Traffic) units.Traffic) []doctor.Check {
+func checks(splitsReadWrite bool, change func(units.Traffic) units.Traffic) []doctor.Check {
 	background := units.Traffic{Read: 80e6, Write: 20e6}
 	var all []doctor.Check
 	for _, total := range []units.Bandwidth{3e9, 7e9} {
 		for _, share := range []units.ReadShare{1, 0.75, 0.5} {
 			made := units.TrafficOf(total, share)
 			all = append(all, doctor.Check{
-				Asked: made, Made: made, ReadsTold: readsTold,
+				Asked: made, Made: made, SplitsReadWrite: splitsReadWrite,
 				Counted: change(made).Add(background), Background: background,
 			})
 		}
@@ -161,7 +161,7 @@ func TestDiagnoseIgnoresSize(t *testing.T) {
 				rate := rapid.Float64Range(1e6, 1e10)
 				return units.Traffic{Read: units.Bandwidth(rate.Draw(t, name)), Write: units.Bandwidth(rate.Draw(t, name))}
 			}
-			c := doctor.Check{Made: flow("made"), Counted: flow("counted"), Background: flow("background"), ReadsTold: rapid.Bool().Draw(t, "reads told")}
+			c := doctor.Check{Made: flow("made"), Counted: flow("counted"), Background: flow("background"), SplitsReadWrite: rapid.Bool().Draw(t, "reads told")}
 			all[i], larger[i] = c, c
 			larger[i].Made, larger[i].Counted, larger[i].Background = c.Made.Scale(factor), c.Counted.Scale(factor), c.Background.Scale(factor)
 			agree = agree && c.Agrees()
@@ -192,7 +192,7 @@ func TestCheckAgrees(t *testing.T) {
 		"nothing":                {units.Traffic{}, true, false},
 		"less than without load": {units.Traffic{Read: -1e9}, true, false},
 	} {
-		check := doctor.Check{Made: made, Counted: c.counted.Add(units.Traffic{Read: 2e8, Write: 1e8}), Background: units.Traffic{Read: 2e8, Write: 1e8}, ReadsTold: c.told}
+		check := doctor.Check{Made: made, Counted: c.counted.Add(units.Traffic{Read: 2e8, Write: 1e8}), Background: units.Traffic{Read: 2e8, Write: 1e8}, SplitsReadWrite: c.told}
 		if got := check.Agrees(); got != c.want {
 			t.Errorf("%s: agrees %v, want %v (traffic %+.3f)", name, got, c.want, check.TrafficError())
 		}
@@ -206,11 +206,11 @@ func TestCheckReadShare(t *testing.T) {
 		want  units.ReadShare
 		ok    bool
 	}{
-		"counted":                    {doctor.Check{Made: made, Counted: units.Traffic{Read: 3e9, Write: 1e9}, ReadsTold: true}, 0.75, true},
-		"fewer writes than before":   {doctor.Check{Made: made, Counted: made, Background: units.Traffic{Write: 1e6}, ReadsTold: true}, 1, true},
+		"counted":                    {doctor.Check{Made: made, Counted: units.Traffic{Read: 3e9, Write: 1e9}, SplitsReadWrite: true}, 0.75, true},
+		"fewer writes than before":   {doctor.Check{Made: made, Counted: made, Background: units.Traffic{Write: 1e6}, SplitsReadWrite: true}, 1, true},
 		"not told":                   {doctor.Check{Made: made, Counted: made}, 0, false},
-		"a rest of the background":   {doctor.Check{Made: made, Counted: units.Traffic{Read: 5e6, Write: 1e6}, ReadsTold: true}, 0, false},
-		"nothing but what was there": {doctor.Check{Made: made, Counted: made, Background: made, ReadsTold: true}, 0, false},
+		"a rest of the background":   {doctor.Check{Made: made, Counted: units.Traffic{Read: 5e6, Write: 1e6}, SplitsReadWrite: true}, 0, false},
+		"nothing but what was there": {doctor.Check{Made: made, Counted: made, Background: made, SplitsReadWrite: true}, 0, false},
 	} {
 		if got, ok := c.check.ReadShare(); got != c.want || ok != c.ok {
 			t.Errorf("%s: read share %v, %v; want %v, %v", name, got, ok, c.want, c.ok)

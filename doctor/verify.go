@@ -22,11 +22,11 @@ type Check struct {
 	// which was counted. It has to be above zero in total.
 	Made units.Traffic
 	// Counted is everything counted; Background what was counted right before
-	// and after, without the interferer. Where ReadsTold is false, only their
+	// and after, without the interferer. Where SplitsReadWrite is false, only their
 	// totals are known.
 	Counted, Background units.Traffic
-	// ReadsTold says that the counters tell reads from writes.
-	ReadsTold bool
+	// SplitsReadWrite says that the counters tell reads from writes.
+	SplitsReadWrite bool
 }
 
 // Net is the counted traffic without the background: below zero where more was
@@ -47,7 +47,7 @@ func (c Check) TrafficError() float64 {
 // not tell reads from writes, or next to nothing is left to share.
 func (c Check) ReadShare() (units.ReadShare, bool) {
 	share, ok := c.Net().ReadShare()
-	if !ok || !c.ReadsTold || c.Net().Total() <= unseen*c.Made.Total() {
+	if !ok || !c.SplitsReadWrite || c.Net().Total() <= unseen*c.Made.Total() {
 		return 0, false
 	}
 	// The background of one kind may have been a little more than was counted.

@@ -27,9 +27,9 @@ type Sustained struct {
 }
 
 const (
-	// settle is left out at the start of each sample: the caches still hold
+	// warmup is left out at the start of each sample: the caches still hold
 	// what was written before.
-	settle = 5 * time.Millisecond
+	warmup = 5 * time.Millisecond
 	// maxDiscards is how many samples in a row may be discarded.
 	maxDiscards = 50
 )
@@ -130,7 +130,7 @@ func observe(ctx context.Context, i source, s Setting, d time.Duration) (Achieve
 	if err := i.Apply(s); err != nil {
 		return Achieved{}, err
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, warmup); err != nil {
 		return Achieved{}, err
 	}
 	before := i.Counters()

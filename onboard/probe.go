@@ -155,7 +155,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 		Warnings: append(r.Session.Warnings(), "the machine was watched by probes, which press on it themselves: what ran may have been slowed down"),
 	}
 	for _, probe := range probes {
-		run.Readings = append(run.Readings, profiler.Reading{
+		run.Readings = append(run.Readings, profiler.ProbeReading{
 			Probe: probe, RelativeSpeed: median(speeds[probe]), Spread: spread(speeds[probe]),
 		})
 	}

@@ -69,14 +69,14 @@ func (c *contention) calibrate(grid []GridPoint) ([]v1alpha1.ProbePoint, []v1alp
 
 // application draws one of uniformly distributed traffic and returns readings
 // beside both probes.
-func (c *contention) application() (bandwidth, share float64, readings []Reading) {
+func (c *contention) application() (bandwidth, share float64, readings []ProbeReading) {
 	share = 0.5 + 0.5*c.rng.Float64()
 	bandwidth = c.rng.Float64() * c.sustained(share)
 	for _, probe := range Probes() {
 		// An application gives way at least as much as the interferer does, or
 		// more when it waits for each access.
 		performance := softMin(bandwidth, c.ceiling(share)) / bandwidth * (0.6 + 0.4*c.rng.Float64())
-		readings = append(readings, Reading{
+		readings = append(readings, ProbeReading{
 			Probe:                  probe,
 			RelativeSpeed:          c.noisy(c.speed(probe, bandwidth*performance, share), 1),
 			Spread:                 new(c.noise),

@@ -27,7 +27,7 @@ func ExampleMap_Infer() {
 	// Beside the reader the application keeps 90% of its speed and the reader
 	// 80%; beside the modifier 85% and 83%.
 	performance := []float64{0.90, 0.85}
-	e, err := m.Infer([]profiler.Reading{
+	e, err := m.Infer([]profiler.ProbeReading{
 		{Probe: profiler.Reader, RelativeSpeed: 0.80, ApplicationPerformance: &performance[0]},
 		{Probe: profiler.Modifier, RelativeSpeed: 0.83, ApplicationPerformance: &performance[1]},
 	})

@@ -83,7 +83,7 @@ const (
 // its spread. Readings of probes that are not in the map are left out with a
 // warning. The error joins the faults of every reading; without any usable
 // reading there is no estimate.
-func (m *Map) Infer(readings []Reading) (Estimate, error) {
+func (m *Map) Infer(readings []ProbeReading) (Estimate, error) {
 	observed, unknown, err := m.observations(readings)
 	if err != nil {
 		return Estimate{}, fmt.Errorf("infer traffic: %w", err)
@@ -112,7 +112,7 @@ type observation struct {
 	performanceSpread float64
 }
 
-func (m *Map) observations(readings []Reading) (observed []observation, unknown []string, err error) {
+func (m *Map) observations(readings []ProbeReading) (observed []observation, unknown []string, err error) {
 	var faults []error
 	for _, r := range readings {
 		if err := r.Validate(); err != nil {

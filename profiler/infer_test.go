@@ -12,8 +12,8 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-func reading(probe string, speed, performance float64) Reading {
-	return Reading{Probe: probe, RelativeSpeed: speed, ApplicationPerformance: &performance}
+func reading(probe string, speed, performance float64) ProbeReading {
+	return ProbeReading{Probe: probe, RelativeSpeed: speed, ApplicationPerformance: &performance}
 }
 
 // TestInferRecovers puts applications on a noiseless machine.
@@ -26,7 +26,7 @@ func TestInferRecovers(t *testing.T) {
 	for _, tt := range []struct{ gbs, share, performance float64 }{
 		{20, 0.75, 1}, {30, 0.75, 0.6}, {25, 1, 0.7}, {40, 0.6, 0.6}, {45, 0.8, 0.5},
 	} {
-		var readings []Reading
+		var readings []ProbeReading
 		for _, probe := range Probes() {
 			r := reading(probe, c.speed(probe, 1e9*tt.gbs*tt.performance, tt.share), tt.performance)
 			r.Spread, r.ApplicationSpread = new(0.0), new(0.0)
@@ -43,43 +43,43 @@ func TestInferWarns(t *testing.T) {
 	m := readReal(t).newMap(t)
 	for _, tt := range []struct {
 		name       string
-		readings   []Reading
+		readings   []ProbeReading
 		want       string
 		shareKnown bool
 		saturated  bool
 	}{
 		{
 			name:     "an application without traffic has an upper bound and no read share",
-			readings: []Reading{reading(Reader, 1, 1), reading(Modifier, 1, 1)},
+			readings: []ProbeReading{reading(Reader, 1, 1), reading(Modifier, 1, 1)},
 			want:     "no effect on the probes: the traffic is at most",
 		},
 		{
 			name:       "saturated probes give no upper bound",
-			readings:   []Reading{reading(Reader, 0.54, 0.5), reading(Modifier, 0.55, 0.45)},
+			readings:   []ProbeReading{reading(Reader, 0.54, 0.5), reading(Modifier, 0.55, 0.45)},
 			want:       "the probes are saturated",
 			shareKnown: true,
 			saturated:  true,
 		},
 		{
 			name:     "readings that no traffic explains",
-			readings: []Reading{reading(Reader, 0.99, 0.9), reading(Modifier, 0.56, 0.9)},
+			readings: []ProbeReading{reading(Reader, 0.99, 0.9), reading(Modifier, 0.56, 0.9)},
 			want:     "the probes disagree",
 		},
 		{
 			name:       "a probe that the map lacks is left out",
-			readings:   []Reading{reading(Reader, 0.69, 0.96), reading(Modifier, 0.78, 0.91), reading("chase", 0.9, 1)},
+			readings:   []ProbeReading{reading(Reader, 0.69, 0.96), reading(Modifier, 0.78, 0.91), reading("chase", 0.9, 1)},
 			want:       "map lacks: chase",
 			shareKnown: true,
 		},
 		{
 			name:       "unknown performance",
-			readings:   []Reading{{Probe: Reader, RelativeSpeed: 0.69}, {Probe: Modifier, RelativeSpeed: 0.78}},
+			readings:   []ProbeReading{{Probe: Reader, RelativeSpeed: 0.69}, {Probe: Modifier, RelativeSpeed: 0.78}},
 			want:       "performance beside a probe is unknown",
 			shareKnown: true,
 		},
 		{
 			name:       "the lowest read share of the map",
-			readings:   []Reading{reading(Reader, 0.80, 1), reading(Modifier, 0.62, 1)},
+			readings:   []ProbeReading{reading(Reader, 0.80, 1), reading(Modifier, 0.62, 1)},
 			want:       "may be below 50%",
 			shareKnown: true,
 		},
@@ -100,8 +100,8 @@ func TestInferWarns(t *testing.T) {
 // known less well.
 func TestInferConflictWidens(t *testing.T) {
 	m := readReal(t).newMap(t)
-	agree := infer(t, m, []Reading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
-	conflict := infer(t, m, []Reading{reading(Reader, 0.75, 1), reading(Modifier, 1.05, 1)})
+	agree := infer(t, m, []ProbeReading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
+	conflict := infer(t, m, []ProbeReading{reading(Reader, 0.75, 1), reading(Modifier, 1.05, 1)})
 	if conflict.High-conflict.Low < (agree.High-agree.Low)*3/2 {
 		t.Errorf("interval %v to %v where probes agree, %v to %v where not", agree.Low, agree.High, conflict.Low, conflict.High)
 	}
@@ -115,8 +115,8 @@ func TestInferConflictWidens(t *testing.T) {
 // slow the probe alike.
 func TestInferCorrectsForPerformance(t *testing.T) {
 	m := readReal(t).newMap(t)
-	fast := infer(t, m, []Reading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
-	slow := infer(t, m, []Reading{reading(Reader, 0.75, 0.5), reading(Modifier, 0.78, 0.5)})
+	fast := infer(t, m, []ProbeReading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
+	slow := infer(t, m, []ProbeReading{reading(Reader, 0.75, 0.5), reading(Modifier, 0.78, 0.5)})
 	if got := float64(slow.Traffic.Total() / fast.Traffic.Total()); math.Abs(got-2) > 0.1 {
 		t.Errorf("traffic %v and %v, want a factor of 2", fast.Traffic.Total(), slow.Traffic.Total())
 	}
@@ -131,7 +131,7 @@ func TestInferOneReadShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := infer(t, m, []Reading{reading(Reader, 0.8368, 1), reading(Modifier, 0.8449, 1)})
+	e := infer(t, m, []ProbeReading{reading(Reader, 0.8368, 1), reading(Modifier, 0.8449, 1)})
 	if got := e.Traffic.Total().GBps(); math.Abs(got/10.16-1) > 0.1 {
 		t.Errorf("%.2f GB/s, want 10.16 within 10%%", got)
 	}
@@ -144,12 +144,12 @@ func TestInferRefuses(t *testing.T) {
 	m := readReal(t).newMap(t)
 	for _, tt := range []struct {
 		name     string
-		readings []Reading
+		readings []ProbeReading
 		want     []string
 	}{
 		{"none", nil, []string{"no reading", "modifier, reader"}},
-		{"only unknown probes", []Reading{reading("chase", 0.9, 1)}, []string{"no reading"}},
-		{"every fault at once", []Reading{
+		{"only unknown probes", []ProbeReading{reading("chase", 0.9, 1)}, []string{"no reading"}},
+		{"every fault at once", []ProbeReading{
 			reading(Reader, math.NaN(), 1), reading(Modifier, 0.9, 0),
 			{Probe: Reader, RelativeSpeed: 0.9, Spread: new(-1.0), ApplicationSpread: new(math.Inf(1))},
 		}, []string{`"reader": relative speed NaN`, `"modifier": application performance 0`, "spread -1", "application spread +Inf"}},
@@ -169,7 +169,7 @@ func TestInferRefuses(t *testing.T) {
 }
 
 func TestEstimateContentiousness(t *testing.T) {
-	e := infer(t, readReal(t).newMap(t), []Reading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
+	e := infer(t, readReal(t).newMap(t), []ProbeReading{reading(Reader, 0.75, 1), reading(Modifier, 0.78, 1)})
 	c := e.Contentiousness()
 	if c.Source != "probe" || c.ReadBytesPerSecond != float64(e.Traffic.Read) || c.WriteBytesPerSecond != float64(e.Traffic.Write) ||
 		*c.RelativeUncertainty != e.RelativeUncertainty || *c.ReadShareUncertainty != e.ReadShareUncertainty {
@@ -201,11 +201,11 @@ func drawPoints(t *rapid.T) ([]v1alpha1.ProbePoint, []v1alpha1.SustainedBandwidt
 	return points, sustained
 }
 
-func drawReadings(t *rapid.T) []Reading {
+func drawReadings(t *rapid.T) []ProbeReading {
 	ratio := rapid.OneOf(rapid.Float64Range(0.3, 1.05), rapid.Float64Range(math.SmallestNonzeroFloat64, 2))
 	spread := rapid.Ptr(rapid.OneOf(rapid.Float64Range(0, 0.1), rapid.Float64Range(0, math.MaxFloat64)), true)
-	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Reading {
-		return Reading{
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ProbeReading {
+		return ProbeReading{
 			Probe:                  rapid.SampledFrom([]string{Reader, Modifier, "other"}).Draw(t, "probe"),
 			RelativeSpeed:          ratio.Draw(t, "speed"),
 			Spread:                 spread.Draw(t, "spread"),
@@ -278,7 +278,7 @@ func FuzzReading(f *testing.F) {
 	f.Add(0.8, 0.9, 0.02, 0.7, 0.8, 0.02)
 	f.Add(math.NaN(), 0.9, 0.0, math.Inf(1), -1.0, math.NaN())
 	f.Fuzz(func(t *testing.T, s1, n1, d1, s2, n2, d2 float64) {
-		e, err := m.Infer([]Reading{
+		e, err := m.Infer([]ProbeReading{
 			{Probe: Reader, RelativeSpeed: s1, ApplicationPerformance: &n1, Spread: &d1},
 			{Probe: Modifier, RelativeSpeed: s2, ApplicationPerformance: &n2, ApplicationSpread: &d2},
 		})

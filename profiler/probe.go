@@ -27,7 +27,7 @@ type Run struct {
 	// Seconds is the median wall time of the workload alone.
 	Seconds float64
 	// Readings are those of the probes, in any order.
-	Readings []Reading
+	Readings []ProbeReading
 	// Map is the calibration that holds for the readings; nil means that of
 	// the Probe.
 	Map *Map

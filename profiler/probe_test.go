@@ -188,7 +188,7 @@ func TestReadingsFromCurves(t *testing.T) {
 		{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(1, nil)}},
 		{ReadShare: 1, Points: []v1alpha1.CurvePoint{inferred}},
 	}
-	want := []Reading{
+	want := []ProbeReading{
 		{Probe: Reader, RelativeSpeed: 0.6, ApplicationPerformance: new(0.8), ApplicationSpread: new(0.03)},
 		{Probe: Modifier, RelativeSpeed: 0.75, ApplicationPerformance: new(0.8), ApplicationSpread: new(0.03)},
 	}

@@ -33,8 +33,8 @@ func ProbeReadShare(probe string) (float64, bool) {
 	return 0, false
 }
 
-// Reading is what one probe saw beside an application.
-type Reading struct {
+// ProbeReading is what one probe saw beside an application.
+type ProbeReading struct {
 	// Probe names the stream, as in the machine's probe map.
 	Probe string
 	// RelativeSpeed is the bandwidth the probe achieved beside the application
@@ -71,7 +71,7 @@ func spreadOr(spread *float64, unknown, least float64) float64 {
 }
 
 // Validate reports every fault of r at once.
-func (r Reading) Validate() error {
+func (r ProbeReading) Validate() error {
 	var faults []error
 	fault := func(what string, v float64, want string) {
 		faults = append(faults, fmt.Errorf("probe %q: %s %v: want %s; repeat the measurement", r.Probe, what, v, want))
@@ -103,8 +103,8 @@ func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 // the interferer at level 1, at the read share of a probe and in sequential
 // order, *is* that probe. Points whose achieved bandwidth was not recorded, and
 // those that nobody measured, are left out, so the result may be empty.
-func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []Reading {
-	var readings []Reading
+func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []ProbeReading {
+	var readings []ProbeReading
 	for _, c := range curves {
 		if c.Pattern != "" && c.Pattern != "sequential" {
 			continue
@@ -117,7 +117,7 @@ func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []Reading {
 			if p.Inferred || p.Level < unpacedLevel || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
 				continue
 			}
-			readings = append(readings, Reading{
+			readings = append(readings, ProbeReading{
 				Probe:                  probe,
 				RelativeSpeed:          *p.AchievedBytesPerSecond / p.InterfererBytesPerSecond,
 				ApplicationPerformance: &p.NormalizedPerformance,

@@ -23,13 +23,13 @@ type realVM struct {
 	points    []v1alpha1.ProbePoint
 	sustained []v1alpha1.SustainedBandwidth
 	apps      []string
-	readings  map[string][]Reading
+	readings  map[string][]ProbeReading
 	curves    map[string][]v1alpha1.SensitivityCurve
 }
 
 func readReal(t *testing.T) realVM {
 	t.Helper()
-	d := realVM{readings: map[string][]Reading{}, curves: map[string][]v1alpha1.SensitivityCurve{}}
+	d := realVM{readings: map[string][]ProbeReading{}, curves: map[string][]v1alpha1.SensitivityCurve{}}
 	names := map[string]string{"reader": Reader, "rmw": Modifier}
 	for _, row := range readCSV(t, "probe_map.csv") {
 		if row.number("level") == 1 && row.text("probe") == "reader" {
@@ -59,7 +59,7 @@ func readReal(t *testing.T) realVM {
 		if names[row.text("probe")] == "" {
 			continue
 		}
-		d.readings[app] = append(d.readings[app], Reading{
+		d.readings[app] = append(d.readings[app], ProbeReading{
 			Probe:         names[row.text("probe")],
 			RelativeSpeed: row.number("probe_rel"),
 			// The data set has no spread per reading; this is the median
@@ -196,9 +196,9 @@ func TestRealLeaveOneOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var readings []Reading
+		var readings []ProbeReading
 		for _, p := range target {
-			readings = append(readings, Reading{
+			readings = append(readings, ProbeReading{
 				Probe:                  p.Probe,
 				RelativeSpeed:          p.RelativeSpeed,
 				Spread:                 p.Spread,
@@ -243,7 +243,7 @@ func TestRealCurvesHoldReadings(t *testing.T) {
 	}
 }
 
-func infer(t testing.TB, m *Map, readings []Reading) Estimate {
+func infer(t testing.TB, m *Map, readings []ProbeReading) Estimate {
 	t.Helper()
 	e, err := m.Infer(readings)
 	if err != nil {

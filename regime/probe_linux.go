@@ -43,25 +43,25 @@ func Probe(ctx context.Context, a, b int) (Tag, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrInconclusive)
 	defer cancel()
-	var c court
-	defer context.AfterFunc(ctx, func() { c.closed.Store(true) })()
+	var p pingPong
+	defer context.AfterFunc(ctx, func() { p.stopped.Store(true) })()
 
 	var roundTrip time.Duration
-	var played bool
+	var complete bool
 	ended := make(chan error, 2)
-	play := func(cpu int, game func()) {
-		err := topology.RunOn(cpu, game)
+	runOn := func(cpu int, turns func()) {
+		err := topology.RunOn(cpu, turns)
 		if err != nil {
-			c.closed.Store(true)
+			p.stopped.Store(true)
 		}
 		ended <- err
 	}
-	go play(a, func() { roundTrip, played = c.serve() })
-	go play(b, c.answer)
+	go runOn(a, func() { roundTrip, complete = p.initiate(time.Now) })
+	go runOn(b, p.respond)
 	if err := errors.Join(<-ended, <-ended); err != nil {
 		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, err)
 	}
-	if !played {
+	if !complete {
 		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, context.Cause(ctx))
 	}
 	return Tag{Class: Classify(roundTrip), RoundTrip: roundTrip}, nil

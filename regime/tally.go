@@ -72,20 +72,11 @@ func (t *Tally) Counts() []Count {
 	return list
 }
 
-// Kept and Dropped count the samples of all classes.
+// Kept counts the samples of all classes that were kept.
 func (t *Tally) Kept() int {
 	n := 0
 	for _, c := range t.counts {
 		n += c.Kept
-	}
-	return n
-}
-
-// Dropped counts the samples whose regime changed under way.
-func (t *Tally) Dropped() int {
-	n := 0
-	for _, c := range t.counts {
-		n += c.Dropped
 	}
 	return n
 }

@@ -236,7 +236,7 @@ func (a *app) agentCounters(ctx context.Context, source string) (counters opened
 	if source == profiler.ProbeName {
 		return counters, "", usagef("--source %s: it would disturb the node: want counters or %s", source, agent.NoSource)
 	}
-	counters, err = a.openCounters(ctx, source, pmu.TellsReads)
+	counters, err = a.openCounters(ctx, source, pmu.SplitsReadWrite)
 	if err == nil && counters.source == nil {
 		why = "no counters of memory controllers can be read here, so that the traffic of pods without a profile counts as nothing: see bandmate doctor"
 	}

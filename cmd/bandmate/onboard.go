@@ -217,7 +217,7 @@ func (a *app) onboard(ctx context.Context, name string, args []string, f onboard
 	if err != nil {
 		return err
 	}
-	counters, err := a.openCounters(ctx, f.source, pmu.TellsReads)
+	counters, err := a.openCounters(ctx, f.source, pmu.SplitsReadWrite)
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ func (v *verifier) loaded(ctx context.Context, s interferer.Setting) (doctor.Che
 	}
 	return doctor.Check{
 		Asked: units.TrafficOf(s.Bandwidth, s.ReadShare), Made: made,
-		Counted: summary.Traffic(), ReadsTold: summary.ReadShare != nil,
+		Counted: summary.Traffic(), SplitsReadWrite: summary.ReadShare != nil,
 	}, nil
 }
 
@@ -263,9 +263,9 @@ type verifyTraffic struct {
 	ReadShare      *units.ReadShare `json:"readShare,omitempty"`
 }
 
-func verifyTrafficOf(t units.Traffic, readsTold bool) verifyTraffic {
+func verifyTrafficOf(t units.Traffic, splitsReadWrite bool) verifyTraffic {
 	v := verifyTraffic{BytesPerSecond: t.Total()}
-	if share, ok := t.ReadShare(); ok && readsTold {
+	if share, ok := t.ReadShare(); ok && splitsReadWrite {
 		v.ReadShare = &share
 	}
 	return v
@@ -283,7 +283,7 @@ func verification(source string, checks []doctor.Check, d doctor.Diagnosis, warn
 	for _, c := range checks {
 		row := verifyCheck{
 			Asked: verifyTrafficOf(c.Asked, true), Made: verifyTrafficOf(c.Made, true),
-			Counted: verifyTraffic{BytesPerSecond: c.Net().Total()}, Background: verifyTrafficOf(c.Background, c.ReadsTold),
+			Counted: verifyTraffic{BytesPerSecond: c.Net().Total()}, Background: verifyTrafficOf(c.Background, c.SplitsReadWrite),
 			TrafficError: c.TrafficError(), Agrees: c.Agrees(),
 		}
 		if share, ok := c.ReadShare(); ok {

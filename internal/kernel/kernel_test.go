@@ -81,7 +81,7 @@ func TestTrafficIsWhatHappens(t *testing.T) {
 				}
 				loaded := uint64(len(before))
 				if mix.below {
-					loaded = (loaded/ChunkAlign - storedPages(mix, loaded/ChunkAlign)) * ChunkAlign
+					loaded = (loaded/ChunkAlign - storedPages(share, loaded/ChunkAlign)) * ChunkAlign
 				}
 				if want := sumOf(before[:loaded]); mix.sum != want {
 					t.Fatalf("read share %v: the loaded words sum up to %x, want %x", share, mix.sum, want)
@@ -98,9 +98,9 @@ func TestTrafficIsWhatHappens(t *testing.T) {
 	}
 }
 
-// storedPages returns how many of the first pages a fresh copy of mix stores.
-func storedPages(mix Mix, pages uint64) uint64 {
-	fresh, err := NewMix(mix.share)
+// storedPages returns how many of the first pages a fresh mix of share stores.
+func storedPages(share units.ReadShare, pages uint64) uint64 {
+	fresh, err := NewMix(share)
 	if err != nil {
 		panic(err)
 	}

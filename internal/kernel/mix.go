@@ -46,7 +46,6 @@ func (t Traffic) Total() uint64 { return t.ReadBytes + t.WriteBytes }
 // A Mix belongs to one goroutine; a copy continues on its own. The zero Mix
 // has no read share and must not be used: see [NewMix].
 type Mix struct {
-	share units.ReadShare
 	// below says that the share is under 50%, which takes non-temporal stores.
 	below bool
 	// eighths is the number of lines modified in every group of 8, but for
@@ -82,7 +81,7 @@ func NewMix(share units.ReadShare) (Mix, error) {
 		return Mix{}, fmt.Errorf("read share %v: want 0 to 1", float64(share))
 	}
 	r := float64(share)
-	m := Mix{share: share, below: r < 0.5, fill: increments}
+	m := Mix{below: r < 0.5, fill: increments}
 	if m.below {
 		stored := (1 - 2*r) / (1 - r)
 		m.pages, m.visits = newDiffusion(stored), newDiffusion(stored)
@@ -95,9 +94,6 @@ func NewMix(share units.ReadShare) (Mix, error) {
 	m.visits = newDiffusion(changed)
 	return m, nil
 }
-
-// ReadShare returns the share that m was made for.
-func (m *Mix) ReadShare() units.ReadShare { return m.share }
 
 // diffusion marks a fraction of a sequence of things, evenly spread.
 type diffusion struct {

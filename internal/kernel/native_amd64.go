@@ -28,7 +28,3 @@ func native() []Set {
 	}
 	return sets
 }
-
-func nativeDeclarations() []Declaration {
-	return append(declare(AVX512, 1, true), declare(AVX2, 2, true)...)
-}

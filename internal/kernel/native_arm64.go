@@ -50,5 +50,3 @@ func randomBlendNEON(buf []byte, chains *chains, next, inFlight, lines, owed, st
 		}
 	}
 }
-
-func nativeDeclarations() []Declaration { return declare(NEON, 1, false) }

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"strings"
 	"unsafe"
 
 	"bandmate.dev/bandmate/units"
@@ -47,18 +46,6 @@ func Available() []Set { return append(native(), portable) }
 
 // Best returns the fastest set.
 func Best() Set { return Available()[0] }
-
-// ByName returns the set of that name; an error names the sets there are.
-func ByName(name string) (Set, error) {
-	var names []string
-	for _, s := range Available() {
-		if s.name == name {
-			return s, nil
-		}
-		names = append(names, s.name)
-	}
-	return Set{}, fmt.Errorf("kernel set %q: this CPU has %s", name, strings.Join(names, ", "))
-}
 
 // Name returns "avx512", "avx2", "neon" or "generic".
 func (s Set) Name() string { return s.name }

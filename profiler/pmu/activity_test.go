@@ -66,7 +66,7 @@ func (c changed) Open(name string) (file fs.File, err error) {
 // and ten context switches, for a second at most.
 func active(m *machine) {
 	m.counters.perSecond = map[string]float64{"task-clock": 5e8, "instructions": 1e9, "context-switches": 10}
-	m.counters.spoil = func(_ string, cpu int, since time.Duration, r *perf.Reading) error {
+	m.counters.spoil = func(_ string, cpu int, since time.Duration, r *perf.CounterSample) error {
 		if cpu < 0 && since > time.Second {
 			for i := range r.Values {
 				r.Values[i] = uint64(float64(r.Values[i]) / since.Seconds())
@@ -192,7 +192,7 @@ func TestActivityFaults(t *testing.T) {
 			m.counters.refuse = func(int, []perf.Event) error { return syscall.EMFILE }
 		}},
 		{name: "unreadable", source: repeating{times: 2}, w: launches(1, time.Second), is: perf.ErrVanished, change: func(m *machine) {
-			m.counters.spoil = func(string, int, time.Duration, *perf.Reading) error { return perf.ErrVanished }
+			m.counters.spoil = func(string, int, time.Duration, *perf.CounterSample) error { return perf.ErrVanished }
 		}},
 		{name: "never steady", source: repeating{}, w: profiler.Workload{Processes: &running{looks: growing}}, text: "counted twice or not at all"},
 	} {

@@ -85,11 +85,11 @@ func TestSourcesInOrder(t *testing.T) {
 		t.Errorf("chose %v, %v; want the controllers before the data fabric", s, err)
 	}
 	for name, want := range map[string]bool{"imc": true, "amd-umc": true, "amd-df": false, "arm-cmn": false} {
-		if got := TellsReads(m.source(t, name)); got != want {
+		if got := SplitsReadWrite(m.source(t, name)); got != want {
 			t.Errorf("%s tells reads from writes: %v", name, got)
 		}
 	}
-	if TellsReads(misses{m.Host}) {
+	if SplitsReadWrite(misses{m.Host}) {
 		t.Error("cache misses tell reads from writes")
 	}
 }

@@ -169,7 +169,7 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line t
 		details.Channels = append(details.Channels, channel)
 	}
 	result.ReadBytesPerSecond, result.WriteBytesPerSecond = total.read, total.write
-	if share, ok := result.Traffic().ReadShare(); ok && f.splits {
+	if share, ok := result.Traffic().ReadShare(); ok && f.splitsReadWrite {
 		result.ReadShare = new(float64(share))
 	}
 	if allSockets {

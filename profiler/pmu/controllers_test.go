@@ -203,7 +203,7 @@ func TestTimelineFollowsTraffic(t *testing.T) {
 	// The first channel of socket 0 moves something in the second half second
 	// only.
 	late := func(m *machine) {
-		m.counters.spoil = func(label string, cpu int, since time.Duration, r *perf.Reading) error {
+		m.counters.spoil = func(label string, cpu int, since time.Duration, r *perf.CounterSample) error {
 			if label == "uncore_imc_0/cas_count_read" && cpu == 0 {
 				r.Values[0] = uint64(1e6 * max(since.Seconds()-0.5, 0) * 2)
 			}
@@ -292,7 +292,7 @@ func TestFaults(t *testing.T) {
 			m.counters.refuse = func(int, []perf.Event) error { return syscall.EBUSY }
 		}},
 		{name: "the device vanishes", w: second, is: perf.ErrVanished, text: "measure again", change: func(m *machine) {
-			m.counters.spoil = func(_ string, _ int, since time.Duration, _ *perf.Reading) error {
+			m.counters.spoil = func(_ string, _ int, since time.Duration, _ *perf.CounterSample) error {
 				if since > 300*time.Millisecond {
 					return fmt.Errorf("%w: reading", perf.ErrVanished)
 				}
@@ -300,7 +300,7 @@ func TestFaults(t *testing.T) {
 			}
 		}},
 		{name: "a count falls", w: second, is: perf.ErrBackwards, text: "uncore_imc_0", change: func(m *machine) {
-			m.counters.spoil = func(label string, cpu int, since time.Duration, r *perf.Reading) error {
+			m.counters.spoil = func(label string, cpu int, since time.Duration, r *perf.CounterSample) error {
 				if since > 300*time.Millisecond && label == "uncore_imc_0/cas_count_read" && cpu == 0 {
 					r.Values[0] = 1
 				}

@@ -87,7 +87,7 @@ type counters struct {
 	// running is the share of the time in which an event counts; nil means 1.
 	running func(label string, cpu int, since time.Duration) float64
 	// spoil changes a reading.
-	spoil func(label string, cpu int, since time.Duration, r *perf.Reading) error
+	spoil func(label string, cpu int, since time.Duration, r *perf.CounterSample) error
 
 	open, opened int
 }
@@ -130,7 +130,7 @@ type group struct {
 	closed bool
 }
 
-func (g *group) Read(r *perf.Reading) error {
+func (g *group) Read(r *perf.CounterSample) error {
 	if g.closed {
 		return fmt.Errorf("read after close: %w", fs.ErrClosed)
 	}

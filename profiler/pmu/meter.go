@@ -55,8 +55,8 @@ type liveGroup struct {
 	// now is the latest reading; last the one at the end of the latest complete
 	// sample. current is what was counted since, of which carried on the CPU
 	// that was read before a move.
-	now, last        perf.Reading
-	delta            perf.Reading // reused
+	now, last        perf.CounterSample
+	delta            perf.CounterSample // reused
 	current, carried tally
 	// whole is what was counted in complete samples.
 	whole tally
@@ -76,7 +76,7 @@ func (t tally) plus(o tally) tally {
 	}
 }
 
-func tallied(events []counted, d perf.Reading) tally {
+func tallied(events []counted, d perf.CounterSample) tally {
 	t := tally{enabled: d.Enabled, running: d.Running}
 	for i, e := range events {
 		bytes := float64(d.Values[i]) * e.bytes

@@ -54,7 +54,7 @@ func TestMissesOfCommand(t *testing.T) {
 func TestMissesOfSeveralCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := fixture(t, "skx")
-		m.counters.spoil = func(_ string, _ int, since time.Duration, r *perf.Reading) error {
+		m.counters.spoil = func(_ string, _ int, since time.Duration, r *perf.CounterSample) error {
 			r.Enabled, r.Running = min(since, time.Second), min(since, time.Second)
 			r.Values[0] = uint64(1e6 * r.Running.Seconds())
 			return nil
@@ -113,7 +113,7 @@ func TestMissesFaults(t *testing.T) {
 		{"nothing launched", runs(time.Second), nil, nil, "started no command"},
 		{"the command fails", profiler.Workload{Run: func(context.Context) error { return broken }}, nil, broken, ""},
 		{"unreadable", launches(1, time.Second), func(m *machine) {
-			m.counters.spoil = func(string, int, time.Duration, *perf.Reading) error { return perf.ErrVanished }
+			m.counters.spoil = func(string, int, time.Duration, *perf.CounterSample) error { return perf.ErrVanished }
 		}, perf.ErrVanished, ""},
 		{"no workload", profiler.Workload{}, nil, nil, "either"},
 		{"interval", profiler.Workload{Duration: time.Second, Interval: 1}, nil, nil, "interval"},

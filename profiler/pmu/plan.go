@@ -37,8 +37,8 @@ type counted struct {
 // plan is what a source reads on a machine.
 type plan struct {
 	instances []instance
-	// splits is false when reads and writes cannot be told apart.
-	splits bool
+	// splitsReadWrite is false when reads and writes cannot be told apart.
+	splitsReadWrite bool
 	// channels is how many memory channels are counted; 0 when that is not known.
 	channels int
 	warnings []string
@@ -88,7 +88,7 @@ func (h *Host) find(source string) (found, error) {
 		Has:       func(name string) bool { _, err := fs.Stat(h.Sys, name); return err == nil },
 	})
 	f := found{devices: len(devices), rejected: rejected}
-	f.splits = true
+	f.splitsReadWrite = true
 	for _, c := range choices {
 		f.add(c, h.Machine)
 	}
@@ -147,7 +147,7 @@ func (f *found) add(c catalog.Choice, m *topology.Machine) {
 		})
 		return
 	}
-	f.splits = f.splits && (c.Row.Splits() || c.Row.Memory != catalog.DRAM)
+	f.splitsReadWrite = f.splitsReadWrite && (c.Row.SplitsReadWrite() || c.Row.Memory != catalog.DRAM)
 	for _, note := range c.Notes {
 		f.warn(note)
 	}
@@ -198,7 +198,7 @@ func groups(c catalog.Choice) [][]counted {
 		})
 	}
 	size := groupSize
-	if !c.Row.Splits() {
+	if !c.Row.SplitsReadWrite() {
 		size = 1 // totals need no partner that counts at the same time
 	}
 	return slices.Collect(slices.Chunk(events, size))

@@ -29,15 +29,15 @@ func Sources(h *Host) []profiler.Source {
 	return append(MemoryControllers(h), CoreSide(h)...)
 }
 
-// TellsReads reports whether a source of this package tells reads from writes,
+// SplitsReadWrite reports whether a source of this package tells reads from writes,
 // which the profile of an application needs.
-func TellsReads(s profiler.Source) bool {
+func SplitsReadWrite(s profiler.Source) bool {
 	c, ok := s.(*controllers)
 	if !ok {
 		return false
 	}
 	for _, r := range rowsOf(c.name) {
-		if !r.Splits() {
+		if !r.SplitsReadWrite() {
 			return false
 		}
 	}

@@ -31,7 +31,7 @@ func Markdown(rows []Row) string {
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		read, write := describe(r, Read), describe(r, Write)
-		if !r.Splits() {
+		if !r.SplitsReadWrite() {
 			read, write = describe(r, Total)+" (total)", "—"
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | `%s` | %s | %s | %s | %s | %s | %s | %s |\n",

@@ -134,8 +134,8 @@ func (r Row) runsOn(p sysfs.Processor) bool {
 	return false
 }
 
-// Splits reports whether reads and writes can be told apart.
-func (r Row) Splits() bool {
+// SplitsReadWrite reports whether reads and writes can be told apart.
+func (r Row) SplitsReadWrite() bool {
 	for _, e := range r.Events {
 		if e.Kind == Total {
 			return false

@@ -62,26 +62,47 @@ func (Kernel) OpenCPU(cpu int, events []Event) (Group, error) {
 	return g, nil
 }
 
-// OpenCommand asks for the event to be inherited and enabled by exec.
+// OpenCommand opens an event that exec enables.
 func (Kernel) OpenCommand(e Event) (Group, error) {
+	g, err := openInherited(e, goperf.CallingThread, goperf.Options{Disabled: true, EnableOnExec: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s of a command: %w", e.Label, err)
+	}
+	return g, nil
+}
+
+// OpenThread opens an event that counts at once.
+func (Kernel) OpenThread(thread int, e Event) (Group, error) {
+	g, err := openInherited(e, thread, goperf.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%s of thread %d: %w", e.Label, thread, err)
+	}
+	return g, nil
+}
+
+// openInherited opens one event of a thread and of everything it starts, on any
+// CPU. The kernel does not read inherited events as a group.
+func openInherited(e Event, thread int, options goperf.Options) (*kernelGroup, error) {
+	options.Inherit, options.ExcludeKernel, options.ExcludeHypervisor = true, e.UserOnly, true
 	opened, err := goperf.Open(&goperf.Attr{
 		Label: e.Label, Type: goperf.EventType(e.Type),
 		Config: e.Code[0], Config1: e.Code[1], Config2: e.Code[2],
 		CountFormat: goperf.CountFormat{Enabled: true, Running: true},
-		Options: goperf.Options{
-			Disabled: true, EnableOnExec: true, Inherit: true,
-			ExcludeKernel: e.UserOnly, ExcludeHypervisor: true,
-		},
-	}, goperf.CallingThread, goperf.AnyCPU, nil)
+		Options:     options,
+	}, thread, goperf.AnyCPU, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s of a command: %w", e.Label, err)
+		return nil, err
 	}
-	return single(opened, e.Label)
+	g := &kernelGroup{events: []*goperf.Event{opened}, label: e.Label, buffer: make([]byte, 3*wordBytes)}
+	if g.fd, err = opened.FD(); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
 }
 
 // Read asks the leader for the whole group. A group that cannot be scheduled
 // any more, as after its driver was unloaded, reads as an empty file.
-func (g *kernelGroup) Read(r *Reading) error {
+func (g *kernelGroup) Read(r *CounterSample) error {
 	n, err := unix.Read(g.fd, g.buffer)
 	if err != nil {
 		return fmt.Errorf("%w: reading %s: %w", ErrVanished, g.label, err)
@@ -95,10 +116,10 @@ func (g *kernelGroup) Read(r *Reading) error {
 // wordBytes is the size of every number that a read yields.
 const wordBytes = 8
 
-// decode reads what perf_event_open(2) describes under "Reading results": for a
+// decode reads what perf_event_open(2) describes under "CounterSample results": for a
 // group the number of events, the times, and each count; for a single event the
 // count and the times.
-func (g *kernelGroup) decode(r *Reading, data []byte) error {
+func (g *kernelGroup) decode(r *CounterSample, data []byte) error {
 	if len(data) != len(g.buffer) {
 		return fmt.Errorf("%w: %d bytes instead of %d", ErrVanished, len(data), len(g.buffer))
 	}

@@ -70,7 +70,7 @@ func allowedCPU(t testing.TB) int {
 func TestKernelGroup(t *testing.T) {
 	before := descriptors(t)
 	g := openCPU(t, software("cpu-clock", swCPUClock), software("page-faults", swPageFaults))
-	var first, second Reading
+	var first, second CounterSample
 	if err := g.Read(&first); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestKernelGroup(t *testing.T) {
 	if err := g.Read(&second); err != nil {
 		t.Fatal(err)
 	}
-	d, err := Difference(first, second)
+	d, err := difference(first, second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestKernelCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var idle, ran Reading
+	var idle, ran CounterSample
 	if err := g.Read(&idle); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestDecode(t *testing.T) {
 	}
 	pair := &kernelGroup{events: make([]*goperf.Event, 2), grouped: true, buffer: make([]byte, 5*wordBytes)}
 	single := &kernelGroup{events: make([]*goperf.Event, 1), buffer: make([]byte, 3*wordBytes)}
-	var r Reading
+	var r CounterSample
 	if err := pair.decode(&r, native(2, 9, 8, 7, 6)); err != nil || r.Enabled != 9 || r.Running != 8 || r.Values[0] != 7 || r.Values[1] != 6 {
 		t.Errorf("pair: %+v, %v", r, err)
 	}
@@ -177,7 +177,7 @@ func TestDecode(t *testing.T) {
 func BenchmarkRead(b *testing.B) {
 	g := openCPU(b, software("cpu-clock", swCPUClock), software("page-faults", swPageFaults))
 	defer g.Close()
-	var r Reading
+	var r CounterSample
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := g.Read(&r); err != nil {

@@ -26,8 +26,8 @@ type Event struct {
 	UserOnly bool
 }
 
-// Reading is the state of a group of events since it was opened.
-type Reading struct {
+// CounterSample is the state of a group of events since it was opened.
+type CounterSample struct {
 	// Values are the raw counts in the order of the events, 64 bits wide: the
 	// kernel follows the wraps of narrower hardware counters.
 	Values []uint64
@@ -40,7 +40,7 @@ type Reading struct {
 type Group interface {
 	// Read fills r, reusing its Values. The error wraps [ErrVanished] when the
 	// device no longer counts the group.
-	Read(r *Reading) error
+	Read(r *CounterSample) error
 	// Close stops counting. It must be called once, whatever Read returned.
 	Close() error
 }
@@ -71,17 +71,11 @@ var ErrVanished = errors.New("the counter vanished")
 // event that moved between CPUs then sees one of the others.
 const ClockStep = 50 * time.Microsecond
 
-// Difference returns what was counted from a to b, readings of the same group.
-// Times that fall by no more than [ClockStep] have stood still. Times that fall
-// further, and counts that fall, are an error: the group was reset, or is not
-// the same.
-func Difference(a, b Reading) (Reading, error) {
-	d := Reading{Values: make([]uint64, 0, len(b.Values))}
-	return d, d.Between(a, b)
-}
-
-// Between makes d what [Difference] returns, reusing its Values.
-func (d *Reading) Between(a, b Reading) error {
+// Between makes d what was counted from a to b, samples of the same group, and
+// reuses its Values. Times that fall by no more than [ClockStep] have stood still.
+// Times that fall further, and counts that fall, are an error: the group was
+// reset, or is not the same.
+func (d *CounterSample) Between(a, b CounterSample) error {
 	if len(a.Values) != len(b.Values) {
 		return fmt.Errorf("%d counts after %d: not the same group", len(b.Values), len(a.Values))
 	}

@@ -44,7 +44,7 @@ func TestKernelThread(t *testing.T) {
 			event := software("page-faults", swPageFaults)
 			event.UserOnly = userOnly
 			g := openThread(t, cmd.Process.Pid, event)
-			var early, late Reading
+			var early, late CounterSample
 			if err := g.Read(&early); err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestKernelThread(t *testing.T) {
 			if err := g.Read(&late); err != nil {
 				t.Fatal(err)
 			}
-			if d, err := Difference(early, late); err != nil || d.Values[0] == 0 {
+			if d, err := difference(early, late); err != nil || d.Values[0] == 0 {
 				t.Errorf("counted %+v, %v; want the faults of what the shell started", d, err)
 			}
 			if err := g.Close(); err != nil {
@@ -95,15 +95,5 @@ func TestKernelThreadFaults(t *testing.T) {
 	}
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors open, %d before", after, before)
-	}
-}
-
-func TestSystemError(t *testing.T) {
-	lost := fmt.Errorf("Failed to open perf event for PerfEventAttr {}: %q", syscall.EMFILE) //nolint:errorlint // as perf-utils does
-	if err := systemError(lost); !errors.Is(err, syscall.EMFILE) {
-		t.Errorf("%v, want %v", err, syscall.EMFILE)
-	}
-	if other := errors.New("something else"); systemError(other) != other { //nolint:errorlint // the very same
-		t.Error("an unknown error was changed")
 	}
 }

@@ -42,7 +42,7 @@ type Counters struct {
 	// open are the groups of each plan.
 	open [][]perf.Group
 	// latest is reused for every reading.
-	latest perf.Reading
+	latest perf.CounterSample
 }
 
 // plan is how an event is counted.

@@ -49,11 +49,11 @@ func (o *opener) OpenThread(thread int, e perf.Event) (perf.Group, error) {
 
 type counting struct{ *opener }
 
-func (c *counting) Read(r *perf.Reading) error {
+func (c *counting) Read(r *perf.CounterSample) error {
 	if c.broken {
 		return perf.ErrVanished
 	}
-	*r = perf.Reading{Values: []uint64{100}, Enabled: 2 * time.Second, Running: time.Second}
+	*r = perf.CounterSample{Values: []uint64{100}, Enabled: 2 * time.Second, Running: time.Second}
 	return nil
 }
 
