@@ -160,7 +160,7 @@ if part lua; then
   round
   now 'lua: the watch takes the exclusion over' logged '"action":"adopted"'
   scancel "$resident"
-  check 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCELLED ]]'
+  check 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCEL* ]]'
   round
   check 'lua: the watch lets the job in when the resident ends' runs_on "$heavy" n01
   second=$(labeled tender -n 1)

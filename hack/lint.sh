@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Lints every module of the repository with the pinned golangci-lint.
+# Lints every module of the repository with the pinned golangci-lint, and checks
+# the spelling of every other file with the same dictionary.
 # Arguments go to golangci-lint run, for example: hack/lint.sh --fix
 # The first run builds the linter, which takes minutes; later ones reuse it.
 set -euo pipefail
@@ -8,6 +9,11 @@ cd "$root"
 
 # Asked for before GOWORK, GOFLAGS or a nested module can change what it means.
 linter=$(go tool -modfile=tools.mod -n golangci-lint)
+speller=$(go tool -modfile=tools.mod -n misspell)
+
+echo "spelling"
+git ls-files -z -- ':!*.go' ':!*.mod' ':!*.sum' ':!*.png' ':!manifests/chart/files/crds' |
+  xargs -0 "$speller" -error -locale US
 
 while IFS= read -r module; do
   echo "lint $module"

@@ -91,7 +91,7 @@ const heldByUser = "JobHeldUser"
 // finished are the base states of jobs that hold no node.
 func finished() []State {
 	return []State{
-		"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
+		"COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", //nolint:misspell // Slurm spells it so.
 		"DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED", "RECONFIG_FAIL", "REVOKED",
 	}
 }
