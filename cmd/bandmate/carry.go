@@ -12,7 +12,7 @@ import (
 
 // loadForPrediction returns the profiles of the named applications on a
 // machine. What was measured on other machines only is carried over from the
-// first of them that allows it. An empty machine asks for what there is.
+// one measured last that allows it. An empty machine asks for what there is.
 func loadForPrediction(s profileSource, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
 	var all []*v1alpha1.ApplicationProfile
 	for _, name := range names {
@@ -39,6 +39,9 @@ func carryOver(s profileSource, name, machine string, notThere error) (*v1alpha1
 	if err != nil {
 		return nil, fmt.Errorf("%w; nor can it be carried over: measure that machine with: bandmate machine --name %s", notThere, machine)
 	}
+	slices.SortStableFunc(profiles, func(a, b *v1alpha1.ApplicationProfile) int {
+		return b.Spec.Measurement.Time.Compare(a.Spec.Measurement.Time.Time)
+	})
 	var faults []error
 	for _, p := range profiles {
 		if p.Name != name {

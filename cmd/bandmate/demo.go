@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -169,13 +171,14 @@ func newDemoResult(v *onboard.Verified) (demoResult, error) {
 		DroppedSamples: v.Outcome.Dropped,
 		Warnings:       append([]string{}, spec.Warnings...),
 	}
+	known := roster.New(v.Profiles, []*v1alpha1.MachineProfile{v.Machine})
 	compiled := map[string]*predictor.Application{}
 	for _, p := range v.Profiles {
-		c, err := predictor.Compile(p)
-		if err != nil {
-			return result, fmt.Errorf("profile of %s: %w", p.Name, err)
+		e := known.Lookup(p.Name, p.Spec.Machine.Name)
+		if e.Application == nil {
+			return result, fmt.Errorf("profile of %s: %s", p.Name, e.Reason)
 		}
-		compiled[p.Name] = c
+		compiled[p.Name] = e.Application
 		contentiousness := p.Spec.Contentiousness
 		traffic := units.Traffic{Read: units.Bandwidth(contentiousness.ReadBytesPerSecond), Write: units.Bandwidth(contentiousness.WriteBytesPerSecond)}
 		application := demoApplication{
