@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -182,7 +183,7 @@ func (c *collection) soloNear(i int) (time.Duration, bool) {
 	if len(seconds) == 0 {
 		return 0, false
 	}
-	return time.Duration(median(seconds) * float64(time.Second)), true
+	return time.Duration(stats.Median(seconds) * float64(time.Second)), true
 }
 
 // Result is the repeated measurement of one condition.
@@ -220,14 +221,14 @@ func (c *collection) Result(key Key) (Result, bool) {
 		}
 	}
 	result := Result{
-		NormalizedPerformance: units.NormalizedPerformance(median(values)),
+		NormalizedPerformance: units.NormalizedPerformance(stats.Median(values)),
 		Spread:                spread(values),
 		Repeats:               len(values),
-		Achieved:              units.Traffic{Read: units.Bandwidth(median(read)), Write: units.Bandwidth(median(write))},
-		RelativeSpeed:         median(relative),
+		Achieved:              units.Traffic{Read: units.Bandwidth(stats.Median(read)), Write: units.Bandwidth(stats.Median(write))},
+		RelativeSpeed:         stats.Median(relative),
 	}
 	if len(alone) > 0 {
-		result.Alone = units.Bandwidth(median(alone))
+		result.Alone = units.Bandwidth(stats.Median(alone))
 	}
 	return result, true
 }
@@ -243,7 +244,7 @@ func (c *collection) Solo(target string) (v1alpha1.Timing, bool) {
 	if len(seconds) == 0 {
 		return v1alpha1.Timing{}, false
 	}
-	timing := v1alpha1.Timing{Seconds: median(seconds), Repeats: len(seconds)}
+	timing := v1alpha1.Timing{Seconds: stats.Median(seconds), Repeats: len(seconds)}
 	if sd := spread(seconds); sd != nil {
 		relative := *sd / timing.Seconds
 		timing.RelativeSpread = &relative

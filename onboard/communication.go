@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // communicationRuns is how often an application is run for what it exchanges.
@@ -113,11 +114,11 @@ func communicationOf(runs []exchanged) (*Exchanged, error) {
 		rates = append(rates, (out+in)/r.seconds)
 		foreign = max(foreign, r.foreignSent+r.foreignReceived)
 	}
-	if foreign > max(littleForeign, mostForeign*median(rates)) {
+	if foreign > max(littleForeign, mostForeign*stats.Median(rates)) {
 		return nil, fmt.Errorf("what the application exchanges: %w: %.3g bytes/s go through the interfaces without it; run it in a network namespace of its own, name its interface, or declare its rates", ErrNotAlone, foreign)
 	}
-	e := &Exchanged{Sent: median(sent), Received: median(received), Repeats: len(runs)}
-	if sd, middle := spread(totals), median(totals); sd != nil && middle > 0 {
+	e := &Exchanged{Sent: stats.Median(sent), Received: stats.Median(received), Repeats: len(runs)}
+	if sd, middle := spread(totals), stats.Median(totals); sd != nil && middle > 0 {
 		e.RelativeSpread = new(*sd / middle)
 	}
 	return e, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -153,10 +154,10 @@ func (w watched) curves(pressures []MeasuredPressure) []v1alpha1.SensitivityCurv
 		for _, t := range w.achieved[p.String()] {
 			totals = append(totals, float64(t.Total()))
 		}
-		achieved := median(totals)
+		achieved := stats.Median(totals)
 		curves = addPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: float64(p.Alone.Total()), AchievedBytesPerSecond: &achieved,
-			NormalizedPerformance: median(values), Repeats: len(values), Spread: spread(values),
+			NormalizedPerformance: stats.Median(values), Repeats: len(values), Spread: spread(values),
 		})
 	}
 	return ordered(curves)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
@@ -275,7 +276,7 @@ func (p *Plan) outcome(class regime.Class) *Outcome {
 	for _, s := range o.samples {
 		trips = append(trips, float64(s.Tag.RoundTrip))
 	}
-	o.RoundTrip = time.Duration(median(trips))
+	o.RoundTrip = time.Duration(stats.Median(trips))
 	return o
 }
 

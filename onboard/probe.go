@@ -7,6 +7,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -156,7 +157,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 	}
 	for _, probe := range probes {
 		run.Readings = append(run.Readings, profiler.ProbeReading{
-			Probe: probe, RelativeSpeed: median(speeds[probe]), Spread: spread(speeds[probe]),
+			Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe]),
 		})
 	}
 	return run, nil
