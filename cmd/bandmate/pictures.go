@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/report"
 )
 
 // picture can be written to a file.
 type picture interface {
-	WriteSVG(w io.Writer) error
-	WritePNG(w io.Writer) error
+	Picture() *drawing.Picture
 	WriteCSV(w io.Writer) error
 }
 
@@ -67,7 +67,11 @@ func (f pictureFlags) check() error {
 
 // draw writes the wanted files.
 func (a *app) draw(p picture, f pictureFlags) error {
-	write := map[string]func(io.Writer) error{"svg": p.WriteSVG, "png": p.WritePNG, "csv": p.WriteCSV}
+	write := map[string]func(io.Writer) error{
+		"svg": func(w io.Writer) error { return p.Picture().WriteSVG(w) },
+		"png": func(w io.Writer) error { return p.Picture().WritePNG(w) },
+		"csv": p.WriteCSV,
+	}
 	flags, files := f.wanted()
 	for i, flag := range flags {
 		var b bytes.Buffer
