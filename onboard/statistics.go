@@ -15,7 +15,7 @@ func spread(values []float64) *float64 {
 	return &sd
 }
 
-// medianHalfWidth is the half width of the 90% interval of the median of
+// medianHalfWidth returns the half width of the 90% interval of the median of
 // values, by the normal approximation 1.645 · 1.2533 · SD ÷ √n; +Inf with
 // fewer than two values.
 func medianHalfWidth(values []float64) float64 {
