@@ -27,7 +27,7 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	}
 	// The first spins: what is counted is the others'.
 	only := settings{interferer.Setting{Mode: interferer.Spin}, interferer.Setting{Mode: interferer.Stream, ReadShare: 1}}
-	if achieved, err := session.alone(t.Context(), only, 100*time.Millisecond); err != nil || achieved.Traffic.Total() <= 0 {
+	if achieved, err := session.alone(t.Context(), only, time.Second); err != nil || achieved.Traffic.Total() <= 0 {
 		t.Errorf("the others moved %v, %v", achieved.Traffic, err)
 	}
 	pressures, err := session.MeasurePressures(t.Context(), []Pressure{{ReadShare: 1, Level: 1}, {ReadShare: 1, Level: 1.5}, {ReadShare: 1, Level: 2}})
@@ -38,7 +38,7 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	if one.settings().others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
 		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.settings().others, part.Others, two.Others)
 	}
-	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "0.05"}}, two.settings())
+	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "1"}}, two.settings())
 	if err != nil || observation.Achieved.Traffic.Total() <= 0 || observation.Alone.Total() <= 0 {
 		t.Errorf("beside two: %+v, %v", observation, err)
 	}
