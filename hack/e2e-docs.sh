@@ -2,10 +2,7 @@
 # Runs the commands of README and docs once more, this time with those that
 # measure (docs/reference/not-run.md, "Measuring"). Prints each with its exit
 # code. Needs two CPUs; takes some minutes.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+source "$(dirname "$0")/lib.sh"
 
 status=0
 BANDMATE_DOCS_RUN=measuring go test ./cmd/bandmate -count=1 -timeout 60m -v -run 'TestDocumentation$' >"$scratch/log" 2>&1 || status=$?

@@ -2,38 +2,8 @@
 # Builds a release twice, in two folders and two environments, and checks that the
 # bytes are the same, that archive and Debian package install, say their version
 # and go again, and that `make install` and `make uninstall` leave nothing behind.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-root=$PWD
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-version=v0.0.1-e2e.1
-passed=0 failed=0
-
-# check NAME CMD... runs a command and counts.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$scratch/log" 2>&1; then
-    printf 'ok    %s\n' "$name"
-    passed=$((passed + 1))
-  else
-    printf 'FAIL  %s\n' "$name"
-    sed 's/^/      /' "$scratch/log"
-    failed=$((failed + 1))
-  fi
-}
-
-# skip NAME WHY says what this machine cannot check; where everything is promised,
-# that is a failure.
-skip() {
-  if [[ -n ${BANDMATE_TEST_REQUIRE_ALL-} ]]; then
-    failed=$((failed + 1))
-    printf 'FAIL  %s: %s\n' "$1" "$2"
-  else
-    printf 'skip  %s: %s\n' "$1" "$2"
-  fi
-}
+source "$(dirname "$0")/lib.sh"
+root=$PWD version=v0.0.1-e2e.1
 
 # leaves_nothing FOLDER holds where no file or link is below it.
 leaves_nothing() { [[ -z $(find "$1" -not -type d) ]] || { find "$1" -not -type d; return 1; }; }
@@ -124,5 +94,4 @@ check "make uninstall" "${install[@]}" uninstall
 check "make uninstall: leaves nothing" leaves_nothing "$stage"
 check "wrong version" bash -c '! hack/release.sh 1.0 "$1"' _ "$scratch/three"
 
-printf '\n%d checks passed, %d failed\n' "$passed" "$failed"
-[[ $failed == 0 ]]
+summary

@@ -4,21 +4,13 @@
 # keyboard, accessibility, 2,000 applications. Installs Chromium when it is missing and run as root.
 #
 #   hack/e2e-report.sh [ARTIFACTS]   folder in which pages and screenshots stay
-set -euo pipefail
-cd "$(dirname "$0")/.."
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-artifacts=$(realpath -m "${1:-$scratch/artifacts}")
+source "$(dirname "$0")/lib.sh"
+export BANDMATE_E2E_CLI=$scratch/bandmate BANDMATE_E2E_ARTIFACTS=${1:-$scratch/artifacts}
+BANDMATE_E2E_ARTIFACTS=$(realpath -m "$BANDMATE_E2E_ARTIFACTS")
 
-if ! command -v chromium >/dev/null; then
-  if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
-    echo "chromium is missing: install the Debian package chromium" >&2
-    exit 1
-  fi
-  apt-get update -q
-  DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium
-fi
-go build -o "$scratch/bandmate" ./cmd/bandmate
-(cd hack/report && go build -o "$scratch/browser" ./browser)
-mkdir -p "$artifacts"
-"$scratch/browser" -bandmate "$scratch/bandmate" -artifacts "$artifacts"
+need chromium chromium
+go build -o "$BANDMATE_E2E_CLI" ./cmd/bandmate
+mkdir -p "$BANDMATE_E2E_ARTIFACTS"
+cd hack/report
+go_tests go test -count=1 -v -run '^TestBrowser$' .
+grep -o '2,000 applications, .* (goal .*)' "$scratch/tests"

@@ -5,57 +5,21 @@
 #   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, scale
 #
 # Needs root (it submits jobs as another user), or skips those checks.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-# Not under TMPDIR: other users enter it, and socket paths are short.
-scratch=$(mktemp -d /tmp/bm-watch.XXXXXX)
-chmod 755 "$scratch"
+source "$(dirname "$0")/lib.sh"
 parts=" ${*:-lua watch faults pair scale} "
-passed=0 failed=0
 background=
 
-finish() {
-  local status=$? cluster
+cleanup() {
+  local cluster status=0
   [[ -z $background ]] || kill "$background" 2>/dev/null || true
   for cluster in "$scratch"/*/munge; do
     [[ ! -d $cluster ]] || hack/slurm.sh down "${cluster%/munge}" || status=1
   done
-  rm -rf "$scratch"
-  exit "$status"
-}
-trap finish EXIT
-
-# check NAME COMMAND... runs a command that says whether something holds, for a
-# while until it does.
-check() {
-  local name=$1 deadline=$((SECONDS + 30))
-  shift
-  until "$@" >"$scratch/check" 2>&1; do
-    if ((SECONDS >= deadline)); then
-      failed=$((failed + 1))
-      printf 'FAIL  %s\n' "$name"
-      { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k' || true; } 2>&1 | sed 's/^/      /'
-      return
-    fi
-    sleep 0.2
-  done
-  passed=$((passed + 1))
-  printf 'ok    %s\n' "$name"
+  return "$status"
 }
 
-# now is check without patience, for what must hold already.
-now() {
-  local name=$1
-  shift
-  if "$@" >"$scratch/check" 2>&1; then
-    passed=$((passed + 1))
-    printf 'ok    %s\n' "$name"
-  else
-    failed=$((failed + 1))
-    printf 'FAIL  %s\n' "$name"
-    { echo "$*"; cat "$scratch/check"; squeue -o '%.8i %.9P %.2t %.20R %.12x %k' || true; } 2>&1 | sed 's/^/      /'
-  fi
-}
+# details says what the queue holds when a check fails.
+details() { squeue -o '%.8i %.9P %.2t %.20R %.12x %k'; }
 
 # objects FILE holds where every line is a flat JSON object.
 objects() {
@@ -119,7 +83,7 @@ logged() { grep -q "$1" "$scratch/log"; }
 queue_empty() { [[ -z $(squeue -h) ]]; }
 clean() {
   squeue -h -o %A | sort -u | xargs -r scancel -Q 2>/dev/null || true # parts of a job end with their leader
-  check "  (the queue is empty again)" queue_empty
+  eventually "  (the queue is empty again)" queue_empty
   rm -rf "$scratch/state" "$scratch/log" "$table"
 }
 
@@ -151,40 +115,40 @@ if part lua; then
   cluster lua 4
   resident=$(labeled tender -w n01)
   fill n02 n03 n04
-  check 'lua: residents run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  eventually 'lua: residents run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
   round
   heavy=$(labeled heavy -n 2)
-  now 'lua: job_submit.lua keeps the job off the node at submission' excludes "$heavy" n01
+  check 'lua: job_submit.lua keeps the job off the node at submission' excludes "$heavy" n01
   sleep 2
-  now 'lua: the job waits, although there is room' is "$heavy" PENDING
+  check 'lua: the job waits, although there is room' is "$heavy" PENDING
   round
-  now 'lua: the watch takes the exclusion over' logged '"action":"adopted"'
+  check 'lua: the watch takes the exclusion over' logged '"action":"adopted"'
   scancel "$resident"
-  check 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCEL* ]]'
+  eventually 'lua: the resident ends' eval '[[ -z $(squeue -h -j '"$resident"' 2>/dev/null) || $(state '"$resident"') == CANCEL* ]]'
   round
-  check 'lua: the watch lets the job in when the resident ends' runs_on "$heavy" n01
+  eventually 'lua: the watch lets the job in when the resident ends' runs_on "$heavy" n01
   second=$(labeled tender -n 1)
   sed -i 's/^written .*/written 1/' "$table"
   third=$(labeled heavy -n 1)
-  now 'lua: a stale table excludes nothing' excludes "$third" ''
+  check 'lua: a stale table excludes nothing' excludes "$third" ''
   echo 'return os.execute("false")' >"$table"
   fourth=$(labeled heavy -n 1)
-  now 'lua: a table that is a program excludes nothing' excludes "$fourth" ''
+  check 'lua: a table that is a program excludes nothing' excludes "$fourth" ''
   rm -f "$table"
   fifth=$(labeled heavy -n 1)
-  now 'lua: no table, no exclusion' excludes "$fifth" ''
+  check 'lua: no table, no exclusion' excludes "$fifth" ''
   scancel "$second" "$third" "$fourth" "$fifth" || true
   scancel $(squeue -h -w n02 -o %A)
-  check 'lua: a node is free' eval '[[ -z $(squeue -h -w n02) ]]'
+  eventually 'lua: a node is free' eval '[[ -z $(squeue -h -w n02) ]]'
   unset BANDMATE_SLURM
   # What sbatch says of it, should it fail.
   bandmate slurm advise --application tender -n 1 >"$scratch/asked" 2>&1 || true
   asked=$(sbatch -v --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep" 2>>"$scratch/asked")
-  now 'lua: cli_filter.lua asks and excludes' eval 'cat "'"$scratch/asked"'"; excludes '"$asked"' n01'
+  check 'lua: cli_filter.lua asks and excludes' eval 'cat "'"$scratch/asked"'"; excludes '"$asked"' n01'
   asked=$(sbatch --parsable -o /dev/null --comment 'bandmate=$(touch /tmp/x)' -n 1 "$scratch/sleep")
-  now 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
+  check 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
   asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -x n02 -n 1 "$scratch/sleep")
-  now 'lua: cli_filter.lua leaves the choice of the user' excludes "$asked" n02
+  check 'lua: cli_filter.lua leaves the choice of the user' excludes "$asked" n02
   clean
   hack/slurm.sh down "$scratch/lua"
 fi
@@ -196,7 +160,7 @@ if part watch; then
   cluster watch 4
   # Held jobs are kept up to date, and let us look at them at leisure.
   resident=$(labeled tender -w n01)
-  check 'watch: a resident runs' is "$resident" RUNNING
+  eventually 'watch: a resident runs' is "$resident" RUNNING
   own=$(labeled heavy -H -x n04)
   array=$(labeled heavy -H --array=1-3)
   multi=$(labeled heavy -H -N 3)
@@ -207,69 +171,69 @@ if part watch; then
   plain=$(submit -H)
   het=$(BANDMATE_SLURM=off sbatch --parsable -o /dev/null -H --comment bandmate=heavy -n 1 : --comment bandmate=light -n 1 "$scratch/sleep")
   watching --once --mode observe
-  now 'watch: observe decides and changes nothing' eval 'logged "\"action\":\"exclude\"" && excludes '"$own"' n04'
+  check 'watch: observe decides and changes nothing' eval 'logged "\"action\":\"exclude\"" && excludes '"$own"' n04'
   rm -rf "$scratch/state" "$scratch/log"
   round
-  now 'watch: excludes beside what the user excludes' excludes "$own" 'n[01,04]'
-  now 'watch: the tasks of an array' excludes "$array" n01
-  now 'watch: an array stays one record' eval '[[ $(squeue -h -j '"$array"' -o %i | wc -l) == 1 ]]'
-  now 'watch: a job on several nodes' excludes "$multi" n01
-  now 'watch: a job of two partitions' excludes "$two" n01
-  now 'watch: a job that shares CPUs' excludes "$shared" n01
-  now 'watch: a job that waits for another' excludes "$depends" n01
-  now 'watch: a job whose user chose the node is not touched' excludes "$chosen" ''
-  now 'watch: a job without a label is not touched' excludes "$plain" ''
-  now 'watch: of a heterogeneous job only the part that suffers' eval '[[ $(squeue -h -j '"$het"' -o "%i=%x" | sort | paste -sd " ") == "'"$het+0=n01 $het+1="'" ]]'
+  check 'watch: excludes beside what the user excludes' excludes "$own" 'n[01,04]'
+  check 'watch: the tasks of an array' excludes "$array" n01
+  check 'watch: an array stays one record' eval '[[ $(squeue -h -j '"$array"' -o %i | wc -l) == 1 ]]'
+  check 'watch: a job on several nodes' excludes "$multi" n01
+  check 'watch: a job of two partitions' excludes "$two" n01
+  check 'watch: a job that shares CPUs' excludes "$shared" n01
+  check 'watch: a job that waits for another' excludes "$depends" n01
+  check 'watch: a job whose user chose the node is not touched' excludes "$chosen" ''
+  check 'watch: a job without a label is not touched' excludes "$plain" ''
+  check 'watch: of a heterogeneous job only the part that suffers' eval '[[ $(squeue -h -j '"$het"' -o "%i=%x" | sort | paste -sd " ") == "'"$het+0=n01 $het+1="'" ]]'
   decided=$(grep -cv '"action":"skip"' "$scratch/log")
   round
-  now 'watch: a round without news changes nothing' eval '[[ $(grep -cv "\"action\":\"skip\"" "'"$scratch/log"'") == '"$decided"' ]]'
+  check 'watch: a round without news changes nothing' eval '[[ $(grep -cv "\"action\":\"skip\"" "'"$scratch/log"'") == '"$decided"' ]]'
   scontrol update JobId="$two" ExcNodeList=n02
   round
-  now 'watch: a list that the user changed is left alone' eval 'excludes '"$two"' n02 && logged left-alone'
+  check 'watch: a list that the user changed is left alone' eval 'excludes '"$two"' n02 && logged left-alone'
   scancel "$resident"
-  check 'watch: the resident ends' eval '! squeue -h -t R,CG | grep -q .'
+  eventually 'watch: the resident ends' eval '! squeue -h -t R,CG | grep -q .'
   round
-  now 'watch: the user'"'"'s list is as it was' excludes "$own" n04
-  now 'watch: everything else is open again' eval 'excludes '"$array"' "" && excludes '"$multi"' "" && excludes '"$shared"' ""'
-  now 'watch: what the user changed stays' excludes "$two" n02
+  check 'watch: the user'"'"'s list is as it was' excludes "$own" n04
+  check 'watch: everything else is open again' eval 'excludes '"$array"' "" && excludes '"$multi"' "" && excludes '"$shared"' ""'
+  check 'watch: what the user changed stays' excludes "$two" n02
   clean
 
   for n in 1 2 3 4; do labeled tender -w "n0$n" >/dev/null; done
-  check 'watch: a resident on every node' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  eventually 'watch: a resident on every node' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
   all=$(labeled heavy -H)
   wide=$(labeled heavy -H -N 3)
   round
-  now 'watch: never every node: three of four' eval '[[ $(scontrol show hostnames "$(excluded '"$all"')" | wc -l) == 3 ]]'
-  now 'watch: never more than a job on three nodes can spare' eval '[[ $(scontrol show hostnames "$(excluded '"$wide"')" | wc -l) == 1 ]]'
+  check 'watch: never every node: three of four' eval '[[ $(scontrol show hostnames "$(excluded '"$all"')" | wc -l) == 3 ]]'
+  check 'watch: never more than a job on three nodes can spare' eval '[[ $(scontrol show hostnames "$(excluded '"$wide"')" | wc -l) == 1 ]]'
   scontrol release "$all"
-  check 'watch: such a job starts' is "$all" RUNNING
+  eventually 'watch: such a job starts' is "$all" RUNNING
   clean
 
   fill n01 n02 n03 n04
-  check 'watch: the cluster is full' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  eventually 'watch: the cluster is full' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
   burst=()
   for _ in 1 2 3 4; do burst+=("$(labeled heavy -n 2)"); done
   watch_on
-  check 'watch: runs' eval 'bandmate slurm watch status --state "'"$scratch/state"'"'
+  eventually 'watch: runs' eval 'bandmate slurm watch status --state "'"$scratch/state"'"'
   squeue -h -t R -o %A | xargs scancel
-  check 'watch: a burst starts' eval '[[ $(squeue -h -t R -j '"$(IFS=,; echo "${burst[*]}")"' | wc -l) == 4 ]]'
-  now 'watch: no two of the burst are on one node' eval '[[ $(squeue -h -t R -o %N | sort -u | wc -l) == 4 ]]'
+  eventually 'watch: a burst starts' eval '[[ $(squeue -h -t R -j '"$(IFS=,; echo "${burst[*]}")"' | wc -l) == 4 ]]'
+  check 'watch: no two of the burst are on one node' eval '[[ $(squeue -h -t R -o %N | sort -u | wc -l) == 4 ]]'
   end_watch TERM
   clean
 
   if [[ -n $root ]]; then
     resident=$(labeled tender -w n01)
-    check 'users: a resident of root runs' is "$resident" RUNNING
+    eventually 'users: a resident of root runs' is "$resident" RUNNING
     theirs=$(as_nobody sbatch --parsable -o /dev/null -H --comment bandmate=heavy "$scratch/sleep")
     mine=$(labeled heavy -H)
     round
-    now 'users: jobs of others are kept off, too' excludes "$theirs" n01
+    check 'users: jobs of others are kept off, too' excludes "$theirs" n01
     install -d -o 65534 -m 755 "$scratch/theirs"
     watching --undo
     as_nobody bandmate slurm watch --once --mode enforce --limit 1.15 --state "$scratch/theirs" --log "$scratch/theirs/log"
-    now 'users: without rights one watches one'"'"'s own' excludes "$theirs" n01
-    now 'users: and nobody else'"'"'s' excludes "$mine" ''
-    now 'users: the log says why' grep -q '"job":"'"$mine"'".*"done":false.*"error":"' "$scratch/theirs/log"
+    check 'users: without rights one watches one'"'"'s own' excludes "$theirs" n01
+    check 'users: and nobody else'"'"'s' excludes "$mine" ''
+    check 'users: the log says why' grep -q '"job":"'"$mine"'".*"done":false.*"error":"' "$scratch/theirs/log"
     clean
   fi
   hack/slurm.sh down "$scratch/watch"
@@ -278,44 +242,44 @@ fi
 if part faults; then
   cluster faults 3
   resident=$(labeled tender -w n01)
-  check 'faults: a resident runs' is "$resident" RUNNING
+  eventually 'faults: a resident runs' is "$resident" RUNNING
   heavy=$(labeled heavy -H -x n03)
   watch_on
-  check 'faults: the watch excludes' excludes "$heavy" 'n[01,03]'
-  now 'faults: a second watch is refused' eval '! watching 2>"'"$scratch/second"'" && grep -q "another watch is running: process '"$background"'" "'"$scratch/second"'"'
+  eventually 'faults: the watch excludes' excludes "$heavy" 'n[01,03]'
+  check 'faults: a second watch is refused' eval '! watching 2>"'"$scratch/second"'" && grep -q "another watch is running: process '"$background"'" "'"$scratch/second"'"'
   end_watch KILL
-  now 'faults: after kill -9 the exclusion stands' excludes "$heavy" 'n[01,03]'
-  now 'faults: and status says that no watch runs' eval '! bandmate slurm watch status --state "'"$scratch/state"'" >"'"$scratch/status"'" && grep -q "no watch is running" "'"$scratch/status"'"'
+  check 'faults: after kill -9 the exclusion stands' excludes "$heavy" 'n[01,03]'
+  check 'faults: and status says that no watch runs' eval '! bandmate slurm watch status --state "'"$scratch/state"'" >"'"$scratch/status"'" && grep -q "no watch is running" "'"$scratch/status"'"'
   watching --undo
-  now 'faults: undo takes it back' excludes "$heavy" n03
+  check 'faults: undo takes it back' excludes "$heavy" n03
 
   # scontrol that never comes back from the middle of a change.
   mkdir "$scratch/slow"
   printf '#!/bin/sh\n%s "$@"\nexec sleep 5\n' "$(command -v scontrol)" >"$scratch/slow/scontrol"
   chmod +x "$scratch/slow/scontrol"
   PATH=$scratch/slow:$PATH watch_on --timeout 30s
-  check 'faults: a change is made, its answer does not come' excludes "$heavy" 'n[01,03]'
+  eventually 'faults: a change is made, its answer does not come' excludes "$heavy" 'n[01,03]'
   end_watch KILL
-  now 'faults: killed in the middle, the state file says what was intended' grep -q '"intended": "n\[01,03\]"' "$scratch/state/state.json"
+  check 'faults: killed in the middle, the state file says what was intended' grep -q '"intended": "n\[01,03\]"' "$scratch/state/state.json"
   watch_on
-  check 'faults: the next watch knows its own' eval 'status | grep -q "1 kept off"'
+  eventually 'faults: the next watch knows its own' eval 'status | grep -q "1 kept off"'
   bandmate slurm watch --off --state "$scratch/state" -q
-  check 'faults: the off switch takes it back' excludes "$heavy" n03
+  eventually 'faults: the off switch takes it back' excludes "$heavy" n03
   bandmate slurm watch --on --state "$scratch/state" -q
-  check 'faults: switched on again it excludes again' excludes "$heavy" 'n[01,03]'
+  eventually 'faults: switched on again it excludes again' excludes "$heavy" 'n[01,03]'
 
   kill "$(cat "$scratch/faults/pid/slurmctld.pid")"
-  check 'faults: slurmctld is away, the watch says so and goes on' eval 'status | grep -q "rounds in a row"'
+  eventually 'faults: slurmctld is away, the watch says so and goes on' eval 'status | grep -q "rounds in a row"'
   export SLURM_CONF=$scratch/faults/slurm.conf
   slurmctld
   scancel "$resident"
-  check 'faults: slurmctld is back, and so is the watch' excludes "$heavy" n03
-  now 'faults: the log tells of both' eval 'logged "\"action\":\"failed\"" && logged "\"action\":\"recovered\""'
+  eventually 'faults: slurmctld is back, and so is the watch' excludes "$heavy" n03
+  check 'faults: the log tells of both' eval 'logged "\"action\":\"failed\"" && logged "\"action\":\"recovered\""'
   resident=$(labeled tender -w n01)
-  check 'faults: and it excludes again' excludes "$heavy" 'n[01,03]'
+  eventually 'faults: and it excludes again' excludes "$heavy" 'n[01,03]'
   end_watch TERM
-  now 'faults: a watch that ends takes back what it set' excludes "$heavy" n03
-  now 'faults: the log is JSON, line by line' objects "$scratch/log"
+  check 'faults: a watch that ends takes back what it set' excludes "$heavy" n03
+  check 'faults: the log is JSON, line by line' objects "$scratch/log"
   clean
   hack/slurm.sh down "$scratch/faults"
 fi
@@ -329,23 +293,23 @@ if part pair; then
   d=$(labeled light "${soon[@]}")
   held=$(labeled light -H "${soon[@]}")
   bandmate slurm pair --partition share >"$scratch/pairs"
-  now 'pair: heavy goes with light' eval '[[ $(grep -c "heavy .* with .* light" "'"$scratch/pairs"'") == 2 ]]'
-  now 'pair: the held job is left out' grep -q "# $held is left out: held" "$scratch/pairs"
-  now 'pair: printing changes nothing' eval '[[ -z $(squeue -h -o "%n" | tr -d "\n") ]]'
-  now 'pair: the lines are for a shell' bash -e "$scratch/pairs"
-  now 'pair: every pair has a node' eval '[[ $(squeue -h -o "%n" | sort | uniq -c | grep -c " 2 n") == 2 ]]'
+  check 'pair: heavy goes with light' eval '[[ $(grep -c "heavy .* with .* light" "'"$scratch/pairs"'") == 2 ]]'
+  check 'pair: the held job is left out' grep -q "# $held is left out: held" "$scratch/pairs"
+  check 'pair: printing changes nothing' eval '[[ -z $(squeue -h -o "%n" | tr -d "\n") ]]'
+  check 'pair: the lines are for a shell' bash -e "$scratch/pairs"
+  check 'pair: every pair has a node' eval '[[ $(squeue -h -o "%n" | sort | uniq -c | grep -c " 2 n") == 2 ]]'
   for job in "$a" "$b" "$c" "$d"; do scontrol update JobId="$job" ReqNodeList=; done
   bandmate slurm pair --partition share --apply >"$scratch/pairs"
   for job in "$a" "$b" "$c" "$d"; do scontrol update JobId="$job" StartTime=now; done
-  check 'pair: all four run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
-  now 'pair: two on each node, heavy beside light' eval '[[ $(squeue -h -t R -o "%N %k" | sort | uniq -c | grep -c "^ *1 ") == 4 ]]'
+  eventually 'pair: all four run' eval '[[ $(squeue -h -t R | wc -l) == 4 ]]'
+  check 'pair: two on each node, heavy beside light' eval '[[ $(squeue -h -t R -o "%N %k" | sort | uniq -c | grep -c "^ *1 ") == 4 ]]'
 
   # The job only records what it would measure with.
   printf '#!/bin/sh\nprintf "%%s\\n" "$@" >%q\n' "$scratch/onboarding" >"$scratch/pretend"
   chmod +x "$scratch/pretend"
   clean
   BANDMATE_SLURM=off BANDMATE=$scratch/pretend bandmate slurm onboard triad -t 10 --sbatch=--output=/dev/null --option=--iterations=3 -- bandmate sample 'two words' >/dev/null
-  check 'onboard: the job onboards by its node'"'"'s machine, words as they were' eval '[[ $(paste -sd "|" "'"$scratch/onboarding"'") == "onboard|--machine=blade|triad|--store='"$BANDMATE_STORE"'|--iterations=3|--|bandmate|sample|two words" ]]'
+  eventually 'onboard: the job onboards by its node'"'"'s machine, words as they were' eval '[[ $(paste -sd "|" "'"$scratch/onboarding"'") == "onboard|--machine=blade|triad|--store='"$BANDMATE_STORE"'|--iterations=3|--|bandmate|sample|two words" ]]'
   clean
   hack/slurm.sh down "$scratch/pair"
 fi
@@ -360,18 +324,17 @@ if part scale; then
       jobs=$((jobs + 1))
     done
   done
-  check 'scale: 100 residents, 1,000 jobs wait' eval '[[ $(squeue -h -t R | wc -l) == 100 && $(squeue -h -t PD | wc -l) == 1000 ]]'
+  eventually 'scale: 100 residents, 1,000 jobs wait' eval '[[ $(squeue -h -t R | wc -l) == 100 && $(squeue -h -t PD | wc -l) == 1000 ]]'
   round --most-changes 2000
   echo "      first round:  $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^round *[^,]*, //p'), $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^changes *//p')"
   for _ in 1 2 3; do
     round --most-changes 2000
     echo "      later round:  $(bandmate slurm watch status --state "$scratch/state" | sed -n 's/^round *[^,]*, //p')"
   done
-  now 'scale: heavy jobs stay off a third of the nodes' eval '[[ $(squeue -h -t PD -o "%k %x" | sort | uniq -c | sort -rn | head -n 1) == *heavy*n* || $(squeue -h -t PD -o "%k %x" | grep -c "heavy n") == 500 ]]'
+  check 'scale: heavy jobs stay off a third of the nodes' eval '[[ $(squeue -h -t PD -o "%k %x" | sort | uniq -c | sort -rn | head -n 1) == *heavy*n* || $(squeue -h -t PD -o "%k %x" | grep -c "heavy n") == 500 ]]'
   scancel -u "$(id -un)"
-  check '  (the queue is empty again)' queue_empty
+  eventually '  (the queue is empty again)' queue_empty
   hack/slurm.sh down "$scratch/scale"
 fi
 
-echo "slurm watch: $passed passed, $failed failed"
-((failed == 0))
+summary

@@ -10,49 +10,14 @@
 # BANDMATE=PATH takes a program that is built already.
 # Prints one line a check, and fails if any does. Needs what hack/slurm.sh needs;
 # as root also jobs of another user are checked.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+source "$(dirname "$0")/lib.sh"
 root=$PWD
-
-scratch=$(mktemp -d /tmp/e2e-slurm.XXXXXX)
-chmod 755 "$scratch" # munge and jobs of other users pass through it
-passed=0 failed=0 skipped=0
 clusters=()
 
 cleanup() {
   local cluster
-  for cluster in "${clusters[@]}"; do
-    hack/slurm.sh down "$cluster" >/dev/null 2>&1 || true
-  done
-  rm -rf "$scratch"
-}
-trap cleanup EXIT
-trap 'exit 130' INT TERM HUP
-
-# check NAME COMMAND... prints whether a command succeeds.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$scratch/check.out" 2>&1; then
-    passed=$((passed + 1))
-    echo "ok    $name"
-  else
-    failed=$((failed + 1))
-    echo "FAIL  $name"
-    sed 's/^/      /' "$scratch/check.out"
-  fi
-}
-
-# skip NAME WHY says what cannot be checked here; where everything is promised,
-# that is a failure.
-skip() {
-  if [[ -n ${BANDMATE_TEST_REQUIRE_ALL-} ]]; then
-    failed=$((failed + 1))
-    echo "FAIL  $1: $2"
-  else
-    skipped=$((skipped + 1))
-    echo "skip  $1: $2"
-  fi
+  cd "$root"
+  for cluster in "${clusters[@]}"; do hack/slurm.sh down "$cluster"; done
 }
 
 # exits CODE COMMAND... checks an exit code and keeps the output in out and err.
@@ -72,26 +37,21 @@ advise() { bandmate slurm advise "$@"; }
 
 # wait_for STATE JOB... waits until jobs are in a state.
 wait_for() {
-  local state=$1 job deadline=$((SECONDS + 30))
+  local state=$1 job
   shift
   for job in "$@"; do
-    until [[ $(squeue -h -j "$job" -o %T 2>/dev/null | sort -u) == "$state" ]]; do
-      ((SECONDS < deadline)) || { echo "job $job is not $state: $(squeue -h -j "$job")"; return 1; }
-      sleep 0.1
-    done
+    wait_until 30 in_state "$job" "$state" || { echo "job $job is not $state: $(squeue -h -j "$job")"; return 1; }
   done
 }
+in_state() { [[ $(squeue -h -j "$1" -o %T 2>/dev/null | sort -u) == "$2" ]]; }
+queue_empty() { [[ -z $(squeue -h -o %A) ]]; }
 
 # sleeper ARGS... submits a job that does nothing, and prints its id.
 sleeper() { sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
 node_of() { squeue -h -j "$1" -o %N; }
 clear_jobs() {
   squeue -h -o %A | sort -u | xargs -r scancel
-  local deadline=$((SECONDS + 30))
-  while [[ -n $(squeue -h -o %A) ]]; do
-    ((SECONDS < deadline)) || return 1
-    sleep 0.1
-  done
+  wait_until 30 queue_empty
 }
 
 start_cluster() {
@@ -395,5 +355,4 @@ check "host lists as scontrol reads them" bash -c "cd '$root' && go test -count=
 check "slurmctld slow, down, back" slurmctld_down
 cd "$root"
 
-echo "$passed passed, $failed failed, $skipped skipped in $SECONDS s"
-((failed == 0))
+summary

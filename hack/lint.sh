@@ -3,9 +3,8 @@
 # the spelling of every other file with the same dictionary.
 # Arguments go to golangci-lint run, for example: hack/lint.sh --fix
 # The first run builds the linter, which takes minutes; later ones reuse it.
-set -euo pipefail
-root=$(cd "$(dirname "$0")/.." && pwd)
-cd "$root"
+source "$(dirname "$0")/lib.sh"
+root=$PWD
 
 # Asked for before GOWORK, GOFLAGS or a nested module can change what it means.
 linter=$(go tool -modfile=tools.mod -n golangci-lint)
@@ -15,7 +14,7 @@ echo "spelling"
 git ls-files -z -- ':!*.go' ':!*.mod' ':!*.sum' ':!*.png' ':!manifests/chart/files/crds' |
   xargs -0 "$speller" -error -locale US
 
-while IFS= read -r module; do
+for module in $(modules); do
   echo "lint $module"
   (cd "$module" && "$linter" run --config "$root/.golangci.yml" "$@" ./...)
-done < <(find . -name go.mod -not -path '*/testdata/*' -printf '%h\n' | sort)
+done

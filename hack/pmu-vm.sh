@@ -30,8 +30,8 @@ What the guest has:
   --user            run the command as a user without privileges
   --paranoid N      kernel.perf_event_paranoid (default 2)
   --before STEPS    what pmuctl does first, for example 'offline 2'
-  --checks          run the table of checks (hack/pmuvm/checks) instead of bandmate;
-                    what follows -- selects checks by parts of their names
+  --checks          run the tests of hack/pmuvm/checks instead of bandmate; after --
+                    a regular expression may select some by their names
   --program FILE    run this static program instead of bandmate
   In the guest, /bin/bandmate and /bin/pmuctl lie, which changes rates, adds exact
   counts, sleeps, and takes CPUs offline: measure --source imc -- pmuctl add '* 0 1e6 5e5' sleep 100ms
@@ -58,7 +58,7 @@ fail() {
 
 pmus= rates= module_options= cpu=max user= paranoid=2 before= program= run=/bin/bandmate
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/bandmate/pmu-vm
-refresh= prepare= timeout=120 console=
+refresh= prepare= timeout=120 console= checks=
 options() {
   while (($# > 0)); do
     case $1 in
@@ -72,7 +72,7 @@ options() {
     --user) user=1 ;;
     --paranoid) paranoid=$2; shift ;;
     --before) before=$2; shift ;;
-    --checks) run=/bin/checks ;;
+    --checks) checks=1 run=/bin/checks ;;
     --program) program=$2 run=/bin/program; shift ;;
     --cache) cache=$2; shift ;;
     --refresh) refresh=1 ;;
@@ -161,7 +161,8 @@ module() {
 # programs builds what runs in the guest, and what packs it.
 programs() {
   CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '-s -w' -o "$scratch/bin/" \
-    ./cmd/bandmate ./hack/pmuvm/guest ./hack/pmuvm/pmuctl ./hack/pmuvm/checks || fail "the programs do not build"
+    ./cmd/bandmate ./hack/pmuvm/guest ./hack/pmuvm/pmuctl &&
+    CGO_ENABLED=0 GOARCH=amd64 go test -c -trimpath -ldflags '-s -w' -o "$scratch/bin/checks" ./hack/pmuvm/checks || fail "the programs do not build"
   go build -o "$scratch/initrd" ./hack/pmuvm/initrd || fail "the initrd builder does not build"
 }
 
@@ -227,6 +228,7 @@ boot() {
 }
 
 options "$@"
+[[ -z $checks ]] || command=(-test.v -test.run "^TestCounters\$/${command[0]:-}")
 if [[ -z $prepare && $run == /bin/bandmate && ${#command[@]} == 0 ]]; then
   usage >&2
   exit "$trouble"

@@ -1,3 +1,3 @@
-// Package report checks the page of `bandmate report`: its predictor against the
-// Go one, and, with a browser, everything else (see browser).
+// Package report tests the page of `bandmate report`: its predictor against the
+// Go one, and, in a browser, everything else.
 package report

@@ -1,27 +1,42 @@
-package main
+package checks
 
 import (
-	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 )
 
-func TestRunAll(t *testing.T) {
-	passing := check{"passes", func() error { return nil }}
-	failing := check{"breaks", func() error { return errors.New("first\nsecond") }}
-	for _, tt := range []struct {
-		checks []check
-		failed int
-		last   string
-	}{
-		{[]check{passing, failing, passing}, 1, "2 passed, 1 failed\n"},
-		{[]check{passing}, 0, "1 passed, 0 failed\n"},
-		{nil, 1, "0 passed, 0 failed\n"},
-	} {
-		var out strings.Builder
-		if got := runAll(&out, tt.checks); got != tt.failed || !strings.HasSuffix(out.String(), tt.last) {
-			t.Errorf("%d failed, want %d; printed %q", got, tt.failed, out.String())
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case openArgument:
+			os.Exit(openAndReport(os.Args[2:]))
+		case burnArgument:
+			os.Exit(burn(strings.Join(os.Args[2:], "")))
+		case burnChildArgument:
+			os.Exit(burnChild())
 		}
+	}
+	os.Exit(m.Run())
+}
+
+// check is one line of the table. Run returns nil, or what is wrong.
+type check struct {
+	name string
+	run  func() error
+}
+
+func TestCounters(t *testing.T) {
+	if _, err := os.Stat("/lib/fakepmu.ko"); err != nil {
+		t.Skip("runs in a virtual machine only: hack/e2e-pmu-vm.sh")
+	}
+	for _, c := range slices.Concat(hardwareChecks(), trafficChecks(), faultChecks(), commandChecks(), scopeChecks()) {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
@@ -61,12 +76,5 @@ func TestExpectation(t *testing.T) {
 	want.totalOnly, want.warning = false, "scale"
 	if want.of(good()) == nil {
 		t.Error("a warning that was not given: no fault found")
-	}
-}
-
-func TestChoose(t *testing.T) {
-	all := []check{{name: "one box"}, {name: "two boxes"}}
-	if got := choose(all, []string{"two", "three"}); len(got) != 1 || got[0].name != "two boxes" {
-		t.Errorf("chose %v", got)
 	}
 }

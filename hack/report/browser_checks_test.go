@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"context"
@@ -298,7 +298,7 @@ func checkLarge(_ context.Context, t *table, dir string, page *tab) error {
 	if info, err := os.Stat(filepath.Join(dir, "report.html")); err == nil {
 		size = info.Size()
 	}
-	fmt.Fprintf(t.out, "2,000 applications, %s: %.1f MB, open after %.2f s (goal %v)\n", t.place, float64(size)/1e6, page.took.Seconds(), openGoal)
+	t.Logf("2,000 applications, %s: %.1f MB, open after %.2f s (goal %v)", t.place, float64(size)/1e6, page.took.Seconds(), openGoal)
 	large := ""
 	if size > largestPage {
 		large = fmt.Sprintf("%d bytes", size)

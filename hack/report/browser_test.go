@@ -1,102 +1,75 @@
-// Command browser opens reports in a headless Chromium, from the disk and as
-// `bandmate serve` serves them, and checks what a reader relies on: that nothing
-// fails and nothing is fetched, that the numbers are those of `bandmate predict`,
-// that it works by keyboard and is accessible, and that 2,000 applications are
-// still quick. It keeps screenshots.
-//
-//	browser -bandmate PATH -chromium PATH -artifacts DIR
-package main
+package report
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/hack/report"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/store"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "browser:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // stopped above
-	}
-}
+// accessible returns what a check like axe's finds wrong with the page.
+//
+//go:embed testdata/accessible.js
+var accessible string
 
-func run(ctx context.Context, out io.Writer) error {
-	bandmate := flag.String("bandmate", "bandmate", "the program that makes the report")
-	chromium := flag.String("chromium", "chromium", "the browser")
-	artifacts := flag.String("artifacts", "", "folder for pages and screenshots")
-	flag.Parse()
-	if *artifacts == "" {
-		return errors.New("-artifacts: want a folder")
+// TestBrowser opens reports in a headless Chromium, from the disk and as
+// `bandmate serve` serves them, and checks what a reader relies on: that nothing
+// fails and nothing is fetched, that the numbers are those of `bandmate predict`,
+// that it works by keyboard and is accessible, and that 2,000 applications are
+// still quick. It keeps pages and screenshots. hack/e2e-report.sh runs it.
+func TestBrowser(t *testing.T) {
+	bandmate, folder := os.Getenv("BANDMATE_E2E_CLI"), os.Getenv("BANDMATE_E2E_ARTIFACTS")
+	if bandmate == "" || folder == "" {
+		t.Skip("runs in hack/e2e-report.sh only")
 	}
-	folder, err := filepath.Abs(*artifacts)
-	if err != nil {
-		return err
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(*chromium), chromedp.NoSandbox)
-	ctx, cancel := chromedp.NewExecAllocator(ctx, options...)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	defer cancel()
-	t := &table{out: out, bandmate: *bandmate}
 	for _, made := range []situation{
 		{"empty", nil, checkEmpty},
-		{"one", report.MakeMeasured(1, 5), checkOne},
-		{"curves", report.MakeCarried(14, 3), checkCurves},
-		{"memory", withCurves(report.MakeMeasured(14, 3)), checkMemory},
-		{"network", withCurves(report.MakeCommunicating(14, 3)), checkNetwork},
-		{"large", withCurves(report.MakeMeasured(2222, 3)), checkLarge},
+		{"one", MakeMeasured(1, 5), checkOne},
+		{"curves", MakeCarried(14, 3), checkCurves},
+		{"memory", withCurves(MakeMeasured(14, 3)), checkMemory},
+		{"network", withCurves(MakeCommunicating(14, 3)), checkNetwork},
+		{"large", withCurves(MakeMeasured(2222, 3)), checkLarge},
 	} {
-		if err := t.look(ctx, folder, made); err != nil {
-			return fmt.Errorf("%s: %w", made.name, err)
+		look := table{T: t, bandmate: bandmate}
+		if err := look.look(ctx, folder, made); err != nil {
+			t.Fatalf("%s: %v", made.name, err)
 		}
 	}
-	return t.sum()
 }
 
-// table is the checks done.
+// table is the checks of one store.
 type table struct {
-	out      io.Writer
+	*testing.T
 	bandmate string
 	// store is the folder of profiles that is looked at, place how.
 	store, place string
 	answers      map[string]predictor.Prediction // of the store
-	done, failed int
 }
 
-func (t *table) check(name string, fault string) {
-	t.done++
-	if fault == "" {
-		fmt.Fprintf(t.out, "ok    %s: %s\n", t.place, name)
-		return
-	}
-	t.failed++
-	fmt.Fprintf(t.out, "FAIL  %s: %s: %s\n", t.place, name, fault)
-}
-
-func (t *table) sum() error {
-	fmt.Fprintf(t.out, "%d checks, %d failed\n", t.done, t.failed)
-	if t.failed > 0 {
-		return fmt.Errorf("%d checks failed", t.failed)
-	}
-	return nil
+// check is a subtest that fails if there is a fault.
+func (t *table) check(name, fault string) {
+	t.Run(t.place+": "+name, func(t *testing.T) {
+		if fault != "" {
+			t.Error(fault)
+		}
+	})
 }
 
 // withCurves returns the profiles that a folder takes.
@@ -165,7 +138,7 @@ func (t *table) prepare(ctx context.Context, dir string, profiles []*v1alpha1.Ap
 		return err
 	}
 	if len(profiles) > 0 {
-		if err := s.Put(report.MakeMachine()); err != nil {
+		if err := s.Put(MakeMachine()); err != nil {
 			return err
 		}
 	}
