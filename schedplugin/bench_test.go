@@ -12,9 +12,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/evaluation"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -38,7 +38,7 @@ func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeI
 		p.Name, p.Spec.Machine.Name = fmt.Sprintf("app-%d", i), "blade"
 		applications = append(applications, p)
 	}
-	p, h := plugin(b, roster.New(applications, nil), nil)
+	p, h := plugin(b, advisor.New(applications, nil), nil)
 	random := rand.New(rand.NewPCG(1, 2))
 	var infos []fwk.NodeInfo
 	for i := range nodes {

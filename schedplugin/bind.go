@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 )
 
@@ -118,9 +118,9 @@ const mostNamed = 3
 func note(k *known, result *score.Score, other *alternative) string {
 	var b strings.Builder
 	switch k.State {
-	case roster.Known, roster.HalfKnown:
+	case advisor.Known, advisor.HalfKnown:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
-	case roster.CarriedOver:
+	case advisor.CarriedOver:
 		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, k.Reason)
 	default:
 		fmt.Fprintf(&b, "no prediction for this pod: %s", k.Reason)

@@ -3,7 +3,7 @@
 // taken above the slowdown that its annotation allows.
 //
 // The arithmetic is that of predictor/score and the profiles are those of
-// predictor/roster; here is only what joins them to the scheduling framework:
+// advisor; here is only what joins them to the scheduling framework:
 //
 //   - watch.go keeps the profiles of the cluster, snapshot.go what a cycle sees
 //   - pod.go and node.go read labels and annotations

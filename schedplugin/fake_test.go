@@ -19,8 +19,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
@@ -125,7 +125,7 @@ func newState() *fakeState { return &fakeState{data: map[fwk.StateKey]fwk.StateD
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // plugin makes one that listens to nothing and knows the profiles of r.
-func plugin(t testing.TB, r *roster.Roster, change func(*config.BandmateArgs)) (*Plugin, *fakeHandle) {
+func plugin(t testing.TB, r *advisor.Advisor, change func(*config.BandmateArgs)) (*Plugin, *fakeHandle) {
 	t.Helper()
 	args, err := configv1.Decode(nil)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 )
 
 // Values of labels.
@@ -43,7 +43,7 @@ type instruments struct {
 var register = sync.OnceValue(func() *instruments {
 	m := newInstruments()
 	legacyregistry.MustRegister(m.all()...)
-	for _, s := range roster.States() {
+	for _, s := range advisor.States() {
 		m.lookups.WithLabelValues(string(s))
 	}
 	for _, role := range []string{roleNewcomer, roleResident} {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 )
@@ -48,7 +48,7 @@ func TestReadPod(t *testing.T) {
 // Pods that name no application are left to the other plugins, and batched.
 func TestUnlabeledPods(t *testing.T) {
 	for policy, concerned := range map[config.UnlabeledPolicy]bool{config.UnlabeledIgnored: false, config.UnlabeledUnknown: true} {
-		p, h := plugin(t, &roster.Roster{}, func(a *config.BandmateArgs) { a.UnlabeledPods = policy })
+		p, h := plugin(t, &advisor.Advisor{}, func(a *config.BandmateArgs) { a.UnlabeledPods = policy })
 		h.node("n", "blade").add(pod("other", "", 1, ""))
 		o := schedule(t, p, h, pod("p", "", 1, ""), []string{"n"})
 		if o.skipped == concerned {
@@ -70,7 +70,7 @@ func TestProfilesChange(t *testing.T) {
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
 		t.Errorf("%v", o.scores)
 	}
-	p.watch.current.Store(newSnapshot(&roster.Roster{}))
+	p.watch.current.Store(newSnapshot(&advisor.Advisor{}))
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] != o.scores["busy"] {
 		t.Errorf("without profiles: %v", o.scores)
 	}
@@ -102,12 +102,12 @@ func TestNote(t *testing.T) {
 		Residents: []score.Effect{{Job: "quiet", Before: 1, After: 1, Known: true}, {Job: "db-0", Before: 1.02, After: 1.08, Known: true}, {Job: "x"}},
 	}
 	other := &alternative{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
-	k := &known{Entry: roster.Entry{State: roster.Known}}
+	k := &known{Entry: advisor.Entry{State: advisor.Known}}
 	want := "predicted 1.04× for this pod, 1.08× for db-0, 1.00× for quiet, 1 beside it not fully known, runner-up node-3 1.12×"
 	if got := note(k, result, other); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	long := &known{Entry: roster.Entry{State: roster.Unknown, Reason: strings.Repeat("é", 2000)}}
+	long := &known{Entry: advisor.Entry{State: advisor.Unknown, Reason: strings.Repeat("é", 2000)}}
 	if got := note(long, result, nil); len(got) > mostNote || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-10:])
 	}
@@ -147,7 +147,7 @@ func TestRejectedPodsAreActivated(t *testing.T) {
 }
 
 func TestQueueingHints(t *testing.T) {
-	p, _ := plugin(t, &roster.Roster{}, nil)
+	p, _ := plugin(t, &advisor.Advisor{}, nil)
 	node := func(change func(*v1.Node)) *v1.Node {
 		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{
 			v1alpha1.MeasuredTrafficAnnotation: `{"readBytesPerSecond":5,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`,
@@ -233,15 +233,15 @@ func TestTyped(t *testing.T) {
 	if !ok || got.Name != "odd" || got.Labels[v1alpha1.ApplicationLabel] != "web" || len(got.Validate()) == 0 {
 		t.Errorf("%+v", got)
 	}
-	r := roster.New([]*v1alpha1.ApplicationProfile{got}, nil)
-	if e := r.Lookup("web", ""); e.State != roster.Invalid {
+	r := advisor.New([]*v1alpha1.ApplicationProfile{got}, nil)
+	if e := r.Lookup("web", ""); e.State != advisor.Invalid {
 		t.Errorf("%+v", e)
 	}
 }
 
 // Without profiles the watch comes back empty-handed.
 func TestWatchWithoutProfiles(t *testing.T) {
-	p, _ := plugin(t, &roster.Roster{}, nil)
+	p, _ := plugin(t, &advisor.Advisor{}, nil)
 	p.watch.run(t.Context())
 	if !p.watch.tried() || p.watch.snapshot().roster.Len() != 0 {
 		t.Errorf("tried %v, %d profiles", p.watch.tried(), p.watch.snapshot().roster.Len())
@@ -270,7 +270,7 @@ func TestReadNodeKeepsReadings(t *testing.T) {
 	}
 	n.pods[0], n.pods[2] = n.pods[2], n.pods[0]
 	n.add(pod("d", "plain", 1, ""))
-	for name, now := range map[string]*snapshot{"the same profiles": s, "no profiles": newSnapshot(&roster.Roster{})} {
+	for name, now := range map[string]*snapshot{"the same profiles": s, "no profiles": newSnapshot(&advisor.Advisor{})} {
 		again, readings := p.readNode(n, now, &seen{0, s, 0, o, readings})
 		fresh, _ := p.readNode(n, now, nil)
 		if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {

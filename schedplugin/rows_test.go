@@ -7,7 +7,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 )
 
 // Every node gets the score that is its own, in whatever order the framework asks,
@@ -50,7 +50,7 @@ func TestNormalizeScoreByNode(t *testing.T) {
 // Nodes are found in whatever order they come, new ones from the next time on, and a
 // node that was deleted and came back is another one.
 func TestRowsFollowNodes(t *testing.T) {
-	p, h := plugin(t, &roster.Roster{}, nil)
+	p, h := plugin(t, &advisor.Advisor{}, nil)
 	for i := range 6 {
 		h.node(fmt.Sprintf("node-%d", i), "blade")
 	}

@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 )
 
 // snapshot is what a scheduling cycle knows of profiles: a roster, and what was
 // drawn from it so far. It is safe for concurrent use.
 type snapshot struct {
-	roster    *roster.Roster
+	roster    *advisor.Advisor
 	sketchers *sync.Pool
 	known     sync.Map // of lookupKey to *known
 	// waiting holds the keys of those that are known by their curves alone, until
@@ -35,20 +35,20 @@ type lookupKey struct{ application, machine string }
 // known is a roster's entry with its sketch, which is nil where the entry has no
 // application.
 type known struct {
-	roster.Entry
+	advisor.Entry
 	sketch *score.Sketch
 	// byCurves is true where another one takes its place once a model of the memory
 	// was asked for; else it stays for as long as the roster.
 	byCurves bool
 }
 
-func newSnapshot(r *roster.Roster) *snapshot {
+func newSnapshot(r *advisor.Advisor) *snapshot {
 	return &snapshot{roster: r, sketchers: &sync.Pool{New: func() any { return &score.Sketcher{} }}}
 }
 
 // next returns a snapshot of r. What s was asked about is looked up here, where
 // nobody waits for a fit; sketches of applications that have not changed are kept.
-func (s *snapshot) next(r *roster.Roster) *snapshot {
+func (s *snapshot) next(r *advisor.Advisor) *snapshot {
 	n := newSnapshot(r)
 	n.onNew = s.onNew
 	describe(s.known.Range, func() {}, func(key lookupKey) { n.renew(key, s) })

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 )
 
 // measured makes n profiles of one machine that a model of its memory fits: each
@@ -38,7 +38,7 @@ func measured(n int) []*v1alpha1.ApplicationProfile {
 // Models that were asked for come into the same snapshot, once; what is known that
 // well stays as it is.
 func TestCatchUp(t *testing.T) {
-	s := newSnapshot(roster.New(measured(5), nil))
+	s := newSnapshot(advisor.New(measured(5), nil))
 	asked := 0
 	s.onNew = func() { asked++ }
 	first, nobody := s.lookup("app-1", "blade"), s.lookup("nobody", "blade")
@@ -68,7 +68,7 @@ func TestCatchUp(t *testing.T) {
 // What pods name is described before they are scheduled, and for a snapshot that
 // follows too soon by that one.
 func TestWant(t *testing.T) {
-	r := roster.New(measured(5), nil)
+	r := advisor.New(measured(5), nil)
 	s := newSnapshot(r)
 	asked := 0
 	s.onNew = func() { asked++ }
@@ -98,7 +98,7 @@ func TestWant(t *testing.T) {
 // A node whose residents wait for a model is read anew when it is there, and only
 // then.
 func TestNodesCatchUp(t *testing.T) {
-	p, h := plugin(t, roster.New(measured(5), nil), nil)
+	p, h := plugin(t, advisor.New(measured(5), nil), nil)
 	h.node("waits", "blade").add(pod("a", "app-1", 1, ""))
 	h.node("idle", "blade")
 	s := p.watch.snapshot()
@@ -123,7 +123,7 @@ func TestNodesCatchUp(t *testing.T) {
 // A pod's first scheduling does not wait for a model of the memory; the next
 // snapshot has it, and asks for no other.
 func TestSnapshotCatchesUp(t *testing.T) {
-	r := roster.New(measured(5), nil)
+	r := advisor.New(measured(5), nil)
 	s := newSnapshot(r)
 	asked := 0
 	s.onNew = func() { asked++ }
@@ -145,7 +145,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 	if again.sketch != k.sketch || again.Application != k.Application || asked != 1 {
 		t.Errorf("nothing changed, but it was sketched anew, or asked for again (%d)", asked)
 	}
-	if gone := next.next(roster.New(nil, nil)).lookup("app-1", "blade"); gone.Application != nil {
+	if gone := next.next(advisor.New(nil, nil)).lookup("app-1", "blade"); gone.Application != nil {
 		t.Error("a profile that is gone is still known")
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 )
 
 // Names of the custom resources.
@@ -59,7 +59,7 @@ func newProfileWatch(client dynamic.Interface, m *instruments, onChange func()) 
 		metrics: m, onChange: onChange, dirty: make(chan struct{}, 1),
 		informers: map[string]cache.SharedIndexInformer{}, failed: map[string]*atomic.Bool{},
 	}
-	first := newSnapshot(&roster.Roster{})
+	first := newSnapshot(&advisor.Advisor{})
 	first.onNew = w.touch
 	w.current.Store(first)
 	for resource, empty := range map[string]func() v1alpha1.Object{
@@ -230,7 +230,7 @@ func (w *profileWatch) rebuild() {
 	w.current.Store(next)
 	w.metrics.rebuild.Observe(time.Since(start).Seconds())
 	counts := next.roster.Count()
-	for _, state := range []roster.State{roster.Known, roster.HalfKnown, roster.Invalid} {
+	for _, state := range []advisor.State{advisor.Known, advisor.HalfKnown, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/communication"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -45,7 +45,7 @@ type Candidate struct {
 	Domain  string `json:"domain"`
 	Machine string `json:"machine,omitempty"`
 	// Profile says how much is known of the job's application on that machine.
-	Profile roster.State `json:"profile"`
+	Profile advisor.State `json:"profile"`
 	// FreeCPUs is how many CPUs nobody has now; Fits says whether there is room
 	// for the job, and is false for the job's own place when it runs.
 	FreeCPUs float64 `json:"freeCPUs"`

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -50,7 +50,7 @@ func (o Options) Validate() error {
 type Advisor struct {
 	// Site may be nil: then it is the zero Site.
 	Site    *Site
-	Roster  *roster.Roster
+	Roster  *advisor.Advisor
 	Options Options
 }
 
@@ -133,7 +133,7 @@ func (t *table) limit() units.Slowdown {
 }
 
 // newcomer returns the job as the score sees it on a node.
-func (t *table) newcomer(n *Node) (score.Job, roster.Entry) {
+func (t *table) newcomer(n *Node) (score.Job, advisor.Entry) {
 	e := t.hood.roster.Lookup(t.request.Application, t.hood.site.Machine(n))
 	name := "newcomer"
 	if t.request.Job != nil {

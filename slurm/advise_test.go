@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 	"bandmate.dev/bandmate/units"
@@ -19,7 +19,7 @@ import (
 
 // known is the roster of the shared situations: writer and reader cause 10 GB/s,
 // plain and tender suffer from it, quiet does neither.
-func known(t testing.TB) *roster.Roster {
+func known(t testing.TB) *advisor.Advisor {
 	t.Helper()
 	text, err := os.ReadFile("../predictor/score/testdata/situations.yaml")
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -13,7 +13,7 @@ import (
 // neighborhood is who is where in a cluster, by memory domain.
 type neighborhood struct {
 	site    *Site
-	roster  *roster.Roster
+	roster  *advisor.Advisor
 	limit   units.Slowdown // of residents without their own
 	domains map[string]*memoryDomain
 }
@@ -32,7 +32,7 @@ type resident struct {
 	job         string
 	node        string
 	application string
-	entry       roster.Entry
+	entry       advisor.Entry
 }
 
 // domainsOf returns the names of the memory domains that a node has CPUs in: one,

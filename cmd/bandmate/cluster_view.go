@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
 	"bandmate.dev/bandmate/schedplugin/view"
@@ -166,7 +166,7 @@ func (c core) pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 }
 
 // look reads the cluster: its profiles, nodes and pods.
-func (a *app) look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *roster.Roster, error) {
+func (a *app) look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
 	args, err := f.args()
 	if err != nil {
 		return nil, nil, err
@@ -183,7 +183,7 @@ func (a *app) look(ctx context.Context, f viewFlags, objects core) (*view.Cluste
 	if err != nil {
 		return nil, nil, err
 	}
-	known := roster.New(applications, machines)
+	known := advisor.New(applications, machines)
 	cluster, err := view.New(args, known, time.Now())
 	if err != nil {
 		return nil, nil, err

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -171,7 +171,7 @@ func newDemoResult(v *onboard.Verified) (demoResult, error) {
 		DroppedSamples: v.Outcome.Dropped,
 		Warnings:       append([]string{}, spec.Warnings...),
 	}
-	known := roster.New(v.Profiles, []*v1alpha1.MachineProfile{v.Machine})
+	known := advisor.New(v.Profiles, []*v1alpha1.MachineProfile{v.Machine})
 	compiled := map[string]*predictor.Application{}
 	for _, p := range v.Profiles {
 		e := known.Lookup(p.Name, p.Spec.Machine.Name)

@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"sync"
 
+	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -31,12 +31,12 @@ type knowledge struct {
 	compiled sync.Map // of *v1alpha1.ApplicationProfile to *predictor.Application
 
 	calibrating  sync.Once
-	calibrations *roster.Calibrations // before calibrate: what to keep of older ones
+	calibrations *advisor.Calibrations // before calibrate: what to keep of older ones
 	err          error
 }
 
 func newKnowledge(s profileSource) *knowledge {
-	return &knowledge{profileSource: s, calibrations: &roster.Calibrations{}}
+	return &knowledge{profileSource: s, calibrations: &advisor.Calibrations{}}
 }
 
 // next is newKnowledge, but keeps what k computed from profiles that are still the
@@ -61,7 +61,7 @@ func (k *knowledge) next(s profileSource) (*knowledge, error) {
 
 // calibrate returns models of the memory, fitted to all profiles when first asked
 // for an application.
-func (k *knowledge) calibrate() (*roster.Calibrations, error) {
+func (k *knowledge) calibrate() (*advisor.Calibrations, error) {
 	k.calibrating.Do(func() {
 		all, _, err := k.Applications() // those asked about are sound, others do not matter
 		if k.err = err; err == nil {
@@ -153,7 +153,7 @@ func (k *knowledge) prepare(profiles []*v1alpha1.ApplicationProfile, method pred
 }
 
 // describe turns the applications into those that the models describe.
-func (p *predictables) describe(calibrations *roster.Calibrations) {
+func (p *predictables) describe(calibrations *advisor.Calibrations) {
 	if len(p.compiled) == 0 {
 		return
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/roster"
 )
 
 // predictionFlags say which profiles to predict from, how, and what may not be
@@ -53,7 +53,7 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 
 // explainBasis says for people what predictions rest on: the model, or why the
 // curves alone.
-func explainBasis(profiles []*v1alpha1.ApplicationProfile, why []error, c *roster.Calibrations) string {
+func explainBasis(profiles []*v1alpha1.ApplicationProfile, why []error, c *advisor.Calibrations) string {
 	var reasons []string
 	for i, err := range why {
 		sensitive := len(profiles[i].Spec.Curves) > 0

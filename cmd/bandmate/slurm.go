@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/units"
@@ -135,7 +135,7 @@ func (a *app) loadSite(name string) (*slurm.Site, error) {
 
 // roster compiles the whole store. Files that cannot be read hide none of the
 // others; they become warnings.
-func (a *app) roster() (*roster.Roster, error) {
+func (a *app) roster() (*advisor.Advisor, error) {
 	s, err := a.open()
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (a *app) roster() (*roster.Roster, error) {
 	for _, fault := range append(broken, brokenMachines...) {
 		a.warn([]string{fault.Error()})
 	}
-	return roster.New(applications, machines), nil
+	return advisor.New(applications, machines), nil
 }
 
 // reader is how the cluster is read.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/watch"
@@ -199,10 +199,10 @@ func (a *app) takeBack(ctx context.Context, w *watch.Watcher) error {
 type freshProfiles struct {
 	app     *app
 	changed time.Time
-	known   *roster.Roster
+	known   *advisor.Advisor
 }
 
-func (p *freshProfiles) roster() (*roster.Roster, error) {
+func (p *freshProfiles) roster() (*advisor.Advisor, error) {
 	folder, err := p.app.open()
 	if err != nil {
 		return nil, err

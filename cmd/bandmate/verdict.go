@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/communication"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
 	"bandmate.dev/bandmate/units"
@@ -41,9 +41,9 @@ type verdict struct {
 
 // profileState is what is known of an application.
 type profileState struct {
-	State   roster.State `json:"state"`
-	Reason  string       `json:"reason,omitempty"`
-	Machine string       `json:"machine,omitempty"`
+	State   advisor.State `json:"state"`
+	Reason  string        `json:"reason,omitempty"`
+	Machine string        `json:"machine,omitempty"`
 }
 
 // residentVerdict is what the placement does to one pod.
@@ -61,7 +61,7 @@ type residentVerdict struct {
 	Parts *communication.Shown `json:"parts,omitempty"`
 }
 
-func stateOf(e roster.Entry) profileState { return profileState{e.State, e.Reason, e.Machine} }
+func stateOf(e advisor.Entry) profileState { return profileState{e.State, e.Reason, e.Machine} }
 
 func printable(v view.Verdict, here string) verdict {
 	p := verdict{
@@ -99,7 +99,7 @@ func (v verdict) why() string {
 	if v.Avoided {
 		parts = append(parts, "avoided")
 	}
-	if v.Profile.State != roster.Known {
+	if v.Profile.State != advisor.Known {
 		parts = append(parts, string(v.Profile.State))
 	}
 	unknown := 0
@@ -143,7 +143,7 @@ func (v verdict) neighbors() string {
 }
 
 func (r residentVerdict) unknown() bool {
-	return r.Profile.State == roster.Unknown || r.Profile.State == roster.Invalid
+	return r.Profile.State == advisor.Unknown || r.Profile.State == advisor.Invalid
 }
 
 func (r residentVerdict) text() string {
@@ -154,7 +154,7 @@ func (r residentVerdict) text() string {
 }
 
 func slowdownText(v verdict) string {
-	if v.Profile.State == roster.Unknown || v.Profile.State == roster.Invalid {
+	if v.Profile.State == advisor.Unknown || v.Profile.State == advisor.Invalid {
 		return "unknown"
 	}
 	return units.Slowdown(v.Slowdown).String()

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
@@ -65,7 +65,7 @@ func run(root string) error {
 // example is what was measured: profiles, and pairs to hold predictions against.
 type example struct {
 	profiles     []*v1alpha1.ApplicationProfile
-	calibrations *roster.Calibrations
+	calibrations *advisor.Calibrations
 	measured     map[[2]string]units.NormalizedPerformance
 }
 
@@ -82,7 +82,7 @@ func open(root string) (*example, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &example{profiles: profiles, calibrations: roster.NewCalibrations(profiles), measured: map[[2]string]units.NormalizedPerformance{}}
+	e := &example{profiles: profiles, calibrations: advisor.NewCalibrations(profiles), measured: map[[2]string]units.NormalizedPerformance{}}
 	for _, pair := range data.Pairs {
 		e.measured[[2]string{pair.Target, pair.Corunner}] = pair.Measured
 	}

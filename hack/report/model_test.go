@@ -9,10 +9,10 @@ import (
 
 	"github.com/dop251/goja"
 
+	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
-	"bandmate.dev/bandmate/predictor/roster"
 )
 
 // agreement is how far apart the two may be: rounding, amplified by an
@@ -71,7 +71,7 @@ func openPage(t *testing.T) ask {
 // compileAs compiles profiles as `bandmate predict` does.
 func compileAs(t *testing.T, profiles []*v1alpha1.ApplicationProfile) []*predictor.Application {
 	t.Helper()
-	calibrations, machine := roster.NewCalibrations(profiles), MakeMachine()
+	calibrations, machine := advisor.NewCalibrations(profiles), MakeMachine()
 	network, err := communication.NewMachine(machine)
 	if err != nil {
 		t.Fatal(err)

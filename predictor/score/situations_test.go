@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 )
@@ -54,11 +54,11 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-func job(r *roster.Roster, name string, j scoretest.Job, machine string) score.Job {
+func job(r *advisor.Advisor, name string, j scoretest.Job, machine string) score.Job {
 	return score.Job{Name: name, Application: r.Lookup(j.Application, machine).Application, CPUs: j.CPUs, Limit: j.Limit}
 }
 
-func domainOf(t *testing.T, r *roster.Roster, d *scoretest.Domain) score.Domain {
+func domainOf(t *testing.T, r *advisor.Advisor, d *scoretest.Domain) score.Domain {
 	t.Helper()
 	domain := score.Domain{Name: d.Name}
 	for _, resident := range d.Residents {

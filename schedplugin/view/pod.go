@@ -4,8 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -25,7 +25,7 @@ type Pod struct {
 }
 
 // job is the pod on a node, whose network card it uses.
-func (p Pod) job(e roster.Entry, node string) score.Job {
+func (p Pod) job(e advisor.Entry, node string) score.Job {
 	return score.Job{Name: p.Name, Application: e.Application, CPUs: p.CPUs, Limit: p.Limit, Card: node}
 }
 

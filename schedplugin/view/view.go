@@ -12,8 +12,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	"bandmate.dev/bandmate/units"
@@ -22,7 +22,7 @@ import (
 // Cluster is nodes with their pods, as the plugin sees them.
 type Cluster struct {
 	args    *config.BandmateArgs
-	roster  *roster.Roster
+	roster  *advisor.Advisor
 	scorer  *score.Scorer
 	now     time.Time
 	nodes   map[string]*node
@@ -42,12 +42,12 @@ type node struct {
 // resident is a pod on a node.
 type resident struct {
 	Pod
-	entry roster.Entry
+	entry advisor.Entry
 }
 
 // New returns a cluster of nodes without pods. It fails on arguments that the
 // plugin would refuse.
-func New(args *config.BandmateArgs, r *roster.Roster, now time.Time) (*Cluster, error) {
+func New(args *config.BandmateArgs, r *advisor.Advisor, now time.Time) (*Cluster, error) {
 	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
 	if options.Unknown == score.Assume {
 		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
@@ -126,7 +126,7 @@ type Verdict struct {
 	// Machine is the node's, empty when it is not labeled.
 	Machine string
 	// Newcomer is what is known of the pod's application on the node.
-	Newcomer roster.Entry
+	Newcomer advisor.Entry
 	Score    score.Score
 	// Residents are the pods of the domain and what is known of them, in the
 	// order of Score.Residents.
@@ -140,7 +140,7 @@ type Verdict struct {
 type Resident struct {
 	Pod   Pod
 	Node  string
-	Entry roster.Entry
+	Entry advisor.Entry
 }
 
 // Rejected reports whether a limit keeps the pod away from the node.

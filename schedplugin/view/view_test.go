@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 	"bandmate.dev/bandmate/schedplugin/config"
@@ -233,7 +233,7 @@ func TestWhoMeetsWhom(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	cluster, err := view.New(arguments(t, func(*config.BandmateArgs) {}), roster.New(nil, nil), noon)
+	cluster, err := view.New(arguments(t, func(*config.BandmateArgs) {}), advisor.New(nil, nil), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
 	v, _, err := cluster.Judge(view.Pod{Application: "plain", CPUs: 1}, "fresh")
-	if err != nil || v.Background == nil || v.Newcomer.State != roster.Unknown {
+	if err != nil || v.Background == nil || v.Newcomer.State != advisor.Unknown {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/pairing"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
 	"bandmate.dev/bandmate/units"
@@ -28,7 +28,7 @@ const Most = 1000
 // Planner pairs jobs.
 type Planner struct {
 	Site   *slurm.Site
-	Roster *roster.Roster
+	Roster *advisor.Advisor
 	// Partition restricts the plan to the jobs of one partition; empty means all.
 	Partition string
 	// Limit is the slowdown that as few pairs as possible exceed; 0 for none.

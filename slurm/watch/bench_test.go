@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/slurm"
 )
 
 // busyCluster has nodes of 64 CPUs with some eight residents each, and a long
 // queue, of 24 applications.
-func busyCluster(nodes, waiting int) (*fake, *roster.Roster) {
+func busyCluster(nodes, waiting int) (*fake, *advisor.Advisor) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var profiles []*v1alpha1.ApplicationProfile
 	for i := range 24 {
@@ -33,7 +33,7 @@ func busyCluster(nodes, waiting int) (*fake, *roster.Roster) {
 		id++
 		f.submit(id, profiles[random.IntN(24)].Name, func(j *slurm.Job) { j.CPUs = 1 << random.IntN(4) })
 	}
-	return f, roster.New(profiles, nil)
+	return f, advisor.New(profiles, nil)
 }
 
 // BenchmarkLaterRound is a round in which nothing has happened since the last.

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/units"
@@ -16,7 +16,7 @@ import (
 // run and those that are expected, and what a newcomer would cost there.
 type board struct {
 	site    *slurm.Site
-	roster  *roster.Roster
+	roster  *advisor.Advisor
 	scorer  *score.Scorer
 	limit   units.Slowdown
 	domains []domain
@@ -75,7 +75,7 @@ type domain struct {
 	load *score.Load
 }
 
-func newBoard(c *slurm.Cluster, site *slurm.Site, known *roster.Roster, scorer *score.Scorer, limit units.Slowdown) *board {
+func newBoard(c *slurm.Cluster, site *slurm.Site, known *advisor.Advisor, scorer *score.Scorer, limit units.Slowdown) *board {
 	b := &board{
 		site: site, roster: known, scorer: scorer, limit: limit,
 		byNode: make(map[string]int), classes: make(map[class]int), answers: make(map[question]verdict),

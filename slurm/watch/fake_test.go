@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
@@ -37,9 +37,9 @@ func profile(name string, gbps, loss float64) *v1alpha1.ApplicationProfile {
 
 // known is a roster of heavy, which causes much traffic and suffers from it;
 // tender, which causes little and suffers; and light, which does neither.
-func known(tb testing.TB) *roster.Roster {
+func known(tb testing.TB) *advisor.Advisor {
 	tb.Helper()
-	r := roster.New([]*v1alpha1.ApplicationProfile{
+	r := advisor.New([]*v1alpha1.ApplicationProfile{
 		profile("heavy", 30, 0.5), profile("tender", 1, 0.5), profile("light", 0.1, 0.001),
 	}, nil)
 	for _, name := range r.Applications() {

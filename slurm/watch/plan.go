@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"bandmate.dev/bandmate/predictor/roster"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
@@ -65,7 +65,7 @@ type Decision struct {
 // Planner decides which nodes waiting jobs stay off.
 type Planner struct {
 	Site   *slurm.Site
-	Roster *roster.Roster
+	Roster *advisor.Advisor
 	// Score says how to score; the zero value counts added cost.
 	Score score.Options
 	// Limit is the slowdown that neither a newcomer nor a resident with a

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/predictor/roster"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -25,7 +25,7 @@ type Table struct {
 }
 
 // Roster compiles the profiles of the table.
-func (t *Table) Roster() *roster.Roster { return roster.New(t.Applications, t.Machines) }
+func (t *Table) Roster() *advisor.Advisor { return advisor.New(t.Applications, t.Machines) }
 
 // Situation is one question with its answer.
 type Situation struct {

@@ -1,4 +1,4 @@
-package roster
+package advisor
 
 import (
 	"cmp"
@@ -30,13 +30,13 @@ type carried struct {
 // Where there is a model of the machine's memory that describes the application,
 // the entry predicts by it. Whoever asks first waits for the fit: some tenths of a
 // second for a machine, some milliseconds for an application.
-func (r *Roster) Lookup(application, machine string) Entry {
+func (r *Advisor) Lookup(application, machine string) Entry {
 	return r.describe(application, r.LookupCurves(application, machine))
 }
 
 // describe returns an entry of an application as the model of the memory describes
 // it, where there is one.
-func (r *Roster) describe(application string, e Entry) Entry {
+func (r *Advisor) describe(application string, e Entry) Entry {
 	if e.State == Known {
 		// Whatever is in the way: the curves then serve alone.
 		e.Application, _ = r.calibrations.Apply(r.applications[application][e.Machine].profile, e.Application)
@@ -46,7 +46,7 @@ func (r *Roster) describe(application string, e Entry) Entry {
 
 // LookupCurves is Lookup for those who cannot wait for a fit: what it returns
 // predicts from curves alone.
-func (r *Roster) LookupCurves(application, machine string) Entry {
+func (r *Advisor) LookupCurves(application, machine string) Entry {
 	byMachine := r.applications[application]
 	switch {
 	case application == "":
@@ -75,7 +75,7 @@ func unnamed(application string, byMachine map[string]*member) Entry {
 	return e
 }
 
-func (r *Roster) carryOver(application, machine string) Entry {
+func (r *Advisor) carryOver(application, machine string) Entry {
 	to := r.machines[machine]
 	if to == nil {
 		return Entry{State: Unknown, Reason: r.noMachine(application, machine)}
@@ -91,7 +91,7 @@ func (r *Roster) carryOver(application, machine string) Entry {
 }
 
 // noMachine says why nothing can be carried to a machine without a profile.
-func (r *Roster) noMachine(application, machine string) string {
+func (r *Advisor) noMachine(application, machine string) string {
 	from := strings.Join(slices.Sorted(maps.Keys(r.applications[application])), ", ")
 	why := "and it has no profile: measure it with bandmate machine"
 	if fault, ok := r.invalid[machine]; ok {
@@ -102,7 +102,7 @@ func (r *Roster) noMachine(application, machine string) string {
 
 // carryTo tries the machines that the application was measured on, the latest
 // measurement first.
-func (r *Roster) carryTo(application string, to *v1alpha1.MachineProfile) Entry {
+func (r *Advisor) carryTo(application string, to *v1alpha1.MachineProfile) Entry {
 	members := slices.SortedFunc(maps.Values(r.applications[application]), func(a, b *member) int {
 		return cmp.Or(b.entry.Measured.Compare(a.entry.Measured), cmp.Compare(a.entry.Machine, b.entry.Machine))
 	})

@@ -1,4 +1,4 @@
-package roster
+package advisor
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package roster
+package advisor
 
 import (
 	"fmt"
@@ -113,7 +113,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestZeroRosterKnowsNobody(t *testing.T) {
-	var r Roster
+	var r Advisor
 	if e := r.Lookup("web", "old"); e.State != Unknown || r.Len() != 0 {
 		t.Errorf("%+v", e)
 	}
@@ -255,7 +255,7 @@ func TestNetworkIsThatOfTheMachine(t *testing.T) {
 		m.Spec.Network = &v1alpha1.Network{Model: "gigabit-ethernet", BytesPerSecond: rate, Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0)}
 		return m
 	}
-	share := func(r *Roster, on string) (float64, bool) {
+	share := func(r *Advisor, on string) (float64, bool) {
 		e := r.Lookup("a", on)
 		if e.Application == nil || e.Application.Communication() == nil {
 			t.Fatalf("on %s: %+v", on, e)

@@ -1,10 +1,10 @@
-// Package roster holds the profiles of many applications on many machines,
+// Package advisor holds the profiles of many applications on many machines,
 // compiled, and says for an application on a machine which one to predict with
 // and how far to trust it. Every scheduler that Bandmate advises asks this
 // package, so that all of them know the same.
 //
 // It is pure: profiles come in as objects, nothing is read or written.
-package roster
+package advisor
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const (
 // States lists every State, the most certain first.
 func States() []State { return []State{Known, HalfKnown, CarriedOver, Unknown, Invalid} }
 
-// Entry is what a Roster says of an application on a machine.
+// Entry is what an Advisor says of an application on a machine.
 type Entry struct {
 	// Application predicts; nil when State is Unknown or Invalid.
 	Application *predictor.Application
@@ -64,9 +64,9 @@ func (e Entry) Age(now time.Time) (time.Duration, bool) {
 	return max(now.Sub(e.Measured), 0), true
 }
 
-// Roster is an immutable set of compiled profiles, safe for concurrent use. The
+// Advisor is an immutable set of compiled profiles, safe for concurrent use. The
 // zero value knows nobody.
-type Roster struct {
+type Advisor struct {
 	applications map[string]map[string]*member // by application and machine
 	machines     map[string]*v1alpha1.MachineProfile
 	networks     map[string]*communication.Machine // by name of the machine
@@ -85,14 +85,14 @@ type member struct {
 // A model of the memory is fitted to those of each machine where there are enough
 // (see Calibrations).
 // The profiles must not change afterwards.
-func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Roster {
-	return (&Roster{}).Next(applications, machines)
+func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Advisor {
+	return (&Advisor{}).Next(applications, machines)
 }
 
 // Next is New, but keeps what r compiled from the same objects: the same
 // pointers.
-func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Roster {
-	next := &Roster{
+func (r *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Advisor {
+	next := &Advisor{
 		applications: make(map[string]map[string]*member, len(applications)),
 		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
 		networks:     make(map[string]*communication.Machine, len(machines)),
@@ -124,7 +124,7 @@ func (r *Roster) Next(applications []*v1alpha1.ApplicationProfile, machines []*v
 }
 
 // member returns what p compiles to for next, from r where r has the same object.
-func (r *Roster) member(p *v1alpha1.ApplicationProfile, next *Roster) *member {
+func (r *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member {
 	machine := p.Spec.Machine.Name
 	old := r.applications[v1alpha1.ApplicationOf(p)][machine]
 	sameNetwork := p.Spec.Communication == nil || r.machines[machine] == next.machines[machine]
@@ -169,7 +169,7 @@ func compile(p *v1alpha1.ApplicationProfile) Entry {
 
 // add takes a profile in. Of several for one application and machine the one
 // measured last counts; of equally old ones, that of the first name.
-func (r *Roster) add(m *member) {
+func (r *Advisor) add(m *member) {
 	name := v1alpha1.ApplicationOf(m.profile)
 	byMachine := r.applications[name]
 	if byMachine == nil {
@@ -197,7 +197,7 @@ func (r *Roster) add(m *member) {
 }
 
 // Len returns the number of pairs of application and machine with a profile.
-func (r *Roster) Len() int {
+func (r *Advisor) Len() int {
 	n := 0
 	for _, byMachine := range r.applications {
 		n += len(byMachine)
@@ -206,7 +206,7 @@ func (r *Roster) Len() int {
 }
 
 // Count returns how many of them are in each State.
-func (r *Roster) Count() map[State]int {
+func (r *Advisor) Count() map[State]int {
 	counts := map[State]int{}
 	for _, byMachine := range r.applications {
 		for _, m := range byMachine {
@@ -217,14 +217,14 @@ func (r *Roster) Count() map[State]int {
 }
 
 // Applications returns the names of all applications with a profile, sorted.
-func (r *Roster) Applications() []string { return slices.Sorted(maps.Keys(r.applications)) }
+func (r *Advisor) Applications() []string { return slices.Sorted(maps.Keys(r.applications)) }
 
 // Has reports whether there is a profile of an application, on whatever machine.
-func (r *Roster) Has(application string) bool { return len(r.applications[application]) > 0 }
+func (r *Advisor) Has(application string) bool { return len(r.applications[application]) > 0 }
 
 // Own returns every entry of an application on the machines it was measured on,
 // by machine name; nil without any. The map may be changed.
-func (r *Roster) Own(application string) map[string]Entry {
+func (r *Advisor) Own(application string) map[string]Entry {
 	var entries map[string]Entry
 	for machine, m := range r.applications[application] {
 		if entries == nil {
