@@ -113,7 +113,7 @@ func (r *adaptiveSampling) learn(o *Outcome, machine *v1alpha1.MachineProfile) e
 		options.Noise = min(max(*solo.RelativeSpread, leastRunNoise), mostRunNoise)
 	}
 	if traffic := r.experiment.Traffic[r.Application.Name]; traffic != nil {
-		options.Own = traffic.Traffic().Total()
+		options.Own = traffic.Total()
 	} else {
 		// The unpaced runs are the probes that the traffic is inferred from.
 		for _, p := range WithProbes(nil) {

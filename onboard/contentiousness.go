@@ -33,7 +33,7 @@ func (e *Experiment) MeasureTraffic(ctx context.Context, a Application, source p
 		runs = append(runs, summary)
 	}
 	slices.SortFunc(runs, func(a, b profiler.Summary) int {
-		return cmp.Compare(a.Traffic().Total(), b.Traffic().Total())
+		return cmp.Compare(a.Total(), b.Total())
 	})
 	return &runs[trafficRuns/2], nil
 }

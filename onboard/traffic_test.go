@@ -10,13 +10,14 @@ import (
 
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/units"
 )
 
 // scripted is a source that runs the workload and then says what it was told.
 type scripted struct {
 	// reads are bytes per second in run after run; below 0 the read share is
 	// unknown.
-	reads []float64
+	reads []units.Bandwidth
 	runs  int
 }
 
@@ -36,9 +37,9 @@ func (s *scripted) Measure(ctx context.Context, w profiler.Workload) (profiler.S
 	reads := s.reads[s.runs]
 	s.runs++
 	if reads < 0 {
-		return profiler.Summary{Source: "scripted", ReadBytesPerSecond: -reads}, nil
+		return profiler.Summary{Source: "scripted", Traffic: units.Traffic{Read: -reads}}, nil
 	}
-	return profiler.Summary{Source: "scripted", ReadBytesPerSecond: reads, WriteBytesPerSecond: 1, ReadShare: new(0.5)}, nil
+	return profiler.Summary{Source: "scripted", Traffic: units.Traffic{Read: reads, Write: 1}, ReadShare: new(0.5)}, nil
 }
 
 func TestMeasureTraffic(t *testing.T) {
@@ -58,13 +59,13 @@ func TestMeasureTraffic(t *testing.T) {
 		name    string
 		command Command
 		source  scripted
-		want    float64
+		want    units.Bandwidth
 		is      error
 		text    string
 	}{
-		{name: "the median run", command: counted, source: scripted{reads: []float64{7, 90, 8}}, want: 8},
-		{name: "no read share", command: counted, source: scripted{reads: []float64{7, -8, 9}}, is: profiler.ErrUnsupported, text: "--source probe"},
-		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []float64{7}}, is: ErrCommand, text: "exit status 3"},
+		{name: "the median run", command: counted, source: scripted{reads: []units.Bandwidth{7, 90, 8}}, want: 8},
+		{name: "no read share", command: counted, source: scripted{reads: []units.Bandwidth{7, -8, 9}}, is: profiler.ErrUnsupported, text: "--source probe"},
+		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []units.Bandwidth{7}}, is: ErrCommand, text: "exit status 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &Experiment{Session: session}
@@ -78,7 +79,7 @@ func TestMeasureTraffic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.ReadBytesPerSecond != tt.want || got.Contentiousness().Source != "scripted" {
+			if got.Read != tt.want || got.Contentiousness().Source != "scripted" {
 				t.Errorf("%+v, want %v read", got, tt.want)
 			}
 			text, err := os.ReadFile(count)

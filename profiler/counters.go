@@ -1,6 +1,10 @@
 package profiler
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"bandmate.dev/bandmate/units"
+)
 
 // Scope is whose traffic a source counts.
 type Scope string
@@ -71,24 +75,21 @@ type ChannelTraffic struct {
 	Socket *int `json:"socket,omitempty"`
 	Node   *int `json:"node,omitempty"`
 
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	units.Traffic
 }
 
 // SocketTraffic is the traffic at the memory controllers of a socket.
 type SocketTraffic struct {
 	// Socket is the kernel's number of the package.
-	Socket              int     `json:"socket"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	Socket int `json:"socket"`
+	units.Traffic
 }
 
 // MemoryTraffic is the traffic of one kind of memory.
 type MemoryTraffic struct {
 	// Memory such as "HBM".
-	Memory              string  `json:"memory"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	Memory string `json:"memory"`
+	units.Traffic
 }
 
 // Background is the mean traffic in a short window before and after a command.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"bandmate.dev/bandmate/units"
 )
 
 // ProbeName is the name of the [Probe] source.
@@ -109,8 +107,7 @@ func (p *Probe) summary(run Run, e Estimate) Summary {
 	s := Summary{
 		Source:               ProbeName,
 		Seconds:              run.Seconds,
-		ReadBytesPerSecond:   float64(e.Traffic.Read),
-		WriteBytesPerSecond:  float64(e.Traffic.Write),
+		Traffic:              e.Traffic,
 		RelativeUncertainty:  &e.RelativeUncertainty,
 		ReadShareUncertainty: &e.ReadShareUncertainty,
 		Warnings:             slices.Concat(run.Warnings, e.Warnings),
@@ -119,11 +116,7 @@ func (p *Probe) summary(run Run, e Estimate) Summary {
 		s.ReadShare = new(float64(share))
 	}
 	if p.Node != nil {
-		s.PerNode = []NodeTraffic{nodeTraffic(*p.Node, e.Traffic)}
+		s.PerNode = []NodeTraffic{{Node: *p.Node, Traffic: e.Traffic}}
 	}
 	return s
-}
-
-func nodeTraffic(node int, t units.Traffic) NodeTraffic {
-	return NodeTraffic{Node: node, ReadBytesPerSecond: float64(t.Read), WriteBytesPerSecond: float64(t.Write)}
 }

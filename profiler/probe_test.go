@@ -60,7 +60,7 @@ func TestProbeMeasure(t *testing.T) {
 				t.Errorf("ran beside %q, want both probes", r.probes)
 			}
 			if got := s.Contentiousness(); got.Source != ProbeName || got.ReadShareUncertainty == nil ||
-				got.ReadBytesPerSecond+got.WriteBytesPerSecond != float64(s.Traffic().Total()) {
+				got.ReadBytesPerSecond+got.WriteBytesPerSecond != float64(s.Total()) {
 				t.Errorf("contentiousness %+v", got)
 			}
 			checkGoldenJSON(t, s, tt.golden)

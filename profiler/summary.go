@@ -16,11 +16,9 @@ type Summary struct {
 	// Seconds is the wall time the traffic is the mean of: one run of the
 	// command alone, or the duration watched.
 	Seconds float64 `json:"seconds"`
-	// ReadBytesPerSecond and WriteBytesPerSecond are at the memory controller
-	// (Zacarias et al. 2020, eq. 1). Where ReadShare is absent, only their sum
-	// is known.
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	// Traffic is the mean at the memory controller (Zacarias et al. 2020, eq. 1).
+	// Where ReadShare is absent, only its total is known.
+	units.Traffic
 	// ReadShare is absent where it could not be told.
 	ReadShare *float64 `json:"readShare,omitempty"`
 	// PerNode divides the traffic by NUMA node; empty where the source cannot.
@@ -48,9 +46,8 @@ type Summary struct {
 // NodeTraffic is the traffic at the memory controllers of one NUMA node.
 type NodeTraffic struct {
 	// Node is the number the kernel gives the node.
-	Node                int     `json:"node"`
-	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	Node int `json:"node"`
+	units.Traffic
 }
 
 // MarshalJSON writes s with empty lists instead of null, and with the field
@@ -73,16 +70,11 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Traffic returns the read and write bandwidth.
-func (s Summary) Traffic() units.Traffic {
-	return units.Traffic{Read: units.Bandwidth(s.ReadBytesPerSecond), Write: units.Bandwidth(s.WriteBytesPerSecond)}
-}
-
 // Contentiousness returns the part of s that a profile keeps.
 func (s Summary) Contentiousness() v1alpha1.Contentiousness {
 	return v1alpha1.Contentiousness{
-		ReadBytesPerSecond:   s.ReadBytesPerSecond,
-		WriteBytesPerSecond:  s.WriteBytesPerSecond,
+		ReadBytesPerSecond:   float64(s.Read),
+		WriteBytesPerSecond:  float64(s.Write),
 		Source:               s.Source,
 		RelativeUncertainty:  s.RelativeUncertainty,
 		ReadShareUncertainty: s.ReadShareUncertainty,

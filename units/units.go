@@ -147,7 +147,8 @@ func (s Slowdown) String() string {
 
 // Traffic is the read and the write bandwidth at the memory controller.
 type Traffic struct {
-	Read, Write Bandwidth
+	Read  Bandwidth `json:"readBytesPerSecond"`
+	Write Bandwidth `json:"writeBytesPerSecond"`
 }
 
 // TrafficOf splits a total bandwidth by read share.

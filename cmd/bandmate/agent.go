@@ -249,8 +249,8 @@ func measureTraffic(ctx context.Context, source profiler.Source, interval time.D
 		return v1alpha1.MeasuredTraffic{}, err
 	}
 	return v1alpha1.MeasuredTraffic{
-		ReadBytesPerSecond:  summary.ReadBytesPerSecond,
-		WriteBytesPerSecond: summary.WriteBytesPerSecond,
+		ReadBytesPerSecond:  float64(summary.Read),
+		WriteBytesPerSecond: float64(summary.Write),
 		Time:                metav1.Now(),
 	}, nil
 }

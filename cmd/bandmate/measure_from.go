@@ -108,22 +108,21 @@ func readImport(ctx context.Context, stdin io.Reader, f importFlags) (imports.Re
 }
 
 func writeImport(w io.Writer, r imports.Result) error {
-	text := report.Bandwidth(r.Traffic().Total()) + ", read share unknown"
+	text := report.Bandwidth(r.Total()) + ", read share unknown"
 	if r.ReadShare != nil {
-		text = report.Bandwidth(r.Traffic().Total()) + ", " + report.ReadShare(units.ReadShare(*r.ReadShare))
+		text = report.Bandwidth(r.Total()) + ", " + report.ReadShare(units.ReadShare(*r.ReadShare))
 	}
 	fmt.Fprintf(w, "%s (imported from %s, %.3g s)\n", text, r.Tool, r.Seconds)
-	part := func(kind string, number int, read, write float64) {
-		traffic := units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(write)}
+	part := func(kind string, number int, traffic units.Traffic) {
 		fmt.Fprintf(w, "  %s %d: %s read, %s written\n", kind, number, report.Bandwidth(traffic.Read), report.Bandwidth(traffic.Write))
 	}
 	if r.Counters != nil {
 		for _, s := range r.Counters.Sockets {
-			part("socket", s.Socket, s.ReadBytesPerSecond, s.WriteBytesPerSecond)
+			part("socket", s.Socket, s.Traffic)
 		}
 	}
 	for _, n := range r.PerNode {
-		part("node", n.Node, n.ReadBytesPerSecond, n.WriteBytesPerSecond)
+		part("node", n.Node, n.Traffic)
 	}
 	if n := len(r.Timeline); n > 0 {
 		fmt.Fprintf(w, "  time line of %d samples: see it with -o json\n", n)

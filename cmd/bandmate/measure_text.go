@@ -11,7 +11,7 @@ import (
 )
 
 func writeSummary(w io.Writer, s profiler.Summary, where string) error {
-	total := units.Bandwidth(s.ReadBytesPerSecond + s.WriteBytesPerSecond)
+	total := s.Total()
 	text := report.Bandwidth(total)
 	if s.RelativeUncertainty != nil {
 		text = report.BandwidthWithin(total, *s.RelativeUncertainty)
@@ -32,7 +32,7 @@ func writeSummary(w io.Writer, s profiler.Summary, where string) error {
 		return err
 	}
 	for _, n := range s.PerNode {
-		node := units.Bandwidth(n.ReadBytesPerSecond + n.WriteBytesPerSecond)
+		node := n.Total()
 		if _, err := fmt.Fprintf(w, "  node %d: %s\n", n.Node, node); err != nil {
 			return err
 		}

@@ -190,7 +190,7 @@ func (v *verifier) idle(ctx context.Context) (units.Traffic, error) {
 			v.warnings = append(v.warnings, w)
 		}
 	}
-	return summary.Traffic(), nil
+	return summary.Traffic, nil
 }
 
 // loaded counts with the stream, which runs before and on after, so that what
@@ -215,7 +215,7 @@ func (v *verifier) loaded(ctx context.Context, s interferer.Setting) (doctor.Che
 	}
 	return doctor.Check{
 		Asked: units.TrafficOf(s.Bandwidth, s.ReadShare), Made: made,
-		Counted: summary.Traffic(), SplitsReadWrite: summary.ReadShare != nil,
+		Counted: summary.Traffic, SplitsReadWrite: summary.ReadShare != nil,
 	}, nil
 }
 

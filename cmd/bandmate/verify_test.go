@@ -64,7 +64,7 @@ func (c faultyCounters) Measure(ctx context.Context, w profiler.Workload) (profi
 		return profiler.Summary{}, pmu.ErrNothingCounted
 	}
 	return profiler.Summary{
-		ReadBytesPerSecond: float64(counted.Read), WriteBytesPerSecond: float64(counted.Write),
+		Traffic:   counted,
 		ReadShare: new(float64(share)), Warnings: []string{"of the source"},
 	}, nil
 }

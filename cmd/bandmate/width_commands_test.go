@@ -146,7 +146,7 @@ func TestWrittenFits(t *testing.T) {
 		},
 		"measure": func(w io.Writer) error {
 			return writeSummary(w, profiler.Summary{
-				Source: "nvidia-scf", Seconds: 12345, ReadBytesPerSecond: most, WriteBytesPerSecond: most, RelativeUncertainty: &within,
+				Source: "nvidia-scf", Seconds: 12345, Traffic: units.Traffic{Read: units.Bandwidth(most), Write: units.Bandwidth(most)}, RelativeUncertainty: &within,
 				Activity: &profiler.Activity{CPUSeconds: &most, Instructions: &most, InstructionsUserOnly: true, ContextSwitches: &most, OtherCPUSeconds: &most},
 			}, "processes of /sys/fs/cgroup/"+long)
 		},

@@ -11,34 +11,14 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// direction is what an event counts.
-type direction int
-
-const (
-	reads direction = iota
-	writes
-	both // reads and writes in one count
-)
-
-func (d direction) flow(bytes float64) flow {
-	switch d {
-	case reads:
-		return flow{read: bytes}
-	case writes:
-		return flow{write: bytes}
-	default:
-		return flow{whole: bytes}
-	}
-}
-
 // family is a set of counters that sees all traffic of one kind of memory.
 // Two families may see the same traffic, so they are never added.
 type family string
 
 // event is what is known of a memory event.
 type event struct {
-	family    family
-	direction direction
+	family family
+	kind   catalog.Kind
 	// bytesPerCount is used where the tool did not scale the count to bytes.
 	bytesPerCount float64
 	// spelling tells names of the same counts apart: traffic under two spellings
@@ -48,26 +28,22 @@ type event struct {
 	caution string
 }
 
-// families in order of preference: the first one with complete counts is the
-// memory's traffic, the others are kept apart. They are the sources of package
-// catalog, divided by what counts the same traffic.
+// The families are the sources of package catalog, and what these divide into by
+// the traffic that is counted.
 const (
-	imc         family = catalog.IMC
-	amdUMC      family = catalog.AMDUMC
 	freeRunning family = catalog.IMC + "-free-running"
-	client      family = catalog.IMCClient
-	scf         family = catalog.NvidiaSCF
-	hisi        family = catalog.HiSiDDRC
-	powerNest   family = catalog.PowerNest
-	dmc620      family = catalog.DMC620
-	amdDF       family = catalog.AMDDF
-	cmn         family = catalog.ArmCMN
 	hbm         family = "hbm"
 	persistent  family = "persistent memory"
 )
 
+// preference returns the families in the order of preference: the first one with
+// complete counts is the memory's traffic, the others are kept apart.
 func preference() []family {
-	return []family{imc, amdUMC, freeRunning, client, scf, hisi, powerNest, dmc620, amdDF, cmn, hbm, persistent}
+	var list []family
+	for _, source := range catalog.Sources() {
+		list = append(list, family(source))
+	}
+	return append(list, freeRunning, hbm, persistent)
 }
 
 func familyOf(r catalog.Row) family {
@@ -82,23 +58,12 @@ func familyOf(r catalog.Row) family {
 	return family(r.Source)
 }
 
-func directionOf(k catalog.Kind) direction {
-	switch k {
-	case catalog.Read:
-		return reads
-	case catalog.Write:
-		return writes
-	case catalog.Total:
-	}
-	return both
-}
-
 const oldFreeRunningScale = "the kernel's scale of the free-running read and write counters was 16 times too small in older kernels: compare the result with a known traffic"
 
 // Spellings.
 const (
 	alias   = "kernel alias"
-	table   = "perf's table"
+	listed  = "perf's table"
 	metric  = "perf's llc_misses"
 	encoded = "raw encoding"
 	further = "" // Granite Rapids' second sub-channel beside an old alias
@@ -123,7 +88,7 @@ func eventsOf(r catalog.Row) deviceEvents {
 	device = strings.ReplaceAll(strings.ReplaceAll(device, "_#", `(?:_\d+)?`), "#", `\d+`)
 	d := deviceEvents{device: regexp.MustCompile(`^` + device + `(?:_\d+)?$`), named: map[string]*event{}}
 	for _, e := range r.Events {
-		known := event{family: familyOf(r), direction: directionOf(e.Kind), bytesPerCount: e.Bytes, spelling: alias, caution: r.Doubt}
+		known := event{family: familyOf(r), kind: e.Kind, bytesPerCount: e.Bytes, spelling: alias, caution: r.Doubt}
 		if r.FreeRunning {
 			known.caution = oldFreeRunningScale
 		}
@@ -180,46 +145,67 @@ type tableEvent struct {
 }
 
 func tableEvents() []tableEvent {
-	of := func(name string, f family, d direction, spelling string) tableEvent {
-		return tableEvent{regexp.MustCompile(`^(?:` + name + `)$`), event{family: f, direction: d, bytesPerCount: units.LineBytes, spelling: spelling}}
+	of := func(name string, f family, k catalog.Kind, spelling string) tableEvent {
+		return tableEvent{regexp.MustCompile(`^(?:` + name + `)$`), event{family: f, kind: k, bytesPerCount: units.LineBytes, spelling: spelling}}
 	}
 	return []tableEvent{
-		of(`unc_m_cas_count(?:_sch\d)?\.rd`, imc, reads, table),
-		of(`unc_m_cas_count(?:_sch\d)?\.wr`, imc, writes, table),
-		of(`llc_misses\.mem_read`, imc, reads, metric),
-		of(`llc_misses\.mem_write`, imc, writes, metric),
-		of(`unc_mc[01]_rdcas_count_freerun`, client, reads, table),
-		of(`unc_mc[01]_wrcas_count_freerun`, client, writes, table),
-		of(`umc_cas_cmd\.rd`, amdUMC, reads, table),
-		of(`umc_cas_cmd\.wr`, amdUMC, writes, table),
-		of(`dram_channel_data_controller_[0-7]`, amdDF, both, table),
+		of(`unc_m_cas_count(?:_sch\d)?\.rd`, catalog.IMC, catalog.Read, listed),
+		of(`unc_m_cas_count(?:_sch\d)?\.wr`, catalog.IMC, catalog.Write, listed),
+		of(`llc_misses\.mem_read`, catalog.IMC, catalog.Read, metric),
+		of(`llc_misses\.mem_write`, catalog.IMC, catalog.Write, metric),
+		of(`unc_mc[01]_rdcas_count_freerun`, catalog.IMCClient, catalog.Read, listed),
+		of(`unc_mc[01]_wrcas_count_freerun`, catalog.IMCClient, catalog.Write, listed),
+		of(`umc_cas_cmd\.rd`, catalog.AMDUMC, catalog.Read, listed),
+		of(`umc_cas_cmd\.wr`, catalog.AMDUMC, catalog.Write, listed),
+		of(`dram_channel_data_controller_[0-7]`, catalog.AMDDF, catalog.Total, listed),
 	}
 }
 
-// known are all events.
-type known struct {
+// dictionary finds events by name and remembers what it found.
+type dictionary struct {
 	devices []deviceEvents
 	tables  []tableEvent
+	found   map[string]*event // nil for another event
 }
 
-// knownEvents reads the catalog once.
-var knownEvents = sync.OnceValue(func() known {
-	k := known{tables: tableEvents()}
+// maxRemembered bounds the memory of a dictionary in a file of ever new names.
+const maxRemembered = 4096
+
+// catalogEvents reads the catalog once.
+var catalogEvents = sync.OnceValue(func() []deviceEvents {
+	var devices []deviceEvents
 	for _, r := range catalog.Rows() {
-		k.devices = append(k.devices, eventsOf(r))
+		devices = append(devices, eventsOf(r))
 	}
-	return k
+	return devices
 })
 
-// find returns the event of a plain name; nil when it is none, or is one thing
+func newDictionary() *dictionary {
+	return &dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}
+}
+
+// find returns the event of a name as perf prints it; nil when it is no memory
+// event that is known.
+func (d *dictionary) find(name string) *event {
+	if e, ok := d.found[name]; ok {
+		return e
+	}
+	e := d.lookUp(plainName(name))
+	if len(d.found) < maxRemembered {
+		d.found[name] = e
+	}
+	return e
+}
+
+// lookUp returns the event of a plain name; nil when it is none, or is one thing
 // on one processor and another on the next.
-func (k known) find(name string) *event {
+func (d *dictionary) lookUp(name string) *event {
 	device, rest, isDevice := strings.Cut(name, "/")
 	what, after, whole := strings.Cut(rest, "/")
 	if !isDevice || !whole || after != "" {
-		for i := range k.tables {
-			if k.tables[i].name.MatchString(name) {
-				return &k.tables[i].event
+		for i := range d.tables {
+			if d.tables[i].name.MatchString(name) {
+				return &d.tables[i].event
 			}
 		}
 		return nil
@@ -229,46 +215,20 @@ func (k known) find(name string) *event {
 		return nil
 	}
 	var found *event
-	for _, d := range k.devices {
-		if !d.device.MatchString(device) {
+	for _, box := range d.devices {
+		if !box.device.MatchString(device) {
 			continue
 		}
-		e := d.find(what, terms)
+		e := box.find(what, terms)
 		switch {
 		case e == nil:
 		case found == nil:
 			found = e
-		case found.family != e.family || found.direction != e.direction:
+		case found.family != e.family || found.kind != e.kind:
 			return nil
 		}
 	}
 	return found
-}
-
-// dictionary finds events by name and remembers what it found.
-type dictionary struct {
-	known
-	found map[string]*event // nil for a name that is none
-}
-
-// maxRemembered bounds the memory of a dictionary in a file of ever new names.
-const maxRemembered = 4096
-
-func newDictionary() *dictionary {
-	return &dictionary{known: knownEvents(), found: map[string]*event{}}
-}
-
-// find returns the event of a name as perf prints it; nil when it is no memory
-// event that is known.
-func (d *dictionary) find(name string) *event {
-	if e, ok := d.found[name]; ok {
-		return e
-	}
-	e := d.known.find(plainName(name))
-	if len(d.found) < maxRemembered {
-		d.found[name] = e
-	}
-	return e
 }
 
 // plainName drops what perf adds to the name of an event: the box it counts in

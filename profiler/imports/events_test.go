@@ -9,44 +9,44 @@ import (
 
 func TestEvents(t *testing.T) {
 	for _, tt := range []struct {
-		name      string
-		family    family
-		direction direction
-		bytes     float64
+		name   string
+		family family
+		kind   catalog.Kind
+		bytes  float64
 	}{
-		{"uncore_imc/cas_count_read/", imc, reads, 64},
-		{"uncore_imc_11/cas_count_write/u", imc, writes, 64},
-		{"uncore_imc_0/cas_count_read_sch1/", imc, reads, 64},
-		{"UNC_M_CAS_COUNT.RD", imc, reads, 64},
-		{"unc_m_cas_count.wr [uncore_imc_0]", imc, writes, 64},
-		{"LLC_MISSES.MEM_READ", imc, reads, 64},
-		{"uncore_imc_0/event=0x5,umask=0xf0/", imc, writes, 64},
-		{"uncore_imc_0/event=0x06,umask=0xcf/", imc, reads, 64},
-		{"uncore_imc_free_running_0/data_read/", client, reads, 64},
-		{"uncore_imc/data_writes/", client, writes, 64},
-		{"uncore_imc_free_running_1/write/", freeRunning, writes, 64},
-		{"amd_umc_3/event=0xa,rdwrmask=2/", amdUMC, writes, 64},
-		{"umc_cas_cmd.rd", amdUMC, reads, 64},
-		{"amd_df/event=0x1c7,umask=0x38/", amdDF, both, 64},
-		{"nvidia_scf_pmu_0/cmem_rd_data/", scf, reads, 32},
-		{"nvidia_scf_pmu_0/cmem_wr_total_bytes/", scf, writes, 1},
-		{"hisi_sccl1_ddrc0/flux_wr/", hisi, writes, 32},
-		{"nest_mcs01_imc/PM_MCS01_128B_RD_DISP_PORT01/", powerNest, reads, 64},
-		{"arm_cmn_0/hnf_mc_reqs/", cmn, both, 64},
-		{"uncore_hbm_0/cas_count_read/", hbm, reads, 32},
-		{"uncore_hbm/umask=0xf0,event=0x5/", hbm, writes, 32},
-		{"uncore_imc/event=0xe3/", persistent, reads, 64},
-		{"uncore_imc_free_running_0/umask=0x30,event=0xff/", client, writes, 64},
-		{"arm_dmc620_10008c000/match=1,mask=1,clkdiv2=1,event=0x12/", dmc620, writes, 64},
-		{"amd_df/event=0x1f,umask=0x7fe/", amdDF, reads, 64},
-		{"hisi_sccl3_ddrc0_1/flux_rd/", hisi, reads, 32},
+		{"uncore_imc/cas_count_read/", catalog.IMC, catalog.Read, 64},
+		{"uncore_imc_11/cas_count_write/u", catalog.IMC, catalog.Write, 64},
+		{"uncore_imc_0/cas_count_read_sch1/", catalog.IMC, catalog.Read, 64},
+		{"UNC_M_CAS_COUNT.RD", catalog.IMC, catalog.Read, 64},
+		{"unc_m_cas_count.wr [uncore_imc_0]", catalog.IMC, catalog.Write, 64},
+		{"LLC_MISSES.MEM_READ", catalog.IMC, catalog.Read, 64},
+		{"uncore_imc_0/event=0x5,umask=0xf0/", catalog.IMC, catalog.Write, 64},
+		{"uncore_imc_0/event=0x06,umask=0xcf/", catalog.IMC, catalog.Read, 64},
+		{"uncore_imc_free_running_0/data_read/", catalog.IMCClient, catalog.Read, 64},
+		{"uncore_imc/data_writes/", catalog.IMCClient, catalog.Write, 64},
+		{"uncore_imc_free_running_1/write/", freeRunning, catalog.Write, 64},
+		{"amd_umc_3/event=0xa,rdwrmask=2/", catalog.AMDUMC, catalog.Write, 64},
+		{"umc_cas_cmd.rd", catalog.AMDUMC, catalog.Read, 64},
+		{"amd_df/event=0x1c7,umask=0x38/", catalog.AMDDF, catalog.Total, 64},
+		{"nvidia_scf_pmu_0/cmem_rd_data/", catalog.NvidiaSCF, catalog.Read, 32},
+		{"nvidia_scf_pmu_0/cmem_wr_total_bytes/", catalog.NvidiaSCF, catalog.Write, 1},
+		{"hisi_sccl1_ddrc0/flux_wr/", catalog.HiSiDDRC, catalog.Write, 32},
+		{"nest_mcs01_imc/PM_MCS01_128B_RD_DISP_PORT01/", catalog.PowerNest, catalog.Read, 64},
+		{"arm_cmn_0/hnf_mc_reqs/", catalog.ArmCMN, catalog.Total, 64},
+		{"uncore_hbm_0/cas_count_read/", hbm, catalog.Read, 32},
+		{"uncore_hbm/umask=0xf0,event=0x5/", hbm, catalog.Write, 32},
+		{"uncore_imc/event=0xe3/", persistent, catalog.Read, 64},
+		{"uncore_imc_free_running_0/umask=0x30,event=0xff/", catalog.IMCClient, catalog.Write, 64},
+		{"arm_dmc620_10008c000/match=1,mask=1,clkdiv2=1,event=0x12/", catalog.DMC620, catalog.Write, 64},
+		{"amd_df/event=0x1f,umask=0x7fe/", catalog.AMDDF, catalog.Read, 64},
+		{"hisi_sccl3_ddrc0_1/flux_rd/", catalog.HiSiDDRC, catalog.Read, 32},
 	} {
 		e := newDictionary().find(tt.name)
 		if e == nil {
 			t.Errorf("%s is unknown", tt.name)
 			continue
 		}
-		if e.family != tt.family || e.direction != tt.direction || e.bytesPerCount != tt.bytes {
+		if e.family != tt.family || e.kind != tt.kind || e.bytesPerCount != tt.bytes {
 			t.Errorf("%s: %+v", tt.name, e)
 		}
 	}
@@ -74,8 +74,8 @@ func TestKindsOfMemoryAreNotAdded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if both.Traffic() != alone.Traffic() {
-		t.Errorf("%+v, want %+v", both.Traffic(), alone.Traffic())
+	if both.Traffic != alone.Traffic {
+		t.Errorf("%+v, want %+v", both.Traffic, alone.Traffic)
 	}
 	if len(both.Warnings) < len(alone.Warnings)+2 {
 		t.Errorf("warnings %q", both.Warnings)
@@ -95,7 +95,7 @@ func TestEventsOfCatalog(t *testing.T) {
 				if what == "" || found == nil && ambiguous {
 					continue
 				}
-				if found == nil || found.family != familyOf(r) || found.direction != directionOf(e.Kind) || found.bytesPerCount != e.Bytes {
+				if found == nil || found.family != familyOf(r) || found.kind != e.Kind || found.bytesPerCount != e.Bytes {
 					t.Errorf("%s: %s is taken for %+v", r.Platform, name, found)
 				}
 			}

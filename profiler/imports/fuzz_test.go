@@ -34,8 +34,8 @@ func fuzz(f *testing.F, format Format) {
 			return
 		}
 		checkResult(t, r)
-		if again, err := Read(bytes.NewReader(text), o); err != nil || again.Traffic() != r.Traffic() {
-			t.Errorf("read again: %+v, %v", again.Traffic(), err)
+		if again, err := Read(bytes.NewReader(text), o); err != nil || again.Traffic != r.Traffic {
+			t.Errorf("read again: %+v, %v", again.Traffic, err)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func FuzzDetect(f *testing.F) {
 	f.Add([]byte(timelineHead))
 	f.Fuzz(func(t *testing.T, head []byte) {
 		format, err := detect(head)
-		if err == nil && parsers[format] == nil {
+		if err == nil && readers[format] == nil {
 			t.Errorf("format %q", format)
 		}
 		if err != nil && format != "" {

@@ -9,6 +9,7 @@ package imports
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ type Options struct {
 // Validate reports every fault of o at once.
 func (o Options) Validate() error {
 	var faults []error
-	if o.Format != "" && parsers[o.Format] == nil {
+	if o.Format != "" && readers[o.Format] == nil {
 		faults = append(faults, fmt.Errorf("format %q: want one of %s", o.Format, formatNames()))
 	}
 	if !(o.Seconds >= 0) || math.IsInf(o.Seconds, 0) {
@@ -101,10 +102,16 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return append(append(bytes.TrimSuffix(summary, []byte("}")), ','), rest[1:]...), nil
 }
 
-// parser reads a whole file of one format.
-type parser func(*lines, Options) (Result, error)
+// reader takes the lines of one format. Its errors are located by the lines that
+// it was made with.
+type reader interface {
+	// line takes the next line.
+	line(text string) error
+	// end returns the result after the last line.
+	end() (Result, error)
+}
 
-var parsers = map[Format]parser{PerfCSV: parsePerfCSV, PerfJSON: parsePerfJSON, PCM: parsePCM, Likwid: parseLikwid}
+var readers = map[Format]func(*lines, Options) reader{PerfCSV: newPerfCSV, PerfJSON: newPerfJSON, PCM: newPCM, Likwid: newLikwid}
 
 // sniffBytes is how much of the start of a file tells its format.
 const sniffBytes = 64 << 10
@@ -116,24 +123,69 @@ func Read(r io.Reader, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, fmt.Errorf("importing: %w", err)
 	}
-	if o.Name == "" {
-		o.Name = "input"
-	}
-	start := bufio.NewReaderSize(r, sniffBytes)
-	format := o.Format
-	if format == "" {
+	in := &lines{name: cmp.Or(o.Name, "input"), reader: bufio.NewReaderSize(r, sniffBytes)}
+	if o.Format == "" {
 		// A short file ends before the buffer is full; a read error shows again
 		// below.
-		head, _ := start.Peek(sniffBytes)
+		head, _ := in.reader.Peek(sniffBytes)
 		var err error
-		if format, err = detect(head); err != nil {
-			return Result{}, fmt.Errorf("%s: %w", o.Name, err)
+		if o.Format, err = detect(head); err != nil {
+			return Result{}, fmt.Errorf("%s: %w", in.name, err)
 		}
 	}
-	result, err := parsers[format](newLines(o.Name, start), o)
-	if err != nil {
-		return Result{}, err
+	lineReader := readers[o.Format](in, o)
+	for {
+		text, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		if err := lineReader.line(text); err != nil {
+			return Result{}, in.locate(err)
+		}
 	}
-	result.Format = format
+	result, err := lineReader.end()
+	if err != nil {
+		return Result{}, in.locate(err)
+	}
+	result.Format = o.Format
 	return result, nil
+}
+
+// detect tells the format from the start of a file.
+func detect(head []byte) (Format, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.HasPrefix(head, []byte("BZh")),
+		bytes.HasPrefix(head, []byte{0xfd, '7', 'z'}), bytes.HasPrefix(head, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		return "", fmt.Errorf("%w: the file is compressed: unpack it first", ErrFormat)
+	case bytes.HasPrefix(head, []byte("PERFILE2")):
+		return "", fmt.Errorf("%w: this is perf.data: convert it with perf stat report -x, -i FILE", ErrFormat)
+	case len(bytes.TrimSpace(head)) == 0:
+		return "", fmt.Errorf("%w: the file is empty: nothing was measured, or its output went elsewhere (perf writes to standard error; give it -o FILE)", ErrFormat)
+	}
+	for line := range strings.Lines(strings.TrimPrefix(string(head), byteOrderMark)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case isLikwidLine(line):
+			return Likwid, nil
+		case isPCMHeader(line):
+			return PCM, nil
+		case strings.HasPrefix(line, "Performance counter stats for"):
+			return "", fmt.Errorf("%w: this is perf's table for people: repeat the measurement with perf stat -j -o FILE (or -x,)", ErrFormat)
+		case isPerfComment(line):
+		case strings.HasPrefix(line, "{"):
+			return PerfJSON, nil
+		default:
+			if fault := decimalComma(line); fault != nil {
+				return "", fault
+			}
+			if findSeparator(line) != "" {
+				return PerfCSV, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("%w: neither perf stat -x or -j, nor pcm-memory -csv, nor likwid-perfctr -O: "+
+		"if it is one of them, name it with --format (%s)", ErrFormat, formatNames())
 }

@@ -14,6 +14,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/golden"
+	"bandmate.dev/bandmate/units"
 )
 
 // wallSeconds is given for the fixtures that do not hold it.
@@ -61,8 +62,8 @@ func checkResult(t testing.TB, r Result) {
 			t.Errorf("%s: %v", what, v)
 		}
 	}
-	rate("read", r.ReadBytesPerSecond)
-	rate("write", r.WriteBytesPerSecond)
+	rate("read", float64(r.Read))
+	rate("write", float64(r.Write))
 	if r.Source != SourceName || r.Tool == "" || !(r.Seconds > 0) || math.IsInf(r.Seconds, 0) {
 		t.Errorf("source %q, tool %q, %v s", r.Source, r.Tool, r.Seconds)
 	}
@@ -231,8 +232,8 @@ func TestSeparators(t *testing.T) {
 			t.Errorf("%q: %v", separator, err)
 			continue
 		}
-		if got.ReadBytesPerSecond != want.ReadBytesPerSecond || got.WriteBytesPerSecond != want.WriteBytesPerSecond {
-			t.Errorf("%q: %v and %v", separator, got.ReadBytesPerSecond, got.WriteBytesPerSecond)
+		if got.Traffic != want.Traffic {
+			t.Errorf("%q: %v", separator, got.Traffic)
 		}
 	}
 }
@@ -244,8 +245,8 @@ func TestMultiplexedValuesAreNotScaledTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 50.0 * (1 << 20); r.ReadBytesPerSecond != want {
-		t.Errorf("%v bytes per second, want %v", r.ReadBytesPerSecond, want)
+	if want := units.Bandwidth(50 << 20); r.Read != want {
+		t.Errorf("%v bytes per second, want %v", float64(r.Read), float64(want))
 	}
 	if !strings.Contains(strings.Join(r.Warnings, "\n"), "25%") {
 		t.Errorf("warnings %q", r.Warnings)
@@ -255,7 +256,7 @@ func TestMultiplexedValuesAreNotScaledTwice(t *testing.T) {
 // TestLongFilesAreThinned reads more intervals than a time line holds: the mean
 // is exact, the line bounded and its integral the same.
 func TestLongFilesAreThinned(t *testing.T) {
-	const intervals = 2*maxSamples + 37
+	const intervals = 2*v1alpha1.MaxTimeline + 37
 	reader, writer := io.Pipe()
 	go func() {
 		for i := 1; i <= intervals; i++ {
@@ -277,7 +278,7 @@ func TestLongFilesAreThinned(t *testing.T) {
 		at = s.Seconds
 	}
 	want := float64(intervals * 100 << 20)
-	for what, got := range map[string]float64{"line": bytes, "mean": r.ReadBytesPerSecond * r.Seconds} {
+	for what, got := range map[string]float64{"line": bytes, "mean": float64(r.Read) * r.Seconds} {
 		if math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("%s: %v bytes, want %v", what, got, want)
 		}

@@ -3,69 +3,35 @@ package imports
 import (
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
-
-const likwidTool = "likwid-perfctr"
-
-// isLikwidLine recognizes the tables of -O and the head of the timeline mode.
-func isLikwidLine(line string) bool {
-	return strings.HasPrefix(line, "STRUCT,Info,") || strings.HasPrefix(line, "TABLE,") || strings.HasPrefix(line, likwidTimelineHead)
-}
-
-const likwidTimelineHead = "# GID|"
-
-// metricKind is what a metric of a likwid group says.
-type metricKind int
-
-const (
-	otherMetric metricKind = iota
-	readBandwidth
-	writeBandwidth
-	runtime
-)
-
-// The metrics of the groups MEM, MEM_DP, MEM_SP, … : `Memory read bandwidth
-// [MBytes/s]`, `Memory write bandwidth [MBytes/s]`, on some platforms
-// `writeback`, on some with `DDR`. Those of MCDRAM, HBM and PMM (Optane) are
-// other memory.
-var likwidBandwidth = regexp.MustCompile(`^(?:DDR )?Memory (read|write|writeback) bandwidth \[([KMG])Bytes?/s\]$`)
-
-var likwidOther = regexp.MustCompile(`^(?:MCDRAM|HBM|PMM|CXL)\b.*bandwidth`)
-
-// kindOf also returns the bytes per second of one unit of the metric.
-func kindOf(metric string) (metricKind, float64) {
-	metric = strings.TrimSpace(metric)
-	if metric == "Runtime (RDTSC) [s]" {
-		return runtime, 1
-	}
-	m := likwidBandwidth.FindStringSubmatch(metric)
-	if m == nil {
-		return otherMetric, 0
-	}
-	scale := map[string]float64{"K": 1e3, "M": 1e6, "G": 1e9}[m[2]]
-	if m[1] == "read" {
-		return readBandwidth, scale
-	}
-	return writeBandwidth, scale
-}
 
 // likwidReader reads either form of output. A controller's counters are shown at
 // one hardware thread per socket and as zero, nan or - at the others, so the
 // threads are summed. Which socket a thread belongs to is not in the file.
 type likwidReader struct {
+	table
 	in      *lines
 	options Options
-	series  *series
-	apart   bool // metrics of other memory were seen
 
-	table likwidTable
-	found *likwidTable // the finished table of the memory group
-	head  *likwidHead
-	rows  int
+	current likwidTable
+	found   *likwidTable // the finished table of the memory group
+
+	// head is the order of the values in a row of the timeline:
+	//
+	//	# GID|MetricsCount|CpuCount|Total runtime [s]|Runtime (RDTSC) [s]|Memory read bandwidth [MBytes/s]|…
+	//	1 3 2 1.000073 1.000035 1.000035 10526.1 0 5206.9 0
+	//
+	// Every metric is followed by its value at every thread. -O separates by comma.
+	// The first cell of a column counts metrics here.
+	head    []column
+	metrics int
+	rows    int
 }
 
 // likwidTable is a table of metrics by hardware thread:
@@ -76,140 +42,111 @@ type likwidReader struct {
 //	Memory read bandwidth [MBytes/s],10526.1,212.4,
 //	Memory write bandwidth [MBytes/s],5206.9,106.0,
 type likwidTable struct {
-	title   string
+	title   string // empty for a table of something else
 	line    int
-	inside  bool
 	threads int
-	rates   [runtime + 1]*float64
-	missing string
+	columns []column
+	cells   []string
+	seconds float64
 }
 
-// likwidHead is the order of the values of a timeline row:
-//
-//	# GID|MetricsCount|CpuCount|Total runtime [s]|Runtime (RDTSC) [s]|Memory read bandwidth [MBytes/s]|…
-//	1 3 2 1.000073 1.000035 1.000035 10526.1 0 5206.9 0
-//
-// Every metric is followed by its value at every thread. -O separates by comma.
-type likwidHead struct{ metrics []string }
+const likwidTimelineHead = "# GID|"
 
-func parseLikwid(in *lines, o Options) (Result, error) {
-	l := &likwidReader{in: in, options: o, series: newSeries()}
-	for {
-		line, err := in.next()
-		if errors.Is(err, io.EOF) {
-			return l.finish()
-		}
-		if err != nil {
-			return Result{}, err
-		}
-		if err := l.take(strings.TrimSpace(line)); err != nil {
-			return Result{}, in.errorf("%w", err)
-		}
+// isLikwidLine recognizes the tables of -O and the head of the timeline mode.
+func isLikwidLine(line string) bool {
+	return strings.HasPrefix(line, "STRUCT,Info,") || strings.HasPrefix(line, "TABLE,") || strings.HasPrefix(line, likwidTimelineHead)
+}
+
+// likwidBandwidth matches metrics of the groups MEM, MEM_DP, MEM_SP, … : `Memory
+// read bandwidth [MBytes/s]`, on some platforms `writeback` or with `DDR`, and
+// those of other memory.
+var likwidBandwidth = regexp.MustCompile(`^(?:(?:DDR )?Memory|(MCDRAM|HBM|PMM|CXL)(?: [Mm]emory)?) (read|write)(?:back)? bandwidth \[([KMG])Bytes?/s\]$`)
+
+func likwidColumn(metric string) (column, bool) {
+	m := likwidBandwidth.FindStringSubmatch(strings.TrimSpace(metric))
+	if m == nil {
+		return column{}, false
 	}
+	bytes, _ := sysfs.UnitBytes(m[3] + "B")
+	return column{name: metric, memory: otherMemory[m[1]], kind: catalog.Kind(m[2]), bytes: bytes}, true
 }
 
-func (l *likwidReader) take(line string) error {
+// complete reports whether columns hold the reads and the writes of DRAM.
+func complete(columns []column) bool {
+	seen := map[catalog.Kind]bool{}
+	for _, c := range columns {
+		seen[c.kind] = seen[c.kind] || c.memory == ""
+	}
+	return seen[catalog.Read] && seen[catalog.Write]
+}
+
+func newLikwid(in *lines, o Options) reader {
+	return &likwidReader{table: newTable(), in: in, options: o}
+}
+
+func (l *likwidReader) line(text string) error {
+	l.in.at = l.in.number
+	text = strings.TrimSpace(text)
 	switch {
-	case strings.HasPrefix(line, likwidTimelineHead):
-		return l.timelineHead(line)
+	case strings.HasPrefix(text, likwidTimelineHead):
+		return l.timelineHead(text)
 	case l.head != nil:
-		return l.timelineRow(line)
-	case strings.HasPrefix(line, "TABLE,"), strings.HasPrefix(line, "STRUCT,"):
+		return l.timelineRow(text)
+	case strings.HasPrefix(text, "TABLE,"), strings.HasPrefix(text, "STRUCT,"):
 		if err := l.endTable(); err != nil {
 			return err
 		}
-		return l.startTable(strings.Split(line, ","))
-	case l.table.inside:
-		return l.tableRow(strings.Split(line, ","))
+		l.current = likwidTable{line: l.in.number, title: likwidTitle(strings.Split(text, ","))}
+	case l.current.title != "":
+		return l.tableRow(strings.Split(strings.TrimRight(text, ", "), ","))
 	}
-	// What the program printed, the counts before metrics.
+	// Anything else is what the program printed, or counts before metrics.
 	return nil
 }
 
-// startTable looks whether a table holds metrics by thread. The title is in the
-// second cell, or in the third after the name of a marked region.
-func (l *likwidReader) startTable(cells []string) error {
-	l.table = likwidTable{line: l.in.number}
+// likwidTitle returns the title of a table of metrics by thread, which is in the
+// second cell, or in the third after the name of a marked region; "" for another
+// table.
+func likwidTitle(cells []string) string {
 	if cells[0] != "TABLE" || len(cells) < 3 {
-		return nil
+		return ""
 	}
 	title := cells[1]
 	if strings.HasPrefix(title, "Region ") {
 		title += ", " + cells[2]
 	}
-	if strings.HasSuffix(title, " Metric") {
-		l.table.title, l.table.inside = title, true
+	if !strings.HasSuffix(title, " Metric") {
+		return ""
 	}
-	return nil
+	return title
 }
 
 func (l *likwidReader) tableRow(cells []string) error {
-	for len(cells) > 0 && strings.TrimSpace(cells[len(cells)-1]) == "" {
-		cells = cells[:len(cells)-1]
-	}
-	if len(cells) == 0 {
-		return nil
-	}
-	if cells[0] == "Metric" {
-		l.table.threads = len(cells) - 1
-		return nil
-	}
-	l.noteApart(cells[0])
-	kind, scale := kindOf(cells[0])
-	if kind == otherMetric {
-		return nil
-	}
-	if len(cells)-1 != l.table.threads {
-		if !l.in.whole {
-			return errors.New("the last line is cut off: the file is truncated; measure again")
+	t := &l.current
+	name, values := cells[0], cells[1:]
+	c, isBandwidth := likwidColumn(name)
+	switch {
+	case name == "Metric":
+		t.threads = len(values)
+	case name == "Runtime (RDTSC) [s]":
+		for _, text := range values {
+			if seconds, ok := number(text); ok {
+				t.seconds = max(t.seconds, seconds)
+			}
 		}
-		return fmt.Errorf("%s has %d values, the table %d threads: the line is damaged, or was written with decimal commas (measure again with LC_ALL=C)", show(cells[0]), len(cells)-1, l.table.threads)
+	case isBandwidth:
+		c.first, c.count = len(t.cells), len(values)
+		t.columns, t.cells = append(t.columns, c), append(t.cells, values...)
+		return l.in.width(len(values), t.threads)
 	}
-	sum, counted, err := combine(kind, cells[1:])
-	if err != nil {
-		return fmt.Errorf("%s: %w", show(cells[0]), err)
-	}
-	if !counted {
-		l.table.missing = cells[0]
-		return nil
-	}
-	sum *= scale
-	l.table.rates[kind] = &sum
 	return nil
-}
-
-// combine sums bandwidths over threads and takes the longest runtime; false
-// when no thread has a value.
-func combine(kind metricKind, cells []string) (value float64, counted bool, err error) {
-	for _, cell := range cells {
-		switch text := strings.TrimSpace(cell); strings.TrimLeft(strings.ToLower(text), "-") {
-		case "", "nan", "inf", "(null)", "n/a":
-			continue
-		default:
-			v, ok := number(text)
-			if !ok || v < 0 {
-				return 0, false, fmt.Errorf("%s: want a number of 0 or more", show(text))
-			}
-			counted = true
-			if kind == runtime {
-				value = max(value, v)
-			} else {
-				value += v
-			}
-		}
-	}
-	return value, counted, nil
-}
-
-func (l *likwidReader) noteApart(metric string) {
-	l.apart = l.apart || likwidOther.MatchString(strings.TrimSpace(metric))
 }
 
 // endTable keeps the table if it is of memory traffic.
 func (l *likwidReader) endTable() error {
-	t := l.table
-	l.table = likwidTable{}
-	if !t.inside || t.rates[readBandwidth] == nil && t.rates[writeBandwidth] == nil && t.missing == "" {
+	t := l.current
+	l.current = likwidTable{}
+	if len(t.columns) == 0 {
 		return nil
 	}
 	if l.found != nil {
@@ -219,38 +156,33 @@ func (l *likwidReader) endTable() error {
 	return nil
 }
 
-func (l *likwidReader) timelineHead(line string) error {
-	metrics := strings.Split(line, "|")
-	if len(metrics) < 5 {
-		return fmt.Errorf("%s names no metrics: measure a group with metrics, for example -g MEM", show(line))
-	}
-	head := &likwidHead{metrics: metrics[4:]}
-	if !strings.HasPrefix(metrics[1], "Metric") {
-		return errors.New("the timeline holds plain counts: measure a group with metrics, for example -g MEM")
-	}
+func (l *likwidReader) timelineHead(text string) error {
+	fields := strings.Split(text, "|")
 	if l.head != nil {
 		return errors.New("a second timeline begins: the file holds several groups or runs; measure the memory group alone and import one run")
 	}
-	var have [runtime + 1]bool
-	for _, m := range head.metrics {
-		l.noteApart(m)
-		kind, _ := kindOf(m)
-		have[kind] = true
+	if len(fields) < 5 || !strings.HasPrefix(fields[1], "Metric") {
+		return errors.New("the timeline names no metrics: measure a group that has them, for example -g MEM")
 	}
-	if !have[readBandwidth] || !have[writeBandwidth] {
+	l.metrics = len(fields) - 4
+	for i, metric := range fields[4:] {
+		if c, ok := likwidColumn(metric); ok {
+			c.first = i
+			l.head = append(l.head, c)
+		}
+	}
+	if !complete(l.head) {
 		return errors.New("the timeline has no read and write bandwidth of the memory: measure with -g MEM")
 	}
-	l.head = head
 	return nil
 }
 
 // timelineRow reads a row; other lines are what the program printed.
-func (l *likwidReader) timelineRow(line string) error {
-	separator := " "
-	if strings.Contains(line, ",") {
-		separator = ","
+func (l *likwidReader) timelineRow(text string) error {
+	cells := strings.Fields(text)
+	if strings.Contains(text, ",") {
+		cells = strings.Split(strings.TrimSuffix(text, ","), ",")
 	}
-	cells := strings.Split(line, separator)
 	if len(cells) < 4 || !isDigits(cells[0]) || !isDigits(cells[1]) || !isDigits(cells[2]) {
 		return nil
 	}
@@ -258,89 +190,59 @@ func (l *likwidReader) timelineRow(line string) error {
 	if err != nil || count < 1 || count > len(cells) {
 		count = 1
 	}
-	if cells[len(cells)-1] == "" {
-		cells = cells[:len(cells)-1]
-	}
-	if len(cells) != 4+len(l.head.metrics)*count {
-		if !l.in.whole {
-			return errors.New("the last line is cut off: the file is truncated; remove it")
-		}
-		return fmt.Errorf("%d values, want %d: 4 and %d metrics at %d threads; the line is damaged, or was written with decimal commas (measure again with LC_ALL=C)",
-			len(cells), 4+len(l.head.metrics)*count, len(l.head.metrics), count)
+	if err := l.in.width(len(cells), 4+l.metrics*count); err != nil {
+		return err
 	}
 	end, ok := number(cells[3])
-	if !ok || !(end > l.series.at) {
-		return fmt.Errorf("the time %s s does not follow %v s: the file holds two measurements, or several groups; import them one by one", show(cells[3]), l.series.at)
+	if !ok || !(end > l.at) {
+		return fmt.Errorf("the time %s s does not follow %v s: the file holds two measurements, or several groups; import them one by one", show(cells[3]), l.at)
 	}
 	l.rows++
-	var moved flow
-	for i, metric := range l.head.metrics {
-		kind, scale := kindOf(metric)
-		if kind != readBandwidth && kind != writeBandwidth {
-			continue
-		}
-		sum, counted, err := combine(kind, cells[4+i*count:4+(i+1)*count])
-		if err != nil {
-			return fmt.Errorf("%s: %w", show(metric), err)
-		}
-		if !counted {
-			l.series.gap(end, "no value of "+show(metric))
-			return nil
-		}
-		bytes := sum * scale * (end - l.series.at)
-		if kind == readBandwidth {
-			moved.read += bytes
-		} else {
-			moved.write += bytes
-		}
+	columns := make([]column, len(l.head))
+	for i, c := range l.head {
+		c.first, c.count = 4+c.first*count, count
+		columns[i] = c
 	}
-	return l.series.add(end, map[place]flow{{}: moved})
+	return l.row(columns, cells, end)
 }
 
-func (l *likwidReader) finish() (Result, error) {
-	fail := func(err error) (Result, error) { return Result{}, l.in.errorAt(max(l.in.number, 1), "%w", err) }
+func (l *likwidReader) end() (Result, error) {
 	if err := l.endTable(); err != nil {
-		return fail(err)
+		return Result{}, err
 	}
 	timed := l.head != nil
 	switch {
 	case timed && l.rows == 0:
-		return fail(errors.New("no row of the timeline: the file is truncated, or the run was shorter than its interval"))
-	case timed:
-	case l.found == nil:
-		return fail(errors.New("no table of memory bandwidth: measure a group that has it, for example likwid-perfctr -O -g MEM"))
-	default:
-		if err := l.addTable(l.found); err != nil {
-			return Result{}, l.in.errorAt(l.found.line, "%w", err)
+		return Result{}, errors.New("no row of the timeline: the file is truncated, or the run was shorter than its interval")
+	case !timed && l.found == nil:
+		return Result{}, errors.New("no table of memory bandwidth: measure a group that has it, for example likwid-perfctr -O -g MEM")
+	case !timed:
+		if err := l.addTable(*l.found); err != nil {
+			return Result{}, err
 		}
 	}
-	r, err := l.series.summary()
+	r, err := l.summary("measure again with the permission to read the counters")
 	if err != nil {
-		return fail(fmt.Errorf("%w: measure again with the permission to read the counters", err))
+		return Result{}, err
 	}
-	r.Tool = likwidTool
-	r.Counters = nil
-	if timed {
-		r.Timeline = l.series.timeline()
-	}
-	if l.apart {
-		r.Warnings = append(r.Warnings, "the traffic of other memory (HBM, Optane, CXL) in the file is in no figure")
+	r.Tool, r.Counters = "likwid-perfctr", nil
+	if !timed {
+		r.Timeline = nil
 	}
 	return r, nil
 }
 
 // addTable takes the one interval of a table.
-func (l *likwidReader) addTable(t *likwidTable) error {
-	read, write := t.rates[readBandwidth], t.rates[writeBandwidth]
-	if read == nil || write == nil {
-		return fmt.Errorf("the table lacks a value of the read or of the write bandwidth: %w", errNothing)
+func (l *likwidReader) addTable(t likwidTable) error {
+	l.in.at = t.line
+	if !complete(t.columns) {
+		return fmt.Errorf("the table lacks the read or the write bandwidth: %w", errNothing)
 	}
-	seconds := l.options.Seconds
-	if t.rates[runtime] != nil {
-		seconds = *t.rates[runtime]
+	if t.seconds == 0 {
+		t.seconds = l.options.Seconds
 	}
-	if !(seconds > 0) {
+	if !(t.seconds > 0) {
 		return errors.New("the table lacks Runtime (RDTSC) [s]: give the wall time with --seconds")
 	}
-	return l.series.add(seconds, map[place]flow{{}: flow{read: *read, write: *write}.scale(seconds)})
+	return l.row(t.columns, t.cells, t.seconds)
 }

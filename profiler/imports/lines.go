@@ -18,16 +18,16 @@ const (
 	maxShown = 60
 )
 
-// lines reads a text line by line and says where it is.
+// lines reads a text line by line.
 type lines struct {
 	name   string
 	reader *bufio.Reader
 	number int
+	// at is the line that an error is about.
+	at int
 	// whole is false for a last line without its end.
 	whole bool
 }
-
-func newLines(name string, r *bufio.Reader) *lines { return &lines{name: name, reader: r} }
 
 // next returns the next line without its end; io.EOF after the last.
 func (l *lines) next() (string, error) {
@@ -36,8 +36,8 @@ func (l *lines) next() (string, error) {
 		part, err := l.reader.ReadSlice('\n')
 		text = append(text, part...)
 		if len(text) > maxLine {
-			l.number++
-			return "", l.errorf("longer than %d bytes: this is no text of lines", maxLine)
+			l.at = l.number + 1
+			return "", l.locate(fmt.Errorf("longer than %d bytes: this is no text of lines", maxLine))
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -58,13 +58,20 @@ func (l *lines) next() (string, error) {
 	return line, nil
 }
 
-// errorf is an error at the current line.
-func (l *lines) errorf(format string, args ...any) error {
-	return l.errorAt(l.number, format, args...)
+// locate adds file and line to an error.
+func (l *lines) locate(err error) error {
+	return fmt.Errorf("%s:%d: %w", l.name, max(l.at, 1), err)
 }
 
-func (l *lines) errorAt(line int, format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %w", l.name, line, fmt.Errorf(format, args...))
+// width checks how many cells a line has.
+func (l *lines) width(cells, want int) error {
+	switch {
+	case cells == want:
+		return nil
+	case !l.whole:
+		return errors.New("the last line is cut off: the file is truncated; remove it")
+	}
+	return fmt.Errorf("%d columns, want %d as in the header: the line is damaged, or was written with decimal commas (measure again with LC_ALL=C)", cells, want)
 }
 
 // show quotes foreign text for a message: printable and short.
@@ -76,7 +83,7 @@ func show(text string) string {
 }
 
 // number reads a decimal number, with a comma for the point as some locales
-// print it. Names of numbers (inf, nan), hexadecimal and digit groups are none.
+// print it. Names of numbers (inf, nan), hexadecimal and digit groups are refused.
 func number(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
 	for _, r := range text {
@@ -89,4 +96,17 @@ func number(text string) (float64, bool) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	return v, err == nil
+}
+
+// absence recognizes what the tools print where there is no value, and says why
+// there is none.
+func absence(text string) (why string, absent bool) {
+	text = strings.TrimSpace(text)
+	switch strings.TrimLeft(strings.ToLower(text), "-") {
+	case "<not supported>", "<not counted>":
+		return strings.Trim(text, "<>"), true
+	case "", "(null)", "n/a", "nan", "inf":
+		return "no value", true
+	}
+	return "", false
 }

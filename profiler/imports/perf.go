@@ -4,21 +4,19 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-)
 
-// perfTool is the Tool of both perf formats.
-const perfTool = "perf stat"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+)
 
 // record is one line of perf stat in either format.
 type record struct {
-	line int
 	// time is the end of the interval in seconds; absent without -I.
 	time    float64
 	timed   bool
@@ -32,45 +30,28 @@ type record struct {
 	running *float64
 }
 
-// Words that perf prints in place of a count.
-func absence(text string) (why string, absent bool) {
-	switch text = strings.TrimSpace(text); text {
-	case "<not supported>", "<not counted>":
-		return strings.Trim(text, "<>"), true
-	case "(null)", "":
-		return "no value", true
+func (r record) String() string {
+	if r.where == "" {
+		return show(r.event)
 	}
-	return "", false
+	return show(r.event) + " at " + show(r.where)
 }
 
-// unitBytes returns the size of a unit that perf scales a count to.
-func unitBytes(unit string) (bytes float64, ok bool) {
-	switch unit {
-	case "B", "Bytes", "bytes":
-		return 1, true
-	case "KiB":
-		return 1 << 10, true
-	case "MiB":
-		return 1 << 20, true
-	case "GiB":
-		return 1 << 30, true
-	case "KB", "kB":
-		return 1e3, true
-	case "MB":
-		return 1e6, true
-	case "GB":
-		return 1e9, true
-	}
-	return 0, false
+var errCutOff = errors.New("the last line is cut off: the file is truncated; remove this line, and with -I all of its time")
+
+// foreign is the error about a line that perf did not write.
+func foreign(line, option string) error {
+	return fmt.Errorf("%s is no line of perf stat %s: remove what the program printed (perf stat -o FILE keeps it apart)", show(line), option)
 }
 
 // counter is one event at one place.
 type counter struct{ where, event string }
 
-// reading is what a counter counted in the interval.
-type reading struct {
+// counterReading is what a counter counted in the interval.
+type counterReading struct {
 	place
 	event *event
+	unit  string
 	bytes float64 // mean over the lines
 	lines int
 	why   string // no value
@@ -87,33 +68,31 @@ const (
 
 // perfReader turns records into a series. It knows one interval at a time.
 type perfReader struct {
-	in       *lines
-	options  Options
+	series
+	in      *lines
+	options Options
+	// parse reads a line; false for one that says nothing of an event.
+	parse func(line string) (record, bool, error)
+
 	events   *dictionary
-	series   *series
-	counters map[counter]reading // of the interval
-	expected map[counter]bool    // of the first interval
-	order    []counter           // those of the chosen family
+	counters map[counter]counterReading // of the interval
+	expected map[counter]counterReading // of the first interval
+	order    []counter                  // those of the chosen family
 	chosen   family
-	units    map[string]string // of an event
-	others   map[string]bool   // names that are no memory events
-	cautions map[string]bool
 	apart    map[family]bool
-	boxes    map[string]bool
+	others   map[string]bool // names of other events
 	timed    bool
 	records  int
-	end      float64 // of the interval
-	line     int     // of the latest record
+	until    float64 // the end of the interval
 	elapsed  float64 // wall time in the file; 0 is unknown
 	leastRun float64 // percentage
 	averaged string  // an event that appeared more than once
 }
 
-func newPerfReader(in *lines, o Options) *perfReader {
+func newPerfReader(in *lines, o Options, parse func(string) (record, bool, error)) reader {
 	return &perfReader{
-		in: in, options: o, events: newDictionary(), series: newSeries(), leastRun: 100,
-		counters: map[counter]reading{}, units: map[string]string{}, others: map[string]bool{},
-		cautions: map[string]bool{}, apart: map[family]bool{}, boxes: map[string]bool{},
+		series: newSeries(), in: in, options: o, parse: parse, events: newDictionary(), leastRun: 100,
+		counters: map[counter]counterReading{}, others: map[string]bool{}, apart: map[family]bool{},
 	}
 }
 
@@ -129,160 +108,104 @@ func isPerfComment(line string) bool {
 	return line == "" || strings.HasPrefix(line, "#") || elapsedLine.MatchString(line) || otherLine.MatchString(line)
 }
 
-// read feeds every line to parse and finishes.
-func (p *perfReader) read(parse func(line string) (record, bool, error)) (Result, error) {
-	for {
-		line, err := p.in.next()
-		if errors.Is(err, io.EOF) {
-			return p.finish()
-		}
-		if err != nil {
-			return Result{}, err
-		}
-		if m := elapsedLine.FindStringSubmatch(line); m != nil {
-			p.elapsed, _ = number(m[1])
-		}
-		if isPerfComment(line) {
-			continue
-		}
-		r, ok, err := parse(line)
-		if err != nil {
-			return Result{}, err
-		}
-		if !ok {
-			continue
-		}
-		r.line = p.in.number
-		if err := p.take(r); err != nil {
-			return Result{}, p.in.errorAt(r.line, "%w", err)
-		}
+func (p *perfReader) line(text string) error {
+	if m := elapsedLine.FindStringSubmatch(text); m != nil {
+		p.elapsed, _ = number(m[1])
 	}
+	if isPerfComment(text) {
+		return nil
+	}
+	p.in.at = p.in.number
+	r, ok, err := p.parse(text)
+	if err != nil || !ok {
+		return err
+	}
+	if err := p.follow(r); err != nil {
+		return err
+	}
+	switch e := p.events.find(r.event); {
+	case r.event == "duration_time", r.event == "tool/duration_time/":
+		return p.duration(r)
+	case e != nil:
+		return p.count(r, e)
+	case len(p.others) < maxRemembered:
+		p.others[r.event] = true
+	}
+	return nil
 }
 
-// take adds one record to the interval it belongs to.
-func (p *perfReader) take(r record) error {
-	if len(r.event)+len(r.where) > maxName {
+// follow begins the interval of a record when it is another one.
+func (p *perfReader) follow(r record) error {
+	again := p.records > 0
+	switch {
+	case len(r.event)+len(r.where) > maxName:
 		return fmt.Errorf("%s is longer than the name of an event: the line is damaged; remove it", show(r.event))
-	}
-	if p.records > 0 && r.timed != p.timed {
+	case again && r.timed != p.timed:
 		return errors.New("lines with and without a time are mixed: the file holds two measurements; import them one by one")
-	}
-	if r.timed && p.records > 0 && r.time < p.end {
-		return fmt.Errorf("the time goes back from %v s to %v s: the file holds two measurements; import them one by one", p.end, r.time)
-	}
-	if r.timed && p.records > 0 && r.time > p.end {
+	case again && r.timed && r.time < p.until:
+		return fmt.Errorf("the time goes back from %v s to %v s: the file holds two measurements; import them one by one", p.until, r.time)
+	case again && r.timed && r.time > p.until:
 		if err := p.close(); err != nil {
 			return err
 		}
 	}
-	if r.timed && !(r.time > p.series.at) {
-		return fmt.Errorf("the time %v s does not follow %v s: want the lines as perf wrote them", r.time, p.series.at)
+	if r.timed && !(r.time > p.at) {
+		return fmt.Errorf("the time %v s does not follow %v s: want the lines as perf wrote them", r.time, p.at)
 	}
 	p.records++
-	p.timed, p.end, p.line = r.timed, r.time, r.line
-	if isDuration(r.event) {
-		return p.duration(r)
-	}
-	e := p.events.find(r.event)
-	if e == nil {
-		if len(p.others) < maxRemembered {
-			p.others[r.event] = true
-		}
-		return nil
-	}
-	return p.count(r, e)
-}
-
-func isDuration(event string) bool {
-	return event == "duration_time" || event == "tool/duration_time/"
+	p.timed, p.until = r.timed, r.time
+	return nil
 }
 
 // duration takes the wall time. With aggregation perf repeats it by place.
 func (p *perfReader) duration(r record) error {
-	if r.missing != "" || r.timed {
-		return nil
-	}
-	switch r.unit {
-	case "ns", "":
-		p.elapsed = max(p.elapsed, r.value*time.Nanosecond.Seconds())
-	default:
+	switch {
+	case r.missing != "" || r.timed:
+	case r.unit != "ns" && r.unit != "":
 		return fmt.Errorf("duration_time in %s: want ns", show(r.unit))
+	default:
+		p.elapsed = max(p.elapsed, r.value*time.Nanosecond.Seconds())
 	}
 	return nil
 }
 
 // count adds a record of a memory event.
 func (p *perfReader) count(r record, e *event) error {
-	if len(p.boxes) < maxRemembered {
-		box, _, _ := strings.Cut(r.event, "/")
-		p.boxes[box] = true
-	}
-	if e.caution != "" {
-		p.cautions[e.caution] = true
-	}
 	key := counter{r.where, r.event}
-	old, again := p.counters[key]
-	n := reading{place: placeOf(r.where), event: e, why: r.missing, lines: 1}
+	n := counterReading{place: placeOf(r.where), event: e, unit: r.unit, why: r.missing, lines: 1}
 	if r.missing == "" {
-		bytes, err := p.bytes(r, e)
-		if err != nil {
-			return err
+		size, isSize := sysfs.UnitBytes(r.unit)
+		switch {
+		case r.value < 0:
+			return fmt.Errorf("%s counted %v: want 0 or more", show(r.event), r.value)
+		case r.unit == "":
+			size = e.bytesPerCount
+		case !isSize:
+			return fmt.Errorf("%s in %s: want bytes, KiB, MiB or GiB, or plain counts", show(r.event), show(r.unit))
 		}
-		n.bytes = bytes
+		n.bytes = r.value * size // perf has scaled it for multiplexing
 		if r.running != nil && *r.running >= 0 {
 			p.leastRun = min(p.leastRun, *r.running)
 		}
 	}
-	if again {
+	if before, again := p.counters[key]; again {
 		if !isOneBox(r.event) {
-			return fmt.Errorf("%s appears twice%s: counted twice, or channels of one name; give the event once, and --no-merge for channels", show(r.event), at(r))
+			return fmt.Errorf("%s appears twice: counted twice, or channels of one name; give the event once, and --no-merge for channels", r)
 		}
 		p.averaged = r.event
-		if old.why != "" || n.why != "" {
-			n.why = cmp.Or(old.why, n.why)
-		} else {
-			n.lines = old.lines + 1
-			n.bytes = old.bytes + (n.bytes-old.bytes)/float64(n.lines)
-		}
-	}
-	if len(p.counters) >= maxCounters && !again {
+		n.why = cmp.Or(before.why, n.why)
+		n.lines += before.lines
+		n.bytes = before.bytes + (n.bytes-before.bytes)/float64(n.lines)
+	} else if len(p.counters) >= maxCounters {
 		return fmt.Errorf("more than %d counters in one interval: aggregate with --per-node", maxCounters)
 	}
-	if p.expected != nil && !p.expected[key] {
-		return fmt.Errorf("%s%s appears at %v s for the first time: the start of the file is missing, or the CPUs changed; remove the lines before this interval", show(r.event), at(r), r.time)
+	if first, known := p.expected[key]; p.expected != nil && !known {
+		return fmt.Errorf("%s appears at %v s for the first time: the start of the file is missing, or the CPUs changed; remove the lines before this interval", r, r.time)
+	} else if known && first.why == "" && r.missing == "" && (first.unit == "") != (r.unit == "") {
+		return fmt.Errorf("the unit of %s changes from %s to %s: the file was assembled from several; import them one by one", show(r.event), show(first.unit), show(r.unit))
 	}
 	p.counters[key] = n
 	return nil
-}
-
-// bytes returns the count as an amount of data. Values are scaled by perf for
-// multiplexing already.
-func (p *perfReader) bytes(r record, e *event) (float64, error) {
-	if r.value < 0 {
-		return 0, fmt.Errorf("%s counted %v: want 0 or more", show(r.event), r.value)
-	}
-	before, seen := p.units[r.event]
-	if !seen && len(p.units) < maxRemembered {
-		p.units[r.event] = r.unit
-	}
-	if seen && (before == "") != (r.unit == "") {
-		return 0, fmt.Errorf("the unit of %s changes from %s to %s: the file was assembled from several; import them one by one", show(r.event), show(before), show(r.unit))
-	}
-	if r.unit == "" {
-		return r.value * e.bytesPerCount, nil
-	}
-	size, ok := unitBytes(r.unit)
-	if !ok {
-		return 0, fmt.Errorf("%s in %s: want bytes, KiB, MiB or GiB, or plain counts", show(r.event), show(r.unit))
-	}
-	return r.value * size, nil
-}
-
-func at(r record) string {
-	if r.where == "" {
-		return ""
-	}
-	return " at " + show(r.where)
 }
 
 var placeName = regexp.MustCompile(`^([SN])(\d{1,6})(?:-|$)`)
@@ -312,15 +235,15 @@ func (p *perfReader) close() error {
 	}
 	defer clear(p.counters)
 	if why := p.incomplete(); why != "" {
-		p.series.gap(p.end, why)
+		p.gap(p.until, why)
 		return nil
 	}
 	places := map[place]flow{}
 	for _, key := range p.order {
 		n := p.counters[key]
-		places[n.place] = places[n.place].add(n.event.direction.flow(n.bytes))
+		places[n.place] = places[n.place].add(flowOf(n.event.kind, n.bytes))
 	}
-	return p.series.add(p.end, places)
+	return p.add(p.until, places)
 }
 
 // incomplete says why the interval is a gap; empty when it is none.
@@ -342,7 +265,7 @@ func (p *perfReader) choose() error {
 	for key, n := range p.counters {
 		c := seen[n.event.family]
 		if c == nil {
-			c = &coverage{spellings: map[string]string{}}
+			c = &coverage{seen: map[catalog.Kind]bool{}, spellings: map[string]string{}}
 			seen[n.event.family] = c
 		}
 		c.add(key.event, n)
@@ -355,9 +278,8 @@ func (p *perfReader) choose() error {
 		return err
 	}
 	p.chosen = f
-	p.expected = make(map[counter]bool, len(p.counters))
+	p.expected = maps.Clone(p.counters)
 	for key, n := range p.counters {
-		p.expected[key] = true
 		if n.event.family == f {
 			p.order = append(p.order, key)
 		} else {
@@ -372,20 +294,22 @@ func (p *perfReader) choose() error {
 
 // coverage is what the counters of a family see.
 type coverage struct {
-	seen      [both + 1]bool
+	seen      map[catalog.Kind]bool
 	counted   bool              // any value at all
 	spellings map[string]string // an event of each
 }
 
-func (c *coverage) add(event string, n reading) {
-	c.seen[n.event.direction] = true
+func (c *coverage) add(event string, n counterReading) {
+	c.seen[n.event.kind] = true
 	c.counted = c.counted || n.why == ""
 	if s := n.event.spelling; s != "" {
 		c.spellings[s] = max(c.spellings[s], event)
 	}
 }
 
-func (c *coverage) complete() bool { return c.seen[both] || c.seen[reads] && c.seen[writes] }
+func (c *coverage) complete() bool {
+	return c.seen[catalog.Total] || c.seen[catalog.Read] && c.seen[catalog.Write]
+}
 
 // ambiguous returns an error where the same traffic is counted under two names.
 func (c *coverage) ambiguous() error {
@@ -407,7 +331,7 @@ func (p *perfReader) chooseFamily(seen map[family]*coverage) (family, error) {
 	for _, f := range preference() {
 		if c := seen[f]; c != nil {
 			have, lack := "reads", "writes"
-			if c.seen[writes] {
+			if c.seen[catalog.Write] {
 				have, lack = lack, have
 			}
 			return "", fmt.Errorf("%s were counted and no %s: measure both in one run, for example -e uncore_imc/cas_count_read/,uncore_imc/cas_count_write/", have, lack)
@@ -416,36 +340,43 @@ func (p *perfReader) chooseFamily(seen map[family]*coverage) (family, error) {
 	return "", fmt.Errorf("no event of the memory controller is known among %s: measure for example -e uncore_imc/cas_count_read/,uncore_imc/cas_count_write/ (perf list shows what this machine has)", some(p.others))
 }
 
-// finish ends the last interval and sums up.
-func (p *perfReader) finish() (Result, error) {
-	fail := func(err error) (Result, error) { return Result{}, p.in.errorAt(max(p.line, 1), "%w", err) }
+// end closes the last interval and sums up.
+func (p *perfReader) end() (Result, error) {
 	if p.records == 0 {
-		return fail(errors.New("no line of counts: the file is truncated, or perf ended before it printed them"))
+		return Result{}, errors.New("no line of counts: the file is truncated, or perf ended before it printed them")
 	}
 	if !p.timed {
-		p.end = cmp.Or(p.elapsed, p.options.Seconds)
-		if !(p.end > 0) {
-			return fail(errors.New("the file does not hold the wall time: give it with --seconds, or measure again with -e duration_time or -I 1000 added"))
+		p.until = cmp.Or(p.elapsed, p.options.Seconds)
+		if !(p.until > 0) {
+			return Result{}, errors.New("the file does not hold the wall time: give it with --seconds, or measure again with -e duration_time or -I 1000 added")
 		}
 	}
 	if err := p.close(); err != nil {
-		return fail(err)
+		return Result{}, err
 	}
-	r, err := p.series.summary()
+	r, err := p.summary("count fewer events at a time, with the permission to count for the whole machine (-a)")
 	if err != nil {
-		return fail(fmt.Errorf("%w: count fewer events at a time, with the permission to count for the whole machine (-a)", err))
+		return Result{}, err
 	}
-	r.Tool = perfTool
+	r.Tool = "perf stat"
 	r.Counters.LeastRunningShare = p.leastRun / 100
-	if p.timed {
-		r.Timeline = p.series.timeline()
+	if !p.timed {
+		r.Timeline = nil
 	}
-	r.Warnings = append(r.Warnings, p.warnings()...)
+	r.Warnings = append(r.Warnings, p.doubts()...)
 	return r, nil
 }
 
-func (p *perfReader) warnings() []string {
-	w := slices.Sorted(maps.Keys(p.cautions))
+func (p *perfReader) doubts() []string {
+	var w []string
+	boxes := map[string]bool{}
+	for _, key := range p.order {
+		box, _, _ := strings.Cut(key.event, "/")
+		boxes[box] = true
+		if caution := p.expected[key].event.caution; caution != "" && !slices.Contains(w, caution) {
+			w = append(w, caution)
+		}
+	}
 	if !p.timed && p.elapsed == 0 {
 		w = append(w, "the wall time was given by hand: the bandwidth is as right as it")
 	}
@@ -455,10 +386,8 @@ func (p *perfReader) warnings() []string {
 	if p.averaged != "" {
 		w = append(w, fmt.Sprintf("%s was counted more than once: the mean is taken", show(p.averaged)))
 	}
-	if len(p.boxes) == 1 && isOneBox(p.order[0].event) {
-		for box := range p.boxes {
-			w = append(w, fmt.Sprintf("only %s was counted: the traffic of other memory controllers, if there are any, is missing", show(box)))
-		}
+	if len(boxes) == 1 && isOneBox(p.order[0].event) {
+		w = append(w, fmt.Sprintf("only %s was counted: the traffic of other memory controllers, if there are any, is missing", some(boxes)))
 	}
 	for _, f := range slices.Sorted(maps.Keys(p.apart)) {
 		w = append(w, fmt.Sprintf("the counters of %s are left out: they see other memory than those of %s, or the same traffic", f, p.chosen))

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
 
 // A file of `perf stat -x, -I 200 --per-socket`, perf 6.1:
@@ -16,30 +18,28 @@ import (
 // time (-I), place and number of counters (--per-socket, --per-node) or CPU
 // (-A), count, unit, event, nanoseconds counted, percentage counted, metric and
 // its unit. See the section "CSV format" of perf-stat(1).
-func parsePerfCSV(in *lines, o Options) (Result, error) {
-	var separator string
-	most := 0
-	parse := func(line string) (record, bool, error) {
+func newPerfCSV(in *lines, o Options) reader {
+	separator, most := "", 0
+	return newPerfReader(in, o, func(line string) (record, bool, error) {
 		if separator == "" {
 			if fault := decimalComma(line); fault != nil {
-				return record{}, false, in.errorf("%w", fault)
+				return record{}, false, fault
 			}
 			if separator = findSeparator(line); separator == "" {
-				return record{}, false, in.errorf("%s is no line of perf stat -x: remove what the program printed (perf stat -o FILE keeps it apart)", show(line))
+				return record{}, false, foreign(line, "-x")
 			}
 		}
 		fields := strings.Split(line, separator)
 		if !in.whole && len(fields) < most {
-			return record{}, false, in.errorf("the last line is cut off: the file is truncated; remove this line, and with -I all of its time")
+			return record{}, false, errCutOff
 		}
 		most = max(most, len(fields))
 		r, ok, err := perfFields(fields, separator)
 		if err != nil {
-			return record{}, false, in.errorf("%s is no line of perf stat -x (%w): remove what the program printed (perf stat -o FILE keeps it apart)", show(line), err)
+			return record{}, false, fmt.Errorf("%w: %w", foreign(line, "-x"), err)
 		}
 		return r, ok, nil
-	}
-	return newPerfReader(in, o).read(parse)
+	})
 }
 
 var (
@@ -83,7 +83,7 @@ func separates(separator, line string) bool {
 func decimalComma(line string) error {
 	fields := strings.Split(line, ",")
 	for i := range fields[:max(len(fields)-2, 0)] {
-		_, unit := unitBytes(fields[i+2])
+		_, unit := sysfs.UnitBytes(fields[i+2])
 		if unit && isDigits(fields[i]) && isDigits(fields[i+1]) && len(fields[i+1]) == 2 {
 			return fmt.Errorf("%s holds decimal commas, which the separator ',' hides: measure again with LC_ALL=C or -x';'", show(line))
 		}
@@ -121,7 +121,7 @@ func perfFields(fields []string, separator string) (r record, ok bool, err error
 	if r.event == "" && strings.TrimSpace(rest[0]) == "" {
 		return r, false, nil
 	}
-	if _, unit := unitBytes(r.event); unit || !strings.ContainsFunc(r.event, unicode.IsLetter) {
+	if _, unit := sysfs.UnitBytes(r.event); unit || !strings.ContainsFunc(r.event, unicode.IsLetter) {
 		return r, false, fmt.Errorf("event %s: want a name", show(r.event))
 	}
 	if why, absent := absence(rest[0]); absent {

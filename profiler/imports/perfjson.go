@@ -30,29 +30,22 @@ type perfObject struct {
 	Running  *float64        `json:"pcnt-running"`
 }
 
-func parsePerfJSON(in *lines, o Options) (Result, error) {
-	parse := func(line string) (record, bool, error) {
+func newPerfJSON(in *lines, o Options) reader {
+	return newPerfReader(in, o, func(line string) (record, bool, error) {
 		var object perfObject
-		if err := json.Unmarshal([]byte(line), &object); err != nil {
-			return record{}, false, in.errorf("%w", explainJSON(in, line, err))
+		err := json.Unmarshal([]byte(line), &object)
+		switch {
+		case err == nil:
+			return object.record()
+		case !strings.HasPrefix(strings.TrimSpace(line), "{"):
+			err = foreign(line, "-j")
+		case !in.whole:
+			err = fmt.Errorf("%w: %w", errCutOff, err)
+		default:
+			err = fmt.Errorf("no JSON object of perf stat -j: %w (with decimal commas, measure again with LC_ALL=C)", err)
 		}
-		r, ok, err := object.record()
-		if err != nil {
-			return record{}, false, in.errorf("%w", err)
-		}
-		return r, ok, nil
-	}
-	return newPerfReader(in, o).read(parse)
-}
-
-func explainJSON(in *lines, line string, err error) error {
-	switch {
-	case !strings.HasPrefix(strings.TrimSpace(line), "{"):
-		return fmt.Errorf("%s is no line of perf stat -j: remove what the program printed (perf stat -o FILE keeps it apart)", show(line))
-	case !in.whole:
-		return fmt.Errorf("the last line is cut off: the file is truncated; remove this line, and with -I all of its time: %w", err)
-	}
-	return fmt.Errorf("no JSON object of perf stat -j: %w (with decimal commas, measure again with LC_ALL=C)", err)
+		return record{}, false, err
+	})
 }
 
 // record returns what a line says; false for a line of a metric only.
@@ -75,8 +68,11 @@ func (o perfObject) record() (r record, ok bool, err error) {
 	if len(o.Value) == 0 {
 		return r, false, fmt.Errorf("%s has no counter-value: want the object as perf wrote it", show(o.Event))
 	}
-	text := strings.Trim(string(o.Value), `"`)
-	if why, absent := absence(unescape(o.Value, text)); absent {
+	var text string
+	if json.Unmarshal(o.Value, &text) != nil {
+		text = string(o.Value) // a plain number
+	}
+	if why, absent := absence(text); absent {
 		r.missing = why
 		return r, true, nil
 	}
@@ -84,13 +80,4 @@ func (o perfObject) record() (r record, ok bool, err error) {
 		return r, false, fmt.Errorf("counter-value %s of %s: want a number", show(text), show(o.Event))
 	}
 	return r, true, nil
-}
-
-// unescape returns the text of a JSON string, or text when it is none.
-func unescape(raw json.RawMessage, text string) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	return text
 }

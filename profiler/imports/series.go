@@ -11,18 +11,26 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/units"
 )
 
-// flow is bytes moved. whole is what could not be told into reads and writes.
+// flow is bytes moved. whole is what is not split into reads and writes.
 type flow struct{ read, write, whole float64 }
+
+func flowOf(k catalog.Kind, bytes float64) flow {
+	switch k {
+	case catalog.Read:
+		return flow{read: bytes}
+	case catalog.Write:
+		return flow{write: bytes}
+	case catalog.Total:
+	}
+	return flow{whole: bytes}
+}
 
 func (f flow) add(g flow) flow {
 	return flow{f.read + g.read, f.write + g.write, f.whole + g.whole}
-}
-
-func (f flow) scale(factor float64) flow {
-	return flow{f.read * factor, f.write * factor, f.whole * factor}
 }
 
 func (f flow) total() float64 { return f.read + f.write + f.whole }
@@ -50,37 +58,23 @@ const (
 	socket
 )
 
-// sample is one or more consecutive intervals.
-type sample struct {
-	end       float64 // of the last, in seconds since the start
-	seconds   float64 // that were counted; 0 in a gap
-	moved     flow
-	intervals int
-}
-
-const (
-	// maxSamples is the most a profile holds. A longer time line is thinned.
-	maxSamples = v1alpha1.MaxTimeline
-	// maxNamed is how many gaps or events a warning names.
-	maxNamed = 3
-)
+// maxNamed is how many gaps or events a warning names.
+const maxNamed = 3
 
 // series adds intervals up, in bounded memory.
 type series struct {
-	at      float64 // end of the last interval
-	seconds float64 // counted
-	moved   flow
-	places  map[place]flow
-
-	samples   []sample
-	perSample int // intervals
+	at       float64 // end of the last interval
+	seconds  float64 // counted
+	moved    flow
+	places   map[place]flow
+	timeline profiler.Timeline
 
 	gaps     []string // the first few
 	gapCount int
 	missed   float64 // seconds in gaps
 }
 
-func newSeries() *series { return &series{places: map[place]flow{}, perSample: 1} }
+func newSeries() series { return series{places: map[place]flow{}} }
 
 // add takes the traffic of the interval that ends at end, in seconds since the
 // start. end must be after that of the interval before.
@@ -96,9 +90,10 @@ func (s *series) add(end float64, places map[place]flow) error {
 	for p, f := range places {
 		s.places[p] = s.places[p].add(f)
 	}
+	s.at = end
 	s.seconds += seconds
 	s.moved = s.moved.add(moved)
-	s.push(sample{end: end, seconds: seconds, moved: moved, intervals: 1})
+	s.timeline.Add(nanoseconds(end), moved.over(seconds))
 	return nil
 }
 
@@ -108,50 +103,27 @@ func (s *series) gap(end float64, why string) {
 		s.gaps = append(s.gaps, fmt.Sprintf("%.6g–%.6g s (%s)", s.at, end, why))
 	}
 	s.missed += end - s.at
-	s.push(sample{end: end, intervals: 1})
-}
-
-func (s *series) push(n sample) {
-	s.at = n.end
-	if last := len(s.samples) - 1; last >= 0 && s.samples[last].intervals < s.perSample {
-		s.samples[last] = s.samples[last].join(n)
-		return
-	}
-	if len(s.samples) == maxSamples {
-		for i := range maxSamples / 2 {
-			s.samples[i] = s.samples[2*i].join(s.samples[2*i+1])
-		}
-		s.samples = s.samples[:maxSamples/2]
-		s.perSample *= 2
-	}
-	s.samples = append(s.samples, n)
-}
-
-func (a sample) join(b sample) sample {
-	return sample{b.end, a.seconds + b.seconds, a.moved.add(b.moved), a.intervals + b.intervals}
+	s.at = end
 }
 
 // errNothing is returned where every interval is a gap.
 var errNothing = errors.New("nothing was counted")
 
-// summary is the mean over what was counted.
-func (s *series) summary() (Result, error) {
+// summary is the mean over what was counted. remedy says how something would be.
+func (s *series) summary(remedy string) (Result, error) {
 	if s.seconds <= 0 {
-		err := errNothing
-		if s.gapCount > 0 {
-			err = fmt.Errorf("%w: %s", errNothing, strings.Join(s.gaps, ", "))
-		}
-		return Result{}, err
+		return Result{}, fmt.Errorf("%w: %s: %s", errNothing, strings.Join(s.gaps, ", "), remedy)
 	}
 	mean := s.moved.over(s.seconds)
 	var r Result
 	r.Source = SourceName
 	r.Scope = profiler.ScopeMachine
 	r.Seconds = nanoseconds(s.seconds)
-	r.ReadBytesPerSecond, r.WriteBytesPerSecond = float64(mean.Read), float64(mean.Write)
+	r.Traffic = mean
 	if share, ok := mean.ReadShare(); ok && s.moved.whole == 0 {
 		r.ReadShare = new(float64(share))
 	}
+	r.Timeline = s.timeline.Samples
 	s.divide(&r)
 	r.Warnings = s.warnings()
 	if s.moved.whole > 0 {
@@ -167,12 +139,11 @@ func (s *series) divide(r *Result) {
 	byNumber := func(a, b place) int { return cmp.Compare(a.number, b.number) }
 	for _, p := range slices.SortedFunc(maps.Keys(s.places), byNumber) {
 		mean := s.places[p].over(s.seconds)
-		read, write := float64(mean.Read), float64(mean.Write)
 		switch p.kind {
 		case node:
-			r.PerNode = append(r.PerNode, profiler.NodeTraffic{Node: p.number, ReadBytesPerSecond: read, WriteBytesPerSecond: write})
+			r.PerNode = append(r.PerNode, profiler.NodeTraffic{Node: p.number, Traffic: mean})
 		case socket:
-			r.Counters.Sockets = append(r.Counters.Sockets, profiler.SocketTraffic{Socket: p.number, ReadBytesPerSecond: read, WriteBytesPerSecond: write})
+			r.Counters.Sockets = append(r.Counters.Sockets, profiler.SocketTraffic{Socket: p.number, Traffic: mean})
 		case elsewhere:
 		}
 	}
@@ -193,25 +164,10 @@ func (s *series) warnings() []string {
 		}
 		w = append(w, fmt.Sprintf("%.3g s are gaps and in no mean; in the time line the sample after a gap stands for it: %s", s.missed, named))
 	}
-	if s.perSample > 1 {
-		w = append(w, fmt.Sprintf("the time line was thinned: a sample is the mean of up to %d intervals", s.perSample))
+	if n := s.timeline.Halvings; n > 0 {
+		w = append(w, fmt.Sprintf("the time line was thinned: a sample is the mean of some %d intervals", 1<<n))
 	}
 	return w
-}
-
-// timeline returns the samples that were counted.
-func (s *series) timeline() []v1alpha1.TrafficSample {
-	line := make([]v1alpha1.TrafficSample, 0, len(s.samples))
-	for _, n := range s.samples {
-		if n.seconds <= 0 {
-			continue
-		}
-		mean := n.moved.over(n.seconds)
-		line = append(line, v1alpha1.TrafficSample{
-			Seconds: nanoseconds(n.end), ReadBytesPerSecond: float64(mean.Read), WriteBytesPerSecond: float64(mean.Write),
-		})
-	}
-	return line
 }
 
 // nanoseconds rounds to the resolution of every tool, which is no zero.

@@ -11,6 +11,7 @@ import (
 
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
+	"bandmate.dev/bandmate/units"
 )
 
 // ErrNothingCounted means that counters ran and all stayed at zero, which memory
@@ -89,16 +90,16 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		if err != nil {
 			return profiler.Summary{}, err
 		}
-		background = &profiler.Background{BeforeBytesPerSecond: before.total()}
+		background = &profiler.Background{BeforeBytesPerSecond: float64(before.Total())}
 	}
 	if err := m.restart(); err != nil {
 		return profiler.Summary{}, err
 	}
-	line := timeline{least: interval.Seconds() / 2}
+	line := profiler.Timeline{Least: interval.Seconds() / 2}
 	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
 		traffic, complete, err := m.sample(last)
 		if err == nil && complete {
-			line.add(elapsed, traffic)
+			line.Add(elapsed.Seconds(), traffic)
 		}
 		return err
 	})
@@ -114,76 +115,76 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		if err != nil {
 			return profiler.Summary{}, err
 		}
-		background.AfterBytesPerSecond = after.total()
+		background.AfterBytesPerSecond = float64(after.Total())
 		result.Counters.Background = background
 		result.Warnings = append(result.Warnings, backgroundWarning(*background, result)...)
 	}
-	if result.Traffic().Total() == 0 {
+	if result.Traffic.Total() == 0 {
 		return profiler.Summary{}, fmt.Errorf("%w: they do not work on this machine, or count nothing", ErrNothingCounted)
 	}
 	return result, nil
 }
 
 // watch returns the mean traffic over a window.
-func (m *meter) watch(ctx context.Context, window time.Duration) (rate, error) {
+func (m *meter) watch(ctx context.Context, window time.Duration) (units.Traffic, error) {
 	if err := m.restart(); err != nil {
-		return rate{}, err
+		return units.Traffic{}, err
 	}
 	if err := pause(ctx, window); err != nil {
-		return rate{}, err
+		return units.Traffic{}, err
 	}
 	traffic, _, err := m.sample(true)
 	return traffic, err
 }
 
 // summarize adds up what a meter counted.
-func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line timeline) profiler.Summary {
-	details := &profiler.Counters{LeastRunningShare: 1, RelativeSpread: line.spread()}
+func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line profiler.Timeline) profiler.Summary {
+	details := &profiler.Counters{LeastRunningShare: 1, RelativeSpread: line.RelativeSpread()}
 	result := profiler.Summary{
-		Source: s.name, Seconds: elapsed.Seconds(), Timeline: line.samples, Scope: profiler.ScopeMachine,
+		Source: s.name, Seconds: elapsed.Seconds(), Timeline: line.Samples, Scope: profiler.ScopeMachine,
 		Counters: details, Warnings: slices.Clone(f.warnings),
 	}
-	var total rate
-	sockets, nodes, apart := map[int]rate{}, map[int]rate{}, map[catalog.Memory]rate{}
+	var total units.Traffic
+	sockets, nodes, apart := map[int]units.Traffic{}, map[int]units.Traffic{}, map[catalog.Memory]units.Traffic{}
 	allSockets, allNodes := true, true
 	for _, l := range m.live {
-		var r rate
+		var r units.Traffic
 		for _, g := range l.groups {
-			r = r.plus(g.whole.rate())
+			r = r.Add(g.whole.traffic())
 			details.LeastRunningShare = min(details.LeastRunningShare, g.whole.share())
 		}
 		if l.memory != catalog.DRAM {
-			apart[l.memory] = apart[l.memory].plus(r)
+			apart[l.memory] = apart[l.memory].Add(r)
 			continue
 		}
-		total = total.plus(r)
-		channel := profiler.ChannelTraffic{Name: l.name, Node: l.node, ReadBytesPerSecond: r.read, WriteBytesPerSecond: r.write}
+		total = total.Add(r)
+		channel := profiler.ChannelTraffic{Name: l.name, Node: l.node, Traffic: r}
 		if l.socket >= 0 {
 			channel.Socket = new(l.socket)
-			sockets[l.socket] = sockets[l.socket].plus(r)
+			sockets[l.socket] = sockets[l.socket].Add(r)
 		}
 		if l.node != nil {
-			nodes[*l.node] = nodes[*l.node].plus(r)
+			nodes[*l.node] = nodes[*l.node].Add(r)
 		}
 		allSockets, allNodes = allSockets && l.socket >= 0, allNodes && l.node != nil
 		details.Channels = append(details.Channels, channel)
 	}
-	result.ReadBytesPerSecond, result.WriteBytesPerSecond = total.read, total.write
-	if share, ok := result.Traffic().ReadShare(); ok && f.splitsReadWrite {
+	result.Traffic = total
+	if share, ok := result.Traffic.ReadShare(); ok && f.splitsReadWrite {
 		result.ReadShare = new(float64(share))
 	}
 	if allSockets {
 		for _, id := range slices.Sorted(maps.Keys(sockets)) {
-			details.Sockets = append(details.Sockets, profiler.SocketTraffic{Socket: id, ReadBytesPerSecond: sockets[id].read, WriteBytesPerSecond: sockets[id].write})
+			details.Sockets = append(details.Sockets, profiler.SocketTraffic{Socket: id, Traffic: sockets[id]})
 		}
 	}
 	if allNodes {
 		for _, id := range slices.Sorted(maps.Keys(nodes)) {
-			result.PerNode = append(result.PerNode, profiler.NodeTraffic{Node: id, ReadBytesPerSecond: nodes[id].read, WriteBytesPerSecond: nodes[id].write})
+			result.PerNode = append(result.PerNode, profiler.NodeTraffic{Node: id, Traffic: nodes[id]})
 		}
 	}
 	for _, memory := range slices.Sorted(maps.Keys(apart)) {
-		details.Apart = append(details.Apart, profiler.MemoryTraffic{Memory: string(memory), ReadBytesPerSecond: apart[memory].read, WriteBytesPerSecond: apart[memory].write})
+		details.Apart = append(details.Apart, profiler.MemoryTraffic{Memory: string(memory), Traffic: apart[memory]})
 	}
 	details.TheoreticalPeakBytesPerSecond = s.host.peak(f.channels)
 	result.Warnings = append(result.Warnings, doubts(result, m, allNodes, len(s.host.Machine.Nodes))...)
@@ -208,13 +209,13 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 	if !allNodes && nodes > 1 {
 		warn("traffic is not divided by NUMA node: a socket has several nodes, or the counters do not say where they are")
 	}
-	if peak := c.TheoreticalPeakBytesPerSecond; peak != nil && float64(s.Traffic().Total()) > aboveThePeak**peak {
+	if peak := c.TheoreticalPeakBytesPerSecond; peak != nil && float64(s.Traffic.Total()) > aboveThePeak**peak {
 		warn("%s is above the theoretical peak of the memory modules, %.0f GB/s: something is counted twice, or the scale is wrong; do not use this figure",
-			s.Traffic().Total(), *peak/1e9)
+			s.Traffic.Total(), *peak/1e9)
 	}
 	for _, other := range c.Apart {
-		if other.ReadBytesPerSecond+other.WriteBytesPerSecond > 0 {
-			warn("%s memory moved another %.1f GB/s, which the totals leave out", other.Memory, (other.ReadBytesPerSecond+other.WriteBytesPerSecond)/1e9)
+		if other.Total() > 0 {
+			warn("%s memory moved another %.1f GB/s, which the totals leave out", other.Memory, other.Total().GBps())
 		}
 	}
 	if len(m.moved) > 0 {
@@ -229,7 +230,7 @@ const backgroundShare = 0.05
 
 func backgroundWarning(b profiler.Background, s profiler.Summary) []string {
 	mean := (b.BeforeBytesPerSecond + b.AfterBytesPerSecond) / 2
-	if total := float64(s.Traffic().Total()); !(mean > backgroundShare*total) || total == 0 {
+	if total := float64(s.Traffic.Total()); !(mean > backgroundShare*total) || total == 0 {
 		return nil
 	}
 	return []string{fmt.Sprintf("the machine moved %.2f GB/s before and %.2f GB/s after the command; the result includes what else ran, so measure on an idle machine",

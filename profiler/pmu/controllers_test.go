@@ -115,8 +115,8 @@ func TestMeasure(t *testing.T) {
 					if s.Source != tt.source || s.Scope != profiler.ScopeMachine || !near(s.Seconds, 1) {
 						t.Errorf("source %s, scope %s, %v s", s.Source, s.Scope, s.Seconds)
 					}
-					if !near(s.ReadBytesPerSecond, tt.read) || !near(s.WriteBytesPerSecond, tt.write) {
-						t.Errorf("read %v, write %v; want %v, %v", s.ReadBytesPerSecond, s.WriteBytesPerSecond, tt.read, tt.write)
+					if !near(float64(s.Read), tt.read) || !near(float64(s.Write), tt.write) {
+						t.Errorf("read %v, write %v; want %v, %v", s.Read, s.Write, tt.read, tt.write)
 					}
 					switch {
 					case tt.share == unknown && s.ReadShare != nil:
@@ -126,10 +126,10 @@ func TestMeasure(t *testing.T) {
 					}
 					var nodes, sockets []float64
 					for _, n := range s.PerNode {
-						nodes = append(nodes, n.ReadBytesPerSecond+n.WriteBytesPerSecond)
+						nodes = append(nodes, float64(n.Total()))
 					}
 					for _, n := range s.Counters.Sockets {
-						sockets = append(sockets, n.ReadBytesPerSecond+n.WriteBytesPerSecond)
+						sockets = append(sockets, float64(n.Total()))
 					}
 					if !slices.EqualFunc(nodes, tt.nodes, near) || !slices.EqualFunc(sockets, tt.sockets, near) {
 						t.Errorf("nodes %v, sockets %v; want %v, %v", nodes, sockets, tt.nodes, tt.sockets)
@@ -159,11 +159,11 @@ func TestApart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := float64(s.Traffic().Total()); !near(got, tt.total) {
+				if got := float64(s.Traffic.Total()); !near(got, tt.total) {
 					t.Errorf("%s: total %v, want %v", tt.fixture, got, tt.total)
 				}
 				if len(s.Counters.Apart) != 1 || s.Counters.Apart[0].Memory != tt.memory ||
-					!near(s.Counters.Apart[0].ReadBytesPerSecond, tt.read) || !near(s.Counters.Apart[0].WriteBytesPerSecond, tt.writ) {
+					!near(float64(s.Counters.Apart[0].Read), tt.read) || !near(float64(s.Counters.Apart[0].Write), tt.writ) {
 					t.Errorf("%s: apart %+v, want %s with %v and %v", tt.fixture, s.Counters.Apart, tt.memory, tt.read, tt.writ)
 				}
 				if !strings.Contains(strings.Join(s.Warnings, "\n"), tt.memory+" memory moved another") {
@@ -190,8 +190,8 @@ func TestCommandBackground(t *testing.T) {
 		if b == nil || !nearTotal(b.BeforeBytesPerSecond) || !nearTotal(b.AfterBytesPerSecond) {
 			t.Errorf("background %+v, want %v", b, float64(total))
 		}
-		if !near(s.Seconds, 1) || !near(float64(s.Traffic().Total()), total) {
-			t.Errorf("%v in %v s: the background windows are not part of the command", s.Traffic(), s.Seconds)
+		if !near(s.Seconds, 1) || !near(float64(s.Traffic.Total()), total) {
+			t.Errorf("%v in %v s: the background windows are not part of the command", s.Traffic, s.Seconds)
 		}
 		if !strings.Contains(strings.Join(s.Warnings, "\n"), "before and") {
 			t.Errorf("warnings %q, want one about the background", s.Warnings)
@@ -226,8 +226,8 @@ func TestTimelineFollowsTraffic(t *testing.T) {
 		if spread := s.Counters.RelativeSpread; spread == nil || !near(*spread, 1) {
 			t.Errorf("spread %v, want 1: the traffic is half of the time zero, half of the time twice the mean", spread)
 		}
-		if !near(s.ReadBytesPerSecond, 64e6) {
-			t.Errorf("mean %v, want half of 128 MB/s", s.ReadBytesPerSecond)
+		if !near(float64(s.Read), 64e6) {
+			t.Errorf("mean %v, want half of 128 MB/s", s.Read)
 		}
 	})
 }
@@ -248,8 +248,8 @@ func TestMultiplexingIsScaled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(float64(s.Traffic().Total()), total) || !near(s.Counters.LeastRunningShare, 0.25) {
-			t.Errorf("%v, running share %v", s.Traffic(), s.Counters.LeastRunningShare)
+		if !near(float64(s.Traffic.Total()), total) || !near(s.Counters.LeastRunningShare, 0.25) {
+			t.Errorf("%v, running share %v", s.Traffic, s.Counters.LeastRunningShare)
 		}
 		if !strings.Contains(strings.Join(s.Warnings, "\n"), "25%") {
 			t.Errorf("warnings %q", s.Warnings)
@@ -362,8 +362,8 @@ func TestRefusedGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 64*6e6) || !near(s.WriteBytesPerSecond, 64*2e6) {
-			t.Errorf("%v", s.Traffic())
+		if !near(float64(s.Read), 64*6e6) || !near(float64(s.Write), 64*2e6) {
+			t.Errorf("%v", s.Traffic)
 		}
 	})
 }
@@ -405,8 +405,8 @@ func TestHotPlug(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !near(float64(s.Traffic().Total()), total) || len(s.PerNode) != 2 || !near(s.PerNode[0].ReadBytesPerSecond, 4*3e6*64) {
-				t.Errorf("%v, %+v", s.Traffic(), s.PerNode)
+			if !near(float64(s.Traffic.Total()), total) || len(s.PerNode) != 2 || !near(float64(s.PerNode[0].Read), 4*3e6*64) {
+				t.Errorf("%v, %+v", s.Traffic, s.PerNode)
 			}
 			if text := strings.Join(s.Warnings, "\n"); !strings.Contains(text, "uncore_imc_3@0 moved from CPU 0 to CPU 1") {
 				t.Errorf("warnings %q", text)
@@ -433,8 +433,8 @@ func TestHotPlug(t *testing.T) {
 			steady(m)
 			setAt(m, 450*time.Millisecond, map[string]string{onlineFile: "0-2,4-7"})
 		}, func(t *testing.T, s profiler.Summary, err error) {
-			if err != nil || len(s.Warnings) > 0 || !near(float64(s.Traffic().Total()), total) {
-				t.Errorf("%v, %q, %v", s.Traffic(), s.Warnings, err)
+			if err != nil || len(s.Warnings) > 0 || !near(float64(s.Traffic.Total()), total) {
+				t.Errorf("%v, %q, %v", s.Traffic, s.Warnings, err)
 			}
 		})
 	})
@@ -517,7 +517,7 @@ func TestPeak(t *testing.T) {
 		m.set("firmware/dmi/entries/17-0/raw", module(200, 64))
 	}, func(t *testing.T, s profiler.Summary, err error) {
 		if err != nil || !strings.Contains(strings.Join(s.Warnings, "\n"), "counted twice") {
-			t.Errorf("%v above a peak of 1.6 GB/s: %q, %v", s.Traffic(), s.Warnings, err)
+			t.Errorf("%v above a peak of 1.6 GB/s: %q, %v", s.Traffic, s.Warnings, err)
 		}
 	})
 }

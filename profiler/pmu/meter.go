@@ -12,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+	"bandmate.dev/bandmate/units"
 )
 
 // leastRunningShare is the share of the time below which a count says little
@@ -91,12 +92,12 @@ func tallied(events []counted, d perf.CounterSample) tally {
 
 // rate is count ÷ the time in which the group was counting: equal to the count
 // scaled by enabled ÷ running, ÷ enabled.
-func (t tally) rate() rate {
+func (t tally) traffic() units.Traffic {
 	seconds := t.running.Seconds()
 	if seconds <= 0 {
-		return rate{}
+		return units.Traffic{}
 	}
-	return rate{read: t.readBytes / seconds, write: t.writeBytes / seconds}
+	return units.Traffic{Read: units.Bandwidth(t.readBytes / seconds), Write: units.Bandwidth(t.writeBytes / seconds)}
 }
 
 // open opens all counters of a plan, or none.
@@ -210,33 +211,33 @@ func (m *meter) restart() error {
 // complete sample; false when some group has not counted since then, so that
 // the sample has to last longer. The last sample ends the measurement whether or
 // not it is complete.
-func (m *meter) sample(last bool) (rate, bool, error) {
+func (m *meter) sample(last bool) (units.Traffic, bool, error) {
 	if last || !m.complete || time.Since(m.looked) >= lookEvery {
 		if err := m.followCPUs(); err != nil {
-			return rate{}, false, err
+			return units.Traffic{}, false, err
 		}
 	}
 	if err := m.readAll(); err != nil {
-		return rate{}, false, fmt.Errorf("%w; measure again", err)
+		return units.Traffic{}, false, fmt.Errorf("%w; measure again", err)
 	}
 	complete := true
-	var sum rate
+	var sum units.Traffic
 	for _, l := range m.live {
 		for _, g := range l.groups {
 			d, err := g.sinceLast()
 			if err != nil {
-				return rate{}, false, fmt.Errorf("%s: %w; measure again without other tools that program the counters", l.name, err)
+				return units.Traffic{}, false, fmt.Errorf("%s: %w; measure again without other tools that program the counters", l.name, err)
 			}
 			complete = complete && d.running > 0
 			if l.memory == catalog.DRAM {
-				sum = sum.plus(d.rate())
+				sum = sum.Add(d.traffic())
 			}
 			g.current = d
 		}
 	}
 	m.complete = complete
 	if !complete && !last {
-		return rate{}, false, nil
+		return units.Traffic{}, false, nil
 	}
 	for _, l := range m.live {
 		for _, g := range l.groups {

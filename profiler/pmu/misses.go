@@ -12,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/units"
 )
 
 // CacheMisses is the name of the source that counts misses of the last-level
@@ -109,11 +110,11 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 		return profiler.Summary{}, err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
-	line := timeline{least: interval.Seconds() / 2}
+	line := profiler.Timeline{Least: interval.Seconds() / 2}
 	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
 		traffic, complete, err := m.sample(last)
 		if err == nil && complete {
-			line.add(elapsed, traffic)
+			line.Add(elapsed.Seconds(), traffic)
 		}
 		return err
 	})
@@ -123,12 +124,12 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 	if err != nil {
 		return profiler.Summary{}, err
 	}
-	var total rate
+	var total units.Traffic
 	for _, l := range m.live {
-		total = total.plus(l.groups[0].whole.rate())
+		total = total.Add(l.groups[0].whole.traffic())
 	}
 	return profiler.Summary{
-		Seconds: elapsed.Seconds(), ReadBytesPerSecond: total.total(), Scope: profiler.ScopeCores, Timeline: line.samples,
+		Seconds: elapsed.Seconds(), Traffic: total, Scope: profiler.ScopeCores, Timeline: line.Samples,
 	}, nil
 }
 
@@ -147,7 +148,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 			return func() error { return nil }, counters.AddLaunch()
 		})
 	}
-	usage := cumulative{line: timeline{least: interval.Seconds() / 2}}
+	usage := cumulative{line: profiler.Timeline{Least: interval.Seconds() / 2}}
 	var latest tasks.Count
 	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, _ bool) error {
 		counts, err := counters.Counts()
@@ -170,7 +171,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 		return profiler.Summary{}, fmt.Errorf("%w: the cores' counters were free for %.1f%% of the time; end other users of perf", errBarelyRan, 100*latest.RunningShare)
 	}
 	summary = profiler.Summary{
-		Seconds: elapsed.Seconds(), ReadBytesPerSecond: usage.total / elapsed.Seconds(), Scope: scope, Timeline: usage.line.samples,
+		Seconds: elapsed.Seconds(), Traffic: units.Traffic{Read: units.Bandwidth(usage.total / elapsed.Seconds())}, Scope: scope, Timeline: usage.line.Samples,
 	}
 	if latest.RunningShare < sharedCounters {
 		summary.Warnings = append(summary.Warnings, fmt.Sprintf("the counters took turns: they counted for %.0f%% of the time, and the rest was extrapolated", 100*latest.RunningShare))
@@ -186,7 +187,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 
 // cumulative turns a rising total into a time line.
 type cumulative struct {
-	line  timeline
+	line  profiler.Timeline
 	total float64
 	at    time.Duration
 }
@@ -195,7 +196,7 @@ type cumulative struct {
 // little; the sample is then zero.
 func (c *cumulative) reach(elapsed time.Duration, total float64) {
 	if elapsed > c.at {
-		c.line.add(elapsed, rate{read: max(total-c.total, 0) / (elapsed - c.at).Seconds()})
+		c.line.Add(elapsed.Seconds(), units.Traffic{Read: units.Bandwidth(max(total-c.total, 0) / (elapsed - c.at).Seconds())})
 		c.at, c.total = elapsed, max(total, c.total)
 	}
 }

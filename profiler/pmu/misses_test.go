@@ -39,7 +39,7 @@ func TestMissesOfCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 64e6) || s.ReadShare != nil || s.Scope != profiler.ScopeCommand || s.Source != CacheMisses {
+		if !near(float64(s.Read), 64e6) || s.ReadShare != nil || s.Scope != profiler.ScopeCommand || s.Source != CacheMisses {
 			t.Errorf("%+v", s)
 		}
 		if len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], "underestimate") {
@@ -63,8 +63,8 @@ func TestMissesOfSeveralCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.Seconds, 3) || !near(s.ReadBytesPerSecond, 64e6) {
-			t.Errorf("%v in %v s, want 64 MB/s over all three", s.ReadBytesPerSecond, s.Seconds)
+		if !near(s.Seconds, 3) || !near(float64(s.Read), 64e6) {
+			t.Errorf("%v in %v s, want 64 MB/s over all three", s.Read, s.Seconds)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestMissesOfMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 8*64e6) || s.ReadShare != nil || s.Scope != profiler.ScopeCores {
+		if !near(float64(s.Read), 8*64e6) || s.ReadShare != nil || s.Scope != profiler.ScopeCores {
 			t.Errorf("%+v", s)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/resctrl"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/units"
 )
 
 // Resctrl is the name of the source that reads resctrl's monitoring.
@@ -107,7 +108,7 @@ func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary p
 	if err := s.Available(ctx).Err(); err != nil {
 		return fail(err)
 	}
-	m := &monitored{sys: s.host.Sys, line: timeline{least: interval.Seconds() / 2}, scope: profiler.ScopeCores}
+	m := &monitored{sys: s.host.Sys, line: profiler.Timeline{Least: interval.Seconds() / 2}, scope: profiler.ScopeCores}
 	var ours []string // to be removed
 	defer func() {
 		for _, group := range ours {
@@ -239,7 +240,7 @@ type monitored struct {
 	bytes   float64
 	counted time.Duration
 	gaps    int
-	line    timeline
+	line    profiler.Timeline
 
 	scope    profiler.Scope
 	warnings []string
@@ -291,7 +292,7 @@ func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 		sum += bytes
 	}
 	if elapsed > m.at {
-		m.line.add(elapsed, rate{read: float64(sum) / (elapsed - m.at).Seconds()})
+		m.line.Add(elapsed.Seconds(), units.Traffic{Read: units.Bandwidth(float64(sum) / (elapsed - m.at).Seconds())})
 		m.bytes += float64(sum)
 		m.counted += elapsed - m.at
 		m.last, m.at = now, elapsed
@@ -304,8 +305,8 @@ func (m *monitored) summarize(elapsed time.Duration) (profiler.Summary, error) {
 		return profiler.Summary{}, fmt.Errorf("measure with %s: %w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", Resctrl, profiler.ErrInconclusive)
 	}
 	s := profiler.Summary{
-		Source: Resctrl, Seconds: elapsed.Seconds(), ReadBytesPerSecond: m.bytes / m.counted.Seconds(),
-		Scope: m.scope, Timeline: m.line.samples, Warnings: append([]string{noSplit}, m.warnings...),
+		Source: Resctrl, Seconds: elapsed.Seconds(), Traffic: units.Traffic{Read: units.Bandwidth(m.bytes / m.counted.Seconds())},
+		Scope: m.scope, Timeline: m.line.Samples, Warnings: append([]string{noSplit}, m.warnings...),
 	}
 	if m.gaps > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic then is known as a mean at most", m.gaps))

@@ -122,8 +122,8 @@ func TestMonitoringOfCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 3e9) || s.ReadShare != nil || s.Scope != profiler.ScopeCommand || !near(s.Seconds, 2) || len(s.Timeline) != 20 {
-			t.Errorf("%v over %v s in %d samples, read share %v, scope %s", s.ReadBytesPerSecond, s.Seconds, len(s.Timeline), s.ReadShare, s.Scope)
+		if !near(float64(s.Read), 3e9) || s.ReadShare != nil || s.Scope != profiler.ScopeCommand || !near(s.Seconds, 2) || len(s.Timeline) != 20 {
+			t.Errorf("%v over %v s in %d samples, read share %v, scope %s", s.Read, s.Seconds, len(s.Timeline), s.ReadShare, s.Scope)
 		}
 		// One group to see whether that works, one to measure in.
 		if len(g.made) != 2 || !slices.Equal(g.made, g.removed) {
@@ -144,8 +144,8 @@ func TestMonitoringOfMachine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 6e9) || s.Scope != profiler.ScopeCores {
-			t.Errorf("%v, scope %s; want both control groups", s.ReadBytesPerSecond, s.Scope)
+		if !near(float64(s.Read), 6e9) || s.Scope != profiler.ScopeCores {
+			t.Errorf("%v, scope %s; want both control groups", s.Read, s.Scope)
 		}
 	})
 }
@@ -189,8 +189,8 @@ func TestMonitoringGaps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !near(s.ReadBytesPerSecond, 3e9) || len(s.Timeline) >= 10 || !strings.Contains(strings.Join(s.Warnings, "\n"), "no value for the group") {
-					t.Errorf("%v in %d samples, %q", s.ReadBytesPerSecond, len(s.Timeline), s.Warnings)
+				if !near(float64(s.Read), 3e9) || len(s.Timeline) >= 10 || !strings.Contains(strings.Join(s.Warnings, "\n"), "no value for the group") {
+					t.Errorf("%v in %d samples, %q", s.Read, len(s.Timeline), s.Warnings)
 				}
 			})
 		})
@@ -256,8 +256,8 @@ func TestMonitoringOfProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(s.ReadBytesPerSecond, 6e9) || s.ReadShare != nil || s.Scope != profiler.ScopeProcesses || !near(s.Seconds, 1) {
-			t.Errorf("%v over %v s, read share %v, scope %s; want what both groups moved", s.ReadBytesPerSecond, s.Seconds, s.ReadShare, s.Scope)
+		if !near(float64(s.Read), 6e9) || s.ReadShare != nil || s.Scope != profiler.ScopeProcesses || !near(s.Seconds, 1) {
+			t.Errorf("%v over %v s, read share %v, scope %s; want what both groups moved", s.Read, s.Seconds, s.ReadShare, s.Scope)
 		}
 		if len(g.made) != 3 || !slices.Equal(g.made, g.removed) {
 			t.Fatalf("made %q, removed %q", g.made, g.removed)

@@ -67,12 +67,12 @@ func BenchmarkSample(b *testing.B) {
 // too, which any Go program pays for.
 func BenchmarkTenHertz(b *testing.B) {
 	m := channels(b)
-	var line timeline
+	var line profiler.Timeline
 	before := cpuTime(b)
 	for b.Loop() {
 		_, err := follow(b.Context(), profiler.Workload{Duration: time.Second}, 100*time.Millisecond, func(elapsed time.Duration, last bool) error {
 			traffic, _, err := m.sample(last)
-			line.add(elapsed, traffic)
+			line.Add(elapsed.Seconds(), traffic)
 			return err
 		})
 		if err != nil {

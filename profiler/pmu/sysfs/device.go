@@ -46,9 +46,15 @@ type Event struct {
 	Unit string
 }
 
-// units are those that stand for bytes.
 var unitBytes = map[string]float64{
-	"Bytes": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+	"bytes": 1, "Bytes": 1, "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
+}
+
+// UnitBytes returns how many bytes a unit such as "MiB" stands for; false for a
+// unit of something else.
+func UnitBytes(unit string) (float64, bool) {
+	bytes, known := unitBytes[unit]
+	return bytes, known
 }
 
 // Bytes returns how many bytes a count stands for by the kernel's scale; false

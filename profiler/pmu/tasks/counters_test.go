@@ -258,18 +258,22 @@ func threadTime() time.Duration {
 
 // TestRealActivity counts a process that starts a thread and a process after
 // the counters were attached, and a command from its start. Both have to show
-// the CPU time that was burned, and no more than the system accounts.
+// the CPU time that was burned. One thread runs after the other, so nothing is
+// counted twice where that is no more than the wall time. The system accounts
+// less: the kernel's clock of a task runs on while a hypervisor has the CPU.
 func TestRealActivity(t *testing.T) {
 	for _, attach := range []bool{true, false} {
 		t.Run(fmt.Sprintf("attached %v", attach), func(t *testing.T) {
 			before := descriptors(t)
+			start := time.Now()
 			counts, used := activityOfBurner(t, attach)
+			most := max(time.Since(start), used*3/2)
 			if counts[taskClock].Err != nil {
 				requires.Unmet(t, "needs permission to count processes: %v", counts[taskClock].Err)
 			}
 			a := ActivityOf(counts)
-			if least := 2 * burn.Seconds(); *a.CPUSeconds < 0.99*least || *a.CPUSeconds > used.Seconds()+0.02 {
-				t.Errorf("%v s of CPU time, want at least %v s that were burned and at most %v in all", *a.CPUSeconds, least, used)
+			if least := 2 * burn.Seconds(); *a.CPUSeconds < 0.99*least || *a.CPUSeconds > most.Seconds() {
+				t.Errorf("%v s of CPU time, want at least %v s that were burned and at most %v in all", *a.CPUSeconds, least, most)
 			}
 			if counts[contextSwitches].Err == nil && !(*a.ContextSwitches > 0) {
 				t.Errorf("%v context switches, want that the end of a process is one", *a.ContextSwitches)

@@ -1,4 +1,4 @@
-package pmu
+package profiler
 
 import (
 	"math"
@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // meanOf is the time-weighted mean of a line.
-func meanOf(t *timeline) (read, write float64) {
-	for i, s := range t.samples {
-		length := s.Seconds - t.start(i)
+func meanOf(t *Timeline) (read, write float64) {
+	for i, s := range t.Samples {
+		length := t.length(i)
 		read += length * s.ReadBytesPerSecond
 		write += length * s.WriteBytesPerSecond
 	}
-	end := t.samples[len(t.samples)-1].Seconds
+	end := t.Samples[len(t.Samples)-1].Seconds
 	return read / end, write / end
 }
 
@@ -23,7 +25,7 @@ func meanOf(t *timeline) (read, write float64) {
 // the line stays as short as a profile can hold.
 func TestTimelineKeepsTheMean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		line := timeline{least: rapid.Float64Range(0, 0.2).Draw(t, "least")}
+		line := Timeline{Least: rapid.Float64Range(0, 0.2).Draw(t, "least")}
 		var elapsed time.Duration
 		var bytes float64
 		for range rapid.IntRange(1, 200).Draw(t, "samples") {
@@ -31,29 +33,29 @@ func TestTimelineKeepsTheMean(t *testing.T) {
 			read := rapid.Float64Range(0, 1e11).Draw(t, "read")
 			elapsed += step
 			bytes += step.Seconds() * read
-			line.add(elapsed, rate{read: read, write: 2 * read})
+			line.Add(elapsed.Seconds(), units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(2 * read)})
 		}
 		read, write := meanOf(&line)
 		want := bytes / elapsed.Seconds()
 		if math.Abs(read-want) > 1e-6*want+1e-3 || math.Abs(write-2*want) > 1e-6*want+1e-3 {
 			t.Fatalf("mean %v, %v; want %v, %v", read, write, want, 2*want)
 		}
-		for i := range line.samples[:len(line.samples)-1] {
-			if length := line.samples[i].Seconds - line.start(i); length < line.least {
-				t.Fatalf("sample %d lasts %v, less than %v", i, length, line.least)
+		for i := range line.Samples[:len(line.Samples)-1] {
+			if length := line.length(i); length < line.Least {
+				t.Fatalf("sample %d lasts %v, less than %v", i, length, line.Least)
 			}
 		}
 	})
 }
 
 func TestTimelineHalves(t *testing.T) {
-	line := timeline{least: 0.05}
+	line := Timeline{Least: 0.05}
 	const samples = 3*maxSamples + 7
 	for i := range samples {
-		line.add(time.Duration(i+1)*100*time.Millisecond, rate{read: float64(i)})
+		line.Add(0.1*float64(i+1), units.Traffic{Read: units.Bandwidth(i)})
 	}
-	if len(line.samples) > maxSamples || len(line.samples) < maxSamples/4 {
-		t.Errorf("%d samples of %d", len(line.samples), samples)
+	if len(line.Samples) > maxSamples || len(line.Samples) < maxSamples/4 {
+		t.Errorf("%d samples of %d", len(line.Samples), samples)
 	}
 	if read, _ := meanOf(&line); math.Abs(read-(samples-1)/2.) > 1e-6*samples {
 		t.Errorf("mean %v, want %v", read, (samples-1)/2.)
@@ -61,20 +63,20 @@ func TestTimelineHalves(t *testing.T) {
 }
 
 func TestSpread(t *testing.T) {
-	line := timeline{}
-	line.add(time.Second, rate{read: 1})
-	if line.spread() != nil {
+	line := Timeline{}
+	line.Add(1, units.Traffic{Read: 1})
+	if line.RelativeSpread() != nil {
 		t.Error("one sample has a spread")
 	}
-	line.add(4*time.Second, rate{read: 1, write: 4})
+	line.Add(4, units.Traffic{Read: 1, Write: 4})
 	// Mean (1·1 + 3·5)/4 = 4, variance (1·9 + 3·1)/4 = 3.
-	if got := line.spread(); got == nil || math.Abs(*got-math.Sqrt(3)/4) > 1e-12 {
+	if got := line.RelativeSpread(); got == nil || math.Abs(*got-math.Sqrt(3)/4) > 1e-12 {
 		t.Errorf("spread %v, want %v", got, math.Sqrt(3)/4)
 	}
-	idle := timeline{}
-	idle.add(time.Second, rate{})
-	idle.add(2*time.Second, rate{})
-	if idle.spread() != nil {
+	idle := Timeline{}
+	idle.Add(1, units.Traffic{})
+	idle.Add(2, units.Traffic{})
+	if idle.RelativeSpread() != nil {
 		t.Error("no traffic has a spread")
 	}
 }
