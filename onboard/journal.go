@@ -1,7 +1,7 @@
 package onboard
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,7 +27,7 @@ type Journal struct {
 	samples int
 }
 
-// journalHeader is the first line, which names the experiment.
+// journalHeader is the first line: what the samples belong to.
 type journalHeader struct {
 	Journal     string `json:"journal"`
 	Fingerprint string `json:"fingerprint"`
@@ -52,7 +52,7 @@ type journalLine struct {
 	AloneWriteBytes    float64   `json:"aloneWriteBytesPerSecond,omitempty"`
 }
 
-// Fingerprint hashes the values that must be equal for samples to belong together.
+// Fingerprint condenses what must be equal for samples to belong together.
 func Fingerprint(parts ...any) (string, error) {
 	data, err := json.Marshal(parts)
 	if err != nil {
@@ -69,9 +69,9 @@ var ErrOtherExperiment = errors.New("the interrupted experiment was another one"
 // ErrInterrupted is wrapped when an interrupted experiment left samples.
 var ErrInterrupted = errors.New("an interrupted experiment left samples")
 
-// CreateJournal starts an empty journal at path. A journal with samples is kept,
-// and the error wraps ErrInterrupted: they may have taken hours. Any other file
-// is replaced.
+// CreateJournal starts an empty journal at path. Samples that are there already
+// are hours of somebody's time: with any it is ErrInterrupted, and they stay. A
+// journal without samples, or one of another program, is replaced.
 func CreateJournal(path, fingerprint string) (*Journal, error) {
 	if n := samplesIn(path); n > 0 {
 		return nil, fmt.Errorf("%w: %d in %s", ErrInterrupted, n, path)
@@ -91,20 +91,18 @@ func CreateJournal(path, fingerprint string) (*Journal, error) {
 }
 
 // ResumeJournal opens a journal and returns its samples. A last line cut off
-// by a crash is dropped. Without a journal the error wraps fs.ErrNotExist.
+// by a crash is dropped. Without a journal it is fs.ErrNotExist.
 func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the sample journal: %w", err)
 	}
-	data, err := io.ReadAll(file)
-	var samples []Sample
-	var whole int64
-	if err == nil {
-		samples, whole, err = parseJournal(data, fingerprint)
-	}
+	samples, whole, err := readJournal(file, fingerprint)
 	if err == nil {
 		err = file.Truncate(whole)
+	}
+	if err == nil {
+		_, err = file.Seek(whole, io.SeekStart)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sample journal %s: %w", path, err), file.Close())
@@ -113,60 +111,63 @@ func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 }
 
 // samplesIn counts the whole lines of a journal after its header, whatever its
-// experiment; 0 without a journal, or where the header is not one.
+// experiment; 0 without one, or where it cannot be read as one.
 func samplesIn(path string) int {
-	data, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return 0
 	}
-	header, lines, _ := bytes.Cut(data, []byte("\n"))
-	if _, err := parseHeader(header); err != nil {
+	defer file.Close()
+	in := bufio.NewReader(file)
+	header, err := in.ReadBytes('\n')
+	if err != nil {
 		return 0
 	}
-	return bytes.Count(lines, []byte("\n"))
-}
-
-// startAnew is the remedy for a journal that cannot be resumed.
-const startAnew = ": start anew, with --discard instead of --resume"
-
-func parseHeader(line []byte) (journalHeader, error) {
 	var h journalHeader
-	if err := json.Unmarshal(line, &h); err != nil || h.Journal != journalVersion {
-		return h, fmt.Errorf("line 1: not a journal of this version (%s)%s", journalVersion, startAnew)
+	if json.Unmarshal(header, &h) != nil || h.Journal != journalVersion {
+		return 0
 	}
-	return h, nil
+	for n := 0; ; n++ {
+		if _, err := in.ReadBytes('\n'); err != nil {
+			return n
+		}
+	}
 }
 
-// parseJournal reads samples up to the last whole line, whose end it returns.
-func parseJournal(data []byte, fingerprint string) (samples []Sample, whole int64, err error) {
+// readJournal reads samples up to the last whole line, whose end it returns.
+func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64, err error) {
+	in := bufio.NewReader(r)
 	for number := 1; ; number++ {
-		line, rest, ended := bytes.Cut(data, []byte("\n"))
-		switch {
-		case !ended && number == 1:
-			return nil, 0, errors.New("it is empty" + startAnew)
-		case !ended:
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			if number == 1 {
+				return nil, 0, errors.New("it is empty: start anew, with --discard instead of --resume")
+			}
 			return samples, whole, nil
-		case number == 1:
-			header, err := parseHeader(line)
-			if err == nil && header.Fingerprint != fingerprint {
-				err = fmt.Errorf("%w (command, CPUs or settings differ)%s", ErrOtherExperiment, startAnew)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if number == 1 {
+			var header journalHeader
+			if err := json.Unmarshal(line, &header); err != nil || header.Journal != journalVersion {
+				return nil, 0, fmt.Errorf("line 1: not a journal of this version (%s): start anew, with --discard instead of --resume", journalVersion)
 			}
-			if err != nil {
-				return nil, 0, err
+			if header.Fingerprint != fingerprint {
+				return nil, 0, fmt.Errorf("%w (command, CPUs or settings differ): start anew, with --discard instead of --resume", ErrOtherExperiment)
 			}
-		default:
+		} else {
 			sample, err := parseSample(line)
 			if err != nil {
-				return nil, 0, fmt.Errorf("line %d: %w%s", number, err, startAnew)
+				return nil, 0, fmt.Errorf("line %d: %w: start anew, with --discard instead of --resume", number, err)
 			}
 			samples = append(samples, sample)
 		}
-		whole += int64(len(line)) + 1
-		data = rest
+		whole += int64(len(line))
 	}
 }
 
-// sound reports whether a line can be a sample. Times are below a year.
+// sound reports whether a line can be a sample; times are below a year.
 func (l journalLine) sound() bool {
 	const year = 366 * 24 * 3600
 	for _, v := range []float64{l.PressedSeconds, l.AchievedSeconds, l.AchievedReadBytes, l.AchievedWriteBytes, l.AloneReadBytes, l.AloneWriteBytes} {
@@ -202,7 +203,7 @@ func parseSample(line []byte) (Sample, error) {
 	}, nil
 }
 
-// Samples returns the number of samples in the journal.
+// Samples is how many samples the journal holds.
 func (j *Journal) Samples() int { return j.samples }
 
 // Keep appends a sample.
@@ -232,7 +233,7 @@ func lineOf(s Sample) journalLine {
 	}
 }
 
-// write appends a line. A failed write leaves the lines before as they are.
+// write appends a line. Where it fails, the lines before stay as they are.
 func (j *Journal) write(line any) error {
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -245,7 +246,7 @@ func (j *Journal) write(line any) error {
 	return nil
 }
 
-// journalRemedy is the remedy when the journal cannot be written.
+// journalRemedy is what to do when the folder takes no journal.
 const journalRemedy = ": make room and check the permissions there, or choose another folder with --store or BANDMATE_STORE"
 
 // Close keeps the journal for a later resume.

@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -96,18 +97,18 @@ func TestJournalRefuses(t *testing.T) {
 		{"another version", `{"journal":"bandmate-samples-9","fingerprint":"abc"}` + "\n", "line 1"},
 		{"negative time", `{"journal":"bandmate-samples-1","fingerprint":"abc"}` + "\n" + `{"target":"x","regime":"same-core","seconds":-1}` + "\n", "line 2"},
 	} {
-		_, _, err := parseJournal([]byte(test.text), "abc")
+		_, _, err := readJournal(strings.NewReader(test.text), "abc")
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--resume") {
 			t.Errorf("%s: %v, want %q and the remedy", test.name, err, test.want)
 		}
 	}
 }
 
-func FuzzParseJournal(f *testing.F) {
+func FuzzReadJournal(f *testing.F) {
 	f.Add([]byte(`{"journal":"bandmate-samples-1","fingerprint":"abc"}` + "\n" + `{"target":"x","regime":"same-core","seconds":1}` + "\n"))
 	f.Add([]byte("\n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		samples, whole, err := parseJournal(data, "abc")
+		samples, whole, err := readJournal(bytes.NewReader(data), "abc")
 		if err != nil {
 			return
 		}

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"bandmate.dev/bandmate/internal/drawing"
 )
 
 // ErrorPlot shows, for several ways to predict, which part of the predictions has
@@ -33,10 +31,16 @@ func (p *ErrorPlot) Write(w io.Writer, o Options) error {
 	return c.write(w, o)
 }
 
-// Picture draws the plot for a file.
-func (p *ErrorPlot) Picture() *drawing.Picture {
+// WriteSVG draws the plot.
+func (p *ErrorPlot) WriteSVG(w io.Writer) error {
 	c, _ := p.chart()
-	return c.picture()
+	return c.scene().writeSVG(w)
+}
+
+// WritePNG draws the same picture as WriteSVG.
+func (p *ErrorPlot) WritePNG(w io.Writer) error {
+	c, _ := p.chart()
+	return c.scene().writePNG(w)
 }
 
 // WriteCSV writes one line per prediction: method, errorPoints without its sign,
@@ -70,7 +74,7 @@ func (p *ErrorPlot) chart() (c chart, found bool) {
 	c = chart{
 		title: p.Title, yTitle: "part of the predictions with at most this error",
 		xTitle: "absolute error, points of normalized performance",
-		y:      drawing.Scale{High: 100, Step: 25, Label: percent},
+		y:      span{low: 0, high: 100, step: 25, label: percent},
 	}
 	for _, m := range p.Methods {
 		sizes := m.sizes()
@@ -80,13 +84,13 @@ func (p *ErrorPlot) chart() (c chart, found bool) {
 		}
 		for i, v := range sizes {
 			found = true
-			c.x.High = max(c.x.High, v)
+			c.x.high = max(c.x.high, v)
 			line.points = append(line.points, chartPoint{x: v, y: 100 * float64(i+1) / float64(len(sizes))})
 		}
 		c.lines = append(c.lines, line)
 	}
-	if c.x.High == 0 {
-		c.x.High = 1
+	if c.x.high == 0 {
+		c.x.high = 1
 	}
 	return c, found
 }

@@ -7,22 +7,22 @@ type Communication struct {
 	// network interfaces, or declared by the user.
 	//
 	// +kubebuilder:validation:Enum=measured;declared
-	Source string `json:"source" want:"measured|declared"`
+	Source string `json:"source"`
 	// SentBytesPerSecond and ReceivedBytesPerSecond are means over the run,
 	// communication included; absent when not known, which is not zero. At least
 	// one is there.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	SentBytesPerSecond *float64 `json:"sentBytesPerSecond,omitempty" want:"traffic"`
+	SentBytesPerSecond *float64 `json:"sentBytesPerSecond,omitempty"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty" want:"traffic"`
+	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty"`
 	// MessageBytes is the size of a message; absent when not known. Only with
 	// it does the latency of the network count.
 	//
 	// +kubebuilder:validation:Minimum=1
-	MessageBytes *int64 `json:"messageBytes,omitempty" want:"message"`
+	MessageBytes *int64 `json:"messageBytes,omitempty"`
 	// Overlapped is true where the application computes while it communicates,
 	// false where it waits; absent when not known.
 	Overlapped *bool `json:"overlapped,omitempty"`
@@ -33,10 +33,10 @@ type Communication struct {
 	// Repeats is how many runs were measured; 0 where the rates are declared.
 	//
 	// +kubebuilder:validation:Minimum=0
-	Repeats int `json:"repeats,omitempty" want:"count"`
+	Repeats int `json:"repeats,omitempty"`
 	// RelativeSpread is the standard deviation of the bytes a run exchanges ÷
 	// their median; absent with fewer than two repeats.
-	RelativeSpread *float64 `json:"relativeSpread,omitempty" want:"spread"`
+	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
 }
 
 // The sources of a Communication.
@@ -50,31 +50,31 @@ type Network struct {
 	// Model is that of package network by which they share it (Vienne et al. 2008).
 	//
 	// +kubebuilder:validation:Enum=gigabit-ethernet;myrinet;infiniband
-	Model string `json:"model" want:"gigabit-ethernet|myrinet|infiniband"`
+	Model string `json:"model"`
 	// BytesPerSecond is what one communication of large messages reaches alone,
 	// in one direction.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	BytesPerSecond float64 `json:"bytesPerSecond" want:"rate"`
+	BytesPerSecond float64 `json:"bytesPerSecond"`
 	// LatencySeconds is the time of an empty message; absent when not known.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e9
-	LatencySeconds *float64 `json:"latencySeconds,omitempty" want:"latency"`
+	LatencySeconds *float64 `json:"latencySeconds,omitempty"`
 	// Beta, GammaOut and GammaIn are the parameters of gigabit-ethernet, and
 	// absent for other models.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	Beta *float64 `json:"beta,omitempty" want:"part"`
+	Beta *float64 `json:"beta,omitempty"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	GammaOut *float64 `json:"gammaOut,omitempty" want:"share"`
+	GammaOut *float64 `json:"gammaOut,omitempty"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	GammaIn *float64 `json:"gammaIn,omitempty" want:"share"`
+	GammaIn *float64 `json:"gammaIn,omitempty"`
 }
 
 // BusSharing is how computation and communication share the memory bus of a
@@ -84,7 +84,7 @@ type BusSharing struct {
 	// NodesPerSocket is the number of NUMA nodes of the socket that computes.
 	//
 	// +kubebuilder:validation:Minimum=1
-	NodesPerSocket int `json:"nodesPerSocket" want:"positive"`
+	NodesPerSocket int `json:"nodesPerSocket"`
 	// Local was measured with all data on a node of that socket, Remote with all
 	// on another socket; absent on a machine with one.
 	Local  BusSharingInstance  `json:"local"`
@@ -98,42 +98,42 @@ type BusSharingInstance struct {
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	CommunicationAloneBytesPerSecond float64 `json:"communicationAloneBytesPerSecond" want:"rate"`
+	CommunicationAloneBytesPerSecond float64 `json:"communicationAloneBytesPerSecond"`
 	// LeastCommunicationShare is α.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	LeastCommunicationShare float64 `json:"leastCommunicationShare" want:"share"`
+	LeastCommunicationShare float64 `json:"leastCommunicationShare"`
 	// ComputationPerCoreBytesPerSecond is B_comp^seq.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	ComputationPerCoreBytesPerSecond float64 `json:"computationPerCoreBytesPerSecond" want:"rate"`
+	ComputationPerCoreBytesPerSecond float64 `json:"computationPerCoreBytesPerSecond"`
 	// ComputationAloneBytesPerSecond is T_seq^max, ComputationAloneCores N_seq^max.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	ComputationAloneBytesPerSecond float64 `json:"computationAloneBytesPerSecond" want:"rate"`
+	ComputationAloneBytesPerSecond float64 `json:"computationAloneBytesPerSecond"`
 	// +kubebuilder:validation:Minimum=1
-	ComputationAloneCores int `json:"computationAloneCores" want:"positive"`
+	ComputationAloneCores int `json:"computationAloneCores"`
 	// TotalBytesPerSecond is T_par^max, TotalCores N_par^max.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	TotalBytesPerSecond float64 `json:"totalBytesPerSecond" want:"rate"`
+	TotalBytesPerSecond float64 `json:"totalBytesPerSecond"`
 	// +kubebuilder:validation:Minimum=1
-	TotalCores int `json:"totalCores" want:"positive"`
+	TotalCores int `json:"totalCores"`
 	// TotalAtComputationAloneCoresBytesPerSecond is T_par^max2.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	TotalAtComputationAloneCoresBytesPerSecond float64 `json:"totalAtComputationAloneCoresBytesPerSecond" want:"rate"`
+	TotalAtComputationAloneCoresBytesPerSecond float64 `json:"totalAtComputationAloneCoresBytesPerSecond"`
 	// LossBeforeBytesPerSecond and LossAfterBytesPerSecond are δ_l and δ_r.
 	//
 	// +kubebuilder:validation:Minimum=-1e13
 	// +kubebuilder:validation:Maximum=1e13
-	LossBeforeBytesPerSecond float64 `json:"lossBeforeBytesPerSecond" want:"loss"`
+	LossBeforeBytesPerSecond float64 `json:"lossBeforeBytesPerSecond"`
 	// +kubebuilder:validation:Minimum=-1e13
 	// +kubebuilder:validation:Maximum=1e13
-	LossAfterBytesPerSecond float64 `json:"lossAfterBytesPerSecond" want:"loss"`
+	LossAfterBytesPerSecond float64 `json:"lossAfterBytesPerSecond"`
 }

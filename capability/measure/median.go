@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Precision is the half width of the 95% interval ÷ the median that is aimed at.
@@ -121,7 +119,7 @@ func middle(values []time.Duration) time.Duration {
 func medianOf(values []float64) Median {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	median := stats.Median(sorted)
+	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
 	k := outside(n)
 	half := max(median-sorted[k], sorted[n-1-k]-median)
 	return Median{Value: median, RelativeInterval: half / median, Repeats: n}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
 	"bandmate.dev/bandmate/schedplugin/view"
@@ -26,21 +27,21 @@ import (
 // viewFlags say which cluster to look at, and with which arguments of the
 // scheduler plugin.
 type viewFlags struct {
-	clusterFlags
+	cli.ClusterFlags
 
 	schedulerConfig string
 	top             int
 }
 
 func (f *viewFlags) add(flags *pflag.FlagSet) {
-	f.clusterFlags.add(flags)
+	f.ClusterFlags.Add(flags)
 	flags.StringVar(&f.schedulerConfig, "scheduler-config", "", "the scheduler's configuration file, for the plugin's arguments (default: the plugin's defaults)")
 	flags.IntVar(&f.top, "top", 10, "show this many nodes, 0 for all")
 }
 
 func (f *viewFlags) validate() error {
 	if f.top < 0 {
-		return usagef("--top %d: want 0 or more", f.top)
+		return cli.Usagef("--top %d: want 0 or more", f.top)
 	}
 	return nil
 }
@@ -98,8 +99,8 @@ func pluginArgs(data []byte) ([]byte, error) {
 // core reads the objects of Kubernetes itself.
 type core struct{ client rest.Interface }
 
-func (f clusterFlags) core() (core, error) {
-	c, err := f.config()
+func newCore(f cli.ClusterFlags) (core, error) {
+	c, err := f.Config()
 	if err != nil {
 		return core{}, err
 	}
@@ -166,12 +167,12 @@ func (c core) pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 }
 
 // look reads the cluster: its profiles, nodes and pods.
-func (a *app) look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
+func look(ctx context.Context, a *cli.App, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
 	args, err := f.args()
 	if err != nil {
 		return nil, nil, err
 	}
-	profiles, err := f.store()
+	profiles, err := f.Store()
 	if err != nil {
 		return nil, nil, err
 	}

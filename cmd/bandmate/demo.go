@@ -12,6 +12,8 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
@@ -61,10 +63,10 @@ type demoPair struct {
 	interval [2]float64
 }
 
-func newDemoCommand(a *app) *cobra.Command {
+func newDemoCommand(a *cli.App) *cobra.Command {
 	var scale float64
 	var keep bool
-	var placement placementFlags
+	var placement cli.PlacementFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See it work here: measure, predict, verify, in about a minute",
@@ -73,14 +75,14 @@ pair of them slows down, runs every pair for real, and shows predicted beside
 measured. Needs nothing installed and changes nothing.`,
 		Example: `  bandmate demo
   bandmate demo -o json`,
-		Args: wantArgs(cobra.NoArgs, "no arguments"),
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.demo(cmd.Context(), scale, keep, placement)
+			return runDemo(cmd.Context(), a, scale, keep, placement)
 		},
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 0.4, "amount of work per sample run; more is longer and less noisy")
 	cmd.Flags().BoolVar(&keep, "keep", false, "put the profiles of machine and samples into the store")
-	placement.add(cmd.Flags())
+	placement.Add(cmd.Flags())
 	return cmd
 }
 
@@ -91,22 +93,22 @@ var (
 	demoPrecision = onboard.Precision{MinRepeats: 3, MaxRepeats: 3}
 )
 
-func (a *app) demo(ctx context.Context, scale float64, keep bool, placement placementFlags) (err error) {
-	if err := a.checkFormat(); err != nil {
+func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placement cli.PlacementFlags) (err error) {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
 	if !(scale > 0) {
-		return usagef("--scale %v: want more than 0", scale)
+		return cli.Usagef("--scale %v: want more than 0", scale)
 	}
-	name, err := machineName("")
+	name, err := cli.MachineName("")
 	if err != nil {
 		name = "demo"
 	}
-	placing, err := placement.placing()
+	placing, err := placement.Placing()
 	if err != nil {
 		return err
 	}
-	applications, err := sampleApplications(scale)
+	applications, err := measure.SampleApplications(scale)
 	if err != nil {
 		return err
 	}
@@ -115,24 +117,24 @@ func (a *app) demo(ctx context.Context, scale float64, keep bool, placement plac
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	a.tell(session.Placement.Explanation)
-	progress := a.progress()
-	defer progress.done()
+	a.Note(session.Placement.Explanation)
+	progress := a.NewProgress()
+	defer progress.Done()
 	verification := &onboard.Verification{
-		Experiment: &onboard.Experiment{Session: session, Applications: applications, Version: version()},
+		Experiment: &onboard.Experiment{Session: session, Applications: applications, Version: cli.Version()},
 		Wanted:     onboard.Grid(demoShares, demoLevels, "sequential"),
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true),
-			Precision: demoPrecision, Reporter: progress, Version: version(),
+			Name: name, ReadShares: measure.MachineReadShares, ProbeGrid: measure.ProbeGrid(true),
+			Precision: demoPrecision, Reporter: progress, Version: cli.Version(),
 		},
 	}
 	verified, err := verification.Run(ctx)
 	if err != nil {
 		return err
 	}
-	progress.done()
+	progress.Done()
 	if keep {
-		if err := a.keep(verified); err != nil {
+		if err := keepProfiles(a, verified); err != nil {
 			return err
 		}
 	}
@@ -140,11 +142,11 @@ func (a *app) demo(ctx context.Context, scale float64, keep bool, placement plac
 	if err != nil {
 		return err
 	}
-	return a.print(result, func(w io.Writer) error { return a.writeDemo(w, result) })
+	return a.Print(result, func(w io.Writer) error { return writeDemo(a, w, result) })
 }
 
-func (a *app) keep(v *onboard.Verified) error {
-	folder, err := a.open()
+func keepProfiles(a *cli.App, v *onboard.Verified) error {
+	folder, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -209,18 +211,18 @@ func newDemoResult(v *onboard.Verified) (demoResult, error) {
 	return result, nil
 }
 
-func (a *app) writeDemo(w io.Writer, r demoResult) error {
+func writeDemo(a *cli.App, w io.Writer, r demoResult) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s, %d CPUs; %s placement, %.0f ns round trip", report.SanitizeText(r.Machine.CPUModel), r.Machine.CPUs, r.Machine.Regime, r.Machine.RoundTripNanoseconds)
 	if shared := r.Machine.SharedLastLevelCache; shared != nil && *shared {
 		b.WriteString(", shared last-level cache")
 	}
 	b.WriteString("\n\nApplications, alone (bandwidth estimated by probes)\n\n")
-	if err := demoApplicationTable(r).Write(&b, a.canvas()); err != nil {
+	if err := demoApplicationTable(r).Write(&b, a.Canvas()); err != nil {
 		return err
 	}
 	b.WriteString("\nSlowdown of the first beside the second\n\n")
-	if err := demoPairTable(r).Write(&b, a.canvas()); err != nil {
+	if err := demoPairTable(r).Write(&b, a.Canvas()); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "\nError of %d predictions: mean %.1f, maximum %.1f points of normalized performance;\n%d samples dropped because the CPUs moved.\n",
@@ -228,7 +230,7 @@ func (a *app) writeDemo(w io.Writer, r demoResult) error {
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
-	a.warn(r.Warnings)
+	a.Warn(r.Warnings)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 )
 
 //go:generate go test -count=1 -run TestCommandReference|TestDocumentation$ . -update-docs
@@ -117,7 +118,7 @@ func TestExitCodesPage(t *testing.T) {
 		}
 		listed = append(listed, code)
 	}
-	if want := []int{exitDone, exitFailed, exitUsage, exitNoProfile, exitNotMeasurable, exitLimit, exitInterrupted}; !slices.Equal(listed, want) {
+	if want := []int{cli.ExitDone, cli.ExitFailed, cli.ExitUsage, cli.ExitNoProfile, cli.ExitNotMeasurable, cli.ExitLimit, cli.ExitInterrupted}; !slices.Equal(listed, want) {
 		t.Errorf("%s lists %v, want %v", path, listed, want)
 	}
 }

@@ -366,7 +366,7 @@ func (d *doors) wantSlurm(t *testing.T, table []doorAnswer) {
 		files[name] = filepath.Join(t.TempDir(), name+".json")
 		writeFile(t, files[name], string(text))
 	}
-	advised := map[string]adviceDocument{}
+	advised := map[string]struct{ Advice *slurm.Advice }{}
 	for i, want := range table {
 		document, ok := advised[want.Target]
 		if !ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/report"
@@ -25,10 +26,10 @@ type evaluateFlags struct {
 	noise                       float64
 	seed                        uint64
 	predictions                 string
-	pictures                    pictureFlags
+	pictures                    cli.PictureFlags
 }
 
-func newEvaluateCommand(a *app) *cobra.Command {
+func newEvaluateCommand(a *cli.App) *cobra.Command {
 	var f evaluateFlags
 	cmd := &cobra.Command{
 		Use:   "evaluate DIR",
@@ -43,8 +44,8 @@ levels costs 1.`,
   bandmate evaluate measured --read-shares 50,100 --levels 0.25,0.5,0.75,1
   bandmate evaluate measured --noise 0.01 --seed 1 --predictions rows.csv
   bandmate evaluate measured --svg errors.svg`,
-		Args: wantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.evaluate(cmd.Context(), args[0], f) },
+		Args: cli.WantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runEvaluate(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.methods, "method", nil, "methods to evaluate (default: all): "+joinMethods())
@@ -53,7 +54,7 @@ levels costs 1.`,
 	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, as 0.01")
 	flags.Uint64Var(&f.seed, "seed", 1, "which noise")
 	flags.StringVar(&f.predictions, "predictions", "", "write every row as CSV to this file")
-	f.pictures.add(flags, "the errors of pairs")
+	f.pictures.Add(flags, "the errors of pairs")
 	return cmd
 }
 
@@ -62,19 +63,19 @@ func (f *evaluateFlags) options() (evaluation.Options, error) {
 	for _, name := range f.methods {
 		m, err := predictor.ParseMethod(name)
 		if err != nil {
-			return o, usageError{fmt.Errorf("--method: %w", err)}
+			return o, cli.UsageError(fmt.Errorf("--method: %w", err))
 		}
 		o.Methods = append(o.Methods, m)
 	}
 	var err error
-	if o.Levels, err = parseLevels("--levels", f.levels); err != nil {
+	if o.Levels, err = cli.ParseLevels("--levels", f.levels); err != nil {
 		return o, err
 	}
 	if o.ReadShares, err = parsePercents("--read-shares", f.readShares); err != nil {
 		return o, err
 	}
 	if err := o.Validate(); err != nil {
-		return o, usageError{err}
+		return o, cli.UsageError(err)
 	}
 	return o, nil
 }
@@ -91,22 +92,22 @@ func parsePercents(flag string, texts []string) ([]units.ReadShare, error) {
 		}
 		share, err := units.ParseReadShare(text)
 		if err != nil {
-			return nil, usagef("%s %q: want percentages from 0 to 100", flag, text)
+			return nil, cli.Usagef("%s %q: want percentages from 0 to 100", flag, text)
 		}
 		shares = append(shares, share)
 	}
 	return shares, nil
 }
 
-func (a *app) evaluate(ctx context.Context, dir string, f evaluateFlags) error {
-	if err := a.checkFormat(formatCSV); err != nil {
+func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) error {
+	if err := a.CheckFormat(cli.FormatCSV); err != nil {
 		return err
 	}
 	options, err := f.options()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.pictures.check(), checkOutput("predictions", f.predictions)); err != nil {
+	if err := errors.Join(f.pictures.Check(), cli.CheckFile("predictions", f.predictions)); err != nil {
 		return err
 	}
 	dataset, err := evaluation.Read(os.DirFS(dir))
@@ -122,7 +123,7 @@ func (a *app) evaluate(ctx context.Context, dir string, f evaluateFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.printEvaluation(result, picture, f.pictures)
+	return printEvaluation(a, result, picture, f.pictures)
 }
 
 // addError adds the error of a pair to those of its method.
@@ -146,22 +147,22 @@ func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.O
 	}
 	file, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
 	if err != nil {
-		return nil, outputFault("predictions", name, err)
+		return nil, cli.FileError("predictions", name, err)
 	}
 	defer func() { err = errors.Join(err, file.Cleanup()) }()
 	out := csv.NewWriter(file)
 	if err := out.Write([]string{"target", "corunner", "method", "predicted", "measured"}); err != nil {
-		return nil, outputFault("predictions", name, err)
+		return nil, cli.FileError("predictions", name, err)
 	}
 	each := options.Each
 	options.Each = func(r evaluation.Row) error {
-		return errors.Join(each(r), outputFault("predictions", name, writePredictionRow(out, r)))
+		return errors.Join(each(r), cli.FileError("predictions", name, writePredictionRow(out, r)))
 	}
 	if result, err = evaluation.Evaluate(dataset, options); err != nil {
 		return nil, err
 	}
 	out.Flush()
-	return result, outputFault("predictions", name, errors.Join(out.Error(), file.CloseAtomicallyReplace()))
+	return result, cli.FileError("predictions", name, errors.Join(out.Error(), file.CloseAtomicallyReplace()))
 }
 
 func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
@@ -169,14 +170,14 @@ func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
 	return out.Write([]string{r.Target, r.Corunner, string(r.Method), number(r.Predicted), number(r.Measured)})
 }
 
-func (a *app) printEvaluation(r *evaluation.Result, p picture, f pictureFlags) error {
-	if a.format == formatCSV && !f.toStdout() {
-		return errors.Join(a.draw(p, f), writeEvaluationCSV(a.stdout, r))
+func printEvaluation(a *cli.App, r *evaluation.Result, p cli.Picture, f cli.PictureFlags) error {
+	if a.Format == cli.FormatCSV && !f.ToStdout() {
+		return errors.Join(a.Draw(p, f), writeEvaluationCSV(a.Stdout, r))
 	}
-	return a.printDrawn(r, p, f, func(w io.Writer) error { return a.writeEvaluation(w, r) })
+	return a.PrintDrawn(r, p, f, func(w io.Writer) error { return writeEvaluation(a, w, r) })
 }
 
-func (a *app) writeEvaluation(w io.Writer, r *evaluation.Result) error {
+func writeEvaluation(a *cli.App, w io.Writer, r *evaluation.Result) error {
 	number := func(v float64, digits int) report.Cell {
 		return report.Number(strconv.FormatFloat(v, 'f', digits, 64), v)
 	}
@@ -193,7 +194,7 @@ func (a *app) writeEvaluation(w io.Writer, r *evaluation.Result) error {
 	for _, m := range r.Methods {
 		table.Add(report.Text(string(m.Name)), count(m.ReadShares), count(m.Points), number(m.Mean, 2), number(m.SD, 2), number(m.Max, 1), count(m.Rows), number(m.Cost, 2), coverage(m.Coverage))
 	}
-	if err := table.Write(w, a.canvas()); err != nil {
+	if err := table.Write(w, a.Canvas()); err != nil {
 		return err
 	}
 	for i, g := range r.Groups {
@@ -203,12 +204,12 @@ func (a *app) writeEvaluation(w io.Writer, r *evaluation.Result) error {
 		table.Add(report.Text(string(g.Name)), number(g.Mean, 2), number(g.Max, 1), count(g.Rows), coverage(g.Coverage))
 		if i == len(r.Groups)-1 || g.Corunners != r.Groups[i+1].Corunners {
 			fmt.Fprintln(w)
-			if err := table.Write(w, a.canvas()); err != nil {
+			if err := table.Write(w, a.Canvas()); err != nil {
 				return err
 			}
 		}
 	}
-	_, err := fmt.Fprint(w, "\n"+report.Paragraph("", "Absolute errors in percentage points of normalized performance; coverage is the part within the 90% interval.", a.canvas()))
+	_, err := fmt.Fprint(w, "\n"+report.Paragraph("", "Absolute errors in percentage points of normalized performance; coverage is the part within the 90% interval.", a.Canvas()))
 	return err
 }
 

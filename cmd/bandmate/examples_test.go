@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 )
 
 // TestExamples checks that every command line shown in the help texts and in
@@ -64,7 +66,7 @@ func builtIn(cmd *cobra.Command) bool {
 }
 
 func testRoot() *cobra.Command {
-	return newRootCommand(&app{stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }})
+	return newRootCommand(&cli.App{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) string { return "" }})
 }
 
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
@@ -112,7 +114,7 @@ func parses(words []string) (*cobra.Command, error) {
 		return nil, err
 	}
 	if cmd == root {
-		return nil, usagef("no such command")
+		return nil, cli.Usagef("no such command")
 	}
 	return cmd, cmd.ParseFlags(rest)
 }

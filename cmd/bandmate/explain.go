@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
 	"bandmate.dev/bandmate/units"
@@ -21,7 +22,7 @@ type explainFlags struct {
 	namespace string
 }
 
-func newExplainCommand(a *app) *cobra.Command {
+func newExplainCommand(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain POD",
@@ -32,8 +33,8 @@ reckoning as the scheduler plugin. The cluster may have changed since the pod wa
 placed; the events say what was predicted then.`,
 		Example: `  kubectl bandmate explain db-0
   kubectl bandmate explain db-0 -n shop -o json`,
-		Args: wantArgs(cobra.ExactArgs(1), "one pod"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.explain(cmd.Context(), args[0], f) },
+		Args: cli.WantArgs(cobra.ExactArgs(1), "one pod"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), a, args[0], f) },
 	}
 	f.view.add(cmd.Flags())
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "", "namespace of the pod (default: the context's)")
@@ -64,19 +65,19 @@ type eventLine struct {
 	Message string `json:"message"`
 }
 
-func (a *app) explain(ctx context.Context, name string, f explainFlags) error {
-	if err := a.checkFormat(); err != nil {
+func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) error {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
 	if err := f.view.validate(); err != nil {
 		return err
 	}
-	objects, err := f.view.core()
+	objects, err := newCore(f.view.ClusterFlags)
 	if err != nil {
 		return err
 	}
 	if f.namespace == "" {
-		if f.namespace, _, err = f.view.loader().Namespace(); err != nil {
+		if f.namespace, _, err = f.view.Loader().Namespace(); err != nil {
 			return fmt.Errorf("which namespace? %w: give it with -n", err)
 		}
 	}
@@ -84,7 +85,7 @@ func (a *app) explain(ctx context.Context, name string, f explainFlags) error {
 	if err != nil {
 		return err
 	}
-	cluster, _, err := a.look(ctx, f.view, objects)
+	cluster, _, err := look(ctx, a, f.view, objects)
 	if err != nil {
 		return err
 	}
@@ -102,17 +103,17 @@ func (a *app) explain(ctx context.Context, name string, f explainFlags) error {
 		e.Warnings = append(e.Warnings, err.Error())
 	}
 	if cluster.Concerns(pod) && !view.Finished(object) {
-		all, err := a.verdicts(cluster, pod, "", e.Node)
+		all, err := verdicts(a, cluster, pod, "", e.Node)
 		if err != nil {
 			return err
 		}
 		e.Nodes, e.More = f.view.cut(all)
 	}
-	if err := a.print(e, func(w io.Writer) error { return a.writeExplanation(w, e) }); err != nil {
+	if err := a.Print(e, func(w io.Writer) error { return writePlacement(a, w, e) }); err != nil {
 		return err
 	}
-	if a.format == formatText {
-		a.warn(e.Warnings)
+	if a.Format == cli.FormatText {
+		a.Warn(e.Warnings)
 	}
 	return nil
 }
@@ -153,14 +154,14 @@ func (c core) events(ctx context.Context, p *corev1.Pod) ([]eventLine, error) {
 	return lines, err
 }
 
-func (a *app) writeExplanation(w io.Writer, e podExplanation) error {
+func writePlacement(a *cli.App, w io.Writer, e podExplanation) error {
 	fmt.Fprintf(w, "%s/%s: application %s, %.4g CPUs", sanitize(e.Namespace), sanitize(e.Pod), sanitize(cmp.Or(e.Application, "not named")), e.CPUs)
 	if e.Limit != 0 {
 		fmt.Fprintf(w, ", at most %s", units.Slowdown(e.Limit))
 	}
 	fmt.Fprintf(w, ", scheduler %s\n", sanitize(cmp.Or(e.Scheduler, "default-scheduler")))
 	for _, event := range e.Events {
-		fmt.Fprint(w, report.Paragraph("  ", sanitize(event.Time+" "+event.Reason+": "+event.Message), a.canvas()))
+		fmt.Fprint(w, report.Paragraph("  ", sanitize(event.Time+" "+event.Reason+": "+event.Message), a.Canvas()))
 	}
 	if e.Nodes == nil {
 		why := "the pod is finished"
@@ -174,7 +175,7 @@ func (a *app) writeExplanation(w io.Writer, e podExplanation) error {
 	if e.Node != "" {
 		if i := slices.IndexFunc(e.Nodes, func(v verdict) bool { return v.Here }); i >= 0 {
 			fmt.Fprint(w, "where it is: ")
-			if err := a.writeVerdict(w, e.Nodes[i]); err != nil {
+			if err := writeVerdict(a, w, e.Nodes[i]); err != nil {
 				return err
 			}
 		}
@@ -182,7 +183,7 @@ func (a *app) writeExplanation(w io.Writer, e podExplanation) error {
 	} else if len(e.Nodes) > 0 && e.Nodes[0].Rejected {
 		fmt.Fprintln(w, "it waits: every node is beyond a limit, its own or that of a pod there")
 	}
-	if err := verdictTable(e.Nodes).Write(w, a.canvas()); err != nil {
+	if err := verdictTable(e.Nodes).Write(w, a.Canvas()); err != nil {
 		return err
 	}
 	return writeMore(w, e.More)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/onboard"
@@ -44,12 +45,12 @@ func run(args []string) int {
 	// Beyond a limit of the file size a write then fails, rather than this
 	// process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGXFSZ)
-	a := &app{stdout: os.Stdout, stderr: os.Stderr, env: os.Getenv, plugin: filepath.Base(os.Args[0]) == "kubectl-bandmate"}
+	a := &cli.App{Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Plugin: filepath.Base(os.Args[0]) == "kubectl-bandmate"}
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !isSilent(err) {
-		a.complain("bandmate: " + sanitizeLines(a.describe(cmd, err)) + "\n")
+	if err != nil && !cli.IsSilent(err) {
+		a.Complain("bandmate: " + sanitizeLines(a.Describe(cmd, err)) + "\n")
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }

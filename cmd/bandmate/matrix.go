@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -25,7 +26,7 @@ type matrixResult struct {
 	Warnings  []string    `json:"warnings"`
 }
 
-func newMatrixCommand(a *app) *cobra.Command {
+func newMatrixCommand(a *cli.App) *cobra.Command {
 	var f matrixFlags
 	cmd := &cobra.Command{
 		Use:   "matrix [APP...]",
@@ -40,39 +41,39 @@ in for the names.`,
   bandmate matrix xz sqlite lammps -o csv
   bandmate matrix --svg matrix.svg --png matrix.png`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.matrix(args, f)
+			return runMatrix(a, args, f)
 		},
-		ValidArgsFunction: a.completeApplications,
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	f.addMethod(cmd.Flags())
 	cmd.Flags().StringVar(&f.machine, "machine", "", "use the profiles measured on this machine (default: all)")
 	cmd.Flags().IntVar(&f.top, "top", 40, "show this many applications as text; 0 shows all")
-	f.pictures.add(cmd.Flags(), "the heat map")
+	f.pictures.Add(cmd.Flags(), "the heat map")
 	return cmd
 }
 
 // matrixFlags are those of the matrix command.
 type matrixFlags struct {
 	predictionFlags
-	pictures pictureFlags
+	pictures cli.PictureFlags
 	top      int
 }
 
-func (a *app) matrix(names []string, f matrixFlags) error {
-	if err := a.checkFormat(formatCSV); err != nil {
+func runMatrix(a *cli.App, names []string, f matrixFlags) error {
+	if err := a.CheckFormat(cli.FormatCSV); err != nil {
 		return err
 	}
 	if f.top < 0 {
-		return usagef("--top %d: want 0 or more", f.top)
+		return cli.Usagef("--top %d: want 0 or more", f.top)
 	}
-	if err := f.pictures.check(); err != nil {
+	if err := f.pictures.Check(); err != nil {
 		return err
 	}
 	m, err := f.parse()
 	if err != nil {
 		return err
 	}
-	result, err := a.predictMatrix(names, f.machine, m)
+	result, err := predictMatrix(a, names, f.machine, m)
 	if err != nil {
 		return err
 	}
@@ -80,31 +81,31 @@ func (a *app) matrix(names []string, f matrixFlags) error {
 		Targets: result.Applications, Corunners: result.Applications,
 		Slowdown: func(i, j int) units.Slowdown { return units.Slowdown(result.Slowdowns[i][j]) },
 	}
-	if a.format == formatCSV && !f.pictures.toStdout() {
-		return errors.Join(a.draw(picture, f.pictures), picture.WriteCSV(a.stdout))
+	if a.Format == cli.FormatCSV && !f.pictures.ToStdout() {
+		return errors.Join(a.Draw(picture, f.pictures), picture.WriteCSV(a.Stdout))
 	}
-	if err := a.printDrawn(result, picture, f.pictures, func(w io.Writer) error { return a.writeMatrix(w, picture, f.top) }); err != nil {
+	if err := a.PrintDrawn(result, picture, f.pictures, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) }); err != nil {
 		return err
 	}
-	if a.format == formatText {
-		a.warn(result.Warnings)
+	if a.Format == cli.FormatText {
+		a.Warn(result.Warnings)
 	}
 	return nil
 }
 
 // writeMatrix shows the applications that suffer or cause the most.
-func (a *app) writeMatrix(w io.Writer, picture *report.HeatMap, top int) error {
+func writeMatrix(a *cli.App, w io.Writer, picture *report.HeatMap, top int) error {
 	part, left := picture.Busiest(top)
-	if err := part.Write(w, a.canvas()); err != nil || left == 0 {
+	if err := part.Write(w, a.Canvas()); err != nil || left == 0 {
 		return err
 	}
 	_, err := io.WriteString(w, "\n"+report.Paragraph("", fmt.Sprintf(
-		"These %d applications suffer or cause the most; %d are left out: see all with --top 0, --svg FILE or -o csv.", len(part.Targets), left), a.canvas()))
+		"These %d applications suffer or cause the most; %d are left out: see all with --top 0, --svg FILE or -o csv.", len(part.Targets), left), a.Canvas()))
 	return err
 }
 
-func (a *app) predictMatrix(names []string, machine string, method predictor.Method) (matrixResult, error) {
-	folder, err := a.open()
+func predictMatrix(a *cli.App, names []string, machine string, method predictor.Method) (matrixResult, error) {
+	folder, err := a.OpenStore()
 	if err != nil {
 		return matrixResult{}, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/pairing"
 	"bandmate.dev/bandmate/report"
@@ -45,7 +46,7 @@ type pairOfTwo struct {
 	Slowdowns    [2]float64 `json:"slowdowns"`
 }
 
-func newPairCommand(a *app) *cobra.Command {
+func newPairCommand(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	cmd := &cobra.Command{
 		Use:   "pair APP...",
@@ -59,21 +60,21 @@ With --max-slowdown as few pairs as possible exceed it, whatever the sum; the
 command exits with 5 when one has to.`,
 		Example: `  bandmate pair xz sqlite lammps zstd
   bandmate pair xz sqlite lammps zstd --max-slowdown 1.2 -o json`,
-		Args: wantArgs(cobra.MinimumNArgs(2), "two applications or more"),
+		Args: cli.WantArgs(cobra.MinimumNArgs(2), "two applications or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.pair(args, f)
+			return runPair(a, args, f)
 		},
-		ValidArgsFunction: a.completeApplications,
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	f.add(cmd.Flags(), "prefer pairs in which nobody's slowdown exceeds this, as 1.15")
 	return cmd
 }
 
-func (a *app) pair(names []string, f predictionFlags) error {
-	if err := a.checkFormat(); err != nil {
+func runPair(a *cli.App, names []string, f predictionFlags) error {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
-	s, err := a.open()
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -94,14 +95,14 @@ func (a *app) pair(names []string, f predictionFlags) error {
 		result.Basis = basisOf(known.compiled)
 	}
 	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
-	if err := a.print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
+	if err := a.Print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
 		return err
 	}
-	if a.format == formatText {
-		a.warn(result.Warnings)
+	if a.Format == cli.FormatText {
+		a.Warn(result.Warnings)
 	}
 	if over > 0 {
-		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", errLimit, over, len(result.Pairs), units.Slowdown(f.limit))
+		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, over, len(result.Pairs), units.Slowdown(f.limit))
 	}
 	return nil
 }

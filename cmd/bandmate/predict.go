@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/report"
@@ -17,10 +18,10 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-func newPredictCommand(a *app) *cobra.Command {
+func newPredictCommand(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	var explain bool
-	var pictures pictureFlags
+	var pictures cli.PictureFlags
 	cmd := &cobra.Command{
 		Use:   "predict APP WITH...",
 		Short: "Predict how APP and its neighbors slow each other down",
@@ -28,26 +29,26 @@ func newPredictCommand(a *app) *cobra.Command {
   bandmate predict xz sqlite lammps --explain
   bandmate predict xz sqlite --max-slowdown 1.1 -o json
   bandmate predict xz sqlite lammps --svg prediction.svg`,
-		Args: wantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbor"),
+		Args: cli.WantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbor"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.predict(args, f, explain, pictures)
+			return runPredict(a, args, f, explain, pictures)
 		},
-		ValidArgsFunction: a.completeApplications,
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, as 1.15")
-	pictures.add(cmd.Flags(), "everyone's slowdown")
+	pictures.Add(cmd.Flags(), "everyone's slowdown")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
 	return cmd
 }
 
-func (a *app) predict(names []string, f predictionFlags, explain bool, pictures pictureFlags) error {
-	if err := a.checkFormat(); err != nil {
+func runPredict(a *cli.App, names []string, f predictionFlags, explain bool, pictures cli.PictureFlags) error {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
-	if err := pictures.check(); err != nil {
+	if err := pictures.Check(); err != nil {
 		return err
 	}
-	s, err := a.open()
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -60,11 +61,11 @@ func (a *app) predict(names []string, f predictionFlags, explain bool, pictures 
 	if err != nil {
 		return err
 	}
-	if err := a.printDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
+	if err := a.PrintDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
 		return err
 	}
-	if a.format == formatText {
-		a.warn(p.Warnings)
+	if a.Format == cli.FormatText {
+		a.Warn(p.Warnings)
 	}
 	return checkLimit(p, f.limit)
 }
@@ -86,7 +87,7 @@ func checkLimit(p predictor.Prediction, limit float64) error {
 	if len(over) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, allowed %s", errLimit, strings.Join(over, ", "), units.Slowdown(limit))
+	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), units.Slowdown(limit))
 }
 
 // loadApplication returns the profile of an application; one measured on

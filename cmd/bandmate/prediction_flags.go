@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 )
 
@@ -43,10 +44,10 @@ func joinMethods() string {
 func (f *predictionFlags) parse() (predictor.Method, error) {
 	m, err := predictor.ParseMethod(f.method)
 	if err != nil {
-		return "", usageError{fmt.Errorf("--method: %w", err)}
+		return "", cli.UsageError(fmt.Errorf("--method: %w", err))
 	}
 	if f.limit != 0 && !(f.limit >= 1) {
-		return "", usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+		return "", cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
 	return m, nil
 }

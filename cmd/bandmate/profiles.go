@@ -14,14 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
 
-func newProfilesCommand(a *app) *cobra.Command {
+func newProfilesCommand(a *cli.App) *cobra.Command {
 	var machine string
-	var pictures pictureFlags
+	var pictures cli.PictureFlags
 	var from clusterSource
 	cmd := &cobra.Command{
 		Use:   "profiles",
@@ -30,66 +31,66 @@ func newProfilesCommand(a *app) *cobra.Command {
   bandmate profiles show xz
   bandmate profiles export > all.yaml
   bandmate profiles import all.yaml`,
-		Args: wantArgs(cobra.NoArgs, "one of list, show, delete, import, export, contentiousness"),
+		Args: cli.WantArgs(cobra.NoArgs, "one of list, show, delete, import, export, contentiousness"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	list := &cobra.Command{
 		Use: "list", Short: "List the profiles", Example: "  bandmate profiles list -o csv",
-		Args: wantArgs(cobra.NoArgs, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.profilesList(cmd.Context(), from) },
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return listProfiles(cmd.Context(), a, from) },
 	}
 	show := &cobra.Command{
 		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml\n  bandmate profiles show xz --svg xz.svg",
-		Args:              wantArgs(cobra.ExactArgs(1), "one name"),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesShow(args[0], machine, pictures) },
-		ValidArgsFunction: a.completeApplications,
+		Args:              cli.WantArgs(cobra.ExactArgs(1), "one name"),
+		RunE:              func(_ *cobra.Command, args []string) error { return showProfile(a, args[0], machine, pictures) },
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	remove := &cobra.Command{
 		Use: "delete NAME...", Short: "Delete applications' profiles", Example: "  bandmate profiles delete xz",
-		Args:              wantArgs(cobra.MinimumNArgs(1), "at least one name"),
-		RunE:              func(_ *cobra.Command, args []string) error { return a.profilesDelete(args, machine) },
-		ValidArgsFunction: a.completeApplications,
+		Args:              cli.WantArgs(cobra.MinimumNArgs(1), "at least one name"),
+		RunE:              func(_ *cobra.Command, args []string) error { return deleteProfiles(a, args, machine) },
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	load := &cobra.Command{
 		Use: "import [FILE...]", Short: "Add profiles from YAML or JSON files, or from standard input", Example: "  bandmate profiles import all.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.profilesImport(cmd.Context(), cmd.InOrStdin(), args)
+			return importProfiles(cmd.Context(), a, cmd.InOrStdin(), args)
 		},
 	}
 	save := &cobra.Command{
 		Use: "export [NAME...]", Short: "Write profiles as one YAML stream", Example: "  bandmate profiles export > all.yaml",
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.profilesExport(cmd.Context(), from, args) },
-		ValidArgsFunction: a.completeApplications,
+		RunE:              func(cmd *cobra.Command, args []string) error { return exportProfiles(cmd.Context(), a, from, args) },
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	from.add(list.Flags())
 	from.add(save.Flags())
 	for _, c := range []*cobra.Command{show, remove} {
 		c.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
 	}
-	pictures.add(show.Flags(), "the curves")
-	cmd.AddCommand(list, show, remove, load, save, newContentiousnessCommand(a))
+	pictures.Add(show.Flags(), "the curves")
+	cmd.AddCommand(list, show, remove, load, save)
 	return cmd
 }
 
-func (a *app) profilesList(ctx context.Context, from clusterSource) error {
-	if err := a.checkFormat(formatCSV); err != nil {
+func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
+	if err := a.CheckFormat(cli.FormatCSV); err != nil {
 		return err
 	}
-	profiles, broken, err := a.applications(ctx, from)
+	profiles, broken, err := loadFrom(ctx, a, from)
 	if err != nil {
 		return err
 	}
 	table := profileTable(profiles)
-	if a.format == formatCSV {
-		err = table.WriteCSV(a.stdout)
+	if a.Format == cli.FormatCSV {
+		err = table.WriteCSV(a.Stdout)
 	} else {
-		err = a.print(profiles, func(w io.Writer) error { return table.Write(w, a.canvas()) })
+		err = a.Print(profiles, func(w io.Writer) error { return table.Write(w, a.Canvas()) })
 	}
 	for _, b := range broken {
-		a.warn([]string{b.Error()})
+		a.Warn([]string{b.Error()})
 	}
 	if err == nil && len(profiles)+len(broken) == 0 {
-		a.tell("no profiles there yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
+		a.Note("no profiles there yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
 	}
 	return err
 }
@@ -137,14 +138,14 @@ func worstSlowdown(p *v1alpha1.ApplicationProfile) units.Slowdown {
 	return worst
 }
 
-func (a *app) profilesShow(name, machine string, pictures pictureFlags) error {
-	if err := a.checkFormat(); err != nil {
+func showProfile(a *cli.App, name, machine string, pictures cli.PictureFlags) error {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
-	if err := pictures.check(); err != nil {
+	if err := pictures.Check(); err != nil {
 		return err
 	}
-	s, err := a.open()
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -152,33 +153,11 @@ func (a *app) profilesShow(name, machine string, pictures pictureFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.printDrawn(p, curvePlot(p), pictures, func(w io.Writer) error { return a.writeProfile(w, p) })
+	return a.PrintDrawn(p, cli.CurvePlot(p), pictures, func(w io.Writer) error { return a.WriteProfile(w, p) })
 }
 
-// writeProfile shows a profile with the plot of its curves.
-func (a *app) writeProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
-	fmt.Fprintf(w, "%s: %s alone, %s\n", report.SanitizeText(p.Name), report.Seconds(p.Spec.Solo.Seconds), trafficText(p.Spec.Contentiousness))
-	m := p.Spec.Measurement
-	if m.Regime != nil {
-		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %d samples dropped\n",
-			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), m.DroppedSamples)
-	}
-	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
-		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
-	}
-	if text := communicationText(p.Spec.Communication); text != "" {
-		fmt.Fprintf(w, "network: %s\n", text)
-	}
-	fmt.Fprintln(w)
-	if err := curvePlot(p).Write(w, a.canvas()); err != nil {
-		return err
-	}
-	a.warn(p.Spec.Warnings)
-	return nil
-}
-
-func (a *app) profilesDelete(names []string, machine string) error {
-	s, err := a.open()
+func deleteProfiles(a *cli.App, names []string, machine string) error {
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
@@ -193,28 +172,25 @@ func (a *app) profilesDelete(names []string, machine string) error {
 	return nil
 }
 
-func (a *app) profilesImport(ctx context.Context, stdin io.Reader, files []string) error {
-	s, err := a.open()
+func importProfiles(ctx context.Context, a *cli.App, stdin io.Reader, files []string) error {
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
-		files = []string{standardInput}
+		files = []string{cli.StandardInput}
 	}
 	for _, name := range files {
-		if err := a.importFile(ctx, s, stdin, name); err != nil {
+		if err := importFile(ctx, a, s, stdin, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// standardInput is the name that stands for standard input.
-const standardInput = "-"
-
-func (a *app) importFile(ctx context.Context, s *store.Store, stdin io.Reader, name string) error {
+func importFile(ctx context.Context, a *cli.App, s *store.Store, stdin io.Reader, name string) error {
 	in := stdin
-	if name != standardInput {
+	if name != cli.StandardInput {
 		file, err := os.Open(name)
 		if err != nil {
 			return fmt.Errorf("importing: %w", err)
@@ -223,7 +199,7 @@ func (a *app) importFile(ctx context.Context, s *store.Store, stdin io.Reader, n
 		in = file
 	}
 	var data []byte
-	if err := unlessInterrupted(ctx, func() (err error) {
+	if err := cli.UnlessInterrupted(ctx, func() (err error) {
 		data, err = io.ReadAll(io.LimitReader(in, v1alpha1.MaxStreamBytes+1))
 		return err
 	}); err != nil {
@@ -234,33 +210,21 @@ func (a *app) importFile(ctx context.Context, s *store.Store, stdin io.Reader, n
 		return fmt.Errorf("importing %s: %w", name, err)
 	}
 	if len(added) > 0 {
-		a.say("added %s\n", report.SanitizeText(strings.Join(added, ", ")))
+		a.Notef("added %s\n", report.SanitizeText(strings.Join(added, ", ")))
 	}
 	if len(replaced) > 0 {
-		a.say("replaced %s\n", report.SanitizeText(strings.Join(replaced, ", ")))
+		a.Notef("replaced %s\n", report.SanitizeText(strings.Join(replaced, ", ")))
 	}
 	return nil
 }
 
-// unlessInterrupted returns as soon as ctx ends, even where f hangs in a read.
-func unlessInterrupted(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (a *app) profilesExport(ctx context.Context, from clusterSource, names []string) error {
+func exportProfiles(ctx context.Context, a *cli.App, from clusterSource, names []string) error {
 	if from.cluster {
-		return a.exportCluster(ctx, from, names)
+		return exportCluster(ctx, a, from, names)
 	}
-	s, err := a.open()
+	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
-	return s.Export(a.stdout, names...)
+	return s.Export(a.Stdout, names...)
 }

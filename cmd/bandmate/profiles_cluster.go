@@ -9,31 +9,32 @@ import (
 	"github.com/spf13/pflag"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/store"
 )
 
 // clusterSource says whether profiles are read from a cluster.
 type clusterSource struct {
-	clusterFlags
+	cli.ClusterFlags
 
 	cluster bool
 }
 
 func (f *clusterSource) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.cluster, "cluster", false, "the profiles of a Kubernetes cluster instead of the folder's")
-	f.clusterFlags.add(flags)
+	f.ClusterFlags.Add(flags)
 }
 
-// applications returns the profiles of the folder or of a cluster.
-func (a *app) applications(ctx context.Context, from clusterSource) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
+// loadFrom returns the profiles of the folder or of a cluster.
+func loadFrom(ctx context.Context, a *cli.App, from clusterSource) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	if !from.cluster {
-		s, err := a.open()
+		s, err := a.OpenStore()
 		if err != nil {
 			return nil, nil, err
 		}
 		return s.Applications()
 	}
-	s, err := from.store()
+	s, err := from.Store()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,8 +42,8 @@ func (a *app) applications(ctx context.Context, from clusterSource) (profiles []
 }
 
 // exportCluster writes the profiles of a cluster as store.Export does a folder's.
-func (a *app) exportCluster(ctx context.Context, from clusterSource, names []string) error {
-	s, err := from.store()
+func exportCluster(ctx context.Context, a *cli.App, from clusterSource, names []string) error {
+	s, err := from.Store()
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (a *app) exportCluster(ctx context.Context, from clusterSource, names []str
 		return err
 	}
 	for _, b := range append(broken, more...) {
-		a.warn([]string{b.Error()})
+		a.Warn([]string{b.Error()})
 	}
 	var objects []v1alpha1.Object
 	for _, m := range machines {
@@ -71,7 +72,7 @@ func (a *app) exportCluster(ctx context.Context, from clusterSource, names []str
 	if err != nil {
 		return err
 	}
-	return a.write(text)
+	return a.WriteBytes(text)
 }
 
 // choose keeps the objects of the given names, all of them without any; a name

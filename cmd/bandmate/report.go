@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/pairing"
 	"bandmate.dev/bandmate/report"
@@ -22,7 +23,7 @@ import (
 // best pairing grows with the cube.
 const mostPaired = 200
 
-func newReportCommand(a *app) *cobra.Command {
+func newReportCommand(a *cli.App) *cobra.Command {
 	var output, machine string
 	cmd := &cobra.Command{
 		Use:   "report [APP...]",
@@ -39,9 +40,9 @@ page itself.`,
   bandmate report xz sqlite --output /tmp/report.html
   bandmate report --output json`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.report(args, machine, output)
+			return writeReport(a, args, machine, output)
 		},
-		ValidArgsFunction: a.completeApplications,
+		ValidArgsFunction: a.CompleteApplications,
 	}
 	// It takes the place of the --output of the other commands.
 	cmd.Flags().StringVarP(&output, "output", "o", "report.html", "file to write, or - for standard output; json and yaml: the data, on standard output")
@@ -49,42 +50,42 @@ page itself.`,
 	return cmd
 }
 
-func (a *app) report(names []string, machine, output string) error {
+func writeReport(a *cli.App, names []string, machine, output string) error {
 	if output == "" {
-		return usagef("--output: want the name of a file, -, json or yaml")
+		return cli.Usagef("--output: want the name of a file, -, json or yaml")
 	}
-	content, err := a.reportContent(names, machine)
+	content, err := reportContent(a, names, machine)
 	if err != nil {
 		return err
 	}
 	content.Generated = time.Now()
-	if output == formatJSON || output == formatYAML {
+	if output == cli.FormatJSON || output == cli.FormatYAML {
 		d, err := page.NewData(content)
 		if err != nil {
 			return err
 		}
-		a.format = output
-		return a.print(d, func(io.Writer) error { return nil })
+		a.Format = output
+		return a.Print(d, func(io.Writer) error { return nil })
 	}
 	var html bytes.Buffer
 	if err := page.Write(&html, content); err != nil {
 		return err
 	}
 	if output == "-" {
-		return a.write(html.Bytes())
+		return a.WriteBytes(html.Bytes())
 	}
-	if err := writeOutput("output", output, html.Bytes()); err != nil {
+	if err := cli.WriteFile("output", output, html.Bytes()); err != nil {
 		return err
 	}
-	a.warn(content.Warnings)
-	a.tell(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
+	a.Warn(content.Warnings)
+	a.Note(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
 	return nil
 }
 
 // reportContent collects what a report shows. An empty store makes a page that
 // says so; a broken profile is a warning.
-func (a *app) reportContent(names []string, machine string) (page.Content, error) {
-	s, err := a.open()
+func reportContent(a *cli.App, names []string, machine string) (page.Content, error) {
+	s, err := a.OpenStore()
 	if err != nil {
 		return page.Content{}, err
 	}
@@ -98,7 +99,7 @@ func (a *app) reportContent(names []string, machine string) (page.Content, error
 // report collects what a report of the named applications shows, or else of all
 // of the machine.
 func (k *knowledge) report(names []string, machine string) (page.Content, error) {
-	content := page.Content{Version: version()}
+	content := page.Content{Version: cli.Version()}
 	machines, brokenMachines, err := k.Machines()
 	if err != nil {
 		return content, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/server"
 )
 
@@ -26,7 +27,7 @@ type serveFlags struct {
 	hosts       []string
 }
 
-func newServeCommand(a *app) *cobra.Command {
+func newServeCommand(a *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -44,8 +45,8 @@ It ends, with exit code 0, on Ctrl-C or SIGTERM.`,
 		Example: `  bandmate serve
   bandmate serve --listen 127.0.0.1:0 -o json
   bandmate serve --cluster --listen 0.0.0.0:8080 --allow-remote --allow-host node-1.example.org`,
-		Args: wantArgs(cobra.NoArgs, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), f) },
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", usualAddress, "address and port to listen on; port 0 takes a free one")
@@ -62,11 +63,11 @@ type serving struct {
 	Profiles string `json:"profiles"`
 }
 
-func (a *app) serve(ctx context.Context, f serveFlags) error {
-	if err := a.checkFormat(); err != nil {
+func runServe(ctx context.Context, a *cli.App, f serveFlags) error {
+	if err := a.CheckFormat(); err != nil {
 		return err
 	}
-	source, place, err := a.serveFrom(f.from)
+	source, place, err := serveFrom(a, f.from)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 	for i, name := range f.hosts {
 		hosts[i] = strings.ToLower(strings.TrimSuffix(name, "."))
 	}
-	handler, err := server.NewHandler(source, server.Options{Version: version(), Hosts: hosts})
+	handler, err := server.NewHandler(source, server.Options{Version: cli.Version(), Hosts: hosts})
 	if err != nil {
 		return err
 	}
@@ -86,18 +87,18 @@ func (a *app) serve(ctx context.Context, f serveFlags) error {
 		return explainListen(err, f.listen)
 	}
 	said := serving{URL: "http://" + l.Addr().String() + "/", Profiles: place}
-	if err := a.print(said, func(w io.Writer) error { _, err := fmt.Fprintln(w, said.URL); return err }); err != nil {
+	if err := a.Print(said, func(w io.Writer) error { _, err := fmt.Fprintln(w, said.URL); return err }); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.tell(fmt.Sprintf("serving the profiles of %s at %s; stop with Ctrl-C", place, said.URL))
-	return server.Serve(ctx, l, handler, log.New(a.stderr, "bandmate: serve: ", 0))
+	a.Note(fmt.Sprintf("serving the profiles of %s at %s; stop with Ctrl-C", place, said.URL))
+	return server.Serve(ctx, l, handler, log.New(a.Stderr, "bandmate: serve: ", 0))
 }
 
 // explainListen adds what would help.
 func explainListen(err error, address string) error {
 	switch {
 	case errors.Is(err, server.ErrNotLoopback):
-		return usagef("--listen: %w: others could read all profiles; if that is meant, give --allow-remote", err)
+		return cli.Usagef("--listen: %w: others could read all profiles; if that is meant, give --allow-remote", err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("--listen %s: %w: another program, perhaps another bandmate serve, has this port: choose another one, or 127.0.0.1:0 for a free one", address, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.EACCES):
@@ -105,7 +106,7 @@ func explainListen(err error, address string) error {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("--listen %s: %w: no interface of this machine has this address", address, syscall.EADDRNOTAVAIL)
 	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.ParseError)):
-		return usagef("--listen: %w", err)
+		return cli.Usagef("--listen: %w", err)
 	}
 	return fmt.Errorf("--listen %s: %w", address, err)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/server"
 	"bandmate.dev/bandmate/store"
 )
@@ -16,9 +17,9 @@ const (
 )
 
 // serveFrom returns where profiles are read, and the name of the place.
-func (a *app) serveFrom(from clusterSource) (*liveProfiles, string, error) {
+func serveFrom(a *cli.App, from clusterSource) (*liveProfiles, string, error) {
 	if !from.cluster {
-		folder, err := a.open()
+		folder, err := a.OpenStore()
 		if err != nil {
 			return nil, "", err
 		}
@@ -27,7 +28,7 @@ func (a *app) serveFrom(from clusterSource) (*liveProfiles, string, error) {
 		}
 		return &liveProfiles{read: read}, folder.Dir(), nil
 	}
-	cluster, err := from.store()
+	cluster, err := from.Store()
 	if err != nil {
 		return nil, "", err
 	}

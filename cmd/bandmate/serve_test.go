@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/server"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
@@ -142,20 +143,20 @@ func TestServeRefuses(t *testing.T) {
 	store := storeWith(t)
 	first := startServe(t, "--store", store)
 	taken := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/")
-	bandmate(t, "serve", "--store", store, "--listen", taken).wantExit(exitFailed, "--listen "+taken+": address already in use", "choose another one")
+	bandmate(t, "serve", "--store", store, "--listen", taken).wantExit(cli.ExitFailed, "--listen "+taken+": address already in use", "choose another one")
 	first.end(syscall.SIGINT)
 	again := waitForServe(prepare(t, "bandmate", "serve", "--store", store, "--listen", taken, "-o", "json").start())
 	again.end(syscall.SIGTERM)
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
-		bandmate(t, "serve", "--store", store, "--listen", address).wantExit(exitUsage, "is not a loopback address", "--allow-remote")
+		bandmate(t, "serve", "--store", store, "--listen", address).wantExit(cli.ExitUsage, "is not a loopback address", "--allow-remote")
 	}
-	bandmate(t, "serve", "--store", store, "--listen", "nonsense").wantExit(exitUsage, "127.0.0.1:8080")
-	bandmate(t, "serve", "--store", store, "--listen", "127.0.0.1:99999").wantExit(exitUsage, "99999")
-	bandmate(t, "serve", "--store", store, "--listen", "192.0.2.1:0", "--allow-remote").wantExit(exitFailed, "no interface")
-	bandmate(t, "serve", "--store", "/dev/null").wantExit(exitFailed, "not a folder")
-	bandmate(t, "serve", "extra").wantExit(exitUsage, "no arguments")
-	bandmate(t, "serve", "-o", "csv").wantExit(exitUsage, "want one of")
-	bandmate(t, "serve", "--cluster", "--kubeconfig", "none").wantExit(exitFailed, "which cluster?", "--kubeconfig")
+	bandmate(t, "serve", "--store", store, "--listen", "nonsense").wantExit(cli.ExitUsage, "127.0.0.1:8080")
+	bandmate(t, "serve", "--store", store, "--listen", "127.0.0.1:99999").wantExit(cli.ExitUsage, "99999")
+	bandmate(t, "serve", "--store", store, "--listen", "192.0.2.1:0", "--allow-remote").wantExit(cli.ExitFailed, "no interface")
+	bandmate(t, "serve", "--store", "/dev/null").wantExit(cli.ExitFailed, "not a folder")
+	bandmate(t, "serve", "extra").wantExit(cli.ExitUsage, "no arguments")
+	bandmate(t, "serve", "-o", "csv").wantExit(cli.ExitUsage, "want one of")
+	bandmate(t, "serve", "--cluster", "--kubeconfig", "none").wantExit(cli.ExitFailed, "which cluster?", "--kubeconfig")
 }
 
 func TestServeFromCluster(t *testing.T) {
@@ -235,7 +236,7 @@ func FuzzServe(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	source, _, err := (&app{storeDir: dir}).serveFrom(clusterSource{})
+	source, _, err := serveFrom((&cli.App{StoreDir: dir}), clusterSource{})
 	if err != nil {
 		f.Fatal(err)
 	}

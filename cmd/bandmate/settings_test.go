@@ -12,19 +12,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
-// appWith is the command line in a made-up environment.
-func appWith(variables map[string]string) *app {
-	return &app{stdout: io.Discard, stderr: io.Discard, env: func(name string) string { return variables[name] }}
+// AppWith is the command line in a made-up environment.
+func AppWith(variables map[string]string) *cli.App {
+	return &cli.App{Stdout: io.Discard, Stderr: io.Discard, Env: func(name string) string { return variables[name] }}
 }
 
 // settledWith reads a command line, settles what it leaves out, and returns the
 // command.
 func settledWith(t *testing.T, variables map[string]string, words ...string) (*cobra.Command, error) {
 	t.Helper()
-	a := appWith(variables)
+	a := AppWith(variables)
 	root := newRootCommand(a)
 	cmd, rest, err := root.Find(words)
 	if err != nil {
@@ -33,7 +34,7 @@ func settledWith(t *testing.T, variables map[string]string, words ...string) (*c
 	if err := cmd.ParseFlags(rest); err != nil {
 		t.Fatal(err)
 	}
-	return cmd, a.settle(cmd)
+	return cmd, a.Settle(cmd)
 }
 
 const precedenceFile = `
@@ -128,9 +129,9 @@ func TestConfigPath(t *testing.T) {
 		{"", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "c", true},
 		{"f", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "f", true},
 	} {
-		a := appWith(test.variables)
-		a.configFile = test.flag
-		if got, chosen := a.configPath(); got != test.want || chosen != test.chosen {
+		a := AppWith(test.variables)
+		a.ConfigFile = test.flag
+		if got, chosen := a.ConfigPath(); got != test.want || chosen != test.chosen {
 			t.Errorf("%q, %v: got %q, %v", test.flag, test.variables, got, chosen)
 		}
 	}
@@ -170,7 +171,7 @@ func TestConfigurationFaults(t *testing.T) {
 		"two documents":       {header + "---\n" + header, []string{"more than one document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseConfiguration("c.yaml", []byte(test.text), testRoot())
+			_, err := cli.ParseConfiguration("c.yaml", []byte(test.text), testRoot())
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -192,12 +193,12 @@ func TestConfigurationValues(t *testing.T) {
 		"onboard:\n  precision: a lot\n": ":4:14: --precision: ",
 	} {
 		_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", header+text)}, "onboard")
-		if err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != exitUsage {
+		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 	_, err := settledWith(t, map[string]string{"BANDMATE_REPEATS": "x"}, "onboard")
-	if err == nil || !strings.Contains(err.Error(), "BANDMATE_REPEATS: --repeats: ") || exitCode(err) != exitUsage {
+	if err == nil || !strings.Contains(err.Error(), "BANDMATE_REPEATS: --repeats: ") || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("variable: %v", err)
 	}
 }
@@ -236,10 +237,10 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 	}
 	means := map[string]string{}
 	names := map[string]bool{}
-	walkSettings(testRoot(), func(cmd *cobra.Command, f *pflag.Flag) {
-		words := commandWords(cmd)
+	cli.WalkSettings(testRoot(), func(cmd *cobra.Command, f *pflag.Flag) {
+		words := cli.CommandWords(cmd)
 		for i := range len(words) + 1 {
-			variable := variableOf(words[:i], f.Name)
+			variable := cli.VariableOf(words[:i], f.Name)
 			meaning := strings.Join(words[:i], " ") + " --" + f.Name
 			if other, ok := means[variable]; ok && other != meaning {
 				t.Errorf("%s: both %q and %q", variable, other, meaning)
@@ -284,7 +285,7 @@ func FuzzParseConfiguration(f *testing.F) {
 	f.Add(header + "onboard: {levels: [1, [2]], ? [x] : y}")
 	root := testRoot()
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := parseConfiguration("c.yaml", []byte(text), root)
+		s, err := cli.ParseConfiguration("c.yaml", []byte(text), root)
 		if err == nil && s == nil {
 			t.Error("neither settings nor an error")
 		}

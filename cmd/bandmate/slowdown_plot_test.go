@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/report/page"
@@ -53,10 +54,10 @@ func TestFittedCurves(t *testing.T) {
 	}
 	readings := 0
 	for i, p := range profiles {
-		plot := curvePlot(p)
+		plot := cli.CurvePlot(p)
 		drawn := map[units.ReadShare]report.Curve{}
 		for _, c := range plot.Curves {
-			if c.Pattern != "" && c.Pattern != sequential {
+			if c.Pattern != "" && c.Pattern != cli.Sequential {
 				if len(c.Fitted) > 0 {
 					t.Errorf("%s: a fitted curve at %s of pattern %s, which no prediction reads", p.Name, c.ReadShare, c.Pattern)
 				}
@@ -107,14 +108,14 @@ func TestPredictionPlot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plot, err := k.predictionPlot(names, f, pictureFlags{svg: "-"})
+			plot, err := k.predictionPlot(names, f, cli.PictureFlags{SVG: "-"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if plot.Limit != 1.5 || len(plot.Rows) != len(names) {
 				t.Errorf("%s: %d rows, limit %v", line, len(plot.Rows), plot.Limit)
 			}
-			if got, want := plot.Rows[0].Values[0], predictedValue(p); got != want {
+			if got, want := plot.Rows[0].Values[0], cli.PredictedValue(p); got != want {
 				t.Errorf("%s by %s: %+v, want %+v", line, method, got, want)
 			}
 			for i, row := range plot.Rows[1:] {
@@ -131,7 +132,7 @@ func TestPredictionPlot(t *testing.T) {
 func TestPredictionPlotExtrapolates(t *testing.T) {
 	k := exampleKnowledge(t)
 	for names, want := range map[string]bool{"sort triad": false, "sort triad triad triad triad numpy": true} {
-		plot, err := k.predictionPlot(strings.Fields(names), predictionFlags{}, pictureFlags{png: "-"})
+		plot, err := k.predictionPlot(strings.Fields(names), predictionFlags{}, cli.PictureFlags{PNG: "-"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,38 +148,38 @@ func TestJudgmentIntervals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := judgment{place: "n1"}
+	j := cli.Judgment{Place: "n1"}
 	for i, a := range known.compiled {
-		p, err := predictor.Predict(a, besides(known.compiled, i), predictor.Options{})
+		p, err := predictor.Predict(a, cli.Besides(known.compiled, i), predictor.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.jobs = append(j.jobs, judgedJob{application: a, known: true, after: p.Slowdown})
+		j.Jobs = append(j.Jobs, cli.JudgedJob{Application: a, Known: true, After: p.Slowdown})
 	}
-	for i := range j.jobs {
-		if v := j.value(i); !(v.Low > 0 && v.Low <= v.Slowdown && v.Slowdown <= v.High) {
+	for i := range j.Jobs {
+		if v := j.Value(i); !(v.Low > 0 && v.Low <= v.Slowdown && v.Slowdown <= v.High) {
 			t.Errorf("job %d: %+v", i, v)
 		}
 	}
-	if v := j.worst(); v.Slowdown != max(j.jobs[1].after, j.jobs[2].after) {
+	if v := j.Worst(); v.Slowdown != max(j.Jobs[1].After, j.Jobs[2].After) {
 		t.Errorf("the worst neighbor: %+v", v)
 	}
-	for name, change := range map[string]func(*judgment){
-		"another slowdown": func(j *judgment) { j.jobs[0].after *= 1.01 },
-		"no profile":       func(j *judgment) { j.jobs[1].application = nil },
+	for name, change := range map[string]func(*cli.Judgment){
+		"another slowdown": func(j *cli.Judgment) { j.Jobs[0].After *= 1.01 },
+		"no profile":       func(j *cli.Judgment) { j.Jobs[1].Application = nil },
 	} {
-		other := judgment{jobs: slices.Clone(j.jobs)}
+		other := cli.Judgment{Jobs: slices.Clone(j.Jobs)}
 		change(&other)
-		if v := other.value(0); v.Low != 0 || v.High != 0 || v.Slowdown != other.jobs[0].after {
+		if v := other.Value(0); v.Low != 0 || v.High != 0 || v.Slowdown != other.Jobs[0].After {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
-	j.jobs[0].known = false
-	if v := j.value(0); v != (report.SlowdownValue{}) {
+	j.Jobs[0].Known = false
+	if v := j.Value(0); v != (report.SlowdownValue{}) {
 		t.Errorf("of an unknown job: %+v", v)
 	}
-	alone := judgment{jobs: j.jobs[:1]}
-	if v := alone.worst(); v.Slowdown != 0 || v.Missing != "nobody there" {
+	alone := cli.Judgment{Jobs: j.Jobs[:1]}
+	if v := alone.Worst(); v.Slowdown != 0 || v.Missing != "nobody there" {
 		t.Errorf("the worst of nobody: %+v", v)
 	}
 }

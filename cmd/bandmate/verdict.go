@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
@@ -177,7 +178,7 @@ func verdictTable(verdicts []verdict) *report.Table {
 }
 
 // writeVerdict shows one node with everybody on it.
-func (a *app) writeVerdict(w io.Writer, v verdict) error {
+func writeVerdict(a *cli.App, w io.Writer, v verdict) error {
 	domain := ""
 	if v.Domain != v.Node {
 		domain = ", memory domain " + sanitize(v.Domain)
@@ -188,7 +189,7 @@ func (a *app) writeVerdict(w io.Writer, v verdict) error {
 	}
 	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", sanitize(v.Node), machine, domain, slowdownText(v), v.Cost)
 	if v.Profile.Reason != "" {
-		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.canvas()))
+		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.Canvas()))
 	}
 	if v.Parts != nil {
 		var b strings.Builder
@@ -222,14 +223,14 @@ func (a *app) writeVerdict(w io.Writer, v verdict) error {
 			report.Number(units.Slowdown(before).String(), before), report.Number(units.Slowdown(after).String(), after),
 			report.Number(limit, r.Limit), report.Text(state))
 	}
-	if err := table.Write(w, a.canvas()); err != nil {
+	if err := table.Write(w, a.Canvas()); err != nil {
 		return err
 	}
 	told := map[string]bool{}
 	for _, r := range v.Residents {
 		if reason := r.Profile.Reason; reason != "" && !told[reason] {
 			told[reason] = true
-			fmt.Fprint(w, report.Paragraph("  ", string(r.Profile.State)+": "+sanitize(reason), a.canvas()))
+			fmt.Fprint(w, report.Paragraph("  ", string(r.Profile.State)+": "+sanitize(reason), a.Canvas()))
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
 	"bandmate.dev/bandmate/store"
@@ -20,10 +21,10 @@ type whatIfFlags struct {
 	cpus     float64
 	limit    float64
 	numaNode int
-	pictures pictureFlags
+	pictures cli.PictureFlags
 }
 
-func newWhatIfCommand(a *app) *cobra.Command {
+func newWhatIfCommand(a *cli.App) *cobra.Command {
 	var f whatIfFlags
 	cmd := &cobra.Command{
 		Use:   "what-if APP",
@@ -37,8 +38,8 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 		Example: `  kubectl bandmate what-if xz
   kubectl bandmate what-if xz --node node-1 --cpus 4 --max-slowdown 1.15
   kubectl bandmate what-if xz --svg nodes.svg`,
-		Args: wantArgs(cobra.ExactArgs(1), "one application"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.whatIf(cmd.Context(), args[0], f) },
+		Args: cli.WantArgs(cobra.ExactArgs(1), "one application"),
+		RunE: func(cmd *cobra.Command, args []string) error { return runWhatIf(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
 	f.view.add(flags)
@@ -46,20 +47,20 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, "slowdown that the pod may suffer at most, as 1.15")
 	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node that the pod would keep to (default: any)")
-	f.pictures.add(flags, "the slowdowns")
+	f.pictures.Add(flags, "the slowdowns")
 	return cmd
 }
 
 func (f whatIfFlags) pod(application string) (view.Pod, error) {
 	if !(f.cpus > 0 && f.cpus <= 1e6) {
-		return view.Pod{}, usagef("--cpus %v: want a number above 0", f.cpus)
+		return view.Pod{}, cli.Usagef("--cpus %v: want a number above 0", f.cpus)
 	}
 	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
-		return view.Pod{}, usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+		return view.Pod{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
 	return view.Pod{
 		Name: application, Application: application, CPUs: f.cpus,
-		Limit: units.Slowdown(f.limit), NUMANode: nodeOrNil(f.numaNode),
+		Limit: units.Slowdown(f.limit), NUMANode: cli.OptionalNode(f.numaNode),
 	}, nil
 }
 
@@ -74,49 +75,49 @@ type whatIfAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-func (a *app) whatIf(ctx context.Context, application string, f whatIfFlags) error {
-	if err := a.checkFormat(formatCSV); err != nil {
+func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlags) error {
+	if err := a.CheckFormat(cli.FormatCSV); err != nil {
 		return err
 	}
 	if err := f.view.validate(); err != nil {
 		return err
 	}
-	if err := f.pictures.check(); err != nil {
+	if err := f.pictures.Check(); err != nil {
 		return err
 	}
 	pod, err := f.pod(application)
 	if err != nil {
 		return err
 	}
-	objects, err := f.view.core()
+	objects, err := newCore(f.view.ClusterFlags)
 	if err != nil {
 		return err
 	}
-	cluster, known, err := a.look(ctx, f.view, objects)
+	cluster, known, err := look(ctx, a, f.view, objects)
 	if err != nil {
 		return err
 	}
 	if len(known.Own(application)) == 0 {
 		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
 	}
-	verdicts, err := a.verdicts(cluster, pod, f.node, "")
+	verdicts, err := verdicts(a, cluster, pod, f.node, "")
 	if err != nil {
 		return err
 	}
 	answer := whatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
 	rejected := len(verdicts) > 0 && verdicts[0].Rejected
 	answer.Nodes, answer.More = f.view.cut(verdicts)
-	if err := a.printWhatIf(answer, f); err != nil {
+	if err := printWhatIf(a, answer, f); err != nil {
 		return err
 	}
 	if f.limit != 0 && rejected {
-		return fmt.Errorf("%w: no node keeps the limits", errLimit)
+		return fmt.Errorf("%w: no node keeps the limits", cli.ErrLimit)
 	}
 	return nil
 }
 
 // verdicts ranks the nodes for a pod; with a node, only that one.
-func (a *app) verdicts(cluster *view.Cluster, pod view.Pod, node, here string) ([]verdict, error) {
+func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string) ([]verdict, error) {
 	if node != "" {
 		v, ok, err := cluster.Judge(pod, node)
 		if err != nil {
@@ -148,26 +149,26 @@ func (f *viewFlags) cut(verdicts []verdict) (kept []verdict, more int) {
 	return kept, len(verdicts) - len(kept)
 }
 
-func (a *app) printWhatIf(answer whatIfAnswer, f whatIfFlags) error {
+func printWhatIf(a *cli.App, answer whatIfAnswer, f whatIfFlags) error {
 	plot := whatIfPlot(answer, f)
-	if a.format == formatCSV && !f.pictures.toStdout() {
-		return errors.Join(a.draw(plot, f.pictures), verdictTable(answer.Nodes).WriteCSV(a.stdout))
+	if a.Format == cli.FormatCSV && !f.pictures.ToStdout() {
+		return errors.Join(a.Draw(plot, f.pictures), verdictTable(answer.Nodes).WriteCSV(a.Stdout))
 	}
-	err := a.printDrawn(answer, plot, f.pictures, func(w io.Writer) error {
+	err := a.PrintDrawn(answer, plot, f.pictures, func(w io.Writer) error {
 		if f.node != "" {
-			return a.writeVerdict(w, answer.Nodes[0])
+			return writeVerdict(a, w, answer.Nodes[0])
 		}
 		if len(answer.Nodes) == 0 {
 			_, err := fmt.Fprintln(w, "the cluster has no nodes")
 			return err
 		}
-		if err := verdictTable(answer.Nodes).Write(w, a.canvas()); err != nil {
+		if err := verdictTable(answer.Nodes).Write(w, a.Canvas()); err != nil {
 			return err
 		}
 		return writeMore(w, answer.More)
 	})
-	if a.format == formatText {
-		a.warn(answer.Warnings)
+	if a.Format == cli.FormatText {
+		a.Warn(answer.Warnings)
 	}
 	return err
 }

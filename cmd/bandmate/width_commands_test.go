@@ -1,24 +1,16 @@
 package main
 
 import (
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 
 	"github.com/spf13/cobra"
 
-	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/doctor"
-	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/report"
-	"bandmate.dev/bandmate/slurm/watch"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
-	"bandmate.dev/bandmate/units"
 )
 
 // printedLines are command lines that need a store of applications, or nothing.
@@ -89,114 +81,6 @@ func TestEveryCommandFits(t *testing.T) {
 	})
 }
 
-// What commands print that measure, or need what tests do not have.
-func TestWrittenFits(t *testing.T) {
-	long := strings.Repeat("processor-with-a-long-name ", 5) + strings.Repeat("n", 100)
-	within, share := 0.123, units.ReadShare(0.75)
-	a := &app{stdout: io.Discard, stderr: io.Discard, env: func(string) string { return "" }}
-	o := report.Options{Unicode: true}
-	most := float64(987_654_321_000)
-	bandwidth := units.Bandwidth(most)
-	cost := 123_456.7
-	for name, write := range map[string]func(w io.Writer) error{
-		"overlap measure": func(w io.Writer) error {
-			return writeSweep(w, sweepResult{
-				Computing: []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30}, PartsPerCore: 8, MessageBytes: 1 << 30, Regime: "same-complex",
-				Points: []sweepPoint{{
-					ComputationNode: 15, CommunicationNode: 15, Cores: 128, ComputationAlone: bandwidth, Computation: bandwidth, CommunicationAlone: bandwidth,
-					Communication: bandwidth, ComputationAloneSpread: &within, ComputationSpread: &within, CommunicationAloneSpread: &within, CommunicationSpread: &within,
-				}},
-				Loss: []sweepLosses{{ComputationNode: 15, CommunicationNode: 15, Computation: 12.345, Communication: 12.345}},
-			}, o)
-		},
-		"network measure": func(w io.Writer) error {
-			return writeConflicts(w, conflictResult{Rate: bandwidth, Bytes: 1 << 30, AloneSeconds: 1.5, Communications: []measuredCommunication{
-				{Conflict: long, Communication: long, From: 99_999, To: 99_999, Penalty: 1234.567, Spread: &within},
-			}}, o)
-		},
-		"capability measure": func(w io.Writer) error { return writeMeasured(w, widestCapability(long, most, cost, within), o) },
-		"capability race": func(w io.Writer) error {
-			return writeRace(w, raceResult{
-				machineSource: machineSource{long, long}, Operation: "broadcast", Threads: 4096, CPUs: []int{0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30},
-				Results: []raceRow{{Name: long, Modeled: &cost, Nanoseconds: cost, RelativeInterval: within, Repeats: 100_000}},
-			}, o)
-		},
-		"demo": func(w io.Writer) error {
-			return a.writeDemo(w, demoResult{
-				Machine:      demoMachine{CPUModel: long, CPUs: 1024, Regime: "different-complexes", RoundTripNanoseconds: 1234, SharedLastLevelCache: new(true)},
-				Applications: []demoApplication{{Name: long, SoloSeconds: 1234.5, ReadBytesPerSecond: most, WriteBytesPerSecond: most, ReadShare: &share, RelativeUncertainty: &within}},
-				Pairs:        []demoPair{{Target: long, Corunner: long, Predicted: 0.01, Measured: 0.01, ErrorPoints: 99.9, interval: [2]float64{1, 100}}},
-			})
-		},
-		"doctor --verify": func(w io.Writer) error {
-			traffic := verifyTraffic{BytesPerSecond: bandwidth, ReadShare: &share}
-			return a.writeVerification(w, verifyResult{
-				Source: "nvidia-scf", Diagnosis: doctor.Diagnosis{Cause: "bytes-per-count", Detail: long, Remedy: long},
-				Checks: []verifyCheck{{Asked: traffic, Made: traffic, Counted: traffic, TrafficError: -0.9999, ReadShareError: new(-0.9999)}},
-			})
-		},
-		"machine": func(w io.Writer) error {
-			p := &v1alpha1.MachineProfile{}
-			p.Name, p.Spec.CPUModel, p.Spec.CPUs, p.Spec.VirtualMachine = long, long, 1024, true
-			p.Spec.Sustained = []v1alpha1.SustainedBandwidth{{ReadShare: 0.75, BytesPerSecond: most, RelativeSpread: &within, Repeats: 100}}
-			return a.writeMachine(w, p)
-		},
-		"interfere": func(w io.Writer) error {
-			return writeInterfere(w, interferer.Setting{Bandwidth: bandwidth, ReadShare: share}, interferer.Achieved{Elapsed: time.Hour})
-		},
-		"measure": func(w io.Writer) error {
-			return writeSummary(w, profiler.Summary{
-				Source: "nvidia-scf", Seconds: 12345, Traffic: units.Traffic{Read: units.Bandwidth(most), Write: units.Bandwidth(most)}, RelativeUncertainty: &within,
-				Activity: &profiler.Activity{CPUSeconds: &most, Instructions: &most, InstructionsUserOnly: true, ContextSwitches: &most, OtherCPUSeconds: &most},
-			}, "processes of /sys/fs/cgroup/"+long)
-		},
-		"agent": func(w io.Writer) error {
-			return a.writeAgent(w, agentStatus{Node: long, Machine: long, MemoryDomain: long, Source: "imc"})
-		},
-		"slurm watch status": func(w io.Writer) error {
-			return statusText(watch.Status{Running: true, Process: math.MaxInt32, Mode: watch.Mode(long), Cluster: long, Error: long, FailedRounds: 9})(w)
-		},
-	} {
-		var b strings.Builder
-		if err := write(&b); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if b.Len() == 0 {
-			t.Errorf("%s prints nothing", name)
-		}
-		wantFits(t, name, report.Fold(b.String(), o))
-		// Tables fit without being broken.
-		for line := range strings.SplitSeq(b.String(), "\n") {
-			if strings.Count(line, "  ") > 2 && report.Widest(line) > 80 {
-				t.Errorf("%s: a row of %d columns: %s", name, report.Widest(line), line)
-			}
-		}
-	}
-}
-
-// widestCapability has every table of capability measure, with long numbers.
-func widestCapability(long string, most, cost, within float64) measureResult {
-	node := 15
-	return measureResult{Machine: long, Capability: v1alpha1.Capability{
-		Latencies: []v1alpha1.LineLatency{{
-			Place: "memory", State: "modified", MemoryNode: &node, Nanoseconds: cost, LowNanoseconds: &cost, HighNanoseconds: &cost, RelativeInterval: &within, Repeats: 100_000,
-		}},
-		LatenciesBySize:  []v1alpha1.SizeLatency{{Bytes: 1 << 39, Nanoseconds: cost, RelativeInterval: &within, Repeats: 100_000}},
-		ContentionPoints: []v1alpha1.ContentionPoint{{Threads: 1024, Nanoseconds: cost, RelativeInterval: &within, Repeats: 100_000}},
-		Contention:       &v1alpha1.ContentionCost{BaseNanoseconds: cost, BaseIntervalNanoseconds: &cost, PerThreadNanoseconds: cost, PerThreadIntervalNanoseconds: &cost},
-		Transfers: []v1alpha1.LinesTransfer{{
-			Place: "other complex", State: "modified", Access: "copy", BaseNanoseconds: cost, BaseIntervalNanoseconds: &cost, PerLineNanoseconds: cost,
-			PerLineIntervalNanoseconds: &cost, Points: []v1alpha1.TransferPoint{{Lines: 1}, {Lines: 1 << 20}},
-		}},
-		Bandwidths: []v1alpha1.AccessBandwidth{{
-			Access: "triad", NonTemporal: true, Threads: 1024, CPUNode: &node, MemoryNode: &node, BytesPerSecond: most, RelativeInterval: &within, Repeats: 100_000,
-		}},
-		LoadedLatencies: []v1alpha1.LoadedLatency{{
-			StreamingThreads: 1024, ReadShare: 0.755, Level: 0.755, BytesPerSecond: most, Nanoseconds: cost, RelativeInterval: &within, Repeats: 100_000,
-		}},
-	}}
-}
-
 // What is asked of a cluster fits, long names of nodes, pods and applications included.
 func TestClusterFits(t *testing.T) {
 	for _, suffix := range []string{"", longSuffix} {
@@ -226,7 +110,7 @@ func TestClusterFits(t *testing.T) {
 			if text == "" {
 				t.Errorf("%s prints nothing", line)
 			}
-			wantFits(t, line, escapes.ReplaceAllString(text, ""))
+			clitest.WantFits(t, line, escapes.ReplaceAllString(text, ""))
 		}
 	}
 }
@@ -236,5 +120,5 @@ func TestOverlapBandwidthFits(t *testing.T) {
 	p := bandmate(t, "overlap", "fit", "../../docs/example/sweep.csv", "-o", "yaml")
 	p.wantExit(0)
 	writeFile(t, parameters, p.stdout.String())
-	wantFits(t, "overlap bandwidth", printedOn(t, 80, []string{"overlap", "bandwidth", "--parameters", parameters, "--cores", "12"}))
+	clitest.WantFits(t, "overlap bandwidth", printedOn(t, 80, []string{"overlap", "bandwidth", "--parameters", parameters, "--cores", "12"}))
 }

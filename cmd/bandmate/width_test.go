@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 )
@@ -61,7 +63,7 @@ func TestEverythingFits(t *testing.T) {
 			if line == "matrix" && variables[0] == "TERM=xterm-256color" && plain == text {
 				t.Error("the heat map has no colors")
 			}
-			wantFits(t, line, plain)
+			clitest.WantFits(t, line, plain)
 		}
 		p := bandmate(t, args...)
 		p.wantExit(0)
@@ -94,19 +96,7 @@ func TestLongNamesFit(t *testing.T) {
 			args = append(args, word)
 		}
 		text := printedOn(t, 80, append(args, "--store", store), "TERM=xterm-256color")
-		wantFits(t, line, escapes.ReplaceAllString(text, ""))
-	}
-}
-
-// wantFits fails on lines that are wider than 80 columns and could be broken: a
-// word that is too long for a line, such as a path, has one for itself.
-func wantFits(t *testing.T, what, text string) {
-	t.Helper()
-	for line := range strings.SplitSeq(text, "\n") {
-		words := strings.Fields(strings.TrimPrefix(line, "warning: "))
-		if width := uniseg.StringWidth(line); width > 80 && len(words) > 1 {
-			t.Errorf("%s: %d columns: %s", what, width, line)
-		}
+		clitest.WantFits(t, line, escapes.ReplaceAllString(text, ""))
 	}
 }
 

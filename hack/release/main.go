@@ -153,7 +153,7 @@ func (r releasing) platform(ctx context.Context, scratch, native, architecture s
 // compile builds a static program that is the same wherever it is built.
 func (r releasing) compile(ctx context.Context, architecture, file string) error {
 	cmd := r.command(ctx, r.root, "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags=-s -w -buildid= -X main.release="+r.version, "-o", file, "./cmd/bandmate")
+		"-ldflags=-s -w -buildid= -X bandmate.dev/bandmate/cmd/bandmate/internal/cli.release="+r.version, "-o", file, "./cmd/bandmate")
 	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)

@@ -75,7 +75,7 @@ func TestInvalidProfiles(t *testing.T) {
 		}
 	})
 	e.eventuallyMetric(`bandmate_profiles{state="invalid"}`, 1)
-	e.untilPredicted("backwards", "want more than the previous")
+	e.untilPredicted("backwards", "rising order")
 }
 
 // untilPredicted places pods of an application until their event says something.

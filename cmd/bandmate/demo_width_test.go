@@ -1,0 +1,26 @@
+package main
+
+import (
+	"io"
+	"testing"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+	"bandmate.dev/bandmate/units"
+)
+
+// What the commands print fits 80 columns, also where they measure.
+func TestWrittenDemoFits(t *testing.T) {
+	long := clitest.Long
+	within, share := 0.123, units.ReadShare(0.75)
+	a := AppWith(nil)
+	most := float64(987_654_321_000)
+	clitest.WantWritten(t, map[string]func(io.Writer) error{
+		"demo": func(w io.Writer) error {
+			return writeDemo(a, w, demoResult{
+				Machine:      demoMachine{CPUModel: long, CPUs: 1024, Regime: "different-complexes", RoundTripNanoseconds: 1234, SharedLastLevelCache: new(true)},
+				Applications: []demoApplication{{Name: long, SoloSeconds: 1234.5, ReadBytesPerSecond: most, WriteBytesPerSecond: most, ReadShare: &share, RelativeUncertainty: &within}},
+				Pairs:        []demoPair{{Target: long, Corunner: long, Predicted: 0.01, Measured: 0.01, ErrorPoints: 99.9, interval: [2]float64{1, 100}}},
+			})
+		},
+	})
+}

@@ -1,0 +1,194 @@
+// Package cli is what the commands of bandmate share: streams, output formats,
+// exit codes, settings, groups of flags, output files, pictures and progress.
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
+)
+
+// App is what every command shares.
+type App struct {
+	Stdout, Stderr io.Writer
+	Env            func(string) string
+
+	Format     string
+	StoreDir   string
+	ConfigFile string
+	Quiet      bool
+	// settings are the flags that the environment and the file gave.
+	settings []setting
+	// Plugin is true when kubectl runs this program, as kubectl-bandmate.
+	Plugin bool
+}
+
+// Output formats.
+const (
+	FormatText = "text"
+	FormatJSON = "json"
+	FormatYAML = "yaml"
+	FormatCSV  = "csv"
+)
+
+// exactArgs and the like turn cobra's complaints into usage errors.
+func WantArgs(check cobra.PositionalArgs, usage string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return Usagef("want %s", usage)
+		}
+		return nil
+	}
+}
+
+// CheckFormat refuses formats that a command does not have.
+func (a *App) CheckFormat(extra ...string) error {
+	formats := append([]string{FormatText, FormatJSON, FormatYAML}, extra...)
+	if !slices.Contains(formats, a.Format) {
+		return Usagef("-o %s: want one of %s", a.Format, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
+// Print writes v as JSON or YAML, or calls text, whose lines it folds on a terminal.
+func (a *App) Print(v any, text func(io.Writer) error) error {
+	return a.PrintWhole(v, a.folded(text))
+}
+
+// PrintWhole is print for text with lines that are to be pasted.
+func (a *App) PrintWhole(v any, text func(io.Writer) error) error {
+	switch a.Format {
+	case FormatJSON:
+		data, err := json.MarshalIndent(v, "", "  ")
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		return a.WriteBytes(append(data, '\n'))
+	case FormatYAML:
+		data, err := yaml.Marshal(v)
+		if err != nil {
+			return fmt.Errorf("encoding the result: %w", err)
+		}
+		return a.WriteBytes(data)
+	}
+	var b bytes.Buffer
+	if err := text(&b); err != nil {
+		return err
+	}
+	return a.WriteBytes(b.Bytes())
+}
+
+func (a *App) WriteBytes(data []byte) error {
+	if _, err := a.Stdout.Write(data); err != nil {
+		return fmt.Errorf("writing the result: %w", err)
+	}
+	return nil
+}
+
+// OpenStore opens the profile folder.
+func (a *App) OpenStore() (*store.Store, error) {
+	dir := a.StoreDir
+	if dir == "" {
+		var err error
+		if dir, err = store.DefaultDir(a.Env); err != nil {
+			return nil, err
+		}
+	}
+	return store.Open(dir)
+}
+
+// CheckWritable fails early where a result could not be stored. The folder
+// itself may be missing yet.
+func CheckWritable(folder *store.Store) error {
+	dir, err := filepath.Abs(folder.Dir())
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	for {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		switch parent := filepath.Dir(dir); {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && parent != dir:
+			dir = parent
+		default:
+			return fmt.Errorf("store: %w: choose a folder you may write to with --store or BANDMATE_STORE, or change its permissions",
+				&fs.PathError{Op: "write to", Path: dir, Err: err})
+		}
+	}
+}
+
+// Warn prints warnings on standard error.
+func (a *App) Warn(warnings []string) {
+	o, _ := report.Detect(a.Stderr, a.Env)
+	for _, w := range warnings {
+		fmt.Fprint(a.Stderr, report.Paragraph("warning: ", w, o))
+	}
+}
+
+// Note prints a sentence on standard error unless told to be quiet.
+func (a *App) Note(text string) {
+	if !a.Quiet {
+		o, _ := report.Detect(a.Stderr, a.Env)
+		fmt.Fprint(a.Stderr, report.Paragraph("", text, o))
+	}
+}
+
+// Canvas is what standard output can show.
+func (a *App) Canvas() report.Options {
+	o, _ := report.Detect(a.Stdout, a.Env)
+	return o
+}
+
+func IsTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Complain prints a message on standard error, folded on a terminal.
+func (a *App) Complain(message string) {
+	if IsTerminal(a.Stderr) {
+		o, _ := report.Detect(a.Stderr, a.Env)
+		message = report.Fold(message, o)
+	}
+	fmt.Fprint(a.Stderr, message)
+}
+
+// folded breaks long lines of text on a terminal. Elsewhere, where programs may
+// read them, they stay whole.
+func (a *App) folded(text func(io.Writer) error) func(io.Writer) error {
+	if !IsTerminal(a.Stdout) {
+		return text
+	}
+	o := a.Canvas()
+	return func(w io.Writer) error {
+		var b bytes.Buffer
+		if err := text(&b); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, report.Fold(b.String(), o))
+		return err
+	}
+}
+
+// Notef prints to standard error unless told to be quiet.
+func (a *App) Notef(format string, args ...any) {
+	if !a.Quiet {
+		a.Complain(fmt.Sprintf(format, args...))
+	}
+}

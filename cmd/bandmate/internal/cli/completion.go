@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/predictor"
+)
+
+// completion proposes what may follow on a command line.
+type completion = cobra.CompletionFunc
+
+// CompleteApplications proposes the applications of the store that are not named
+// yet.
+func (a *App) CompleteApplications(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	// The store may come from the configuration; a fault there is not the
+	// business of a key press.
+	_ = a.Settle(cmd)
+	s, err := a.OpenStore()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	profiles, _, err := s.Applications()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, p := range profiles {
+		if !slices.Contains(names, p.Name) && !slices.Contains(args, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeMachines proposes the machines of the store.
+func (a *App) completeMachines(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	_ = a.Settle(cmd)
+	s, err := a.OpenStore()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	machines, _, err := s.Machines()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	applications, _, err := s.Applications()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, m := range machines {
+		names = append(names, m.Name)
+	}
+	for _, p := range applications {
+		names = append(names, p.Spec.Machine.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// CompleteFlags proposes values for the flags of every command below cmd; where
+// nothing is said, a shell proposes files.
+func (a *App) CompleteFlags(cmd *cobra.Command) {
+	var methods []string
+	for _, m := range predictor.Methods() {
+		methods = append(methods, string(m))
+	}
+	byName := map[string]completion{
+		"output":  oneOf(FormatText, FormatJSON, FormatYAML, FormatCSV),
+		"machine": a.completeMachines,
+		"method":  oneOf(methods...),
+		"pattern": oneOf(string(interferer.Sequential), string(interferer.Random)),
+		"domain":  oneOf("node", "socket"),
+		"store":   folders,
+		"state":   folders,
+		"cgroup":  folders,
+	}
+	for _, flags := range []*pflag.FlagSet{cmd.PersistentFlags(), cmd.LocalNonPersistentFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			complete := byName[f.Name]
+			switch {
+			case cmd.Name() == "report" && f.Name == "output": // a file
+			case complete != nil:
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only for flags that are not there
+			case f.Value.Type() != "string":
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+			}
+		})
+	}
+	for _, child := range cmd.Commands() {
+		a.CompleteFlags(child)
+	}
+}
+
+func oneOf(values ...string) completion {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}

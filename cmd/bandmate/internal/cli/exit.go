@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/store"
+)
+
+// Exit codes of the command line.
+const (
+	ExitDone          = 0
+	ExitFailed        = 1
+	ExitUsage         = 2
+	ExitNoProfile     = 3
+	ExitNotMeasurable = 4
+	ExitLimit         = 5
+	// ExitInterrupted is the shell's code for a program ended by Ctrl-C.
+	ExitInterrupted = 130
+)
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// UsageError makes err a usage error.
+func UsageError(err error) error { return usageError{err} }
+
+var (
+	// ErrNotMeasurable is wrapped where this machine or its permissions stand
+	// in the way.
+	ErrNotMeasurable = errors.New("not measurable here")
+	// ErrLimit is wrapped when a limit the caller set is exceeded.
+	ErrLimit = errors.New("limit exceeded")
+	// ErrReported ends a command whose message has been printed already.
+	ErrReported = errors.New("reported")
+)
+
+func IsSilent(err error) bool { return errors.Is(err, ErrReported) }
+
+// Describe adds the remedy that the failing package of a command cannot know.
+func (a *App) Describe(cmd *cobra.Command, err error) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "interrupted"
+	case errors.Is(err, interferer.ErrCPU):
+		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
+	case errors.Is(err, store.ErrNotFound):
+		return err.Error() + "\n  see what there is with: bandmate profiles list"
+	case errors.As(err, new(usageError)):
+		return err.Error() + a.alsoSet() + "\n  see: " + cmd.CommandPath() + " --help"
+	}
+	return err.Error()
+}
+
+// ExitCode is the one place that maps errors to exit codes.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, new(usageError)):
+		return ExitUsage
+	case errors.Is(err, store.ErrNotFound):
+		return ExitNoProfile
+	case errors.Is(err, ErrLimit):
+		return ExitLimit
+	case errors.Is(err, context.Canceled):
+		return ExitInterrupted
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, onboard.ErrPlacement), errors.Is(err, interferer.ErrCPU), isForbidden(err):
+		return ExitNotMeasurable
+	}
+	return ExitFailed
+}
+
+// isForbidden reports whether this machine refused a system call. A file that
+// may not be opened is no matter of the machine.
+func isForbidden(err error) bool {
+	return errors.Is(err, fs.ErrPermission) && !errors.As(err, new(*fs.PathError))
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/topology"
+	"bandmate.dev/bandmate/units"
+)
+
+// PlacementFlags say where application and interferer run.
+type PlacementFlags struct {
+	target, interferer string
+	memoryNode         int
+	memoryCap          string
+	realTime           bool
+}
+
+func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.target, "cpus", "", "CPUs of the application, as 0-3,8 (default: chosen from the topology)")
+	flags.StringVar(&f.interferer, "interferer-cpus", "", "CPUs of the interferer (default: chosen from the topology)")
+	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node whose memory both use (default: chosen)")
+	flags.StringVar(&f.memoryCap, "memory-cap", "", "most memory the interferer may take, as 2GiB (default: a quarter of what is available)")
+	flags.BoolVar(&f.realTime, "real-time", false, "run the interferer at real-time priority")
+}
+
+func (f *PlacementFlags) Placing() (onboard.Placing, error) {
+	target, err := ParseCPUs("--cpus", f.target)
+	if err != nil {
+		return onboard.Placing{}, err
+	}
+	pressing, err := ParseCPUs("--interferer-cpus", f.interferer)
+	if err != nil {
+		return onboard.Placing{}, err
+	}
+	limit, err := ParseBytes("--memory-cap", f.memoryCap)
+	if err != nil {
+		return onboard.Placing{}, err
+	}
+	return onboard.Placing{
+		Request:   topology.Request{Target: target, Interferer: pressing, MemoryNode: OptionalNode(f.memoryNode)},
+		MemoryCap: limit,
+		RealTime:  f.realTime,
+	}, nil
+}
+
+func OptionalNode(node int) *int {
+	if node < 0 {
+		return nil
+	}
+	return &node
+}
+
+func ParseCPUs(flag, list string) (cpuset.CPUSet, error) {
+	if list == "" {
+		return cpuset.New(), nil
+	}
+	set, err := topology.ParseCPUs(list)
+	if err != nil {
+		return set, Usagef("%s %q: %w: want a list such as 0-3,8", flag, list, err)
+	}
+	return set, nil
+}
+
+// ParseBytes reads an amount of memory; empty is 0.
+func ParseBytes(flag, text string) (int64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	amount, err := units.ParseBandwidth(strings.TrimSpace(text) + "/s")
+	if err != nil || amount < 1 || amount > 1<<60 {
+		return 0, Usagef("%s %q: want an amount of memory such as 512MiB or 2GB", flag, text)
+	}
+	return int64(amount), nil
+}
+
+func ParseShares(flag string, texts []string) ([]units.ReadShare, error) {
+	var shares []units.ReadShare
+	for _, text := range texts {
+		share, err := units.ParseReadShare(text)
+		if err != nil {
+			return nil, Usagef("%s: %w", flag, err)
+		}
+		shares = append(shares, share)
+	}
+	return shares, nil
+}
+
+func ParseLevels(flag string, texts []string) ([]float64, error) {
+	var levels []float64
+	for _, text := range texts {
+		level, err := units.ParseShare(text)
+		if err != nil || level == 0 {
+			return nil, Usagef("%s %q: want shares of the sustained bandwidth above 0%% up to 100%%", flag, text)
+		}
+		levels = append(levels, level)
+	}
+	return levels, nil
+}
+
+func ParsePattern(flag, text string) (interferer.Pattern, error) {
+	switch p := interferer.Pattern(text); p {
+	case interferer.Sequential, interferer.Random:
+		return p, nil
+	}
+	return "", Usagef("%s %q: want sequential or random", flag, text)
+}
+
+// PrecisionFlags say how often a condition is repeated.
+type PrecisionFlags struct {
+	points     float64
+	repeats    int
+	maxRepeats int
+}
+
+func (f *PrecisionFlags) Add(flags *pflag.FlagSet) {
+	flags.Float64Var(&f.points, "precision", 1, "repeat until the 90% interval of each median is within this many points of normalized performance")
+	flags.IntVar(&f.repeats, "repeats", 3, "fewest repeats of each condition")
+	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "most repeats of each condition")
+}
+
+func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
+	if !(f.points > 0) || f.repeats < 1 || f.maxRepeats < f.repeats {
+		return onboard.Precision{}, Usagef("--precision %v --repeats %d --max-repeats %d: want a precision above 0 and 1 ≤ repeats ≤ max-repeats", f.points, f.repeats, f.maxRepeats)
+	}
+	return onboard.Precision{HalfWidth: f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
+}
+
+func CheckDuration(flag string, d time.Duration) error {
+	if d <= 0 {
+		return Usagef("%s %v: want a time above zero, such as 2s", flag, d)
+	}
+	return nil
+}
+
+// NeedFlags refuses a command line that lacks a flag without a sensible default.
+func NeedFlags(cmd *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return Usagef("give %s", strings.Join(missing, ", "))
+	}
+	return nil
+}

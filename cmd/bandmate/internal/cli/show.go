@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+// CurvePlot is the picture of a profile's curve family, with the curves that the
+// predictor fits to it, where it can.
+func CurvePlot(p *v1alpha1.ApplicationProfile) *report.CurvePlot {
+	plot := &report.CurvePlot{Title: p.Name}
+	fits := fittedCurves(p)
+	for _, c := range p.Spec.Curves {
+		curve := report.Curve{ReadShare: units.ReadShare(c.ReadShare), Pattern: c.Pattern}
+		for _, point := range c.Points {
+			drawn := report.CurvePoint{
+				Bandwidth:   units.Bandwidth(point.InterfererBytesPerSecond),
+				Performance: units.NormalizedPerformance(point.NormalizedPerformance),
+				Inferred:    point.Inferred,
+			}
+			if point.Spread != nil {
+				drawn.Spread = units.NormalizedPerformance(*point.Spread)
+			}
+			curve.Points = append(curve.Points, drawn)
+		}
+		if fit, ok := fits[curveKey{c.ReadShare, patternOf(c)}]; ok {
+			curve.HalfWidth = units.NormalizedPerformance(fit.HalfWidth)
+			for _, at := range fit.Curve {
+				curve.Fitted = append(curve.Fitted, report.FittedPoint{
+					Bandwidth: units.Bandwidth(at[0]), Performance: units.NormalizedPerformance(at[1]),
+				})
+			}
+		}
+		plot.Curves = append(plot.Curves, curve)
+	}
+	return plot
+}
+
+// curveKey tells the curves of a family apart.
+type curveKey struct {
+	readShare float64
+	pattern   string
+}
+
+// Sequential is the pattern of curves that need not say one.
+const Sequential = "sequential"
+
+func patternOf(c v1alpha1.SensitivityCurve) string { return cmp.Or(c.Pattern, Sequential) }
+
+// fittedCurves are what predictions read of a profile; none where it does not
+// compile, which commands that predict say.
+func fittedCurves(p *v1alpha1.ApplicationProfile) map[curveKey]predictor.SnapshotResponse {
+	a, err := predictor.Compile(p)
+	if err != nil || len(p.Spec.Curves) == 0 {
+		return nil
+	}
+	// The predictor reads the curves of one pattern.
+	pattern := patternOf(p.Spec.Curves[0])
+	for _, c := range p.Spec.Curves {
+		if patternOf(c) == Sequential {
+			pattern = Sequential
+		}
+	}
+	fits := map[curveKey]predictor.SnapshotResponse{}
+	for _, r := range predictor.Snapshots([]*predictor.Application{a}).Applications[0].Responses {
+		fits[curveKey{float64(r.ReadShare), pattern}] = r
+	}
+	return fits
+}
+
+// TrafficText is a contentiousness in words: how much, how sure, what mix, by
+// which source.
+func TrafficText(c v1alpha1.Contentiousness) string {
+	traffic := units.Traffic{Read: units.Bandwidth(c.ReadBytesPerSecond), Write: units.Bandwidth(c.WriteBytesPerSecond)}
+	text := report.Bandwidth(traffic.Total())
+	if c.RelativeUncertainty != nil {
+		text = report.BandwidthWithin(traffic.Total(), *c.RelativeUncertainty)
+	}
+	if share, ok := traffic.ReadShare(); ok {
+		text += ", " + report.ReadShare(share)
+	}
+	return text + " (by " + report.SanitizeText(c.Source) + ")"
+}
+
+// WriteProfile shows a profile with the plot of its curves.
+func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
+	fmt.Fprintf(w, "%s: %s alone, %s\n", report.SanitizeText(p.Name), report.Seconds(p.Spec.Solo.Seconds), TrafficText(p.Spec.Contentiousness))
+	m := p.Spec.Measurement
+	if m.Regime != nil {
+		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %d samples dropped\n",
+			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), m.DroppedSamples)
+	}
+	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
+		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
+	}
+	if text := communicationText(p.Spec.Communication); text != "" {
+		fmt.Fprintf(w, "network: %s\n", text)
+	}
+	fmt.Fprintln(w)
+	if err := CurvePlot(p).Write(w, a.Canvas()); err != nil {
+		return err
+	}
+	a.Warn(p.Spec.Warnings)
+	return nil
+}
+
+// communicationText is a communication in a line; empty without.
+func communicationText(c *v1alpha1.Communication) string {
+	if c == nil {
+		return ""
+	}
+	rate := func(verb string, b *float64) string {
+		switch {
+		case b == nil:
+			return verb + " an unknown amount"
+		case *b == 0:
+			return verb + " nothing"
+		}
+		return fmt.Sprintf("%s %s", verb, units.Bandwidth(*b))
+	}
+	text := fmt.Sprintf("%s, %s (%s)", rate("sends", c.SentBytesPerSecond), rate("receives", c.ReceivedBytesPerSecond), report.SanitizeText(c.Source))
+	if c.Overlapped != nil {
+		text += map[bool]string{true: ", computes meanwhile", false: ", waits meanwhile"}[*c.Overlapped]
+	}
+	if c.Apart {
+		text += "; measured without that communication"
+	}
+	return text
+}

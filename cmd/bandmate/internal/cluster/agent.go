@@ -1,0 +1,266 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+
+	"bandmate.dev/bandmate/agent"
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/store/cluster"
+	"bandmate.dev/bandmate/topology"
+)
+
+type agentFlags struct {
+	cluster      cli.ClusterFlags
+	node         string
+	machine      string
+	memoryDomain string
+	source       string
+	interval     time.Duration
+	pace         agent.Pace
+	listen       string
+	publish      bool
+	once         bool
+}
+
+func NewAgent(a *cli.App) *cobra.Command {
+	f := agentFlags{pace: agent.DefaultPace()}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Keep what a cluster knows of a node up to date",
+		Long: `Runs on each node of a Kubernetes cluster. It labels the node with the machine
+and memory domain that the scheduler looks for, publishes the machine profile of
+the profile folder, measures the traffic of the memory controllers where there
+are counters, and tells it to the scheduler (annotation
+bandmate.dev/measured-traffic) and to Prometheus.
+
+Without --machine the node is recognized by its processor among the machine
+profiles of the cluster. Without counters no traffic is published; see
+bandmate doctor for what is missing.`,
+		Example: `  bandmate agent --node node-1 --once
+  bandmate agent --node node-1 --machine rack7 --memory-domain pool-a`,
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAgent(cmd.Context(), a, f) },
+	}
+	flags := cmd.Flags()
+	f.cluster.Add(flags)
+	flags.StringVar(&f.node, "node", "", "name of the node (default $NODE_NAME, else the host's name)")
+	flags.StringVar(&f.machine, "machine", "", "machine profile of the node (default: recognized by its processor)")
+	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labeled, else the node itself)")
+	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
+	flags.DurationVar(&f.interval, "interval", 15*time.Second, "how long a measurement lasts, and how often one is made")
+	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "least change worth publishing, as a share of the traffic")
+	flags.DurationVar(&f.pace.Refresh, "publish-refresh", f.pace.Refresh, "longest time between publications")
+	flags.StringVar(&f.listen, "listen", ":9464", "address of /metrics, /healthz and /readyz; empty for none")
+	flags.BoolVar(&f.publish, "publish-machine", true, "put the machine profile of the profile folder into the cluster, if there is one")
+	flags.BoolVar(&f.once, "once", false, "bring the node up to date once and end")
+	return cmd
+}
+
+func (f *agentFlags) validate(a *cli.App) error {
+	f.node = cmp.Or(f.node, a.Env("NODE_NAME"), cli.HostName())
+	if faults := validation.IsDNS1123Subdomain(f.node); len(faults) > 0 {
+		return cli.Usagef("--node %q: %s", f.node, faults[0])
+	}
+	for flag, value := range map[string]string{"--machine": f.machine, "--memory-domain": f.memoryDomain} {
+		if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
+			return cli.Usagef("%s %q: %s", flag, value, faults[0])
+		}
+	}
+	if f.interval < time.Second {
+		return cli.Usagef("--interval %v: want a second or more", f.interval)
+	}
+	if !(f.pace.Change >= 0 && f.pace.Change <= 1) || f.pace.Refresh < f.interval {
+		return cli.Usagef("--publish-change %v --publish-refresh %v: want a share from 0 to 1, and a time of at least the interval", f.pace.Change, f.pace.Refresh)
+	}
+	return nil
+}
+
+// agentStatus is what --once prints.
+type agentStatus struct {
+	Node         string                    `json:"node"`
+	Machine      string                    `json:"machine,omitempty"`
+	MemoryDomain string                    `json:"memoryDomain,omitempty"`
+	Source       string                    `json:"source"`
+	Traffic      *v1alpha1.MeasuredTraffic `json:"measuredTraffic,omitempty"`
+	Warnings     []string                  `json:"warnings,omitempty"`
+}
+
+func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
+	if err := cmp.Or(a.CheckFormat(), f.validate(a)); err != nil {
+		return err
+	}
+	config, err := f.cluster.Config()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	status := agentStatus{Node: f.node, MemoryDomain: f.memoryDomain}
+	var why string
+	if status.Machine, why, err = agentMachine(ctx, a, cluster.New(client), f); err != nil {
+		return err
+	}
+	if why != "" {
+		status.Warnings = append(status.Warnings, why)
+	}
+	counters, why, err := agentCounters(ctx, a, f.source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.Close()) }()
+	if why != "" {
+		status.Warnings = append(status.Warnings, why)
+	}
+	options := agent.Options{
+		Machine: status.Machine, MemoryDomain: f.memoryDomain, Interval: f.interval, Pace: f.pace,
+		Source: agent.NoSource, Now: time.Now, Logger: slog.New(slog.NewTextHandler(a.Stderr, nil)).With("node", f.node),
+	}
+	if counters.Source != nil {
+		options.Source = counters.Source.Name()
+		options.Measure = func(ctx context.Context, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
+			return measureTraffic(ctx, counters.Source, interval)
+		}
+	}
+	status.Source = options.Source
+	keeper := agent.New(agent.NewNode(client, f.node), options)
+	if f.once {
+		err := keeper.Once(ctx)
+		status.Traffic = keeper.Published()
+		return errors.Join(err, a.Print(status, func(w io.Writer) error { return writeAgent(a, w, status) }))
+	}
+	a.Warn(status.Warnings)
+	return serveAgent(ctx, a, keeper, options, f.listen)
+}
+
+// serveAgent runs the agent beside its HTTP server until ctx ends.
+func serveAgent(ctx context.Context, a *cli.App, keeper *agent.Agent, o agent.Options, address string) error {
+	if address == "" {
+		return keeper.Run(ctx)
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	server := &http.Server{Handler: keeper.Handler(), ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	o.Logger.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String(), "source", o.Source)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopped := make(chan error, 1)
+	go func() {
+		err := <-failed
+		cancel(err)
+		stopped <- err
+	}()
+	err = keeper.Run(ctx)
+	err = errors.Join(err, server.Close())
+	if serve := <-stopped; !errors.Is(serve, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("--listen: %w", serve))
+	}
+	return err
+}
+
+// agentMachine says which machine the node is, after the folder's profile of it
+// was published. An empty name comes with why.
+func agentMachine(ctx context.Context, a *cli.App, profiles *cluster.Store, f agentFlags) (name, why string, err error) {
+	machine, err := topology.ReadHost()
+	if err != nil {
+		return "", "", err
+	}
+	if f.publish {
+		if err := publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
+			why = "the machine profile of the folder was not published: " + err.Error()
+		}
+	}
+	if f.machine != "" {
+		return f.machine, why, nil
+	}
+	known, _, err := profiles.Machines(ctx)
+	if err != nil {
+		return "", why, err
+	}
+	name, unrecognized := agent.Recognize(machine, known)
+	return name, cmp.Or(why, unrecognized), nil
+}
+
+// publishMachine puts the folder's profile of this machine into the cluster:
+// the one that is named, else the only one that is like it.
+func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) error {
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	stored, _, err := folder.Machines()
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name, _ = agent.Recognize(machine, stored)
+	}
+	profile, err := folder.Machine(name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	results, err := into.Put(ctx, cluster.PutOptions{}, profile)
+	return errors.Join(err, cluster.Failed(results))
+}
+
+// agentCounters opens the counters to measure with; without any, why says what
+// was found.
+func agentCounters(ctx context.Context, a *cli.App, source string) (counters cli.Counters, why string, err error) {
+	if source == agent.NoSource {
+		return counters, "", nil
+	}
+	if source == profiler.ProbeName {
+		return counters, "", cli.Usagef("--source %s: it would disturb the node: want counters or %s", source, agent.NoSource)
+	}
+	counters, err = cli.OpenCounters(ctx, source, pmu.SplitsReadWrite)
+	if err == nil && counters.Source == nil {
+		why = "no counters of memory controllers can be read here, so that the traffic of pods without a profile counts as nothing: see bandmate doctor"
+	}
+	return counters, why, err
+}
+
+func measureTraffic(ctx context.Context, source profiler.Source, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
+	summary, err := source.Measure(ctx, profiler.Workload{Duration: interval})
+	if err != nil {
+		return v1alpha1.MeasuredTraffic{}, err
+	}
+	return v1alpha1.MeasuredTraffic{
+		ReadBytesPerSecond:  float64(summary.Read),
+		WriteBytesPerSecond: float64(summary.Write),
+		Time:                metav1.Now(),
+	}, nil
+}
+
+func writeAgent(a *cli.App, w io.Writer, s agentStatus) error {
+	fmt.Fprintf(w, "node %s: machine %s, memory domain %s\n", s.Node, cmp.Or(s.Machine, "unknown"), cmp.Or(s.MemoryDomain, "as labeled"))
+	if s.Traffic != nil {
+		fmt.Fprintf(w, "traffic: %s (by %s)\n", s.Traffic.Traffic().Total(), s.Source)
+	}
+	a.Warn(s.Warnings)
+	return nil
+}

@@ -1,0 +1,138 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// jobRequest says which Job to make.
+type jobRequest struct {
+	application, machine, node       string
+	container, image, serviceAccount string
+	command, flags                   []string
+}
+
+const (
+	programFolder = "/bandmate"
+	storeFolder   = "/bandmate-profiles"
+)
+
+// makeJob turns a pod into the Job that onboards it: the application's container
+// runs bandmate, which runs the application. What else the pod has runs beside
+// it, as it does in production.
+func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
+	pod = pod.DeepCopy()
+	c, err := containerOf(pod, r.container)
+	if err != nil {
+		return nil, err
+	}
+	command := r.command
+	if len(command) == 0 {
+		command = slices.Concat(c.Command, c.Args)
+	}
+	if len(c.Command) == 0 && len(r.command) == 0 {
+		return nil, fmt.Errorf("container %s has no command, and what its image starts is not known here: give the command after --", c.Name)
+	}
+	if err := enoughCPUs(c); err != nil {
+		return nil, err
+	}
+	c.Command = []string{programFolder + "/bandmate"}
+	c.Args = slices.Concat(
+		[]string{"onboard", r.application, "--apply", "--machine=" + r.machine, "--store=" + storeFolder},
+		r.flags, []string{"--"}, command,
+	)
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+	c.VolumeMounts = append(c.VolumeMounts,
+		corev1.VolumeMount{Name: "bandmate-program", MountPath: programFolder, ReadOnly: true},
+		corev1.VolumeMount{Name: "bandmate-profiles", MountPath: storeFolder},
+	)
+	pod.Spec.InitContainers = append([]corev1.Container{{
+		Name: "bandmate", Image: r.image, Args: []string{"copy-itself", programFolder},
+		VolumeMounts: []corev1.VolumeMount{{Name: "bandmate-program", MountPath: programFolder}},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true), RunAsUser: new(int64(65532)),
+			Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("64Mi"),
+		}},
+	}}, pod.Spec.InitContainers...)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, scratch("bandmate-program"), scratch("bandmate-profiles"))
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.Spec.NodeName, pod.Spec.SchedulerName = r.node, ""
+	pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken = r.serviceAccount, nil
+	// The node is cordoned, and the Job is not to meet its own neighbors.
+	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
+	pod.Spec.Affinity, pod.Spec.NodeSelector, pod.Spec.TopologySpreadConstraints = nil, nil, nil
+	pod.ObjectMeta = metav1.ObjectMeta{Labels: map[string]string{"app.kubernetes.io/name": "bandmate-onboard"}}
+	job := &batchv1.Job{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{Name: jobName(r.application, r.node), Labels: pod.Labels},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: new(int32(0)), TTLSecondsAfterFinished: new(int32(86400)), Template: *pod,
+		},
+	}
+	return writeJob(job, r)
+}
+
+// enoughCPUs wants room for the application and for an interferer beside it,
+// on CPUs that the kubelet's CPU manager gives to this container alone.
+func enoughCPUs(c *corev1.Container) error {
+	cpus := c.Resources.Limits.Cpu()
+	request, requested := c.Resources.Requests[corev1.ResourceCPU]
+	switch {
+	case cpus.IsZero():
+		return errors.New("the container has no CPU limit: give it as many whole CPUs as the application uses, and as many again for the interferer")
+	case cpus.MilliValue() < 2000 || cpus.MilliValue()%1000 != 0:
+		return fmt.Errorf("the container is limited to %s CPUs: want whole ones, two or more: those of the application, and as many again for the interferer", cpus)
+	case requested && request.Cmp(*cpus) != 0:
+		return fmt.Errorf("the container requests %s of its %s CPUs: want both the same, so that they are its own", request.String(), cpus)
+	}
+	return nil
+}
+
+func scratch(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+// jobName fits the pods' names and labels.
+func jobName(application, node string) string {
+	name := "onboard-" + strings.ReplaceAll(application+"-"+node, ".", "-")
+	return strings.Trim(name[:min(len(name), 52)], "-")
+}
+
+func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
+	text, err := yaml.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	var clean bytes.Buffer
+	fmt.Fprintf(&clean, `# Onboards %[1]s on node %[2]s, in the namespace that it is applied to:
+#
+#   kubectl cordon %[2]s        # and drain it, so that nobody else is measured
+#   kubectl create serviceaccount %[3]s
+#   kubectl create clusterrolebinding %[3]s --clusterrole bandmate-profile-editor --serviceaccount NAMESPACE:%[3]s
+#   kubectl apply -f THIS-FILE
+#   kubectl wait --for=condition=complete --timeout=2h job/%[4]s
+#   kubectl uncordon %[2]s
+#   kubectl get applicationprofiles
+#
+# The kubelet of the node should run with --cpu-manager-policy=static.
+`, r.application, r.node, r.serviceAccount, job.Name)
+	for line := range strings.Lines(string(text)) {
+		if line != "status: {}\n" && !strings.HasSuffix(line, "creationTimestamp: null\n") {
+			clean.WriteString(line)
+		}
+	}
+	return clean.Bytes(), nil
+}

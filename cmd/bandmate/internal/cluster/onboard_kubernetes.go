@@ -1,0 +1,265 @@
+package cluster
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/store/cluster"
+)
+
+// kubernetesFlags of onboard say how it works with a cluster.
+type kubernetesFlags struct {
+	cluster                                          cli.ClusterFlags
+	apply                                            bool
+	template, node, container, image, serviceAccount string
+}
+
+// WithKubernetes adds to the onboard command what it does for a cluster: to put
+// the profile there, and to write the Job that onboards on a node.
+func WithKubernetes(a *cli.App, cmd *cobra.Command) *cobra.Command {
+	var f kubernetesFlags
+	cmd.Long += `
+
+--kubernetes writes, instead, the Kubernetes Job that onboards the application of
+a pod template on a node, and how to use it. --apply puts the profiles into the
+cluster as well; the Job has it.`
+	cmd.Example += `
+  bandmate onboard db --kubernetes pod.yaml --node node-1 > job.yaml`
+	flags := cmd.Flags()
+	own := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
+	own.BoolVar(&f.apply, "apply", false, "put the profile and the machine's into a Kubernetes cluster as well")
+	f.cluster.Add(own)
+	own.StringVar(&f.template, "kubernetes", "", "write the Job that onboards the pod of this file (Pod, PodTemplate or workload)")
+	own.StringVar(&f.node, "node", "", "with --kubernetes, the node to measure on, which should be cordoned")
+	own.StringVar(&f.container, "container", "", "with --kubernetes, the container of the application (default: the first)")
+	own.StringVar(&f.image, "image", "bandmate:"+imageTag(), "with --kubernetes, the image of bandmate")
+	own.StringVar(&f.serviceAccount, "service-account", "bandmate-onboard", "with --kubernetes, the account that stores the profile, bound to bandmate-profile-editor")
+	flags.AddFlagSet(own)
+	args, run := cmd.Args, cmd.RunE
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if f.template == "" {
+			return args(cmd, given)
+		}
+		if len(given) < 1 || (len(given) > 1 && cmd.ArgsLenAtDash() != 1) {
+			return cli.Usagef("%s --kubernetes: want NAME, or NAME -- CMD ARGS in place of the container's", cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, given []string) error {
+		if f.template != "" {
+			return onboardingJob(a, given, flags.Lookup("machine").Value.String(), f, passOn(flags, own))
+		}
+		if !f.apply {
+			return run(cmd, given)
+		}
+		return onboardAndApply(cmd.Context(), a, given[0], flags.Lookup("machine").Value.String(), f.cluster, func() error { return run(cmd, given) })
+	}
+	return cmd
+}
+
+func imageTag() string {
+	if v := cli.Version(); v != "devel" {
+		return v
+	}
+	return "latest"
+}
+
+// passOn returns the flags that were given and are the experiment's, as
+// arguments.
+func passOn(flags, own *pflag.FlagSet) []string {
+	var args []string
+	flags.Visit(func(f *pflag.Flag) {
+		switch {
+		case own.Lookup(f.Name) != nil, f.Name == "store", f.Name == "output", f.Name == "machine":
+			return
+		}
+		value := f.Value.String()
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), ",")
+		}
+		args = append(args, "--"+f.Name+"="+value)
+	})
+	return args
+}
+
+// onboardAndApply onboards with the cluster's profile of the machine, if it has
+// one, and puts the result into the cluster.
+func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cli.ClusterFlags, onboard func() error) error {
+	into, err := f.Store()
+	if err != nil {
+		return err
+	}
+	if machine, err = cli.MachineName(machine); err != nil {
+		return err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	// Whether the cluster can be reached is better known before the experiment.
+	known, _, err := into.Machines(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range known {
+		if _, err := folder.Machine(m.Name); m.Name == machine && errors.Is(err, store.ErrNotFound) {
+			if err := folder.Put(m); err != nil {
+				return err
+			}
+		}
+	}
+	if err := onboard(); err != nil {
+		return err
+	}
+	profile, err := folder.Application(name, machine)
+	if err != nil {
+		return err
+	}
+	measured, err := folder.Machine(machine)
+	if err != nil {
+		return err
+	}
+	results, err := into.Put(ctx, cluster.PutOptions{ForceConflicts: true}, measured, profile)
+	for _, r := range results {
+		if r.Err == nil {
+			a.Notef("%s %s in the cluster: %s\n", v1alpha1.KindOf(r.Profile), r.Object, r.Outcome)
+		}
+	}
+	if err := errors.Join(err, cluster.Failed(results)); err != nil {
+		return fmt.Errorf("%w\n  the profile is in the folder: try bandmate apply", err)
+	}
+	return nil
+}
+
+// onboardingJob writes the Job for a pod template.
+func onboardingJob(a *cli.App, given []string, machine string, f kubernetesFlags, flags []string) error {
+	if a.Format == cli.FormatJSON {
+		return cli.Usagef("-o json: the Job is YAML")
+	}
+	name := given[0]
+	if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+		return cli.Usagef("application name %q: %s", name, faults[0])
+	}
+	if faults := validation.IsDNS1123Subdomain(f.node); len(faults) > 0 {
+		return cli.Usagef("--node %q: %s", f.node, faults[0])
+	}
+	text, err := os.ReadFile(f.template)
+	if err != nil {
+		return fmt.Errorf("--kubernetes: %w", err)
+	}
+	pod, err := podTemplate(text)
+	if err != nil {
+		return fmt.Errorf("--kubernetes %s: %w", f.template, err)
+	}
+	job, err := makeJob(pod, jobRequest{
+		application: name, command: given[1:], node: f.node, container: f.container, image: f.image,
+		serviceAccount: f.serviceAccount, machine: cmp.Or(machine, f.node), flags: flags,
+	})
+	if err != nil {
+		return fmt.Errorf("--kubernetes %s: %w", f.template, err)
+	}
+	return a.WriteBytes(job)
+}
+
+// podTemplate finds the pod in an object that holds one.
+func podTemplate(text []byte) (*corev1.PodTemplateSpec, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, errors.New("no object in it")
+	}
+	var o struct {
+		Kind     string                  `json:"kind"`
+		Metadata map[string]any          `json:"metadata"`
+		Spec     map[string]any          `json:"spec"`
+		Template *corev1.PodTemplateSpec `json:"template"`
+	}
+	if err := yaml.Unmarshal(text, &o); err != nil {
+		return nil, fmt.Errorf("want one Kubernetes object: %w", err)
+	}
+	var from any
+	switch o.Kind {
+	case "Pod":
+		from = map[string]any{"metadata": o.Metadata, "spec": o.Spec}
+	case "PodTemplate":
+		return checkTemplate(o.Template)
+	case "CronJob":
+		job, _ := o.Spec["jobTemplate"].(map[string]any)
+		spec, _ := job["spec"].(map[string]any)
+		from = spec["template"]
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job":
+		from = o.Spec["template"]
+	default:
+		return nil, fmt.Errorf("kind %q: want a Pod, a PodTemplate or a workload such as Deployment or Job", o.Kind)
+	}
+	again, err := yaml.Marshal(from)
+	if err != nil {
+		return nil, err
+	}
+	var template corev1.PodTemplateSpec
+	if err := yaml.UnmarshalStrict(again, &template); err != nil {
+		return nil, fmt.Errorf("the pod: %w", err)
+	}
+	return checkTemplate(&template)
+}
+
+func checkTemplate(t *corev1.PodTemplateSpec) (*corev1.PodTemplateSpec, error) {
+	if t == nil || len(t.Spec.Containers) == 0 {
+		return nil, errors.New("the pod has no containers")
+	}
+	return t, nil
+}
+
+func NewCopyItself() *cobra.Command {
+	return &cobra.Command{
+		Use: "copy-itself FOLDER", Hidden: true, Args: cli.WantArgs(cobra.ExactArgs(1), "one folder"),
+		Short:   "Copy this program into a folder, for a Job that runs it in another image",
+		Example: "  bandmate copy-itself /bandmate",
+		RunE:    func(_ *cobra.Command, args []string) error { return copyItself(args[0]) },
+	}
+}
+
+// copyItself copies the running program into a folder.
+func copyItself(folder string) (err error) {
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("copying the program: %w", err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(folder, "bandmate"), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return fmt.Errorf("copying the program: %w", err)
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if _, err := io.Copy(to, from); err != nil {
+		return fmt.Errorf("copying the program: %w", err)
+	}
+	return nil
+}
+
+// containerOf is the container of that name, the first without one.
+func containerOf(pod *corev1.PodTemplateSpec, name string) (*corev1.Container, error) {
+	var names []string
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if name == "" || c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return nil, fmt.Errorf("--container %q: want one of %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+}

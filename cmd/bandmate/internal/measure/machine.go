@@ -1,0 +1,202 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+// MachineReadShares are those at which the sustained bandwidth is measured.
+var MachineReadShares = []units.ReadShare{0.5, 0.6, 0.75, 0.9, 1}
+
+func NewMachine(a *cli.App) *cobra.Command {
+	var placement cli.PlacementFlags
+	var name string
+	var quick bool
+	cmd := &cobra.Command{
+		Use:   "machine",
+		Short: "Measure this machine: sustained bandwidth, calibration of probes",
+		Example: `  bandmate machine
+  bandmate machine --name rack7 --quick -o json`,
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runMachine(cmd.Context(), a, name, quick, placement)
+		},
+	}
+	placement.Add(cmd.Flags())
+	cmd.Flags().StringVar(&name, "name", "", "name of the machine profile (default: the host's name)")
+	cmd.Flags().BoolVar(&quick, "quick", false, "fewer points and repeats, for a first look")
+	return cmd
+}
+
+func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placement cli.PlacementFlags) (err error) {
+	if err := a.CheckFormat(); err != nil {
+		return err
+	}
+	if name, err = cli.MachineName(name); err != nil {
+		return err
+	}
+	placing, err := placement.Placing()
+	if err != nil {
+		return err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	if err := cli.CheckWritable(folder); err != nil {
+		return err
+	}
+	session, err := onboard.Open(ctx, placing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	a.Note(session.Placement.Explanation)
+	profile, err := measureMachine(ctx, a, session, name, quick)
+	if err != nil {
+		return err
+	}
+	if err := folder.Put(profile); err != nil {
+		return fmt.Errorf("storing the machine profile: %w", err)
+	}
+	return a.Print(profile, func(w io.Writer) error { return writeMachine(a, w, profile) })
+}
+
+func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
+	progress := a.NewProgress()
+	defer progress.Done()
+	options := machineOptions(name, quick)
+	options.Reporter = progress
+	return session.MeasureMachine(ctx, options)
+}
+
+func machineOptions(name string, quick bool) onboard.MachineOptions {
+	return onboard.MachineOptions{
+		Name: name, ReadShares: MachineReadShares, ProbeGrid: ProbeGrid(quick),
+		Precision: probePrecision(quick), Version: cli.Version(),
+	}
+}
+
+func ProbeGrid(quick bool) []onboard.Pressure {
+	var grid []onboard.Pressure
+	for _, p := range profiler.CalibrationGrid(quick) {
+		grid = append(grid, onboard.Pressure{
+			ReadShare: units.ReadShare(p.ReadShare), Level: p.Level, Pattern: interferer.Sequential,
+		})
+	}
+	return grid
+}
+
+func probePrecision(quick bool) onboard.Precision {
+	if quick {
+		return onboard.Precision{HalfWidth: 0.02, MinRepeats: 2, MaxRepeats: 2}
+	}
+	return onboard.Precision{HalfWidth: 0.01, MinRepeats: 3, MaxRepeats: 5}
+}
+
+// knownMachine is the stored profile; nil when there is none.
+func knownMachine(a *cli.App, folder *store.Store, name string) (*v1alpha1.MachineProfile, error) {
+	profile, err := folder.Machine(name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return profile, err
+}
+
+// calibratedMachine is the stored profile with a probe map for the regime that
+// holds now; what is missing is measured and stored.
+func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session, folder *store.Store, name string) (*v1alpha1.MachineProfile, regime.Class, error) {
+	profile, err := knownMachine(a, folder, name)
+	if err != nil {
+		return nil, "", err
+	}
+	tag, err := session.Tag(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if profile != nil {
+		if probes, err := onboard.ProbeMap(profile, tag.Class); err != nil || probes != nil {
+			return profile, tag.Class, err
+		}
+	}
+	if err := cli.CheckWritable(folder); err != nil {
+		return nil, "", err
+	}
+	if profile == nil {
+		a.Notef("Measuring this machine first, as %s.\n", name)
+		profile, err = measureMachine(ctx, a, session, name, false)
+	} else {
+		a.Notef("Calibrating the probes for the %s placement.\n", tag.Class)
+		err = addProbeMap(ctx, a, session, profile)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if err := folder.Put(profile); err != nil {
+		return nil, "", fmt.Errorf("storing the machine profile: %w", err)
+	}
+	last := profile.Spec.ProbeMap[len(profile.Spec.ProbeMap)-1]
+	return profile, regime.Class(last.Regime), nil
+}
+
+// addProbeMap calibrates in whichever regime lasts, replacing its points.
+func addProbeMap(ctx context.Context, a *cli.App, session *onboard.Session, profile *v1alpha1.MachineProfile) error {
+	progress := a.NewProgress()
+	defer progress.Done()
+	points, err := session.CalibrateProbes(ctx, ProbeGrid(false), onboard.Plan{
+		Precision: probePrecision(false), Reporter: progress, Random: session.Random, Tag: session.Tag,
+	})
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(profile.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == points[0].Regime })
+	profile.Spec.ProbeMap = append(others, points...)
+	return nil
+}
+
+func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
+	fmt.Fprintf(w, "%s: %s, %d CPUs, %d socket(s), %d NUMA node(s)", report.SanitizeText(p.Name), report.SanitizeText(p.Spec.CPUModel), p.Spec.CPUs, p.Spec.Sockets, p.Spec.NUMANodes)
+	if p.Spec.VirtualMachine {
+		fmt.Fprint(w, ", virtual")
+	}
+	fmt.Fprintln(w)
+	if r := p.Spec.Measurement.Regime; r != nil {
+		fmt.Fprintf(w, "placement: CPUs %s and %s, %s (%.0f ns round trip), %d samples dropped\n",
+			p.Spec.Measurement.TargetCPUs, p.Spec.Measurement.InterfererCPUs, r.Name, r.RoundTripNanoseconds, p.Spec.Measurement.DroppedSamples)
+	}
+	table := &report.Table{Columns: []report.Column{
+		{Title: "read share", Numeric: true}, {Title: "sustained", Numeric: true}, {Title: "spread", Numeric: true}, {Title: "repeats", Numeric: true},
+	}}
+	for _, s := range p.Spec.Sustained {
+		spread := math.NaN()
+		if s.RelativeSpread != nil {
+			spread = *s.RelativeSpread
+		}
+		table.Add(report.Number(units.ReadShare(s.ReadShare).String(), s.ReadShare),
+			report.Number(units.Bandwidth(s.BytesPerSecond).String(), s.BytesPerSecond),
+			report.Number(fmt.Sprintf("%.1f%%", 100*spread), spread),
+			cli.CountCell(s.Repeats))
+	}
+	if err := table.Write(w, a.Canvas()); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "probe map: %d points\n", len(p.Spec.ProbeMap))
+	a.Warn(p.Spec.Warnings)
+	return nil
+}

@@ -1,0 +1,215 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/profiler/imports"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+// importFlags say which file of another tool to read instead of measuring.
+type importFlags struct {
+	from, format string
+	seconds      float64
+}
+
+func (f *importFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.from, "from", "", "import the output of another tool from this file, or - for standard input: perf stat -x or -j, pcm-memory -csv, likwid-perfctr -O or -t")
+	flags.StringVar(&f.format, "format", "", "format of the imported file: perf-csv, perf-json, pcm, likwid (default: found out)")
+	flags.Float64Var(&f.seconds, "seconds", 0, "wall time of the imported measurement, where its file does not hold it")
+}
+
+// options checks the flags.
+func (f importFlags) options() (imports.Options, error) {
+	o := imports.Options{Name: f.from, Format: imports.Format(f.format), Seconds: f.seconds}
+	if f.from == "-" {
+		o.Name = "standard input"
+	}
+	if err := o.Validate(); err != nil {
+		return o, cli.Usagef("--from %s: %w", f.from, err)
+	}
+	return o, nil
+}
+
+// checkAlone refuses what only a measurement of our own has.
+func (f importFlags) checkAlone(args []string, duration time.Duration, source string) error {
+	if f.from == "" && (f.format != "" || f.seconds != 0) {
+		return cli.Usagef("--format and --seconds describe a file: name it with --from")
+	}
+	if f.from != "" && (len(args) > 0 || duration != 0 || source != "") {
+		return cli.Usagef("--from imports a measurement: want no command, no --duration and no --source with it")
+	}
+	return nil
+}
+
+// measureFrom imports a measurement and prints it like one of our own.
+func measureFrom(ctx context.Context, a *cli.App, stdin io.Reader, f measureFlags) error {
+	if err := a.CheckFormat(); err != nil {
+		return err
+	}
+	if err := f.pictures.Check(); err != nil {
+		return err
+	}
+	result, err := readImport(ctx, stdin, f.imported)
+	if err != nil {
+		return err
+	}
+	if err := printTimed(a, result, result.Timeline, f, func(w io.Writer) error { return writeImport(w, result) }); err != nil {
+		return err
+	}
+	if a.Format == cli.FormatText {
+		a.Warn(result.Warnings)
+	}
+	return nil
+}
+
+// readImport returns as soon as ctx ends, even where a read from a pipe hangs.
+func readImport(ctx context.Context, stdin io.Reader, f importFlags) (imports.Result, error) {
+	options, err := f.options()
+	if err != nil {
+		return imports.Result{}, err
+	}
+	in := stdin
+	if f.from != "-" {
+		file, err := os.Open(f.from)
+		if err != nil {
+			return imports.Result{}, fmt.Errorf("importing a measurement: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	type outcome struct {
+		result imports.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := imports.Read(in, options)
+		done <- outcome{result, err}
+	}()
+	select {
+	case o := <-done:
+		return o.result, o.err
+	case <-ctx.Done():
+		return imports.Result{}, context.Cause(ctx)
+	}
+}
+
+func writeImport(w io.Writer, r imports.Result) error {
+	text := report.Bandwidth(r.Total()) + ", read share unknown"
+	if r.ReadShare != nil {
+		text = report.Bandwidth(r.Total()) + ", " + report.ReadShare(units.ReadShare(*r.ReadShare))
+	}
+	fmt.Fprintf(w, "%s (imported from %s, %.3g s)\n", text, r.Tool, r.Seconds)
+	part := func(kind string, number int, traffic units.Traffic) {
+		fmt.Fprintf(w, "  %s %d: %s read, %s written\n", kind, number, report.Bandwidth(traffic.Read), report.Bandwidth(traffic.Write))
+	}
+	if r.Counters != nil {
+		for _, s := range r.Counters.Sockets {
+			part("socket", s.Socket, s.Traffic)
+		}
+	}
+	for _, n := range r.PerNode {
+		part("node", n.Node, n.Traffic)
+	}
+	if n := len(r.Timeline); n > 0 {
+		fmt.Fprintf(w, "  time line of %d samples: see it with -o json\n", n)
+	}
+	return nil
+}
+
+func NewContentiousness(a *cli.App) *cobra.Command {
+	var f importFlags
+	var machine string
+	cmd := &cobra.Command{
+		Use:   "contentiousness NAME --from FILE",
+		Short: "Take contentiousness from another tool's measurement",
+		Long: `Replaces the contentiousness of a stored profile by what perf stat, pcm-memory
+or likwid-perfctr measured while the application ran alone. Its curves stay. On
+machines with memory-controller counters this is exact where the probe only
+estimates.`,
+		Example: `  perf stat -a -j -I 100 -o xz.perf -e uncore_imc/cas_count_read/,uncore_imc/cas_count_write/ xz -9 -k -c big.tar
+  bandmate profiles contentiousness xz --from xz.perf`,
+		Args: cli.WantArgs(cobra.ExactArgs(1), "one name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.from == "" {
+				return cli.Usagef("%s: want the file of the measurement: --from FILE", cmd.CommandPath())
+			}
+			return replaceContentiousness(cmd.Context(), a, cmd.InOrStdin(), args[0], machine, f)
+		},
+		ValidArgsFunction: a.CompleteApplications,
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&machine, "machine", "", "the profile measured on this machine (default: the only one)")
+	return cmd
+}
+
+func replaceContentiousness(ctx context.Context, a *cli.App, stdin io.Reader, name, machine string, f importFlags) error {
+	if err := a.CheckFormat(); err != nil {
+		return err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	profile, err := folder.Application(name, machine)
+	if err != nil {
+		return err
+	}
+	result, err := readImport(ctx, stdin, f)
+	if err != nil {
+		return err
+	}
+	if result.ReadShare == nil {
+		return fmt.Errorf("%s does not tell how much was read and how much written, which a contentiousness needs: measure both; the profile is unchanged", f.from)
+	}
+	before := cli.TrafficText(profile.Spec.Contentiousness)
+	warnings := adoptImport(profile, result, f.from)
+	if err := folder.Put(profile); err != nil {
+		return fmt.Errorf("storing the profile: %w", err)
+	}
+	if err := a.Print(profile, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %s, was %s\n", report.SanitizeText(name), cli.TrafficText(profile.Spec.Contentiousness), before)
+		return err
+	}); err != nil {
+		return err
+	}
+	if a.Format == cli.FormatText {
+		a.Warn(warnings)
+	}
+	return nil
+}
+
+// sameRun is by which part the imported time may differ from the solo time.
+const sameRun = 0.2
+
+// adoptImport replaces the contentiousness of a profile, and its phases, which
+// divide the run that is replaced. It returns the warnings, which the profile
+// keeps too.
+func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) []string {
+	p.Spec.Contentiousness = r.Contentiousness()
+	warnings := append([]string{fmt.Sprintf("the contentiousness was imported from %s, file %s", r.Tool, strconv.QuoteToASCII(filepath.Base(file)))}, r.Warnings...)
+	if len(p.Spec.Phases) > 0 {
+		p.Spec.Phases = nil
+		warnings = append(warnings, "the phases were left out: they divide the run whose contentiousness was replaced")
+	}
+	if solo := p.Spec.Solo.Seconds; math.Abs(r.Seconds/solo-1) > sameRun {
+		warnings = append(warnings, fmt.Sprintf("the import covers %.3g s and a solo run takes %.3g s: it should cover the application alone, from start to end", r.Seconds, solo))
+	}
+	room := max(v1alpha1.MaxWarnings-len(warnings), 0)
+	p.Spec.Warnings = append(p.Spec.Warnings[:min(room, len(p.Spec.Warnings))], warnings...)
+	return warnings
+}

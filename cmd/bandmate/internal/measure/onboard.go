@@ -1,0 +1,406 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/curves/design"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+type onboardFlags struct {
+	pictures   cli.PictureFlags
+	placement  cli.PlacementFlags
+	precision  cli.PrecisionFlags
+	readShares []string
+	levels     []string
+	pattern    string
+	machine    string
+	source     string
+	iterations int
+	timeout    time.Duration
+	resume     bool
+	discard    bool
+	showOutput bool
+	adaptive   bool
+	budget     float64
+	// progress is a regular expression; empty times whole runs.
+	progress    string
+	interferers int
+	// communication says what the application exchanges.
+	communication communicationFlags
+}
+
+func NewOnboard(a *cli.App) *cobra.Command {
+	var f onboardFlags
+	cmd := &cobra.Command{
+		Use:   "onboard NAME -- CMD...",
+		Short: "Measure an application, alone and under pressure, into a profile",
+		Long: `Runs CMD alone and beside the interferer at several read shares and bandwidths,
+each repeated until its median is known, and stores the profile NAME. CMD must
+do fixed work and end. It runs many times; what it writes, it writes many times.
+
+Ctrl-C stops at once and keeps the samples; --resume goes on with them.
+
+--adaptive measures only what teaches most and infers the rest of the curves: a
+few runs instead of dozens, for programs that take long. It says what it chose
+and why.
+
+--progress measures all pressures within each run, from the progress that CMD
+prints: every match of the expression in a line of its output is a unit; a group
+that is a number is the progress so far, as in '^step ([0-9]+)'. The interferer
+changes while CMD runs, and pauses in between for comparison.
+
+--measure-communication also runs CMD alone to count what it sends and receives over
+the network interfaces, if nobody else uses them; --sent and --received declare it.
+Predictions then count what neighbors on the same network card take, if the
+machine's network is known (bandmate machine network).
+
+--interferers N presses up to N times as hard, where one interferer cannot make
+the traffic of several neighbors. Levels above 100% need it.`,
+		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
+  bandmate onboard solver --read-share 50%,75%,100% -- ./solver input.dat
+  bandmate onboard solver --adaptive -- ./solver input.dat
+  bandmate onboard solver --progress '^step' -- ./solver input.dat
+  bandmate onboard solver --interferers 2 --levels 50%,100%,200% -- ./solver input.dat
+  bandmate onboard solver --resume -- ./solver input.dat
+  bandmate onboard solver --measure-communication --message-size 1MiB --overlapped -- ./solver input.dat
+  bandmate onboard solver --sent 120MB/s --received 120MB/s --communication-apart -- ./solver input.dat`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
+				return cli.Usagef("%s: want NAME -- CMD ARGS", cmd.CommandPath())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.chooseFrom(cmd.Flags())
+			return runOnboard(cmd.Context(), a, args[0], args[1:], f)
+		},
+	}
+	flags := cmd.Flags()
+	f.placement.Add(flags)
+	f.precision.Add(flags)
+	flags.StringSliceVar(&f.readShares, "read-share", []string{"50%", "100%"}, "read shares of the interferer")
+	flags.StringSliceVar(&f.levels, "levels", []string{"25%", "50%", "75%", "100%"}, "bandwidths of the interferer, as shares of the sustained maximum")
+	flags.StringVar(&f.pattern, "pattern", "sequential", "order of the interferer's cache lines: sequential or random")
+	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
+	flags.StringVar(&f.source, "source", "", "how to measure the traffic of CMD alone: probe, or counters such as imc (default: the best that works here)")
+	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
+	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of an interrupted run")
+	flags.BoolVar(&f.discard, "discard", false, "discard the samples of an interrupted run")
+	flags.BoolVar(&f.adaptive, "adaptive", false, "choose the pressures by what they teach, one run each, and infer the others")
+	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, what all runs beside the interferer may take, in times of the run alone; half for an application that loses little")
+	flags.StringVar(&f.progress, "progress", "", "measure within runs: a regular expression that matches once per unit of progress that CMD prints")
+	flags.IntVar(&f.interferers, "interferers", 1, "how many interferers of the same size; --interferer-cpus are divided among them")
+	f.communication.add(flags)
+	flags.BoolVar(&f.showOutput, "show-output", false, "pass the application's output on to standard error")
+	f.pictures.Add(flags, "the curves")
+	return cmd
+}
+
+// chooseFrom has an adaptive onboarding choose from more pressures than a full
+// one measures, unless the caller said from which.
+func (f *onboardFlags) chooseFrom(flags *pflag.FlagSet) {
+	f.communication.chooseFrom(flags)
+	if !flags.Changed("levels") {
+		f.levels = append(f.levels, crowdLevels(f.interferers)...)
+	}
+	if !f.adaptive {
+		return
+	}
+	if !flags.Changed("read-share") {
+		f.readShares = texts(onboard.AdaptiveReadShares)
+	}
+	if !flags.Changed("levels") {
+		f.levels = texts(onboard.AdaptiveLevels)
+	}
+}
+
+func texts[T ~float64](shares []T) []string {
+	var all []string
+	for _, s := range shares {
+		all = append(all, units.ReadShare(s).String())
+	}
+	return all
+}
+
+func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
+	shares, err := cli.ParseShares("--read-share", f.readShares)
+	if err != nil {
+		return nil, err
+	}
+	levels, err := parseCrowdLevels("--levels", f.levels, f.interferers)
+	if err != nil {
+		return nil, err
+	}
+	pattern, err := cli.ParsePattern("--pattern", f.pattern)
+	if err != nil {
+		return nil, err
+	}
+	if len(shares) == 0 || len(levels) == 0 {
+		return nil, cli.Usagef("--read-share and --levels: want at least one each")
+	}
+	return onboard.Grid(shares, levels, pattern), nil
+}
+
+// validate refuses what is out of range, and flags that exclude each other.
+func (f onboardFlags) validate(name string) error {
+	if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+		return cli.Usagef("application name %q: %s", name, faults[0])
+	}
+	if f.iterations < 1 {
+		return cli.Usagef("--iterations %d: want 1 or more", f.iterations)
+	}
+	if err := cli.CheckDuration("--timeout", f.timeout); err != nil {
+		return err
+	}
+	if f.adaptive && !(f.budget >= 1 && f.budget <= 1000) {
+		return cli.Usagef("--budget %v: want 1 to 1000 solo times", f.budget)
+	}
+	if f.resume && f.discard {
+		return cli.Usagef("--resume and --discard: want one of them")
+	}
+	if err := f.pictures.Check(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f onboardFlags) (err error) {
+	if err := a.CheckFormat(); err != nil {
+		return err
+	}
+	if err := f.validate(name); err != nil {
+		return err
+	}
+	watch, err := f.watch()
+	if err != nil {
+		return err
+	}
+	wanted, err := f.pressures()
+	if err != nil {
+		return err
+	}
+	exchanged, err := f.communication.declared()
+	if err != nil {
+		return err
+	}
+	precision, err := f.precision.Precision()
+	if err != nil {
+		return err
+	}
+	placing, err := f.placement.Placing()
+	if err != nil {
+		return err
+	}
+	placing.Interferers = f.interferers
+	machine, err := cli.MachineName(f.machine)
+	if err != nil {
+		return err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	counters, err := cli.OpenCounters(ctx, f.source, pmu.SplitsReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.Close()) }()
+	command := onboard.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
+	if f.showOutput {
+		command.Output = a.Stderr
+	}
+	job := onboarding{
+		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.Source, watch: watch,
+		communication: exchanged, measureCommunication: f.communication.measure, interfaces: f.communication.interfaces,
+	}
+	if f.adaptive {
+		job.adaptive = &onboard.Adaptivity{Budget: f.budget}
+	}
+	profile, err := job.run(ctx)
+	if err != nil {
+		return err
+	}
+	return a.PrintDrawn(profile, cli.CurvePlot(profile), f.pictures, func(w io.Writer) error { return a.WriteProfile(w, profile) })
+}
+
+// onboarding is one run of the onboard command.
+type onboarding struct {
+	app         *cli.App
+	folder      *store.Store
+	application onboard.Application
+	machine     string
+	wanted      []onboard.Pressure
+	precision   onboard.Precision
+	placing     onboard.Placing
+	resume      bool
+	// discard gives up the samples of an interrupted run.
+	discard bool
+	// adaptive has the pressures chosen; nil measures all.
+	adaptive *onboard.Adaptivity
+	// source measures the application's traffic; nil has it inferred.
+	source profiler.Source
+	// watch has the progress watched; nil times whole runs.
+	watch *onboard.Watch
+	// communication is what was declared of it; nil where nothing was.
+	communication *v1alpha1.Communication
+	// measureCommunication has its rates measured on these interfaces.
+	measureCommunication bool
+	interfaces           []string
+}
+
+func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
+	known, err := knownMachine(j.app, j.folder, j.machine)
+	if err != nil {
+		return nil, err
+	}
+	session, err := onboard.Open(ctx, j.placing)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	j.app.Note(session.Placement.Explanation)
+	if known == nil {
+		j.app.Notef("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
+	}
+	exchanged, err := j.exchanged(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	progress := j.app.NewProgress()
+	defer progress.Done()
+	if j.adaptive != nil {
+		j.adaptive.Chosen = j.tellChoice
+		j.adaptive.Ended = func(reason string) { j.app.Notef("No further run: %s.\n", reason) }
+	}
+	experiment := &onboard.Onboarding{
+		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
+		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
+		Adaptive: j.adaptive, Watch: j.watch,
+	}
+	if j.watch != nil {
+		j.watch.Ended = j.tellIntervals
+		profile, machine, err := experiment.Run(ctx)
+		progress.Done()
+		if err != nil {
+			return nil, err
+		}
+		j.communicate(profile, exchanged)
+		return profile, j.putBoth(profile, machine, known)
+	}
+	journal, err := j.openJournal(experiment)
+	if err != nil {
+		return nil, err
+	}
+	profile, machine, err := experiment.Run(ctx)
+	progress.Done()
+	err = errors.Join(err, journal.Close())
+	if err == nil {
+		j.communicate(profile, exchanged)
+		err = j.putBoth(profile, machine, known)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.leave(journal))
+	}
+	return profile, j.journal().remove()
+}
+
+// putBoth stores the profile, and the machine's where it was measured.
+func (j onboarding) putBoth(profile *v1alpha1.ApplicationProfile, machine, known *v1alpha1.MachineProfile) error {
+	if machine != known {
+		if err := j.put("machine profile", machine); err != nil {
+			return err
+		}
+	}
+	return j.put("profile", profile)
+}
+
+// tellChoice says what is measured next, and why.
+func (j onboarding) tellChoice(c design.Choice, left time.Duration) {
+	j.app.Notef("Next: beside %v reads at %.0f%%, pressed %.0f%% of the time: %v; at most %v left.\n",
+		c.ReadShare, 100*c.Level, 100*c.Duty, c, left.Round(time.Second))
+}
+
+func (j onboarding) put(what string, profile v1alpha1.Object) error {
+	if err := j.folder.Put(profile); err != nil {
+		return fmt.Errorf("storing the %s: %w", what, err)
+	}
+	return nil
+}
+
+// openJournal has every sample of the experiment kept.
+func (j onboarding) openJournal(experiment *onboard.Onboarding) (*onboard.Journal, error) {
+	place := experiment.Session.Placement
+	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
+		j.machine, place.Target.String(), place.Interferer.String(), j.adaptive != nil)
+	if err != nil {
+		return nil, err
+	}
+	if j.discard {
+		if err := j.journal().remove(); err != nil {
+			return nil, err
+		}
+	}
+	journal, err := j.journal().open(fingerprint, j.resume, experiment)
+	if err != nil {
+		return nil, err
+	}
+	experiment.Keep = journal.Keep
+	return journal, nil
+}
+
+// leave keeps the samples of an experiment that did not get to its end.
+func (j onboarding) leave(journal *onboard.Journal) error {
+	if journal.Samples() == 0 {
+		return j.journal().remove()
+	}
+	j.app.Notef("The %d samples so far are kept: go on with --resume.\n", journal.Samples())
+	return nil
+}
+
+func (j onboarding) journal() journalFile {
+	return journalFile(filepath.Join(j.folder.Dir(), "interrupted", j.application.Name+".jsonl"))
+}
+
+// journalFile is the path of an application's sample journal.
+type journalFile string
+
+// open resumes the journal into the experiment, or starts an empty one.
+func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.Onboarding) (*onboard.Journal, error) {
+	if !resume {
+		journal, err := onboard.CreateJournal(string(f), fingerprint)
+		if errors.Is(err, onboard.ErrInterrupted) {
+			return nil, fmt.Errorf("%w: go on with --resume, or start anew with --discard", err)
+		}
+		return journal, err
+	}
+	journal, samples, err := onboard.ResumeJournal(string(f), fingerprint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("nothing to resume: %w: start without --resume", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	experiment.Restored = samples
+	return journal, nil
+}
+
+func (f journalFile) remove() error { return onboard.RemoveJournal(string(f)) }

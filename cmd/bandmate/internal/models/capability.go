@@ -1,0 +1,156 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/capability"
+	"bandmate.dev/bandmate/capability/reference"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
+)
+
+func NewCapability(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "capability",
+		Short: "What caches and memory can do, and algorithms made for it",
+		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
+machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
+the cheapest barrier, and how long a parallel merge sort has to take. Measures the
+machine for it, and runs trees and barriers beside others.
+
+The machine is a machine profile with a section capability: one of the store, one in
+a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a).`,
+		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation reduce --threads 64
+  bandmate capability barrier --machine knl-7210-quadrant --threads 64
+  bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64`,
+		Args: cli.WantArgs(cobra.NoArgs, "a command: measure, tree, barrier, race, sort"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newCapabilityMeasureCommand(a), newCapabilityTreeCommand(a), newCapabilityBarrierCommand(a),
+		newCapabilityRaceCommand(a), newCapabilitySortCommand(a))
+	return cmd
+}
+
+// capableMachine are the flags that choose a machine and its memory.
+type capableMachine struct{ name, file, memory, contention string }
+
+func (f *capableMachine) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, or a built-in one (default: the host's name)")
+	cmd.Flags().StringVar(&f.file, "profile", "", "file with a machine profile, instead of --machine")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, as DRAM, where the machine has several (default: its first)")
+}
+
+// addContention adds the flag for what trees need and few CPUs cannot show.
+func (f *capableMachine) addContention(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.contention, "contention", "", "what N threads that read one line at once take, α+β for α + β·N, as 200ns+34ns (default: the machine's)")
+}
+
+// parseContention reads "200ns+34ns"; nil when nothing is given.
+func parseContention(text string) (*capability.Line, error) {
+	if text == "" {
+		return nil, nil
+	}
+	base, each, ok := strings.Cut(text, "+")
+	alpha, baseErr := time.ParseDuration(strings.TrimSpace(base))
+	beta, eachErr := time.ParseDuration(strings.TrimSpace(each))
+	if !ok || baseErr != nil || eachErr != nil || alpha < 0 || beta < 0 || alpha > time.Second || beta > time.Second {
+		return nil, cli.Usagef("--contention %q: want two times of 0 to 1s, as 200ns+34ns", text)
+	}
+	return &capability.Line{Base: capability.Cost(alpha), Each: capability.Cost(beta)}, nil
+}
+
+// load finds the machine: what the store holds comes before what is built in.
+func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
+	if f.file != "" && f.name != "" {
+		return nil, cli.Usagef("--machine %s --profile %s: want one of them", f.name, f.file)
+	}
+	if f.file != "" {
+		return readMachineFile(f.file)
+	}
+	name, err := cli.MachineName(f.name)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	m, err := folder.Machine(name)
+	if !errors.Is(err, store.ErrNotFound) {
+		return m, err
+	}
+	builtIn, ok, faulty := reference.Machine(name)
+	if faulty != nil {
+		return nil, faulty
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w; give --profile FILE, or a built-in machine with --machine knl-7210-quadrant", err)
+	}
+	return builtIn, nil
+}
+
+func readMachineFile(path string) (*v1alpha1.MachineProfile, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--profile: %w", err)
+	}
+	m, err := v1alpha1.DecodeMachineProfile(data)
+	if err != nil {
+		return nil, fmt.Errorf("--profile %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// parameters are those of trees and barriers.
+func (f *capableMachine) parameters(a *cli.App) (*v1alpha1.MachineProfile, capability.Parameters, error) {
+	given, err := parseContention(f.contention)
+	if err != nil {
+		return nil, capability.Parameters{}, err
+	}
+	m, err := f.load(a)
+	if err != nil {
+		return nil, capability.Parameters{}, err
+	}
+	p, err := capability.NewParameters(m, f.memory)
+	if err == nil && given != nil {
+		p.Contention = given
+		m.Spec.Capability.Source += ", contention given: " + f.contention
+	}
+	return m, p, err
+}
+
+// machineSource is in every result: whose numbers it rests on.
+type machineSource struct {
+	Machine string `json:"machine"`
+	Source  string `json:"source"`
+}
+
+func sourceOf(m *v1alpha1.MachineProfile) machineSource {
+	return machineSource{m.Name, m.Spec.Capability.Source}
+}
+
+func (s machineSource) write(w io.Writer) {
+	fmt.Fprintf(w, "machine    %s, %s\n", report.SanitizeText(s.Machine), report.SanitizeText(s.Source))
+}
+
+// writePicture writes a picture that appears whole or not at all; without a name
+// none is drawn.
+func writePicture(name string, draw func() ([]byte, error)) error {
+	if name == "" {
+		return nil
+	}
+	data, err := draw()
+	if err != nil {
+		return cli.Usagef("--svg: %w", err)
+	}
+	return cli.WriteFile("svg", name, data)
+}

@@ -1,0 +1,48 @@
+package models
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"bandmate.dev/bandmate/capability/measure"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/topology"
+)
+
+// medianFlags are the flags of what repeats medians on chosen CPUs until they are
+// settled.
+type medianFlags struct {
+	cpus    string
+	repeats measure.Repeats
+	budget  time.Duration
+}
+
+func (f *medianFlags) add(flags *pflag.FlagSet, budget time.Duration) {
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, as 0-3,8 (default: one of each core that may be used)")
+	flags.IntVar(&f.repeats.Least, "repeats", 11, "fewest repeats of each value")
+	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "most repeats of each value")
+	flags.DurationVar(&f.budget, "budget", budget, "time for everything, within which medians are repeated until they are settled")
+}
+
+// on returns the CPUs that were given, or else the first one of every core that may
+// be used.
+func (f *medianFlags) on(machine *topology.Machine) ([]int, error) {
+	given, err := cli.ParseCPUs("--cpus", f.cpus)
+	if err != nil || !given.IsEmpty() {
+		return given.List(), err
+	}
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		return nil, err
+	}
+	var cpus []int
+	seen := map[int]bool{}
+	for _, c := range machine.CPUs {
+		if allowed.Contains(c.ID) && !seen[c.Core] {
+			seen[c.Core] = true
+			cpus = append(cpus, c.ID)
+		}
+	}
+	return cpus, nil
+}

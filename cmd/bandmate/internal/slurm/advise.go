@@ -1,0 +1,291 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/units"
+)
+
+// adviseFlags say which job is to be placed, and how the answer is printed.
+type adviseFlags struct {
+	slurmFlags
+
+	job, application            string
+	nodes, tasks, cpusPerTask   int
+	copies                      int
+	partition, constraint       string
+	exclude                     string
+	exclusive                   bool
+	excludeList, json, parsable bool
+	noHeader                    bool
+	pictures                    cli.PictureFlags
+}
+
+func newSlurmAdviseCommand(a *cli.App) *cobra.Command {
+	var f adviseFlags
+	cmd := &cobra.Command{
+		Use:   "advise (--job ID | --application NAME)",
+		Short: "Rank the nodes for a job",
+		Long: `Ranks the nodes on which a job can run: the slowdown it would suffer there, what
+each job that is there suffers before and after, the score, and the reason. One
+call of squeue, one of sinfo; nothing is changed.
+
+Nodes with room now come first. --exclude-list prints nothing but the nodes that
+the job had better stay off, for sbatch --exclude: those on which a limit would
+be exceeded, and those with room that are worse than the chosen ones. Never all
+of them. With --limit the command exits with 5 when the limit is exceeded
+wherever the job goes.
+
+-o takes text, json or yaml, or a format as other commands of Slurm do:
+%n node, %d memory domain, %m machine, %s slowdown of the job, %w worst slowdown
+of a resident, %N residents, %l residents with their slowdowns, %c score, %v jobs
+over their limits, %f free CPUs, %t room now, %x excluded, %R reason; a width and
+a dot for alignment to the right as in %.8s.`,
+		Example: `  bandmate slurm advise --job 4711
+  bandmate slurm advise --application lammps -N 2 -n 16 --limit 1.15
+  sbatch --exclude="$(bandmate slurm advise --application lammps -n 8 --exclude-list)" run.sh
+  bandmate slurm advise --job 4711 -h -o %n:%.8s:%R
+  bandmate slurm advise --job 4711 --svg nodes.svg`,
+		Args: cli.WantArgs(cobra.NoArgs, "flags only"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAdvise(cmd.Context(), a, f) },
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	flags.StringVarP(&f.job, "job", "j", "", "job in the queue: ID, ID_TASK or ID+OFFSET (default $SLURM_JOB_ID)")
+	flags.StringVarP(&f.application, "application", "a", "", "application of a job that is not in the queue")
+	flags.IntVarP(&f.nodes, "nodes", "N", 1, "nodes it needs")
+	flags.IntVarP(&f.tasks, "ntasks", "n", 0, "tasks it has (default one for each node)")
+	flags.IntVarP(&f.cpusPerTask, "cpus-per-task", "c", 1, "CPUs of each task")
+	flags.IntVar(&f.copies, "copies", 1, "such jobs to place one after the other, as the tasks of an array")
+	flags.StringVarP(&f.partition, "partition", "p", "", "partitions it may run in (default: the cluster's default one)")
+	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the nodes must have")
+	flags.StringVarP(&f.exclude, "exclude", "x", "", "nodes that are excluded already")
+	flags.BoolVar(&f.exclusive, "exclusive", false, "it shares no node")
+	flags.BoolVar(&f.excludeList, "exclude-list", false, "print only the nodes to exclude, as a host list")
+	flags.BoolVar(&f.json, "json", false, "the same as -o json")
+	flags.BoolVar(&f.parsable, "parsable", false, "columns separated by |")
+	flags.BoolVarP(&f.noHeader, "noheader", "h", false, "no line of titles")
+	flags.StringVar(&f.jobsFile, "squeue", "", "read the jobs from a file that squeue --json wrote")
+	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
+	f.pictures.Add(flags, "the slowdowns")
+	// -h is --noheader here, as everywhere in Slurm.
+	flags.Bool("help", false, "help for advise")
+	return cmd
+}
+
+// adviceDocument is `slurm advise --json`, in the form of Slurm's own answers.
+type adviceDocument struct {
+	Meta   adviceMeta    `json:"meta"`
+	Errors []adviceError `json:"errors"`
+	// Advice is absent when there are errors that prevent it.
+	Advice      *slurm.Advice `json:"advice,omitempty"`
+	ExcludeList *string       `json:"excludeList,omitempty"`
+}
+
+type adviceMeta struct {
+	Bandmate struct {
+		Version string `json:"version"`
+	} `json:"bandmate"`
+	Slurm struct {
+		Release string `json:"release,omitempty"`
+		Cluster string `json:"cluster,omitempty"`
+	} `json:"slurm"`
+}
+
+type adviceError struct {
+	Error string `json:"error"`
+	// ExitCode is the command's.
+	ExitCode int `json:"exitCode"`
+}
+
+func runAdvise(ctx context.Context, a *cli.App, f adviseFlags) error {
+	if f.json {
+		a.Format = cli.FormatJSON
+	}
+	custom := strings.Contains(a.Format, "%")
+	if !custom {
+		if err := a.CheckFormat(); err != nil {
+			return err
+		}
+	}
+	if err := f.pictures.Check(); err != nil {
+		return err
+	}
+	by, err := advice(ctx, a, f)
+	advice := by.Advice
+	if err == nil {
+		err = checkAdvice(advice)
+	}
+	if advice != nil && f.pictures.Any() {
+		if drawErr := a.Draw(advicePlot(by), f.pictures); drawErr != nil || f.pictures.ToStdout() {
+			a.Warn(advice.Warnings)
+			return errors.Join(drawErr, err)
+		}
+	}
+	switch {
+	case advice == nil && (custom || a.Format == cli.FormatText || f.excludeList):
+		return err
+	case f.excludeList:
+		return errors.Join(a.WriteBytes([]byte(advice.ExcludeList()+"\n")), err)
+	case custom || f.parsable || a.Format == cli.FormatText:
+		text, formatErr := formatAdvice(advice, adviceFormat(a.Format, f.parsable), !f.noHeader)
+		if formatErr != nil {
+			return formatErr
+		}
+		usual := !custom && !f.parsable && !f.noHeader
+		if usual && cli.IsTerminal(a.Stdout) && report.Widest(string(text)) > a.Canvas().Width {
+			return errors.Join(writeNarrowAdvice(a, advice), err)
+		}
+		if err := a.WriteBytes(text); err != nil {
+			return err
+		}
+		a.Warn(advice.Warnings)
+		return err
+	}
+	return errors.Join(a.Print(newAdviceDocument(advice, by.cluster, err), nil), err)
+}
+
+// writeNarrowAdvice prints the usual table for a terminal that is too narrow for it.
+func writeNarrowAdvice(a *cli.App, advice *slurm.Advice) error {
+	if err := a.Print(nil, func(w io.Writer) error { return narrowAdvice(advice).Write(w, a.Canvas()) }); err != nil {
+		return err
+	}
+	a.Warn(advice.Warnings)
+	a.Note("cut to the width of the terminal; whole, and with the residents: --parsable")
+	return nil
+}
+
+func newAdviceDocument(advice *slurm.Advice, cluster *slurm.Cluster, err error) adviceDocument {
+	d := adviceDocument{Errors: []adviceError{}, Advice: advice}
+	d.Meta.Bandmate.Version = cli.Version()
+	if cluster != nil {
+		d.Meta.Slurm.Release, d.Meta.Slurm.Cluster = cluster.Version, cluster.Name
+	}
+	if advice != nil {
+		list := advice.ExcludeList()
+		d.ExcludeList = &list
+	}
+	if err != nil {
+		d.Errors = append(d.Errors, adviceError{err.Error(), cli.ExitCode(err)})
+	}
+	return d
+}
+
+// advised is advice, and what it rests on. What is not known is nil.
+type advised struct {
+	*slurm.Advice
+
+	cluster *slurm.Cluster
+	advisor *slurm.Advisor
+}
+
+// advice asks Slurm and returns the advice. What it returns beside an error is
+// worth printing all the same.
+func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err error) {
+	name := f.job
+	switch {
+	case name != "" && f.application != "":
+		return by, cli.Usagef("--job and --application: want one of them")
+	case (f.jobsFile == "") != (f.nodesFile == ""):
+		return by, cli.Usagef("--squeue and --sinfo: want both or none")
+	case name == "" && f.application == "":
+		if name = a.Env("SLURM_JOB_ID"); name == "" {
+			return by, cli.Usagef("want --job ID or --application NAME")
+		}
+	}
+	by.advisor, err = newAdvisor(a, f.slurmFlags)
+	if err != nil {
+		return by, err
+	}
+	request, err := f.request()
+	if err != nil {
+		return by, err
+	}
+	by.cluster, err = newReader(a, f.slurmFlags).Read(ctx)
+	if err != nil {
+		return by, err
+	}
+	if name != "" {
+		j, err := by.cluster.Job(name)
+		if err != nil {
+			return by, err
+		}
+		request = by.advisor.Site.Request(j)
+		request.Excluded = append(request.Excluded, mustExpand(f.exclude)...)
+	}
+	if request.Application == "" {
+		return by, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
+	}
+	by.Advice, err = by.advisor.Advise(by.cluster, request)
+	if err != nil {
+		return by, err
+	}
+	return by, checkKnown(a, by.Advice)
+}
+
+// request is the job that the flags describe.
+func (f *adviseFlags) request() (slurm.Request, error) {
+	r := slurm.Request{
+		Application: f.application, Source: "command line", Nodes: f.nodes, Copies: f.copies,
+		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit),
+	}
+	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 || f.copies < 1 {
+		return r, cli.Usagef("-N %d -n %d -c %d --copies %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask, f.copies)
+	}
+	r.CPUsPerNode = float64(max(f.tasks, f.nodes)*f.cpusPerTask) / float64(f.nodes)
+	if f.partition != "" {
+		r.Partitions = strings.Split(f.partition, ",")
+	}
+	var err error
+	if r.Excluded, err = hostlist.Expand(f.exclude); err != nil {
+		return r, cli.Usagef("--exclude: %w", err)
+	}
+	return r, nil
+}
+
+// mustExpand returns the names of a list that has been checked already.
+func mustExpand(list string) []string {
+	names, err := hostlist.Expand(list)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// checkKnown fails when there is no profile to predict the job with.
+func checkKnown(a *cli.App, advice *slurm.Advice) error {
+	for _, c := range advice.Candidates {
+		if c.Score.Newcomer.Known {
+			return nil
+		}
+	}
+	reason := "no profile"
+	for _, w := range advice.Warnings {
+		if rest, ok := strings.CutPrefix(w, advice.Application+": "); ok {
+			reason = rest
+			break
+		}
+	}
+	return fmt.Errorf("%s: %w: %s", advice.Application, store.ErrNotFound, reason)
+}
+
+// checkAdvice fails when a limit is exceeded everywhere.
+func checkAdvice(advice *slurm.Advice) error {
+	if !advice.LimitExceeded || advice.Limit == 0 {
+		return nil
+	}
+	best := advice.Candidates[0]
+	return fmt.Errorf("%w: on every node someone would be slowed down by more than %s; the best is %s: %s",
+		cli.ErrLimit, advice.Limit, best.Node, best.Reason)
+}

@@ -1,0 +1,165 @@
+// Package slurm has the commands that advise a Slurm cluster.
+package slurm
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/units"
+)
+
+func NewCommand(a *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "slurm",
+		Short: "The same advice for the jobs of a Slurm cluster",
+		Long: `Asks Slurm who runs where, and says where a job would suffer, and make others
+suffer, least. No rights are needed, and slurmctld is not changed.
+
+A job says which application it runs by --comment "bandmate=NAME", else the site
+file does, else the job's name. The comment may also hold the slowdown that the
+job may suffer: "bandmate=NAME bandmate-limit=1.15". The features of a node say
+which machine and memory domain it is: bandmate-machine=NAME,
+bandmate-domain=NAME.`,
+		Example: `  bandmate slurm advise --job 4711
+  bandmate slurm submit -- --comment bandmate=lammps -n 8 run.sh`,
+		Args: cli.WantArgs(cobra.NoArgs, "a command: advise, submit, watch, pair, onboard"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newSlurmAdviseCommand(a), newSlurmSubmitCommand(a),
+		newSlurmWatchCommand(a), newSlurmPairCommand(a), newSlurmOnboardCommand(a),
+	)
+	return cmd
+}
+
+// slurmFlags say how to read a cluster and how to judge.
+type slurmFlags struct {
+	timeout   time.Duration
+	site      string
+	limit     float64
+	objective string
+	unknown   string
+	assumed   string
+	domain    string
+	keep      int
+	tolerance float64
+	// jobsFile and nodesFile replace the calls of squeue and sinfo.
+	jobsFile, nodesFile string
+}
+
+func (f *slurmFlags) add(flags *pflag.FlagSet) {
+	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
+	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, as 1.15")
+	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "what counts: added-cost or worst-slowdown")
+	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
+	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
+	flags.StringVar(&f.domain, "domain", "node", "what shares memory where no feature says it: node or socket")
+	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse, in slowdown, a node may be and still stay open")
+	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and equal ones)")
+}
+
+// options returns what the advice is judged by.
+func (f *slurmFlags) options() (slurm.Options, error) {
+	o := slurm.Options{
+		Score: score.Options{Objective: score.Objective(f.objective), Unknown: score.Policy(f.unknown)},
+		Limit: units.Slowdown(f.limit), Keep: f.keep, Tolerance: f.tolerance,
+	}
+	switch f.domain {
+	case "node":
+	case "socket":
+		o.Sockets = true
+	default:
+		return o, cli.Usagef("--domain %q: want node or socket", f.domain)
+	}
+	if f.limit != 0 && !(f.limit >= 1) {
+		return o, cli.Usagef("--limit %v: want 1 or more, such as 1.15", f.limit)
+	}
+	if o.Score.Unknown == score.Assume {
+		traffic, err := slurm.ParseTraffic(f.assumed)
+		if err != nil {
+			return o, cli.Usagef("--assumed: %w", err)
+		}
+		if o.Score.StandIn, err = score.Assumed("assumed", traffic); err != nil {
+			return o, cli.Usagef("--assumed: %w", err)
+		}
+	}
+	if err := o.Validate(); err != nil {
+		return o, cli.UsageError(err)
+	}
+	return o, cli.CheckDuration("--timeout", f.timeout)
+}
+
+// newAdvisor loads what advice rests upon.
+func newAdvisor(a *cli.App, f slurmFlags) (*slurm.Advisor, error) {
+	options, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	site, err := loadSite(a, f.site)
+	if err != nil {
+		return nil, err
+	}
+	known, err := loadRoster(a)
+	if err != nil {
+		return nil, err
+	}
+	return &slurm.Advisor{Site: site, Roster: known, Options: options}, nil
+}
+
+// loadSite reads the site file, if one is named.
+func loadSite(a *cli.App, name string) (*slurm.Site, error) {
+	if name == "" {
+		name = a.Env("BANDMATE_SLURM_SITE")
+	}
+	if name == "" {
+		return &slurm.Site{}, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("site file: %w", err)
+	}
+	site, err := slurm.ParseSite(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w", &fs.PathError{Op: "read", Path: name, Err: err})
+	}
+	return site, nil
+}
+
+// loadRoster compiles the whole store. Files that cannot be read hide none of the
+// others; they become warnings.
+func loadRoster(a *cli.App) (*advisor.Advisor, error) {
+	s, err := a.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	applications, broken, err := s.Applications()
+	if err != nil {
+		return nil, err
+	}
+	machines, brokenMachines, err := s.Machines()
+	if err != nil {
+		return nil, err
+	}
+	for _, fault := range append(broken, brokenMachines...) {
+		a.Warn([]string{fault.Error()})
+	}
+	return advisor.New(applications, machines), nil
+}
+
+// newReader is how the cluster is read.
+func newReader(a *cli.App, f slurmFlags) slurm.Reader {
+	return slurm.Reader{
+		Runner:   slurm.Commands{Timeout: f.timeout},
+		JobsFile: f.jobsFile, NodesFile: f.nodesFile,
+	}
+}

@@ -1,0 +1,261 @@
+package slurm
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/watch"
+	"bandmate.dev/bandmate/units"
+)
+
+// watchFlags say what a watch does and where it remembers that.
+type watchFlags struct {
+	slurmFlags
+
+	mode                string
+	margin              float64
+	table, log          string
+	interval            time.Duration
+	mostChanges         int
+	state               string
+	leave, once         bool
+	off, on, takingBack bool
+}
+
+func newSlurmWatchCommand(a *cli.App) *cobra.Command {
+	var f watchFlags
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Keep waiting jobs off nodes as residents come and go",
+		Long: `Reads the queue every --interval and decides for every waiting job whose
+application has a profile which nodes it had better stay off: those where its
+slowdown, or that of a job that is there or expected there, would exceed --limit.
+As residents come and go, so do exclusions. A job always keeps as many nodes as it
+needs.
+
+--mode says how far it goes: observe writes the decision log, advise also says in
+the AdminComment of the job what it would do, enforce sets ExcNodeList. What it
+sets it takes back when the resident ends, when it is switched off and when it
+ends; the user's own exclusions stay, and a list that somebody else changed is
+left alone. To change the jobs of others it has to run as SlurmUser or as an
+operator; slurmctld is not patched, and nothing is set on nodes.
+
+The decision log has one JSON object in a line, on standard output unless --log
+names a file. --table is the file that job_submit.lua reads.
+
+Two watches never share a --state folder. A watch that was killed is followed by
+one that knows what the first had set; "watch --undo" takes it back without
+watching on. The off switch is a file in that folder, set by --off.`,
+		Example: `  bandmate slurm watch --mode observe --limit 1.15
+  bandmate slurm watch --mode enforce --limit 1.15 --log /var/log/bandmate/decisions.jsonl
+  bandmate slurm watch --off
+  bandmate slurm watch status`,
+		Args: cli.WantArgs(cobra.NoArgs, "flags, or status"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runWatch(cmd.Context(), a, f) },
+	}
+	f.define(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("off", "on", "undo", "once")
+	cmd.AddCommand(newSlurmWatchStatusCommand(a))
+	return cmd
+}
+
+func (f *watchFlags) define(flags *pflag.FlagSet) {
+	f.slurmFlags.domain = "node"
+	flags.StringVar(&f.mode, "mode", string(watch.Observe), "how far to go: observe, advise or enforce")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither a newcomer nor a resident may exceed, as 1.15")
+	flags.Float64Var(&f.margin, "margin", 0, "also stay off nodes that cost a newcomer this much more than the best one, in work lost for each of its CPUs, as 0.1")
+	flags.DurationVar(&f.interval, "interval", 10*time.Second, "time between rounds")
+	flags.IntVar(&f.mostChanges, "most-changes", 500, "jobs that are changed in one round at most")
+	flags.StringVar(&f.table, "table", "", "file for job_submit.lua, with --mode enforce")
+	flags.StringVar(&f.log, "log", "", "decision log (default: standard output)")
+	addStateFlag(flags, &f.state)
+	flags.BoolVar(&f.leave, "leave", false, "keep what is set when ending, for a watch that follows at once")
+	flags.BoolVar(&f.once, "once", false, "one round, leaving what it sets")
+	flags.BoolVar(&f.off, "off", false, "switch off: take back what is set, and do nothing until --on")
+	flags.BoolVar(&f.on, "on", false, "switch on again")
+	flags.BoolVar(&f.takingBack, "undo", false, "take back what a watch that was killed has set")
+	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
+	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
+	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "what counts: added-cost or worst-slowdown")
+	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
+	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
+}
+
+func addStateFlag(flags *pflag.FlagSet, state *string) {
+	flags.StringVar(state, "state", "", "folder in which the watch remembers (default $STATE_DIRECTORY, else bandmate/slurm in the XDG state folder)")
+}
+
+// stateFolder returns the folder of the watch.
+func stateFolder(a *cli.App, given string) (string, error) {
+	switch {
+	case given != "":
+		return given, nil
+	case a.Env("STATE_DIRECTORY") != "":
+		return a.Env("STATE_DIRECTORY"), nil
+	case a.Env("XDG_STATE_HOME") != "":
+		return filepath.Join(a.Env("XDG_STATE_HOME"), "bandmate", "slurm"), nil
+	case a.Env("HOME") != "":
+		return filepath.Join(a.Env("HOME"), ".local", "state", "bandmate", "slurm"), nil
+	}
+	return "", cli.Usagef("no folder for the state: name one with --state")
+}
+
+func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
+	w, err := newWatcher(a, f)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.off:
+		return switchOff(ctx, a, w)
+	case f.on:
+		return watch.SwitchOn(w.Folder)
+	case f.takingBack:
+		return takeBack(ctx, a, w)
+	}
+	planner, err := w.Planner()
+	if err != nil {
+		return err
+	}
+	if err := planner.Validate(); err != nil {
+		return cli.UsageError(err)
+	}
+	if f.once {
+		return w.Once(ctx)
+	}
+	a.Note(fmt.Sprintf("Watching in the mode %s, a round every %v, %d profiles. What is remembered is in %s.",
+		w.Mode, w.Interval, planner.Roster.Len(), w.Folder))
+	return w.Run(ctx)
+}
+
+// newWatcher is the watch that the flags describe.
+func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
+	folder, err := stateFolder(a, f.state)
+	if err != nil {
+		return nil, err
+	}
+	judged, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	w := &watch.Watcher{
+		Options: watch.Options{
+			Mode: watch.Mode(f.mode), Folder: folder, Table: f.table, Log: f.log, Out: a.Stdout,
+			Interval: f.interval, MostChanges: f.mostChanges, Leave: f.leave || f.once,
+		},
+		Runner: slurm.Commands{Timeout: f.timeout},
+		Read:   newReader(a, f.slurmFlags).Read,
+	}
+	if err := w.Validate(); err != nil {
+		return nil, cli.UsageError(err)
+	}
+	if f.table != "" && w.Mode != watch.Enforce {
+		return nil, cli.Usagef("--table with --mode %s: only --mode enforce writes a table, because only it takes back what job_submit.lua excludes", f.mode)
+	}
+	profiles := &freshProfiles{app: a}
+	w.Planner = func() (watch.Planner, error) {
+		site, err := loadSite(a, f.site)
+		if err != nil {
+			return watch.Planner{}, err
+		}
+		known, err := profiles.roster()
+		return watch.Planner{
+			Site: site, Roster: known, Score: judged.Score, Limit: units.Slowdown(f.limit), Margin: f.margin,
+		}, err
+	}
+	return w, nil
+}
+
+func switchOff(ctx context.Context, a *cli.App, w *watch.Watcher) error {
+	if err := watch.SwitchOff(w.Folder); err != nil {
+		return err
+	}
+	if process, running := watch.Running(w.Folder); running {
+		a.Note(fmt.Sprintf("Switched off. Process %s takes back what it set in its next round.", process))
+		return nil
+	}
+	return takeBack(ctx, a, w)
+}
+
+func takeBack(ctx context.Context, a *cli.App, w *watch.Watcher) error {
+	left, err := w.TakeBack(ctx)
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d jobs keep what was set: the decision log says why; try again, as SlurmUser or an operator", left)
+	}
+	return err
+}
+
+// freshProfiles is the roster of the store as it is now, read again when the
+// folder has changed.
+type freshProfiles struct {
+	app     *cli.App
+	changed time.Time
+	known   *advisor.Advisor
+}
+
+func (p *freshProfiles) roster() (*advisor.Advisor, error) {
+	folder, err := p.app.OpenStore()
+	if err != nil {
+		return nil, err
+	}
+	var changed time.Time
+	if info, err := os.Stat(folder.Dir()); err == nil {
+		changed = info.ModTime()
+	}
+	if p.known != nil && changed.Equal(p.changed) {
+		return p.known, nil
+	}
+	known, err := loadRoster(p.app)
+	if err != nil {
+		return nil, err
+	}
+	p.known, p.changed = known, changed
+	return known, nil
+}
+
+func newSlurmWatchStatusCommand(a *cli.App) *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "What the watch found and did last",
+		Long: `Prints what the watch that works with the --state folder says of itself. The exit
+code is 1 when no watch is running, or its last round failed.`,
+		Example: `  bandmate slurm watch status
+  bandmate slurm watch status --state /var/lib/bandmate/slurm -o json`,
+		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
+		RunE: func(*cobra.Command, []string) error { return showStatus(a, state) },
+	}
+	addStateFlag(cmd.Flags(), &state)
+	return cmd
+}
+
+func showStatus(a *cli.App, state string) error {
+	if err := a.CheckFormat(); err != nil {
+		return err
+	}
+	folder, err := stateFolder(a, state)
+	if err != nil {
+		return err
+	}
+	status, err := watch.ReadStatus(folder)
+	if err != nil {
+		return err
+	}
+	if err := a.Print(status, statusText(status)); err != nil {
+		return err
+	}
+	if !status.Running || status.FailedRounds > 0 {
+		return cli.ErrReported
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/units"
+)
+
+// judgmentOf is a verdict of the scheduler plugin.
+func judgmentOf(v verdict) cli.Judgment {
+	seen := v.seen
+	j := cli.Judgment{Place: v.Node, Remark: v.why(), Jobs: []cli.JudgedJob{{
+		Name: "the pod", Application: seen.Newcomer.Application, Known: seen.Score.Newcomer.Known, After: seen.Score.Newcomer.After,
+	}}}
+	for i, r := range seen.Residents {
+		e := seen.Score.Residents[i]
+		j.Jobs = append(j.Jobs, cli.JudgedJob{
+			Name: r.Pod.Namespace + "/" + r.Pod.Name, Remark: r.Pod.Application, Application: r.Entry.Application,
+			Known: e.Known, Before: e.Before, After: e.After,
+		})
+	}
+	if seen.Background != nil {
+		if others, err := score.Assumed("background", *seen.Background); err == nil {
+			j.Others = append(j.Others, others)
+		}
+	}
+	return j
+}
+
+// whatIfPlot is the picture of what-if: all nodes, or everyone on one; empty where
+// no picture is wanted.
+func whatIfPlot(answer whatIfAnswer, f whatIfFlags) *report.SlowdownPlot {
+	if !f.pictures.Any() {
+		return &report.SlowdownPlot{}
+	}
+	limit := units.Slowdown(answer.Limit)
+	if f.node != "" {
+		return cli.PlacePlot(answer.Application, limit, judgmentOf(answer.Nodes[0]))
+	}
+	var places []cli.Judgment
+	for _, v := range answer.Nodes {
+		places = append(places, judgmentOf(v))
+	}
+	return cli.PlacesPlot(answer.Application, limit, places)
+}

@@ -1,0 +1,53 @@
+package onboard
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/requires"
+)
+
+// Two interferers share a CPU here, which makes them slow but no less two.
+func TestSessionOfTwoInterferers(t *testing.T) {
+	requires.TwoCPUs(t)
+	session, err := Open(t.Context(), Placing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	session.options.BufferBytes = 64 << 20
+	if err := session.gather(t.Context(), session.Placement.Interferer, 2); err != nil {
+		t.Fatal(err)
+	}
+	// The first spins: what is counted is the others'.
+	only := force{interferer.Setting{Mode: interferer.Spin}, interferer.Setting{Mode: interferer.Stream, ReadShare: 1}}
+	if achieved, err := session.aloneForce(t.Context(), only, 100*time.Millisecond); err != nil || achieved.Traffic.Total() <= 0 {
+		t.Errorf("the others moved %v, %v", achieved.Traffic, err)
+	}
+	pressures, err := session.MeasurePressures(t.Context(), []Pressure{{ReadShare: 1, Level: 1}, {ReadShare: 1, Level: 1.5}, {ReadShare: 1, Level: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, part, two := pressures[0], pressures[1], pressures[2]
+	if one.force().others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
+		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.force().others, part.Others, two.Others)
+	}
+	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "0.05"}}, two)
+	if err != nil || observation.Achieved.Traffic.Total() <= 0 || observation.Alone.Total() <= 0 {
+		t.Errorf("beside two: %+v, %v", observation, err)
+	}
+	_, err = session.MeasurePressures(t.Context(), []Pressure{{ReadShare: 1, Level: 3}})
+	if err == nil || !strings.Contains(err.Error(), "--interferers") {
+		t.Errorf("300%% of two interferers: %v", err)
+	}
+	m := session.measurement(&Outcome{collection: newCollection()}, "")
+	if m.InterfererCPUs != session.Placement.Interferer.String() || m.Interferers != 0 {
+		t.Errorf("a machine is measured by one interferer: %+v", m)
+	}
+}

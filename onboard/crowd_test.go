@@ -1,0 +1,176 @@
+package onboard
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/topology"
+)
+
+// described reads a machine of topology's test data.
+func described(t *testing.T, name string) *topology.Machine {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("..", "topology", "testdata", name+".txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	for _, f := range archive.Files {
+		if fs.ValidPath(f.Name) {
+			files[f.Name] = &fstest.MapFile{Data: f.Data}
+		}
+	}
+	sys, err := fs.Sub(files, "sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := fs.Sub(files, "proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := topology.Read(sys, proc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestCrowdPlaces(t *testing.T) {
+	for _, c := range []struct {
+		machine     string
+		target      string
+		interferer  string
+		interferers int
+		first, rest string
+		fault       string
+	}{
+		{"vm-2cpu", "", "", 2, "", "", "2 interferers need 2 CPUs beside the application's 0, and 1 can be had"},
+		{"intel-2socket-smt", "0", "1", 3, "", "", "cannot be divided equally among 3"},
+		{"intel-2socket-smt", "0", "1,2,3", 3, "1", "2,3", ""},
+		{"intel-2socket-smt", "0", "4-7", 2, "4,5", "6,7", ""},
+	} {
+		t.Run(c.machine+" "+c.interferer, func(t *testing.T) {
+			m := described(t, c.machine)
+			r := topology.Request{Target: cpus(t, c.target), Interferer: cpus(t, c.interferer)}
+			p, err := m.Place(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, rest, err := crowdPlaces(m, p, m.Online(), c.interferer != "", c.interferers)
+			if c.fault != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fault) || !errors.Is(err, ErrPlacement) {
+					t.Fatalf("error %v, want %q", err, c.fault)
+				}
+				return
+			}
+			if err != nil || !first.Equals(cpus(t, c.first)) || !rest.Equals(cpus(t, c.rest)) {
+				t.Errorf("first %s, others %s, %v; want %s, %s", first, rest, err, c.first, c.rest)
+			}
+		})
+	}
+}
+
+// Chosen CPUs are apart from the application's cores and the first interferer's
+// CPUs, as many for each as the first has, or the error says how many lack.
+func TestCrowdPlacesChosen(t *testing.T) {
+	placed := 0
+	for _, name := range []string{
+		"arm-altra", "arm-devicetree", "arm-grace-2socket", "bare", "cxl", "epyc-ccx",
+		"intel-2socket-smt", "intel-2socket-snc", "vm-1core-smt", "vm-2cpu",
+	} {
+		m := described(t, name)
+		for _, target := range []string{"", "0"} {
+			p, err := m.Place(topology.Request{Target: cpus(t, target)})
+			if errors.Is(err, topology.ErrOneCPU) {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for n := 2; n <= 4; n++ {
+				first, others, err := crowdPlaces(m, p, m.Online(), false, n)
+				var few *CrowdError
+				switch {
+				case errors.As(err, &few):
+					if few.Free >= n*p.Interferer.Size() {
+						t.Errorf("%s: %v, yet they fit", name, err)
+					}
+					continue
+				case err != nil:
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				placed++
+				if !first.Equals(p.Interferer) || others.Size() != (n-1)*first.Size() || !others.Intersection(first).IsEmpty() || !others.IsSubsetOf(m.Online()) {
+					t.Errorf("%s, %d interferers: first %s, others %s", name, n, first, others)
+				}
+				if shared := coresOf(m, others).Intersection(coresOf(m, p.Target)); !shared.IsEmpty() {
+					t.Errorf("%s, %d interferers: others %s share cores %s with the application %s", name, n, others, shared, p.Target)
+				}
+			}
+		}
+	}
+	if placed < 5 {
+		t.Errorf("only %d placements", placed)
+	}
+}
+
+// Whole cores come before siblings.
+func TestCrowdPrefersCores(t *testing.T) {
+	m := described(t, "intel-2socket-smt")
+	p, err := m.Place(topology.Request{Target: cpuset.New(0), Interferer: cpuset.New(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, others, err := crowdPlaces(m, p, m.Online(), false, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if coresOf(m, others.Union(p.Interferer)).Size() != 3 {
+		t.Errorf("others %s share cores with each other or with %s", others, p.Interferer)
+	}
+}
+
+func TestOthersAt(t *testing.T) {
+	at := func(level float64) Pressure { return Pressure{ReadShare: 1, Level: level} }
+	if got := othersAt(at(2), 2, 10e9).Bandwidth; got != 0 {
+		t.Errorf("at the highest level %v, want unpaced", got)
+	}
+	if got := othersAt(at(2.5), 4, 10e9).Bandwidth; got != 15e9 {
+		t.Errorf("at 250%% %v, want 15 GB/s", got)
+	}
+	p := MeasuredPressure{Setting: interferer.Setting{Mode: interferer.Stream}}
+	if got := p.force().others.Mode; got != interferer.Spin {
+		t.Errorf("others %s without traffic, want them to spin", got)
+	}
+	if got := forceOf(interferer.Setting{Mode: interferer.Idle}).others.Mode; got != interferer.Idle {
+		t.Errorf("others %s beside an idle one", got)
+	}
+}
+
+func cpus(t *testing.T, list string) cpuset.CPUSet {
+	t.Helper()
+	set, err := cpuset.Parse(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func coresOf(m *topology.Machine, cpus cpuset.CPUSet) cpuset.CPUSet {
+	var cores []int
+	for _, c := range m.CPUs {
+		if cpus.Contains(c.ID) {
+			cores = append(cores, c.Core)
+		}
+	}
+	return cpuset.New(cores...)
+}
