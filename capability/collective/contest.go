@@ -31,15 +31,11 @@ type Contestant struct {
 	Do func(thread int)
 }
 
-// Contestants returns the ways to do an operation with so many threads: what the
-// model of the machine chooses, first; then what one takes without a model: flat,
-// binary and binomial trees, a central counter, package sync. Without a machine
-// (nil) the model's choice is left out, and so it is for trees where the machine's
-// contention is not known.
+// Contestants returns the ways to do an operation with so many threads: first the
+// choice of the machine's model, then those that need no model: flat, binary and
+// binomial trees, a central counter, package sync. The model's choice is left out
+// without a machine (nil), and for trees without the machine's contention.
 func Contestants(op Operation, machine *capability.Parameters, threads int) ([]Contestant, error) {
-	if err := checkThreads(threads); err != nil {
-		return nil, err
-	}
 	switch op {
 	case BarrierOperation:
 		return barrierContest(machine, threads)
@@ -51,57 +47,37 @@ func Contestants(op Operation, machine *capability.Parameters, threads int) ([]C
 
 func barrierContest(machine *capability.Parameters, threads int) ([]Contestant, error) {
 	var all []Contestant
-	add := func(name string, cost *capability.Cost, b Barrier) {
-		all = append(all, Contestant{Name: name, Modeled: cost, Do: b.Wait})
+	known, optimal := machine != nil, -1
+	if !known {
+		machine = &capability.Parameters{CoresPerTile: 1}
 	}
-	classic, optimal := capability.Parameters{CoresPerTile: 1}, -1
-	if machine != nil {
+	one, err := capability.BarrierWith(*machine, threads, min(1, threads-1))
+	if err != nil {
+		return nil, err
+	}
+	if known {
 		best, err := capability.NewBarrier(*machine, threads)
 		if err != nil {
 			return nil, err
 		}
-		d, err := NewDissemination(best)
-		if err != nil {
-			return nil, err
-		}
-		add(fmt.Sprintf("dissemination, partners: %d (optimal)", best.Partners), &best.Cost, d)
-		classic, optimal = *machine, best.Partners
-	}
-	one, err := capability.BarrierWith(classic, threads, min(1, threads-1))
-	if err != nil {
-		return nil, err
+		optimal = best.Partners
+		all = append(all, Contestant{fmt.Sprintf("dissemination, partners: %d (optimal)", optimal), &best.Cost, newDissemination(best).wait})
 	}
 	if one.Partners != optimal {
-		d, err := NewDissemination(one)
-		if err != nil {
-			return nil, err
+		c := Contestant{Name: fmt.Sprintf("dissemination, partners: %d", one.Partners), Do: newDissemination(one).wait}
+		if known {
+			c.Modeled = &one.Cost
 		}
-		cost := &one.Cost
-		if machine == nil {
-			cost = nil
-		}
-		add(fmt.Sprintf("dissemination, partners: %d", one.Partners), cost, d)
+		all = append(all, c)
 	}
 	binary, err := shapeOf(capability.Broadcast, capability.Binary, threads)
 	if err != nil {
 		return nil, err
 	}
-	gather, err := NewTreeBarrier(binary)
-	if err != nil {
-		return nil, err
-	}
-	add("binary tree", nil, gather)
-	central, err := NewCentral(threads)
-	if err != nil {
-		return nil, err
-	}
-	add("central counter (flat)", nil, central)
-	cond, err := NewCond(threads)
-	if err != nil {
-		return nil, err
-	}
-	add("sync.Cond", nil, cond)
-	return all, nil
+	return append(all,
+		Contestant{Name: "binary tree", Do: newTree(binary).wait},
+		Contestant{Name: "central counter (flat)", Do: newCentral(threads).wait},
+		Contestant{Name: "sync.Cond", Do: newLocked(threads).wait}), nil
 }
 
 // shapeOf lays a tree out that needs no costs; its own cost has no meaning.
@@ -112,6 +88,7 @@ func shapeOf(op capability.Operation, shape capability.Shape, threads int) (capa
 func treeContest(op Operation, machine *capability.Parameters, threads int) ([]Contestant, error) {
 	var all []Contestant
 	known := machine != nil && machine.Contention != nil
+	given := line{1, 2, 3}
 	for _, shape := range capability.Shapes() {
 		if shape == capability.Optimal && !known {
 			continue
@@ -122,32 +99,20 @@ func treeContest(op Operation, machine *capability.Parameters, threads int) ([]C
 			t, err = capability.NewTree(*machine, capability.Operation(op), threads, shape)
 			c.Modeled = &t.Cost
 		}
-		if err == nil {
-			c.Do, err = alongTree(op, t)
-		}
 		if err != nil {
 			return nil, err
 		}
+		along := newTree(t)
+		c.Do = func(thread int) { along.broadcast(thread, given) }
+		if op == ReduceOperation {
+			c.Do = func(thread int) { along.reduce(thread, given) }
+		}
 		all = append(all, c)
 	}
-	locked, err := withLock(op, threads)
-	return append(all, Contestant{Name: "sync.Cond", Do: locked}), err
-}
-
-func alongTree(op Operation, t capability.Tree) (func(thread int), error) {
-	if op == BroadcastOperation {
-		b, err := NewTreeBroadcast(t)
-		return func(thread int) { b.Do(thread, Line{1, 2, 3}) }, err
+	l := newLocked(threads)
+	do := func(thread int) { l.broadcast(thread, given) }
+	if op == ReduceOperation {
+		do = func(thread int) { l.reduce(thread, given) }
 	}
-	r, err := NewTreeReduce(t)
-	return func(thread int) { r.Do(thread, Line{1, 2, 3}) }, err
-}
-
-func withLock(op Operation, threads int) (func(thread int), error) {
-	if op == BroadcastOperation {
-		b, err := NewLockedBroadcast(threads)
-		return func(thread int) { b.Do(thread, Line{1, 2, 3}) }, err
-	}
-	r, err := NewLockedReduce(threads)
-	return func(thread int) { r.Do(thread, Line{1, 2, 3}) }, err
+	return append(all, Contestant{Name: "sync.Cond", Do: do}), nil
 }

@@ -1,4 +1,4 @@
-package collective_test
+package collective
 
 import (
 	"slices"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/capability"
-	"bandmate.dev/bandmate/capability/collective"
 )
 
 // The model's choice comes first, with its cost, and all run.
@@ -16,27 +15,27 @@ func TestContestants(t *testing.T) {
 	noContention.Contention = nil
 	tests := []struct {
 		name    string
-		op      collective.Operation
+		op      Operation
 		machine *capability.Parameters
 		threads int
 		want    []string
 	}{
-		{"barrier", collective.BarrierOperation, &known, 9, []string{
+		{"barrier", BarrierOperation, &known, 9, []string{
 			"dissemination, partners: 2 (optimal)", "dissemination, partners: 1", "binary tree", "central counter (flat)", "sync.Cond",
 		}},
-		{"the classic barrier is the best", collective.BarrierOperation, &known, 2, []string{
+		{"the classic barrier is the best", BarrierOperation, &known, 2, []string{
 			"dissemination, partners: 1 (optimal)", "binary tree", "central counter (flat)", "sync.Cond",
 		}},
-		{"barrier of an unknown machine", collective.BarrierOperation, nil, 4, []string{
+		{"barrier of an unknown machine", BarrierOperation, nil, 4, []string{
 			"dissemination, partners: 1", "binary tree", "central counter (flat)", "sync.Cond",
 		}},
-		{"broadcast", collective.BroadcastOperation, &known, 9, []string{"optimal tree", "flat tree", "binary tree", "binomial tree", "sync.Cond"}},
-		{"reduction without contention", collective.ReduceOperation, &noContention, 3, []string{"flat tree", "binary tree", "binomial tree", "sync.Cond"}},
-		{"reduction of an unknown machine", collective.ReduceOperation, nil, 1, []string{"flat tree", "binary tree", "binomial tree", "sync.Cond"}},
+		{"broadcast", BroadcastOperation, &known, 9, []string{"optimal tree", "flat tree", "binary tree", "binomial tree", "sync.Cond"}},
+		{"reduction without contention", ReduceOperation, &noContention, 3, []string{"flat tree", "binary tree", "binomial tree", "sync.Cond"}},
+		{"reduction of an unknown machine", ReduceOperation, nil, 1, []string{"flat tree", "binary tree", "binomial tree", "sync.Cond"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			all, err := collective.Contestants(tt.op, tt.machine, tt.threads)
+			all, err := Contestants(tt.op, tt.machine, tt.threads)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,14 +59,14 @@ func TestContestants(t *testing.T) {
 }
 
 func TestContestantsRefuse(t *testing.T) {
-	if _, err := collective.Contestants("scan", nil, 2); err == nil || !strings.Contains(err.Error(), `operation "scan": want one of`) {
+	if _, err := Contestants("scan", nil, 2); err == nil || !strings.Contains(err.Error(), `operation "scan": want one of`) {
 		t.Error(err)
 	}
-	for _, op := range collective.Operations() {
-		if _, err := collective.Contestants(op, nil, 0); err == nil || !strings.Contains(err.Error(), "0 threads") {
+	for _, op := range Operations() {
+		if _, err := Contestants(op, nil, 0); err == nil || !strings.Contains(err.Error(), "0 threads") {
 			t.Errorf("%s: %v", op, err)
 		}
-		if _, err := collective.Contestants(op, &capability.Parameters{Contention: &capability.Line{}}, 2); err == nil || !strings.Contains(err.Error(), "cores per tile") {
+		if _, err := Contestants(op, &capability.Parameters{Contention: &capability.Line{}}, 2); err == nil || !strings.Contains(err.Error(), "cores per tile") {
 			t.Errorf("%s: %v", op, err)
 		}
 	}

@@ -1,12 +1,11 @@
 package collective
 
 import (
-	"fmt"
 	"runtime"
 	"sync/atomic"
 )
 
-// spread is the distance of what different threads write: two lines, because
+// spread is the distance between what different threads write: two lines, because
 // some processors fetch lines in pairs.
 const spread = 128
 
@@ -16,9 +15,9 @@ type flag struct {
 	_     [spread - 8]byte
 }
 
-// patience is how often a flag is read before the processor is offered to others:
-// long where every thread can have a processor, for the offer costs a thread that
-// is locked to its goroutine a sleep; short where others cannot run before.
+// patience is how often a flag is read before the thread yields its processor:
+// often where every thread can have a processor, because yielding costs a thread
+// that is locked to its goroutine a sleep; rarely where others cannot run before.
 type patience int
 
 func patienceOf(threads int) patience {
@@ -28,7 +27,7 @@ func patienceOf(threads int) patience {
 	return 1 << 4
 }
 
-// await reads a flag until it has come to a count.
+// await reads a flag until it has reached a count.
 func (p patience) await(at *atomic.Uint64, count uint64) {
 	for n := patience(1); at.Load() < count; n++ {
 		if n%p == 0 {
@@ -37,14 +36,14 @@ func (p patience) await(at *atomic.Uint64, count uint64) {
 	}
 }
 
-// Line is what a broadcast hands on and a reduction combines: with a flag it
+// line is what a broadcast hands on and a reduction combines. With a flag it
 // fills a cache line of 64 bytes.
-type Line [7]uint64
+type line [7]uint64
 
 // slot is a line with its flag, in lines of its own.
 type slot struct {
 	count atomic.Uint64
-	line  Line
+	line  line
 	_     [spread - 64]byte
 }
 
@@ -56,14 +55,4 @@ func newEach[T any](n int) []*T {
 		all[i] = new(T)
 	}
 	return all
-}
-
-// MaxThreads bounds the threads of an operation.
-const MaxThreads = 4096
-
-func checkThreads(n int) error {
-	if n < 1 || n > MaxThreads {
-		return fmt.Errorf("%d threads: want 1 to %d", n, MaxThreads)
-	}
-	return nil
 }

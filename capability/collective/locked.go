@@ -1,49 +1,60 @@
 package collective
 
-// LockedBroadcast hands a line over between two barriers of package sync.
-type LockedBroadcast struct {
-	barrier *Cond
-	line    Line
+import "sync"
+
+// locked does the operations with a mutex and a condition variable of package
+// sync, where waiting threads sleep.
+type locked struct {
+	threads int
+	mutex   sync.Mutex
+	changed *sync.Cond
+	arrived int
+	opened  uint64
+	line    line
 }
 
-// NewLockedBroadcast makes such a broadcast.
-func NewLockedBroadcast(threads int) (*LockedBroadcast, error) {
-	barrier, err := NewCond(threads)
-	return &LockedBroadcast{barrier: barrier}, err
+func newLocked(threads int) *locked {
+	l := &locked{threads: threads}
+	l.changed = sync.NewCond(&l.mutex)
+	return l
 }
 
-// Do implements Broadcast.
-func (b *LockedBroadcast) Do(thread int, line Line) Line {
-	if thread == 0 {
-		b.line = line
+// wait is a barrier. It does not matter which thread calls.
+func (l *locked) wait(int) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	mine := l.opened
+	if l.arrived++; l.arrived == l.threads {
+		l.arrived = 0
+		l.opened++
+		l.changed.Broadcast()
+		return
 	}
-	b.barrier.Wait(thread)
-	line = b.line
-	b.barrier.Wait(thread) // before the next line is written
-	return line
-}
-
-// LockedReduce adds up below a mutex, and waits with package sync.
-type LockedReduce struct {
-	barrier *Cond
-	sum     Line
-}
-
-// NewLockedReduce makes such a reduction.
-func NewLockedReduce(threads int) (*LockedReduce, error) {
-	barrier, err := NewCond(threads)
-	return &LockedReduce{barrier: barrier}, err
-}
-
-// Do implements Reduce.
-func (r *LockedReduce) Do(thread int, line Line) Line {
-	r.barrier.mutex.Lock()
-	r.sum.add(&line)
-	r.barrier.mutex.Unlock()
-	r.barrier.Wait(thread)
-	if thread == 0 {
-		line, r.sum = r.sum, Line{}
+	for l.opened == mine {
+		l.changed.Wait()
 	}
-	r.barrier.Wait(thread) // before the next sum begins
-	return line
+}
+
+// broadcast returns thread 0's line.
+func (l *locked) broadcast(thread int, given line) line {
+	if thread == 0 {
+		l.line = given
+	}
+	l.wait(thread)
+	given = l.line
+	l.wait(thread) // before the next line is written
+	return given
+}
+
+// reduce returns the sum in thread 0.
+func (l *locked) reduce(thread int, given line) line {
+	l.mutex.Lock()
+	l.line.add(&given)
+	l.mutex.Unlock()
+	l.wait(thread)
+	if thread == 0 {
+		given, l.line = l.line, line{}
+	}
+	l.wait(thread) // before the next sum begins
+	return given
 }
