@@ -20,77 +20,98 @@ var (
 // Application returns the profile of an application. Where it has profiles of
 // several machines, the one of the given machine (a metadata.name) is chosen;
 // if that has none, or machine is empty, the error is ErrAmbiguous and lists
-// them. Where it has one profile only, that one is returned, whatever its
-// machine: the caller compares spec.machine. ErrNotFound suggests near names.
+// them. A single profile is returned whatever its machine: the caller compares
+// spec.machine. ErrNotFound suggests near names.
 func (s *Store) Application(name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	k, err := s.find(v1alpha1.KindApplicationProfile, name, machine)
+	entries, err := s.entries(v1alpha1.KindApplicationProfile)
 	if err != nil {
 		return nil, err
 	}
-	return readAs[*v1alpha1.ApplicationProfile](s, k)
+	return pick[*v1alpha1.ApplicationProfile](entries, v1alpha1.KindApplicationProfile, name, machine)
 }
 
 // Machine returns the profile of a machine, or ErrNotFound with near names.
 func (s *Store) Machine(name string) (*v1alpha1.MachineProfile, error) {
-	k, err := s.find(v1alpha1.KindMachineProfile, name, "")
+	entries, err := s.entries(v1alpha1.KindMachineProfile)
 	if err != nil {
 		return nil, err
 	}
-	return readAs[*v1alpha1.MachineProfile](s, k)
+	return pick[*v1alpha1.MachineProfile](entries, v1alpha1.KindMachineProfile, name, "")
 }
 
 // Applications returns every application profile, sorted by name and machine.
 // Files that cannot be read are named in broken and hide none of the others;
 // err means that the folder itself cannot be read.
 func (s *Store) Applications() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
-	return readAll[*v1alpha1.ApplicationProfile](s, v1alpha1.KindApplicationProfile)
+	entries, err := s.entries(v1alpha1.KindApplicationProfile)
+	profiles, broken = all[*v1alpha1.ApplicationProfile](entries)
+	return profiles, broken, err
 }
 
 // Machines returns every machine profile, sorted by name; broken and err are
 // as of Applications.
 func (s *Store) Machines() (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
-	return readAll[*v1alpha1.MachineProfile](s, v1alpha1.KindMachineProfile)
+	entries, err := s.entries(v1alpha1.KindMachineProfile)
+	profiles, broken = all[*v1alpha1.MachineProfile](entries)
+	return profiles, broken, err
 }
 
-// readAs reads a profile whose kind the key says.
-func readAs[T v1alpha1.Object](s *Store, k key) (T, error) {
+// entry is a profile that can be read.
+type entry struct {
+	key  key
+	read func() (v1alpha1.Object, error)
+}
+
+// entries lists the files of a kind, which are read when asked for.
+func (s *Store) entries(kind string) ([]entry, error) {
+	keys, err := s.list(kind)
+	entries := make([]entry, len(keys))
+	for i, k := range keys {
+		entries[i] = entry{k, func() (v1alpha1.Object, error) { return s.read(k) }}
+	}
+	return entries, err
+}
+
+// pick reads the profile of a name.
+func pick[T v1alpha1.Object](entries []entry, kind, name, machine string) (T, error) {
 	var none T
-	object, err := s.read(k)
+	keys := make([]key, len(entries))
+	for i, e := range entries {
+		keys[i] = e.key
+	}
+	k, err := chooseKey(keys, kind, name, machine)
 	if err != nil {
 		return none, err
 	}
-	profile, ok := object.(T)
-	if !ok {
-		return none, fmt.Errorf("store: %s holds a %s", k, v1alpha1.KindOf(object))
-	}
-	return profile, nil
+	return readAs[T](entries[slices.Index(keys, k)])
 }
 
-func readAll[T v1alpha1.Object](s *Store, kind string) (profiles []T, broken []error, err error) {
-	keys, err := s.list(kind)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, k := range keys {
-		profile, err := readAs[T](s, k)
+// all reads every profile but those that were deleted meanwhile.
+func all[T v1alpha1.Object](entries []entry) (profiles []T, broken []error) {
+	for _, e := range entries {
+		profile, err := readAs[T](e)
 		switch {
-		case errors.Is(err, ErrNotFound): // deleted meanwhile
+		case errors.Is(err, ErrNotFound):
 		case err != nil:
 			broken = append(broken, err)
 		default:
 			profiles = append(profiles, profile)
 		}
 	}
-	return profiles, broken, nil
+	return profiles, broken
 }
 
-// find returns the key of a stored profile by its name.
-func (s *Store) find(kind, name, machine string) (key, error) {
-	keys, err := s.list(kind)
+func readAs[T v1alpha1.Object](e entry) (T, error) {
+	var none T
+	object, err := e.read()
 	if err != nil {
-		return key{}, err
+		return none, err
 	}
-	return chooseKey(keys, kind, name, machine)
+	profile, ok := object.(T)
+	if !ok {
+		return none, fmt.Errorf("store: %s holds a %s", e.key, v1alpha1.KindOf(object))
+	}
+	return profile, nil
 }
 
 // chooseKey returns the key of a profile among those of its kind, by its name.

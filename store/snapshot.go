@@ -9,26 +9,32 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// Snapshot is the profiles of a folder or a cluster at one moment, held in memory
-// for those who ask often. It is immutable and safe for concurrent use; its
-// profiles must not be changed.
+// Snapshot holds the profiles of a folder or a cluster at one moment in memory. It
+// is immutable and safe for concurrent use; its profiles must not be changed.
 type Snapshot struct {
-	applications, machines []entry // as list orders keys
+	applications, machines []held // as list orders keys
 }
 
-// entry is a profile or why it cannot be read.
-type entry struct {
+// held is a profile that was read, or the reason why it could not be.
+type held struct {
 	key    key
 	object v1alpha1.Object // nil where err is not
 	err    error
-	info   fs.FileInfo // of the file when it was read; nil where there is none
+	info   fs.FileInfo // of the file when it was read; nil without a file
 }
 
-// Snapshot reads the folder. What has not changed since previous, by the files'
-// identity, size and time of modification, is taken from there, as the same
-// objects; previous itself is returned where nothing has changed, and may be nil.
-// It fails where the folder cannot be read; files that cannot are named by
-// Applications and Machines.
+func entriesOf(list []held) []entry {
+	entries := make([]entry, len(list))
+	for i, h := range list {
+		entries[i] = entry{h.key, func() (v1alpha1.Object, error) { return h.object, h.err }}
+	}
+	return entries
+}
+
+// Snapshot reads the folder. It takes from previous, which may be nil, the objects
+// of files whose identity, size and time of modification are unchanged, and
+// returns previous itself if all are. It fails if the folder cannot be read;
+// Applications and Machines name files that cannot be read.
 func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
 	if previous == nil {
 		previous = &Snapshot{}
@@ -55,14 +61,14 @@ func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
 	return &Snapshot{applications, machines}, nil
 }
 
-// refresh reads the files of a kind that changed since before; same says that none
-// did.
-func (s *Store) refresh(root *os.Root, kind string, before []entry) (now []entry, same bool, err error) {
+// refresh reads the files of a kind that changed since before; same reports that
+// none did.
+func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, same bool, err error) {
 	keys, err := s.list(kind)
 	if err != nil {
 		return nil, false, err
 	}
-	known := make(map[key]entry, len(before))
+	known := make(map[key]held, len(before))
 	for _, e := range before {
 		known[e.key] = e
 	}
@@ -76,7 +82,7 @@ func (s *Store) refresh(root *os.Root, kind string, before []entry) (now []entry
 			continue
 		}
 		same = false
-		e := entry{key: k, info: info}
+		e := held{key: k, info: info}
 		if e.object, e.err = s.read(k); errors.Is(e.err, ErrNotFound) {
 			continue // deleted meanwhile
 		}
@@ -89,10 +95,10 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// NewSnapshot returns a snapshot of profiles that were read elsewhere. Where
-// previous, which may be nil, has an object of the same metadata.uid and
-// resourceVersion, that object takes its place; previous itself is returned where
-// all are. Broken are of profiles that could not be read.
+// NewSnapshot returns a snapshot of profiles that were read elsewhere. It takes
+// from previous, which may be nil, the objects of the same metadata.uid and
+// resourceVersion, and returns previous itself if all are. Broken has the errors
+// of profiles that could not be read.
 func NewSnapshot(previous *Snapshot, applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken []error) *Snapshot {
 	if previous == nil {
 		previous = &Snapshot{}
@@ -102,31 +108,31 @@ func NewSnapshot(previous *Snapshot, applications []*v1alpha1.ApplicationProfile
 		machines:     adopt(previous.machines, machines),
 	}
 	for _, fault := range broken {
-		now.applications = append(now.applications, entry{err: fault})
+		now.applications = append(now.applications, held{err: fault})
 	}
-	if sameEntries(previous.applications, now.applications) && sameEntries(previous.machines, now.machines) {
+	if sameHeld(previous.applications, now.applications) && sameHeld(previous.machines, now.machines) {
 		return previous
 	}
 	return now
 }
 
-// version is which state of which object of a cluster a profile is.
+// version identifies a state of an object in a cluster.
 type version struct{ uid, resourceVersion string }
 
 func versionOf(o v1alpha1.Object) version {
 	return version{string(o.GetUID()), o.GetResourceVersion()}
 }
 
-func adopt[T v1alpha1.Object](before []entry, objects []T) []entry {
+func adopt[T v1alpha1.Object](before []held, objects []T) []held {
 	known := make(map[version]v1alpha1.Object, len(before))
 	for _, e := range before {
 		if e.object != nil {
 			known[versionOf(e.object)] = e.object
 		}
 	}
-	now := make([]entry, 0, len(objects))
+	now := make([]held, 0, len(objects))
 	for _, o := range objects {
-		e := entry{key: keyOf(o), object: o}
+		e := held{key: keyOf(o), object: o}
 		if v := versionOf(o); v.uid != "" && v.resourceVersion != "" && known[v] != nil {
 			e.object = known[v]
 		}
@@ -135,7 +141,7 @@ func adopt[T v1alpha1.Object](before []entry, objects []T) []entry {
 	return now
 }
 
-func sameEntries(a, b []entry) bool {
+func sameHeld(a, b []held) bool {
 	if len(a) != len(b) {
 		return false
 	}
@@ -152,64 +158,22 @@ func sameEntries(a, b []entry) bool {
 
 // Application is as of Store.
 func (s *Snapshot) Application(name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	return pick[*v1alpha1.ApplicationProfile](s.applications, v1alpha1.KindApplicationProfile, name, machine)
+	return pick[*v1alpha1.ApplicationProfile](entriesOf(s.applications), v1alpha1.KindApplicationProfile, name, machine)
 }
 
 // Machine is as of Store.
 func (s *Snapshot) Machine(name string) (*v1alpha1.MachineProfile, error) {
-	return pick[*v1alpha1.MachineProfile](s.machines, v1alpha1.KindMachineProfile, name, "")
+	return pick[*v1alpha1.MachineProfile](entriesOf(s.machines), v1alpha1.KindMachineProfile, name, "")
 }
 
 // Applications is as of Store; it never fails.
 func (s *Snapshot) Applications() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
-	profiles, broken = divide[*v1alpha1.ApplicationProfile](s.applications)
+	profiles, broken = all[*v1alpha1.ApplicationProfile](entriesOf(s.applications))
 	return profiles, broken, nil
 }
 
 // Machines is as of Store; it never fails.
 func (s *Snapshot) Machines() (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
-	profiles, broken = divide[*v1alpha1.MachineProfile](s.machines)
+	profiles, broken = all[*v1alpha1.MachineProfile](entriesOf(s.machines))
 	return profiles, broken, nil
-}
-
-func pick[T v1alpha1.Object](entries []entry, kind, name, machine string) (T, error) {
-	var none T
-	keys := make([]key, len(entries))
-	for i, e := range entries {
-		keys[i] = e.key
-	}
-	k, err := chooseKey(keys, kind, name, machine)
-	if err != nil {
-		return none, err
-	}
-	for _, e := range entries {
-		if e.key == k {
-			return asProfile[T](e)
-		}
-	}
-	return none, fmt.Errorf("%s: %w", k, ErrNotFound)
-}
-
-func asProfile[T v1alpha1.Object](e entry) (T, error) {
-	var none T
-	if e.err != nil {
-		return none, e.err
-	}
-	profile, ok := e.object.(T)
-	if !ok {
-		return none, fmt.Errorf("store: %s holds a %s", e.key, v1alpha1.KindOf(e.object))
-	}
-	return profile, nil
-}
-
-func divide[T v1alpha1.Object](entries []entry) (profiles []T, broken []error) {
-	for _, e := range entries {
-		profile, err := asProfile[T](e)
-		if err != nil {
-			broken = append(broken, err)
-			continue
-		}
-		profiles = append(profiles, profile)
-	}
-	return profiles, broken
 }

@@ -126,7 +126,11 @@ func (s *Store) Delete(kind, name, machine string) error {
 	case kind == v1alpha1.KindMachineProfile && machine != "":
 		return fmt.Errorf("store: machine %q: want none with a %s", machine, kind)
 	}
-	k, err := s.find(kind, name, machine)
+	keys, err := s.list(kind)
+	if err != nil {
+		return err
+	}
+	k, err := chooseKey(keys, kind, name, machine)
 	if err != nil {
 		return err
 	}

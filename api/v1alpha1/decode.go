@@ -25,16 +25,16 @@ const (
 	MaxDocuments = 10_000
 )
 
-// maxReported is the number of faults after which a list of them helps nobody.
+// maxReported bounds the faults that an error lists.
 const maxReported = 20
 
 // Fault is one thing that is wrong with a file.
 //
 // +kubebuilder:object:generate=false
 type Fault struct {
-	// Line is where, counted from 1; 0 when unknown.
+	// Line is counted from 1; 0 when unknown.
 	Line int
-	// Err is what; a *field.Error for a value that Validate refuses.
+	// Err is a *field.Error for a value that Validate refuses.
 	Err error
 }
 
@@ -53,8 +53,8 @@ func (f *Fault) Unwrap() error { return f.Err }
 //
 // Reading is strict: unknown and repeated fields, other capitals, YAML
 // references and tags, NaN and text in place of numbers are refused. The error
-// joins every *Fault found, up to twenty of them; the line of a syntax error is
-// the YAML parser's, which may be the line before.
+// joins up to twenty *Fault. The line of a syntax error is the YAML parser's, which
+// may be the line before.
 func Decode(data []byte) (Object, error) {
 	objects, err := DecodeAll(data)
 	if err != nil {
@@ -66,34 +66,23 @@ func Decode(data []byte) (Object, error) {
 	return objects[0], nil
 }
 
-// DecodeApplicationProfile is Decode for a file that must hold an
-// ApplicationProfile.
-func DecodeApplicationProfile(data []byte) (*ApplicationProfile, error) {
-	return decodeAs[*ApplicationProfile](data, KindApplicationProfile)
-}
-
 // DecodeMachineProfile is Decode for a file that must hold a MachineProfile.
 func DecodeMachineProfile(data []byte) (*MachineProfile, error) {
-	return decodeAs[*MachineProfile](data, KindMachineProfile)
-}
-
-func decodeAs[T Object](data []byte, kind string) (T, error) {
-	var none T
 	object, err := Decode(data)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	typed, ok := object.(T)
+	m, ok := object.(*MachineProfile)
 	if !ok {
-		return none, fmt.Errorf("kind %s: want %s", KindOf(object), kind)
+		return nil, fmt.Errorf("kind %s: want %s", KindOf(object), KindMachineProfile)
 	}
-	return typed, nil
+	return m, nil
 }
 
 // DecodeAll reads a stream of profiles of both kinds: YAML documents separated
 // by "---" lines, or lists as kubectl prints them. Documents without content
 // are skipped; a stream without any profile yields none. It is as strict as
-// Decode, and either every profile is sound or none is returned.
+// Decode: it returns all profiles, or none if one is not sound.
 func DecodeAll(data []byte) ([]Object, error) {
 	if len(data) > MaxStreamBytes {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(data), MaxStreamBytes)
@@ -122,7 +111,7 @@ func DecodeAll(data []byte) ([]Object, error) {
 	return objects, nil
 }
 
-// appendFaults takes joined errors apart.
+// appendFaults appends an error, or each of several joined errors.
 func appendFaults(faults []error, err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return append(faults, joined.Unwrap()...)
@@ -210,7 +199,7 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	return object, nil
 }
 
-// typeFault words a decoding error in the terms of the file.
+// typeFault describes a decoding error in terms of the file.
 func (d *document) typeFault(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if !errors.As(err, &mismatch) {

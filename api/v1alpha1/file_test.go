@@ -110,7 +110,7 @@ func TestDecodeForms(t *testing.T) {
 	if _, err := v1alpha1.Decode(text); err == nil || !strings.Contains(err.Error(), "2 profiles: want exactly one") {
 		t.Errorf("two documents for one: %v", err)
 	}
-	if p, err := v1alpha1.DecodeApplicationProfile([]byte(application)); err != nil || p.Name != "triad" {
+	if p, err := v1alpha1.Decode([]byte(application)); err != nil || p.GetName() != "triad" {
 		t.Errorf("application: %v", err)
 	}
 	if m, err := v1alpha1.DecodeMachineProfile([]byte(machine)); err != nil || m.Name != "node-a" {

@@ -48,9 +48,13 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := v1alpha1.DecodeApplicationProfile(text)
+		decoded, err := v1alpha1.Decode(text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
+		}
+		got, ok := decoded.(*v1alpha1.ApplicationProfile)
+		if !ok {
+			t.Fatalf("a %T", decoded)
 		}
 		times := cmpopts.EquateApproxTime(0)
 		if diff := cmp.Diff(p.Spec, got.Spec, tolerance, times); diff != "" || got.Name != p.Name {

@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	played, trace, err := simulate.RunTraced(t.Context(), s, diagram.MaxSpans)
+	played, trace, err := simulate.Run(t.Context(), s, diagram.MaxSpans)
 	if err != nil {
 		t.Fatal(err)
 	}

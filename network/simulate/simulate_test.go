@@ -94,7 +94,7 @@ func TestByHand(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			text := strings.ReplaceAll(head+"placement: "+test.placement+"\napplications: "+test.applications, "\t", " ")
-			r, err := Run(t.Context(), decode(t, text))
+			r, err := run(t.Context(), decode(t, text))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +145,7 @@ func TestFigure4Played(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The first to end has its whole penalty; none has more.
-		r, err := Run(t.Context(), s)
+		r, err := run(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -196,11 +196,11 @@ func drawScenario(t *rapid.T) Scenario {
 func TestNearEqualsWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
-		near, err := Run(context.Background(), s)
+		near, err := run(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := play(context.Background(), s, hidden{network.PaperGigabitEthernet()}, nil)
+		whole, err := play(context.Background(), s, hidden{network.PaperGigabitEthernet()}, &recorder{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
 		s.Model.Name = rapid.SampledFrom([]string{network.NameGigabitEthernet, network.NameMyrinet}).Draw(t, "model")
-		r, err := Run(context.Background(), s)
+		r, err := run(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestDeadlocks(t *testing.T) {
 		{`[{repeat: 2, events: [{receive: {}}]}, {events: [{send: {to: 0, bytes: 1MB}}]}]`, "event 0 (round 2) receives from anyone"},
 	} {
 		s := decode(t, head+"placement: {policy: round-robin-node}\napplications: [{name: a, tasks: "+test.tasks+"}]")
-		_, err := Run(t.Context(), s)
+		_, err := run(t.Context(), s)
 		if deadlock := (*Deadlock)(nil); !errors.As(err, &deadlock) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.tasks, err, test.want)
 		}
@@ -291,7 +291,7 @@ func TestRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := Decode([]byte(test.text))
 			if err == nil {
-				_, err = Run(t.Context(), s)
+				_, err = run(t.Context(), s)
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want %q", err, test.want)
@@ -325,7 +325,7 @@ applications: [{name: a, tasks: [
   {repeat: 250000, events: [{compute: 1us}, {send: {to: 1, bytes: 1MB}}]},
   {repeat: 250000, events: [{receive: {from: 0}}, {compute: 1us}]}]}]`
 	s := decode(t, text)
-	r, err := Run(t.Context(), s)
+	r, err := run(t.Context(), s)
 	if err != nil || r.Tasks[0].Sent != 250_000 || r.Tasks[1].BytesReceived != 250_000_000_000 {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -346,7 +346,7 @@ applications: [{name: a, tasks: [
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if _, err := Run(ctx, decode(t, head+"placement: {policy: round-robin-node}\napplications: [{name: a, tasks: [{events: [{compute: 1s}]}]}]")); err == nil || err.Error() != "enough" {
+	if _, err := run(ctx, decode(t, head+"placement: {policy: round-robin-node}\napplications: [{name: a, tasks: [{events: [{compute: 1s}]}]}]")); err == nil || err.Error() != "enough" {
 		t.Error(err)
 	}
 }
@@ -360,7 +360,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, _ = Run(ctx, s)
+		_, _ = run(ctx, s)
 	})
 }
 
@@ -388,7 +388,7 @@ func BenchmarkRun(b *testing.B) {
 			}
 			s.Applications = []Application{a}
 			for b.Loop() {
-				r, err := Run(b.Context(), s)
+				r, err := run(b.Context(), s)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -396,4 +396,10 @@ func BenchmarkRun(b *testing.B) {
 			}
 		})
 	}
+}
+
+// run is Run without a trace.
+func run(ctx context.Context, s Scenario) (Result, error) {
+	r, _, err := Run(ctx, s, 0)
+	return r, err
 }

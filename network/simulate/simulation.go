@@ -52,23 +52,21 @@ type simulation struct {
 	recorder  *recorder
 }
 
-// Run plays a valid scenario. It returns a *Deadlock when tasks wait for ever,
-// network.ErrUnsupported when the model says nothing about a conflict that
-// comes up, and the context's error when that is done first.
-func Run(ctx context.Context, s Scenario) (Result, error) {
-	return record(ctx, s, nil)
-}
-
-// record is Run with a recorder; nil records nothing.
-func record(ctx context.Context, s Scenario, r *recorder) (Result, error) {
+// Run plays a scenario, and traces at most so many spans and as many transfers. It
+// returns a *Deadlock when tasks wait for ever, network.ErrUnsupported for a
+// conflict that the model does not cover, and the context's error when that ends
+// first.
+func Run(ctx context.Context, s Scenario, traced int) (Result, Trace, error) {
 	if err := s.Validate(); err != nil {
-		return Result{}, err
+		return Result{}, Trace{}, err
 	}
 	model, err := s.Model.Compile()
 	if err != nil {
-		return Result{}, err
+		return Result{}, Trace{}, err
 	}
-	return play(ctx, s, model, r)
+	r := &recorder{most: traced}
+	result, err := play(ctx, s, model, r)
+	return result, r.trace, err
 }
 
 func play(ctx context.Context, s Scenario, model network.Model, r *recorder) (Result, error) {

@@ -1,8 +1,6 @@
 package simulate
 
-import "context"
-
-// Kind is what a task did.
+// Kind is the kind of a span.
 type Kind string
 
 // The kinds of spans.
@@ -23,7 +21,7 @@ type Span struct {
 	Start, Ended float64 // seconds
 }
 
-// Transfer is a message on its way.
+// Transfer is the transmission of a message.
 type Transfer struct {
 	// From and To are places in Result.Tasks.
 	From, To int
@@ -36,30 +34,23 @@ type Transfer struct {
 	Penalty float64
 }
 
-// Trace is what happened when.
+// Trace is a record of events.
 type Trace struct {
 	// Spans and Transfers are ordered by their ends.
 	Spans     []Span
 	Transfers []Transfer
-	// Left says that there were more than asked for: the trace ends early.
+	// Left is true when there were more: the trace ends early.
 	Left bool
 }
 
-// RunTraced is Run with a trace of at most so many spans and as many transfers.
-func RunTraced(ctx context.Context, s Scenario, most int) (Result, Trace, error) {
-	r := &recorder{most: most}
-	result, err := record(ctx, s, r)
-	return result, r.trace, err
-}
-
-// recorder fills a trace; nil records nothing.
+// recorder fills a trace.
 type recorder struct {
 	most  int
 	trace Trace
 }
 
 func (r *recorder) span(p *process, kind Kind, now float64) {
-	if r == nil || now <= p.since {
+	if now <= p.since {
 		return
 	}
 	if len(r.trace.Spans) == r.most {
@@ -70,9 +61,6 @@ func (r *recorder) span(p *process, kind Kind, now float64) {
 }
 
 func (r *recorder) transfer(m *message, now float64) {
-	if r == nil {
-		return
-	}
 	if len(r.trace.Transfers) == r.most {
 		r.trace.Left = true
 		return

@@ -16,11 +16,11 @@ func TestTraceAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t)
 		s.Model.Name = rapid.SampledFrom([]string{network.NameGigabitEthernet, network.NameMyrinet}).Draw(t, "model")
-		plain, err := Run(context.Background(), s)
+		plain, err := run(context.Background(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		traced, trace, err := RunTraced(context.Background(), s, 1000)
+		traced, trace, err := Run(context.Background(), s, 1000)
 		if err != nil || trace.Left || traced.TotalSeconds != plain.TotalSeconds {
 			t.Fatalf("%v s, traced %v s, %v", plain.TotalSeconds, traced.TotalSeconds, err)
 		}
@@ -55,7 +55,7 @@ func TestTraceAccounts(t *testing.T) {
 			}
 		}
 		if n := len(trace.Spans); n > 1 {
-			_, short, err := RunTraced(context.Background(), s, n-1)
+			_, short, err := Run(context.Background(), s, n-1)
 			if err != nil || !short.Left || len(short.Spans) != n-1 {
 				t.Fatalf("%d of %d spans, left %v, %v", len(short.Spans), n, short.Left, err)
 			}
@@ -64,7 +64,7 @@ func TestTraceAccounts(t *testing.T) {
 }
 
 func TestTraceRefused(t *testing.T) {
-	if _, _, err := RunTraced(t.Context(), Scenario{}, 1); err == nil {
+	if _, _, err := Run(t.Context(), Scenario{}, 1); err == nil {
 		t.Error("an empty scenario is played")
 	}
 }

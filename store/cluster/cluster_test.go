@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/store/cluster"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
@@ -113,32 +112,6 @@ func TestPut(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"xz.b@c", "xz@a", "xz@b"}, names); diff != "" {
 		t.Errorf("profiles (-want +got):\n%s", diff)
-	}
-}
-
-func TestApplication(t *testing.T) {
-	s, _ := open(t, clustertest.Applications, clustertest.Machines)
-	outcomes(t, s, cluster.PutOptions{}, application("xz", "a", 1), application("xz", "b", 2), application("cg", "a", 3))
-	tests := []struct {
-		name, machine string
-		seconds       float64
-		err           error
-	}{
-		{"xz", "a", 1, nil},
-		{"xz", "b", 2, nil},
-		{"xz", "", 0, store.ErrAmbiguous},
-		{"xz", "c", 0, store.ErrAmbiguous},
-		{"cg", "", 3, nil},
-		{"cg", "b", 3, nil},
-		{"lu", "", 0, store.ErrNotFound},
-	}
-	for _, tt := range tests {
-		p, err := s.Application(t.Context(), tt.name, tt.machine)
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s@%s: %v, want %v", tt.name, tt.machine, err, tt.err)
-		} else if err == nil && (p.Spec.Solo.Seconds != tt.seconds || p.Name != tt.name) {
-			t.Errorf("%s@%s: got %s of %s", tt.name, tt.machine, p.Name, p.Spec.Machine.Name)
-		}
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 // ErrNotInstalled means that the cluster does not know Bandmate's resources.
 var ErrNotInstalled = errors.New("the cluster has no such resource")
 
-// ErrConflict means that somebody else set a field of the object otherwise.
-var ErrConflict = errors.New("somebody else set these fields")
+// ErrConflict means that another owner set a field of the object.
+var ErrConflict = errors.New("another owner set these fields")
 
-// explain adds to an answer of the API server what would help. verb and plural
-// say what was asked for.
+// explain adds the remedy to an error of the API server. verb and plural are those
+// of the request.
 func explain(err error, verb, plural string) error {
 	switch {
 	case apierrors.IsNotFound(err) && (verb == "list" || !namesObject(err)):
@@ -36,7 +36,7 @@ func explain(err error, verb, plural string) error {
 	return err
 }
 
-// namesObject tells an object that is missing from a resource that is.
+// namesObject tells a missing object from a missing resource.
 func namesObject(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -46,8 +46,8 @@ func namesObject(err error) bool {
 	return details != nil && details.Name != ""
 }
 
-// causes are the faults that the API server lists, one to a line, with their
-// field paths; its whole message where it lists none.
+// causes returns the faults that the API server lists, one a line, with their
+// field paths; its whole message if it lists none.
 func causes(err error) string {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {

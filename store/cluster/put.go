@@ -17,41 +17,41 @@ import (
 // FieldManager is the name under which Put owns the fields that it sets.
 const FieldManager = "bandmate"
 
-// Outcome is what a Put did to an object.
+// Outcome says what Put did to an object.
 type Outcome string
 
 const (
-	// Created means that there was no such profile before.
+	// Created means that there was no such profile.
 	Created Outcome = "created"
-	// Configured means that another content was replaced.
+	// Configured means that the object was changed.
 	Configured Outcome = "configured"
-	// Unchanged means that the cluster held the same already.
+	// Unchanged means that the object was the same already.
 	Unchanged Outcome = "unchanged"
 )
 
-// PutOptions say how to put. The zero value changes the cluster and yields to
-// other owners of fields.
+// PutOptions are the options of Put. The zero value changes the cluster and fails
+// on conflicts with other owners of fields.
 type PutOptions struct {
-	// DryRun has the API server check everything and keep nothing.
+	// DryRun has the API server check everything without storing it.
 	DryRun bool
-	// ForceConflicts takes over fields that somebody else set.
+	// ForceConflicts takes over fields of other owners.
 	ForceConflicts bool
 }
 
-// Result is what happened to one profile.
+// Result is the result of putting one profile.
 type Result struct {
-	// Profile is as it was given to Put.
+	// Profile is the one that was given to Put.
 	Profile v1alpha1.Object
 	// Object is the metadata.name in the cluster.
 	Object  string
 	Outcome Outcome
-	// Err is why it was not put; Outcome is then empty.
+	// Err is why the profile was not put; Outcome is then empty.
 	Err error
 }
 
 // Put applies profiles on the server's side. Each replaces the one of the same
-// kind, name and machine. A profile that cannot be put stands in none of the
-// others' way: its Result says why. The error is for what concerns them all.
+// kind, name and machine. The Result of a profile that cannot be put has the
+// reason, and the others are put all the same. The error concerns all profiles.
 func (s *Store) Put(ctx context.Context, options PutOptions, objects ...v1alpha1.Object) ([]Result, error) {
 	held := map[string]*held{}
 	var results []Result
@@ -104,10 +104,10 @@ func (s *Store) put(ctx context.Context, options PutOptions, held *held, o v1alp
 	return named.GetName(), Configured, nil
 }
 
-// held is what the cluster has of one kind.
+// held holds the objects of one kind in the cluster.
 type held struct {
 	objects map[string]*unstructured.Unstructured
-	// names are the objects' by application and machine.
+	// names are the names of the objects by application and machine.
 	names map[[2]string]string
 }
 
@@ -134,7 +134,7 @@ func (h *held) add(o *unstructured.Unstructured) {
 	h.names[keyOf(o)] = o.GetName()
 }
 
-// name returns a copy of o that bears the name it has in the cluster.
+// name returns a copy of o with the name that it has in the cluster.
 func (h *held) name(o v1alpha1.Object) (v1alpha1.Object, error) {
 	p, ok := o.(*v1alpha1.ApplicationProfile)
 	if !ok {

@@ -2,9 +2,7 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -14,10 +12,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/store"
 )
 
-// Store is the profiles of one cluster. It may be used from several goroutines.
+// Store holds the profiles of one cluster. It may be used from several goroutines.
 type Store struct{ client dynamic.Interface }
 
 // New returns the store of the cluster that a client talks to.
@@ -45,8 +42,8 @@ func pluralOf(kind string) string {
 }
 
 // Applications returns every application profile, sorted by name and machine.
-// Objects that are no sound profiles are named in broken and hide none of the
-// others; err means that the cluster cannot be read, and says what would help.
+// broken names the objects that are no sound profiles; the others are returned all
+// the same. err means that the cluster cannot be read, and has the remedy.
 func (s *Store) Applications(ctx context.Context) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	profiles, broken, err = readAll[v1alpha1.ApplicationProfile](ctx, s, applications)
 	for _, p := range profiles {
@@ -64,37 +61,8 @@ func (s *Store) Machines(ctx context.Context) (profiles []*v1alpha1.MachineProfi
 	return readAll[v1alpha1.MachineProfile](ctx, s, machines)
 }
 
-// Application returns the profile of an application. Which one of several
-// machines is chosen, and the errors store.ErrNotFound and store.ErrAmbiguous,
-// are as of store.Store.Application.
-func (s *Store) Application(ctx context.Context, name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	all, broken, err := s.Applications(ctx)
-	if err != nil {
-		return nil, err
-	}
-	byMachine := map[string]*v1alpha1.ApplicationProfile{}
-	for _, p := range all {
-		if p.Name == name {
-			byMachine[p.Spec.Machine.Name] = p
-		}
-	}
-	switch {
-	case byMachine[machine] != nil:
-		return byMachine[machine], nil
-	case len(byMachine) == 0:
-		err := fmt.Errorf("cluster: application %q: %w", name, store.ErrNotFound)
-		return nil, errors.Join(append([]error{err}, broken...)...)
-	case len(byMachine) == 1:
-		for _, p := range byMachine {
-			return p, nil
-		}
-	}
-	return nil, fmt.Errorf("cluster: application %q: %w: choose one of %s", name, store.ErrAmbiguous,
-		strings.Join(slices.Sorted(maps.Keys(byMachine)), ", "))
-}
-
-// takeName gives a profile its application's name and drops the label that said
-// it.
+// takeName names a profile after its application and drops the label with the
+// application's name.
 func takeName(p *v1alpha1.ApplicationProfile) {
 	p.Name = v1alpha1.ApplicationOf(p)
 	delete(p.Labels, v1alpha1.ApplicationLabel)

@@ -293,7 +293,7 @@ VI.A). "-" reads standard input. --svg draws the time line of all tasks and mess
 			if picture != "" {
 				most = diagram.MaxSpans
 			}
-			played, trace, err := simulate.RunTraced(cmd.Context(), s, most)
+			played, trace, err := simulate.Run(cmd.Context(), s, most)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
