@@ -4,9 +4,10 @@ package doctor
 
 import (
 	"context"
+	"slices"
 )
 
-// State is the outcome of one finding.
+// State is the Outcome of one finding.
 type State string
 
 const (
@@ -26,13 +27,23 @@ type Finding struct {
 	Name string `json:"name"`
 	// Title is for people: "Memory-controller counters".
 	Title string `json:"title"`
-	State State  `json:"state"`
+	Outcome
+}
+
+// Outcome is what was found.
+type Outcome struct {
+	State State `json:"state"`
 	// Detail says what was found and what follows from it.
 	Detail string `json:"detail"`
-	// Remedy is the command or setting that would improve the state; empty
-	// when nothing needs or nothing can be improved.
+	// Remedy is the command or setting that would improve the state; empty when
+	// none is needed or known.
 	Remedy string `json:"remedy,omitempty"`
 }
+
+func ok(detail string) Outcome              { return Outcome{OK, detail, ""} }
+func limited(detail, remedy string) Outcome { return Outcome{Limited, detail, remedy} }
+func missing(detail, remedy string) Outcome { return Outcome{Missing, detail, remedy} }
+func inconclusive(detail string) Outcome    { return Outcome{Inconclusive, detail, ""} }
 
 // Report is everything found.
 type Report struct {
@@ -44,12 +55,35 @@ type Report struct {
 
 // Finding returns the finding of a name; false when there is none.
 func (r Report) Finding(name string) (Finding, bool) {
-	for _, f := range r.Findings {
-		if f.Name == name {
-			return f, true
-		}
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name == name })
+	if i < 0 {
+		return Finding{}, false
 	}
-	return Finding{}, false
+	return r.Findings[i], true
+}
+
+// checks are what Examine looks at, in this order. The last one compares the
+// time before and after the two that take a while.
+var checks = []struct {
+	name, title string
+	look        func(*examination) Outcome
+}{
+	{"cpus", "CPUs", (*examination).cpus},
+	{"affinity", "Pinning to CPUs", (*examination).affinity},
+	{"placement", "Placement of application and interferer", (*examination).placementFound},
+	{"last-level-cache", "Separate last-level caches", (*examination).lastLevelCache},
+	{"memory", "Memory for the interferer", (*examination).memory},
+	{"memory-backing", "Memory stays backed", (*examination).memoryBacking},
+	{"memory-counters", "Memory-controller counters", (*examination).counters},
+	{"counter-permission", "Permission to count", (*examination).counterPermission},
+	{"resctrl", "Cache and bandwidth monitoring (resctrl)", (*examination).cacheMonitoring},
+	{"huge-pages", "Transparent huge pages", (*examination).hugePages},
+	{"real-time", "Real-time priority", (*examination).realTime},
+	{"frequency", "Frequency scaling", (*examination).frequency},
+	{"clock", "Clock source", (*examination).clock},
+	{"noise", "Noise", (*examination).noise},
+	{"regime", "Placement regime", (*examination).regimes},
+	{"virtual-machine", "Bare metal", (*examination).virtualMachine},
 }
 
 // Examine looks at everything once. It takes some seconds: about one for
@@ -57,28 +91,11 @@ func (r Report) Finding(name string) (Finding, bool) {
 // context ends, what was not yet measured is Inconclusive.
 func Examine(ctx context.Context, env Environment) Report {
 	x := newExamination(ctx, env)
-	findings := []Finding{
-		x.cpus(),
-		x.affinity(),
-		x.placementFound(),
-		x.lastLevelCache(),
-		x.memory(),
-		x.memoryBacking(),
-		x.counters(),
-		x.counterPermission(),
-		x.cacheMonitoring(),
-		x.hugePages(),
-		x.realTime(),
-		x.frequency(),
-		x.clock(),
-	}
-	before := x.processorTime()
-	findings = append(findings, x.noise(), x.regimes())
-	findings = append(findings, x.virtualMachine(before, x.processorTime()))
-
-	report := Report{Findings: findings, Measurable: true}
-	for _, name := range []string{"cpus", "affinity"} {
-		if f, _ := report.Finding(name); f.State == Missing {
+	report := Report{Measurable: true}
+	for _, c := range checks {
+		o := c.look(x)
+		report.Findings = append(report.Findings, Finding{c.name, c.title, o})
+		if o.State == Missing && (c.name == "cpus" || c.name == "affinity") {
 			report.Measurable = false
 		}
 	}

@@ -71,6 +71,7 @@ func wholesome() *fake {
 		"meminfo":                        "MemTotal: 134217728 kB\nMemAvailable: 130000000 kB\n",
 		"sys/kernel/perf_event_paranoid": "0\n",
 		"filesystems":                    "nodev\tsysfs\nnodev\tresctrl\n",
+		"self/cgroup":                    "0::/\n",
 		"stat":                           "cpu  100 0 100 1000 0 0 0 10 0 0\ncpu0 1\n",
 	} {
 		f.set(f.proc, name, content)
@@ -182,7 +183,7 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.set(f.proc, "meminfo", "MemFree: 1 kB\n") },
 		},
 		{
-			name: "memory malformed", finding: "memory", state: Inconclusive, detail: "much",
+			name: "memory malformed", finding: "memory", state: Inconclusive, detail: "MemAvailable",
 			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: much kB\n") },
 		},
 		{
@@ -236,11 +237,11 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { delete(f.sys, "fs/resctrl/info/L3_MON/mon_features") },
 		},
 		{
-			name: "resctrl without bandwidth", finding: "resctrl", state: Limited, detail: "does not count bandwidth",
+			name: "resctrl without bandwidth", finding: "resctrl", state: Limited, detail: "no bandwidth, only llc_occupancy",
 			change: func(f *fake) { f.set(f.sys, "fs/resctrl/info/L3_MON/mon_features", "llc_occupancy\n") },
 		},
 		{
-			name: "resctrl without monitoring", finding: "resctrl", state: Limited, detail: "monitors nothing",
+			name: "resctrl without monitoring", finding: "resctrl", state: Limited, detail: "no monitoring",
 			change: func(f *fake) {
 				delete(f.sys, "fs/resctrl/info/L3_MON/mon_features")
 				f.set(f.sys, "fs/resctrl/info/L3/cbm_mask", "fff\n")
@@ -382,7 +383,7 @@ func TestFindings(t *testing.T) {
 			},
 		},
 		{
-			name: "steal time malformed", finding: "virtual-machine", state: Limited, detail: "not known", remedy: "bare metal",
+			name: "steal time malformed", finding: "virtual-machine", state: Limited, detail: "could not be measured", remedy: "bare metal",
 			change: func(f *fake) { virtual(f); f.set(f.proc, "stat", "cpu 1 2 3\n") },
 		},
 		{name: "steal time standing still", finding: "virtual-machine", state: Limited, detail: "could not be measured", remedy: "bare metal", change: virtual},
@@ -441,7 +442,7 @@ func TestSpread(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
-	got, err := json.Marshal(Report{Findings: []Finding{{Name: "cpus", Title: "CPUs", State: OK, Detail: "two"}}, Measurable: true})
+	got, err := json.Marshal(Report{Findings: []Finding{{Name: "cpus", Title: "CPUs", Outcome: Outcome{State: OK, Detail: "two"}}}, Measurable: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
@@ -55,6 +56,8 @@ type examination struct {
 	allowedErr   error
 	placement    topology.Placement
 	placementErr error
+	// before is the CPU time when noise was looked at.
+	before tasks.CPUTime
 }
 
 func newExamination(ctx context.Context, env Environment) *examination {

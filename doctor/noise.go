@@ -1,12 +1,12 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -22,20 +22,19 @@ const (
 	noisyLongest = 2 * time.Millisecond
 )
 
-// noise spins on some CPUs in turn, spread over those allowed.
-func (x *examination) noise() Finding {
-	f := Finding{Name: "noise", Title: "Noise"}
+// noise spins on some CPUs in turn, spread over those allowed. It begins the time
+// over which virtualMachine looks at what the host takes.
+func (x *examination) noise() Outcome {
+	x.before = x.processorTime()
 	if x.allowedErr != nil || x.allowed.IsEmpty() {
-		f.State, f.Detail = Inconclusive, "not measured: it is not known which CPUs may be used"
-		return f
+		return inconclusive(cpusUnknown)
 	}
 	var noisy []string
 	var longest, lost, watched time.Duration
 	for _, cpu := range spread(x.allowed.List(), noiseCPUs) {
 		seen, err := x.Interruptions(x.ctx, cpu, noiseWindow)
 		if err != nil || seen.Window <= 0 {
-			f.State, f.Detail = Inconclusive, fmt.Sprintf("not measured on CPU %d: %v", cpu, err)
-			return f
+			return inconclusive(fmt.Sprintf("not measured on CPU %d: %v", cpu, err))
 		}
 		longest = max(longest, seen.Longest)
 		lost, watched = lost+seen.Total, watched+seen.Window
@@ -43,17 +42,16 @@ func (x *examination) noise() Finding {
 			noisy = append(noisy, strconv.Itoa(cpu))
 		}
 	}
-	f.State = OK
-	f.Detail = fmt.Sprintf("a spinning thread lost %.2f%% of its time to others, the longest pause was %v", 100*share(lost, watched), longest.Round(time.Microsecond))
-	if len(noisy) > 0 {
-		f.State = Limited
-		f.Detail += "; noisy: CPUs " + strings.Join(noisy, ",")
-		f.Remedy = "stop other programs (top shows them), or keep them off these CPUs: boot with isolcpus=" + strings.Join(noisy, ",")
-		if x.machine != nil && x.machine.VirtualMachine {
-			f.Remedy = "stop other programs (top shows them); if it is the host that takes the time, use dedicated CPUs"
-		}
+	detail := fmt.Sprintf("a spinning thread lost %.2f%% of its time to others, the longest pause was %v", 100*share(lost, watched), longest.Round(time.Microsecond))
+	if len(noisy) == 0 {
+		return ok(detail)
 	}
-	return f
+	list := strings.Join(noisy, ",")
+	remedy := "stop other programs (top shows them), or keep them off these CPUs: boot with isolcpus=" + list
+	if x.machine != nil && x.machine.VirtualMachine {
+		remedy = "stop other programs (top shows them); if it is the host that takes the time, use dedicated CPUs"
+	}
+	return limited(detail+"; noisy: CPUs "+list, remedy)
 }
 
 func share(part, whole time.Duration) float64 { return float64(part) / float64(whole) }
@@ -71,48 +69,44 @@ func spread(list []int, n int) []int {
 }
 
 // regimes probes the first CPUs of application and interferer several times.
-func (x *examination) regimes() Finding {
-	f := Finding{Name: "regime", Title: "Placement regime"}
+func (x *examination) regimes() Outcome {
 	if x.placementErr != nil {
-		f.State, f.Detail = Inconclusive, "there is no placement to probe"
-		return f
+		return inconclusive("there is no placement to probe")
 	}
 	a, b := x.placement.Target.List()[0], x.placement.Interferer.List()[0]
 	var tally regime.Tally
-	var failures []error
+	var failure error
 	for run := range regimeRuns {
 		if run > 0 {
 			x.rest()
 		}
 		tag, err := x.Regime(x.ctx, a, b)
 		if err != nil {
-			failures = append(failures, err)
+			failure = err
 			continue
 		}
 		tally.Add(tag, tag, 0)
 	}
-	if tally.Kept() == 0 {
-		f.State, f.Detail = Inconclusive, failures[0].Error()
-		f.Remedy = "stop other programs and try again"
-		return f
+	counts := tally.Counts()
+	if len(counts) == 0 {
+		return Outcome{Inconclusive, failure.Error(), "stop other programs and try again"}
 	}
 	var seen []string
-	for _, c := range tally.Counts() {
+	for _, c := range counts {
 		seen = append(seen, fmt.Sprintf("%s (%v) in %d of %d probes", c.Class, c.RoundTrip, c.Kept, regimeRuns))
 	}
-	f.State = OK
-	f.Detail = fmt.Sprintf("CPUs %d and %d, by the round trip of a cache line: %s", a, b, strings.Join(seen, ", "))
-	switch nearest := tally.Counts()[0].Class; {
+	detail := fmt.Sprintf("CPUs %d and %d, by the round trip of a cache line: %s", a, b, strings.Join(seen, ", "))
+	switch {
 	case len(seen) > 1:
-		f.State = Limited
-		f.Detail += "; the host moves the CPUs about: samples whose regime changes are dropped, so experiments take longer"
-		f.Remedy = "use a machine with dedicated CPUs, or pin the virtual CPUs on the host"
-	case nearest == regime.SameCore && !x.sharesCore():
-		f.State = Limited
-		f.Detail += "; the CPUs are as near as threads of one core, although the kernel lists them on two"
-		f.Remedy = "use a machine whose virtual CPUs are whole cores"
+		return limited(
+			detail+"; the host moves the CPUs about: samples whose regime changes are dropped, so experiments take longer",
+			"use a machine with dedicated CPUs, or pin the virtual CPUs on the host")
+	case counts[0].Class == regime.SameCore && !x.sharesCore():
+		return limited(
+			detail+"; the CPUs are as near as threads of one core, although the kernel lists them on two",
+			"use a machine whose virtual CPUs are whole cores")
 	}
-	return f
+	return ok(detail)
 }
 
 // rest waits between two probes, or until the context ends.
@@ -123,63 +117,30 @@ func (x *examination) rest() {
 	}
 }
 
-// processorTime is the time of all CPUs since boot, in ticks.
-type processorTime struct {
-	all, stolen uint64
-	err         error
-}
-
-// processorTime reads the first line of /proc/stat (proc_stat(5)): user, nice,
-// system, idle, iowait, irq, softirq, steal; guest time is part of user.
-//
-//	cpu  14928 0 5775 137944 240 0 76 16 0 0
-func (x *examination) processorTime() processorTime {
-	text, err := read(x.Proc, "stat")
+// processorTime is zero where it cannot be read.
+func (x *examination) processorTime() tasks.CPUTime {
+	used, err := tasks.ReadCPUTime(x.Proc)
 	if err != nil {
-		return processorTime{err: err}
+		return tasks.CPUTime{}
 	}
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return processorTime{err: fmt.Errorf("/proc/stat begins with %q", line)}
-	}
-	var t processorTime
-	for i, field := range fields[1:9] {
-		ticks, err := strconv.ParseUint(field, 10, 64)
-		if err != nil {
-			return processorTime{err: fmt.Errorf("/proc/stat: %w", err)}
-		}
-		t.all += ticks
-		if i == 7 {
-			t.stolen = ticks
-		}
-	}
-	return t
+	return used
 }
 
-func (x *examination) virtualMachine(before, after processorTime) Finding {
-	f := Finding{Name: "virtual-machine", Title: "Bare metal"}
+func (x *examination) virtualMachine() Outcome {
 	switch {
 	case x.machineErr != nil:
-		f.State, f.Detail = Inconclusive, "the machine cannot be read"
-		return f
+		return inconclusive("the machine cannot be read")
 	case !x.machine.VirtualMachine:
-		f.State, f.Detail = OK, "no hypervisor was found"
-		return f
+		return ok("no hypervisor was found")
 	}
-	f.State = Limited
-	f.Detail = "this is a virtual machine" + model(x.machine.Hypervisor) + "; " + stolen(before, after)
-	f.Remedy = "for results that carry over to other machines, use bare metal or dedicated CPUs"
-	return f
+	return limited(
+		"this is a virtual machine"+parenthesized(x.machine.Hypervisor)+"; "+stolen(x.before, x.processorTime()),
+		"for results that carry over to other machines, use bare metal or dedicated CPUs")
 }
 
-func stolen(before, after processorTime) string {
-	if err := errors.Join(before.err, after.err); err != nil {
-		return "the time that the host took is not known: " + err.Error()
-	}
-	if after.all <= before.all || after.stolen < before.stolen {
+func stolen(before, after tasks.CPUTime) string {
+	if after.All <= before.All || after.Stolen < before.Stolen {
 		return "the time that the host took could not be measured"
 	}
-	return fmt.Sprintf("the host took %.1f%% of its CPU time during this examination",
-		100*float64(after.stolen-before.stolen)/float64(after.all-before.all))
+	return fmt.Sprintf("the host took %.1f%% of its CPU time during this examination", 100*(after.Stolen-before.Stolen)/(after.All-before.All))
 }

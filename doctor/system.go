@@ -4,57 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // hugePages reads /sys/kernel/mm/transparent_hugepage/enabled
 // (Documentation/admin-guide/mm/transhuge.rst); brackets mark the choice:
 //
 //	always [madvise] never
-func (x *examination) hugePages() Finding {
-	f := Finding{Name: "huge-pages", Title: "Transparent huge pages"}
+func (x *examination) hugePages() Outcome {
 	const loss = "streams over 4-KiB pages lose 7 to 15% of the bandwidth"
-	text, err := read(x.Sys, "kernel/mm/transparent_hugepage/enabled")
-	choice := bracketed(text)
+	text, err := sysfile.Text(x.Sys, "kernel/mm/transparent_hugepage/enabled")
+	_, rest, _ := strings.Cut(text, "[")
+	choice, _, closed := strings.Cut(rest, "]")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.State, f.Detail = Missing, "the kernel has none; "+loss
-		f.Remedy = "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE"
+		return missing("the kernel has none; "+loss, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE")
 	case err != nil:
-		f.State, f.Detail = Inconclusive, err.Error()
+		return inconclusive(err.Error())
+	case !closed:
+		// The last return.
 	case choice == "always", choice == "madvise":
-		f.State, f.Detail = OK, "set to "+choice
+		return ok("set to " + choice)
 	case choice == "never":
-		f.State, f.Detail = Limited, "set to never; "+loss
-		f.Remedy = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
-	default:
-		f.State, f.Detail = Inconclusive, fmt.Sprintf("the setting reads %q", text)
+		return limited("set to never; "+loss, "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled")
 	}
-	return f
+	return inconclusive(fmt.Sprintf("the setting reads %q", text))
 }
 
-func bracketed(text string) string {
-	_, rest, _ := strings.Cut(text, "[")
-	choice, _, found := strings.Cut(rest, "]")
-	if !found {
-		return ""
-	}
-	return choice
-}
-
-func (x *examination) realTime() Finding {
-	f := Finding{Name: "real-time", Title: "Real-time priority"}
+func (x *examination) realTime() Outcome {
 	if err := x.RealTime(); err != nil {
-		f.State = Limited
-		f.Detail = fmt.Sprintf("not permitted (%v): other programs on the interferer's CPUs can take them from it; what it then lost is reported", err)
-		f.Remedy = "sudo setcap cap_sys_nice+ep \"$(command -v bandmate)\", or ulimit -r 1, or in a container add the capability SYS_NICE"
-		return f
+		return limited(
+			fmt.Sprintf("not permitted (%v): other programs on the interferer's CPUs can take them from it; what it then lost is reported", err),
+			"sudo setcap cap_sys_nice+ep \"$(command -v bandmate)\", or ulimit -r 1, or in a container add the capability SYS_NICE")
 	}
-	f.State, f.Detail = OK, "permitted: with --real-time nothing takes the interferer's CPUs from it"
-	return f
+	return ok("permitted: with --real-time nothing takes the interferer's CPUs from it")
 }
 
 // frequency reads cpufreq (Documentation/admin-guide/pm/cpufreq.rst):
@@ -62,39 +50,33 @@ func (x *examination) realTime() Finding {
 //	/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor  performance
 //	/sys/devices/system/cpu/cpufreq/boost                  1
 //	/sys/devices/system/cpu/intel_pstate/no_turbo          0
-func (x *examination) frequency() Finding {
-	f := Finding{Name: "frequency", Title: "Frequency scaling"}
-	governors := map[string]bool{}
+func (x *examination) frequency() Outcome {
+	var governors []string
 	for _, cpu := range x.allowed.List() {
-		governor, err := read(x.Sys, fmt.Sprintf("devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu))
+		governor, err := sysfile.Text(x.Sys, fmt.Sprintf("devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu))
 		if err == nil {
-			governors[governor] = true
+			governors = append(governors, governor)
 		}
 	}
-	var others []string
-	for g := range governors {
-		if g != "performance" {
-			others = append(others, g)
-		}
+	if len(governors) == 0 {
+		return inconclusive("this kernel does not control the frequency; a hypervisor or the firmware may change it unseen")
 	}
-	slices.Sort(others)
-	switch {
-	case len(governors) == 0:
-		f.State = Inconclusive
-		f.Detail = "this kernel does not control the frequency; a hypervisor or the firmware may change it unseen"
-	case len(others) > 0:
-		f.State = Limited
-		f.Detail = "the governor is " + strings.Join(others, " and ") + ": short runs may be timed while the frequency still rises" + x.boost()
-		f.Remedy = "sudo cpupower frequency-set -g performance"
-	default:
-		f.State, f.Detail = OK, "the governor is performance"+x.boost()
+	slices.Sort(governors)
+	others := slices.DeleteFunc(slices.Compact(governors), func(g string) bool { return g == "performance" })
+	if len(others) > 0 {
+		return limited(
+			"the governor is "+strings.Join(others, " and ")+": short runs may be timed while the frequency still rises"+x.boost(),
+			"sudo cpupower frequency-set -g performance")
 	}
-	return f
+	return ok("the governor is performance" + x.boost())
 }
 
 func (x *examination) boost() string {
-	on := func(name, value string) bool { text, err := read(x.Sys, name); return err == nil && text == value }
-	if on("devices/system/cpu/cpufreq/boost", "1") || on("devices/system/cpu/intel_pstate/no_turbo", "0") {
+	reads := func(name, value string) bool {
+		text, err := sysfile.Text(x.Sys, name)
+		return err == nil && text == value
+	}
+	if reads("devices/system/cpu/cpufreq/boost", "1") || reads("devices/system/cpu/intel_pstate/no_turbo", "0") {
 		return "; boost is on, so solo runs are taken beside spinning CPUs to keep the frequency comparable"
 	}
 	return ""
@@ -105,100 +87,44 @@ func (x *examination) boost() string {
 //
 //	current_clocksource    tsc
 //	available_clocksource  tsc hpet acpi_pm
-func (x *examination) clock() Finding {
+func (x *examination) clock() Outcome {
 	const dir = "devices/system/clocksource/clocksource0/"
-	f := Finding{Name: "clock", Title: "Clock source"}
-	current, err := read(x.Sys, dir+"current_clocksource")
+	current, err := sysfile.Text(x.Sys, dir+"current_clocksource")
 	if err != nil {
-		f.State, f.Detail = Inconclusive, err.Error()
-		return f
+		return inconclusive(err.Error())
 	}
 	switch current {
 	case "tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "timebase", "riscv_clocksource", "tod":
-		f.State, f.Detail = OK, current+", which is read without entering the kernel"
-		return f
+		return ok(current + ", which is read without entering the kernel")
 	}
-	f.State = Limited
-	f.Detail = current + ", which is read through the kernel or a slow device: pacing and short timings lose precision"
-	available, err := read(x.Sys, dir+"available_clocksource")
+	remedy := "boot with clocksource=tsc tsc=reliable if the time-stamp counters of all CPUs agree (dmesg | grep -i tsc)"
+	available, err := sysfile.Text(x.Sys, dir+"available_clocksource")
 	if err == nil && slices.Contains(strings.Fields(available), "tsc") {
-		f.Remedy = "echo tsc | sudo tee /sys/" + dir + "current_clocksource"
-	} else {
-		f.Remedy = "boot with clocksource=tsc tsc=reliable if the time-stamp counters of all CPUs agree (dmesg | grep -i tsc)"
+		remedy = "echo tsc | sudo tee /sys/" + dir + "current_clocksource"
 	}
-	return f
+	return limited(current+", which is read through the kernel or a slow device: pacing and short timings lose precision", remedy)
 }
 
-// What the interferer takes by default: buffers of 8 times the last-level
-// caches it reaches, from at most a quarter of the memory that is available.
-const (
-	bufferPerCache    = 8
-	assumedCacheBytes = 32 << 20
-	memoryShare       = 4
-)
-
-func (x *examination) memory() Finding {
-	f := Finding{Name: "memory", Title: "Memory for the interferer"}
-	available, err := x.availableMemory()
-	if err != nil {
-		f.State, f.Detail = Inconclusive, err.Error()
-		return f
+func (x *examination) memory() Outcome {
+	available, known := memory.Available(x.Sys, x.Proc, nil)
+	if !known {
+		return inconclusive("/proc/meminfo has no line MemAvailable (Linux 3.14 or later)")
 	}
-	cache, known := int64(assumedCacheBytes), false
+	var options interferer.Options
+	assumed := " of assumed size"
 	if x.placementErr == nil {
 		if bytes, ok := x.machine.LastLevelCacheBytes(x.placement.Interferer); ok {
-			cache, known = bytes, true
+			options.LastLevelCacheBytes, assumed = bytes, ""
 		}
 	}
-	need := bufferPerCache * cache
-	f.Detail = fmt.Sprintf("%s available; the interferer's buffers take %s, %d times its last-level cache", size(available), size(need), bufferPerCache)
-	if !known {
-		f.Detail += " of assumed size"
+	need, most := options.DefaultBufferBytes(), interferer.DefaultMemoryCap(available)
+	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %d times its last-level cache%s", size(available), size(need), interferer.CacheMultiple, assumed)
+	if need > most {
+		return limited(
+			fmt.Sprintf("%s, more than the quarter of memory it may take (%s)", detail, size(most)),
+			fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (need+1<<20-1)>>20))
 	}
-	f.State = OK
-	if need > available/memoryShare {
-		f.State = Limited
-		f.Detail += fmt.Sprintf(", more than the quarter of memory it may take (%s)", size(available/memoryShare))
-		f.Remedy = fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (need+1<<20-1)>>20)
-	}
-	return f
-}
-
-// availableMemory reads MemAvailable of /proc/meminfo (proc_meminfo(5)), which
-// is in kibibytes, and the limit of the container where there is one
-// (Documentation/admin-guide/cgroup-v2.rst).
-func (x *examination) availableMemory() (int64, error) {
-	text, err := read(x.Proc, "meminfo")
-	if err != nil {
-		return 0, err
-	}
-	available := int64(-1)
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			if err != nil || kib < 0 || kib > math.MaxInt64>>10 {
-				return 0, fmt.Errorf("/proc/meminfo: MemAvailable is %q", strings.TrimSpace(value))
-			}
-			available = kib << 10
-		}
-	}
-	if available < 0 {
-		return 0, errors.New("/proc/meminfo has no line MemAvailable (Linux 3.14 or later)")
-	}
-	limit, limitErr := x.number("fs/cgroup/memory.max")
-	used, usedErr := x.number("fs/cgroup/memory.current")
-	if limitErr == nil && usedErr == nil {
-		available = min(available, max(limit-used, 0))
-	}
-	return available, nil
-}
-
-func (x *examination) number(name string) (int64, error) {
-	text, err := read(x.Sys, name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(text, 10, 64)
+	return ok(detail)
 }
 
 func size(bytes int64) string {
@@ -206,4 +132,38 @@ func size(bytes int64) string {
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
 	return fmt.Sprintf("%d GiB", bytes>>30)
+}
+
+// pageReportingBit is VIRTIO_BALLOON_F_PAGE_REPORTING
+// (include/uapi/linux/virtio_balloon.h) in a string of 0 and 1 that starts with
+// bit 0.
+const pageReportingBit = 5
+
+// memoryBacking looks for a hypervisor that takes free memory back:
+//
+//	/sys/bus/virtio/drivers/virtio_balloon/virtio0/features
+//	01100101000000000000000000000000100000000000000000000000000000000000000
+func (x *examination) memoryBacking() Outcome {
+	_, err := fs.Stat(x.Sys, "bus")
+	if err != nil {
+		return inconclusive(err.Error())
+	}
+	files, err := fs.Glob(x.Sys, "bus/virtio/drivers/virtio_balloon/virtio*/features")
+	if err != nil {
+		return inconclusive(err.Error())
+	}
+	for _, name := range files {
+		features, err := sysfile.Text(x.Sys, name)
+		switch {
+		case err != nil:
+			return inconclusive(err.Error())
+		case len(features) <= pageReportingBit:
+			return inconclusive(fmt.Sprintf("/sys/%s reads %q", name, features))
+		case features[pageReportingBit] == '1':
+			return limited(
+				"the hypervisor takes free memory back (free page reporting) and gives it again slowly: a program that takes fresh memory may run much longer now and then; medians and memory kept between runs soften that",
+				"switch free page reporting of the balloon device off in the hypervisor, or repeat more often (--repeats)")
+		}
+	}
+	return ok("no hypervisor takes free memory back")
 }

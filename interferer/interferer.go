@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/topology"
 )
 
 const (
@@ -72,15 +73,18 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	allowed, err := processAffinity()
+	allowed, err := topology.ProcessCPUs()
 	if err != nil {
 		return nil, err
 	}
-	root := os.DirFS("/")
-	if o.MemoryNode != nil && memory.OnlyNode(root, *o.MemoryNode) {
+	if o.MemoryNode != nil && memory.OnlyNode(os.DirFS("/"), *o.MemoryNode) {
 		o.MemoryNode = nil
 	}
-	if err := o.admit(allowed, availableMemory(root, o.MemoryNode)); err != nil {
+	available, known := memory.Available(os.DirFS("/sys"), os.DirFS("/proc"), o.MemoryNode)
+	if !known {
+		available = -1
+	}
+	if err := o.admit(allowed, available); err != nil {
 		return nil, err
 	}
 	clock, err := newClock()
@@ -96,7 +100,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 		PartBytes:  o.partBytes(),
 		MemoryNode: o.MemoryNode,
 		Parent:     os.Getpid(),
-		Deadline:   clock.now() + o.maxDuration(),
+		Deadline:   clock.now() + cmp.Or(o.MaxDuration, DefaultMaxDuration),
 		RealTime:   o.RealTime,
 	}
 	child, err := startChild(config, file)

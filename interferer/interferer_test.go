@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -125,7 +126,7 @@ func TestEveryThreadOfTheChildIsConfined(t *testing.T) {
 	i := started(t, o)
 	apply(t, i, Setting{Mode: Stream, ReadShare: 1})
 	for _, tid := range threadsOf(t, i.PID()) {
-		allowed, err := affinity(tid)
+		allowed, err := topology.ThreadCPUs(tid)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,11 +136,11 @@ func TestEveryThreadOfTheChildIsConfined(t *testing.T) {
 	}
 	// Nor does the start change this process.
 	for _, tid := range threadsOf(t, os.Getpid()) {
-		allowed, err := affinity(tid)
+		allowed, err := topology.ThreadCPUs(tid)
 		if errors.Is(err, syscall.ESRCH) {
 			continue
 		}
-		if want, _ := processAffinity(); err != nil || !allowed.Equals(want) {
+		if want, _ := topology.ProcessCPUs(); err != nil || !allowed.Equals(want) {
 			t.Errorf("thread %d of the parent may run on %v, %v; want %v", tid, allowed, err, want)
 		}
 	}
@@ -164,7 +165,7 @@ func threadsOf(t *testing.T, pid int) []int {
 
 func TestOneThreadPerCPU(t *testing.T) {
 	o := smallOptions(t)
-	allowed, err := processAffinity()
+	allowed, err := topology.ProcessCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +203,7 @@ func TestRealTimeOrAWarning(t *testing.T) {
 }
 
 func TestStartRefusals(t *testing.T) {
-	allowed, err := processAffinity()
+	allowed, err := topology.ProcessCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +216,8 @@ func TestStartRefusals(t *testing.T) {
 	}{
 		{"no CPU", func(o *Options) { o.CPUs = cpuset.New() }, nil, "none given"},
 		{"every CPU", func(o *Options) { o.CPUs, o.AllowAllCPUs = allowed, false }, nil, "leave one to the target"},
-		{"missing CPU", func(o *Options) { o.CPUs = cpuset.New(maxCPUs - 1) }, ErrCPU, "choose others"},
-		{"one missing CPU", func(o *Options) { o.CPUs = o.CPUs.Union(cpuset.New(maxCPUs - 1)) }, ErrCPU, "65535"},
+		{"missing CPU", func(o *Options) { o.CPUs = cpuset.New(topology.MaxCPUs - 1) }, ErrCPU, "choose from"},
+		{"one missing CPU", func(o *Options) { o.CPUs = o.CPUs.Union(cpuset.New(topology.MaxCPUs - 1)) }, ErrCPU, "8191"},
 		{"memory cap", func(o *Options) { o.BufferBytes = o.MemoryCap + 1 }, ErrMemory, "memory cap"},
 		{"more than the address space", func(o *Options) { o.BufferBytes, o.MemoryCap = 1<<47, 1<<48 }, ErrMemory, "smaller buffers"},
 		{"missing node", func(o *Options) { o.MemoryNode = &missing }, nil, "memory node 4711"},
@@ -324,7 +325,7 @@ func TestKilledChildIsReported(t *testing.T) {
 
 func TestLostCPUIsReported(t *testing.T) {
 	o := smallOptions(t)
-	allowed, err := processAffinity()
+	allowed, err := topology.ProcessCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +336,7 @@ func TestLostCPUIsReported(t *testing.T) {
 	i := started(t, o)
 	apply(t, i, Setting{Mode: Stream, ReadShare: 1})
 	for _, tid := range threadsOf(t, i.PID()) {
-		if err := confine(tid, others); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := topology.Confine(tid, others); err != nil && !errors.Is(err, syscall.ESRCH) {
 			t.Fatal(err)
 		}
 	}
@@ -399,7 +400,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := smallOptions(t)
-		o.CPUs = cpuset.New(maxCPUs - 1)
+		o.CPUs = cpuset.New(topology.MaxCPUs - 1)
 		if _, err := Start(ctx, o); err == nil {
 			t.Fatal("started on a CPU that is not there")
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 func TestMain(m *testing.M) {
@@ -22,7 +24,7 @@ func TestMain(m *testing.M) {
 // smallOptions occupy one of the CPUs that this process may use, the last one,
 // with little memory.
 func smallOptions(t testing.TB) Options {
-	allowed, err := processAffinity()
+	allowed, err := topology.ProcessCPUs()
 	if err != nil {
 		if t == nil {
 			panic(err)

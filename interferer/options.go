@@ -1,11 +1,14 @@
 package interferer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 // Defaults of [Options].
@@ -16,9 +19,13 @@ const (
 	DefaultMaxDuration = time.Hour
 )
 
-// cacheMultiple is how many times larger than the last-level cache the buffers
-// are, so that a line is evicted before it is visited again.
-const cacheMultiple = 8
+// CacheMultiple is how many times larger than the last-level cache the buffers
+// are by default, so that a line is evicted before it is visited again.
+const CacheMultiple = 8
+
+// DefaultMemoryCap is the part of the available memory that the buffers may take
+// where Options.MemoryCap is 0: a quarter. Both are in bytes.
+func DefaultMemoryCap(available int64) int64 { return available / 4 }
 
 // partAlign is the granularity of the buffer of one thread: the largest chunk.
 const partAlign = largeChunk
@@ -67,8 +74,8 @@ func (o Options) Validate() error {
 		fault("CPUs: none given; want one at least, such as 1 or 4-7")
 	}
 	for _, cpu := range o.CPUs.List() {
-		if cpu < 0 || cpu >= maxCPUs {
-			fault("CPU %d: want 0 to %d", cpu, maxCPUs-1)
+		if cpu < 0 || cpu >= topology.MaxCPUs {
+			fault("CPU %d: want 0 to %d", cpu, topology.MaxCPUs-1)
 		}
 	}
 	if o.MemoryNode != nil && *o.MemoryNode < 0 {
@@ -78,7 +85,7 @@ func (o Options) Validate() error {
 		fault("last-level cache of %d bytes: want 0 (unknown) or more", o.LastLevelCacheBytes)
 	}
 	if o.BufferBytes < 0 {
-		fault("buffers of %d bytes: want 0 (%d times the last-level cache) or more", o.BufferBytes, cacheMultiple)
+		fault("buffers of %d bytes: want 0 (%d times the last-level cache) or more", o.BufferBytes, CacheMultiple)
 	}
 	if o.MemoryCap < 0 {
 		fault("memory cap of %d bytes: want 0 (a quarter of what is available) or more", o.MemoryCap)
@@ -91,25 +98,15 @@ func (o Options) Validate() error {
 
 // partBytes returns the size of each thread's buffer.
 func (o Options) partBytes() int64 {
-	total := o.BufferBytes
-	if total == 0 {
-		cache := o.LastLevelCacheBytes
-		if cache == 0 {
-			cache = DefaultLastLevelCacheBytes
-		}
-		total = cacheMultiple * cache
-	}
+	total := cmp.Or(o.BufferBytes, o.DefaultBufferBytes())
 	threads := int64(o.CPUs.Size())
 	part := (total + threads - 1) / threads
 	return (part + partAlign - 1) / partAlign * partAlign
 }
 
-// maxDuration returns MaxDuration or its default.
-func (o Options) maxDuration() time.Duration {
-	if o.MaxDuration == 0 {
-		return DefaultMaxDuration
-	}
-	return o.MaxDuration
+// DefaultBufferBytes returns what BufferBytes of 0 stands for.
+func (o Options) DefaultBufferBytes() int64 {
+	return CacheMultiple * cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes)
 }
 
 // admit holds o against the machine: the CPUs that this process may use and
@@ -125,7 +122,7 @@ func (o Options) admit(allowed cpuset.CPUSet, available int64) error {
 	total := o.partBytes() * int64(o.CPUs.Size())
 	limit, origin := o.MemoryCap, "the memory cap"
 	if limit == 0 && available >= 0 {
-		limit, origin = available/4, fmt.Sprintf("a quarter of the %d MiB available", available>>20)
+		limit, origin = DefaultMemoryCap(available), fmt.Sprintf("a quarter of the %d MiB available", available>>20)
 	}
 	if (limit > 0 || available >= 0) && total > limit {
 		faults = append(faults, fmt.Errorf(

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 func TestOptionsValidateReportsEveryFault(t *testing.T) {
 	node := -1
 	o := Options{
-		CPUs:                cpuset.New(1, maxCPUs),
+		CPUs:                cpuset.New(1, topology.MaxCPUs),
 		MemoryNode:          &node,
 		LastLevelCacheBytes: -1,
 		BufferBytes:         -2,
@@ -23,7 +25,7 @@ func TestOptionsValidateReportsEveryFault(t *testing.T) {
 	if err == nil {
 		t.Fatal("no fault reported")
 	}
-	for _, want := range []string{"CPU 65536", "memory node -1", "cache of -1", "buffers of -2", "cap of -3", "duration -1s"} {
+	for _, want := range []string{"CPU 8192", "memory node -1", "cache of -1", "buffers of -2", "cap of -3", "duration -1s"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in:\n%v", want, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 // Linux takes the CPU away from real-time threads for what is left of each
@@ -36,7 +38,7 @@ func setRealTime(tid int, on bool) error {
 // streaming thread's work along, the thread that hands over must not have to
 // wait behind an ordinary process.
 func beRealTime() error {
-	tids, err := threads()
+	tids, err := topology.Threads()
 	if err != nil {
 		return err
 	}

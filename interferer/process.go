@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 // child is the process of an interferer, seen from its parent.
@@ -83,9 +85,9 @@ func launch(cmd *exec.Cmd, cpus cpuset.CPUSet) (<-chan error, error) {
 	started, waited := make(chan error), make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		before, err := affinity(0)
+		before, err := topology.ThreadCPUs(0)
 		if err == nil {
-			err = confine(0, cpus)
+			err = confine(cpus)
 		}
 		if err != nil {
 			runtime.UnlockOSThread()
@@ -95,7 +97,7 @@ func launch(cmd *exec.Cmd, cpus cpuset.CPUSet) (<-chan error, error) {
 		err = cmd.Start()
 		// If the CPUs of before are gone, the thread is of no further use: a
 		// locked one ends with its goroutine.
-		if confine(0, before) == nil {
+		if confine(before) == nil {
 			defer runtime.UnlockOSThread()
 		}
 		if err != nil {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/internal/kernel"
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -287,7 +289,7 @@ func (w *worker) inspect(now time.Duration) error {
 // CPU and fills its buffer there, so that the memory is local.
 func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worker, *memory.Buffer, error) {
 	cpu := c.CPUs[index]
-	if err := confine(0, cpuset.New(cpu)); err != nil {
+	if err := confine(cpuset.New(cpu)); err != nil {
 		return nil, nil, err
 	}
 	buffer, err := newBuffer(c.PartBytes, c.MemoryNode, uint64(index))
@@ -320,4 +322,21 @@ func newBuffer(size int64, node *int, seed uint64) (*memory.Buffer, error) {
 	}
 	kernel.Fill(b.Bytes(), seed)
 	return b, nil
+}
+
+// confine moves the calling thread, which must be locked, to CPUs.
+func confine(cpus cpuset.CPUSet) error {
+	if err := topology.Confine(0, cpus); err != nil {
+		return fmt.Errorf("%w: %w", ErrCPU, err)
+	}
+	return nil
+}
+
+// currentCPU returns the CPU that the calling thread runs on.
+func currentCPU() (int, error) {
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return 0, fmt.Errorf("getcpu: %w", errno)
+	}
+	return int(cpu), nil
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/kernel"
+	"bandmate.dev/bandmate/topology"
 )
 
 // runWorker runs a worker in this process, on whatever CPU it gets, and returns
@@ -33,16 +34,16 @@ func runWorker(t *testing.T, s Setting, change func(*worker)) error {
 		defer runtime.UnlockOSThread()
 		o := smallOptions(t)
 		cpu := o.CPUs.List()[0]
-		before, err := affinity(0)
+		before, err := topology.ThreadCPUs(0)
 		if err != nil {
 			ended <- err
 			return
 		}
-		if err := confine(0, o.CPUs); err != nil {
+		if err := confine(o.CPUs); err != nil {
 			ended <- err
 			return
 		}
-		defer confine(0, before)
+		defer confine(before)
 		w := &worker{
 			cpu: cpu, page: p, clock: clock, buffer: buffer.Bytes(), kernels: kernel.Best(),
 			parent: unix.Getppid(), deadline: clock.now() + time.Hour, visits: kernel.NewRandomState(1),
@@ -72,7 +73,7 @@ func TestThreadEndsByItself(t *testing.T) {
 	}{
 		{"orphaned", func(w *worker) { w.parent = -1 }, errOrphaned},
 		{"time over", func(w *worker) { w.deadline = w.clock.now() + 3*time.Millisecond }, ErrMaxDuration},
-		{"CPU lost", func(w *worker) { w.cpu = maxCPUs }, ErrCPU},
+		{"CPU lost", func(w *worker) { w.cpu = topology.MaxCPUs }, ErrCPU},
 		{"stopped", func(w *worker) { time.AfterFunc(time.Millisecond, w.page.requestStop) }, errStopped},
 		{"no such setting", func(w *worker) {
 			time.AfterFunc(time.Millisecond, func() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
@@ -19,18 +20,70 @@ var (
 
 // AllowedCPUs returns the CPUs the calling thread may run on: its affinity
 // mask, which a cgroup's cpuset narrows too (sched_getaffinity(2)).
-func AllowedCPUs() (cpuset.CPUSet, error) {
-	mask := unix.NewCPUSet(maxCPUs)
-	if err := unix.SchedGetaffinityDynamic(0, mask); err != nil {
+func AllowedCPUs() (cpuset.CPUSet, error) { return ThreadCPUs(0) }
+
+// ThreadCPUs is AllowedCPUs of a thread; 0 is the calling one. The error wraps
+// ESRCH when there is no such thread.
+func ThreadCPUs(thread int) (cpuset.CPUSet, error) {
+	mask := unix.NewCPUSet(MaxCPUs)
+	if err := unix.SchedGetaffinityDynamic(thread, mask); err != nil {
 		return cpuset.CPUSet{}, affinityUnknown(err)
 	}
 	var ids []int
-	for id := range maxCPUs {
+	for id := range MaxCPUs {
 		if mask.IsSet(id) {
 			ids = append(ids, id)
 		}
 	}
 	return cpuset.New(ids...), nil
+}
+
+// ProcessCPUs returns the CPUs that any thread of this process may run on. A
+// single one may be pinned for a purpose.
+func ProcessCPUs() (cpuset.CPUSet, error) {
+	threads, err := Threads()
+	if err != nil {
+		return cpuset.CPUSet{}, err
+	}
+	var all cpuset.CPUSet
+	for _, thread := range threads {
+		cpus, err := ThreadCPUs(thread)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return cpuset.CPUSet{}, err
+		}
+		all = all.Union(cpus)
+	}
+	return all, nil
+}
+
+// Threads returns the numbers of the threads of this process.
+func Threads() ([]int, error) {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil, fmt.Errorf("threads of this process: %w", err)
+	}
+	var threads []int
+	for _, task := range tasks {
+		if thread, err := strconv.Atoi(task.Name()); err == nil {
+			threads = append(threads, thread)
+		}
+	}
+	return threads, nil
+}
+
+// Confine restricts a thread to CPUs; 0 is the calling thread, which then must
+// be locked to its goroutine. Errors wrap ErrOffline or ErrNotAllowed.
+func Confine(thread int, cpus cpuset.CPUSet) error {
+	mask := unix.NewCPUSet(MaxCPUs)
+	for _, cpu := range cpus.UnsortedList() {
+		if cpu >= 0 && cpu < MaxCPUs {
+			mask.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinityDynamic(thread, mask); err != nil {
+		return fmt.Errorf("CPUs %s: %w", cpus, refusal(cpus, err))
+	}
+	return nil
 }
 
 // RunOn runs a function on one CPU, locked to its thread, and puts the
@@ -42,21 +95,16 @@ func AllowedCPUs() (cpuset.CPUSet, error) {
 // goroutine stays locked, so that the thread ends with it.
 func RunOn(cpu int, run func()) error {
 	runtime.LockOSThread()
-	before := unix.NewCPUSet(maxCPUs)
-	if err := unix.SchedGetaffinityDynamic(0, before); err != nil {
-		runtime.UnlockOSThread()
-		return affinityUnknown(err)
+	before, err := AllowedCPUs()
+	if err == nil {
+		err = Confine(0, cpuset.New(cpu))
 	}
-	only := unix.NewCPUSet(maxCPUs)
-	if cpu >= 0 {
-		only.Set(cpu)
-	}
-	if err := unix.SchedSetaffinityDynamic(0, only); err != nil {
+	if err != nil {
 		runtime.UnlockOSThread()
-		return fmt.Errorf("CPU %d: %w", cpu, refusal(cpu, err))
+		return err
 	}
 	run()
-	if err := unix.SchedSetaffinityDynamic(0, before); err != nil {
+	if err := Confine(0, before); err != nil {
 		return fmt.Errorf("restoring the CPU affinity: %w", err)
 	}
 	runtime.UnlockOSThread()
@@ -69,13 +117,13 @@ func affinityUnknown(err error) error {
 
 // refusal tells an offline CPU from one outside the cpuset: the kernel answers
 // both with EINVAL.
-func refusal(cpu int, err error) error {
+func refusal(cpus cpuset.CPUSet, err error) error {
 	if !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("%w: allow sched_setaffinity in the sandbox: %w", ErrNotAllowed, err)
 	}
 	text, readErr := os.ReadFile("/sys/devices/system/cpu/online")
 	online, parseErr := ParseCPUs(string(text))
-	if readErr == nil && parseErr == nil && !online.Contains(cpu) {
+	if readErr == nil && parseErr == nil && cpus.Intersection(online).IsEmpty() {
 		return fmt.Errorf("%w: choose from %s: %w", ErrOffline, online, err)
 	}
 	return fmt.Errorf("%w: widen its cpuset cgroup: %w", ErrNotAllowed, err)

@@ -35,7 +35,7 @@ func TestRunOn(t *testing.T) {
 }
 
 func TestRunOnRefuses(t *testing.T) {
-	for _, cpu := range []int{-1, maxCPUs - 1, maxCPUs} {
+	for _, cpu := range []int{-1, MaxCPUs - 1, MaxCPUs} {
 		ran := false
 		if err := RunOn(cpu, func() { ran = true }); !errors.Is(err, ErrOffline) || ran {
 			t.Errorf("CPU %d: error %v, ran %v; want ErrOffline without running", cpu, err, ran)

@@ -1,36 +1,30 @@
 package topology
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Limits on what a file may claim, so that a malformed or hostile tree costs
 // neither memory nor time.
 const (
-	// maxCPUs is the highest CONFIG_NR_CPUS of any architecture.
-	maxCPUs = 8192
+	// MaxCPUs is the highest CONFIG_NR_CPUS of any architecture.
+	MaxCPUs = 8192
 	// maxNodes is 1 << CONFIG_NODES_SHIFT at its highest, 10.
 	maxNodes = 1024
-	// maxAttributeBytes holds the longest CPU list of maxCPUs CPUs.
-	maxAttributeBytes = 64 << 10
 )
-
-// ErrMalformed is wrapped by errors about files of /sys or /proc whose content
-// is not what the kernel documents.
-var ErrMalformed = errors.New("malformed")
 
 // ParseCPUs reads a kernel CPU list, "0-7,16" (cpuset(7), "List format").
 // Blanks around it are ignored; an empty list is the empty set. CPU numbers
 // end at 8191, the most any kernel can be built for.
 func ParseCPUs(list string) (cpuset.CPUSet, error) {
-	set, err := parseList(list, maxCPUs)
+	set, err := parseList(list, MaxCPUs)
 	if err != nil {
 		return cpuset.CPUSet{}, fmt.Errorf("CPU list %q: %w", list, err)
 	}
@@ -60,55 +54,14 @@ func parseList(list string, limit int) (cpuset.CPUSet, error) {
 	return set, nil
 }
 
-// attribute reads a file of one value, without the blanks around it.
-func attribute(fsys fs.FS, name string) (string, error) {
-	data, whole, err := readUpTo(fsys, name, maxAttributeBytes)
-	if err != nil {
-		return "", err
-	}
-	if !whole {
-		return "", fmt.Errorf("%s: %w: longer than %d bytes", name, ErrMalformed, maxAttributeBytes)
-	}
-	return strings.TrimSpace(string(data)), nil
-}
-
-func intAttribute(fsys fs.FS, name string) (int, error) {
-	text, err := attribute(fsys, name)
-	if err != nil {
-		return 0, err
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w: %q is not a number", name, ErrMalformed, text)
-	}
-	return int(n), nil
-}
-
 func listAttribute(fsys fs.FS, name string, limit int) (cpuset.CPUSet, error) {
-	text, err := attribute(fsys, name)
+	text, err := sysfile.Text(fsys, name)
 	if err != nil {
 		return cpuset.CPUSet{}, err
 	}
 	set, err := parseList(text, limit)
 	if err != nil {
-		return cpuset.CPUSet{}, fmt.Errorf("%s: %w: %w", name, ErrMalformed, err)
+		return cpuset.CPUSet{}, fmt.Errorf("%s: %w: %w", name, sysfile.ErrMalformed, err)
 	}
 	return set, nil
-}
-
-// readUpTo reads at most limit bytes; whole tells whether that was all.
-func readUpTo(fsys fs.FS, name string, limit int64) (data []byte, whole bool, err error) {
-	file, err := fsys.Open(name)
-	if err != nil {
-		return nil, false, err
-	}
-	defer file.Close()
-	data, err = io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
-		return nil, false, fmt.Errorf("%s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return data[:limit], false, nil
-	}
-	return data, true, nil
 }

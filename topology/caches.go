@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // maxCacheIndexes is far above the four or five that processors have.
@@ -53,30 +55,30 @@ func readCaches(sys fs.FS, online cpuset.CPUSet) ([]Cache, error) {
 }
 
 func readCache(sys fs.FS, dir string, cpu int, online cpuset.CPUSet) (Cache, error) {
-	level, err := intAttribute(sys, dir+"level")
+	level, err := sysfile.Int(sys, dir+"level")
 	if err != nil {
 		return Cache{}, err
 	}
 	if level < 1 || level > maxCacheIndexes {
-		return Cache{}, fmt.Errorf("%slevel: %w: no such cache level: %d", dir, ErrMalformed, level)
+		return Cache{}, fmt.Errorf("%slevel: %w: no such cache level: %d", dir, sysfile.ErrMalformed, level)
 	}
-	kind, err := attribute(sys, dir+"type")
+	kind, err := sysfile.Text(sys, dir+"type")
 	if err != nil {
 		return Cache{}, err
 	}
 	if !slices.Contains([]string{"Data", "Instruction", "Unified"}, kind) {
-		return Cache{}, fmt.Errorf("%stype: %w: %q is not Data, Instruction or Unified", dir, ErrMalformed, kind)
+		return Cache{}, fmt.Errorf("%stype: %w: %q is not Data, Instruction or Unified", dir, sysfile.ErrMalformed, kind)
 	}
 	size, err := cacheSize(sys, dir+"size")
 	if err != nil {
 		return Cache{}, err
 	}
-	cpus, err := listAttribute(sys, dir+"shared_cpu_list", maxCPUs)
+	cpus, err := listAttribute(sys, dir+"shared_cpu_list", MaxCPUs)
 	if err != nil {
 		return Cache{}, err
 	}
 	if !cpus.Contains(cpu) {
-		return Cache{}, fmt.Errorf("%sshared_cpu_list: %w: CPU %d is not among the CPUs of its own cache, %s", dir, ErrMalformed, cpu, cpus)
+		return Cache{}, fmt.Errorf("%sshared_cpu_list: %w: CPU %d is not among the CPUs of its own cache, %s", dir, sysfile.ErrMalformed, cpu, cpus)
 	}
 	return Cache{Level: level, Type: kind, Bytes: size, CPUs: cpus.Intersection(online)}, nil
 }
@@ -84,7 +86,7 @@ func readCache(sys fs.FS, dir string, cpu int, online cpuset.CPUSet) (Cache, err
 // cacheSize reads a capacity in kibibytes, "32768K"; 0 when the file is
 // missing, which it is on Arm when the firmware does not say.
 func cacheSize(sys fs.FS, name string) (int64, error) {
-	text, err := attribute(sys, name)
+	text, err := sysfile.Text(sys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -94,7 +96,7 @@ func cacheSize(sys fs.FS, name string) (int64, error) {
 	number, found := strings.CutSuffix(text, "K")
 	kib, err := strconv.ParseUint(number, 10, 32)
 	if err != nil || !found {
-		return 0, fmt.Errorf("%s: %w: %q is not a size in kibibytes such as 32768K", name, ErrMalformed, text)
+		return 0, fmt.Errorf("%s: %w: %q is not a size in kibibytes such as 32768K", name, sysfile.ErrMalformed, text)
 	}
 	return int64(kib) << 10, nil
 }

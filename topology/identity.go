@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // maxCPUInfoBytes holds several processors' blocks of /proc/cpuinfo; only the
@@ -16,7 +18,7 @@ const maxCPUInfoBytes = 64 << 10
 // readIdentity fills CPUModel, VirtualMachine and Hypervisor. None of its files
 // must exist.
 func (m *Machine) readIdentity(sys, proc fs.FS) error {
-	data, _, err := readUpTo(proc, "cpuinfo", maxCPUInfoBytes)
+	data, err := sysfile.ReadStart(proc, "cpuinfo", maxCPUInfoBytes)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -35,7 +37,7 @@ func (m *Machine) readIdentity(sys, proc fs.FS) error {
 // optional reads a value that may be missing or unreadable for this user.
 // Device tree strings end in a NUL byte.
 func optional(fsys fs.FS, name string) string {
-	text, err := attribute(fsys, name)
+	text, err := sysfile.Text(fsys, name)
 	if err != nil {
 		return ""
 	}

@@ -1,8 +1,6 @@
 package topology
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // readNodes reads /sys/devices/system/node
@@ -40,7 +40,7 @@ func readNodes(sys fs.FS, online cpuset.CPUSet) ([]Node, error) {
 		node.ID, node.CPUs = id, node.CPUs.Intersection(online)
 		for _, other := range nodes {
 			if both := node.CPUs.Intersection(other.CPUs); !both.IsEmpty() {
-				return nil, fmt.Errorf("%snode%d/cpulist: %w: CPUs %s are in node %d too", dir, id, ErrMalformed, both, other.ID)
+				return nil, fmt.Errorf("%snode%d/cpulist: %w: CPUs %s are in node %d too", dir, id, sysfile.ErrMalformed, both, other.ID)
 			}
 		}
 		nodes = append(nodes, node)
@@ -49,7 +49,7 @@ func readNodes(sys fs.FS, online cpuset.CPUSet) ([]Node, error) {
 }
 
 func readNode(sys fs.FS, dir string, nodes int) (Node, error) {
-	cpus, err := listAttribute(sys, dir+"cpulist", maxCPUs)
+	cpus, err := listAttribute(sys, dir+"cpulist", MaxCPUs)
 	if err != nil {
 		return Node{}, err
 	}
@@ -65,7 +65,7 @@ func readNode(sys fs.FS, dir string, nodes int) (Node, error) {
 }
 
 func readDistances(sys fs.FS, name string, nodes int) ([]int, error) {
-	text, err := attribute(sys, name)
+	text, err := sysfile.Text(sys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -76,12 +76,12 @@ func readDistances(sys fs.FS, name string, nodes int) ([]int, error) {
 	for field := range strings.FieldsSeq(text) {
 		d, err := strconv.ParseUint(field, 10, 16)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %q is not a distance", name, ErrMalformed, field)
+			return nil, fmt.Errorf("%s: %w: %q is not a distance", name, sysfile.ErrMalformed, field)
 		}
 		distances = append(distances, int(d))
 	}
 	if len(distances) != nodes {
-		return nil, fmt.Errorf("%s: %w: %d distances for %d online nodes", name, ErrMalformed, len(distances), nodes)
+		return nil, fmt.Errorf("%s: %w: %d distances for %d online nodes", name, sysfile.ErrMalformed, len(distances), nodes)
 	}
 	return distances, nil
 }
@@ -97,22 +97,21 @@ func memoryTotal(proc fs.FS) (int64, error) {
 //	MemTotal:       24684092 kB
 //	Node 0 MemTotal:        6121684 kB
 func memoryLine(fsys fs.FS, name string) (int64, error) {
-	data, _, err := readUpTo(fsys, name, maxAttributeBytes)
+	text, err := sysfile.Text(fsys, name)
 	if err != nil {
 		return 0, err
 	}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		_, value, found := strings.Cut(lines.Text(), "MemTotal:")
+	for line := range strings.Lines(text) {
+		_, value, found := strings.Cut(line, "MemTotal:")
 		if !found {
 			continue
 		}
 		number, isKiB := strings.CutSuffix(strings.TrimSpace(value), " kB")
 		kib, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 		if err != nil || !isKiB || kib < 0 || kib > 1<<50 {
-			return 0, fmt.Errorf("%s: %w: MemTotal is %q", name, ErrMalformed, strings.TrimSpace(value))
+			return 0, fmt.Errorf("%s: %w: MemTotal is %q", name, sysfile.ErrMalformed, strings.TrimSpace(value))
 		}
 		return kib << 10, nil
 	}
-	return 0, fmt.Errorf("%s: %w: no line MemTotal", name, ErrMalformed)
+	return 0, fmt.Errorf("%s: %w: no line MemTotal", name, sysfile.ErrMalformed)
 }

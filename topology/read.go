@@ -6,20 +6,22 @@ import (
 	"io/fs"
 
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Read reads a machine from the roots of its sysfs and procfs; in production
 // those of os.OpenRoot("/sys") and os.OpenRoot("/proc"). What a kernel may
 // leave out (caches, NUMA nodes, socket numbers, the model) is left out of the
 // Machine; a file that is there but not as the kernel documents it is an error
-// that names the file and wraps ErrMalformed.
+// that names the file and wraps sysfile.ErrMalformed.
 func Read(sys, proc fs.FS) (*Machine, error) {
-	online, err := listAttribute(sys, "devices/system/cpu/online", maxCPUs)
+	online, err := listAttribute(sys, "devices/system/cpu/online", MaxCPUs)
 	if err != nil {
 		return nil, fmt.Errorf("reading the online CPUs under /sys: %w", err)
 	}
 	if online.IsEmpty() {
-		return nil, fmt.Errorf("devices/system/cpu/online: %w: no CPU is online", ErrMalformed)
+		return nil, fmt.Errorf("devices/system/cpu/online: %w: no CPU is online", sysfile.ErrMalformed)
 	}
 	m := &Machine{}
 	if m.MemoryBytes, err = memoryTotal(proc); err != nil {
@@ -59,16 +61,16 @@ func Read(sys, proc fs.FS) (*Machine, error) {
 // each CPU is then taken for a core of its own on an unknown socket.
 func readCPU(sys fs.FS, id int, online cpuset.CPUSet) (CPU, error) {
 	dir := fmt.Sprintf("devices/system/cpu/cpu%d/topology/", id)
-	socket, err := intAttribute(sys, dir+"physical_package_id")
+	socket, err := sysfile.Int(sys, dir+"physical_package_id")
 	if errors.Is(err, fs.ErrNotExist) {
 		socket, err = -1, nil
 	}
 	if err != nil {
 		return CPU{}, err
 	}
-	core, err := listAttribute(sys, dir+"core_cpus_list", maxCPUs)
+	core, err := listAttribute(sys, dir+"core_cpus_list", MaxCPUs)
 	if errors.Is(err, fs.ErrNotExist) {
-		core, err = listAttribute(sys, dir+"thread_siblings_list", maxCPUs)
+		core, err = listAttribute(sys, dir+"thread_siblings_list", MaxCPUs)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		core, err = cpuset.New(id), nil
@@ -77,7 +79,7 @@ func readCPU(sys fs.FS, id int, online cpuset.CPUSet) (CPU, error) {
 		return CPU{}, err
 	}
 	if !core.Contains(id) {
-		return CPU{}, fmt.Errorf("%score_cpus_list: %w: CPU %d is not among the CPUs of its own core, %s", dir, ErrMalformed, id, core)
+		return CPU{}, fmt.Errorf("%score_cpus_list: %w: CPU %d is not among the CPUs of its own core, %s", dir, sysfile.ErrMalformed, id, core)
 	}
 	return CPU{ID: id, Core: core.Intersection(online).List()[0], Socket: max(socket, -1)}, nil
 }

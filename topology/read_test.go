@@ -11,6 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/utils/cpuset"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 func TestReadRefusesMalformed(t *testing.T) {
@@ -20,7 +22,7 @@ func TestReadRefusesMalformed(t *testing.T) {
 		{"nothing online", "sys/devices/system/cpu/online", "\n"},
 		{"too many CPUs", "sys/devices/system/cpu/online", "0-99999999999"},
 		{"backwards", "sys/devices/system/cpu/online", "3-0"},
-		{"longer than any list", "sys/devices/system/cpu/online", strings.Repeat("0,", maxAttributeBytes)},
+		{"longer than any list", "sys/devices/system/cpu/online", strings.Repeat("0,", 64<<10)},
 		{"socket", cpu0 + "topology/physical_package_id", "one"},
 		{"core without the CPU", cpu0 + "topology/core_cpus_list", "1"},
 		{"cache level", cpu0 + "cache/index0/level", "0"},
@@ -45,7 +47,7 @@ func TestReadRefusesMalformed(t *testing.T) {
 			files[tt.file] = &fstest.MapFile{Data: []byte(tt.content)}
 			_, err := readTree(files)
 			_, inRoot, _ := strings.Cut(tt.file, "/")
-			if !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), inRoot) {
+			if !errors.Is(err, sysfile.ErrMalformed) || !strings.Contains(err.Error(), inRoot) {
 				t.Errorf("error %v, want one that names %s and is ErrMalformed", err, inRoot)
 			}
 		})
@@ -182,7 +184,7 @@ func TestParseCPUs(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, maxCPUs-1)).Draw(t, "cpus")...)
+		set := cpuset.New(rapid.SliceOf(rapid.IntRange(0, MaxCPUs-1)).Draw(t, "cpus")...)
 		again, err := ParseCPUs(" " + set.String() + "\n")
 		if err != nil || !again.Equals(set) {
 			t.Fatalf("%q came back as %q: %v", set, again, err)
@@ -200,7 +202,7 @@ func FuzzParseCPUs(f *testing.F) {
 			return
 		}
 		for _, id := range set.UnsortedList() {
-			if id < 0 || id >= maxCPUs {
+			if id < 0 || id >= MaxCPUs {
 				t.Fatalf("%q holds CPU %d", list, id)
 			}
 		}

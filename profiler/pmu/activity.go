@@ -57,7 +57,7 @@ func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Sum
 	summary.Activity = activity
 	summary.Warnings = append(summary.Warnings, warnings...)
 	if activity != nil && activity.CPUSeconds != nil && during.err == nil && watch.once() {
-		other := max(during.busy.Seconds()-*activity.CPUSeconds, 0)
+		other := max(during.busy-*activity.CPUSeconds, 0)
 		activity.OtherCPUSeconds = &other
 		if warning := company(summary, other, during.elapsed); warning != "" {
 			summary.Warnings = append(summary.Warnings, warning)
@@ -68,26 +68,27 @@ func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Sum
 
 // usage is the CPU time that everybody used in a span of time.
 type usage struct {
-	elapsed, busy time.Duration
-	err           error
+	elapsed time.Duration
+	busy    float64 // seconds
+	err     error
 }
 
 // clock reads the usage since it was started.
 type clock struct {
 	host  *Host
 	begun time.Time
-	busy  time.Duration // since the machine started
+	busy  float64 // seconds since the machine started
 	err   error
 }
 
 func startClock(h *Host) clock {
-	busy, err := tasks.BusyTime(h.Proc)
-	return clock{h, time.Now(), busy, err}
+	used, err := tasks.ReadCPUTime(h.Proc)
+	return clock{h, time.Now(), used.Busy, err}
 }
 
 func (c clock) stop() usage {
-	busy, err := tasks.BusyTime(c.host.Proc)
-	return usage{time.Since(c.begun), busy - c.busy, errors.Join(c.err, err)}
+	used, err := tasks.ReadCPUTime(c.host.Proc)
+	return usage{time.Since(c.begun), used.Busy - c.busy, errors.Join(c.err, err)}
 }
 
 // companyShare is how much of one CPU others may use before a result that does

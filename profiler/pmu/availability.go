@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
@@ -116,9 +117,9 @@ const permission = "sudo sysctl kernel.perf_event_paranoid=0, or sudo setcap cap
 
 // paranoid is /proc/sys/kernel/perf_event_paranoid, for messages.
 func (h *Host) paranoid() string {
-	data, err := fs.ReadFile(h.Proc, "sys/kernel/perf_event_paranoid")
+	level, err := sysfile.Text(h.Proc, "sys/kernel/perf_event_paranoid")
 	if err != nil {
 		return "unknown"
 	}
-	return strings.TrimSpace(string(data))
+	return level
 }

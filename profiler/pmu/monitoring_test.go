@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/resctrl"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
@@ -168,7 +169,7 @@ func TestMonitoringGaps(t *testing.T) {
 		{name: "hardware error", is: resctrl.ErrCounter, value: func(since time.Duration, _ int) (string, bool) {
 			return "Error\n", since > 500*time.Millisecond
 		}},
-		{name: "malformed", is: resctrl.ErrMalformed, value: func(time.Duration, int) (string, bool) { return "lots\n", true }},
+		{name: "malformed", is: sysfile.ErrMalformed, value: func(time.Duration, int) (string, bool) { return "lots\n", true }},
 		{name: "falls", text: "fell", value: func(since time.Duration, _ int) (string, bool) { return "5\n", since > 500*time.Millisecond }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/intel/goresctrl/pkg/monitor"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Groups makes monitoring groups.
@@ -101,7 +103,7 @@ func parsePlace(text string) (Place, error) {
 	name, isMonitor := strings.CutPrefix(rest, "mon:")
 	class, name = strings.Trim(class, "/"), strings.Trim(name, "/")
 	if !found || !isClass || !isMonitor || strings.ContainsAny(class+name, "/\n") || !isName(class) || !isName(name) {
-		return Place{}, fmt.Errorf("%w: %.60q; want the lines res:CLASS and mon:GROUP", ErrMalformed, text)
+		return Place{}, fmt.Errorf("%w: %.60q; want the lines res:CLASS and mon:GROUP", sysfile.ErrMalformed, text)
 	}
 	return Place{Class: class, Monitor: name}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"testing/fstest"
 
 	"github.com/intel/goresctrl/pkg/monitor"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // pretend is a folder like a mounted resctrl, with a class called batch. On
@@ -124,12 +126,12 @@ func TestPlaceOf(t *testing.T) {
 		{name: "limited", text: "res:batch\nmon:\n", want: Place{Class: "batch"}, group: "batch"},
 		{name: "both, with slashes", text: "res:batch/\nmon:app/\n", want: Place{Class: "batch", Monitor: "app"}, group: "batch/mon_groups/app"},
 		{name: "not mounted", text: "res:\nmon:\n"},
-		{name: "empty", is: ErrMalformed},
-		{name: "one line", text: "res:/\n", is: ErrMalformed},
-		{name: "other words", text: "a:/\nb:\n", is: ErrMalformed},
-		{name: "leads elsewhere", text: "res:..\nmon:\n", is: ErrMalformed},
-		{name: "deeper", text: "res:a/b\nmon:\n", is: ErrMalformed},
-		{name: "a third line", text: "res:a\nmon:b\nc\n", is: ErrMalformed},
+		{name: "empty", is: sysfile.ErrMalformed},
+		{name: "one line", text: "res:/\n", is: sysfile.ErrMalformed},
+		{name: "other words", text: "a:/\nb:\n", is: sysfile.ErrMalformed},
+		{name: "leads elsewhere", text: "res:..\nmon:\n", is: sysfile.ErrMalformed},
+		{name: "deeper", text: "res:a/b\nmon:\n", is: sysfile.ErrMalformed},
+		{name: "a third line", text: "res:a\nmon:b\nc\n", is: sysfile.ErrMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, f := pretend(t, fstest.MapFS{"7/cpu_resctrl_groups": {Data: []byte(tt.text)}})

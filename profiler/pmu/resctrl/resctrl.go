@@ -8,10 +8,12 @@ package resctrl
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Root is where the file system is mounted, in sysfs.
@@ -19,8 +21,6 @@ const Root = "fs/resctrl"
 
 // Errors that a counter file or folder leads to.
 var (
-	// ErrMalformed means that a file is not what the kernel documents.
-	ErrMalformed = errors.New("malformed")
 	// ErrCounter means that the hardware reported an error for a counter.
 	ErrCounter = errors.New("the hardware reports an error")
 	// ErrNoBandwidth means that resctrl counts no bandwidth here.
@@ -42,7 +42,7 @@ func Supported(sys fs.FS) error {
 	if _, err := fs.Stat(sys, Root+"/info"); err != nil {
 		return err
 	}
-	features, err := attribute(sys, Root+"/info/L3_MON/mon_features")
+	features, err := sysfile.Text(sys, Root+"/info/L3_MON/mon_features")
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: this processor has no monitoring", ErrNoBandwidth)
 	}
@@ -62,7 +62,7 @@ const totalBytes = "mbm_total_bytes"
 // Read reads the totals of a group, a path below [Root]; "" is the default
 // group.
 func Read(sys fs.FS, group string) (Totals, error) {
-	dir := join(Root, group, "mon_data")
+	dir := path.Join(Root, group, "mon_data")
 	entries, err := fs.ReadDir(sys, dir)
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func Read(sys fs.FS, group string) (Totals, error) {
 		if !strings.HasPrefix(e.Name(), "mon_L3_") {
 			continue
 		}
-		name := join(dir, e.Name(), totalBytes)
-		text, err := attribute(sys, name)
+		name := path.Join(dir, e.Name(), totalBytes)
+		text, err := sysfile.Text(sys, name)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func parse(text string) (bytes uint64, known bool, err error) {
 	}
 	bytes, err = strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, false, fmt.Errorf("%w: %q is not a number of bytes", ErrMalformed, text)
+		return 0, false, fmt.Errorf("%w: %q is not a number of bytes", sysfile.ErrMalformed, text)
 	}
 	return bytes, true, nil
 }
@@ -121,7 +121,7 @@ func Everything(sys fs.FS) ([]string, error) {
 		if e.Name() == "info" || e.Name() == "mon_data" || e.Name() == "mon_groups" {
 			continue
 		}
-		if _, err := fs.Stat(sys, join(Root, e.Name(), "mon_data")); err == nil {
+		if _, err := fs.Stat(sys, path.Join(Root, e.Name(), "mon_data")); err == nil {
 			groups = append(groups, e.Name())
 		}
 	}
@@ -145,34 +145,4 @@ func Difference(a, b Totals) (bytes uint64, whole bool, err error) {
 		bytes += to - from
 	}
 	return bytes, whole, nil
-}
-
-// join joins the parts of a path that are not empty.
-func join(parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, "/")
-}
-
-// maxBytes is far above the files read here.
-const maxBytes = 4096
-
-func attribute(sys fs.FS, name string) (string, error) {
-	file, err := sys.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
-	if len(data) > maxBytes {
-		return "", fmt.Errorf("%s: %w: longer than %d bytes", name, ErrMalformed, maxBytes)
-	}
-	return strings.TrimSpace(string(data)), nil
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // tree is a mounted file system with two domains and two control groups.
@@ -65,7 +67,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read(tree(), "mon_groups/gone"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no such group: %v", err)
 	}
-	for content, want := range map[string]error{"Error\n": ErrCounter, "-1\n": ErrMalformed, "\n": ErrMalformed, strings.Repeat("1", 5000): ErrMalformed} {
+	for content, want := range map[string]error{"Error\n": ErrCounter, "-1\n": sysfile.ErrMalformed, "\n": sysfile.ErrMalformed, strings.Repeat("1", 5000): sysfile.ErrMalformed} {
 		files := tree()
 		files[Root+"/mon_data/mon_L3_01/mbm_total_bytes"] = &fstest.MapFile{Data: []byte(content)}
 		if _, err := Read(files, ""); !errors.Is(err, want) || !strings.Contains(err.Error(), "mon_L3_01") {

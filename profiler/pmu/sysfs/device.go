@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -92,13 +93,13 @@ func Read(sys fs.FS, name string) (Device, error) {
 	}
 	d := Device{Name: name, Format: map[string]Field{}, Events: map[string]Event{}}
 	dir := Root + "/" + name
-	text, err := attribute(sys, dir+"/type")
+	text, err := sysfile.Text(sys, dir+"/type")
 	if err != nil {
 		return Device{}, fmt.Errorf("perf device %s: %w", name, err)
 	}
 	kind, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return Device{}, fmt.Errorf("%s/type: %w: %q is not a number", dir, ErrMalformed, text)
+		return Device{}, fmt.Errorf("%s/type: %w: %q is not a number", dir, sysfile.ErrMalformed, text)
 	}
 	d.Type = uint32(kind)
 	if d.CPUs, d.HasCPUMask, err = CPUMask(sys, name); err != nil {
@@ -117,7 +118,7 @@ func Read(sys fs.FS, name string) (Device, error) {
 // has no such file.
 func CPUMask(sys fs.FS, device string) (cpuset.CPUSet, bool, error) {
 	name := Root + "/" + device + "/cpumask"
-	text, err := attribute(sys, name)
+	text, err := sysfile.Text(sys, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cpuset.CPUSet{}, false, nil
 	}
@@ -126,7 +127,7 @@ func CPUMask(sys fs.FS, device string) (cpuset.CPUSet, bool, error) {
 	}
 	cpus, err := topology.ParseCPUs(text)
 	if err != nil {
-		return cpuset.CPUSet{}, false, fmt.Errorf("%s: %w: %w", name, ErrMalformed, err)
+		return cpuset.CPUSet{}, false, fmt.Errorf("%s: %w: %w", name, sysfile.ErrMalformed, err)
 	}
 	return cpus, true, nil
 }
@@ -141,12 +142,12 @@ func each(sys fs.FS, dir string, read func(name, text string) error) error {
 		return err
 	}
 	for _, e := range entries {
-		text, err := attribute(sys, dir+"/"+e.Name())
+		text, err := sysfile.Text(sys, dir+"/"+e.Name())
 		if err != nil {
 			return err
 		}
 		if err := read(e.Name(), text); err != nil {
-			return fmt.Errorf("%s/%s: %w: %w", dir, e.Name(), ErrMalformed, err)
+			return fmt.Errorf("%s/%s: %w: %w", dir, e.Name(), sysfile.ErrMalformed, err)
 		}
 	}
 	return nil

@@ -5,11 +5,5 @@
 //
 // A file that is not as the kernel documents it
 // (Documentation/ABI/testing/sysfs-bus-event_source-devices-*) is an error that
-// names the file and wraps [ErrMalformed].
+// names the file and wraps [sysfile.ErrMalformed].
 package sysfs
-
-import "errors"
-
-// ErrMalformed is wrapped by errors about files whose content is not what the
-// kernel documents.
-var ErrMalformed = errors.New("malformed")

@@ -4,9 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Module is one populated memory module.
@@ -25,7 +26,11 @@ type Module struct {
 // unknown.
 func (m Module) Bandwidth() float64 { return m.TransfersPerSecond * float64(m.DataBits) / 8 }
 
-const entriesDir = "firmware/dmi/entries"
+const (
+	entriesDir = "firmware/dmi/entries"
+	// maxEntry is far above the longest structure, 255 bytes and its strings.
+	maxEntry = 4096
+)
 
 // Modules reads the firmware's table of memory modules (SMBIOS type 17, DSP0134
 // §7.18), one file for each slot:
@@ -45,7 +50,7 @@ func Modules(sys fs.FS) ([]Module, error) {
 			continue
 		}
 		name := entriesDir + "/" + e.Name() + "/raw"
-		data, err := rawEntry(sys, name)
+		data, err := sysfile.ReadStart(sys, name, maxEntry)
 		if err != nil {
 			return nil, err
 		}
@@ -61,19 +66,6 @@ func Modules(sys fs.FS) ([]Module, error) {
 		return nil, fmt.Errorf("%s: %w: no populated slot", entriesDir, fs.ErrNotExist)
 	}
 	return modules, nil
-}
-
-func rawEntry(sys fs.FS, name string) ([]byte, error) {
-	file, err := sys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxBytes))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return data, nil
 }
 
 // Offsets and values of DSP0134 §7.18.
@@ -108,7 +100,7 @@ const (
 // version lacks are unknown.
 func ParseModule(data []byte) (m Module, populated bool, err error) {
 	if len(data) < shortest || data[0] != typeMemoryDevice || int(data[offsetLength]) < shortest || int(data[offsetLength]) > len(data) {
-		return Module{}, false, fmt.Errorf("%w: %d bytes that are no description of a memory module", ErrMalformed, len(data))
+		return Module{}, false, fmt.Errorf("%w: %d bytes that are no description of a memory module", sysfile.ErrMalformed, len(data))
 	}
 	data = data[:data[offsetLength]]
 	word := func(offset int) int {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // structure is one of SMBIOS type 17.
@@ -55,8 +57,8 @@ func TestParseModule(t *testing.T) {
 			if (err != nil) != tt.fault || populated != tt.populated || m != tt.want {
 				t.Errorf("%+v, %v, %v; want %+v, %v", m, populated, err, tt.want, tt.populated)
 			}
-			if tt.fault && !errors.Is(err, ErrMalformed) {
-				t.Errorf("%v, want %v", err, ErrMalformed)
+			if tt.fault && !errors.Is(err, sysfile.ErrMalformed) {
+				t.Errorf("%v, want %v", err, sysfile.ErrMalformed)
 			}
 		})
 	}
@@ -72,8 +74,8 @@ func TestModules(t *testing.T) {
 		t.Errorf("%+v, %v", modules, err)
 	}
 	files[entriesDir+"/17-2/raw"] = &fstest.MapFile{Data: []byte{17}}
-	if _, err := Modules(files); !errors.Is(err, ErrMalformed) {
-		t.Errorf("%v, want %v", err, ErrMalformed)
+	if _, err := Modules(files); !errors.Is(err, sysfile.ErrMalformed) {
+		t.Errorf("%v, want %v", err, sysfile.ErrMalformed)
 	}
 	if _, err := Modules(fstest.MapFS{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no table: %v", err)

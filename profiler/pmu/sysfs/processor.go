@@ -1,13 +1,13 @@
 package sysfs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // Processor identifies the processor as x86 does (CPUID leaf 1).
@@ -29,19 +29,16 @@ const maxProcessorBytes = 64 << 10
 //
 // On other architectures, and without the file, it is the zero Processor.
 func ReadProcessor(proc fs.FS) (Processor, error) {
-	file, err := proc.Open("cpuinfo")
+	data, err := sysfile.ReadStart(proc, "cpuinfo", maxProcessorBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Processor{}, nil
 	}
 	if err != nil {
 		return Processor{}, err
 	}
-	defer file.Close()
-	lines := bufio.NewScanner(io.LimitReader(file, maxProcessorBytes))
-	lines.Buffer(nil, maxProcessorBytes)
 	var p Processor
-	for lines.Scan() {
-		key, value, found := strings.Cut(lines.Text(), ":")
+	for line := range strings.Lines(string(data)) {
+		key, value, found := strings.Cut(line, ":")
 		if !found && p.Vendor != "" {
 			break
 		}
@@ -55,11 +52,8 @@ func ReadProcessor(proc fs.FS) (Processor, error) {
 			p.Model, err = strconv.Atoi(value)
 		}
 		if err != nil {
-			return Processor{}, fmt.Errorf("/proc/cpuinfo: %w: %q is not a number", ErrMalformed, value)
+			return Processor{}, fmt.Errorf("/proc/cpuinfo: %w: %q is not a number", sysfile.ErrMalformed, value)
 		}
-	}
-	if lines.Err() != nil {
-		return Processor{}, fmt.Errorf("/proc/cpuinfo: %w", lines.Err())
 	}
 	if !strings.HasPrefix(p.Vendor, "Genuine") && !strings.HasPrefix(p.Vendor, "Authentic") && !strings.HasPrefix(p.Vendor, "Hygon") {
 		return Processor{Vendor: p.Vendor}, nil
@@ -70,14 +64,5 @@ func ReadProcessor(proc fs.FS) (Processor, error) {
 // Socket reads the physical package of a CPU that is online now. It is for
 // CPUs that came online after the topology was read.
 func Socket(sys fs.FS, cpu int) (int, error) {
-	name := fmt.Sprintf("devices/system/cpu/cpu%d/topology/physical_package_id", cpu)
-	text, err := attribute(sys, name)
-	if err != nil {
-		return 0, err
-	}
-	socket, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w: %q is not a number", name, ErrMalformed, text)
-	}
-	return int(socket), nil
+	return sysfile.Int(sys, fmt.Sprintf("devices/system/cpu/cpu%d/topology/physical_package_id", cpu))
 }

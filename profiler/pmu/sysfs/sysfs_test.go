@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 func TestParseField(t *testing.T) {
@@ -195,19 +197,19 @@ func TestReadFaults(t *testing.T) {
 		file, content string
 		is            error
 	}{
-		{"type", "many", ErrMalformed},
-		{"type", "", ErrMalformed},
-		{"type", "4294967296", ErrMalformed},
-		{"cpumask", "0,,1", ErrMalformed},
-		{"cpumask", "99999999", ErrMalformed},
-		{"format/event", "config", ErrMalformed},
-		{"format/event", "config:0-99", ErrMalformed},
-		{"events/cas_count_read", "", ErrMalformed},
-		{"events/cas_count_read.scale", "much", ErrMalformed},
-		{"events/cas_count_read.scale", "NaN", ErrMalformed},
-		{"events/cas_count_read.scale", "-1", ErrMalformed},
-		{"events/cas_count_read.scale", "0", ErrMalformed},
-		{"events/clockticks", strings.Repeat("x", 5000), ErrMalformed},
+		{"type", "many", sysfile.ErrMalformed},
+		{"type", "", sysfile.ErrMalformed},
+		{"type", "4294967296", sysfile.ErrMalformed},
+		{"cpumask", "0,,1", sysfile.ErrMalformed},
+		{"cpumask", "99999999", sysfile.ErrMalformed},
+		{"format/event", "config", sysfile.ErrMalformed},
+		{"format/event", "config:0-99", sysfile.ErrMalformed},
+		{"events/cas_count_read", "", sysfile.ErrMalformed},
+		{"events/cas_count_read.scale", "much", sysfile.ErrMalformed},
+		{"events/cas_count_read.scale", "NaN", sysfile.ErrMalformed},
+		{"events/cas_count_read.scale", "-1", sysfile.ErrMalformed},
+		{"events/cas_count_read.scale", "0", sysfile.ErrMalformed},
+		{"events/clockticks", strings.Repeat("x", 70000), sysfile.ErrMalformed},
 	} {
 		files := imc()
 		files[dir+tt.file] = &fstest.MapFile{Data: []byte(tt.content)}
@@ -268,7 +270,7 @@ func TestSocket(t *testing.T) {
 	if s, err := Socket(fstest.MapFS{name: {Data: []byte("1\n")}}, 3); err != nil || s != 1 {
 		t.Errorf("%d, %v", s, err)
 	}
-	if _, err := Socket(fstest.MapFS{name: {Data: []byte("one\n")}}, 3); !errors.Is(err, ErrMalformed) {
-		t.Errorf("%v, want %v", err, ErrMalformed)
+	if _, err := Socket(fstest.MapFS{name: {Data: []byte("one\n")}}, 3); !errors.Is(err, sysfile.ErrMalformed) {
+		t.Errorf("%v, want %v", err, sysfile.ErrMalformed)
 	}
 }

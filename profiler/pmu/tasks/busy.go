@@ -6,47 +6,57 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
-	"time"
 )
 
 // ticksPerSecond is the unit of /proc/stat, which every architecture shows to
 // programs as 100 a second (USER_HZ).
 const ticksPerSecond = 100
 
-// BusyTime returns the CPU time that everything on the machine used since it
-// booted, to 10 ms, from /proc/stat:
+// CPUTime is what all CPUs of the machine did since it booted, in seconds, to
+// 10 ms.
+type CPUTime struct {
+	// All is the time of all CPUs together, Busy that in which they ran
+	// something, Stolen that which a hypervisor gave to others.
+	All, Busy, Stolen float64
+}
+
+// ReadCPUTime reads the first line of /proc/stat (proc_stat(5)); guest time is
+// part of user:
 //
 //	cpu  user nice system idle iowait irq softirq steal guest guest_nice
-func BusyTime(proc fs.FS) (time.Duration, error) {
+func ReadCPUTime(proc fs.FS) (CPUTime, error) {
 	data, err := read(proc, "stat")
 	if err != nil {
-		return 0, fmt.Errorf("reading the machine's CPU time: %w; mount procfs on /proc", err)
+		return CPUTime{}, fmt.Errorf("reading the machine's CPU time: %w; mount procfs on /proc", err)
 	}
-	return parseBusy(data)
+	return parseCPUTime(data)
 }
 
 // errBusy is wrapped by every fault of /proc/stat.
 var errBusy = errors.New("/proc/stat: malformed")
 
-func parseBusy(data []byte) (time.Duration, error) {
+func parseCPUTime(data []byte) (CPUTime, error) {
 	line, _, _ := bytes.Cut(data, []byte("\n"))
 	fields := bytes.Fields(line)
-	const user, idle, iowait, softirq = 1, 4, 5, 7
+	const user, idle, iowait, softirq, steal = 1, 4, 5, 7, 8
 	if len(fields) <= softirq || string(fields[0]) != "cpu" {
-		return 0, fmt.Errorf("%w: want a first line of \"cpu\" and seven numbers or more, got %.60q", errBusy, line)
+		return CPUTime{}, fmt.Errorf("%w: want a first line of \"cpu\" and seven numbers or more, got %.60q", errBusy, line)
 	}
-	var ticks uint64
-	for i := user; i <= softirq; i++ {
-		n, err := strconv.ParseUint(string(fields[i]), 10, 64)
-		if err != nil || n > 1<<56/ticksPerSecond {
-			return 0, fmt.Errorf("%w: %.30q is no number of ticks", errBusy, fields[i])
+	var used CPUTime
+	for i, field := range fields[user:min(steal+1, len(fields))] {
+		ticks, err := strconv.ParseUint(string(field), 10, 56)
+		if err != nil {
+			return CPUTime{}, fmt.Errorf("%w: %.30q is no number of ticks", errBusy, field)
 		}
-		if i != idle && i != iowait {
-			ticks += n
+		span := float64(ticks) / ticksPerSecond
+		used.All += span
+		switch i + user {
+		case idle, iowait:
+		case steal:
+			used.Stolen = span
+		default:
+			used.Busy += span
 		}
 	}
-	if ticks > uint64(1<<63-1)/uint64(time.Second)*ticksPerSecond {
-		return 0, fmt.Errorf("%w: %d ticks are more than a machine's life", errBusy, ticks)
-	}
-	return time.Duration(ticks) * (time.Second / ticksPerSecond), nil
+	return used, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -343,16 +342,16 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-func TestBusyTime(t *testing.T) {
-	before, err := BusyTime(os.DirFS("/proc"))
+func TestReadCPUTime(t *testing.T) {
+	before, err := ReadCPUTime(os.DirFS("/proc"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := BusyTime(os.DirFS("/proc"))
-	if err != nil || before <= 0 || before == math.MaxInt64 || after < before {
+	after, err := ReadCPUTime(os.DirFS("/proc"))
+	if err != nil || before.Busy <= 0 || after.Busy < before.Busy || after.All < after.Busy {
 		t.Errorf("%v, then %v, %v", before, after, err)
 	}
-	if _, err := BusyTime(os.DirFS(t.TempDir())); err == nil {
+	if _, err := ReadCPUTime(os.DirFS(t.TempDir())); err == nil {
 		t.Error("read without a procfs")
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"strconv"
 	"syscall"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // state is the start of a line of /proc/PID/stat.
@@ -70,22 +71,7 @@ func numbers(fsys fs.FS, dir string) ([]int, error) {
 // half a megabyte of numbers.
 const maxFileBytes = 1 << 22
 
-// read reads a whole file of the kernel.
-func read(fsys fs.FS, name string) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if len(data) > maxFileBytes {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxFileBytes)
-	}
-	return data, nil
-}
+func read(fsys fs.FS, name string) ([]byte, error) { return sysfile.Read(fsys, name, maxFileBytes) }
 
 // isGone reports whether a file does not exist, or its process or group ended
 // while it was read.

@@ -2,10 +2,10 @@ package tasks
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestParseStat(t *testing.T) {
@@ -50,17 +50,17 @@ func TestParseThreads(t *testing.T) {
 	}
 }
 
-func TestParseBusy(t *testing.T) {
+func TestParseCPUTime(t *testing.T) {
 	const line = "cpu  100 10 50 4000 900 3 7 20 0 0\ncpu0 1 1 1 1 1 1 1\n"
-	got, err := parseBusy([]byte(line))
-	if want := 1700 * time.Millisecond; err != nil || got != want {
-		t.Errorf("%v, %v; want %v: without idle, waiting and stolen time", got, err, want)
+	got, err := parseCPUTime([]byte(line))
+	if want := (CPUTime{All: 50.9, Busy: 1.7, Stolen: 0.2}); err != nil || math.Abs(got.All-want.All) > 1e-9 || math.Abs(got.Busy-want.Busy) > 1e-9 || got.Stolen != want.Stolen {
+		t.Errorf("%v, %v; want %v: busy is without idle, waiting and stolen time", got, err, want)
 	}
 	for _, text := range []string{
 		"", "cpu0 1 2 3 4 5 6 7\n", "cpu 1 2 3\n", "cpu 1 2 x 4 5 6 7\n", "cpu 1 2 -3 4 5 6 7\n",
-		"cpu 1 2 18446744073709551615 4 5 6 7\n", "cpu 720575940379279 720575940379279 720575940379279 0 0 720575940379279 720575940379279\n",
+		"cpu 1 2 18446744073709551615 4 5 6 7\n",
 	} {
-		if got, err := parseBusy([]byte(text)); !errors.Is(err, errBusy) {
+		if got, err := parseCPUTime([]byte(text)); !errors.Is(err, errBusy) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, errBusy)
 		}
 	}
@@ -91,11 +91,11 @@ func FuzzParseThreads(f *testing.F) {
 	})
 }
 
-func FuzzParseBusy(f *testing.F) {
+func FuzzParseCPUTime(f *testing.F) {
 	f.Add("cpu  100 10 50 4000 900 3 7 20 0 0\n")
 	f.Add("cpu 1 2 3")
 	f.Fuzz(func(t *testing.T, text string) {
-		if d, err := parseBusy([]byte(text)); d < 0 || err != nil && d != 0 {
+		if d, err := parseCPUTime([]byte(text)); d.Busy < 0 || err != nil && d != (CPUTime{}) {
 			t.Errorf("%v, %v", d, err)
 		}
 	})

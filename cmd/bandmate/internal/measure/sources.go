@@ -87,7 +87,7 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 		found := s.Available(ctx)
 		f := doctor.Finding{
 			Name: "source-" + s.Name(), Title: "Source " + s.Name(),
-			State: states[found.State], Detail: found.Reason, Remedy: found.Remedy,
+			Outcome: doctor.Outcome{State: states[found.State], Detail: found.Reason, Remedy: found.Remedy},
 		}
 		if found.State == profiler.Usable {
 			f.Detail = "bandmate measure --source " + s.Name() + " works here"
@@ -102,8 +102,11 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 // application and another one for the streams.
 func probeFinding(measurable bool) doctor.Finding {
 	f := doctor.Finding{
-		Name: "source-" + profiler.ProbeName, Title: "Source " + profiler.ProbeName, State: doctor.OK,
-		Detail: "bandmate measure --source " + profiler.ProbeName + " works here: it infers traffic from how far known streams and the application slow each other, and is calibrated when first used",
+		Name: "source-" + profiler.ProbeName, Title: "Source " + profiler.ProbeName,
+		Outcome: doctor.Outcome{
+			State:  doctor.OK,
+			Detail: "bandmate measure --source " + profiler.ProbeName + " works here: it infers traffic from how far known streams and the application slow each other, and is calibrated when first used",
+		},
 	}
 	if !measurable {
 		f.State, f.Detail = doctor.Missing, "streams cannot run beside an application here, see the findings above"

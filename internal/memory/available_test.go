@@ -1,11 +1,12 @@
-package interferer
+package memory
 
 import (
+	"io/fs"
 	"testing"
 	"testing/fstest"
 )
 
-func TestAvailableMemory(t *testing.T) {
+func TestAvailable(t *testing.T) {
 	const meminfo = "MemTotal:       24684092 kB\nMemFree:        22973852 kB\nMemAvailable:   8000 kB\n"
 	node1 := 1
 	tests := []struct {
@@ -69,14 +70,15 @@ func TestAvailableMemory(t *testing.T) {
 			for name, text := range test.files {
 				root[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			if got := availableMemory(root, test.node); got != test.want {
-				t.Errorf("%d bytes, want %d", got, test.want)
+			got, known := Available(sub(t, root, "sys"), sub(t, root, "proc"), test.node)
+			if known != (test.want >= 0) || known && got != test.want {
+				t.Errorf("%d bytes, %v; want %d", got, known, test.want)
 			}
 		})
 	}
 }
 
-func FuzzAvailableMemory(f *testing.F) {
+func FuzzAvailable(f *testing.F) {
 	f.Add("MemAvailable: 5 kB\n", "0::/a\n4:memory:/b\n", "100", "inactive_file 5\n")
 	f.Add("MemAvailable: 99999999999999999 kB\n:", "::\n0::\n", "-1", "inactive_file")
 	f.Fuzz(func(t *testing.T, meminfo, cgroup, limit, stat string) {
@@ -87,8 +89,17 @@ func FuzzAvailableMemory(f *testing.F) {
 			"sys/fs/cgroup/memory.current": {Data: []byte("0")},
 			"sys/fs/cgroup/memory.stat":    {Data: []byte(stat)},
 		}
-		if got := availableMemory(root, nil); got < -1 {
+		if got, _ := Available(sub(t, root, "sys"), sub(t, root, "proc"), nil); got < 0 {
 			t.Errorf("%d bytes available", got)
 		}
 	})
+}
+
+func sub(t *testing.T, root fs.FS, dir string) fs.FS {
+	t.Helper()
+	below, err := fs.Sub(root, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return below
 }

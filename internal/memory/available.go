@@ -1,48 +1,43 @@
-package interferer
+package memory
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"io/fs"
 	"math"
 	"path"
 	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
-// availableMemory returns how many bytes this process may still take without
-// swapping, on one NUMA node or, with nil, anywhere; -1 if nothing says so.
-// root is the file system at "/".
+// Available returns how many bytes this process may still take without swapping,
+// on one NUMA node or, with nil, anywhere; false if nothing says so. sys and proc
+// are the roots of sysfs and procfs.
 //
 // It is the least of what the system has (/proc/meminfo, MemAvailable), what
 // the node has free (/sys/devices/system/node/node0/meminfo) and what every
 // memory control group on the way to the root still permits.
-func availableMemory(root fs.FS, node *int) int64 {
+func Available(sys, proc fs.FS, node *int) (int64, bool) {
 	available := int64(math.MaxInt64)
 	note := func(bytes int64) { available = min(available, max(0, bytes)) }
 
-	if values := memInfo(root, "proc/meminfo"); values != nil {
-		if v, ok := values["MemAvailable"]; ok {
-			note(v)
-		}
+	if v, ok := memInfo(proc, "meminfo")["MemAvailable"]; ok {
+		note(v)
 	}
 	if node != nil {
-		values := memInfo(root, fmt.Sprintf("sys/devices/system/node/node%d/meminfo", *node))
+		values := memInfo(sys, fmt.Sprintf("devices/system/node/node%d/meminfo", *node))
 		if free, ok := values["MemFree"]; ok {
 			// Clean file pages give way.
 			note(free + values["Inactive(file)"])
 		}
 	}
-	for _, group := range memoryGroups(root) {
-		if left, ok := group.left(root); ok {
+	for _, group := range memoryGroups(proc) {
+		if left, ok := group.left(sys); ok {
 			note(left)
 		}
 	}
-	if available == math.MaxInt64 {
-		return -1
-	}
-	return available
+	return available, available != math.MaxInt64
 }
 
 // memInfo reads lines of the forms
@@ -51,14 +46,14 @@ func availableMemory(root fs.FS, node *int) int64 {
 //	Node 0 MemFree:          4673640 kB
 //
 // into bytes by name; nil if there is no such file.
-func memInfo(root fs.FS, name string) map[string]int64 {
-	text, err := fs.ReadFile(root, name)
+func memInfo(fsys fs.FS, name string) map[string]int64 {
+	text, err := sysfile.Text(fsys, name)
 	if err != nil {
 		return nil
 	}
 	values := make(map[string]int64)
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		label, rest, ok := strings.Cut(lines.Text(), ":")
+	for line := range strings.Lines(text) {
+		label, rest, ok := strings.Cut(line, ":")
 		if !ok {
 			continue
 		}
@@ -67,7 +62,7 @@ func memInfo(root fs.FS, name string) map[string]int64 {
 		}
 		number, isKB := strings.CutSuffix(strings.TrimSpace(rest), " kB")
 		kB, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err == nil && isKB && kB <= math.MaxInt64>>10 {
+		if err == nil && isKB && kB >= 0 && kB <= math.MaxInt64>>10 {
 			values[label] = kB << 10
 		}
 	}
@@ -84,22 +79,22 @@ type memoryGroup struct {
 // /proc/self/cgroup names them: "0::/a/b" (version 2) or "4:memory:/a/b"
 // (version 1). In a container the path may belong to the host; then only
 // the root of the mount is there, and that is the container's own group.
-func memoryGroups(root fs.FS) []memoryGroup {
-	text, err := fs.ReadFile(root, "proc/self/cgroup")
+func memoryGroups(proc fs.FS) []memoryGroup {
+	text, err := sysfile.Text(proc, "self/cgroup")
 	if err != nil {
 		return nil
 	}
 	var groups []memoryGroup
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(fields) != 3 {
 			continue
 		}
-		template := memoryGroup{"sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}
+		template := memoryGroup{"fs/cgroup", "memory.max", "memory.current", "inactive_file"}
 		switch fields[1] {
 		case "":
 		case "memory":
-			template = memoryGroup{"sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+			template = memoryGroup{"fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 		default:
 			continue
 		}
@@ -117,26 +112,26 @@ func memoryGroups(root fs.FS) []memoryGroup {
 
 // left returns the bytes that the group still permits; false if it has no
 // limit.
-func (g memoryGroup) left(root fs.FS) (int64, bool) {
-	limit, ok := number(root, path.Join(g.dir, g.limit))
+func (g memoryGroup) left(sys fs.FS) (int64, bool) {
+	limit, ok := number(sys, path.Join(g.dir, g.limit))
 	if !ok {
 		return 0, false
 	}
-	usage, ok := number(root, path.Join(g.dir, g.usage))
+	usage, ok := number(sys, path.Join(g.dir, g.usage))
 	if !ok {
 		return 0, false
 	}
-	return limit - usage + g.reclaimableBytes(root), true
+	return limit - usage + g.reclaimableBytes(sys), true
 }
 
 // reclaimableBytes returns the clean file pages of the group: the line
 // "inactive_file 4096" of memory.stat.
-func (g memoryGroup) reclaimableBytes(root fs.FS) int64 {
-	text, err := fs.ReadFile(root, path.Join(g.dir, "memory.stat"))
+func (g memoryGroup) reclaimableBytes(sys fs.FS) int64 {
+	text, err := sysfile.Text(sys, path.Join(g.dir, "memory.stat"))
 	if err != nil {
 		return 0
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if name, value, _ := strings.Cut(strings.TrimSpace(line), " "); name == g.reclaimable {
 			bytes, err := strconv.ParseInt(value, 10, 64)
 			if err == nil && bytes >= 0 {
@@ -149,11 +144,11 @@ func (g memoryGroup) reclaimableBytes(root fs.FS) int64 {
 
 // number reads a file that holds one number; false if there is none, as in
 // "max".
-func number(root fs.FS, name string) (int64, bool) {
-	text, err := fs.ReadFile(root, name)
+func number(sys fs.FS, name string) (int64, bool) {
+	text, err := sysfile.Text(sys, name)
 	if err != nil {
 		return 0, false
 	}
-	v, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	v, err := strconv.ParseInt(text, 10, 64)
 	return v, err == nil && v >= 0
 }
