@@ -36,6 +36,7 @@ type configSetting struct {
 	Variable string `json:"variable"`
 }
 
+// NewConfig returns the config command.
 func NewConfig(a *App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
@@ -50,12 +51,12 @@ else that of the configuration file, else the default. This holds for every flag
 The environment variable of --max-slowdown of "bandmate predict" is
 BANDMATE_PREDICT_MAX_SLOWDOWN. BANDMATE_MAX_SLOWDOWN holds for every command that
 has such a flag, and BANDMATE_SLURM_LIMIT for every command of "bandmate slurm";
-the variable nearest to the command counts. An empty variable is none.
+the variable nearest to the command counts. An empty variable counts as unset.
 
 The configuration file is --config, else $BANDMATE_CONFIG, else
-$XDG_CONFIG_HOME/bandmate/config.yaml, else ~/.config/bandmate/config.yaml. It has
-the names of the flags, at the command that they are for; the nearest counts here
-too:
+$XDG_CONFIG_HOME/bandmate/config.yaml, else ~/.config/bandmate/config.yaml. It
+holds flags by name, below the command that they belong to; the nearest counts
+here too:
 
   apiVersion: bandmate.dev/v1alpha1
   kind: Configuration
@@ -69,14 +70,22 @@ too:
     watch:
       mode: observe
 
-Whatever no command knows is refused, with its line. A name that is both a command
-and a flag, such as machine, is the command where it has flags below it.`,
+A name that no command knows is refused, with its line. A name that is both a
+command and a flag, such as machine, is the command if it has flags below it.`,
 		Example: `  bandmate config
   bandmate config onboard
   bandmate config --all -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.showConfig(cmd.Root(), args, all) },
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return childNames(cmd.Root(), args), cobra.ShellCompDirectiveNoFileComp
+			var names []string
+			if parent := commandNamed(cmd.Root(), args); parent != nil {
+				for _, child := range parent.Commands() {
+					if !unsettled(child) {
+						names = append(names, child.Name())
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every flag of every command")
@@ -93,21 +102,6 @@ func commandNamed(cmd *cobra.Command, words []string) *cobra.Command {
 	return cmd
 }
 
-// childNames are the commands below the one that the words name.
-func childNames(cmd *cobra.Command, words []string) []string {
-	parent := commandNamed(cmd, words)
-	if parent == nil {
-		return nil
-	}
-	var names []string
-	for _, child := range parent.Commands() {
-		if !unsettled(child) {
-			names = append(names, child.Name())
-		}
-	}
-	return names
-}
-
 func (a *App) showConfig(root *cobra.Command, words []string, all bool) error {
 	if err := a.CheckFormat(FormatCSV); err != nil {
 		return err
@@ -121,16 +115,6 @@ func (a *App) showConfig(root *cobra.Command, words []string, all bool) error {
 		return err
 	}
 	result := configResult{File: c.path, Found: c.found, Settings: []configSetting{}}
-	faults := a.collectSettings(&result, c, root, shown, all)
-	if err := a.printConfig(result); err != nil {
-		return err
-	}
-	return errors.Join(faults...)
-}
-
-// collectSettings lists the common flags and those of shown and the commands
-// below it, and returns what is wrong with their values.
-func (a *App) collectSettings(result *configResult, c *configuration, root, shown *cobra.Command, all bool) (faults []error) {
 	add := func(cmd *cobra.Command, s setting) {
 		words := CommandWords(cmd)
 		result.Settings = append(result.Settings, configSetting{
@@ -143,25 +127,19 @@ func (a *App) collectSettings(result *configResult, c *configuration, root, show
 			add(root, a.settled(f))
 		}
 	})
-	within := CommandWords(shown)
-	WalkSettings(root, func(cmd *cobra.Command, f *pflag.Flag) {
-		words := CommandWords(cmd)
-		if len(words) < len(within) || !slices.Equal(words[:len(within)], within) {
-			return
-		}
+	var faults []error
+	WalkSettings(shown, func(cmd *cobra.Command, f *pflag.Flag) {
 		s := c.lookUp(cmd, f)
-		if err := s.apply(cmd.Flags()); err != nil {
-			faults = append(faults, err)
-		}
 		if all || shown.HasParent() || s.from != fromDefault {
 			add(cmd, s)
 		}
+		faults = append(faults, s.apply(cmd.Flags())) // no other command runs in this process
 	})
-	return faults
+	return errors.Join(append([]error{a.printConfig(result)}, faults...)...)
 }
 
-// WalkSettings visits the flags that commands define themselves, and those that
-// they share with the commands below them at the first of these.
+// WalkSettings visits the flags that cmd and the commands below it define, and the
+// common flags that they redefine.
 func WalkSettings(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
 	if cmd.HasParent() {
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -182,14 +160,13 @@ func (a *App) settled(f *pflag.Flag) setting {
 	if i := slices.IndexFunc(a.settings, func(s setting) bool { return s.flag == f }); i >= 0 {
 		return a.settings[i]
 	}
-	s := setting{flag: f, from: fromDefault}
 	if f.Changed {
-		s.from, s.texts = fromFlag, []string{f.Value.String()}
+		return setting{f, fromFlag, value{texts: []string{f.Value.String()}}}
 	}
-	return s
+	return setting{flag: f, from: fromDefault}
 }
 
-// text is the value as one would write it in the environment.
+// text is the value as the environment would have it.
 func (s setting) text() string {
 	if s.from != fromDefault {
 		return strings.Join(s.texts, ",")
@@ -198,13 +175,7 @@ func (s setting) text() string {
 }
 
 func (a *App) printConfig(r configResult) error {
-	table := &report.Table{Columns: []report.Column{
-		{Title: "command"},
-		{Title: "flag"},
-		{Title: "value"},
-		{Title: "from"},
-		{Title: "place"},
-	}}
+	table := Table("command", "flag", "value", "from", "place")
 	for _, s := range r.Settings {
 		place := s.Place
 		if at, ok := strings.CutPrefix(place, r.File+":"); ok && a.Format == FormatText {
@@ -212,18 +183,15 @@ func (a *App) printConfig(r configResult) error {
 		}
 		table.Add(report.Text(s.Command), report.Text("--"+s.Flag), report.Text(s.Value), report.Text(string(s.From)), report.Text(place))
 	}
-	if a.Format == FormatCSV {
-		return table.WriteCSV(a.Stdout)
-	}
-	return a.Print(r, func(w io.Writer) error {
+	return a.PrintTable(r, table, func(w io.Writer) error {
+		file := report.SanitizeText(r.File)
 		switch {
 		case r.File == "":
-			fmt.Fprintf(w, "configuration file: none: neither HOME nor XDG_CONFIG_HOME is set\n\n")
-		case r.Found:
-			fmt.Fprintf(w, "configuration file: %s\n\n", report.SanitizeText(r.File))
-		default:
-			fmt.Fprintf(w, "configuration file: %s (missing)\n\n", report.SanitizeText(r.File))
+			file = "none: neither HOME nor XDG_CONFIG_HOME is set"
+		case !r.Found:
+			file += " (missing)"
 		}
+		fmt.Fprintf(w, "configuration file: %s\n\n", file)
 		return table.Write(w, a.Canvas())
 	})
 }

@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ConfigFlag names the configuration file.
+// ConfigFlag names the settings file.
 const ConfigFlag = "config"
 
 // origin is where the value of a flag comes from, by rising precedence.
@@ -27,36 +26,39 @@ const (
 	fromFlag        origin = "flag"
 )
 
-// setting is a flag with its value and where that comes from.
+// setting is a flag and where its value comes from.
 type setting struct {
 	flag *pflag.Flag
 	from origin
-	// place is the variable, or the file:line:column; empty for the others.
-	place string
-	// texts is what the environment or the file gives.
-	texts []string
+	value
 }
 
-// configuration is what the environment and the file say of flags.
+// value is what the environment or the file says of a flag.
+type value struct {
+	// texts has one element, or those of a list.
+	texts []string
+	// place is the variable, or file:line:column.
+	place string
+}
+
+// configuration finds the values of flags.
 type configuration struct {
 	env  func(string) string
 	path string
 	// found is false where there is no file.
 	found bool
-	file  *section
+	// file has the values of the file by the variable that would set the same.
+	file map[string]value
 }
 
-// ConfigPath returns the configuration file: --config, else $BANDMATE_CONFIG,
-// else bandmate/config.yaml in the XDG configuration folder. chosen is false for
-// the last, which may be missing; an empty path means that there is none.
+// ConfigPath returns the settings file: --config, else $BANDMATE_CONFIG, else
+// bandmate/config.yaml in the XDG configuration folder. chosen is false for the
+// last, which may be missing. The path is empty where neither folder is known.
 func (a *App) ConfigPath() (path string, chosen bool) {
-	if a.ConfigFile != "" {
-		return a.ConfigFile, true
-	}
-	if named := a.Env(VariableOf(nil, ConfigFlag)); named != "" {
+	if named := cmp.Or(a.ConfigFile, a.Env(VariableOf(nil, ConfigFlag))); named != "" {
 		return named, true
 	}
-	// The XDG specification has relative paths ignored.
+	// The XDG specification ignores relative paths.
 	if folder := a.Env("XDG_CONFIG_HOME"); filepath.IsAbs(folder) {
 		return filepath.Join(folder, "bandmate", "config.yaml"), false
 	}
@@ -69,11 +71,11 @@ func (a *App) ConfigPath() (path string, chosen bool) {
 // configuration reads the file, if there is one, against the commands of root.
 func (a *App) configuration(root *cobra.Command) (*configuration, error) {
 	path, chosen := a.ConfigPath()
-	c := &configuration{env: a.Env, path: path, file: &section{}}
+	c := &configuration{env: a.Env, path: path}
 	if path == "" {
 		return c, nil
 	}
-	data, err := readConfiguration(path)
+	data, err := readSettings(path)
 	switch {
 	case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) && !chosen:
 		return c, nil
@@ -81,41 +83,19 @@ func (a *App) configuration(root *cobra.Command) (*configuration, error) {
 		return nil, fmt.Errorf("configuration: %w: name another file with --config, or none with --config /dev/null", err)
 	}
 	c.found = true
-	if c.file, err = ParseConfiguration(path, data, root); err != nil {
+	if c.file, err = ParseSettings(path, data, root); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return c, nil
 }
 
-func readConfiguration(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxConfigurationBytes+1))
-	if err == nil && len(data) > maxConfigurationBytes {
-		err = fmt.Errorf("%s: want at most %d bytes", path, maxConfigurationBytes)
-	}
-	return data, err
-}
-
-// lineage is a command with its parents, the root first.
-func lineage(cmd *cobra.Command) []*cobra.Command {
-	var all []*cobra.Command
-	for ; cmd != nil; cmd = cmd.Parent() {
-		all = append(all, cmd)
-	}
-	slices.Reverse(all)
-	return all
-}
-
-// CommandWords are the names of a command and its parents, without the root's.
+// CommandWords returns the names of a command and its parents, without the root's.
 func CommandWords(cmd *cobra.Command) []string {
 	var words []string
-	for _, c := range lineage(cmd)[1:] {
-		words = append(words, c.Name())
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		words = append(words, cmd.Name())
 	}
+	slices.Reverse(words)
 	return words
 }
 
@@ -127,36 +107,28 @@ func VariableOf(words []string, flag string) string {
 }
 
 // lookUp finds the value of a flag that the command line of cmd leaves out: the
-// nearest variable, else the nearest section of the file. A command that has a
-// flag of its own in place of a common one does not take the common value.
+// nearest variable, else the nearest section of the file. A common flag that a
+// command redefines takes no common value.
 func (c *configuration) lookUp(cmd *cobra.Command, f *pflag.Flag) setting {
-	line := lineage(cmd)
-	nearest := len(line) - 1
-	first := 0
-	for i, parent := range line[:nearest] {
-		if common := parent.PersistentFlags().Lookup(f.Name); common != nil && common != f {
-			first = i + 1
-		}
-	}
 	words := CommandWords(cmd)
-	for i := nearest; i >= first; i-- {
+	common := 0
+	for i, parent := len(words), cmd.Parent(); parent != nil; i, parent = i-1, parent.Parent() {
+		if own := parent.PersistentFlags().Lookup(f.Name); own != nil && own != f {
+			common = max(common, i)
+		}
+	}
+	for i := len(words); i >= common; i-- {
 		name := VariableOf(words[:i], f.Name)
-		if value := c.env(name); value != "" {
-			return setting{flag: f, from: fromEnvironment, place: name, texts: []string{value}}
+		if text := c.env(name); text != "" {
+			return setting{f, fromEnvironment, value{[]string{text}, name}}
 		}
 	}
-	found := setting{flag: f, from: fromDefault}
-	at := c.file
-	for i := 0; at != nil; i++ {
-		if v, ok := at.flags[f.Name]; ok && i >= first {
-			found = setting{flag: f, from: fromFile, place: v.place, texts: v.texts}
+	for i := len(words); i >= common; i-- {
+		if v, ok := c.file[VariableOf(words[:i], f.Name)]; ok {
+			return setting{f, fromFile, v}
 		}
-		if i >= len(words) {
-			break
-		}
-		at = at.commands[words[i]]
 	}
-	return found
+	return setting{flag: f, from: fromDefault}
 }
 
 // apply sets the flag.
@@ -204,8 +176,8 @@ func (a *App) Settle(cmd *cobra.Command) error {
 	return errors.Join(faults...)
 }
 
-// SettleBeforeArgs has every command settle its flags once the command line is
-// read and before anything looks at it.
+// SettleBeforeArgs makes every command settle its flags after the command line is
+// parsed and before its arguments are checked.
 func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
@@ -222,7 +194,8 @@ func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	}
 }
 
-// alsoSet says, for a command line that was refused, what it does not show.
+// alsoSet lists, for a command line that was refused, the settings that it does not
+// show.
 func (a *App) alsoSet() string {
 	var parts []string
 	for _, s := range a.settings {
@@ -235,4 +208,14 @@ func (a *App) alsoSet() string {
 		return ""
 	}
 	return "\n  also set: " + strings.Join(parts, ", ") + "; see: bandmate config"
+}
+
+// unsettled is true for the commands that cobra adds, which have no settings.
+func unsettled(cmd *cobra.Command) bool {
+	return cmd.Name() == "help" || cmd.Name() == "completion" || strings.HasPrefix(cmd.Name(), "__")
+}
+
+// isSetting is false for the flags that make no sense in a file.
+func isSetting(f *pflag.Flag) bool {
+	return f.Name != "help" && f.Name != "version" && f.Name != ConfigFlag
 }
