@@ -242,32 +242,3 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		}
 	})
 }
-
-// The regression must beat, or equal, every other sequence that never rises.
-func TestAntitonicIsTheBestFallingSequence(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 8).Draw(t, "n")
-		value := rapid.Float64Range(0, 1)
-		ys := rapid.SliceOfN(value, n, n).Draw(t, "ys")
-		weights := rapid.SliceOfN(rapid.Float64Range(0.1, 10), n, n).Draw(t, "weights")
-		rival := rapid.SliceOfN(value, n, n).Draw(t, "rival")
-		slices.Sort(rival)
-		slices.Reverse(rival)
-		fitted := slices.Clone(ys)
-		antitonic(fitted, weights)
-		for i := 1; i < n; i++ {
-			if fitted[i] > fitted[i-1] {
-				t.Fatalf("rises: %v", fitted)
-			}
-		}
-		loss := func(zs []float64) (sum float64) {
-			for i, z := range zs {
-				sum += weights[i] * (z - ys[i]) * (z - ys[i])
-			}
-			return sum
-		}
-		if loss(fitted) > loss(rival)+1e-9 {
-			t.Fatalf("%v loses %v, %v only %v", fitted, loss(fitted), rival, loss(rival))
-		}
-	})
-}

@@ -2,6 +2,8 @@ package curves
 
 import (
 	"gonum.org/v1/gonum/interp"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // fitInterpolation joins (0, 1) and the points by straight lines.
@@ -25,7 +27,7 @@ func fitMonotone(points []Point) (predictor, int) {
 	for i, p := range points {
 		weights[i] = p.Weight
 	}
-	blocks := antitonic(ys[1:], weights)
+	blocks := stats.Antitonic(ys[1:], weights)
 	for i := range ys {
 		ys[i] = min(ys[i], 1)
 	}
@@ -50,35 +52,4 @@ func mustFit(f interp.Fitter, xs, ys []float64) {
 		//nolint:forbidigo // a mistake in tidy or withOrigin
 		panic("curves: gonum refused strictly increasing knots: " + err.Error())
 	}
-}
-
-// antitonic replaces ys by the sequence that never rises and is nearest to it
-// in weighted least squares, by pooling adjacent violators (Ayer et al., Ann.
-// Math. Stat. 26, 1955), and returns the number of blocks of equal value.
-// Weights are above zero.
-func antitonic(ys, weights []float64) int {
-	type block struct {
-		value, weight float64
-		end           int
-	}
-	var blocks []block
-	for i, y := range ys {
-		b := block{y, weights[i], i + 1}
-		for len(blocks) > 0 && blocks[len(blocks)-1].value <= b.value {
-			last := blocks[len(blocks)-1]
-			total := last.weight + b.weight
-			b.value = last.value + (b.value-last.value)*(b.weight/total)
-			b.weight = total
-			blocks = blocks[:len(blocks)-1]
-		}
-		blocks = append(blocks, b)
-	}
-	start := 0
-	for _, b := range blocks {
-		for i := start; i < b.end; i++ {
-			ys[i] = b.value
-		}
-		start = b.end
-	}
-	return len(blocks)
 }

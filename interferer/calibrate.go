@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -153,7 +153,7 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 func summarize(s Setting, bandwidths []float64) Sustained {
-	m := median(bandwidths)
+	m := stats.Median(bandwidths)
 	spread := math.NaN()
 	if len(bandwidths) > 1 {
 		spread = stat.StdDev(bandwidths, nil) / m
@@ -165,14 +165,4 @@ func summarize(s Setting, bandwidths []float64) Sustained {
 		RelativeSpread: spread,
 		Repeats:        len(bandwidths),
 	}
-}
-
-// median returns the median of a sample that is not empty.
-func median(sample []float64) float64 {
-	sorted := slices.Sorted(slices.Values(sample))
-	half := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[half]
-	}
-	return (sorted[half-1] + sorted[half]) / 2
 }

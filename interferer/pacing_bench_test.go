@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -68,7 +69,7 @@ func benchmarkPacing(b *testing.B, i *Interferer, s Setting, level float64) {
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(s.Bandwidth.GBps(), "GB/s")
-	b.ReportMetric(100*median(faults), "median-error-%")
+	b.ReportMetric(100*stats.Median(faults), "median-error-%")
 	b.ReportMetric(100*slices.Max(faults), "max-error-%")
 	b.ReportMetric(100*math.Sqrt(variance), "spread-%")
 	b.ReportMetric(100*total.LostShare, "lost-%")

@@ -1,9 +1,7 @@
 package onboard
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -15,35 +13,33 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Adaptivity has an onboarding choose its pressures among those wanted by what
-// they teach, and infer the others (package design).
+// Adaptivity has an onboarding choose the most informative of the wanted
+// pressures, and infer the others (package design).
 type Adaptivity struct {
-	// Budget is what all runs beside the interferer may take, in solo times; 0
+	// Budget bounds all runs beside the interferer together, in solo times; 0
 	// means 4. Applications that lose little get half.
 	Budget float64
-	// Chosen is told of every choice and about how much time is left at most;
-	// may be nil.
+	// Chosen is called with every choice and a bound of the time left; may be
+	// nil.
 	Chosen func(c design.Choice, left time.Duration)
-	// Ended is told why there was no further run; may be nil.
+	// Ended is called with the reason for no further run; may be nil.
 	Ended func(reason string)
 }
 
-// AdaptiveReadShares and AdaptiveLevels are what an adaptive onboarding chooses
-// from: more than the paper's, because most of them are inferred.
+// AdaptiveReadShares and AdaptiveLevels are the points that an adaptive onboarding
+// chooses from: more than the paper's, because most of them are inferred.
 var (
 	AdaptiveReadShares = []units.ReadShare{0.5, 0.75, 1}
 	AdaptiveLevels     = []float64{0.25, 0.4, 0.5, 0.65, 0.75, 0.9, 1}
 )
 
-// adaptiveSolos is how many solo controls an adaptive onboarding begins with: a
-// run is compared with their median.
-const adaptiveSolos = 3
-
-// adaptiveRun is one adaptive onboarding at work.
-type adaptiveRun struct {
+// adaptiveSampling chooses the runs beside the interferer one by one. Every regime
+// has its own samples: when the CPUs move, the chosen runs are taken again.
+type adaptiveSampling struct {
 	*Onboarding
 	experiment *Experiment
 	chosen     []chosenRun
+	search     *design.Design
 }
 
 // chosenRun is a choice and its condition.
@@ -53,66 +49,32 @@ type chosenRun struct {
 	condition Condition
 }
 
-// runAdaptive is Run where the pressures are chosen one by one. Every regime has
-// its own samples, so that a move of the CPUs takes the chosen ones again.
-func (b *Onboarding) runAdaptive(ctx context.Context, experiment *Experiment) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
-	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
-	defer func() { err = errors.Join(err, calibration.Close()) }()
-	plan := b.chosenPlan(experiment, calibration)
-	run := &adaptiveRun{Onboarding: b, experiment: experiment}
-	for {
-		outcome, err := plan.Run(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		if machine == nil || b.lacksProbes(outcome.Class) {
-			if machine, err = b.complete(ctx, calibration, outcome); err != nil {
-				return nil, nil, err
-			}
-		}
-		search, err := run.search(outcome, machine)
-		if err != nil {
-			return nil, nil, err
-		}
-		choice, more := search.Next()
-		if !more {
-			if b.Adaptive.Ended != nil {
-				b.Adaptive.Ended(search.Reason())
-			}
-			profile, err = run.profile(outcome, machine, search)
-			return profile, machine, err
-		}
-		next, err := run.choose(choice)
-		if err != nil {
-			return nil, nil, err
-		}
-		if b.Adaptive.Chosen != nil {
-			solo, _ := outcome.Solo(b.Application.Name)
-			b.Adaptive.Chosen(choice, time.Duration((search.Budget()-search.Spent())*solo.Seconds*float64(time.Second)))
-		}
-		plan.Conditions = append(plan.Conditions, next)
+func (r *adaptiveSampling) begin() ([]Condition, Precision) { return r.soloConditions(r.experiment) }
+
+func (r *adaptiveSampling) next(o *Outcome, machine *v1alpha1.MachineProfile) (*Condition, error) {
+	if err := r.learn(o, machine); err != nil {
+		return nil, err
 	}
+	choice, more := r.search.Next()
+	if !more {
+		if r.Adaptive.Ended != nil {
+			r.Adaptive.Ended(r.search.Reason())
+		}
+		return nil, nil
+	}
+	next, err := r.choose(choice)
+	if err != nil {
+		return nil, err
+	}
+	if r.Adaptive.Chosen != nil {
+		solo, _ := o.Solo(r.Application.Name)
+		r.Adaptive.Chosen(choice, time.Duration((r.search.Budget()-r.search.Spent())*solo.Seconds*float64(time.Second)))
+	}
+	return &next, nil
 }
 
-// chosenPlan takes solo controls and what the machine's profile lacks; the runs
-// beside the interferer are added as they are chosen.
-func (b *Onboarding) chosenPlan(experiment *Experiment, calibration *Calibration) *Plan {
-	solos := *experiment
-	solos.Pressures = nil
-	plan := &Plan{
-		Conditions: solos.Conditions(), Precision: Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: adaptiveSolos},
-		Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep,
-	}
-	if b.Known == nil {
-		plan.Conditions = append(plan.Conditions, b.Session.sustainedConditions(b.Machine.ReadShares)...)
-	}
-	plan.Conditions = append(plan.Conditions, calibration.Conditions(b.lacksProbes)...)
-	plan.Restore(b.Restored)
-	return plan
-}
-
-// choose adds a run to those that the plan has to take.
-func (r *adaptiveRun) choose(c design.Choice) (Condition, error) {
+// choose returns the condition of a choice.
+func (r *adaptiveSampling) choose(c design.Choice) (Condition, error) {
 	i := slices.IndexFunc(r.experiment.Pressures, func(p MeasuredPressure) bool {
 		return p.ReadShare == c.ReadShare && p.Level == c.Level
 	})
@@ -138,11 +100,11 @@ func chosenLabel(run int, p Pressure, duty float64) string {
 	return fmt.Sprintf("%s, %.0f%% of the time (run %d)", p, 100*duty, run+1)
 }
 
-// search is the state of the design after the runs of an outcome.
-func (r *adaptiveRun) search(o *Outcome, machine *v1alpha1.MachineProfile) (*design.Design, error) {
+// learn makes the design anew from the runs of an outcome.
+func (r *adaptiveSampling) learn(o *Outcome, machine *v1alpha1.MachineProfile) error {
 	solo, ok := o.Solo(r.Application.Name)
 	if !ok {
-		return nil, fmt.Errorf("%s was never run alone", r.Application.Name)
+		return fmt.Errorf("%s was never run alone", r.Application.Name)
 	}
 	options := design.Options{
 		Supplies: r.supplies(machine, o), Levels: levelsOf(r.experiment.Pressures), Budget: r.Adaptive.Budget,
@@ -160,38 +122,29 @@ func (r *adaptiveRun) search(o *Outcome, machine *v1alpha1.MachineProfile) (*des
 	}
 	search, err := design.New(options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, c := range r.chosen {
 		result, ok := o.Result(c.condition.key())
 		if !ok {
-			return nil, fmt.Errorf("%s was not measured", c.condition.describe())
+			return fmt.Errorf("%s was not measured", c.condition.describe())
 		}
-		_, achieved := c.bandwidths(result)
+		_, achieved := c.pressure.bandwidths(result)
 		cost := design.Cost(float64(result.NormalizedPerformance), c.Duty)
 		search.Observe(design.Observation{
 			Setting: c.Setting, Performance: result.NormalizedPerformance, Achieved: units.Bandwidth(achieved),
 			Cost: cost, Noise: options.Noise / (cost * c.Duty),
 		})
 	}
-	return search, nil
+	r.search = search
+	return nil
 }
 
-// Bounds of the noise of a run that few solo controls tell.
+// Bounds of the noise of a run, which few solo controls estimate badly.
 const (
 	leastRunNoise = 0.003
 	mostRunNoise  = 0.2
 )
-
-// bandwidths are what the interferer reached alone and beside the application.
-func (c *chosenRun) bandwidths(result Result) (alone, achieved float64) {
-	alone, achieved = float64(c.pressure.Alone.Total()), float64(result.Achieved.Total())
-	if result.Alone > 0 {
-		alone = float64(result.Alone)
-		achieved = alone * result.RelativeSpeed
-	}
-	return alone, achieved
-}
 
 func levelsOf(pressures []MeasuredPressure) []float64 {
 	var levels []float64
@@ -202,25 +155,25 @@ func levelsOf(pressures []MeasuredPressure) []float64 {
 	return slices.Compact(levels)
 }
 
-// supplies is what the memory gives at every read share that may be measured:
-// what the interferer just reached alone, and the most that probe and known
-// traffic were seen to carry together.
-func (r *adaptiveRun) supplies(machine *v1alpha1.MachineProfile, o *Outcome) []design.Supply {
+// supplies returns what the memory gives at every read share that may be measured:
+// the bandwidth that the interferer just reached alone, and the observed capacity.
+func (r *adaptiveSampling) supplies(machine *v1alpha1.MachineProfile, o *Outcome) []design.Supply {
 	var all []design.Supply
 	for _, p := range r.experiment.Pressures {
 		if p.Level != 1 || slices.ContainsFunc(all, func(s design.Supply) bool { return s.ReadShare == p.ReadShare }) {
 			continue
 		}
 		s := design.Supply{ReadShare: p.ReadShare, Sustained: p.Alone.Total()}
-		s.Capacity = max(s.Sustained, carried(machine, p.ReadShare, string(o.Class)))
+		s.Capacity = max(s.Sustained, observedCapacity(machine, p.ReadShare, string(o.Class)))
 		all = append(all, s)
 	}
 	return all
 }
 
-// carried is the most that the memory carried of a probe and known traffic, at
-// the probe whose read share is nearest; 0 without a probe map.
-func carried(machine *v1alpha1.MachineProfile, share units.ReadShare, class string) units.Bandwidth {
+// observedCapacity returns the highest bandwidth that a probe and known traffic
+// reached together, for the probe whose read share is nearest; 0 without a probe
+// map.
+func observedCapacity(machine *v1alpha1.MachineProfile, share units.ReadShare, class string) units.Bandwidth {
 	var most float64
 	nearest := math.Inf(1)
 	for _, p := range profiler.PointsInRegime(machine.Spec.ProbeMap, class) {
@@ -240,9 +193,9 @@ func carried(machine *v1alpha1.MachineProfile, share units.ReadShare, class stri
 	return units.Bandwidth(most)
 }
 
-// profile joins measured and inferred points. The traffic is inferred from the
-// measured ones.
-func (r *adaptiveRun) profile(o *Outcome, machine *v1alpha1.MachineProfile, search *design.Design) (*v1alpha1.ApplicationProfile, error) {
+// profile joins measured and inferred points. The traffic comes from the measured
+// ones.
+func (r *adaptiveSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	measured, err := r.measured(o)
 	if err != nil {
 		return nil, err
@@ -257,7 +210,7 @@ func (r *adaptiveRun) profile(o *Outcome, machine *v1alpha1.MachineProfile, sear
 		if slices.ContainsFunc(r.chosen, func(c chosenRun) bool { return c.Setting == s }) {
 			continue
 		}
-		e := search.Estimate(s)
+		e := r.search.Estimate(s)
 		achieved := float64(e.Achieved)
 		curves = addPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: float64(p.Alone.Total()), AchievedBytesPerSecond: &achieved,
@@ -266,12 +219,12 @@ func (r *adaptiveRun) profile(o *Outcome, machine *v1alpha1.MachineProfile, sear
 	}
 	profile.Spec.Curves = ordered(curves)
 	profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
-		"adaptive: %d runs of %.1f solo times beside the interferer, the other points are inferred: %s", len(r.chosen), search.Spent(), search.Reason()))
+		"adaptive: %d runs of %.1f solo times beside the interferer, the other points are inferred: %s", len(r.chosen), r.search.Spent(), r.search.Reason()))
 	return profile, nil
 }
 
-// measured are the points that runs gave; runs of one pressure are averaged.
-func (r *adaptiveRun) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, error) {
+// measured returns the measured points; runs of one pressure are averaged.
+func (r *adaptiveSampling) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, error) {
 	var curves []v1alpha1.SensitivityCurve
 	for i, c := range r.chosen {
 		if slices.ContainsFunc(r.chosen[:i], func(earlier chosenRun) bool { return earlier.Setting == c.Setting }) {
@@ -283,7 +236,7 @@ func (r *adaptiveRun) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, error) 
 			if same.Setting != c.Setting || !ok {
 				continue
 			}
-			a, b := same.bandwidths(result)
+			a, b := same.pressure.bandwidths(result)
 			performance += float64(result.NormalizedPerformance)
 			alone, achieved, runs = alone+a, achieved+b, runs+1
 		}
@@ -301,32 +254,3 @@ func (r *adaptiveRun) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, error) 
 
 // lowestPerformance keeps a noisy reading above zero.
 const lowestPerformance = 0.01
-
-func addPoint(curves []v1alpha1.SensitivityCurve, at MeasuredPressure, p v1alpha1.CurvePoint) []v1alpha1.SensitivityCurve {
-	i := slices.IndexFunc(curves, func(c v1alpha1.SensitivityCurve) bool {
-		return c.ReadShare == float64(at.ReadShare) && c.Pattern == string(at.Pattern)
-	})
-	if i < 0 {
-		return append(curves, v1alpha1.SensitivityCurve{
-			ReadShare: float64(at.ReadShare), Pattern: string(at.Pattern), Points: []v1alpha1.CurvePoint{p},
-		})
-	}
-	curves[i].Points = append(slices.Clone(curves[i].Points), p)
-	return curves
-}
-
-// ordered sorts curves by read share and their points by bandwidth. A drifting
-// machine may give two levels one bandwidth: the inferred one yields.
-func ordered(curves []v1alpha1.SensitivityCurve) []v1alpha1.SensitivityCurve {
-	slices.SortStableFunc(curves, func(a, b v1alpha1.SensitivityCurve) int { return cmp.Compare(a.ReadShare, b.ReadShare) })
-	for i := range curves {
-		points := curves[i].Points
-		slices.SortStableFunc(points, func(a, b v1alpha1.CurvePoint) int {
-			return cmp.Or(cmp.Compare(a.InterfererBytesPerSecond, b.InterfererBytesPerSecond), cmp.Compare(b.Repeats, a.Repeats))
-		})
-		curves[i].Points = slices.CompactFunc(points, func(a, b v1alpha1.CurvePoint) bool {
-			return math.Abs(a.InterfererBytesPerSecond-b.InterfererBytesPerSecond) <= 1e-6*b.InterfererBytesPerSecond
-		})
-	}
-	return curves
-}

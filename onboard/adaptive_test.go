@@ -10,8 +10,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// The memory carries what probe and known traffic reach together.
-func TestCarried(t *testing.T) {
+// The capacity is what probe and known traffic reach together.
+func TestObservedCapacity(t *testing.T) {
 	machine := &v1alpha1.MachineProfile{}
 	machine.Spec.Sustained = []v1alpha1.SustainedBandwidth{{ReadShare: 0.5, BytesPerSecond: 60e9}, {ReadShare: 1, BytesPerSecond: 40e9}}
 	machine.Spec.ProbeMap = []v1alpha1.ProbePoint{
@@ -25,7 +25,7 @@ func TestCarried(t *testing.T) {
 		regime string
 		want   float64
 	}{{1, "same-complex", 54e9}, {0.5, "same-complex", 60e9}, {0.6, "same-complex", 60e9}, {1, "cross-complex", 80e9}, {1, "same-core", 0}} {
-		if got := carried(machine, units.ReadShare(tt.share), tt.regime); float64(got) != tt.want {
+		if got := observedCapacity(machine, units.ReadShare(tt.share), tt.regime); float64(got) != tt.want {
 			t.Errorf("%v reads, %s: %v, want %v", tt.share, tt.regime, float64(got), tt.want)
 		}
 	}

@@ -11,14 +11,14 @@ import (
 	"bandmate.dev/bandmate/regime"
 )
 
-// Calibration measures how fast each probe, running where the interferer
-// runs, is beside known traffic that comes from where applications run. The
-// known traffic starts with the first sample that needs it.
+// Calibration measures the speed of each probe on the interferer's CPUs beside
+// known traffic from the application's CPUs. The known traffic starts with the
+// first sample that needs it.
 type Calibration struct {
 	session *Session
 	grid    []Pressure
-	// application is a second interferer on the application's CPUs: an
-	// application of known traffic.
+	// application has an interferer on the application's CPUs: an application
+	// of known traffic.
 	application *Session
 	pressures   map[Pressure]MeasuredPressure
 }
@@ -33,7 +33,7 @@ func (c *Calibration) Close() error {
 	if c.application == nil {
 		return nil
 	}
-	return c.application.closePressure()
+	return c.application.interferers.close()
 }
 
 // start begins the known traffic, if it has not.
@@ -43,16 +43,14 @@ func (c *Calibration) start(ctx context.Context) (err error) {
 	}
 	s := c.session
 	if c.application == nil {
-		o := s.options
-		o.CPUs = s.Placement.Target
-		// The two interferers together may fill the machine: that was asked
-		// for by placing application and interferer so.
-		o.AllowAllCPUs = true
-		standIn, err := s.startInterferer(ctx, o)
-		if err != nil {
+		application := &Session{Machine: s.Machine, Placement: s.Placement, options: s.options, launcher: s.launcher, count: 1}
+		// Together with the session's interferer it may fill the machine: the
+		// placement of application and interferer asks for that.
+		application.options.AllowAllCPUs = true
+		if err := application.addInterferer(ctx, s.Placement.Target); err != nil {
 			return err
 		}
-		c.application = &Session{Machine: s.Machine, Placement: s.Placement, pressure: standIn, launcher: s.launcher}
+		c.application = application
 	}
 	measured, err := c.application.MeasurePressures(ctx, c.grid)
 	if err != nil {
@@ -65,7 +63,7 @@ func (c *Calibration) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// Conditions are each probe alone and beside every pressure, in the regimes
+// Conditions returns each probe alone and beside every pressure, in the regimes
 // that need them.
 func (c *Calibration) Conditions(needed func(regime.Class) bool) []Condition {
 	var all []Condition
@@ -102,8 +100,8 @@ func (c *Calibration) observe(ctx context.Context, probe string, beside *Pressur
 		known = c.pressures[*beside].Setting
 	}
 	var speed interferer.Achieved
-	achieved, err := c.application.during(ctx, known, func(ctx context.Context) (err error) {
-		speed, err = c.session.alone(ctx, setting, aloneWindow)
+	achieved, err := c.application.during(ctx, settingsOf(known), func(ctx context.Context) (err error) {
+		speed, err = c.session.alone(ctx, settingsOf(setting), aloneWindow)
 		return err
 	})
 	if err != nil {
@@ -112,7 +110,7 @@ func (c *Calibration) observe(ctx context.Context, probe string, beside *Pressur
 	return rateObservation(speed, achieved)
 }
 
-// Points are the probe map an outcome holds.
+// Points returns the probe map of an outcome.
 func (c *Calibration) Points(ctx context.Context, o *Outcome) ([]v1alpha1.ProbePoint, error) {
 	// Samples that were resumed do not start the known traffic.
 	if err := c.start(ctx); err != nil {
@@ -142,8 +140,8 @@ func (c *Calibration) Points(ctx context.Context, o *Outcome) ([]v1alpha1.ProbeP
 	return points, nil
 }
 
-// CalibrateProbes takes the samples of a calibration by itself, in the regime
-// that holds.
+// CalibrateProbes runs a plan with the conditions of a calibration alone, in the
+// regime that holds.
 func (s *Session) CalibrateProbes(ctx context.Context, grid []Pressure, plan Plan) (points []v1alpha1.ProbePoint, err error) {
 	c := s.NewCalibration(grid)
 	defer func() { err = errors.Join(err, c.Close()) }()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -24,7 +25,7 @@ func (c *collection) add(s Sample) {
 
 func (c *collection) size() int { return len(c.samples) }
 
-// count is how many samples of a condition can be used.
+// count returns the number of usable samples of a condition.
 func (c *collection) count(key Key) int {
 	if key.Beside == "" {
 		return c.counts[key]
@@ -32,10 +33,10 @@ func (c *collection) count(key Key) int {
 	return len(c.normalized(key))
 }
 
-// next chooses the condition to measure now, and says about how many samples
-// are still missing. It stays with one target until that is done, opens each
-// spell and each few samples with the target's solo control, and otherwise
-// takes at random one of the conditions with the fewest repeats.
+// next returns the condition to measure now, and about how many samples are
+// missing. It completes one target after the other. Each spell and every few
+// samples begin with the target's solo control; otherwise it takes at random one
+// of the conditions with the fewest repeats.
 func (c *collection) next(conditions []Condition, want Precision, spell int, random *rand.Rand) (Condition, int) {
 	pending := 0
 	var target string
@@ -79,7 +80,7 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 	return candidates[random.IntN(len(candidates))], pending
 }
 
-// onlySolos serves targets whose conditions are all done but for the control.
+// onlySolos returns the control of a target whose other conditions are all done.
 func (c *collection) onlySolos(conditions []Condition, want Precision, pending int) (Condition, int) {
 	for _, condition := range conditions {
 		if condition.Beside == "" && c.missing(condition.key(), want) > 0 {
@@ -94,7 +95,6 @@ func (c *collection) onlySolos(conditions []Condition, want Precision, pending i
 func (c *collection) sinceSolo(target string, spell int) int {
 	count := 0
 	for _, s := range slices.Backward(c.samples) {
-
 		if s.Spell != spell {
 			break
 		}
@@ -109,8 +109,8 @@ func (c *collection) sinceSolo(target string, spell int) int {
 	return soloEvery
 }
 
-// missing is how many more samples of a condition the precision asks for, one
-// at a time once the minimum is reached.
+// missing returns how many more samples of a condition the precision asks for:
+// one at a time once the minimum is reached.
 func (c *collection) missing(key Key, want Precision) int {
 	count := c.count(key)
 	if key.Beside == "" {
@@ -125,10 +125,9 @@ func (c *collection) missing(key Key, want Precision) int {
 	return 1
 }
 
-// normalized lists a condition's solo time ÷ co-run time, sample by sample,
-// each against the solo controls nearest to it.
-// What is much faster beside others than alone had a disturbed control and is
-// left out.
+// normalized lists a condition's solo time ÷ co-run time, sample by sample, each
+// relative to the solo controls nearest to it. It leaves out samples that are
+// much faster than their controls, which were disturbed.
 func (c *collection) normalized(key Key) []float64 {
 	var values []float64
 	for i, s := range c.samples {
@@ -144,9 +143,9 @@ func (c *collection) normalized(key Key) []float64 {
 	return values
 }
 
-// performance is solo time ÷ co-run time. Of a run that was pressed for a part
-// of its time, it is what the application kept in that part: it did the work of
-// the rest of the time at full speed, and that of the solo time in all.
+// performance returns solo time ÷ co-run time. For a run that was pressed for a
+// part of its time, it is the performance in that part, given that the application
+// ran at full speed for the rest and did the work of the solo time in all.
 func (o *Observation) performance(solo time.Duration) float64 {
 	if o.Pressed <= 0 {
 		return solo.Seconds() / o.Wall.Seconds()
@@ -154,11 +153,11 @@ func (o *Observation) performance(solo time.Duration) float64 {
 	return max((solo-o.Wall+o.Pressed).Seconds()/o.Pressed.Seconds(), lowestPerformance)
 }
 
-// soloControls is how many solo controls normalize a sample: the median of
-// five stands two that were disturbed.
+// soloControls is the number of solo controls that normalize a sample: the median
+// of five withstands two that were disturbed.
 const soloControls = 5
 
-// soloNear is the solo time that normalizes sample i: the median of the
+// soloNear returns the solo time that normalizes sample i: the median of the
 // nearest controls of its spell, and of other spells of the regime where the
 // spell has too few.
 func (c *collection) soloNear(i int) (time.Duration, bool) {
@@ -182,7 +181,7 @@ func (c *collection) soloNear(i int) (time.Duration, bool) {
 	if len(seconds) == 0 {
 		return 0, false
 	}
-	return time.Duration(median(seconds) * float64(time.Second)), true
+	return time.Duration(stats.Median(seconds) * float64(time.Second)), true
 }
 
 // Result is the repeated measurement of one condition.
@@ -193,11 +192,11 @@ type Result struct {
 	Repeats int
 	// Achieved is the median traffic of the interferer beside the target.
 	Achieved units.Traffic
-	// Alone is what an unpaced interferer reached around the samples, the
-	// median; zero when that was not read.
+	// Alone is the median of what an unpaced interferer reached around the
+	// samples; zero when not read.
 	Alone units.Bandwidth
-	// RelativeSpeed is the interferer's speed beside the target ÷ alone, taken
-	// sample by sample; the median, and NaN when it was not read.
+	// RelativeSpeed is the median of the interferer's speed beside the target ÷
+	// alone, sample by sample; NaN when not read.
 	RelativeSpeed float64
 }
 
@@ -220,14 +219,14 @@ func (c *collection) Result(key Key) (Result, bool) {
 		}
 	}
 	result := Result{
-		NormalizedPerformance: units.NormalizedPerformance(median(values)),
+		NormalizedPerformance: units.NormalizedPerformance(stats.Median(values)),
 		Spread:                spread(values),
 		Repeats:               len(values),
-		Achieved:              units.Traffic{Read: units.Bandwidth(median(read)), Write: units.Bandwidth(median(write))},
-		RelativeSpeed:         median(relative),
+		Achieved:              units.Traffic{Read: units.Bandwidth(stats.Median(read)), Write: units.Bandwidth(stats.Median(write))},
+		RelativeSpeed:         stats.Median(relative),
 	}
 	if len(alone) > 0 {
-		result.Alone = units.Bandwidth(median(alone))
+		result.Alone = units.Bandwidth(stats.Median(alone))
 	}
 	return result, true
 }
@@ -243,7 +242,7 @@ func (c *collection) Solo(target string) (v1alpha1.Timing, bool) {
 	if len(seconds) == 0 {
 		return v1alpha1.Timing{}, false
 	}
-	timing := v1alpha1.Timing{Seconds: median(seconds), Repeats: len(seconds)}
+	timing := v1alpha1.Timing{Seconds: stats.Median(seconds), Repeats: len(seconds)}
 	if sd := spread(seconds); sd != nil {
 		relative := *sd / timing.Seconds
 		timing.RelativeSpread = &relative

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
@@ -39,27 +41,26 @@ type Command struct {
 	Timeout time.Duration
 }
 
-// String is the command line, for messages.
+// String returns the command line, for messages.
 func (c Command) String() string { return strings.Join(c.Args, " ") }
 
 // ErrCommand is wrapped by every failure of the application itself.
 var ErrCommand = errors.New("the command failed")
 
-// errTimeout ends a context because of Command.Timeout, and not for a reason of
-// the caller's.
+// errTimeout is the cause of a context that Command.Timeout ended.
 var errTimeout = errors.New("timeout of the command")
 
 // execution is one run of a command from start to end.
 type execution struct {
 	wall time.Duration
-	// spans are when it ran, one for each iteration.
+	// spans are the times at which it ran, one for each iteration.
 	spans []span
 }
 
 // span is a stretch of time.
 type span struct{ from, to time.Time }
 
-// overlap is how long two spans have in common.
+// overlap returns the time that two spans have in common.
 func (s span) overlap(other span) time.Duration {
 	from, to := s.from, s.to
 	if other.from.After(from) {
@@ -71,10 +72,10 @@ func (s span) overlap(other span) time.Duration {
 	return max(to.Sub(from), 0)
 }
 
-// launcher starts commands on chosen CPUs and memory and leaves none behind.
+// launcher starts commands on chosen CPUs and memory and leaves no process behind.
 type launcher struct {
 	mu sync.Mutex
-	// known are child processes that are meant to be running now.
+	// known are the child processes that should be running.
 	known map[int]bool
 
 	guard   *guard
@@ -223,9 +224,9 @@ func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 	return cmd
 }
 
-// explain turns how a run ended into an error with its remedy; nil when whole.
-// ended is why its context had ended by then (endOf); what the caller ended is no
-// fault of the command.
+// explain returns the error of a run, with its remedy; nil for a complete run.
+// ended is why its context had ended by then (endOf). A run that the caller ended
+// does not count as a failure of the command.
 func (c Command) explain(err, ended error, left int, tail *tailBuffer) error {
 	switch {
 	case errors.Is(ended, errTimeout) && err != nil:
@@ -240,7 +241,7 @@ func (c Command) explain(err, ended error, left int, tail *tailBuffer) error {
 	return nil
 }
 
-// explainStart does the same for a run that did not start.
+// explainStart is explain for a run that did not start.
 func (c Command) explainStart(err, ended error) error {
 	if ended != nil {
 		return c.explain(err, ended, 0, &tailBuffer{})
@@ -248,8 +249,8 @@ func (c Command) explainStart(err, ended error) error {
 	return fmt.Errorf("starting %q: %w", c.Args[0], err)
 }
 
-// endOf is why a context has ended: its error, with the cause where that says
-// more; errTimeout as it is; nil while it has not.
+// endOf returns why a context has ended: errTimeout itself, or the context's error
+// with its cause; nil while it has not ended.
 func endOf(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	switch {
@@ -261,8 +262,8 @@ func endOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// bindThread confines the calling thread, and what it starts, to cpus and to
-// the memory of node, and returns the way back.
+// bindThread confines the calling thread, and the processes it starts, to cpus and
+// to the memory of node. restore undoes it.
 func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error) {
 	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
@@ -317,7 +318,7 @@ func (t *tailBuffer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// suffix is the last lines of the output, indented, or nothing.
+// suffix returns the last lines of the output, indented; empty without output.
 func (t *tailBuffer) suffix() string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "�"))
 	if text == "" {
@@ -329,10 +330,10 @@ func (t *tailBuffer) suffix() string {
 }
 
 const (
-	// reapGrace is how long what a command started may outlive it, such as the
-	// daemon that an MPI program starts for itself.
+	// reapGrace is how long a process that a command started may outlive it, such
+	// as the daemon that an MPI program starts for itself.
 	reapGrace = 300 * time.Millisecond
-	// reapLimit ends the chase after processes that keep starting others.
+	// reapLimit bounds the time spent on processes that keep starting others.
 	reapLimit = 5 * time.Second
 )
 
@@ -340,21 +341,41 @@ const (
 // that stay, and returns how many it stopped.
 func (l *launcher) reap() int {
 	stopped := 0
-	for begin := time.Now(); ; {
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		left := l.orphans()
 		if len(left) == 0 || time.Since(begin) > reapLimit {
 			return stopped
 		}
 		for _, p := range left {
-			if !p.zombie && time.Since(begin) > reapGrace {
+			ended := p.State == "Z" || p.State == "X"
+			if !ended && time.Since(begin) > reapGrace {
 				stopped++
-				_ = unix.Kill(p.pid, unix.SIGKILL)
-				p.zombie = true
+				_ = unix.Kill(p.PID, unix.SIGKILL)
+				ended = true
 			}
-			if p.zombie {
-				_, _ = unix.Wait4(p.pid, nil, 0, nil)
+			if ended {
+				_, _ = unix.Wait4(p.PID, nil, 0, nil)
 			}
 		}
-		time.Sleep(time.Millisecond)
 	}
+}
+
+// orphans lists this process's children that are not known: those that commands
+// forked and that were adopted when their parent ended.
+func (l *launcher) orphans() []procfs.ProcStat {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil
+	}
+	var left []procfs.ProcStat
+	self := os.Getpid()
+	for _, p := range all {
+		// A process that has just ended cannot be read.
+		if stat, err := p.Stat(); err == nil && stat.PPID == self && !l.known[p.PID] {
+			left = append(left, stat)
+		}
+	}
+	return left
 }

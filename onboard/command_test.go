@@ -231,22 +231,3 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		t.Fatalf("suffix %q", got)
 	}
 }
-
-func FuzzParseStat(f *testing.F) {
-	f.Add([]byte("1234 (some (odd) name) S 1 1234 1234 0 -1"))
-	f.Add([]byte("1 () Z"))
-	f.Add([]byte(")("))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := parseStat(data)
-		if err == nil && !bytes.Contains(data, []byte(strconv.Itoa(p.parent))) && p.parent != 0 {
-			t.Fatalf("parent %d is not in %q", p.parent, data)
-		}
-	})
-}
-
-func TestParseStat(t *testing.T) {
-	p, err := parseStat([]byte("1234 (some ) (odd) name) Z 77 1234 1234 0 -1"))
-	if err != nil || p != (processState{pid: 1234, parent: 77, zombie: true}) {
-		t.Fatalf("%+v, %v", p, err)
-	}
-}

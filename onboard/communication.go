@@ -6,118 +6,155 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 )
 
-// communicationRuns is how often an application is run for what it exchanges.
+// communicationRuns is how often an application runs to count what it exchanges.
 const communicationRuns = 3
 
 const (
-	// mostForeign is which part of the bytes of a run others may cause: they are
-	// taken away, but nobody knows what they did meanwhile.
-	mostForeign = 0.05
-	// littleForeign, in bytes per second, is what every network has: neighbor
+	// maxBackgroundShare bounds the share of a run's bytes that others cause. They
+	// are subtracted, but they may differ during the run.
+	maxBackgroundShare = 0.05
+	// minBackground, in bytes per second, is what every network has: neighbor
 	// discovery, keepalives.
-	littleForeign = 10e3
-	// foreignWindow is the longest look at the network without the application.
-	foreignWindow = time.Second
+	minBackground = 10e3
+	// backgroundWindow is how long the network is watched before each run.
+	backgroundWindow = time.Second
 )
 
 // ErrNotAlone is wrapped where others use the network interfaces so much that
-// nobody can tell what an application exchanges.
+// the application's part cannot be told.
 var ErrNotAlone = errors.New("others use the network, too")
 
 // Exchanged is what an application sent and received in a run, in bytes.
 type Exchanged struct {
 	// Sent and Received are medians over the runs.
 	Sent, Received float64
-	// Repeats is how many runs there were, RelativeSpread the standard deviation of
-	// what they exchanged ÷ its median; nil with fewer than two, or where there
-	// was nothing.
+	// Repeats is the number of runs, RelativeSpread the standard deviation of
+	// their totals ÷ the median; nil with fewer than two runs, or without
+	// traffic.
 	Repeats        int
 	RelativeSpread *float64
 }
 
-// Communication returns what was exchanged as rates over a run of a time, which is
-// that of the profile: the bytes of a run hardly vary, its time may. Size of
-// messages and overlap are not told by counters and stay unknown.
-func (e Exchanged) Communication(run v1alpha1.Timing) *v1alpha1.Communication {
+// Communication returns the exchange as rates over the solo time of a profile:
+// the bytes of a run hardly vary, its time may. Counters tell neither the size of
+// messages nor overlap, which stay unknown.
+func (e Exchanged) Communication(solo v1alpha1.Timing) *v1alpha1.Communication {
 	return &v1alpha1.Communication{
 		Source:             v1alpha1.CommunicationMeasured,
-		SentBytesPerSecond: new(e.Sent / run.Seconds), ReceivedBytesPerSecond: new(e.Received / run.Seconds),
+		SentBytesPerSecond: new(e.Sent / solo.Seconds), ReceivedBytesPerSecond: new(e.Received / solo.Seconds),
 		Repeats: e.Repeats, RelativeSpread: e.RelativeSpread,
 	}
 }
 
-// MeasureCommunication runs an application alone and reads from the counters of
-// this network namespace's interfaces, all but the loopback without a name, what
-// it sends and receives. What others exchange before each run is taken away; it
-// fails with ErrNotAlone where that is much.
+// MeasureCommunication runs an application alone and reads what it sends and
+// receives from the counters of the named interfaces of this network namespace;
+// without names, of all but the loopback. It subtracts what others exchange just
+// before each run, and fails with ErrNotAlone where that is much.
 func (s *Session) MeasureCommunication(ctx context.Context, a Application, interfaces []string) (*Exchanged, error) {
-	var runs []exchanged
-	window := foreignWindow
+	var runs []exchangedRun
 	for range communicationRuns {
-		before, err := readInterfaces(interfaces)
+		before, err := readCounters(interfaces)
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(window):
-		}
-		start, err := readInterfaces(interfaces)
+		pause(ctx, backgroundWindow)
+		start, err := readCounters(interfaces)
 		if err != nil {
 			return nil, err
 		}
-		observation, err := s.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
-		if err != nil {
-			return nil, fmt.Errorf("%s alone: %w", a.Name, err)
-		}
-		end, err := readInterfaces(interfaces)
+		observation, err := s.runSolo(ctx, a)
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, exchanged{
-			seconds: observation.Wall.Seconds(), received: rise(start.Received, end.Received), sent: rise(start.Sent, end.Sent),
-			foreignReceived: rise(before.Received, start.Received) / window.Seconds(), foreignSent: rise(before.Sent, start.Sent) / window.Seconds(),
+		end, err := readCounters(interfaces)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, exchangedRun{
+			seconds: observation.Wall.Seconds(), bytes: end.since(start),
+			background: start.since(before),
 		})
 	}
-	return communicationOf(runs)
+	return summarizeRuns(runs)
 }
 
-// rise is how far a counter has come; one that fell was reset.
-func rise(from, to uint64) float64 {
-	if to < from {
-		return float64(to)
+// netCounters are bytes that network interfaces sent and received.
+type netCounters struct{ sent, received float64 }
+
+// readCounters adds the counters of the named interfaces, as of
+// /proc/self/net/dev; without names, of all but the loopback.
+func readCounters(names []string) (netCounters, error) {
+	proc, err := procfs.Self()
+	if err != nil {
+		return netCounters{}, fmt.Errorf("counters of the network interfaces: %w", err)
 	}
-	return float64(to - from)
+	all, err := proc.NetDev()
+	if err != nil {
+		return netCounters{}, fmt.Errorf("counters of the network interfaces: %w", err)
+	}
+	return sumCounters(all, names)
 }
 
-// exchanged is what went through the interfaces during a run, in bytes, and
-// before it, in bytes per second.
-type exchanged struct {
-	seconds, received, sent      float64
-	foreignReceived, foreignSent float64
+func sumCounters(all procfs.NetDev, names []string) (sum netCounters, err error) {
+	if len(names) == 0 {
+		for name := range all {
+			if name != "lo" {
+				names = append(names, name)
+			}
+		}
+	}
+	for _, name := range names {
+		c, ok := all[name]
+		if !ok {
+			return netCounters{}, fmt.Errorf("no network interface %s here: see ip link", name)
+		}
+		sum.sent += float64(c.TxBytes)
+		sum.received += float64(c.RxBytes)
+	}
+	return sum, nil
 }
 
-// communicationOf is what the runs tell of the application.
-func communicationOf(runs []exchanged) (*Exchanged, error) {
+// since returns the increase of counters. A counter that fell was reset.
+func (c netCounters) since(start netCounters) netCounters {
+	rise := func(from, to float64) float64 {
+		if to < from {
+			return to
+		}
+		return to - from
+	}
+	return netCounters{rise(start.sent, c.sent), rise(start.received, c.received)}
+}
+
+// exchangedRun is the bytes that went through the interfaces during a run, and in
+// the backgroundWindow before it.
+type exchangedRun struct {
+	seconds           float64
+	bytes, background netCounters
+}
+
+// summarizeRuns subtracts the background from the runs and takes their medians.
+func summarizeRuns(runs []exchangedRun) (*Exchanged, error) {
 	var sent, received, totals, rates []float64
-	var foreign float64
+	var background float64
 	for _, r := range runs {
-		own := func(bytes, others float64) float64 { return max(bytes-others*r.seconds, 0) }
-		out, in := own(r.sent, r.foreignSent), own(r.received, r.foreignReceived)
+		windows := r.seconds / backgroundWindow.Seconds()
+		out := max(r.bytes.sent-r.background.sent*windows, 0)
+		in := max(r.bytes.received-r.background.received*windows, 0)
 		sent, received, totals = append(sent, out), append(received, in), append(totals, out+in)
 		rates = append(rates, (out+in)/r.seconds)
-		foreign = max(foreign, r.foreignSent+r.foreignReceived)
+		background = max(background, (r.background.sent+r.background.received)/backgroundWindow.Seconds())
 	}
-	if foreign > max(littleForeign, mostForeign*median(rates)) {
-		return nil, fmt.Errorf("what the application exchanges: %w: %.3g bytes/s go through the interfaces without it; run it in a network namespace of its own, name its interface, or declare its rates", ErrNotAlone, foreign)
+	if background > max(minBackground, maxBackgroundShare*stats.Median(rates)) {
+		return nil, fmt.Errorf("what the application exchanges: %w: %.3g bytes/s go through the interfaces without it; run it in a network namespace of its own, name its interface, or declare its rates", ErrNotAlone, background)
 	}
-	e := &Exchanged{Sent: median(sent), Received: median(received), Repeats: len(runs)}
-	if sd, middle := spread(totals), median(totals); sd != nil && middle > 0 {
+	e := &Exchanged{Sent: stats.Median(sent), Received: stats.Median(received), Repeats: len(runs)}
+	if sd, middle := spread(totals), stats.Median(totals); sd != nil && middle > 0 {
 		e.RelativeSpread = new(*sd / middle)
 	}
 	return e, nil

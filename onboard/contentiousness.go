@@ -10,13 +10,13 @@ import (
 	"bandmate.dev/bandmate/profiler"
 )
 
-// trafficRuns is how many solo runs are watched with counters: the median of
-// three stands one that was disturbed.
+// trafficRuns is the number of solo runs measured with counters: the median of
+// three withstands one that was disturbed.
 const trafficRuns = 3
 
-// MeasureTraffic runs an application alone, some times, and returns what a
-// source saw in the run of the median bandwidth. A profile needs the read share,
-// so a source that cannot tell it is an error.
+// MeasureTraffic runs an application alone a few times and returns the summary of
+// the run with the median bandwidth. A profile needs the read share, so a source
+// that does not measure it is an error.
 func (e *Experiment) MeasureTraffic(ctx context.Context, a Application, source profiler.Source) (*profiler.Summary, error) {
 	runs := make([]profiler.Summary, 0, trafficRuns)
 	for range trafficRuns {

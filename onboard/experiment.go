@@ -3,7 +3,6 @@ package onboard
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,8 +24,8 @@ type Experiment struct {
 	Session      *Session
 	Applications []Application
 	Pressures    []MeasuredPressure
-	// Traffic is what counters saw of an application alone, by its name; where it
-	// is missing the traffic is inferred from the curves.
+	// Traffic is what counters measured of an application alone, by its name.
+	// The traffic of other applications is inferred from their curves.
 	Traffic map[string]*profiler.Summary
 	// Version is written into the profiles.
 	Version string
@@ -43,12 +42,21 @@ var (
 // millisecond, stays near the precision that is asked for.
 const tooShort = 20 * time.Millisecond
 
+// runSolo runs an application once, beside a CPU that spins.
+func (s *Session) runSolo(ctx context.Context, a Application) (Observation, error) {
+	o, err := s.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+	if err != nil {
+		return Observation{}, fmt.Errorf("%s alone: %w", a.Name, err)
+	}
+	return o, nil
+}
+
 // CheckDuration runs an application once, beside a spinning CPU, and fails
 // when it fails or is too short to time. It returns the time of the run.
 func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Duration, error) {
-	observation, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+	observation, err := e.Session.runSolo(ctx, a)
 	if err != nil {
-		return 0, fmt.Errorf("%s alone: %w", a.Name, err)
+		return 0, err
 	}
 	if observation.Wall < tooShort {
 		needed := int(tooShort/max(observation.Wall, time.Microsecond))*5 + 1
@@ -57,22 +65,23 @@ func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Dur
 	return observation.Wall, nil
 }
 
-// Conditions are the solo control and every pressure, for each application.
+// soloCondition is the solo control of an application.
+func (e *Experiment) soloCondition(a Application) Condition {
+	return Condition{Target: a.Name, Run: func(ctx context.Context) (Observation, error) {
+		return e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
+	}}
+}
+
+// Conditions returns the solo control and every pressure, for each application.
 func (e *Experiment) Conditions() []Condition {
 	var all []Condition
 	for _, a := range e.Applications {
-		all = append(all, Condition{
-			Target: a.Name,
-			Run: func(ctx context.Context) (Observation, error) {
-				return e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
-			},
-		})
+		all = append(all, e.soloCondition(a))
 		for _, p := range e.Pressures {
 			all = append(all, Condition{
-				Target: a.Name,
-				Beside: p.String(),
+				Target: a.Name, Beside: p.String(),
 				Run: func(ctx context.Context) (Observation, error) {
-					return e.Session.runUnder(ctx, a.Command, p)
+					return e.Session.runUnder(ctx, a.Command, p.settings())
 				},
 			})
 		}
@@ -80,9 +89,9 @@ func (e *Experiment) Conditions() []Condition {
 	return all
 }
 
-// Profile turns a finished plan into an application's profile. Counters, where
-// they were read, yield the contentiousness, else the probe map of the machine
-// for the outcome's regime.
+// Profile turns a finished plan into an application's profile. The
+// contentiousness comes from counters where they were read, otherwise from the
+// machine's probe map for the outcome's regime.
 func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	curves, err := e.curves(a.Name, o)
 	if err != nil {
@@ -91,7 +100,7 @@ func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.Machin
 	return e.profile(a, o, machine, curves)
 }
 
-// profile is Profile with the curves measured.
+// profile is Profile with the measured curves.
 func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
 	solo, ok := o.Solo(a.Name)
 	if !ok {
@@ -114,9 +123,9 @@ func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.Machin
 			Warnings:        append(e.Session.Warnings(), warnings...),
 		},
 	}
-	if e.Session.others != nil {
-		profile.Spec.Measurement.Interferers = e.Session.interferers
-		profile.Spec.Measurement.InterfererCPUs = e.Session.crowdCPUs().String()
+	if s := e.Session; s.count > 1 {
+		profile.Spec.Measurement.Interferers = s.count
+		profile.Spec.Measurement.InterfererCPUs = s.Placement.Interferer.Union(s.otherCPUs).String()
 	}
 	return profile, nil
 }
@@ -130,15 +139,8 @@ func (s *Session) measurement(o *Outcome, version string) v1alpha1.Measurement {
 		InterfererCPUs:       s.Placement.Interferer.String(),
 		MemoryNode:           s.Placement.MemoryNode,
 		SharedLastLevelCache: s.Placement.SharedLastLevelCache,
-		Regime:               regimeOf(o),
+		Regime:               &v1alpha1.Regime{Name: string(o.Class), RoundTripNanoseconds: float64(o.RoundTrip)},
 		DroppedSamples:       o.Dropped,
-	}
-}
-
-func regimeOf(o *Outcome) *v1alpha1.Regime {
-	return &v1alpha1.Regime{
-		Name:                 string(o.Class),
-		RoundTripNanoseconds: float64(o.RoundTrip) / float64(time.Nanosecond),
 	}
 }
 
@@ -149,39 +151,11 @@ func (e *Experiment) curves(target string, o *Outcome) ([]v1alpha1.SensitivityCu
 		if !ok {
 			return nil, fmt.Errorf("%s was never run beside %s", target, p)
 		}
-		i := slices.IndexFunc(curves, func(c v1alpha1.SensitivityCurve) bool {
-			return c.ReadShare == float64(p.ReadShare) && c.Pattern == string(p.Pattern)
-		})
-		if i < 0 {
-			i = len(curves)
-			curves = append(curves, v1alpha1.SensitivityCurve{ReadShare: float64(p.ReadShare), Pattern: string(p.Pattern)})
-		}
-		alone, achieved := float64(p.Alone.Total()), float64(result.Achieved.Total())
-		if result.Alone > 0 {
-			// The ratio of the two is a probe's reading: sample by sample it
-			// does not drift.
-			alone = float64(result.Alone)
-			achieved = alone * result.RelativeSpeed
-		}
-		curves[i].Points = append(curves[i].Points, v1alpha1.CurvePoint{
-			Level:                    p.Level,
-			InterfererBytesPerSecond: alone,
-			AchievedBytesPerSecond:   &achieved,
-			NormalizedPerformance:    float64(result.NormalizedPerformance),
-			Repeats:                  result.Repeats,
-			Spread:                   result.Spread,
+		alone, achieved := p.bandwidths(result)
+		curves = addPoint(curves, p, v1alpha1.CurvePoint{
+			Level: p.Level, InterfererBytesPerSecond: alone, AchievedBytesPerSecond: &achieved,
+			NormalizedPerformance: float64(result.NormalizedPerformance), Repeats: result.Repeats, Spread: result.Spread,
 		})
 	}
-	for _, c := range curves {
-		slices.SortFunc(c.Points, func(a, b v1alpha1.CurvePoint) int {
-			switch {
-			case a.InterfererBytesPerSecond < b.InterfererBytesPerSecond:
-				return -1
-			case a.InterfererBytesPerSecond > b.InterfererBytesPerSecond:
-				return 1
-			}
-			return 0
-		})
-	}
-	return curves, nil
+	return ordered(curves), nil
 }

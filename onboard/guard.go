@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	// guardRole makes a process a guard. It is told the mark to look for.
+	// guardRole makes a process a guard, whose argument is the mark to look for.
 	guardRole reexec.Role = "guard"
-	// runEnvironment marks what a launcher starts and all its descendants,
+	// runEnvironment marks the processes of a launcher and all their descendants,
 	// whatever session or process group they move to.
 	runEnvironment = "BANDMATE_RUN"
 )
 
-// sweepLimit ends the chase after processes that keep starting others.
+// sweepLimit bounds the time spent on processes that keep starting others.
 const sweepLimit = 5 * time.Second
 
-// guard is a process that outlives this one, if only for a moment: it ends
-// what commands started when this process is killed. Of those, the kernel's
-// parent-death signal reaches only the commands themselves, not what they
-// started in turn. A descendant that clears its environment escapes.
+// guard is a process that outlives this one for a moment: when this process is
+// killed, it ends all descendants of commands. The kernel's parent-death signal
+// reaches only the commands themselves. A descendant that clears its environment
+// escapes.
 type guard struct {
 	mark string
 	pid  int
-	// lifeline is a pipe that the guard sees closed when this process ends.
+	// lifeline is a pipe whose other end the guard reads until this process ends.
 	lifeline *os.File
 	ended    chan struct{}
 }
@@ -45,7 +45,7 @@ type guard struct {
 // it is the guard and does not return; in every other process it does nothing.
 func RunIfGuard() {
 	guardRole.Run(func(mark string) int {
-		// Nothing is ever written: this is the end of the process that is guarded.
+		// Nothing is ever written: reading ends when the guarded process does.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		sweep(mark)
 		return 0
@@ -77,7 +77,7 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// environment adds the mark to that of a command; nil is this process's.
+// environment adds the mark to the environment of a command; nil is this process's.
 func (g *guard) environment(env []string) []string {
 	if env == nil {
 		env = os.Environ()
@@ -85,7 +85,7 @@ func (g *guard) environment(env []string) []string {
 	return append(slices.Clip(env), runEnvironment+"="+g.mark)
 }
 
-// close ends the guard, and with it what of the commands is still there.
+// close ends the guard, which ends the remaining processes of commands.
 func (g *guard) close() error {
 	err := g.lifeline.Close()
 	<-g.ended

@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
 const (
-	// leastArrivals is the fewest arrivals that tell an interval's rate.
+	// leastArrivals is the fewest arrivals from which a rate is computed.
 	leastArrivals = 20
 	// paceTolerance is the ratio of two neighboring controls above which the
-	// application is taken to have changed its pace between them.
+	// application has changed its pace between them.
 	paceTolerance = 1.5
 )
 
@@ -27,8 +28,8 @@ type Interval struct {
 	Seconds float64
 	// Units is the progress made in Seconds.
 	Units float64
-	// Arrivals counts the moments at which progress arrived; lines that come
-	// together, as out of a buffer, are one.
+	// Arrivals counts the moments at which progress arrived. Lines that come
+	// together, as from a buffer, count once.
 	Arrivals int
 	// WentBack is true when an absolute count fell.
 	WentBack bool
@@ -36,7 +37,7 @@ type Interval struct {
 	Achieved units.Traffic
 }
 
-// fault is why nothing can be read from an interval; empty when it can.
+// fault returns why an interval has no rate; empty when it has one.
 func (i Interval) fault() string {
 	switch {
 	case i.WentBack:
@@ -47,10 +48,10 @@ func (i Interval) fault() string {
 	return ""
 }
 
-// rate is in units per second.
+// rate returns units per second.
 func (i Interval) rate() float64 { return i.Units / i.Seconds }
 
-// watched is what intervals say of the pressures they were taken beside.
+// watched holds the measurements of intervals by pressure.
 type watched struct {
 	performance map[string][]float64
 	achieved    map[string][]units.Traffic
@@ -60,8 +61,8 @@ type watched struct {
 
 // readIntervals compares every pressed interval of each run with the controls
 // just before and just after it: normalized performance is its rate ÷ the mean
-// of theirs. It leaves out what lacks a usable control on either side, and what
-// lies where the pace of the controls changes, by a phase or a disturbance.
+// of theirs. It leaves out intervals without a usable control on both sides, and
+// those between controls of different pace, because of a phase or a disturbance.
 func readIntervals(runs [][]Interval) watched {
 	w := watched{performance: map[string][]float64{}, achieved: map[string][]units.Traffic{}, discarded: map[string]int{}}
 	for _, run := range runs {
@@ -81,8 +82,8 @@ func readIntervals(runs [][]Interval) watched {
 	return w
 }
 
-// normalizedInterval is the normalized performance in interval i of a run, or
-// why there is none.
+// normalizedInterval returns the normalized performance in interval i of a run, or
+// the reason why there is none.
 func normalizedInterval(run []Interval, i int) (float64, string) {
 	if fault := run[i].fault(); fault != "" {
 		return 0, fault
@@ -104,7 +105,7 @@ func normalizedInterval(run []Interval, i int) (float64, string) {
 	return max(value, lowestPerformance), ""
 }
 
-// kept counts the intervals that are used.
+// kept returns the number of intervals that are used.
 func (w watched) kept() int {
 	n := 0
 	for _, values := range w.performance {
@@ -113,7 +114,7 @@ func (w watched) kept() int {
 	return n
 }
 
-// lost says how many intervals were left out, and why; empty when none.
+// lost describes the intervals that were left out; empty when none.
 func (w watched) lost() string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(w.discarded)) {
@@ -122,7 +123,7 @@ func (w watched) lost() string {
 	return strings.Join(parts, ", ")
 }
 
-// missing are the pressures without an interval to read.
+// missing returns the pressures without a usable interval.
 func (w watched) missing(pressures []MeasuredPressure) []string {
 	var names []string
 	for _, p := range pressures {
@@ -133,7 +134,7 @@ func (w watched) missing(pressures []MeasuredPressure) []string {
 	return names
 }
 
-// wants reports whether a pressure is not known to the wanted precision yet.
+// wants reports whether a pressure is not yet known to the wanted precision.
 func (w watched) wants(pressures []MeasuredPressure, want Precision) bool {
 	return slices.ContainsFunc(pressures, func(p MeasuredPressure) bool {
 		values := w.performance[p.String()]
@@ -141,7 +142,7 @@ func (w watched) wants(pressures []MeasuredPressure, want Precision) bool {
 	})
 }
 
-// curves are the measured points: medians over the intervals.
+// curves returns the measured points: medians over the intervals.
 func (w watched) curves(pressures []MeasuredPressure) []v1alpha1.SensitivityCurve {
 	var curves []v1alpha1.SensitivityCurve
 	for _, p := range pressures {
@@ -153,10 +154,10 @@ func (w watched) curves(pressures []MeasuredPressure) []v1alpha1.SensitivityCurv
 		for _, t := range w.achieved[p.String()] {
 			totals = append(totals, float64(t.Total()))
 		}
-		achieved := median(totals)
+		achieved := stats.Median(totals)
 		curves = addPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: float64(p.Alone.Total()), AchievedBytesPerSecond: &achieved,
-			NormalizedPerformance: median(values), Repeats: len(values), Spread: spread(values),
+			NormalizedPerformance: stats.Median(values), Repeats: len(values), Spread: spread(values),
 		})
 	}
 	return ordered(curves)

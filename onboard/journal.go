@@ -1,7 +1,7 @@
 package onboard
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,7 +27,7 @@ type Journal struct {
 	samples int
 }
 
-// journalHeader is the first line: what the samples belong to.
+// journalHeader is the first line, which names the experiment.
 type journalHeader struct {
 	Journal     string `json:"journal"`
 	Fingerprint string `json:"fingerprint"`
@@ -52,7 +52,7 @@ type journalLine struct {
 	AloneWriteBytes    float64   `json:"aloneWriteBytesPerSecond,omitempty"`
 }
 
-// Fingerprint condenses what must be equal for samples to belong together.
+// Fingerprint hashes the values that must be equal for samples to belong together.
 func Fingerprint(parts ...any) (string, error) {
 	data, err := json.Marshal(parts)
 	if err != nil {
@@ -69,9 +69,9 @@ var ErrOtherExperiment = errors.New("the interrupted experiment was another one"
 // ErrInterrupted is wrapped when an interrupted experiment left samples.
 var ErrInterrupted = errors.New("an interrupted experiment left samples")
 
-// CreateJournal starts an empty journal at path. Samples that are there already
-// are hours of somebody's time: with any it is ErrInterrupted, and they stay. A
-// journal without samples, or one of another program, is replaced.
+// CreateJournal starts an empty journal at path. A journal with samples is kept,
+// and the error wraps ErrInterrupted: they may have taken hours. Any other file
+// is replaced.
 func CreateJournal(path, fingerprint string) (*Journal, error) {
 	if n := samplesIn(path); n > 0 {
 		return nil, fmt.Errorf("%w: %d in %s", ErrInterrupted, n, path)
@@ -91,18 +91,20 @@ func CreateJournal(path, fingerprint string) (*Journal, error) {
 }
 
 // ResumeJournal opens a journal and returns its samples. A last line cut off
-// by a crash is dropped. Without a journal it is fs.ErrNotExist.
+// by a crash is dropped. Without a journal the error wraps fs.ErrNotExist.
 func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the sample journal: %w", err)
 	}
-	samples, whole, err := readJournal(file, fingerprint)
+	data, err := io.ReadAll(file)
+	var samples []Sample
+	var whole int64
 	if err == nil {
-		err = file.Truncate(whole)
+		samples, whole, err = parseJournal(data, fingerprint)
 	}
 	if err == nil {
-		_, err = file.Seek(whole, io.SeekStart)
+		err = file.Truncate(whole)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sample journal %s: %w", path, err), file.Close())
@@ -111,63 +113,60 @@ func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 }
 
 // samplesIn counts the whole lines of a journal after its header, whatever its
-// experiment; 0 without one, or where it cannot be read as one.
+// experiment; 0 without a journal, or where the header is not one.
 func samplesIn(path string) int {
-	file, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
-	defer file.Close()
-	in := bufio.NewReader(file)
-	header, err := in.ReadBytes('\n')
-	if err != nil {
+	header, lines, _ := bytes.Cut(data, []byte("\n"))
+	if _, err := parseHeader(header); err != nil {
 		return 0
 	}
-	var h journalHeader
-	if json.Unmarshal(header, &h) != nil || h.Journal != journalVersion {
-		return 0
-	}
-	for n := 0; ; n++ {
-		if _, err := in.ReadBytes('\n'); err != nil {
-			return n
-		}
-	}
+	return bytes.Count(lines, []byte("\n"))
 }
 
-// readJournal reads samples up to the last whole line, whose end it returns.
-func readJournal(r io.Reader, fingerprint string) (samples []Sample, whole int64, err error) {
-	in := bufio.NewReader(r)
+// startAnew is the remedy for a journal that cannot be resumed.
+const startAnew = ": start anew, with --discard instead of --resume"
+
+func parseHeader(line []byte) (journalHeader, error) {
+	var h journalHeader
+	if err := json.Unmarshal(line, &h); err != nil || h.Journal != journalVersion {
+		return h, fmt.Errorf("line 1: not a journal of this version (%s)%s", journalVersion, startAnew)
+	}
+	return h, nil
+}
+
+// parseJournal reads samples up to the last whole line, whose end it returns.
+func parseJournal(data []byte, fingerprint string) (samples []Sample, whole int64, err error) {
 	for number := 1; ; number++ {
-		line, err := in.ReadBytes('\n')
-		if err == io.EOF {
-			if number == 1 {
-				return nil, 0, errors.New("it is empty: start anew, with --discard instead of --resume")
-			}
+		line, rest, ended := bytes.Cut(data, []byte("\n"))
+		switch {
+		case !ended && number == 1:
+			return nil, 0, errors.New("it is empty" + startAnew)
+		case !ended:
 			return samples, whole, nil
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		if number == 1 {
-			var header journalHeader
-			if err := json.Unmarshal(line, &header); err != nil || header.Journal != journalVersion {
-				return nil, 0, fmt.Errorf("line 1: not a journal of this version (%s): start anew, with --discard instead of --resume", journalVersion)
+		case number == 1:
+			header, err := parseHeader(line)
+			if err == nil && header.Fingerprint != fingerprint {
+				err = fmt.Errorf("%w (command, CPUs or settings differ)%s", ErrOtherExperiment, startAnew)
 			}
-			if header.Fingerprint != fingerprint {
-				return nil, 0, fmt.Errorf("%w (command, CPUs or settings differ): start anew, with --discard instead of --resume", ErrOtherExperiment)
+			if err != nil {
+				return nil, 0, err
 			}
-		} else {
+		default:
 			sample, err := parseSample(line)
 			if err != nil {
-				return nil, 0, fmt.Errorf("line %d: %w: start anew, with --discard instead of --resume", number, err)
+				return nil, 0, fmt.Errorf("line %d: %w%s", number, err, startAnew)
 			}
 			samples = append(samples, sample)
 		}
-		whole += int64(len(line))
+		whole += int64(len(line)) + 1
+		data = rest
 	}
 }
 
-// sound reports whether a line can be a sample; times are below a year.
+// sound reports whether a line can be a sample. Times are below a year.
 func (l journalLine) sound() bool {
 	const year = 366 * 24 * 3600
 	for _, v := range []float64{l.PressedSeconds, l.AchievedSeconds, l.AchievedReadBytes, l.AchievedWriteBytes, l.AloneReadBytes, l.AloneWriteBytes} {
@@ -203,7 +202,7 @@ func parseSample(line []byte) (Sample, error) {
 	}, nil
 }
 
-// Samples is how many samples the journal holds.
+// Samples returns the number of samples in the journal.
 func (j *Journal) Samples() int { return j.samples }
 
 // Keep appends a sample.
@@ -233,7 +232,7 @@ func lineOf(s Sample) journalLine {
 	}
 }
 
-// write appends a line. Where it fails, the lines before stay as they are.
+// write appends a line. A failed write leaves the lines before as they are.
 func (j *Journal) write(line any) error {
 	data, err := json.Marshal(line)
 	if err != nil {
@@ -246,7 +245,7 @@ func (j *Journal) write(line any) error {
 	return nil
 }
 
-// journalRemedy is what to do when the folder takes no journal.
+// journalRemedy is the remedy when the journal cannot be written.
 const journalRemedy = ": make room and check the permissions there, or choose another folder with --store or BANDMATE_STORE"
 
 // Close keeps the journal for a later resume.

@@ -1,7 +1,6 @@
 package onboard
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -97,18 +96,18 @@ func TestJournalRefuses(t *testing.T) {
 		{"another version", `{"journal":"bandmate-samples-9","fingerprint":"abc"}` + "\n", "line 1"},
 		{"negative time", `{"journal":"bandmate-samples-1","fingerprint":"abc"}` + "\n" + `{"target":"x","regime":"same-core","seconds":-1}` + "\n", "line 2"},
 	} {
-		_, _, err := readJournal(strings.NewReader(test.text), "abc")
+		_, _, err := parseJournal([]byte(test.text), "abc")
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--resume") {
 			t.Errorf("%s: %v, want %q and the remedy", test.name, err, test.want)
 		}
 	}
 }
 
-func FuzzReadJournal(f *testing.F) {
+func FuzzParseJournal(f *testing.F) {
 	f.Add([]byte(`{"journal":"bandmate-samples-1","fingerprint":"abc"}` + "\n" + `{"target":"x","regime":"same-core","seconds":1}` + "\n"))
 	f.Add([]byte("\n\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		samples, whole, err := readJournal(bytes.NewReader(data), "abc")
+		samples, whole, err := parseJournal(data, "abc")
 		if err != nil {
 			return
 		}

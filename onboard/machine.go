@@ -13,13 +13,13 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// MachineOptions say how thoroughly a machine is measured.
+// MachineOptions says how a machine is measured.
 type MachineOptions struct {
 	// Name becomes the profile's metadata.name.
 	Name string
 	// ReadShares at which the sustained bandwidth is measured.
 	ReadShares []units.ReadShare
-	// ProbeGrid are the known pressures the probes are calibrated beside.
+	// ProbeGrid holds the known pressures beside which the probes are calibrated.
 	ProbeGrid []Pressure
 	// Precision of each point.
 	Precision Precision
@@ -84,7 +84,7 @@ func (s *Session) sustainedConditions(shares []units.ReadShare) []Condition {
 		all = append(all, Condition{
 			Target: sustainedLabel(share),
 			Run: func(ctx context.Context) (Observation, error) {
-				achieved, err := s.alone(ctx, setting, aloneWindow)
+				achieved, err := s.alone(ctx, settingsOf(setting), aloneWindow)
 				if err != nil {
 					return Observation{}, err
 				}
@@ -120,12 +120,12 @@ func sustainedLabel(share units.ReadShare) string {
 // rateWork is the work, in bytes, whose time stands for a rate.
 const rateWork = 1e9
 
-// errStarved says that others kept the interferer from its CPUs for the whole
-// of a sample. It may be different the next moment.
+// errStarved says that other programs kept the interferer from its CPUs for a whole
+// sample. The next sample may succeed.
 var errStarved = errors.New("the stream moved nothing: free the CPUs of the experiment")
 
 // rateObservation expresses a stream's rate as the time of fixed work, so that
-// streams and applications are treated alike.
+// a plan treats streams like applications.
 func rateObservation(stream, beside interferer.Achieved) (Observation, error) {
 	rate := stream.Traffic.Total()
 	if rate <= 0 {

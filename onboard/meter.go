@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// longestLine is where a line without an end is taken for one.
+	// longestLine is the length at which an unfinished line is read as a line.
 	longestLine = 64 << 10
-	// shownLines and shownBytes bound what an error quotes of the output.
+	// shownLines and shownBytes bound the output that an error quotes.
 	shownLines, shownBytes = 5, 120
 )
 
@@ -66,7 +66,7 @@ func (m *meter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// take reads the pending line, and reports whether it told of progress.
+// take reads the pending line, and reports whether it matched.
 func (m *meter) take() bool {
 	line := m.line
 	m.line = m.line[:0]
@@ -83,8 +83,8 @@ func (m *meter) take() bool {
 	return len(found) > 0
 }
 
-// progressOf is the progress after a match: its first group where that is a
-// finite number, else one more than before.
+// progressOf returns the progress after a match: its first group if that is a
+// finite number, otherwise one more than before.
 func progressOf(before float64, groups [][]byte) float64 {
 	if len(groups) > 1 {
 		n, err := strconv.ParseFloat(string(groups[1]), 64)
@@ -105,7 +105,7 @@ func (s *stretch) arrive(at time.Time, value float64) {
 	s.arrivals++
 }
 
-// begin forgets what arrived, and starts a new stretch.
+// begin starts a new stretch.
 func (m *meter) begin() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -119,7 +119,7 @@ func (m *meter) arrivals() int {
 	return m.current.arrivals
 }
 
-// interval is what arrived since begin.
+// interval returns the progress since begin.
 func (m *meter) interval() Interval {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +127,7 @@ func (m *meter) interval() Interval {
 	return Interval{Seconds: s.last.Sub(s.first).Seconds(), Units: s.to - s.from, Arrivals: s.arrivals, WentBack: s.wentBack}
 }
 
-// unmatched is the error of a run whose output never told of progress.
+// unmatched returns the error of a run whose output never matched.
 func (m *meter) unmatched(command string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

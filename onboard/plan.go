@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
 
-// Condition is one thing to be measured repeatedly: a target beside something.
+// Condition is a target beside something, measured repeatedly.
 type Condition struct {
 	// Target names the application whose time counts.
 	Target string
@@ -23,8 +24,8 @@ type Condition struct {
 	Beside string
 	// Run makes one sample.
 	Run func(context.Context) (Observation, error)
-	// Needed tells whether the condition is wanted in a regime; nil means in
-	// every one. A regime in which none is wanted is waited out.
+	// Needed reports whether the condition is wanted in a regime; nil means in
+	// every regime. A plan waits while the regime is one that no condition wants.
 	Needed func(regime.Class) bool
 }
 
@@ -33,7 +34,7 @@ type Key struct{ Target, Beside string }
 
 func (c Condition) key() Key { return Key{c.Target, c.Beside} }
 
-// Observation is what one run of a condition yields.
+// Observation is the result of one run of a condition.
 type Observation struct {
 	// Wall is the target's time.
 	Wall time.Duration
@@ -42,11 +43,11 @@ type Observation struct {
 	Pressed time.Duration
 	// Achieved is the interferer's traffic while it pressed; zero without one.
 	Achieved interferer.Achieved
-	// Alone is what an unpaced interferer reached just before and after; zero
-	// when that was not read.
+	// Alone is the traffic of an unpaced interferer alone just before and after;
+	// zero when not read.
 	Alone units.Traffic
-	// Intervals are those of a run whose progress was watched; else nil. They
-	// are not kept in a journal.
+	// Intervals are those of a run whose progress was watched; nil for other
+	// runs. A journal does not keep them.
 	Intervals []Interval
 }
 
@@ -59,7 +60,7 @@ type Sample struct {
 	Observation
 }
 
-// Precision says when a condition is known well enough.
+// Precision says how often a condition is repeated.
 type Precision struct {
 	// HalfWidth is the half width wanted for the 90% interval of the median
 	// normalized performance; 0 means 0.01 (one point).
@@ -90,14 +91,15 @@ func (p Precision) withDefaults() Precision {
 	return p
 }
 
-// Reporter is told how an experiment goes on. Implementations print.
+// Reporter is told of the progress of an experiment.
 type Reporter interface {
-	// Progress says that done of about total samples are taken and what runs next.
+	// Progress reports that done of about total samples are taken, and the
+	// condition that runs next.
 	Progress(done, total int, next string)
 }
 
-// soloEvery is the number of samples between two solo controls of a target:
-// a control is never more than that far from the sample it normalizes.
+// soloEvery is the number of samples between two solo controls of a target, and
+// so the largest distance of a control from the sample it normalizes.
 const soloEvery = 4
 
 // Plan takes samples of conditions until, for one placement regime, each is
@@ -113,8 +115,8 @@ type Plan struct {
 	Random *rand.Rand
 	// Keep is called with every kept sample before the next one; may be nil.
 	Keep func(Sample) error
-	// MaxSamples gives up an experiment whose regimes never hold; 0 means
-	// four times what one regime needs at most.
+	// MaxSamples bounds an experiment whose regimes never hold; 0 means four
+	// times the most that one regime needs.
 	MaxSamples int
 
 	collected map[regime.Class]*collection
@@ -123,7 +125,7 @@ type Plan struct {
 	last      regime.Tag
 }
 
-// Outcome is what a finished plan knows, all in one regime.
+// Outcome holds the samples of a finished plan, all in one regime.
 type Outcome struct {
 	Class regime.Class
 	// RoundTrip is the median round trip of the kept samples.
@@ -136,7 +138,7 @@ type Outcome struct {
 	*collection
 }
 
-// Restore takes over samples of an earlier, interrupted run.
+// Restore adds samples of an earlier, interrupted run.
 func (p *Plan) Restore(samples []Sample) {
 	for _, s := range samples {
 		p.collection(s.Tag.Class).add(s)
@@ -144,8 +146,8 @@ func (p *Plan) Restore(samples []Sample) {
 	}
 }
 
-// Run takes the samples. On cancellation it returns the context's error; what
-// Keep saw is whole.
+// Run takes the samples. On cancellation it returns the context's error; Keep has
+// then seen every sample taken. Conditions may be added between calls.
 func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 	p.Precision = p.Precision.withDefaults()
 	limit := p.MaxSamples
@@ -212,14 +214,14 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 
 const (
 	regimePoll = 50 * time.Millisecond
-	// regimePatience is how long an unwanted regime is waited out in all.
+	// regimePatience bounds the time spent waiting for a wanted regime.
 	regimePatience = 20 * time.Second
 )
 
-// starvedLimit is how many samples in a row may be lost to other programs.
+// starvedLimit bounds the samples lost in a row to other programs.
 const starvedLimit = 10
 
-// ErrRegimeLeft is wrapped when the regimes that a plan wants stay away.
+// ErrRegimeLeft is wrapped when no regime that a plan wants comes back.
 var ErrRegimeLeft = errors.New("the CPUs moved")
 
 func (p *Plan) waitOut(ctx context.Context, unwanted regime.Class, waited *time.Duration) error {
@@ -227,12 +229,8 @@ func (p *Plan) waitOut(ctx context.Context, unwanted regime.Class, waited *time.
 		return fmt.Errorf("%w: in the %s placement nothing can be measured, and it lasted for %v: calibrate the probes for it: bandmate machine", ErrRegimeLeft, unwanted, regimePatience)
 	}
 	*waited += regimePoll
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(regimePoll):
-		return nil
-	}
+	pause(ctx, regimePoll)
+	return ctx.Err()
 }
 
 func (c Condition) describe() string {
@@ -242,15 +240,9 @@ func (c Condition) describe() string {
 	return c.Target + " beside " + c.Beside
 }
 
-// needed are the conditions wanted in a regime.
+// needed returns the conditions wanted in a regime.
 func (p *Plan) needed(class regime.Class) []Condition {
-	var wanted []Condition
-	for _, c := range p.Conditions {
-		if c.Needed == nil || c.Needed(class) {
-			wanted = append(wanted, c)
-		}
-	}
-	return wanted
+	return slices.DeleteFunc(slices.Clone(p.Conditions), func(c Condition) bool { return c.Needed != nil && !c.Needed(class) })
 }
 
 func (p *Plan) collection(class regime.Class) *collection {
@@ -275,11 +267,11 @@ func (p *Plan) outcome(class regime.Class) *Outcome {
 	for _, s := range o.samples {
 		trips = append(trips, float64(s.Tag.RoundTrip))
 	}
-	o.RoundTrip = time.Duration(median(trips))
+	o.RoundTrip = time.Duration(stats.Median(trips))
 	return o
 }
 
-// shares says where the samples went, in words.
+// shares describes how many samples each regime got.
 func (p *Plan) shares() string {
 	parts := []string{fmt.Sprintf("%d dropped", p.dropped)}
 	for _, class := range slices.Sorted(maps.Keys(p.collected)) {

@@ -11,11 +11,11 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Pressure is a point of a curve family: what the interferer is asked for.
+// Pressure is a point of a curve family: what the interferer is asked to do.
 type Pressure struct {
 	ReadShare units.ReadShare
-	// Level is the share of the bandwidth that one interferer sustains, above 0;
-	// 1 is unpaced, more takes several (Placing.Interferers).
+	// Level is the share of the bandwidth that one interferer sustains, above 0.
+	// 1 is unpaced; more takes several interferers (Placing.Interferers).
 	Level float64
 	// Pattern is the order of cache lines; empty means sequential.
 	Pattern interferer.Pattern
@@ -48,7 +48,8 @@ type MeasuredPressure struct {
 	// Setting is the first interferer's, Others that of the others together; the
 	// zero value of Others keeps them busy without traffic.
 	Setting, Others interferer.Setting
-	Alone           units.Traffic
+	// Alone is the traffic of all of them with nothing beside them.
+	Alone units.Traffic
 }
 
 const (
@@ -71,16 +72,16 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 		top := sustained[p.unpaced()]
 		measured := MeasuredPressure{Pressure: p, Setting: p.unpaced(), Alone: units.TrafficOf(top, p.ReadShare)}
 		if p.Level != 1 {
-			if most := max(s.interferers, 1); p.Level > float64(most) {
-				return nil, fmt.Errorf("%s: %d interferer(s) press up to %d%%: ask for more with --interferers", p, most, 100*most)
+			if p.Level > float64(s.count) {
+				return nil, fmt.Errorf("%s: %d interferer(s) press up to %d%%: ask for more with --interferers", p, s.count, 100*s.count)
 			}
 			if p.Level < 1 {
 				measured.Setting.Bandwidth = top * units.Bandwidth(p.Level)
 			} else {
-				measured.Others = othersAt(p, s.interferers, top)
+				measured.Others = othersAt(p, s.count, top)
 			}
-			achieved, err := moving(func() (interferer.Achieved, error) {
-				return s.aloneForce(ctx, measured.force(), aloneWindow)
+			achieved, err := retryStarved(func() (interferer.Achieved, error) {
+				return s.alone(ctx, measured.settings(), aloneWindow)
 			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
@@ -92,10 +93,9 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 	return all, nil
 }
 
-// moving takes readings until one moved something: others may keep the interferer
-// from its CPUs for the whole of one, and no bandwidth is not what a pressure
-// reaches alone.
-func moving(read func() (interferer.Achieved, error)) (interferer.Achieved, error) {
+// retryStarved repeats a reading that moved nothing, because other programs kept
+// the interferer from its CPUs.
+func retryStarved(read func() (interferer.Achieved, error)) (interferer.Achieved, error) {
 	for range starvedLimit {
 		achieved, err := read()
 		if err != nil || achieved.Traffic.Total() > 0 {
@@ -105,27 +105,27 @@ func moving(read func() (interferer.Achieved, error)) (interferer.Achieved, erro
 	return interferer.Achieved{}, errStarved
 }
 
-// unpaced is the setting that finds the sustained bandwidth p is a part of.
+// unpaced returns the setting whose bandwidth is level 1 of p.
 func (p Pressure) unpaced() interferer.Setting {
 	return interferer.Setting{Mode: interferer.Stream, ReadShare: p.ReadShare, Pattern: p.Pattern}
 }
 
 func (s *Session) sustainedOf(ctx context.Context, wanted []Pressure) (map[interferer.Setting]units.Bandwidth, error) {
-	var settings []interferer.Setting
+	var unpaced []interferer.Setting
 	for _, p := range wanted {
-		if setting := p.unpaced(); !slices.Contains(settings, setting) {
-			settings = append(settings, setting)
+		if setting := p.unpaced(); !slices.Contains(unpaced, setting) {
+			unpaced = append(unpaced, setting)
 		}
 	}
-	if len(settings) == 0 {
+	if len(unpaced) == 0 {
 		return nil, nil
 	}
-	found, err := interferer.Calibrate(ctx, s.pressure, settings, aloneRepeats, aloneWindow, nil)
+	found, err := interferer.Calibrate(ctx, s.interferers[0], unpaced, aloneRepeats, aloneWindow, nil)
 	if err != nil {
 		return nil, err
 	}
 	sustained := map[interferer.Setting]units.Bandwidth{}
-	for i, setting := range settings {
+	for i, setting := range unpaced {
 		if found[i].Bandwidth <= 0 {
 			return nil, fmt.Errorf("the interferer moved nothing at %s reads: free its CPUs %s", setting.ReadShare, s.Placement.Interferer)
 		}
@@ -134,8 +134,8 @@ func (s *Session) sustainedOf(ctx context.Context, wanted []Pressure) (map[inter
 	return sustained, nil
 }
 
-// WithProbes adds the two unpaced pressures that serve as probes, when they
-// are not among those wanted.
+// WithProbes adds the two unpaced pressures that serve as probes, unless they
+// are among those wanted.
 func WithProbes(wanted []Pressure) []Pressure {
 	all := slices.Clone(wanted)
 	for _, name := range profiler.Probes() {

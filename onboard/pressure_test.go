@@ -25,7 +25,7 @@ func TestReadingsThatMove(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reads := 0
-			got, err := moving(func() (interferer.Achieved, error) {
+			got, err := retryStarved(func() (interferer.Achieved, error) {
 				if reads++; reads <= test.starved {
 					return interferer.Achieved{}, nil
 				}

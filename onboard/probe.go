@@ -7,12 +7,13 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
 
-// probeSetting is the unpaced stream that a probe is.
+// probeSetting returns the unpaced stream of a probe.
 func probeSetting(probe string) (interferer.Setting, error) {
 	share, ok := profiler.ProbeReadShare(probe)
 	if !ok {
@@ -21,7 +22,7 @@ func probeSetting(probe string) (interferer.Setting, error) {
 	return interferer.Setting{Mode: interferer.Stream, ReadShare: units.ReadShare(share), Pattern: interferer.Sequential}, nil
 }
 
-// ProbeMap is the machine's calibration for a regime; nil without one.
+// ProbeMap returns the machine's calibration for a regime; nil without one.
 func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.Map, error) {
 	points := profiler.PointsInRegime(machine.Spec.ProbeMap, string(class))
 	if len(points) == 0 {
@@ -34,8 +35,8 @@ func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.M
 	return m, nil
 }
 
-// contentiousness is what counters saw, else it infers the application's
-// traffic from the unpaced points of its curves, which are its probe readings.
+// contentiousness returns the traffic that counters measured, or else infers it
+// from the unpaced points of the application's curves, which are probe readings.
 func (e *Experiment) contentiousness(application string, curves []v1alpha1.SensitivityCurve, o *Outcome, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
 	if counted := e.Traffic[application]; counted != nil {
 		return counted.Contentiousness(), counted.Warnings, nil
@@ -57,10 +58,10 @@ func (e *Experiment) contentiousness(application string, curves []v1alpha1.Sensi
 // ProbeRunner runs workloads beside the probes for a profiler.Probe.
 type ProbeRunner struct {
 	Session *Session
-	// Command is what Workload.Run would run; without one the machine is
-	// watched for the workload's duration.
+	// Command is the command that Workload.Run runs; nil watches the machine for
+	// the workload's duration.
 	Command *Command
-	// Machine holds what the probes reach alone, for watching the machine.
+	// Machine holds the bandwidths of the probes alone, for watching the machine.
 	Machine   *v1alpha1.MachineProfile
 	Precision Precision
 	Reporter  Reporter
@@ -121,7 +122,7 @@ const workloadName = "workload"
 // watchSlice is how long one probe watches before the next takes its turn.
 const watchSlice = 200 * time.Millisecond
 
-// watch lets the probes take turns beside whatever else runs on the machine.
+// watch runs the probes in turn beside whatever else runs on the machine.
 func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []string) (profiler.Run, error) {
 	speeds := map[string][]float64{}
 	alone := map[string]float64{}
@@ -144,7 +145,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 			return profiler.Run{}, err
 		}
 		slice := min(watchSlice, max(d/time.Duration(len(probes)), 10*time.Millisecond))
-		achieved, err := r.Session.alone(ctx, setting, slice)
+		achieved, err := r.Session.alone(ctx, settingsOf(setting), slice)
 		if err != nil {
 			return profiler.Run{}, err
 		}
@@ -156,7 +157,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 	}
 	for _, probe := range probes {
 		run.Readings = append(run.Readings, profiler.ProbeReading{
-			Probe: probe, RelativeSpeed: median(speeds[probe]), Spread: spread(speeds[probe]),
+			Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe]),
 		})
 	}
 	return run, nil

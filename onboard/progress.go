@@ -2,7 +2,6 @@ package onboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -14,41 +13,41 @@ import (
 	"bandmate.dev/bandmate/interferer"
 )
 
-// Watch has an onboarding measure all pressures within each run, by the rate at
-// which the application's output tells of progress: the interferer's setting
+// Watch has an onboarding measure all pressures within each run, by the rate of
+// progress that the application's output reports. The interferer's setting
 // changes from interval to interval, and every other interval is unpressed.
 type Watch struct {
 	// Pattern matches once per unit of progress on a line of the output; a
 	// first group that is a number is the progress so far.
 	Pattern *regexp.Regexp
-	// Ended is told how many intervals of how many runs were used, and how many
-	// were left out for which reasons; may be nil.
+	// Ended is called with the number of intervals and runs that were used, and
+	// with the intervals left out by reason; may be nil.
 	Ended func(intervals, runs int, lost string)
 }
 
 const (
-	// shortestInterval is long against the change of a setting.
+	// shortestInterval is long compared with the change of a setting.
 	shortestInterval = 50 * time.Millisecond
 	// intervalArrivals is how many arrivals an interval has alone: a few more
 	// than it needs.
 	intervalArrivals = leastArrivals + 5
-	// intervalPatience is how much longer than planned an interval may take to
-	// have enough arrivals.
+	// intervalPatience is how many times its planned length an interval may take
+	// to have enough arrivals.
 	intervalPatience = 10
-	// mostRunsPerRepeat gives up where intervals are always left out.
+	// mostRunsPerRepeat bounds the runs where intervals are always left out.
 	mostRunsPerRepeat = 4
 	// intervalPoll is how often arrivals are counted.
 	intervalPoll = 2 * time.Millisecond
 )
 
-// pace is how an application made progress alone.
+// pace is the progress of an application alone.
 type pace struct {
 	wall     time.Duration
 	arrivals int
 }
 
-// interval is how long an interval should last so that pressures of that many
-// and their controls fit into a run, and in how many runs each of them gets its
+// interval returns the length of an interval with which the pressures and their
+// controls fit into a run, and the number of runs in which each pressure has its
 // turn. A run too short for three intervals is an error.
 func (p pace) interval(pressures int) (each time.Duration, runs int, err error) {
 	shortest := shortestInterval
@@ -66,21 +65,12 @@ func (p pace) interval(pressures int) (each time.Duration, runs int, err error) 
 	return each, (pressures + pressed - 1) / pressed, nil
 }
 
-// watchedRun is an onboarding at work that watches progress.
-type watchedRun struct {
-	*Onboarding
-	experiment *Experiment
-	each       time.Duration
-	// rotation are the pressures whose turn it is.
-	rotation []MeasuredPressure
-}
-
 // measurePace runs the application once, alone.
 func (b *Onboarding) measurePace(ctx context.Context) (pace, error) {
 	m := newMeter(b.Watch.Pattern)
-	observation, err := b.Session.RunBeside(ctx, metered(b.Application.Command, m), interferer.Setting{Mode: interferer.Spin})
+	observation, err := b.Session.runSolo(ctx, Application{b.Application.Name, metered(b.Application.Command, m)})
 	if err != nil {
-		return pace{}, fmt.Errorf("%s alone: %w", b.Application.Name, err)
+		return pace{}, err
 	}
 	if m.arrivals() == 0 {
 		return pace{}, fmt.Errorf("%s: %w", b.Application.Name, m.unmatched(b.Application.Command.String()))
@@ -88,7 +78,7 @@ func (b *Onboarding) measurePace(ctx context.Context) (pace, error) {
 	return pace{observation.Wall, m.arrivals()}, nil
 }
 
-// metered is a command whose output the meter reads too.
+// metered returns the command with its output also going to the meter.
 func metered(c Command, m *meter) Command {
 	if c.Output == nil {
 		c.Output = m
@@ -98,90 +88,84 @@ func metered(c Command, m *meter) Command {
 	return c
 }
 
-// runWatched is Run where the progress is watched.
-func (b *Onboarding) runWatched(ctx context.Context, experiment *Experiment, p pace) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
-	each, runs, err := p.interval(len(experiment.Pressures))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", b.Application.Name, err)
-	}
-	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
-	defer func() { err = errors.Join(err, calibration.Close()) }()
-	precision := b.Precision.withDefaults()
-	plan := b.chosenPlan(experiment, calibration)
-	w := &watchedRun{Onboarding: b, experiment: experiment, each: each}
-	for k := range runs * precision.MinRepeats {
-		plan.Conditions = append(plan.Conditions, w.condition(k))
-	}
-	for {
-		outcome, err := plan.Run(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		read := readIntervals(outcome.intervals(b.Application.Name))
-		taken := len(outcome.intervals(b.Application.Name))
-		if read.wants(experiment.Pressures, precision) && taken < mostRunsPerRepeat*runs*precision.MaxRepeats {
-			plan.Conditions = append(plan.Conditions, w.condition(taken))
-			continue
-		}
-		if b.Watch.Ended != nil {
-			b.Watch.Ended(read.kept(), taken, read.lost())
-		}
-		if missing := read.missing(experiment.Pressures); len(missing) > 0 {
-			return nil, nil, fmt.Errorf("%s: after %d runs no interval tells the performance beside %s (left out: %s): measure fewer --levels, have it print smaller units of progress, or raise --max-repeats",
-				b.Application.Name, taken, strings.Join(missing, "; "), read.lost())
-		}
-		if machine, err = b.complete(ctx, calibration, outcome); err != nil {
-			return nil, nil, err
-		}
-		profile, err = experiment.profile(b.Application, outcome, machine, read.curves(experiment.Pressures))
-		if err != nil {
-			return nil, nil, err
-		}
-		profile.Spec.Measurement.Progress = b.Watch.Pattern.String()
-		if lost := read.lost(); lost != "" {
-			profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
-				"progress: %d intervals of %d runs were read, others left out (%s)", read.kept(), taken, lost))
-		}
-		return profile, machine, nil
-	}
+// watchedSampling measures all pressures within each run, by the rate of progress.
+type watchedSampling struct {
+	*Onboarding
+	experiment *Experiment
+	// each is the length of an interval; in runs of them every pressure has its
+	// turn.
+	each time.Duration
+	runs int
+	// rotation are the pressures that have not had their turn in this round.
+	rotation []MeasuredPressure
+	read     watched
 }
 
-// condition is one watched run.
-func (w *watchedRun) condition(run int) Condition {
+func newWatchedSampling(b *Onboarding, e *Experiment, alone pace) (*watchedSampling, error) {
+	each, runs, err := alone.interval(len(e.Pressures))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.Application.Name, err)
+	}
+	return &watchedSampling{Onboarding: b, experiment: e, each: each, runs: runs}, nil
+}
+
+func (w *watchedSampling) begin() ([]Condition, Precision) {
+	conditions, precision := w.soloConditions(w.experiment)
+	for k := range w.runs * w.Precision.withDefaults().MinRepeats {
+		conditions = append(conditions, w.condition(k))
+	}
+	return conditions, precision
+}
+
+func (w *watchedSampling) next(o *Outcome, _ *v1alpha1.MachineProfile) (*Condition, error) {
+	precision := w.Precision.withDefaults()
+	intervals := o.intervals(w.Application.Name)
+	w.read = readIntervals(intervals)
+	if taken := len(intervals); w.read.wants(w.experiment.Pressures, precision) && taken < mostRunsPerRepeat*w.runs*precision.MaxRepeats {
+		return new(w.condition(taken)), nil
+	}
+	if w.Watch.Ended != nil {
+		w.Watch.Ended(w.read.kept(), len(intervals), w.read.lost())
+	}
+	if missing := w.read.missing(w.experiment.Pressures); len(missing) > 0 {
+		return nil, fmt.Errorf("%s: after %d runs no interval tells the performance beside %s (left out: %s): measure fewer --levels, have it print smaller units of progress, or raise --max-repeats",
+			w.Application.Name, len(intervals), strings.Join(missing, "; "), w.read.lost())
+	}
+	return nil, nil
+}
+
+func (w *watchedSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	profile, err := w.experiment.profile(w.Application, o, machine, w.read.curves(w.experiment.Pressures))
+	if err != nil {
+		return nil, err
+	}
+	profile.Spec.Measurement.Progress = w.Watch.Pattern.String()
+	if lost := w.read.lost(); lost != "" {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
+			"progress: %d intervals of %d runs were read, others left out (%s)", w.read.kept(), len(o.intervals(w.Application.Name)), lost))
+	}
+	return profile, nil
+}
+
+// condition is one watched run, in which the pressures take turns.
+func (w *watchedSampling) condition(run int) Condition {
 	return Condition{
 		Target: w.Application.Name, Beside: fmt.Sprintf("pressures in turn (run %d)", run+1),
-		Run: w.run,
+		Run: func(ctx context.Context) (Observation, error) {
+			m := newMeter(w.Watch.Pattern)
+			var intervals []Interval
+			e, err := w.Session.runModulated(ctx, metered(w.Application.Command, m), func(ctx context.Context) (err error) {
+				intervals, err = w.takeTurns(ctx, m)
+				return err
+			})
+			return Observation{Wall: e.wall, Intervals: intervals}, err
+		},
 	}
 }
 
-// run executes the application once, while the pressures take turns.
-func (w *watchedRun) run(ctx context.Context) (Observation, error) {
-	m := newMeter(w.Watch.Pattern)
-	s := w.Session
-	var e execution
-	var intervals []Interval
-	_, err := s.during(ctx, interferer.Setting{Mode: interferer.Spin}, func(ctx context.Context) error {
-		turns, stop := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			intervals, err = w.takeTurns(turns, m)
-			done <- err
-		}()
-		var err error
-		e, err = s.launcher.run(ctx, metered(w.Application.Command, m), s.Placement.Target, s.Placement.MemoryNode)
-		stop()
-		if fault := <-done; err == nil {
-			err = fault
-		}
-		return err
-	})
-	return Observation{Wall: e.wall, Intervals: intervals}, err
-}
-
-// takeTurns alternates control and pressure until the context ends. The last
-// interval is what there was of it.
-func (w *watchedRun) takeTurns(ctx context.Context, m *meter) ([]Interval, error) {
+// takeTurns alternates control and pressure until the context ends, which cuts
+// the last interval short.
+func (w *watchedSampling) takeTurns(ctx context.Context, m *meter) ([]Interval, error) {
 	var all []Interval
 	control := MeasuredPressure{Setting: interferer.Setting{Mode: interferer.Spin}}
 	for turn := 0; ctx.Err() == nil; turn++ {
@@ -190,17 +174,17 @@ func (w *watchedRun) takeTurns(ctx context.Context, m *meter) ([]Interval, error
 			pressure = w.nextPressure()
 			name = pressure.String()
 		}
-		if err := w.Session.exert(pressure.force()); err != nil {
-			return nil, w.Session.goneOr(err)
+		if err := w.Session.apply(context.Background(), pressure.settings()); err != nil {
+			return nil, err
 		}
-		pause(ctx, settle)
-		before := w.Session.mark()
+		pause(ctx, warmup)
+		before := w.Session.interferers.counters()
 		m.begin()
 		w.await(ctx, m)
 		interval := m.interval()
 		interval.Beside = name
 		if name != "" {
-			interval.Achieved = w.Session.since(before).Traffic
+			interval.Achieved = w.Session.interferers.since(before).Traffic
 		}
 		all = append(all, interval)
 	}
@@ -208,8 +192,8 @@ func (w *watchedRun) takeTurns(ctx context.Context, m *meter) ([]Interval, error
 }
 
 // await returns when the interval is long enough and has enough arrivals, or
-// has no hope of them.
-func (w *watchedRun) await(ctx context.Context, m *meter) {
+// when it has taken too long to get them.
+func (w *watchedSampling) await(ctx context.Context, m *meter) {
 	begin := time.Now()
 	pause(ctx, w.each)
 	for ctx.Err() == nil && m.arrivals() < leastArrivals && time.Since(begin) < intervalPatience*w.each {
@@ -217,8 +201,8 @@ func (w *watchedRun) await(ctx context.Context, m *meter) {
 	}
 }
 
-// nextPressure gives every pressure its turn, in a new random order each round.
-func (w *watchedRun) nextPressure() MeasuredPressure {
+// nextPressure returns every pressure once a round, in a new random order.
+func (w *watchedSampling) nextPressure() MeasuredPressure {
 	if len(w.rotation) == 0 {
 		w.rotation = slices.Clone(w.experiment.Pressures)
 		w.Session.Random.Shuffle(len(w.rotation), func(i, j int) {
@@ -230,14 +214,7 @@ func (w *watchedRun) nextPressure() MeasuredPressure {
 	return next
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// intervals are those of a target's watched runs, in order.
+// intervals returns those of a target's watched runs, in order.
 func (c *collection) intervals(target string) [][]Interval {
 	var runs [][]Interval
 	for _, s := range c.samples {

@@ -13,31 +13,30 @@ import (
 // reserveLimit bounds the memory that is kept for runs to come.
 const reserveLimit = 2 << 30
 
-// reserve keeps, between runs, as much memory as the runs take. A hypervisor
-// takes free memory back within a second or two (free page reporting of
-// virtio-balloon) and backs it again at a few hundred MB/s, which would count
-// as the application's time: seen as runs of a quarter of a second that took
-// twice as long. What is held here and released just before a run stays
-// backed. Elsewhere it costs a few milliseconds between runs. Not getting
-// memory is harmless.
+// reserve holds as much memory between runs as the runs take. A hypervisor takes
+// free memory back within a second or two (free page reporting of virtio-balloon)
+// and backs it again at a few hundred MB/s, which would count as the
+// application's time and can double a run of a quarter of a second. Memory that is
+// held here until just before a run stays backed. Without such a hypervisor this
+// costs a few milliseconds between runs. Failing to get memory is harmless.
 type reserve struct {
 	mu      sync.Mutex
 	held    *memory.Buffer
 	known   bool
 	running map[int]int64
 	most    int64
-	// usual is what a command took at most, by its command line.
+	// usual is the most that a command took, by its command line.
 	usual map[string]int64
 }
 
-// begin gives the memory to a command that is about to start.
+// begin releases the memory for a command that is about to start.
 func (r *reserve) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.release()
 	// A child's ru_maxrss starts with the peak of the process that forks it.
-	// Writing 5 resets that peak (proc_pid_clear_refs(5)); without it, what the
-	// command takes is not known.
+	// Writing 5 resets that peak (proc_pid_clear_refs(5)); without the reset, the
+	// use of the command is unknown.
 	r.known = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil
 }
 
@@ -56,8 +55,8 @@ func (r *reserve) started(pid int, command string) {
 	r.most = max(r.most, all)
 }
 
-// ended takes the memory back once nothing runs. usage is what the kernel
-// accounted (getrusage(2): ru_maxrss is in kilobytes).
+// ended holds the memory again once no command runs. usage is the kernel's account
+// of the command (getrusage(2): ru_maxrss is in kilobytes).
 func (r *reserve) ended(pid int, command string, usage any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,19 +2,9 @@ package onboard
 
 import (
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 )
-
-// median returns the middle of values; NaN without any.
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
 
 // spread returns the standard deviation; nil with fewer than two values.
 func spread(values []float64) *float64 {
@@ -25,7 +15,7 @@ func spread(values []float64) *float64 {
 	return &sd
 }
 
-// medianHalfWidth is the half width of the 90% interval of the median of
+// medianHalfWidth returns the half width of the 90% interval of the median of
 // values, by the normal approximation 1.645 · 1.2533 · SD ÷ √n; +Inf with
 // fewer than two values.
 func medianHalfWidth(values []float64) float64 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 )
@@ -16,7 +17,7 @@ type Verification struct {
 	Experiment *Experiment
 	// Wanted are the points of the curve families.
 	Wanted []Pressure
-	// Pairs says which ordered pairs are run; nil runs all.
+	// Pairs reports whether an ordered pair is run; nil runs all.
 	Pairs func(target, corunner string) bool
 	// Machine says how the machine is measured; its Precision and Reporter
 	// hold for everything.
@@ -27,7 +28,7 @@ type Verification struct {
 	Restored []Sample
 }
 
-// Verified is what a verification measured.
+// Verified is the result of a verification.
 type Verified struct {
 	Machine  *v1alpha1.MachineProfile
 	Profiles []*v1alpha1.ApplicationProfile
@@ -35,7 +36,7 @@ type Verified struct {
 	Outcome  *Outcome
 }
 
-// Pair is a real co-run: how the target fared beside the co-runner.
+// Pair is a real co-run: the performance of the target beside the co-runner.
 type Pair struct {
 	Target, Corunner string
 	Result
@@ -56,7 +57,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	calibration := s.NewCalibration(v.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()
 	plan := Plan{
-		Conditions: concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), v.corunConditions()),
+		Conditions: slices.Concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), v.corunConditions()),
 		Precision:  v.Machine.Precision, Reporter: v.Machine.Reporter, Keep: v.Keep,
 		Tag: s.Tag, Random: s.Random,
 	}
@@ -66,14 +67,6 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 		return nil, err
 	}
 	return v.collect(ctx, calibration, outcome)
-}
-
-func concat(lists ...[]Condition) []Condition {
-	var all []Condition
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all
 }
 
 func (v *Verification) collect(ctx context.Context, c *Calibration, o *Outcome) (*Verified, error) {
@@ -109,7 +102,7 @@ func (v *Verification) runs(target, corunner Application) bool {
 	return v.Pairs == nil || v.Pairs(target.Name, corunner.Name)
 }
 
-// corunConditions are the ordered pairs of applications.
+// corunConditions returns the ordered pairs of applications.
 func (v *Verification) corunConditions() []Condition {
 	e := v.Experiment
 	var all []Condition
@@ -131,5 +124,5 @@ func (v *Verification) corunConditions() []Condition {
 	return all
 }
 
-// corunLabel cannot be mistaken for a pressure.
+// corunLabel returns a label that no pressure has.
 func corunLabel(a Application) string { return "application " + a.Name }

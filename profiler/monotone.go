@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // piecewise is a function given by knots and straight lines between them;
@@ -33,35 +35,19 @@ type knot struct {
 }
 
 // falling returns the curve through (0, 1) that never rises and lies nearest to
-// the knots in the weighted least-squares sense: isotonic regression by pooling
-// adjacent violators (Barlow et al. 1972). More traffic beside a probe does not
-// speed it up; what rises in the data is noise. moved is the largest distance
+// the knots in the weighted least-squares sense. More traffic beside a probe does
+// not speed it up; what rises in the data is noise. moved is the largest distance
 // between a knot and the curve, beyond clipping at 1.
 func falling(knots []knot) (curve piecewise, moved float64) {
-	knots = mergeEqual(knots)
-	type block struct {
-		y, weight float64
-		knots     int
-	}
-	blocks := make([]block, 0, len(knots))
-	for _, k := range knots {
-		b := block{y: min(k.y, 1), weight: k.weight, knots: 1}
-		for n := len(blocks); n > 0 && blocks[n-1].y < b.y; n = len(blocks) {
-			a := blocks[n-1]
-			w := a.weight + b.weight
-			b = block{y: (a.y*a.weight + b.y*b.weight) / w, weight: w, knots: a.knots + b.knots}
-			blocks = blocks[:n-1]
-		}
-		blocks = append(blocks, b)
-	}
 	curve = piecewise{x: []float64{0}, y: []float64{1}}
-	for _, b := range blocks {
-		for range b.knots {
-			k := knots[len(curve.x)-1]
-			moved = max(moved, math.Abs(min(k.y, 1)-b.y))
-			curve.x = append(curve.x, k.x)
-			curve.y = append(curve.y, b.y)
-		}
+	var weights []float64
+	knots = mergeEqual(knots)
+	for _, k := range knots {
+		curve.x, curve.y, weights = append(curve.x, k.x), append(curve.y, min(k.y, 1)), append(weights, k.weight)
+	}
+	stats.Antitonic(curve.y[1:], weights)
+	for i, k := range knots {
+		moved = max(moved, math.Abs(min(k.y, 1)-curve.y[i+1]))
 	}
 	return curve, moved
 }

@@ -1,37 +1,21 @@
 package report
 
 import (
-	"math"
 	"strconv"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
 // chart is a picture of lines in a rectangle of two axes: what curve plots, time
-// lines and error plots share. It is drawn as text or as a scene.
+// lines and error plots share. It is drawn as text or as a picture.
 type chart struct {
 	title          string
 	xTitle, yTitle string
-	x, y           span
+	x, y           drawing.Scale
 	lines          []chartLine
-	// notes stand below the legend of a scene, a line each.
+	// notes stand below the legend of a picture, a line each.
 	notes []string
-}
-
-// span is the range of an axis, in the unit in which it is labeled.
-type span struct {
-	low, high float64
-	// step is the distance of the labeled values; 0 has the picture choose.
-	step float64
-	// label prints a value; nil prints four significant digits.
-	label func(float64) string
-}
-
-func (s span) text(v float64) string {
-	if s.label != nil {
-		return s.label(v)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 // chartLine is one line, with its name in the legend.
@@ -40,7 +24,7 @@ type chartLine struct {
 	points []chartPoint
 	// sparse marks some of many points, so that lines can be told apart.
 	sparse bool
-	// fit is the line that a scene draws in place of that through the points, with
+	// fit is the line that a picture draws in place of that through the points, with
 	// a ribbon of fitHalf above and below, but none at its beginning.
 	fit     []chartPoint
 	fitHalf float64
@@ -59,22 +43,13 @@ type chartPoint struct {
 	hollow bool
 }
 
-// bandwidthSpan is an axis from 0 to highest, with the unit of its labels.
-func bandwidthSpan(highest units.Bandwidth) (s span, unit units.Bandwidth, name string) {
+// bandwidthScale returns an axis from 0 to highest and the unit of its labels.
+func bandwidthScale(highest units.Bandwidth) (s drawing.Scale, unit units.Bandwidth, name string) {
 	if highest <= 0 {
 		highest = units.GigabytePerSecond
 	}
 	unit, name = bandwidthUnit(highest)
-	return span{high: float64(highest / unit)}, unit, name
-}
-
-// rounded widens the axis to multiples of the step that divides it into about
-// parts parts.
-func (s span) rounded(parts int) span {
-	s.step = niceStep(s.high-s.low, parts)
-	s.low = math.Floor(s.low/s.step+1e-9) * s.step
-	s.high = math.Ceil(s.high/s.step-1e-9) * s.step
-	return s
+	return drawing.Scale{High: float64(highest / unit)}, unit, name
 }
 
 // bandwidthUnit chooses the unit in which highest is at least 1.

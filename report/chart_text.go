@@ -3,7 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/drawing"
 )
 
 const (
@@ -21,7 +24,7 @@ var (
 )
 
 // mark returns the symbol and color of curve i; after eight curves symbols
-// come again, with other colors.
+// repeat, with other colors.
 func (o Options) mark(i int) (rune, sgr) {
 	marks := asciiMarks
 	if o.Unicode {
@@ -32,53 +35,59 @@ func (o Options) mark(i int) (rune, sgr) {
 
 // write draws the chart in characters, 21 lines or a few more when the legend is
 // long.
-func (p chart) write(w io.Writer, o Options) error {
+func (c chart) write(w io.Writer, o Options) error {
 	var b strings.Builder
-	p.writeTitle(&b, o)
+	c.writeTitle(&b, o)
 	columns := o.width() - plotMargin
-	x := axis{low: p.x.low, high: p.x.high, last: columns*dotsAcross - 1}
-	y := axis{low: p.y.low, high: p.y.high, last: plotRows*dotsDown - 1}
-	c := newCanvas(columns, plotRows)
-	for i, line := range p.lines {
-		line.draw(c, x, y, o, i)
+	x := c.x.Between(0, float64(columns*dotsAcross-1), max(1, columns/plotTickGap))
+	y := c.y.Between(0, plotRows*dotsDown-1, 0)
+	plot := newCanvas(columns, plotRows)
+	for i, line := range c.lines {
+		line.draw(plot, x, y, o, i)
 	}
-	fmt.Fprintln(&b, o.truncate(o.text(p.yTitle), o.width()))
-	p.writeRows(&b, o, c, y)
-	p.writeXAxis(&b, o, x, columns)
-	p.writeLegend(&b, o)
+	fmt.Fprintln(&b, o.truncate(o.text(c.yTitle), o.width()))
+	c.writeRows(&b, o, plot, y)
+	c.writeXAxis(&b, o, x, columns)
+	c.writeLegend(&b, o)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (p chart) writeTitle(b *strings.Builder, o Options) {
-	if p.title != "" {
-		fmt.Fprintln(b, o.paint(o.truncate(o.text(p.title), o.width()), bold))
+func (c chart) writeTitle(b *strings.Builder, o Options) {
+	if c.title != "" {
+		fmt.Fprintln(b, o.paint(o.truncate(o.text(c.title), o.width()), bold))
 	}
 }
 
 // writeEmpty says that there is nothing to draw.
-func (p chart) writeEmpty(w io.Writer, o Options) error {
+func (c chart) writeEmpty(w io.Writer, o Options) error {
 	var b strings.Builder
-	p.writeTitle(&b, o)
+	c.writeTitle(&b, o)
 	fmt.Fprintln(&b, "No points to draw.")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (l chartLine) draw(on *canvas, x, y axis, o Options, index int) {
+// dot returns the column of dots of a value.
+func dot(x drawing.Scale, v float64) int { return int(math.Round(x.At(v))) }
+
+// upsideDown returns the row of dots of a value, from the top.
+func upsideDown(y drawing.Scale, v float64) int { return int(y.To) - dot(y, v) }
+
+func (l chartLine) draw(on *canvas, x, y drawing.Scale, o Options, index int) {
 	mark, style := o.mark(index)
-	dot := func(p chartPoint) (int, int) { return x.place(p.x), y.last - y.place(p.y) }
+	place := func(p chartPoint) (int, int) { return dot(x, p.x), upsideDown(y, p.y) }
 	for i, point := range l.points {
-		x1, y1 := dot(point)
+		x1, y1 := place(point)
 		x0, y0 := x1, y1
 		if i > 0 {
-			x0, y0 = dot(l.points[i-1])
+			x0, y0 = place(l.points[i-1])
 		}
 		on.line(x0, y0, x1, y1, style)
 	}
 	next := 0
 	for _, point := range l.points {
-		column, row := dot(point)
+		column, row := place(point)
 		if point.bare || l.sparse && column < next {
 			continue
 		}
@@ -88,12 +97,12 @@ func (l chartLine) draw(on *canvas, x, y axis, o Options, index int) {
 }
 
 // writeRows writes the canvas with the y axis at its left.
-func (p chart) writeRows(b *strings.Builder, o Options, c *canvas, y axis) {
+func (c chart) writeRows(b *strings.Builder, o Options, plot *canvas, y drawing.Scale) {
 	labels := map[int]string{}
-	for _, tick := range y.ticks(p.y.step) {
-		labels[(y.last-y.place(tick))/dotsDown] = p.y.text(tick)
+	for _, tick := range y.Ticks() {
+		labels[upsideDown(y, tick)/dotsDown] = y.Text(tick)
 	}
-	for row := range c.rows {
+	for row := range plot.rows {
 		label, isTick := labels[row]
 		line := "|"
 		switch {
@@ -104,38 +113,34 @@ func (p chart) writeRows(b *strings.Builder, o Options, c *canvas, y axis) {
 		case isTick:
 			line = "+"
 		}
-		fmt.Fprintf(b, "%s %s%s\n", padLeft(label, plotMargin-2), o.paint(line, faint), c.row(row, o))
+		fmt.Fprintf(b, "%s %s%s\n", padLeft(label, plotMargin-2), o.paint(line, faint), plot.row(row, o))
 	}
 }
 
 // writeXAxis writes the x axis, its labels and its title.
-func (p chart) writeXAxis(b *strings.Builder, o Options, x axis, columns int) {
+func (c chart) writeXAxis(b *strings.Builder, o Options, x drawing.Scale, columns int) {
 	corner, line, tickMark := '+', '-', '+'
 	if o.Unicode {
 		corner, line, tickMark = '└', '─', '┬'
 	}
 	ruler := []rune(strings.Repeat(string(line), columns))
 	labels := []rune(strings.Repeat(" ", columns+plotMargin))
-	step := p.x.step
-	if step == 0 {
-		step = niceStep(x.high-x.low, max(1, columns/plotTickGap))
-	}
-	for _, tick := range x.ticks(step) {
-		column := x.place(tick) / dotsAcross
+	for _, tick := range x.Ticks() {
+		column := dot(x, tick) / dotsAcross
 		ruler[column] = tickMark
-		label := []rune(p.x.text(tick))
+		label := []rune(x.Text(tick))
 		copy(labels[min(plotMargin+column-len(label)/2, len(labels)-len(label)):], label)
 	}
 	indent := strings.Repeat(" ", plotMargin-1)
 	fmt.Fprintln(b, indent+o.paint(string(corner)+string(ruler), faint))
 	fmt.Fprintln(b, strings.TrimRight(string(labels), " "))
-	title := o.truncate(o.text(p.xTitle), o.width()-plotMargin)
+	title := o.truncate(o.text(c.xTitle), o.width()-plotMargin)
 	fmt.Fprintln(b, strings.Repeat(" ", plotMargin+max(0, columns-displayWidth(title))/2)+title)
 }
 
-func (p chart) writeLegend(b *strings.Builder, o Options) {
-	labels := make([]string, len(p.lines))
-	for i, line := range p.lines {
+func (c chart) writeLegend(b *strings.Builder, o Options) {
+	labels := make([]string, len(c.lines))
+	for i, line := range c.lines {
 		labels[i] = o.truncate(o.text(line.label), o.width()-plotMargin-2)
 	}
 	const gap, markWidth = 3, 2

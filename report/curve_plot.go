@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -74,18 +75,12 @@ func (p *CurvePlot) Write(w io.Writer, o Options) error {
 	return c.write(w, o)
 }
 
-// WriteSVG draws the plot with the spread of its points and the fitted curves with
-// their intervals.
-func (p *CurvePlot) WriteSVG(w io.Writer) error { return p.scene().writeSVG(w) }
-
-// WritePNG draws the same picture as WriteSVG.
-func (p *CurvePlot) WritePNG(w io.Writer) error { return p.scene().writePNG(w) }
-
-// scene draws the plot for a file.
-func (p *CurvePlot) scene() *scene {
+// Picture draws the plot for a file, with the spread of its points and the fitted
+// curves with their intervals.
+func (p *CurvePlot) Picture() *drawing.Picture {
 	c, _ := p.chart()
 	highest, low, high, _ := p.ranges()
-	_, unit, _ := bandwidthSpan(highest)
+	_, unit, _ := bandwidthScale(highest)
 	spread, inferred, fitted, bare := false, false, false, false
 	for i, curve := range p.Curves {
 		line := &c.lines[i]
@@ -108,7 +103,7 @@ func (p *CurvePlot) scene() *scene {
 			low = min(low, float64(at.Performance-curve.HalfWidth))
 		}
 	}
-	c.y = span{low: max(low, 0), high: high, label: twoDecimals}.rounded(5)
+	c.y = drawing.Scale{Low: max(low, 0), High: high, Label: twoDecimals}.Rounded(5)
 	for i := range c.lines {
 		c.lines[i].thin = fitted && len(c.lines[i].fit) == 0
 	}
@@ -124,7 +119,7 @@ func (p *CurvePlot) scene() *scene {
 	if inferred {
 		c.notes = append(c.notes, "Hollow: not measured, but computed from the points that were.")
 	}
-	return c.scene()
+	return c.picture()
 }
 
 // WriteCSV writes one line per point: readShare, pattern, bytesPerSecond of the
@@ -191,10 +186,10 @@ const sequential = "sequential"
 // chart is the plot; found is false where there is no point to draw.
 func (p *CurvePlot) chart() (c chart, found bool) {
 	highest, low, high, found := p.ranges()
-	x, unit, name := bandwidthSpan(highest)
+	x, unit, name := bandwidthScale(highest)
 	c = chart{
 		title: p.Title, yTitle: "normalized performance", xTitle: "bandwidth of the interferer alone, " + name,
-		x: x, y: span{low: low, high: high, label: twoDecimals}.rounded(5),
+		x: x, y: drawing.Scale{Low: low, High: high, Label: twoDecimals}.Rounded(5),
 	}
 	for _, curve := range p.Curves {
 		line := chartLine{label: ReadShare(curve.ReadShare)}

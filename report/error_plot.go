@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"bandmate.dev/bandmate/internal/drawing"
 )
 
 // ErrorPlot shows, for several ways to predict, which part of the predictions has
@@ -31,16 +33,10 @@ func (p *ErrorPlot) Write(w io.Writer, o Options) error {
 	return c.write(w, o)
 }
 
-// WriteSVG draws the plot.
-func (p *ErrorPlot) WriteSVG(w io.Writer) error {
+// Picture draws the plot for a file.
+func (p *ErrorPlot) Picture() *drawing.Picture {
 	c, _ := p.chart()
-	return c.scene().writeSVG(w)
-}
-
-// WritePNG draws the same picture as WriteSVG.
-func (p *ErrorPlot) WritePNG(w io.Writer) error {
-	c, _ := p.chart()
-	return c.scene().writePNG(w)
+	return c.picture()
 }
 
 // WriteCSV writes one line per prediction: method, errorPoints without its sign,
@@ -74,7 +70,7 @@ func (p *ErrorPlot) chart() (c chart, found bool) {
 	c = chart{
 		title: p.Title, yTitle: "part of the predictions with at most this error",
 		xTitle: "absolute error, points of normalized performance",
-		y:      span{low: 0, high: 100, step: 25, label: percent},
+		y:      drawing.Scale{High: 100, Step: 25, Label: percent},
 	}
 	for _, m := range p.Methods {
 		sizes := m.sizes()
@@ -84,13 +80,13 @@ func (p *ErrorPlot) chart() (c chart, found bool) {
 		}
 		for i, v := range sizes {
 			found = true
-			c.x.high = max(c.x.high, v)
+			c.x.High = max(c.x.High, v)
 			line.points = append(line.points, chartPoint{x: v, y: 100 * float64(i+1) / float64(len(sizes))})
 		}
 		c.lines = append(c.lines, line)
 	}
-	if c.x.high == 0 {
-		c.x.high = 1
+	if c.x.High == 0 {
+		c.x.High = 1
 	}
 	return c, found
 }

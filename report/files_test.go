@@ -15,13 +15,13 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
 // picture is what every picture can be written as.
 type picture interface {
-	WriteSVG(w io.Writer) error
-	WritePNG(w io.Writer) error
+	Picture() *drawing.Picture
 	WriteCSV(w io.Writer) error
 }
 
@@ -99,11 +99,11 @@ func written(t *testing.T, write func(io.Writer) error) []byte {
 func TestPicturesInFiles(t *testing.T) {
 	for name, p := range pictures() {
 		t.Run(name, func(t *testing.T) {
-			svg := written(t, p.WriteSVG)
+			svg := written(t, p.Picture().WriteSVG)
 			wantGolden(t, name+".svg", svg)
 			checkSVG(t, svg)
-			first := written(t, p.WritePNG)
-			if !bytes.Equal(first, written(t, p.WritePNG)) {
+			first := written(t, p.Picture().WritePNG)
+			if !bytes.Equal(first, written(t, p.Picture().WritePNG)) {
 				t.Error("two PNGs of one picture differ")
 			}
 			config, err := png.DecodeConfig(bytes.NewReader(first))
@@ -177,16 +177,21 @@ func TestTerminalPicturesOfFiles(t *testing.T) {
 
 func decoded(t *testing.T, p picture) image.Image {
 	t.Helper()
-	img, err := png.Decode(bytes.NewReader(written(t, p.WritePNG)))
+	img, err := png.Decode(bytes.NewReader(written(t, p.Picture().WritePNG)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return img
 }
 
-func rgbOf(c color.Color) rgb {
+// Colors of the light theme.
+const (
+	ink, paper, unknown, firstLine = 0x17202a, 0xffffff, 0xf6f7f9, 0x0b5fa5
+)
+
+func rgbOf(c color.Color) uint32 {
 	r, g, b, _ := c.RGBA()
-	return rgb(r>>8<<16 | g>>8<<8 | b>>8)
+	return r>>8<<16 | g>>8<<8 | b>>8
 }
 
 // The pixels are what the numbers say: every cell has the color of its class.
@@ -198,14 +203,17 @@ func TestHeatMapPixels(t *testing.T) {
 				return []units.Slowdown{1, 1.1, 1.2, 1.5, 1.9, 3, units.Slowdown(math.NaN())}[(i+j)%7]
 			}
 		}
-		img, d, colors := decoded(t, m), m.sides(), light()
+		img, d := decoded(t, m), m.sides()
 		wrong := 0
 		for i := range n {
 			for j := range n {
 				// Near a corner, beside the number.
 				x, y := 2*(d.left+float64(j)*d.cellWidth+3), 2*(d.top+float64(i)*d.cellHeight+3)
-				want, _ := heatInks(heatIndex(m.Slowdown(i, j)))
-				if got := rgbOf(img.At(int(x), int(y))); got != colors[want] {
+				want := uint32(unknown)
+				if class := heatIndex(m.Slowdown(i, j)); class >= 0 {
+					want = []uint32{0xf1f5f2, 0xffffd7, 0xffd787, 0xffaf5f, 0xd70000, 0x870000}[class]
+				}
+				if got := rgbOf(img.At(int(x), int(y))); got != want {
 					wrong++
 				}
 			}
@@ -219,17 +227,17 @@ func TestHeatMapPixels(t *testing.T) {
 // A mark lies where its point does, and text is drawn in ink.
 func TestCurvePixels(t *testing.T) {
 	p := triadFamily()
-	img, colors := decoded(t, &p), light()
+	img := decoded(t, &p)
 	// The last point of the first curve: highest bandwidth, performance 0.53 on
 	// an axis from 0.5 to 1.
 	x, y := chartWidth-chartRight, chartTop+(1-0.53)/0.5*chartPlotHeight
-	if got := rgbOf(img.At(int(2*x), int(2*y))); got != colors[inkSeries] {
+	if got := rgbOf(img.At(int(2*x), int(2*y))); got != firstLine {
 		t.Errorf("the mark at (%.0f, %.0f) is %06x", x, y, got)
 	}
 	dark := 0
 	for px := range 200 {
 		for py := range 60 {
-			if rgbOf(img.At(2*int(chartLeft)+px, py)) == colors[inkText] {
+			if rgbOf(img.At(2*int(chartLeft)+px, py)) == ink {
 				dark++
 			}
 		}
@@ -242,7 +250,7 @@ func TestCurvePixels(t *testing.T) {
 // 500 applications stay a file that can be looked at.
 func TestManyApplications(t *testing.T) {
 	m := square(500)
-	svg := written(t, m.WriteSVG)
+	svg := written(t, m.Picture().WriteSVG)
 	if len(svg) > 10<<20 {
 		t.Errorf("SVG of %d bytes", len(svg))
 	}
@@ -252,12 +260,12 @@ func TestManyApplications(t *testing.T) {
 		}
 	}
 	// Names of nine pixels can be read.
-	if scale := m.scene().pngScale(); scale*smallText < 9 {
+	if scale := m.Picture().PNGScale(); scale*smallText < 9 {
 		t.Errorf("the PNG has %.2f pixels for one", scale)
 	}
 	tall := HeatMap{Targets: m.Targets, Corunners: m.Targets[:1], Slowdown: m.Slowdown}
-	config, err := png.DecodeConfig(bytes.NewReader(written(t, tall.WritePNG)))
-	if err != nil || config.Height != maxPNGSide {
+	config, err := png.DecodeConfig(bytes.NewReader(written(t, tall.Picture().WritePNG)))
+	if err != nil || config.Height != drawing.MaxPNGSide {
 		t.Errorf("PNG of %d × %d, %v", config.Width, config.Height, err)
 	}
 }
@@ -286,7 +294,7 @@ func TestBusiest(t *testing.T) {
 
 func TestPictureWritersReportErrors(t *testing.T) {
 	for name, p := range pictures() {
-		if p.WriteSVG(failing{}) == nil || p.WritePNG(failing{}) == nil || p.WriteCSV(failing{}) == nil {
+		if p.Picture().WriteSVG(failing{}) == nil || p.Picture().WritePNG(failing{}) == nil || p.WriteCSV(failing{}) == nil {
 			t.Errorf("%s: no error from a writer that fails", name)
 		}
 	}

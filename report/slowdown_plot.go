@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -72,13 +73,6 @@ func (r SlowdownRow) value(series int) SlowdownValue {
 	return SlowdownValue{}
 }
 
-// WriteSVG draws the plot. Of many rows it shows the first 50 and says how many
-// there are; WriteCSV has all.
-func (p *SlowdownPlot) WriteSVG(w io.Writer) error { return p.scene().writeSVG(w) }
-
-// WritePNG draws the same picture as WriteSVG.
-func (p *SlowdownPlot) WritePNG(w io.Writer) error { return p.scene().writePNG(w) }
-
 // WriteCSV writes one line per row and series: name, series, slowdown with low and
 // high, the ends of its 90% interval, empty where not known; extrapolated, true or
 // false, empty where there is no prediction; remark.
@@ -102,8 +96,8 @@ func (p *SlowdownPlot) WriteCSV(w io.Writer) error {
 	return t.WriteCSV(w)
 }
 
-// span is the axis: from 1, or what lies below, to the highest value.
-func (p *SlowdownPlot) span() span {
+// scale returns the axis from 1, or what lies below, to the highest value.
+func (p *SlowdownPlot) scale() drawing.Scale {
 	low, high := 1.0, 1.1
 	include := func(s units.Slowdown) { low, high = min(low, float64(s)), max(high, float64(s)) }
 	if p.Limit >= 1 && !math.IsInf(float64(p.Limit), 0) {
@@ -121,5 +115,5 @@ func (p *SlowdownPlot) span() span {
 			}
 		}
 	}
-	return span{low: low, high: high, label: func(v float64) string { return twoDecimals(v) + "×" }}.rounded(6)
+	return drawing.Scale{Low: low, High: high, Label: func(v float64) string { return twoDecimals(v) + "×" }}.Rounded(6)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -39,7 +40,7 @@ func manySlowdowns() *SlowdownPlot {
 // Of rows beyond those drawn the picture says how many there are, and CSV has them.
 func TestSlowdownsAreCut(t *testing.T) {
 	p := manySlowdowns()
-	svg := string(written(t, p.WriteSVG))
+	svg := string(written(t, p.Picture().WriteSVG))
 	if !strings.Contains(svg, ">The first 50 of 55; CSV has all.<") || !strings.Contains(svg, ">node-49<") || strings.Contains(svg, ">node-50<") {
 		t.Error("the picture does not show the first 50 rows, or not that there are more")
 	}
@@ -54,10 +55,10 @@ func TestSlowdownPixels(t *testing.T) {
 		{Name: "a", Values: []SlowdownValue{{Slowdown: 1.5, Low: 1.25, High: 2}}},
 		{Name: "b", Values: []SlowdownValue{{Slowdown: 1.5, Low: 1.25, High: 2, Extrapolated: true}}},
 	}}
-	img, colors := decoded(t, p), light()
-	left := slowdownEdge + 40 + 2*tickGap
+	img := decoded(t, p)
+	left := slowdownEdge + 40 + 2*drawing.TickGap
 	right := chartWidth - slowdownEdge - slowdownValues
-	at := func(slowdown float64, row int) rgb {
+	at := func(slowdown float64, row int) uint32 {
 		x := left + (slowdown-1)/(2-1)*(right-left)
 		y := slowdownHead + (slowdownLine+slowdownGap)*float64(row) + (slowdownLine+slowdownGap)/2
 		return rgbOf(img.At(int(2*x), int(2*y)))
@@ -65,21 +66,21 @@ func TestSlowdownPixels(t *testing.T) {
 	for _, c := range []struct {
 		slowdown float64
 		row      int
-		want     rgb
+		want     uint32
 	}{
-		{1, 0, colors[inkText]},
-		{1.5, 0, colors[inkSeries]},
-		{1.25, 0, colors[inkSeries]},
-		{2, 0, colors[inkSeries]},
-		{1.75, 0, colors[inkSeries]},
-		{1.5, 1, colors[inkPaper]},
-		{1.25, 1, colors[inkSeries]},
+		{1, 0, ink},
+		{1.5, 0, firstLine},
+		{1.25, 0, firstLine},
+		{2, 0, firstLine},
+		{1.75, 0, firstLine},
+		{1.5, 1, paper},
+		{1.25, 1, firstLine},
 	} {
 		if got := at(c.slowdown, c.row); got != c.want {
 			t.Errorf("row %d at %.2f is %06x, want %06x", c.row, c.slowdown, got, c.want)
 		}
 	}
-	if got := at(1.1, 0); got == colors[inkPaper] || got == colors[inkSeries] {
+	if got := at(1.1, 0); got == paper || got == firstLine {
 		t.Errorf("the bar from 1 to the value is %06x", got)
 	}
 }

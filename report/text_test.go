@@ -174,28 +174,3 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
-
-func TestNiceStep(t *testing.T) {
-	for _, c := range []struct {
-		span  float64
-		parts int
-		want  float64
-	}{{1, 5, 0.2}, {0.2, 5, 0.05}, {0.5, 5, 0.1}, {56.9, 6, 10}, {1e-3, 4, 2.5e-4}, {9.1, 1, 10}} {
-		if got := niceStep(c.span, c.parts); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v in %d parts: got %v, want %v", c.span, c.parts, got, c.want)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a := axis{high: rapid.Float64Range(1e-6, 1e12).Draw(t, "high"), last: 147}
-		parts := rapid.IntRange(1, 12).Draw(t, "parts")
-		ticks := a.ticks(niceStep(a.high, parts))
-		if len(ticks) < 1 || len(ticks) > parts+1 || ticks[0] != 0 {
-			t.Fatalf("%v in %d parts: ticks %v", a.high, parts, ticks)
-		}
-		for _, tick := range ticks {
-			if p := a.place(tick); p < 0 || p > a.last {
-				t.Fatalf("tick %v lies at %d of %d", tick, p, a.last)
-			}
-		}
-	})
-}

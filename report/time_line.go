@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -36,16 +37,10 @@ func (l *TimeLine) Write(w io.Writer, o Options) error {
 	return c.write(w, o)
 }
 
-// WriteSVG draws the time line.
-func (l *TimeLine) WriteSVG(w io.Writer) error {
+// Picture draws the time line for a file.
+func (l *TimeLine) Picture() *drawing.Picture {
 	c, _ := l.chart()
-	return c.scene().writeSVG(w)
-}
-
-// WritePNG draws the same picture as WriteSVG.
-func (l *TimeLine) WritePNG(w io.Writer) error {
-	c, _ := l.chart()
-	return c.scene().writePNG(w)
+	return c.picture()
 }
 
 // WriteCSV writes one line per interval: seconds at its end, readBytesPerSecond,
@@ -71,9 +66,9 @@ func (l *TimeLine) chart() (c chart, found bool) {
 	if end == 0 {
 		end = 1
 	}
-	y, unit, name := bandwidthSpan(highest)
-	y.label = func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
-	c = chart{title: l.Title, yTitle: "memory traffic, " + name, xTitle: "time, s", x: span{high: end}, y: y.rounded(5)}
+	y, unit, name := bandwidthScale(highest)
+	y.Label = func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+	c = chart{title: l.Title, yTitle: "memory traffic, " + name, xTitle: "time, s", x: drawing.Scale{High: end}, y: y.Rounded(5)}
 	for _, part := range []struct {
 		label string
 		of    func(TimeSample) units.Bandwidth

@@ -104,7 +104,7 @@ func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 	}
 	for _, v := range []float64{*read.Read, *read.Write} {
 		if !(v >= 0 && v <= MaxBytesPerSecond) {
-			return fail(errors.New(wantBandwidth))
+			return fail(errors.New(wantTraffic))
 		}
 	}
 	return MeasuredTraffic{*read.Read, *read.Write, *read.Time}, nil

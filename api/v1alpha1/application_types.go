@@ -37,7 +37,7 @@ type ApplicationProfileSpec struct {
 	// Command is the program and its arguments; empty when imported.
 	//
 	// +kubebuilder:validation:MaxItems=1024
-	Command []string `json:"command,omitempty"`
+	Command []string `json:"command,omitempty" want:"argument" len:"0,1024"`
 	// Machine is where the application was measured.
 	Machine MachineReference `json:"machine"`
 	// Measurement says how.
@@ -51,7 +51,7 @@ type ApplicationProfileSpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	Curves []SensitivityCurve `json:"curves"`
+	Curves []SensitivityCurve `json:"curves" len:"1,64"`
 	// Communication is what the application exchanges over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
@@ -61,11 +61,11 @@ type ApplicationProfileSpec struct {
 	// Phases divide the solo run into parts of steady traffic.
 	//
 	// +kubebuilder:validation:MaxItems=64
-	Phases []Phase `json:"phases,omitempty"`
+	Phases []Phase `json:"phases,omitempty" len:"0,64"`
 	// Warnings say what may be doubted about this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty" len:"0,100"`
 }
 
 // MachineReference names a machine and repeats what tells two apart.
@@ -74,7 +74,7 @@ type MachineReference struct {
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="this name holds the profile of another machine: use bandmate apply, or another metadata.name with the label bandmate.dev/application: NAME"
-	Name string `json:"name"`
+	Name string `json:"name" want:"machine"`
 	// CPUModel is the processor as the kernel names it.
 	CPUModel string `json:"cpuModel,omitempty"`
 }
@@ -86,11 +86,11 @@ type Measurement struct {
 	// BandmateVersion wrote the profile.
 	BandmateVersion string `json:"bandmateVersion,omitempty"`
 	// TargetCPUs is the kernel CPU list the application ran on, as "0-7".
-	TargetCPUs string `json:"targetCPUs,omitempty"`
+	TargetCPUs string `json:"targetCPUs,omitempty" want:"cpus"`
 	// InterfererCPUs is the kernel CPU list of the interferer.
-	InterfererCPUs string `json:"interfererCPUs,omitempty"`
+	InterfererCPUs string `json:"interfererCPUs,omitempty" want:"cpus"`
 	// MemoryNode is the NUMA node both were bound to; absent when unbound.
-	MemoryNode *int `json:"memoryNode,omitempty"`
+	MemoryNode *int `json:"memoryNode,omitempty" want:"count"`
 	// SharedLastLevelCache is true when application and interferer shared a
 	// last-level cache: the curves then hold cache and bandwidth contention.
 	// Absent when it could not be read.
@@ -99,41 +99,41 @@ type Measurement struct {
 	Regime *Regime `json:"regime,omitempty"`
 	// DroppedSamples counts runs left out because the regime changed or was
 	// another one.
-	DroppedSamples int `json:"droppedSamples,omitempty"`
+	DroppedSamples int `json:"droppedSamples,omitempty" want:"count"`
 	// Progress is the regular expression whose matches in the application's
 	// output told its progress, from whose rate the curves were read; absent
 	// where whole runs were timed.
 	//
 	// +kubebuilder:validation:MaxLength=1024
-	Progress string `json:"progress,omitempty"`
+	Progress string `json:"progress,omitempty" want:"line"`
 	// Interferers is how many interferers the highest level may ask for, 2 to
 	// 64; absent for one. InterfererCPUs are divided equally among them.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
-	Interferers int `json:"interferers,omitempty"`
+	Interferers int `json:"interferers,omitempty" want:"interferers"`
 }
 
 // Regime is how near the application's and the interferer's CPUs were, by the
 // round trip of a cache line between them.
 type Regime struct {
 	// Name is the class: same-core, same-complex or cross-complex.
-	Name string `json:"name"`
+	Name string `json:"name" want:"same-core|same-complex|cross-complex"`
 	// RoundTripNanoseconds is the median round trip seen.
-	RoundTripNanoseconds float64 `json:"roundTripNanoseconds"`
+	RoundTripNanoseconds float64 `json:"roundTripNanoseconds" want:"nanoseconds"`
 }
 
 // Timing is a repeated duration.
 type Timing struct {
 	// Seconds is the median wall time, above zero.
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" want:"seconds"`
 	// RelativeSpread is the standard deviation ÷ the median; absent with
 	// fewer than two repeats.
-	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	RelativeSpread *float64 `json:"relativeSpread,omitempty" want:"spread"`
 	// Repeats is the number of runs kept, at least one.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Repeats int `json:"repeats"`
+	Repeats int `json:"repeats" want:"positive"`
 }
 
 // Contentiousness is the bandwidth an application causes when alone
@@ -143,38 +143,38 @@ type Contentiousness struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond" want:"traffic"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
 	// Source measured it: a counter source such as imc, probe for an estimate
 	// without counters, or imported.
-	Source string `json:"source"`
+	Source string `json:"source" want:"source"`
 	// RelativeUncertainty is the half width of the 90% interval of the total
 	// bandwidth ÷ the total; absent when unknown.
-	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty"`
+	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty" want:"spread"`
 	// ReadShareUncertainty is the half width of the 90% interval of the read
 	// share; absent when unknown.
-	ReadShareUncertainty *float64 `json:"readShareUncertainty,omitempty"`
+	ReadShareUncertainty *float64 `json:"readShareUncertainty,omitempty" want:"share"`
 	// Timeline is the traffic over the solo run, in order, when known.
 	//
 	// +kubebuilder:validation:MaxItems=10000
-	Timeline []TrafficSample `json:"timeline,omitempty"`
+	Timeline []TrafficSample `json:"timeline,omitempty" len:"0,10000"`
 }
 
 // TrafficSample is the mean traffic of an interval.
 type TrafficSample struct {
 	// Seconds is the end of the interval since the start of the run; the
 	// interval starts where the previous one ends.
-	Seconds float64 `json:"seconds"`
+	Seconds float64 `json:"seconds" want:"seconds,ascending"`
 	// ReadBytesPerSecond and WriteBytesPerSecond are the means of the interval.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond" want:"traffic"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
 }
 
 // SensitivityCurve is normalized performance against the interferer's
@@ -184,17 +184,17 @@ type SensitivityCurve struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	ReadShare float64 `json:"readShare"`
+	ReadShare float64 `json:"readShare" want:"share"`
 	// Pattern is the interferer's order of lines: sequential (default) or random.
 	//
 	// +kubebuilder:validation:Enum=sequential;random
-	Pattern string `json:"pattern,omitempty"`
+	Pattern string `json:"pattern,omitempty" want:"|sequential|random"`
 	// Points are ordered by interferer bandwidth. Performance 1 at no
 	// pressure is implied, not listed.
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=128
-	Points []CurvePoint `json:"points"`
+	Points []CurvePoint `json:"points" len:"1,128"`
 }
 
 // CurvePoint is one setting of the interferer beside the application.
@@ -206,34 +206,34 @@ type CurvePoint struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=64
-	Level float64 `json:"level"`
+	Level float64 `json:"level" want:"level,unique"`
 	// InterfererBytesPerSecond is what the interferer reaches alone at this
 	// level: the x axis of the curve.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
+	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond" want:"rate,ascending"`
 	// AchievedBytesPerSecond is what the interferer reached beside the
 	// application; absent when it was not recorded.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	AchievedBytesPerSecond *float64 `json:"achievedBytesPerSecond,omitempty"`
+	AchievedBytesPerSecond *float64 `json:"achievedBytesPerSecond,omitempty" want:"traffic"`
 	// NormalizedPerformance is solo time ÷ co-run time, above zero; noise may
 	// lift it a little above one.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1.5
-	NormalizedPerformance float64 `json:"normalizedPerformance"`
+	NormalizedPerformance float64 `json:"normalizedPerformance" want:"performance"`
 	// Repeats is the number of runs kept; 0 where the point is inferred.
 	//
 	// +kubebuilder:validation:Minimum=0
-	Repeats int `json:"repeats"`
+	Repeats int `json:"repeats" want:"count"`
 	// Spread is the standard deviation of normalizedPerformance over the
 	// repeats; absent with fewer than two. Of an inferred point it is that of
 	// the inference.
-	Spread *float64 `json:"spread,omitempty"`
+	Spread *float64 `json:"spread,omitempty" want:"spread"`
 	// Inferred says that the point was not measured, but computed from those
 	// that were, by adaptive onboarding.
 	Inferred bool `json:"inferred,omitempty"`
@@ -247,15 +247,15 @@ type Phase struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	TimeShare float64 `json:"timeShare"`
+	TimeShare float64 `json:"timeShare" want:"part"`
 	// ReadBytesPerSecond and WriteBytesPerSecond are the means of the part.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	ReadBytesPerSecond float64 `json:"readBytesPerSecond"`
+	ReadBytesPerSecond float64 `json:"readBytesPerSecond" want:"traffic"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
+	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
 }
 
 // ApplicationProfileList is a list as the Kubernetes API returns it.

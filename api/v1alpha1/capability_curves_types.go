@@ -6,14 +6,14 @@ type SizeLatency struct {
 	// Bytes is the size of the buffer.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Bytes int64 `json:"bytes"`
+	Bytes int64 `json:"bytes" want:"positive,ascending"`
 	// Nanoseconds is the median.
-	Nanoseconds float64 `json:"nanoseconds"`
+	Nanoseconds float64 `json:"nanoseconds" want:"nanoseconds"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }
 
 // ContentionPoint is the median time until the last of several threads has read
@@ -22,14 +22,14 @@ type ContentionPoint struct {
 	// Threads read the line at once; the one that modified it is not counted.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Threads int `json:"threads"`
+	Threads int `json:"threads" want:"positive,ascending"`
 	// Nanoseconds is the median.
-	Nanoseconds float64 `json:"nanoseconds"`
+	Nanoseconds float64 `json:"nanoseconds" want:"nanoseconds"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }
 
 // LinesTransfer is the time of reading n lines that follow each other from the
@@ -38,26 +38,26 @@ type LinesTransfer struct {
 	// Place is where the lines were: tile or remote, as in LineLatency.
 	//
 	// +kubebuilder:validation:Enum=tile;remote
-	Place string `json:"place"`
+	Place string `json:"place" want:"tile|remote"`
 	// State is the state of the lines there: modified or exclusive.
 	//
 	// +kubebuilder:validation:Enum=modified;exclusive
-	State string `json:"state"`
+	State string `json:"state" want:"modified|exclusive"`
 	// Access is read (into registers) or copy (into a buffer of the reader).
 	//
 	// +kubebuilder:validation:Enum=read;copy
-	Access string `json:"access"`
+	Access string `json:"access" want:"read|copy"`
 	// BaseNanoseconds is α, and PerLineNanoseconds β.
-	BaseNanoseconds    float64 `json:"baseNanoseconds"`
-	PerLineNanoseconds float64 `json:"perLineNanoseconds"`
+	BaseNanoseconds    float64 `json:"baseNanoseconds" want:"fitted"`
+	PerLineNanoseconds float64 `json:"perLineNanoseconds" want:"fitted"`
 	// BaseIntervalNanoseconds and PerLineIntervalNanoseconds are the half widths
 	// of the 95% intervals of α and β; absent when not known.
-	BaseIntervalNanoseconds    *float64 `json:"baseIntervalNanoseconds,omitempty"`
-	PerLineIntervalNanoseconds *float64 `json:"perLineIntervalNanoseconds,omitempty"`
+	BaseIntervalNanoseconds    *float64 `json:"baseIntervalNanoseconds,omitempty" want:"fitted"`
+	PerLineIntervalNanoseconds *float64 `json:"perLineIntervalNanoseconds,omitempty" want:"fitted"`
 	// Points are the measurements, by ascending lines.
 	//
 	// +kubebuilder:validation:MaxItems=64
-	Points []TransferPoint `json:"points,omitempty"`
+	Points []TransferPoint `json:"points,omitempty" len:"0,64"`
 }
 
 // TransferPoint is the median time of reading so many lines.
@@ -65,14 +65,14 @@ type TransferPoint struct {
 	// Lines is how many cache lines are read.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Lines int `json:"lines"`
+	Lines int `json:"lines" want:"positive,ascending"`
 	// Nanoseconds is the median.
-	Nanoseconds float64 `json:"nanoseconds"`
+	Nanoseconds float64 `json:"nanoseconds" want:"nanoseconds"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }
 
 // LoadedLatency is the median latency of memory while other threads stream.
@@ -80,29 +80,29 @@ type LoadedLatency struct {
 	// StreamingThreads make the load.
 	//
 	// +kubebuilder:validation:Minimum=1
-	StreamingThreads int `json:"streamingThreads"`
+	StreamingThreads int `json:"streamingThreads" want:"positive"`
 	// ReadShare is that of the load.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	ReadShare float64 `json:"readShare"`
+	ReadShare float64 `json:"readShare" want:"share"`
 	// Level is the load that was asked for ÷ what the streaming threads reach
 	// alone, unpaced; 1 is unpaced.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	Level float64 `json:"level"`
+	Level float64 `json:"level" want:"part"`
 	// BytesPerSecond is the traffic of the load while the latency was measured.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	BytesPerSecond float64 `json:"bytesPerSecond"`
+	BytesPerSecond float64 `json:"bytesPerSecond" want:"rate"`
 	// Nanoseconds is the median.
-	Nanoseconds float64 `json:"nanoseconds"`
+	Nanoseconds float64 `json:"nanoseconds" want:"nanoseconds"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }

@@ -8,22 +8,22 @@ type Capability struct {
 	// where.
 	//
 	// +kubebuilder:validation:MinLength=1
-	Source string `json:"source"`
+	Source string `json:"source" want:"source"`
 	// CoresPerTile is how many cores share the cache behind the place tile;
 	// absent when no cache is shared below the last level, or not known.
-	CoresPerTile int `json:"coresPerTile,omitempty"`
+	CoresPerTile int `json:"coresPerTile,omitempty" want:"count"`
 	// Level1Bytes and Level2Bytes are the sizes of one cache of these levels.
-	Level1Bytes int64 `json:"level1Bytes,omitempty"`
-	Level2Bytes int64 `json:"level2Bytes,omitempty"`
+	Level1Bytes int64 `json:"level1Bytes,omitempty" want:"bytes"`
+	Level2Bytes int64 `json:"level2Bytes,omitempty" want:"bytes"`
 	// Latencies are those of one cache line.
 	//
 	// +kubebuilder:validation:MaxItems=256
-	Latencies []LineLatency `json:"latencies,omitempty"`
+	Latencies []LineLatency `json:"latencies,omitempty" len:"0,256"`
 	// LatenciesBySize are those of a line in buffers of different sizes, which
 	// lie in ever farther caches and at last in memory; by ascending size.
 	//
 	// +kubebuilder:validation:MaxItems=64
-	LatenciesBySize []SizeLatency `json:"latenciesBySize,omitempty"`
+	LatenciesBySize []SizeLatency `json:"latenciesBySize,omitempty" len:"0,64"`
 	// Contention is the latency of a line that several threads read at once;
 	// absent where too few numbers of threads were measured to fit it.
 	Contention *ContentionCost `json:"contention,omitempty"`
@@ -31,24 +31,24 @@ type Capability struct {
 	// ascending threads.
 	//
 	// +kubebuilder:validation:MaxItems=256
-	ContentionPoints []ContentionPoint `json:"contentionPoints,omitempty"`
+	ContentionPoints []ContentionPoint `json:"contentionPoints,omitempty" len:"0,256"`
 	// Transfers are those of several lines from the cache of another core.
 	//
 	// +kubebuilder:validation:MaxItems=64
-	Transfers []LinesTransfer `json:"transfers,omitempty"`
+	Transfers []LinesTransfer `json:"transfers,omitempty" len:"0,64"`
 	// Bandwidths are those of sequential accesses.
 	//
 	// +kubebuilder:validation:MaxItems=1024
-	Bandwidths []AccessBandwidth `json:"bandwidths,omitempty"`
+	Bandwidths []AccessBandwidth `json:"bandwidths,omitempty" len:"0,1024"`
 	// LoadedLatencies are those of memory while other threads stream.
 	//
 	// +kubebuilder:validation:MaxItems=256
-	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty"`
+	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty" len:"0,256"`
 	// Warnings say what may be doubted about these values, and what was not
 	// measured.
 	//
 	// +kubebuilder:validation:MaxItems=100
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty" len:"0,100"`
 }
 
 // LineLatency is the median latency of one cache line from one place.
@@ -58,43 +58,43 @@ type LineLatency struct {
 	// neighbor, remote the cache of another tile or core, memory the memory.
 	//
 	// +kubebuilder:validation:Enum=level1;level2;level3;tile;remote;memory
-	Place string `json:"place"`
+	Place string `json:"place" want:"level1|level2|level3|tile|remote|memory"`
 	// State is the state of the line there: modified, exclusive or shared (which
 	// includes forward); invalid where that core had the line and gave it up, so
 	// that it comes from memory; empty where it makes no difference.
 	//
 	// +kubebuilder:validation:Enum=modified;exclusive;shared;invalid
-	State string `json:"state,omitempty"`
+	State string `json:"state,omitempty" want:"|modified|exclusive|shared|invalid"`
 	// Memory is the kind of memory, as DRAM; empty where there is one.
 	Memory string `json:"memory,omitempty"`
 	// CPUNode and MemoryNode are the NUMA nodes of the core and of the line;
 	// absent where it makes no difference.
-	CPUNode    *int `json:"cpuNode,omitempty"`
-	MemoryNode *int `json:"memoryNode,omitempty"`
+	CPUNode    *int `json:"cpuNode,omitempty" want:"count"`
+	MemoryNode *int `json:"memoryNode,omitempty" want:"count"`
 	// Nanoseconds is the median; of a range over places, the middle.
-	Nanoseconds float64 `json:"nanoseconds"`
+	Nanoseconds float64 `json:"nanoseconds" want:"nanoseconds"`
 	// LowNanoseconds and HighNanoseconds are the range over places; absent
 	// where all are alike.
-	LowNanoseconds  *float64 `json:"lowNanoseconds,omitempty"`
-	HighNanoseconds *float64 `json:"highNanoseconds,omitempty"`
+	LowNanoseconds  *float64 `json:"lowNanoseconds,omitempty" want:"nanoseconds"`
+	HighNanoseconds *float64 `json:"highNanoseconds,omitempty" want:"nanoseconds"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }
 
 // ContentionCost is the latency of a line that N threads read at once:
 // base + perThread·N.
 type ContentionCost struct {
 	// BaseNanoseconds is α.
-	BaseNanoseconds float64 `json:"baseNanoseconds"`
+	BaseNanoseconds float64 `json:"baseNanoseconds" want:"fitted"`
 	// PerThreadNanoseconds is β.
-	PerThreadNanoseconds float64 `json:"perThreadNanoseconds"`
+	PerThreadNanoseconds float64 `json:"perThreadNanoseconds" want:"fitted"`
 	// BaseIntervalNanoseconds and PerThreadIntervalNanoseconds are the half
 	// widths of the 95% intervals of α and β; absent when not known.
-	BaseIntervalNanoseconds      *float64 `json:"baseIntervalNanoseconds,omitempty"`
-	PerThreadIntervalNanoseconds *float64 `json:"perThreadIntervalNanoseconds,omitempty"`
+	BaseIntervalNanoseconds      *float64 `json:"baseIntervalNanoseconds,omitempty" want:"fitted"`
+	PerThreadIntervalNanoseconds *float64 `json:"perThreadIntervalNanoseconds,omitempty" want:"fitted"`
 }
 
 // AccessBandwidth is the median bandwidth of one kind of access.
@@ -102,7 +102,7 @@ type AccessBandwidth struct {
 	// Access is copy (a[i] = b[i]), read, write or triad (a[i] = b[i] + s·c[i]).
 	//
 	// +kubebuilder:validation:Enum=copy;read;write;triad
-	Access string `json:"access"`
+	Access string `json:"access" want:"copy|read|write|triad"`
 	// NonTemporal is true where stores went around the caches.
 	NonTemporal bool `json:"nonTemporal,omitempty"`
 	// Memory is the kind of memory, as DRAM; empty where there is one.
@@ -110,19 +110,19 @@ type AccessBandwidth struct {
 	// CPUNode and MemoryNode are the NUMA nodes of all threads and of their
 	// data; absent where threads run on several nodes with their data beside
 	// them, or there is one.
-	CPUNode    *int `json:"cpuNode,omitempty"`
-	MemoryNode *int `json:"memoryNode,omitempty"`
+	CPUNode    *int `json:"cpuNode,omitempty" want:"count"`
+	MemoryNode *int `json:"memoryNode,omitempty" want:"count"`
 	// Threads is how many threads made it, all together; absent where it is the
 	// highest over numbers of threads.
-	Threads int `json:"threads,omitempty"`
+	Threads int `json:"threads,omitempty" want:"count"`
 	// BytesPerSecond counts what the program reads and writes.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	BytesPerSecond float64 `json:"bytesPerSecond"`
+	BytesPerSecond float64 `json:"bytesPerSecond" want:"rate"`
 	// RelativeInterval is the half width of the 95% interval of the median ÷ the
 	// median; absent when not known.
-	RelativeInterval *float64 `json:"relativeInterval,omitempty"`
+	RelativeInterval *float64 `json:"relativeInterval,omitempty" want:"spread"`
 	// Repeats is the number of measurements; absent when not known.
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 }

@@ -7,22 +7,22 @@ type Communication struct {
 	// network interfaces, or declared by the user.
 	//
 	// +kubebuilder:validation:Enum=measured;declared
-	Source string `json:"source"`
+	Source string `json:"source" want:"measured|declared"`
 	// SentBytesPerSecond and ReceivedBytesPerSecond are means over the run,
 	// communication included; absent when not known, which is not zero. At least
 	// one is there.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	SentBytesPerSecond *float64 `json:"sentBytesPerSecond,omitempty"`
+	SentBytesPerSecond *float64 `json:"sentBytesPerSecond,omitempty" want:"traffic"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty"`
+	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty" want:"traffic"`
 	// MessageBytes is the size of a message; absent when not known. Only with
 	// it does the latency of the network count.
 	//
 	// +kubebuilder:validation:Minimum=1
-	MessageBytes *int64 `json:"messageBytes,omitempty"`
+	MessageBytes *int64 `json:"messageBytes,omitempty" want:"message"`
 	// Overlapped is true where the application computes while it communicates,
 	// false where it waits; absent when not known.
 	Overlapped *bool `json:"overlapped,omitempty"`
@@ -33,10 +33,10 @@ type Communication struct {
 	// Repeats is how many runs were measured; 0 where the rates are declared.
 	//
 	// +kubebuilder:validation:Minimum=0
-	Repeats int `json:"repeats,omitempty"`
+	Repeats int `json:"repeats,omitempty" want:"count"`
 	// RelativeSpread is the standard deviation of the bytes a run exchanges ÷
 	// their median; absent with fewer than two repeats.
-	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	RelativeSpread *float64 `json:"relativeSpread,omitempty" want:"spread"`
 }
 
 // The sources of a Communication.
@@ -50,31 +50,31 @@ type Network struct {
 	// Model is that of package network by which they share it (Vienne et al. 2008).
 	//
 	// +kubebuilder:validation:Enum=gigabit-ethernet;myrinet;infiniband
-	Model string `json:"model"`
+	Model string `json:"model" want:"gigabit-ethernet|myrinet|infiniband"`
 	// BytesPerSecond is what one communication of large messages reaches alone,
 	// in one direction.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	BytesPerSecond float64 `json:"bytesPerSecond"`
+	BytesPerSecond float64 `json:"bytesPerSecond" want:"rate"`
 	// LatencySeconds is the time of an empty message; absent when not known.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e9
-	LatencySeconds *float64 `json:"latencySeconds,omitempty"`
+	LatencySeconds *float64 `json:"latencySeconds,omitempty" want:"latency"`
 	// Beta, GammaOut and GammaIn are the parameters of gigabit-ethernet, and
 	// absent for other models.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	Beta *float64 `json:"beta,omitempty"`
+	Beta *float64 `json:"beta,omitempty" want:"part"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	GammaOut *float64 `json:"gammaOut,omitempty"`
+	GammaOut *float64 `json:"gammaOut,omitempty" want:"share"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	GammaIn *float64 `json:"gammaIn,omitempty"`
+	GammaIn *float64 `json:"gammaIn,omitempty" want:"share"`
 }
 
 // BusSharing is how computation and communication share the memory bus of a
@@ -84,7 +84,7 @@ type BusSharing struct {
 	// NodesPerSocket is the number of NUMA nodes of the socket that computes.
 	//
 	// +kubebuilder:validation:Minimum=1
-	NodesPerSocket int `json:"nodesPerSocket"`
+	NodesPerSocket int `json:"nodesPerSocket" want:"positive"`
 	// Local was measured with all data on a node of that socket, Remote with all
 	// on another socket; absent on a machine with one.
 	Local  BusSharingInstance  `json:"local"`
@@ -98,42 +98,42 @@ type BusSharingInstance struct {
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	CommunicationAloneBytesPerSecond float64 `json:"communicationAloneBytesPerSecond"`
+	CommunicationAloneBytesPerSecond float64 `json:"communicationAloneBytesPerSecond" want:"rate"`
 	// LeastCommunicationShare is α.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	LeastCommunicationShare float64 `json:"leastCommunicationShare"`
+	LeastCommunicationShare float64 `json:"leastCommunicationShare" want:"share"`
 	// ComputationPerCoreBytesPerSecond is B_comp^seq.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	ComputationPerCoreBytesPerSecond float64 `json:"computationPerCoreBytesPerSecond"`
+	ComputationPerCoreBytesPerSecond float64 `json:"computationPerCoreBytesPerSecond" want:"rate"`
 	// ComputationAloneBytesPerSecond is T_seq^max, ComputationAloneCores N_seq^max.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	ComputationAloneBytesPerSecond float64 `json:"computationAloneBytesPerSecond"`
+	ComputationAloneBytesPerSecond float64 `json:"computationAloneBytesPerSecond" want:"rate"`
 	// +kubebuilder:validation:Minimum=1
-	ComputationAloneCores int `json:"computationAloneCores"`
+	ComputationAloneCores int `json:"computationAloneCores" want:"positive"`
 	// TotalBytesPerSecond is T_par^max, TotalCores N_par^max.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	TotalBytesPerSecond float64 `json:"totalBytesPerSecond"`
+	TotalBytesPerSecond float64 `json:"totalBytesPerSecond" want:"rate"`
 	// +kubebuilder:validation:Minimum=1
-	TotalCores int `json:"totalCores"`
+	TotalCores int `json:"totalCores" want:"positive"`
 	// TotalAtComputationAloneCoresBytesPerSecond is T_par^max2.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	TotalAtComputationAloneCoresBytesPerSecond float64 `json:"totalAtComputationAloneCoresBytesPerSecond"`
+	TotalAtComputationAloneCoresBytesPerSecond float64 `json:"totalAtComputationAloneCoresBytesPerSecond" want:"rate"`
 	// LossBeforeBytesPerSecond and LossAfterBytesPerSecond are δ_l and δ_r.
 	//
 	// +kubebuilder:validation:Minimum=-1e13
 	// +kubebuilder:validation:Maximum=1e13
-	LossBeforeBytesPerSecond float64 `json:"lossBeforeBytesPerSecond"`
+	LossBeforeBytesPerSecond float64 `json:"lossBeforeBytesPerSecond" want:"loss"`
 	// +kubebuilder:validation:Minimum=-1e13
 	// +kubebuilder:validation:Maximum=1e13
-	LossAfterBytesPerSecond float64 `json:"lossAfterBytesPerSecond"`
+	LossAfterBytesPerSecond float64 `json:"lossAfterBytesPerSecond" want:"loss"`
 }

@@ -1,63 +1,90 @@
-package v1alpha1_test
+package v1alpha1
 
 import (
 	"os"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	sigsyaml "sigs.k8s.io/yaml"
-
-	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
 // The API server refuses by the markers in the types what Validate refuses by
-// its constants.
+// the tags.
 func TestResourceDefinitionsHoldTheLimits(t *testing.T) {
-	const application, machine = "applicationprofiles", "machineprofiles"
-	tests := []struct {
-		plural, path, limit string
-		want                float64
-	}{
-		{application, "curves", "maxItems", v1alpha1.MaxCurves},
-		{application, "curves", "minItems", 1},
-		{application, "curves/points", "maxItems", v1alpha1.MaxCurvePoints},
-		{application, "curves/points", "minItems", 1},
-		{application, "curves/points/normalizedPerformance", "maximum", v1alpha1.MaxNormalizedPerformance},
-		{application, "curves/points/interfererBytesPerSecond", "minimum", v1alpha1.MinBytesPerSecond},
-		{application, "curves/points/interfererBytesPerSecond", "maximum", v1alpha1.MaxBytesPerSecond},
-		{application, "contentiousness/readBytesPerSecond", "maximum", v1alpha1.MaxBytesPerSecond},
-		{application, "contentiousness/timeline", "maxItems", v1alpha1.MaxTimeline},
-		{application, "phases", "maxItems", v1alpha1.MaxPhases},
-		{application, "command", "maxItems", v1alpha1.MaxArguments},
-		{application, "warnings", "maxItems", v1alpha1.MaxWarnings},
-		{machine, "sustained", "maxItems", v1alpha1.MaxSustained},
-		{machine, "probeMap", "maxItems", v1alpha1.MaxProbePoints},
-		{machine, "capability/latencies", "maxItems", v1alpha1.MaxLatencies},
-		{machine, "capability/bandwidths", "maxItems", v1alpha1.MaxBandwidths},
-		{machine, "capability/warnings", "maxItems", v1alpha1.MaxWarnings},
-		{machine, "capability/latenciesBySize", "maxItems", v1alpha1.MaxLatenciesBySize},
-		{machine, "capability/contentionPoints", "maxItems", v1alpha1.MaxContentionPoints},
-		{machine, "capability/transfers", "maxItems", v1alpha1.MaxTransfers},
-		{machine, "capability/transfers/points", "maxItems", v1alpha1.MaxTransferPoints},
-		{machine, "capability/loadedLatencies", "maxItems", v1alpha1.MaxLoadedLatencies},
-		{machine, "probeMap/relativeSpeed", "maximum", v1alpha1.MaxNormalizedPerformance},
+	compared := 0
+	for plural, spec := range map[string]reflect.Type{
+		"applicationprofiles": reflect.TypeFor[ApplicationProfileSpec](), "machineprofiles": reflect.TypeFor[MachineProfileSpec](),
+	} {
+		compared += compareSchema(t, plural, spec, specSchema(t, plural))
 	}
-	for _, tt := range tests {
-		t.Run(tt.plural+"/"+tt.path+"/"+tt.limit, func(t *testing.T) {
-			node := specSchema(t, tt.plural)
-			for name := range strings.SplitSeq(tt.path, "/") {
-				if items, ok := node["items"].(map[string]any); ok {
-					node = items
-				}
-				properties, _ := node["properties"].(map[string]any)
-				node, _ = properties[name].(map[string]any)
-			}
-			if got, ok := node[tt.limit].(float64); !ok || got != tt.want {
-				t.Errorf("got %v, want %v: run go generate", node[tt.limit], tt.want)
-			}
-		})
+	if compared < 100 {
+		t.Errorf("%d limits were compared", compared)
 	}
+}
+
+// compareSchema compares the limits that a schema has with the tags of a type.
+func compareSchema(t *testing.T, path string, of reflect.Type, schema map[string]any) (compared int) {
+	t.Helper()
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		if items, ok := schema["items"].(map[string]any); ok {
+			schema = items
+		}
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct || of == reflect.TypeFor[metav1.Time]() {
+		return 0
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		property, ok := properties[name].(map[string]any)
+		if !ok {
+			t.Errorf("%s.%s is not in the schema: run go generate", path, name)
+			continue
+		}
+		want, _, _ := strings.Cut(field.Tag.Get("want"), ",")
+		limits := map[string]any{}
+		if rule, ok := numberRules[want]; ok {
+			limits["minimum"], limits["maximum"] = rule.low, rule.high
+		} else if property["type"] == "number" || property["type"] == "integer" {
+			t.Errorf("%s.%s: a number with the rule %q: want one of numberRules", path, name, want)
+		}
+		if low, high, ok := strings.Cut(field.Tag.Get("len"), ","); ok {
+			limits["minItems"], limits["maxItems"] = parseFloat(t, low), parseFloat(t, high)
+		}
+		if strings.Contains(want, "|") {
+			var values []any
+			for v := range strings.SplitSeq(strings.TrimPrefix(want, "|"), "|") {
+				values = append(values, v)
+			}
+			limits["enum"] = values
+		}
+		for limit, want := range limits {
+			got, ok := property[limit]
+			if ok && !reflect.DeepEqual(got, want) {
+				t.Errorf("%s.%s: %s is %v, and %v in the tag: run go generate", path, name, limit, got, want)
+			}
+			if ok {
+				compared++
+			}
+		}
+		compared += compareSchema(t, path+"."+name, field.Type, property)
+	}
+	return compared
+}
+
+func parseFloat(t *testing.T, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 func specSchema(t *testing.T, plural string) map[string]any {

@@ -29,13 +29,13 @@ type MachineProfileSpec struct {
 	// CPUModel is the processor as the kernel names it.
 	CPUModel string `json:"cpuModel,omitempty"`
 	// Sockets, NUMANodes and CPUs count what is online.
-	Sockets   int `json:"sockets"`
-	NUMANodes int `json:"numaNodes"`
-	CPUs      int `json:"cpus"`
+	Sockets   int `json:"sockets" want:"positive"`
+	NUMANodes int `json:"numaNodes" want:"positive"`
+	CPUs      int `json:"cpus" want:"positive"`
 	// LastLevelCacheBytes is the size of one last-level cache; absent when unknown.
-	LastLevelCacheBytes int64 `json:"lastLevelCacheBytes,omitempty"`
+	LastLevelCacheBytes int64 `json:"lastLevelCacheBytes,omitempty" want:"bytes"`
 	// MemoryBytes is the memory of all nodes.
-	MemoryBytes int64 `json:"memoryBytes,omitempty"`
+	MemoryBytes int64 `json:"memoryBytes,omitempty" want:"bytes"`
 	// VirtualMachine is true under a hypervisor.
 	VirtualMachine bool `json:"virtualMachine,omitempty"`
 	// Measurement says how the interferer and the probes were placed.
@@ -44,13 +44,13 @@ type MachineProfileSpec struct {
 	//
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
-	Sustained []SustainedBandwidth `json:"sustained"`
+	Sustained []SustainedBandwidth `json:"sustained" len:"1,256"`
 	// ProbeMap is what each probe keeps of its speed beside a known
 	// interferer: the calibration of the probe source. Empty where counters
 	// serve.
 	//
 	// +kubebuilder:validation:MaxItems=4096
-	ProbeMap []ProbePoint `json:"probeMap,omitempty"`
+	ProbeMap []ProbePoint `json:"probeMap,omitempty" len:"0,4096"`
 	// Capability is what caches and memory can do; absent when not measured.
 	Capability *Capability `json:"capability,omitempty"`
 	// BusSharing is how computation and communication share the memory bus;
@@ -61,7 +61,7 @@ type MachineProfileSpec struct {
 	// Warnings say what may be doubted about this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings,omitempty" len:"0,100"`
 }
 
 // SustainedBandwidth is the interferer's unpaced maximum at one read share.
@@ -70,29 +70,29 @@ type SustainedBandwidth struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	ReadShare float64 `json:"readShare"`
+	ReadShare float64 `json:"readShare" want:"share"`
 	// Pattern is the order of lines: sequential (default) or random.
 	//
 	// +kubebuilder:validation:Enum=sequential;random
-	Pattern string `json:"pattern,omitempty"`
+	Pattern string `json:"pattern,omitempty" want:"|sequential|random"`
 	// BytesPerSecond is the median over the repeats.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	BytesPerSecond float64 `json:"bytesPerSecond"`
+	BytesPerSecond float64 `json:"bytesPerSecond" want:"rate"`
 	// RelativeSpread is the standard deviation ÷ the median over the repeats.
-	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
+	RelativeSpread *float64 `json:"relativeSpread,omitempty" want:"spread"`
 	// Repeats is the number of runs kept.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Repeats int `json:"repeats"`
+	Repeats int `json:"repeats" want:"positive"`
 }
 
 // ProbePoint is one probe beside one setting of the interferer.
 type ProbePoint struct {
 	// Probe is the unpaced stream whose slowdown is observed: reader or
 	// modifier.
-	Probe string `json:"probe"`
+	Probe string `json:"probe" want:"reader|modifier"`
 	// Regime is the placement class the point holds for: same-core,
 	// same-complex or cross-complex; empty when not known.
 	Regime string `json:"regime,omitempty"`
@@ -101,31 +101,31 @@ type ProbePoint struct {
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
-	ReadShare float64 `json:"readShare"`
+	ReadShare float64 `json:"readShare" want:"share"`
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	Level float64 `json:"level"`
+	Level float64 `json:"level" want:"part"`
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
-	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond"`
+	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond" want:"rate"`
 	// AchievedBytesPerSecond is what the interferer reached beside the probe.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
-	AchievedBytesPerSecond float64 `json:"achievedBytesPerSecond"`
+	AchievedBytesPerSecond float64 `json:"achievedBytesPerSecond" want:"traffic"`
 	// RelativeSpeed is the probe's bandwidth beside the interferer ÷ alone.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1.5
-	RelativeSpeed float64 `json:"relativeSpeed"`
+	RelativeSpeed float64 `json:"relativeSpeed" want:"speed"`
 	// Spread is the standard deviation of relativeSpeed over the repeats.
-	Spread *float64 `json:"spread,omitempty"`
+	Spread *float64 `json:"spread,omitempty" want:"spread"`
 	// Repeats is the number of readings kept.
 	//
 	// +kubebuilder:validation:Minimum=1
-	Repeats int `json:"repeats"`
+	Repeats int `json:"repeats" want:"positive"`
 }
 
 // MachineProfileList is a list as the Kubernetes API returns it.

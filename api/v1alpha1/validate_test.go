@@ -76,7 +76,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"uncertainty", func(p *profile) {
 			p.Spec.Contentiousness.RelativeUncertainty, p.Spec.Contentiousness.ReadShareUncertainty = new(-0.1), new(1.1)
 		}, []string{"relativeUncertainty: Invalid", "readShareUncertainty: Invalid"}},
-		{"timeline order", func(p *profile) { p.Spec.Contentiousness.Timeline[1].Seconds = 0.1 }, []string{"timeline[1].seconds: Invalid value: 0.1: want seconds above the previous 0.1"}},
+		{"timeline order", func(p *profile) { p.Spec.Contentiousness.Timeline[1].Seconds = 0.1 }, []string{"timeline[1].seconds: Invalid value: 0.1: want more than the previous 0.1"}},
 		{"timeline length", func(p *profile) { p.Spec.Contentiousness.Timeline = make([]v1alpha1.TrafficSample, 10_001) }, []string{"timeline: Too many: 10001"}},
 		{"no curves", func(p *profile) { p.Spec.Curves = nil }, []string{"spec.curves: Required"}},
 		{"empty curve", func(p *profile) { p.Spec.Curves[1].Points = nil }, []string{"spec.curves[1].points: Required"}},
@@ -93,7 +93,7 @@ func TestApplicationFaults(t *testing.T) {
 			p.Spec.Carried = &v1alpha1.Carrying{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
 		}, []string{"spec.carried.fromMachine: Required", `spec.carried.method: Unsupported value: "guess"`, "spec.carried.lossUncertainty: Invalid value: 2", "spec.carried.capacityBytesPerSecond: Invalid value: 40"}},
 		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
-		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want points in rising order"}},
+		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want more than the previous"}},
 		{"interferer in GB/s", func(p *profile) { p.Spec.Curves[0].Points[0].InterfererBytesPerSecond = 10.66 }, []string{"points[0].interfererBytesPerSecond: Invalid value: 10.66: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
 		{"achieved", func(p *profile) { p.Spec.Curves[0].Points[0].AchievedBytesPerSecond = new(-5.0) }, []string{"achievedBytesPerSecond: Invalid value: -5"}},
 		{"performance 0", func(p *profile) { p.Spec.Curves[0].Points[0].NormalizedPerformance = 0 }, []string{"normalizedPerformance: Invalid value: 0"}},
@@ -107,7 +107,7 @@ func TestApplicationFaults(t *testing.T) {
 			p.Spec.Communication.SentBytesPerSecond, p.Spec.Communication.ReceivedBytesPerSecond = new(-1.0), new(inf)
 		}, []string{"sentBytesPerSecond: Invalid value: -1", "receivedBytesPerSecond: Invalid"}},
 		{"message", func(p *profile) { p.Spec.Communication.MessageBytes = new(int64(0)) }, []string{"messageBytes: Invalid value: 0"}},
-		{"measured never", func(p *profile) { p.Spec.Communication.Repeats = 0 }, []string{"relativeSpread: Invalid", "repeats: Invalid value: 0: want how many"}},
+		{"measured never", func(p *profile) { p.Spec.Communication.Repeats = 0 }, []string{"relativeSpread: Invalid", "repeats: Invalid value: 0: want the number"}},
 		{"declared yet repeated", func(p *profile) { p.Spec.Communication.Source = "declared" }, []string{"repeats: Invalid value: 3: want none"}},
 		{"measured apart", func(p *profile) { p.Spec.Communication.Apart = true }, []string{"spec.communication.apart: Invalid value: true"}},
 		{"everything at once", func(p *profile) { p.Spec = v1alpha1.ApplicationProfileSpec{} }, []string{
@@ -142,7 +142,7 @@ func TestMachineFaults(t *testing.T) {
 		{"parameters of another network", func(p *profile) { p.Spec.Network.Model = "myrinet" }, []string{"beta: Invalid", "gammaOut: Invalid", "gammaIn: Invalid"}},
 		{"bus sharing", func(p *profile) { p.Spec.BusSharing = &v1alpha1.BusSharing{} }, []string{
 			"spec.busSharing.nodesPerSocket", "local.communicationAloneBytesPerSecond", "local.computationPerCoreBytesPerSecond", "local.computationAloneBytesPerSecond",
-			"local.totalBytesPerSecond", "local.totalAtComputationAloneCoresBytesPerSecond", "local.computationAloneCores", "local.totalCores",
+			"local.computationAloneCores", "local.totalBytesPerSecond", "local.totalCores", "local.totalAtComputationAloneCoresBytesPerSecond",
 		}},
 		{"bus sharing of another socket", func(p *profile) { p.Spec.BusSharing.Remote.LeastCommunicationShare = 2 }, []string{"spec.busSharing.remote.leastCommunicationShare: Invalid value: 2"}},
 		{"nothing sustained", func(p *profile) { p.Spec.Sustained = nil }, []string{"spec.sustained: Required"}},

@@ -6,13 +6,13 @@ import (
 	"strconv"
 
 	"bandmate.dev/bandmate/capability"
-	"bandmate.dev/bandmate/internal/svg"
+	"bandmate.dev/bandmate/internal/drawing"
 )
 
 //go:generate go run ../../cmd/bandmate capability tree --machine knl-7210-quadrant --memory cache --operation reduce --threads 64 -o json --svg ../../docs/guides/pictures/capability-tree.svg
 //go:generate go run ../../cmd/bandmate capability barrier --machine knl-7210-quadrant --threads 16 -o json --svg ../../docs/guides/pictures/capability-barrier.svg
 
-// MaxThreads bounds what is drawn: of more threads nobody recognizes anything.
+// MaxThreads bounds a picture: more threads cannot be told apart.
 const MaxThreads = 512
 
 const (
@@ -22,18 +22,14 @@ const (
 	narrowest = 560.0
 )
 
-// Colors of what matters, of what joins it, and of the rest.
-const (
-	dark  = "#2f6690"
-	joint = "#5b7083"
-	pale  = "#c3ced8"
-	tile  = "#e4eef7"
-)
+// tileOpacity shades the boxes of tiles.
+const tileOpacity = 0.12
 
-// document returns the picture with its title written above it.
-func document(p *svg.Picture, title string) []byte {
-	p.Text(svg.Point{X: margin, Y: margin - svg.FontSize/3.0}, svg.Start, title)
-	return p.Document(title)
+// newPicture returns a picture with its title written above it.
+func newPicture(width, height float64, title string) *drawing.Picture {
+	p := &drawing.Picture{Width: width, Height: height, Title: title}
+	p.Text(drawing.Label{At: drawing.At(margin, margin), Text: title})
+	return p
 }
 
 func tooMany(threads int) error {
@@ -45,13 +41,14 @@ func Tree(t capability.Tree) ([]byte, error) {
 	if t.Threads > MaxThreads {
 		return nil, tooMany(t.Threads)
 	}
-	d := treeDrawing{columnWidth: 16 + svg.FontSize*0.7*float64(longestLabel(t.Root))}
+	d := treeDrawing{columnWidth: 16 + drawing.TextSize*0.7*float64(longestLabel(t.Root))}
 	columns := float64(leaves(t.Root))
 	width := max(2*margin+columns*d.columnWidth, narrowest)
-	d.picture = svg.New(width, caption+2*margin+float64(t.Root.Depth())*rowHeight+boxHeight)
+	d.Picture = newPicture(width, caption+2*margin+float64(t.Root.Depth())*rowHeight+boxHeight,
+		fmt.Sprintf("%s of %d threads, %s tree: %s", t.Operation, t.Threads, t.Shape, t.Cost))
 	d.left = (width - columns*d.columnWidth) / 2
 	d.node(t.Root, 0)
-	return document(d.picture, fmt.Sprintf("%s of %d threads, %s tree: %s", t.Operation, t.Threads, t.Shape, t.Cost)), nil
+	return d.SVG(), nil
 }
 
 const (
@@ -60,7 +57,7 @@ const (
 )
 
 type treeDrawing struct {
-	picture           *svg.Picture
+	*drawing.Picture
 	columnWidth, left float64
 	column            int
 }
@@ -80,7 +77,7 @@ func (d *treeDrawing) node(n *capability.Node, depth int) float64 {
 	}
 	x := (middles[0] + middles[len(middles)-1]) / 2
 	for _, middle := range middles {
-		d.picture.Line(svg.Stroke{Color: joint}, svg.Point{X: x, Y: y + boxHeight/2}, svg.Point{X: middle, Y: y + rowHeight - boxHeight/2})
+		d.Line(drawing.Stroke{Ink: drawing.SoftInk, Width: 1}, drawing.At(x, y+boxHeight/2), drawing.At(middle, y+rowHeight-boxHeight/2))
 	}
 	d.box(x, y, n)
 	return x
@@ -88,8 +85,10 @@ func (d *treeDrawing) node(n *capability.Node, depth int) float64 {
 
 func (d *treeDrawing) box(x, y float64, n *capability.Node) {
 	width := d.columnWidth - 8
-	d.picture.Box(svg.Point{X: x - width/2, Y: y - boxHeight/2}, width, boxHeight, tile, dark, "")
-	d.picture.Text(svg.Point{X: x, Y: y}, svg.Middle, label(n))
+	box := drawing.Box{X: x - width/2, Y: y - boxHeight/2, Width: width, Height: boxHeight}
+	d.Boxes(drawing.Series(0), tileOpacity, box)
+	d.Outline(drawing.Stroke{Ink: drawing.Series(0), Width: 1}, box)
+	d.Text(drawing.Label{At: drawing.At(x, y+drawing.TextSize/3), Text: label(n), Anchor: drawing.Middle})
 }
 
 // label names the threads of a tile; they follow each other.
@@ -127,24 +126,25 @@ func Barrier(b capability.Barrier) ([]byte, error) {
 		return nil, tooMany(b.Threads)
 	}
 	const row, column, names = 16.0, 160.0, 36.0
-	p := svg.New(max(2*margin+names+column*float64(b.Rounds), narrowest), caption+2*margin+row*float64(b.Threads))
-	at := func(round, thread int) svg.Point {
-		return svg.Point{X: margin + names + column*float64(round), Y: caption + margin + row*(float64(thread)+1)}
+	p := newPicture(max(2*margin+names+column*float64(b.Rounds), narrowest), caption+2*margin+row*float64(b.Threads),
+		fmt.Sprintf("barrier of %d threads, rounds: %d, partners a round: %d, %s", b.Threads, b.Rounds, b.Partners, b.Cost))
+	at := func(round, thread int) drawing.Point {
+		return drawing.At(margin+names+column*float64(round), caption+margin+row*(float64(thread)+1))
 	}
 	for round := range b.Rounds {
-		p.Text(svg.Point{X: at(round, 0).X + column/2, Y: caption + margin/2}, svg.Middle, fmt.Sprintf("round %d", round+1))
+		p.Text(drawing.Label{At: drawing.At(at(round, 0).X+column/2, caption+margin/2), Text: fmt.Sprintf("round %d", round+1), Ink: drawing.SoftInk, Anchor: drawing.Middle})
 		for thread := b.Threads - 1; thread >= 0; thread-- { // thread 0 on top of the others
-			color := pale
+			ink := drawing.LineInk
 			if thread == 0 {
-				color = dark
+				ink = drawing.Series(0)
 			}
 			for _, to := range b.Signals(thread, round) {
-				p.Line(svg.Stroke{Color: color}, at(round, thread), at(round+1, to))
+				p.Line(drawing.Stroke{Ink: ink, Width: 1}, at(round, thread), at(round+1, to))
 			}
 		}
 	}
 	for thread := range b.Threads {
-		p.Text(svg.Point{X: margin + names - 8, Y: at(0, thread).Y}, svg.End, strconv.Itoa(thread))
+		p.Text(drawing.Label{At: drawing.At(margin+names-8, at(0, thread).Y+drawing.TextSize/3), Text: strconv.Itoa(thread), Anchor: drawing.End})
 	}
-	return document(p, fmt.Sprintf("barrier of %d threads, rounds: %d, partners a round: %d, %s", b.Threads, b.Rounds, b.Partners, b.Cost)), nil
+	return p.SVG(), nil
 }

@@ -7,7 +7,7 @@ import (
 	"bandmate.dev/bandmate/capability"
 	"bandmate.dev/bandmate/capability/diagram"
 	"bandmate.dev/bandmate/capability/reference"
-	"bandmate.dev/bandmate/internal/svg/svgtest"
+	"bandmate.dev/bandmate/internal/drawing/drawingtest"
 )
 
 func parameters(t *testing.T) capability.Parameters {
@@ -50,8 +50,8 @@ func TestGoldens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svgtest.Want(t, "testdata/tree.svg", drawnTree)
-	svgtest.Want(t, "testdata/barrier.svg", drawnBarrier)
+	drawingtest.Want(t, "testdata/tree.svg", drawnTree)
+	drawingtest.Want(t, "testdata/barrier.svg", drawnBarrier)
 }
 
 // Whatever the size, a picture is well-formed and holds every tile, every edge
@@ -63,7 +63,7 @@ func TestPicturesAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		tiles := (threads + 1) / 2
-		wantElements(t, svg, map[string]int{"rect": tiles + 1, "polyline": tiles - 1})
+		wantElements(t, svg, map[string]int{"path": 2*tiles + tiles - 1})
 		b := barrier(t, threads)
 		if svg, err = diagram.Barrier(b); err != nil {
 			t.Fatal(err)
@@ -72,13 +72,13 @@ func TestPicturesAreWhole(t *testing.T) {
 		for round := range b.Rounds {
 			signals += threads * len(b.Signals(0, round))
 		}
-		wantElements(t, svg, map[string]int{"polyline": signals, "text": threads + b.Rounds + 1})
+		wantElements(t, svg, map[string]int{"path": signals, "text": threads + b.Rounds + 1})
 	}
 }
 
 func wantElements(t *testing.T, svg []byte, want map[string]int) {
 	t.Helper()
-	got := svgtest.Elements(t, svg)
+	got := drawingtest.Elements(t, svg)
 	for name, n := range want {
 		if got[name] != n {
 			t.Errorf("%d × %s, want %d", got[name], name, n)

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Precision is the half width of the 95% interval ÷ the median that is aimed at.
@@ -119,7 +121,7 @@ func middle(values []time.Duration) time.Duration {
 func medianOf(values []float64) Median {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
+	median := stats.Median(sorted)
 	k := outside(n)
 	half := max(median-sorted[k], sorted[n-1-k]-median)
 	return Median{Value: median, RelativeInterval: half / median, Repeats: n}

@@ -9,10 +9,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/regime"
 )
@@ -95,10 +95,10 @@ func (s *survey) measureCacheMap(ctx context.Context) (points []cachePoint, err 
 		}
 	}
 	for _, p := range s.cacheProbes() {
-		alone := middle(speeds[cell{p, 0}])
+		alone := stats.Median(speeds[cell{p, 0}])
 		for i, pressure := range settings[1:] {
 			c := cell{p, i + 1}
-			points = append(points, cachePoint{p.footprint, pressure.Pressure, middle(traffic[c]), middle(speeds[c]) / alone})
+			points = append(points, cachePoint{p.footprint, pressure.Pressure, stats.Median(traffic[c]), stats.Median(speeds[c]) / alone})
 		}
 	}
 	return points, nil
@@ -133,9 +133,4 @@ func (s *survey) readBeside(ctx context.Context, probe, known *interferer.Interf
 		}
 	}
 	return 0, 0, fmt.Errorf("the CPUs are not placed as %s: try again later", s.placement)
-}
-
-func middle(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

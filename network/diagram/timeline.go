@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"bandmate.dev/bandmate/internal/svg"
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/network/simulate"
 )
 
@@ -27,24 +27,16 @@ const (
 	width  = 640.0 // of the time
 )
 
-// Colors of what a task does. A message is drawn the darker, the higher its
-// penalty.
-const (
-	computing = "#8fa9bf"
-	sending   = "#1b7f5c"
-	receiving = "#cfe3da"
-)
-
-func colorOf(k simulate.Kind) string {
+// look returns the ink and the opacity of a task's bar.
+func look(k simulate.Kind) (ink drawing.Ink, opacity float64) {
 	switch k {
 	case simulate.Computing:
-		return computing
+		return drawing.Series(0), 0.4
 	case simulate.Sending:
-		return sending
-	case simulate.Receiving:
-		return receiving
+		return drawing.Series(2), 0.9
+	default: // receiving
+		return drawing.Series(2), 0.25
 	}
-	return "none"
 }
 
 // Timeline draws one row for each task from left to right: when it computes,
@@ -65,57 +57,65 @@ func Timeline(r simulate.Result, t simulate.Trace) ([]byte, error) {
 		scale, unit = 1e3, "ms"
 	}
 	height := row * float64(len(r.Tasks))
-	p := svg.New(left+width+right, top+height+bottom)
-	x := svg.Scale{Max: r.TotalSeconds * scale, From: left, To: left + width}
-	y := func(task int) float64 { return top + row*(float64(task)+0.5) }
-	for _, tick := range x.Ticks(8) {
-		p.Line(svg.Stroke{Color: "#dde3e8"}, svg.Point{X: x.At(tick), Y: top}, svg.Point{X: x.At(tick), Y: top + height})
-		p.Text(svg.Point{X: x.At(tick), Y: top + height + 12}, svg.Middle, svg.Label(tick))
+	p := &drawing.Picture{
+		Width: left + width + right, Height: top + height + bottom,
+		Title: fmt.Sprintf("%.4g %s until the last task ends, by the model %s", r.TotalSeconds*scale, unit, r.Model),
 	}
-	p.Text(svg.Point{X: left + width/2, Y: top + height + 30}, svg.Middle, "time, "+unit)
+	x := drawing.Scale{High: r.TotalSeconds * scale}.Between(left, left+width, 8)
+	y := func(task int) float64 { return top + row*(float64(task)+0.5) }
+	for _, tick := range x.Ticks() {
+		p.Line(drawing.Stroke{Ink: drawing.LineInk, Width: 1}, drawing.At(x.At(tick), top), drawing.At(x.At(tick), top+height))
+		p.Text(drawing.Label{At: drawing.At(x.At(tick), top+height+16), Text: x.Text(tick), Ink: drawing.SoftInk, Anchor: drawing.Middle})
+	}
+	p.Text(drawing.Label{At: drawing.At(left+width/2, top+height+34), Text: "time, " + unit, Ink: drawing.SoftInk, Anchor: drawing.Middle})
 	for i, task := range r.Tasks {
-		p.Text(svg.Point{X: left - 8, Y: y(i)}, svg.End, fmt.Sprintf("%s %d, node %d", shortened(task.Application), task.Task, task.Node))
+		name := fmt.Sprintf("%s %d, node %d", shortened(task.Application), task.Task, task.Node)
+		p.Text(drawing.Label{At: drawing.At(left-8, y(i)+drawing.TextSize/3), Text: name, Anchor: drawing.End})
 	}
 	for _, s := range t.Spans {
 		from, to := x.At(s.Start*scale), x.At(s.Ended*scale)
-		p.Box(svg.Point{X: from, Y: y(s.Task) - bar/2}, to-from, bar, colorOf(s.Kind), "",
-			fmt.Sprintf("%s, %.4g to %.4g %s", s.Kind, s.Start*scale, s.Ended*scale, unit))
+		ink, opacity := look(s.Kind)
+		p.Boxes(ink, opacity, drawing.Box{
+			X: from, Y: y(s.Task) - bar/2, Width: to - from, Height: bar,
+			Hint: fmt.Sprintf("%s, %.4g to %.4g %s", s.Kind, s.Start*scale, s.Ended*scale, unit),
+		})
 	}
 	for _, m := range t.Transfers {
-		p.Line(strokeOf(m), svg.Point{X: x.At(m.Start * scale), Y: y(m.From)}, svg.Point{X: x.At(m.Ended * scale), Y: y(m.To)})
-		p.Dot(svg.Point{X: x.At(m.Ended * scale), Y: y(m.To)}, 2, strokeOf(m).Color, strokeOf(m).Color)
+		stroke, end := strokeOf(m), drawing.At(x.At(m.Ended*scale), y(m.To))
+		p.Line(stroke, drawing.At(x.At(m.Start*scale), y(m.From)), end)
+		p.Boxes(stroke.Ink, 1, drawing.Box{X: end.X - 2, Y: end.Y - 2, Width: 4, Height: 4})
 	}
 	legend(p, top+height+56)
-	title := fmt.Sprintf("%.4g %s until the last task ends, by the model %s", r.TotalSeconds*scale, unit, r.Model)
-	p.Text(svg.Point{X: left, Y: top / 2}, svg.Start, title)
-	return p.Document(title), nil
+	p.Text(drawing.Label{At: drawing.At(left, top/2+4), Text: p.Title})
+	return p.SVG(), nil
 }
 
-// strokeOf is gray for a message that had its cards for itself, and from orange
-// to dark red for one that shared them.
-func strokeOf(m simulate.Transfer) svg.Stroke {
+// strokeOf is gray for a message that had its cards for itself, and orange
+// or red for one that shared them.
+func strokeOf(m simulate.Transfer) drawing.Stroke {
 	switch {
 	case m.Penalty < 1.005:
-		return svg.Stroke{Color: "#5b7083"}
+		return drawing.Stroke{Ink: drawing.SoftInk, Width: 1}
 	case m.Penalty < 2:
-		return svg.Stroke{Color: "#d9822b", Width: 1.5}
+		return drawing.Stroke{Ink: drawing.Heat(3), Width: 1.5}
 	}
-	return svg.Stroke{Color: "#8f1d14", Width: 2}
+	return drawing.Stroke{Ink: drawing.Heat(4), Width: 2}
 }
 
-func legend(p *svg.Picture, y float64) {
+func legend(p *drawing.Picture, y float64) {
 	x := 24.0
 	for _, k := range []simulate.Kind{simulate.Computing, simulate.Sending, simulate.Receiving} {
-		p.Box(svg.Point{X: x, Y: y - bar/2}, 22, bar, colorOf(k), "", "")
-		p.Text(svg.Point{X: x + 28, Y: y}, svg.Start, string(k))
+		ink, opacity := look(k)
+		p.Boxes(ink, opacity, drawing.Box{X: x, Y: y - bar/2, Width: 22, Height: bar})
+		p.Text(drawing.Label{At: drawing.At(x+28, y+drawing.TextSize/3), Text: string(k)})
 		x += 104
 	}
 	for _, m := range []struct {
 		penalty float64
 		text    string
 	}{{1, "message alone"}, {1.5, "penalty to 2"}, {2, "penalty of 2 and more"}} {
-		p.Line(strokeOf(simulate.Transfer{Penalty: m.penalty}), svg.Point{X: x, Y: y}, svg.Point{X: x + 22, Y: y})
-		p.Text(svg.Point{X: x + 28, Y: y}, svg.Start, m.text)
+		p.Line(strokeOf(simulate.Transfer{Penalty: m.penalty}), drawing.At(x, y), drawing.At(x+22, y))
+		p.Text(drawing.Label{At: drawing.At(x+28, y+drawing.TextSize/3), Text: m.text})
 		x += 136
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/internal/svg/svgtest"
+	"bandmate.dev/bandmate/internal/drawing/drawingtest"
 	"bandmate.dev/bandmate/network/diagram"
 	"bandmate.dev/bandmate/network/simulate"
 )
@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	svgtest.Want(t, "testdata/timeline.svg", drawn)
+	drawingtest.Want(t, "testdata/timeline.svg", drawn)
 }
 
 func TestRefused(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/network"
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/units"
@@ -236,11 +236,9 @@ func summarize(o Options, alone, both []float64, seconds [][][]float64) Result {
 
 // median returns the middle of the values and their standard deviation ÷ it.
 func median(values []float64) (middle, spread float64) {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	middle = (sorted[(n-1)/2] + sorted[n/2]) / 2
-	if n < 2 {
+	middle = stats.Median(values)
+	if len(values) < 2 {
 		return middle, math.NaN()
 	}
-	return middle, stat.StdDev(sorted, nil) / middle
+	return middle, stat.StdDev(values, nil) / middle
 }

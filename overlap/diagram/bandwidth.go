@@ -2,27 +2,39 @@
 package diagram
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
-	"bandmate.dev/bandmate/internal/svg"
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/units"
 )
 
 //go:generate go run ../../cmd/bandmate overlap fit ../../docs/results/models/sweep-loopback.csv --unit "eighths of a core" -o json --svg ../../docs/guides/pictures/overlap-sweep.svg
 
-// Colors as in Langguth et al.: computation red, communication green.
+// Numbers of the lines. Their colors are as in Langguth et al.: computation red,
+// communication green.
 const (
-	computationColor   = "#b5402c"
-	communicationColor = "#1b7f5c"
-	totalColor         = "#2f6690"
-	faint              = "#9aa7b2"
+	totalLine = iota
+	computationLine
+	communicationLine
 )
 
+// dashed is the look of a line for what has the memory to itself.
+func dashed(line int) drawing.Stroke {
+	return drawing.Stroke{Ink: drawing.Series(line), Width: 1.5, Dashes: []float64{4, 5}}
+}
+
+// solid is the look of a line for what shares it.
+func solid(line int) drawing.Stroke {
+	return drawing.Stroke{Ink: drawing.Series(line), Width: 2}
+}
+
 // Bandwidths is a picture of predicted bandwidths, as lines over the number of
-// computing cores, and of measured ones, as dots: one panel for each placement
+// computing cores, and of measured ones, as marks: one panel for each placement
 // of the data.
 type Bandwidths struct {
 	Parameters overlap.Parameters
@@ -45,19 +57,19 @@ const (
 )
 
 const (
-	left   = 60.0
+	left   = 56.0
 	right  = 16.0
-	top    = 34.0
-	bottom = 46.0
-	legend = 66.0 // height
+	top    = 62.0
+	bottom = 54.0
+	legend = 70.0 // height
 )
 
 // panelSize is that of one of so many panels in a row.
 func panelSize(columns int) (width, height float64) {
 	if columns == 1 {
-		return 600, 340
+		return 600, 370
 	}
-	return 420, 250
+	return 430, 290
 }
 
 // SVG draws the picture. It fails where there is nothing to draw or too much,
@@ -86,13 +98,16 @@ func (b Bandwidths) SVG() ([]byte, error) {
 	columns := min(2, len(placements))
 	rows := (len(placements) + columns - 1) / columns
 	width, height := panelSize(columns)
-	p := svg.New(width*float64(columns), height*float64(rows)+legend)
+	p := &drawing.Picture{Width: width * float64(columns), Height: height*float64(rows) + legend, Title: "Bandwidths of computation and communication, predicted"}
+	if len(b.Sweep) > 0 {
+		p.Title += " and measured"
+	}
 	for i, at := range placements {
 		x, y := width*float64(i%columns), height*float64(i/columns)
-		f := svg.Frame{
-			X:      svg.Scale{Max: float64(cores), From: x + left, To: x + width - right},
-			Y:      svg.Scale{Max: highest.GBps(), From: y + height - bottom, To: y + top},
-			XTitle: b.unit(), YTitle: "GB/s",
+		f := drawing.Frame{
+			X:      drawing.Scale{High: float64(cores), Step: math.Ceil(drawing.NiceStep(float64(cores), 8))}.Between(x+left, x+width-right, 0),
+			Y:      drawing.Scale{High: highest.GBps()}.Between(y+height-bottom, y+top, 5),
+			XTitle: cmp.Or(b.Unit, "computing cores"), YTitle: "GB/s",
 			Title: fmt.Sprintf("computation on node %d, communication on node %d", at.ComputationNode, at.CommunicationNode),
 		}
 		if err := b.panel(p, f, at, cores); err != nil {
@@ -100,18 +115,7 @@ func (b Bandwidths) SVG() ([]byte, error) {
 		}
 	}
 	b.legend(p, height*float64(rows))
-	title := "Bandwidths of computation and communication, predicted"
-	if len(b.Sweep) > 0 {
-		title += " and measured"
-	}
-	return p.Document(title), nil
-}
-
-func (b Bandwidths) unit() string {
-	if b.Unit == "" {
-		return "computing cores"
-	}
-	return b.Unit
+	return p.SVG(), nil
 }
 
 // highest is the top of the scale.
@@ -139,29 +143,30 @@ func (b Bandwidths) highest(placements []overlap.Placement, cores int) (units.Ba
 // series is one line of a panel.
 type series struct {
 	name      string
-	stroke    svg.Stroke
+	line      int
+	stroke    drawing.Stroke
 	predicted func(alone, together overlap.Bandwidths) units.Bandwidth
-	// hollow dots are of what ran alone.
+	// hollow marks are of what ran alone.
 	hollow bool
 }
 
 func allSeries() []series {
 	return []series{
-		{"computation alone", svg.Stroke{Color: computationColor, Dashes: "5 4"}, func(a, _ overlap.Bandwidths) units.Bandwidth { return a.Computation }, true},
-		{"communication alone", svg.Stroke{Color: communicationColor, Dashes: "5 4"}, func(a, _ overlap.Bandwidths) units.Bandwidth { return a.Communication }, true},
-		{"computation beside communication", svg.Stroke{Color: computationColor, Width: 2}, func(_, t overlap.Bandwidths) units.Bandwidth { return t.Computation }, false},
-		{"communication beside computation", svg.Stroke{Color: communicationColor, Width: 2}, func(_, t overlap.Bandwidths) units.Bandwidth { return t.Communication }, false},
-		{"both together", svg.Stroke{Color: totalColor}, func(_, t overlap.Bandwidths) units.Bandwidth { return t.Total() }, false},
+		{"computation alone", computationLine, dashed(computationLine), func(a, _ overlap.Bandwidths) units.Bandwidth { return a.Computation }, true},
+		{"communication alone", communicationLine, dashed(communicationLine), func(a, _ overlap.Bandwidths) units.Bandwidth { return a.Communication }, true},
+		{"computation beside communication", computationLine, solid(computationLine), func(_, t overlap.Bandwidths) units.Bandwidth { return t.Computation }, false},
+		{"communication beside computation", communicationLine, solid(communicationLine), func(_, t overlap.Bandwidths) units.Bandwidth { return t.Communication }, false},
+		{"both together", totalLine, solid(totalLine), func(_, t overlap.Bandwidths) units.Bandwidth { return t.Total() }, false},
 	}
 }
 
-func (b Bandwidths) panel(p *svg.Picture, f svg.Frame, at overlap.Placement, cores int) error {
-	f.Grid(p, true)
+func (b Bandwidths) panel(p *drawing.Picture, f drawing.Frame, at overlap.Placement, cores int) error {
+	p.Axes(f)
 	if b.Mark > 0 {
-		p.Line(svg.Stroke{Color: faint, Dashes: "2 3"}, f.Place(float64(b.Mark), 0), f.Place(float64(b.Mark), f.Y.Max))
+		p.Line(drawing.Stroke{Ink: drawing.SoftInk, Width: 1, Dashes: []float64{2, 4}}, f.Point(float64(b.Mark), 0), f.Point(float64(b.Mark), f.Y.High))
 	}
 	for _, s := range allSeries() {
-		var line []svg.Point
+		var line []drawing.Point
 		for n := 1; n <= cores; n++ {
 			together, err := b.Parameters.Together(n, at)
 			if err != nil {
@@ -171,10 +176,10 @@ func (b Bandwidths) panel(p *svg.Picture, f svg.Frame, at overlap.Placement, cor
 			if err != nil {
 				return err
 			}
-			place := f.Place(float64(n), s.predicted(alone, together).GBps())
+			place := f.Point(float64(n), s.predicted(alone, together).GBps())
 			line = append(line, place)
 			if n == b.Mark {
-				p.Dot(place, 4, s.stroke.Color, s.stroke.Color)
+				p.Mark(place, s.line, false)
 			}
 		}
 		p.Line(s.stroke, line...)
@@ -182,24 +187,21 @@ func (b Bandwidths) panel(p *svg.Picture, f svg.Frame, at overlap.Placement, cor
 			if measured.Placement != at || measured.Cores > cores {
 				continue
 			}
-			fill := s.stroke.Color
-			if s.hollow {
-				fill = "#fff"
-			}
-			p.Dot(f.Place(float64(measured.Cores), s.predicted(measured.Alone, measured.Together).GBps()), 3, fill, s.stroke.Color)
+			p.Mark(f.Point(float64(measured.Cores), s.predicted(measured.Alone, measured.Together).GBps()), s.line, s.hollow)
 		}
 	}
 	return nil
 }
 
-func (b Bandwidths) legend(p *svg.Picture, y float64) {
-	const column, row, sample = 270.0, 17.0, 26.0
+func (b Bandwidths) legend(p *drawing.Picture, y float64) {
+	const column, row, sample = 270.0, 18.0, 30.0
 	for i, s := range allSeries() {
-		at := svg.Point{X: left - 44 + column*float64(i%2), Y: y + 8 + row*float64(i/2)}
-		p.Line(s.stroke, at, svg.Point{X: at.X + sample, Y: at.Y})
-		p.Text(svg.Point{X: at.X + sample + 6, Y: at.Y}, svg.Start, s.name)
+		at := drawing.At(left-44+column*float64(i%2), y+10+row*float64(i/2))
+		p.Line(s.stroke, at, drawing.At(at.X+sample, at.Y))
+		p.Mark(drawing.At(at.X+sample/2, at.Y), s.line, s.hollow)
+		p.Text(drawing.Label{At: drawing.At(at.X+sample+8, at.Y+drawing.TextSize/3), Text: s.name})
 	}
 	if len(b.Sweep) > 0 {
-		p.Text(svg.Point{X: left - 44 + column, Y: y + 8 + 2*row}, svg.Start, "lines: predicted, dots: measured")
+		p.Text(drawing.Label{At: drawing.At(left-44+column, y+10+2*row+drawing.TextSize/3), Text: "lines: predicted, marks: measured", Ink: drawing.SoftInk})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/internal/svg/svgtest"
+	"bandmate.dev/bandmate/internal/drawing/drawingtest"
 	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/overlap/diagram"
 	"bandmate.dev/bandmate/units"
@@ -63,7 +63,7 @@ func TestGoldens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		svgtest.Want(t, filepath.Join("testdata", name), drawn)
+		drawingtest.Want(t, filepath.Join("testdata", name), drawn)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"bandmate.dev/bandmate/internal/svg"
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/overlap"
 )
 
@@ -28,22 +28,24 @@ func Step(s overlap.Step) ([]byte, error) {
 	if !(most > 0) {
 		return nil, errors.New("a picture of a step that takes no time: want a computation or a communication above 0")
 	}
-	p := svg.New(left+stepSize+right+120, top+stepSize+bottom+24)
-	f := svg.Frame{
-		X:      svg.Scale{Max: 1e3 * most, From: left + 10, To: left + 10 + stepSize},
-		Y:      svg.Scale{Max: 1e3 * most, From: top + 10 + stepSize, To: top + 10},
+	p := &drawing.Picture{
+		Width: left + stepSize + right + 110, Height: top + stepSize + bottom + 30,
+		Title: fmt.Sprintf("Time of a step: %.5g ms", 1e3*t.TotalSeconds),
+	}
+	f := drawing.Frame{
+		X:      drawing.Scale{High: 1e3 * most}.Between(left, left+stepSize, 8),
+		Y:      drawing.Scale{High: 1e3 * most}.Between(top+stepSize, top, 8),
 		XTitle: "time of communication, ms", YTitle: "time of computation, ms",
 		Title: fmt.Sprintf("a step of %.5g ms, limited by %s", 1e3*t.TotalSeconds, t.LimitedBy),
 	}
-	f.Grid(p, false)
-	place := func(communication, computation float64) svg.Point { return f.Place(1e3*communication, 1e3*computation) }
-
-	dashed := func(color string) svg.Stroke { return svg.Stroke{Color: color, Dashes: "5 4"} }
-	p.Line(svg.Stroke{Color: faint}, place(0, 0), place(most, most))
-	p.Line(dashed(computationColor), place(0, computation), place(most, computation))
-	p.Line(dashed(communicationColor), place(communication, 0), place(communication, most))
-	p.Line(svg.Stroke{Color: totalColor, Width: 1.5, Dashes: "2 3"}, place(0, t.TotalSeconds), place(t.TotalSeconds, t.TotalSeconds), place(t.TotalSeconds, 0))
-
+	p.Axes(f)
+	place := func(communication, computation float64) drawing.Point {
+		return f.Point(1e3*communication, 1e3*computation)
+	}
+	p.Line(drawing.Stroke{Ink: drawing.SoftInk, Width: 1}, place(0, 0), place(most, most))
+	p.Line(dashed(computationLine), place(0, computation), place(most, computation))
+	p.Line(dashed(communicationLine), place(communication, 0), place(communication, most))
+	p.Line(drawing.Stroke{Ink: drawing.Series(totalLine), Width: 1.5, Dashes: []float64{1, 4}}, place(0, t.TotalSeconds), place(t.TotalSeconds, t.TotalSeconds), place(t.TotalSeconds, 0))
 	// Under contention for as long as the other part takes: up to the diagonal.
 	meets := func(alone, contended float64) (until, value float64) {
 		until = math.Min(contended, most)
@@ -51,17 +53,16 @@ func Step(s overlap.Step) ([]byte, error) {
 	}
 	if computation > 0 {
 		until, value := meets(computation, t.ComputationSeconds)
-		p.Line(svg.Stroke{Color: computationColor, Width: 2}, place(0, computation), place(until, value), place(most, value))
+		p.Line(solid(computationLine), place(0, computation), place(until, value), place(most, value))
 	}
 	if communication > 0 {
 		until, value := meets(communication, t.CommunicationSeconds)
-		p.Line(svg.Stroke{Color: communicationColor, Width: 2}, place(communication, 0), place(value, until), place(value, most))
+		p.Line(solid(communicationLine), place(communication, 0), place(value, until), place(value, most))
 	}
 	ended := place(math.Min(t.CommunicationSeconds, t.TotalSeconds), math.Min(t.ComputationSeconds, t.TotalSeconds))
-	p.Dot(ended, 4, totalColor, totalColor)
-	p.Text(svg.Point{X: f.X.To + 6, Y: place(most, math.Min(most, t.ComputationSeconds)).Y}, svg.Start, "computation")
-	p.Text(svg.Point{X: place(math.Min(most, t.CommunicationSeconds), most).X + 6, Y: f.Y.To + 10}, svg.Start, "communication")
-	p.Text(svg.Point{X: left + 10, Y: top + stepSize + bottom + 18}, svg.Start,
-		"dashed: without contention; dotted: every step of the same total; gray: both end together")
-	return p.Document(fmt.Sprintf("Time of a step: %.5g ms", 1e3*t.TotalSeconds)), nil
+	p.Mark(ended, totalLine, false)
+	p.Text(drawing.Label{At: drawing.At(f.X.To+6, place(most, math.Min(most, t.ComputationSeconds)).Y+drawing.TextSize/3), Text: "computation"},
+		drawing.Label{At: drawing.At(place(math.Min(most, t.CommunicationSeconds), most).X+6, f.Y.To+14), Text: "communication"},
+		drawing.Label{At: drawing.At(left-40, p.Height-10), Text: "dashed: without contention; dotted: every step of the same total; gray: both end together", Ink: drawing.SoftInk})
+	return p.SVG(), nil
 }

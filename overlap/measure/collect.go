@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -234,10 +235,8 @@ func summarize(samples []triple, cores int, at overlap.Placement) Point {
 
 // median returns the middle of the values and their standard deviation ÷ it.
 func median(values []float64) (units.Bandwidth, float64) {
-	slices.Sort(values)
-	n := len(values)
-	middle := (values[(n-1)/2] + values[n/2]) / 2
-	if n < 2 {
+	middle := stats.Median(values)
+	if len(values) < 2 {
 		return units.Bandwidth(middle), math.NaN()
 	}
 	return units.Bandwidth(middle), stat.StdDev(values, nil) / middle

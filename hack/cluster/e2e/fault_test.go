@@ -75,7 +75,7 @@ func TestInvalidProfiles(t *testing.T) {
 		}
 	})
 	e.eventuallyMetric(`bandmate_profiles{state="invalid"}`, 1)
-	e.untilPredicted("backwards", "rising order")
+	e.untilPredicted("backwards", "want more than the previous")
 }
 
 // untilPredicted places pods of an application until their event says something.

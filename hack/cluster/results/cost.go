@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Cost is what the plugin does for one pod, by BenchmarkCycle of schedplugin.
@@ -54,7 +56,7 @@ func ParseBenchmark(text string) (Cost, error) {
 // and their ranges.
 func (c *Cost) Table() string {
 	cell := func(values []float64) string {
-		return fmt.Sprintf("%.2f (%.2f–%.2f)", median(values)/1000, slices.Min(values)/1000, slices.Max(values)/1000)
+		return fmt.Sprintf("%.2f (%.2f–%.2f)", stats.Median(values)/1000, slices.Min(values)/1000, slices.Max(values)/1000)
 	}
 	return "| runs | median, µs a node | 99th percentile, µs a node |\n|---|---|---|\n" +
 		fmt.Sprintf("| %d | %s | %s |\n", len(c.MedianNanoseconds), cell(c.MedianNanoseconds), cell(c.Nanoseconds99))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"time"
 )
 
@@ -73,12 +72,4 @@ func readAll[R any](folder, pattern string) ([]R, error) {
 		records = append(records, r)
 	}
 	return records, nil
-}
-
-// median returns the middle of values, the mean of both where there are two;
-// there has to be one.
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Throughput is how many pods a second a scheduler places without and with a
@@ -102,18 +104,18 @@ func (t *Throughput) groups() []*group {
 func (g *group) row() string {
 	pods, ratio := "–", "not measured"
 	if len(g.counted) > 0 {
-		pods = fmt.Sprintf("%.0f, %.0f", median(column(g.counted, func(r Round) float64 { return r.Without.PodsPerSecond })),
-			median(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond })))
+		pods = fmt.Sprintf("%.0f, %.0f", stats.Median(column(g.counted, func(r Round) float64 { return r.Without.PodsPerSecond })),
+			stats.Median(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond })))
 		ratio = withRange(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond / r.Without.PodsPerSecond }))
 	}
 	return fmt.Sprintf("| %s | %d | %s | %s | %s (%s) | %d (%d) | %s | %s | %.1f, %.1f | %s | %.2f, %.2f |\n",
 		thousands(g.t.Nodes), g.t.Labeled, thousands(g.t.Profiles), thousands(g.t.Batch), g.plugin, g.version,
 		len(g.counted), len(g.all)-len(g.counted), pods, ratio,
-		1000*median(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod })),
-		1000*median(column(g.all, func(r Round) float64 { return r.With.SecondsPerPod })),
+		1000*stats.Median(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod })),
+		1000*stats.Median(column(g.all, func(r Round) float64 { return r.With.SecondsPerPod })),
 		withRange(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod / r.With.SecondsPerPod })),
-		1000*median(column(g.all, func(r Round) float64 { return r.Without.SchedulerSecondsPerPod })),
-		1000*median(column(g.all, func(r Round) float64 { return r.With.SchedulerSecondsPerPod })))
+		1000*stats.Median(column(g.all, func(r Round) float64 { return r.Without.SchedulerSecondsPerPod })),
+		1000*stats.Median(column(g.all, func(r Round) float64 { return r.With.SchedulerSecondsPerPod })))
 }
 
 func column(rounds []Round, value func(Round) float64) []float64 {
@@ -125,7 +127,7 @@ func column(rounds []Round, value func(Round) float64) []float64 {
 }
 
 func withRange(values []float64) string {
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", median(values), slices.Min(values), slices.Max(values))
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", stats.Median(values), slices.Min(values), slices.Max(values))
 }
 
 // thousands writes a number with a comma before every third digit.

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/report"
 )
 
 // Picture can be written to a file.
 type Picture interface {
-	WriteSVG(w io.Writer) error
-	WritePNG(w io.Writer) error
+	Picture() *drawing.Picture
 	WriteCSV(w io.Writer) error
 }
 
@@ -67,7 +67,11 @@ func (f PictureFlags) Check() error {
 
 // Draw writes the wanted files.
 func (a *App) Draw(p Picture, f PictureFlags) error {
-	write := map[string]func(io.Writer) error{"svg": p.WriteSVG, "png": p.WritePNG, "csv": p.WriteCSV}
+	write := map[string]func(io.Writer) error{
+		"svg": func(w io.Writer) error { return p.Picture().WriteSVG(w) },
+		"png": func(w io.Writer) error { return p.Picture().WritePNG(w) },
+		"csv": p.WriteCSV,
+	}
 	flags, files := f.Wanted()
 	for i, flag := range flags {
 		var b bytes.Buffer

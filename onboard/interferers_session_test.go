@@ -22,12 +22,12 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 		}
 	}()
 	session.options.BufferBytes = 64 << 20
-	if err := session.gather(t.Context(), session.Placement.Interferer, 2); err != nil {
+	if err := session.addOthers(t.Context(), session.Placement.Interferer, 2); err != nil {
 		t.Fatal(err)
 	}
 	// The first spins: what is counted is the others'.
-	only := force{interferer.Setting{Mode: interferer.Spin}, interferer.Setting{Mode: interferer.Stream, ReadShare: 1}}
-	if achieved, err := session.aloneForce(t.Context(), only, 100*time.Millisecond); err != nil || achieved.Traffic.Total() <= 0 {
+	only := settings{interferer.Setting{Mode: interferer.Spin}, interferer.Setting{Mode: interferer.Stream, ReadShare: 1}}
+	if achieved, err := session.alone(t.Context(), only, time.Second); err != nil || achieved.Traffic.Total() <= 0 {
 		t.Errorf("the others moved %v, %v", achieved.Traffic, err)
 	}
 	pressures, err := session.MeasurePressures(t.Context(), []Pressure{{ReadShare: 1, Level: 1}, {ReadShare: 1, Level: 1.5}, {ReadShare: 1, Level: 2}})
@@ -35,10 +35,10 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 		t.Fatal(err)
 	}
 	one, part, two := pressures[0], pressures[1], pressures[2]
-	if one.force().others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
-		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.force().others, part.Others, two.Others)
+	if one.settings().others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
+		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.settings().others, part.Others, two.Others)
 	}
-	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "0.05"}}, two)
+	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "1"}}, two.settings())
 	if err != nil || observation.Achieved.Traffic.Total() <= 0 || observation.Alone.Total() <= 0 {
 		t.Errorf("beside two: %+v, %v", observation, err)
 	}

@@ -43,7 +43,7 @@ func described(t *testing.T, name string) *topology.Machine {
 	return m
 }
 
-func TestCrowdPlaces(t *testing.T) {
+func TestPlaceInterferers(t *testing.T) {
 	for _, c := range []struct {
 		machine     string
 		target      string
@@ -52,19 +52,19 @@ func TestCrowdPlaces(t *testing.T) {
 		first, rest string
 		fault       string
 	}{
-		{"vm-2cpu", "", "", 2, "", "", "2 interferers need 2 CPUs beside the application's 0, and 1 can be had"},
+		{"vm-2cpu", "", "", 2, "", "", "2 interferers need 2 CPUs beside the application's 0, and 1 are free"},
 		{"intel-2socket-smt", "0", "1", 3, "", "", "cannot be divided equally among 3"},
 		{"intel-2socket-smt", "0", "1,2,3", 3, "1", "2,3", ""},
 		{"intel-2socket-smt", "0", "4-7", 2, "4,5", "6,7", ""},
 	} {
 		t.Run(c.machine+" "+c.interferer, func(t *testing.T) {
 			m := described(t, c.machine)
-			r := topology.Request{Target: cpus(t, c.target), Interferer: cpus(t, c.interferer)}
+			r := topology.Request{Allowed: m.Online(), Target: cpus(t, c.target), Interferer: cpus(t, c.interferer)}
 			p, err := m.Place(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, rest, err := crowdPlaces(m, p, m.Online(), c.interferer != "", c.interferers)
+			first, rest, err := placeInterferers(m, p, Placing{Request: r, Interferers: c.interferers})
 			if c.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fault) || !errors.Is(err, ErrPlacement) {
 					t.Fatalf("error %v, want %q", err, c.fault)
@@ -80,7 +80,7 @@ func TestCrowdPlaces(t *testing.T) {
 
 // Chosen CPUs are apart from the application's cores and the first interferer's
 // CPUs, as many for each as the first has, or the error says how many lack.
-func TestCrowdPlacesChosen(t *testing.T) {
+func TestPlaceInterferersChosen(t *testing.T) {
 	placed := 0
 	for _, name := range []string{
 		"arm-altra", "arm-devicetree", "arm-grace-2socket", "bare", "cxl", "epyc-ccx",
@@ -96,8 +96,8 @@ func TestCrowdPlacesChosen(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			for n := 2; n <= 4; n++ {
-				first, others, err := crowdPlaces(m, p, m.Online(), false, n)
-				var few *CrowdError
+				first, others, err := placeInterferers(m, p, Placing{Request: topology.Request{Allowed: m.Online()}, Interferers: n})
+				var few *TooFewCPUsError
 				switch {
 				case errors.As(err, &few):
 					if few.Free >= n*p.Interferer.Size() {
@@ -124,13 +124,13 @@ func TestCrowdPlacesChosen(t *testing.T) {
 }
 
 // Whole cores come before siblings.
-func TestCrowdPrefersCores(t *testing.T) {
+func TestPlaceInterferersPrefersCores(t *testing.T) {
 	m := described(t, "intel-2socket-smt")
 	p, err := m.Place(topology.Request{Target: cpuset.New(0), Interferer: cpuset.New(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, others, err := crowdPlaces(m, p, m.Online(), false, 3)
+	_, others, err := placeInterferers(m, p, Placing{Request: topology.Request{Allowed: m.Online()}, Interferers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +148,10 @@ func TestOthersAt(t *testing.T) {
 		t.Errorf("at 250%% %v, want 15 GB/s", got)
 	}
 	p := MeasuredPressure{Setting: interferer.Setting{Mode: interferer.Stream}}
-	if got := p.force().others.Mode; got != interferer.Spin {
+	if got := p.settings().others.Mode; got != interferer.Spin {
 		t.Errorf("others %s without traffic, want them to spin", got)
 	}
-	if got := forceOf(interferer.Setting{Mode: interferer.Idle}).others.Mode; got != interferer.Idle {
+	if got := settingsOf(interferer.Setting{Mode: interferer.Idle}).others.Mode; got != interferer.Idle {
 		t.Errorf("others %s beside an idle one", got)
 	}
 }

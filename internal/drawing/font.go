@@ -1,4 +1,4 @@
-package report
+package drawing
 
 import (
 	"sync"
@@ -9,7 +9,12 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/font/sfnt"
 	"golang.org/x/image/math/fixed"
+
+	"bandmate.dev/bandmate/internal/text"
 )
+
+// TitleSize is the font size of titles in pixels.
+const TitleSize = 16.0
 
 // The Go fonts (BSD license) have Latin, Greek and Cyrillic letters. They draw the
 // text of PNGs, and say how wide the text of an SVG will about be.
@@ -21,21 +26,21 @@ var (
 // The fonts with which an SVG is shown are up to so much wider, as DejaVu Sans is.
 const regularAllowance, boldAllowance = 1.2, 1.35
 
-// textWidth is how wide text may be, in pixels. Letters that the font lacks count
+// Width returns how wide text may be, in pixels. Letters that the font lacks count
 // as wide as their height, which is what most of them are.
-func textWidth(text string, size float64, bold bool) float64 {
+func Width(s string, size float64, bold bool) float64 {
 	load, allowance := regularFont, regularAllowance
 	if bold {
 		load, allowance = boldFont, boldAllowance
 	}
 	f, err := load()
 	if err != nil { // the font is part of the program: cannot happen
-		return size * float64(len(text)) / 2
+		return size * float64(len(s)) / 2
 	}
 	var buffer sfnt.Buffer
 	ppem := fixed.Int26_6(size * 64)
 	width := 0.0
-	for _, r := range text {
+	for _, r := range s {
 		glyph, err := f.GlyphIndex(&buffer, r)
 		if err != nil || glyph == 0 {
 			width += size
@@ -48,15 +53,15 @@ func textWidth(text string, size float64, bold bool) float64 {
 	return width
 }
 
-// fitText cuts text to a width in pixels, the last letter an ellipsis where
+// Fit cuts text to a width in pixels, the last letter an ellipsis where
 // something was cut.
-func fitText(text string, size, width float64) string {
-	text = SanitizeText(text)
-	if textWidth(text, size, false) <= width {
-		return text
+func Fit(s string, size, width float64) string {
+	s = text.Sanitize(s)
+	if Width(s, size, false) <= width {
+		return s
 	}
-	letters := []rune(text)
-	for len(letters) > 0 && textWidth(string(letters)+"…", size, false) > width {
+	letters := []rune(s)
+	for len(letters) > 0 && Width(string(letters)+"…", size, false) > width {
 		letters = letters[:len(letters)-1]
 	}
 	return string(letters) + "…"

@@ -35,7 +35,7 @@ func TestPressingWithinRuns(t *testing.T) {
 	at := func(from, to int) span {
 		return span{start.Add(time.Duration(from) * time.Millisecond), start.Add(time.Duration(to) * time.Millisecond)}
 	}
-	var p pressing
+	var p slicedPressure
 	slow := interferer.Achieved{Elapsed: 10 * time.Millisecond, Traffic: units.Traffic{Read: 1e9}}
 	fast := interferer.Achieved{Elapsed: 30 * time.Millisecond, Traffic: units.Traffic{Read: 5e9}}
 	p.add(at(0, 10), slow)
@@ -46,7 +46,7 @@ func TestPressingWithinRuns(t *testing.T) {
 	if got := p.achieved(); got.Elapsed != 40*time.Millisecond || math.Abs(float64(got.Traffic.Read)-4e9) > 1 {
 		t.Errorf("achieved %+v, want 4 GB/s over 40 ms", got)
 	}
-	if got := (&pressing{}).achieved(); got.Elapsed != 0 || got.Traffic.Total() != 0 {
+	if got := (&slicedPressure{}).achieved(); got.Elapsed != 0 || got.Traffic.Total() != 0 {
 		t.Errorf("achieved %+v without any slice", got)
 	}
 }

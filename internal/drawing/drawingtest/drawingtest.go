@@ -1,5 +1,5 @@
-// Package svgtest checks drawings.
-package svgtest
+// Package drawingtest checks drawings.
+package drawingtest
 
 import (
 	"bytes"

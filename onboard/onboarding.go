@@ -1,0 +1,170 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+)
+
+// Onboarding measures one application, and with it what the machine's profile
+// lacks for the placement regime that turns out to hold.
+type Onboarding struct {
+	Session     *Session
+	Application Application
+	// Wanted are the points of the curve family.
+	Wanted    []Pressure
+	Precision Precision
+	// Known is the machine's profile; nil when it has never been measured.
+	Known *v1alpha1.MachineProfile
+	// Machine says how to measure what Known lacks.
+	Machine  MachineOptions
+	Reporter Reporter
+	// Source measures the application's traffic with counters; nil has it
+	// inferred from the curves.
+	Source profiler.Source
+	// Keep is called with every kept sample; may be nil.
+	Keep func(Sample) error
+	// Restored are samples of an earlier, interrupted run.
+	Restored []Sample
+	// Adaptive has the pressures chosen among those wanted; nil measures all.
+	Adaptive *Adaptivity
+	// Watch has the progress watched; nil times whole runs. Not together with
+	// Adaptive, Restored or a command with Iterations.
+	Watch *Watch
+}
+
+// sampling is a way to find what an application loses beside each pressure. The
+// plan that takes its samples is the same for all of them.
+type sampling interface {
+	// begin returns the conditions to measure first, and how precisely.
+	begin() ([]Condition, Precision)
+	// next returns a further condition that the outcome so far asks for, nil when
+	// it suffices.
+	next(o *Outcome, machine *v1alpha1.MachineProfile) (*Condition, error)
+	// profile returns the application's profile.
+	profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error)
+}
+
+// Run returns the application's profile and the machine's, which is Known
+// itself when it lacked nothing.
+func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
+	samples, err := b.prepare(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
+	defer func() { err = errors.Join(err, calibration.Close()) }()
+	plan := Plan{Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep}
+	plan.Conditions, plan.Precision = samples.begin()
+	if b.Known == nil {
+		plan.Conditions = append(plan.Conditions, b.Session.sustainedConditions(b.Machine.ReadShares)...)
+	}
+	plan.Conditions = append(plan.Conditions, calibration.Conditions(b.lacksProbes)...)
+	plan.Restore(b.Restored)
+	for {
+		outcome, err := plan.Run(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if machine, err = b.complete(ctx, calibration, outcome); err != nil {
+			return nil, nil, err
+		}
+		next, err := samples.next(outcome, machine)
+		if err != nil {
+			return nil, nil, err
+		}
+		if next == nil {
+			profile, err = samples.profile(outcome, machine)
+			return profile, machine, err
+		}
+		plan.Conditions = append(plan.Conditions, *next)
+	}
+}
+
+// prepare runs the application alone, measures its traffic and the pressures, and
+// returns the sampling that was asked for.
+func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
+	e := &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}
+	var alone pace
+	var err error
+	if b.Watch != nil {
+		if b.Adaptive != nil || b.Application.Command.Iterations > 1 {
+			return nil, errors.New("progress is watched in single runs beside every pressure: leave out adaptivity and iterations")
+		}
+		alone, err = b.measurePace(ctx)
+	} else {
+		_, err = e.CheckDuration(ctx, b.Application)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.Source != nil {
+		traffic, err := e.MeasureTraffic(ctx, b.Application, b.Source)
+		if err != nil {
+			return nil, err
+		}
+		e.Traffic = map[string]*profiler.Summary{b.Application.Name: traffic}
+	}
+	if e.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
+		return nil, err
+	}
+	switch {
+	case b.Adaptive != nil:
+		return &adaptiveSampling{Onboarding: b, experiment: e}, nil
+	case b.Watch != nil:
+		return newWatchedSampling(b, e, alone)
+	}
+	return wholeRuns{b, e}, nil
+}
+
+// soloConditions are the solo controls that samplings of other kinds begin with.
+func (b *Onboarding) soloConditions(e *Experiment) ([]Condition, Precision) {
+	return []Condition{e.soloCondition(b.Application)}, Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: firstSolos}
+}
+
+// firstSolos is the number of solo controls before runs that are compared with
+// their median.
+const firstSolos = 3
+
+// wholeRuns times whole runs beside every pressure.
+type wholeRuns struct {
+	*Onboarding
+	experiment *Experiment
+}
+
+func (w wholeRuns) begin() ([]Condition, Precision) { return w.experiment.Conditions(), w.Precision }
+
+func (wholeRuns) next(*Outcome, *v1alpha1.MachineProfile) (*Condition, error) { return nil, nil }
+
+func (w wholeRuns) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	return w.experiment.Profile(w.Application, o, machine)
+}
+
+// lacksProbes reports whether the known machine has no probe map for a regime.
+func (b *Onboarding) lacksProbes(class regime.Class) bool {
+	if b.Known == nil {
+		return true
+	}
+	probes, err := ProbeMap(b.Known, class)
+	return err != nil || probes == nil
+}
+
+// complete returns the machine's profile with what the plan measured of it.
+func (b *Onboarding) complete(ctx context.Context, c *Calibration, o *Outcome) (*v1alpha1.MachineProfile, error) {
+	if b.Known == nil {
+		return b.Session.machineProfile(ctx, b.Machine, c, o)
+	}
+	if !b.lacksProbes(o.Class) {
+		return b.Known, nil
+	}
+	points, err := c.Points(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	machine := b.Known.DeepCopy()
+	machine.Spec.ProbeMap = append(machine.Spec.ProbeMap, points...)
+	return machine, nil
+}
