@@ -194,3 +194,9 @@ func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) o
 	}
 	return o
 }
+
+// Beside returns the normalized performance that the curves give beside steady
+// traffic of others, extrapolated beyond the highest measured pressure.
+func (a *Application) Beside(others units.Traffic) units.NormalizedPerformance {
+	return a.respond(others, max(a.carried(), others.Total())*headroom).performance
+}

@@ -1,6 +1,8 @@
 package predictor
 
 import (
+	"fmt"
+
 	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
@@ -80,4 +82,18 @@ func (a *Application) Known() (sensitivity, contentiousness bool) {
 // counts as undisturbed and as causing no traffic.
 func Unprofiled(name string) *Application {
 	return &Application{name: name, slowerAway: 1, phases: steady[:]}
+}
+
+// Assumed returns an application of which only the traffic is known, or assumed: it
+// presses on others and counts as undisturbed itself. It fails on rates that are
+// negative or not finite.
+func Assumed(name string, traffic units.Traffic) (*Application, error) {
+	if !traffic.Read.Valid() || !traffic.Write.Valid() {
+		return nil, fmt.Errorf("application %q: traffic %+v: want finite rates of 0 or more", name, traffic)
+	}
+	a := Unprofiled(name)
+	a.corunner, a.target, a.trafficKnown = traffic, traffic, true
+	a.uncertainty = uncertainty{silentBandwidthUncertainty, silentReadShareUncertainty}
+	a.sequence = []segment{{0, 1}}
+	return a, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -178,7 +179,7 @@ func (p *Plugin) prepare(name string, parts []*occupancy, numaNode int, now time
 		most += len(o.residents)
 	}
 	domain := score.Domain{Name: name, Residents: make([]score.Job, 0, most)}
-	sketches := make([]*score.Sketch, 0, most)
+	sketches := make([]*fast.Model, 0, most)
 	for i, o := range parts {
 		for _, r := range o.residents {
 			if i == 0 && numaNode != anyNUMANode && r.numaNode != anyNUMANode && r.numaNode != numaNode {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
@@ -32,12 +34,10 @@ type Plugin struct {
 	pods    *pods
 	now     func() time.Time
 
-	standIn *score.Sketch // of an unknown application under the policy assume; else nil
-	// estimator only estimates, which it may do for many at once.
-	estimator *score.Scorer
-	scorers   *sync.Pool // of *score.Scorer
-	nodes     sync.Map   // of node name to *cell
-	pools     sync.Map   // of domain name to *place
+	standIn   *fast.Model // of an unknown application under the policy assume; else nil
+	scorers   *sync.Pool  // of *score.Scorer
+	nodes     sync.Map    // of node name to *cell
+	pools     sync.Map    // of domain name to *place
 	rows      rows
 	announcer *announcer
 }
@@ -121,12 +121,12 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		p.rows.outdated.Store(true)
 	}}
 	if options.Unknown == score.Assume {
-		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
+		standIn, err := predictor.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
 		if err != nil {
 			return nil, fmt.Errorf("plugin %s: %w", Name, err)
 		}
 		options.StandIn = standIn
-		p.standIn = new(score.Sketcher).Sketch(standIn)
+		p.standIn = fast.New(standIn)
 	}
 	if err := options.Validate(); err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
@@ -135,7 +135,6 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		s, _ := score.New(options) // the options were validated
 		return s
 	}}
-	p.estimator = p.scorer()
 	watch, err := newProfileWatch(client, m, func() {})
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)

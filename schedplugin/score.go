@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 )
 
@@ -54,7 +55,7 @@ func (p *Plugin) estimateAll(ctx context.Context, c *cycle, pod *v1.Pod, scores 
 		if k == nil || s.machine != machine {
 			k, machine = c.knownOn(s.machine), s.machine
 		}
-		cost := p.estimator.Estimate(p.sketchOf(k), c.facts.cpus, s.load)
+		cost := s.load.Estimate(p.sketchOf(k), c.facts.cpus)
 		scores[i].Score = scaled(cost, p.avoids(k, s.at))
 	})
 }
@@ -86,7 +87,7 @@ func (p *Plugin) avoids(k *known, at *place) bool {
 }
 
 // sketchOf is what the policy takes for an application.
-func (p *Plugin) sketchOf(k *known) *score.Sketch {
+func (p *Plugin) sketchOf(k *known) *fast.Model {
 	if k.sketch == nil {
 		return p.standIn
 	}
@@ -169,7 +170,7 @@ func (p *Plugin) shortlist(ctx context.Context, c *cycle, pod *v1.Pod, scores fw
 		if err != nil {
 			continue // estimateAll has reported it
 		}
-		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Fine(p.sketchOf(k)) {
+		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Reliable(p.sketchOf(k)) {
 			result, err := p.score(c, at, scores[i].Name, own.machine)
 			if err != nil {
 				p.open(ctx, pod, scores[i].Name, err)

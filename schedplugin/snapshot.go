@@ -8,16 +8,14 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/advisor"
-	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/predictor/fast"
 )
 
 // snapshot is what a scheduling cycle knows of profiles: a roster, and what was
 // drawn from it so far. It is safe for concurrent use.
 type snapshot struct {
-	roster    *advisor.Advisor
-	sketchers *sync.Pool
-	known     sync.Map // of lookupKey to *known
+	roster *advisor.Advisor
+	known  sync.Map // of lookupKey to *known
 	// waiting holds the keys of those that are known by their curves alone, until
 	// catchUp has asked for a model of the memory.
 	waiting sync.Map // of lookupKey to nil
@@ -36,14 +34,14 @@ type lookupKey struct{ application, machine string }
 // application.
 type known struct {
 	advisor.Entry
-	sketch *score.Sketch
+	sketch *fast.Model
 	// byCurves is true where another one takes its place once a model of the memory
 	// was asked for; else it stays for as long as the roster.
 	byCurves bool
 }
 
 func newSnapshot(r *advisor.Advisor) *snapshot {
-	return &snapshot{roster: r, sketchers: &sync.Pool{New: func() any { return &score.Sketcher{} }}}
+	return &snapshot{roster: r}
 }
 
 // next returns a snapshot of r. What s was asked about is looked up here, where
@@ -98,7 +96,7 @@ func (s *snapshot) describeOwn(application string) {
 			continue
 		}
 		if k := (&known{Entry: entry}); k.Application != nil {
-			k.sketch = s.sketch(k.Application)
+			k.sketch = fast.New(k.Application)
 			s.known.Store(key, k)
 		}
 	}
@@ -143,7 +141,7 @@ func (s *snapshot) renew(key lookupKey, old *snapshot) {
 	if before.Application == k.Application {
 		k.sketch = before.sketch
 	} else {
-		k.sketch = s.sketch(k.Application)
+		k.sketch = fast.New(k.Application)
 	}
 	s.known.Store(key, k)
 }
@@ -159,7 +157,7 @@ func (s *snapshot) lookup(application, machine string) *known {
 	if k.Application == nil {
 		return k // not stored: anybody can invent names
 	}
-	k.sketch, k.byCurves = s.sketch(k.Application), true
+	k.sketch, k.byCurves = fast.New(k.Application), true
 	if value, ok := s.known.LoadOrStore(key, k); ok {
 		return value.(*known) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
@@ -168,10 +166,4 @@ func (s *snapshot) lookup(application, machine string) *known {
 		s.onNew()
 	}
 	return k
-}
-
-func (s *snapshot) sketch(a *predictor.Application) *score.Sketch {
-	sketcher := s.sketchers.Get().(*score.Sketcher) //nolint:errcheck,forcetypeassert // nothing else is put
-	defer s.sketchers.Put(sketcher)
-	return sketcher.Sketch(a)
 }

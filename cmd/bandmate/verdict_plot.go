@@ -2,7 +2,7 @@ package main
 
 import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -21,7 +21,7 @@ func judgmentOf(v verdict) cli.Judgment {
 		})
 	}
 	if seen.Background != nil {
-		if others, err := score.Assumed("background", *seen.Background); err == nil {
+		if others, err := predictor.Assumed("background", *seen.Background); err == nil {
 			j.Others = append(j.Others, others)
 		}
 	}

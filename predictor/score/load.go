@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -15,32 +15,15 @@ import (
 type Load struct {
 	domain Domain
 	apps   []*predictor.Application // residents, then the background if any
-	// before are the performances without a newcomer, predicted when first asked
-	// for: whoever only estimates does not need them.
+	// before are the performances without a newcomer; nil until first asked for, as
+	// estimates do not need them.
 	before atomic.Pointer[[]units.NormalizedPerformance]
-	// busy is what everyone there transfers, slowed down as they are; for added.
-	busy  units.Traffic
-	added addedTable
-	// network is what the residents exchange together: stretch is weighed by
-	// their CPUs, or for WorstSlowdown the most of one.
-	network exchange
-	crowd   *crowd // nil where no model describes everyone
+	// aggregate is everyone there, for estimates.
+	aggregate *fast.Aggregate
 }
 
 // Residents returns who is there. The caller must not change it.
 func (l *Load) Residents() []Job { return l.domain.Residents }
-
-// exchange counts what one of the applications exchanges.
-func (l *Load) exchange(i int, x exchange, o Objective) {
-	l.network.busy += x.busy
-	switch {
-	case i >= len(l.domain.Residents):
-	case o == WorstSlowdown:
-		l.network.stretch = max(l.network.stretch, x.stretch)
-	default:
-		l.network.stretch += x.stretch * float32(l.domain.Residents[i].CPUs)
-	}
-}
 
 // cardOf returns the network card of an application of the load; that of the
 // background does not matter.
@@ -73,20 +56,17 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 		l.apps = append(l.apps, options.application(r))
 	}
 	if d.Background != nil && d.Background.Total() > 0 {
-		background, err := Assumed("background", *d.Background)
+		background, err := predictor.Assumed("background", *d.Background)
 		if err != nil {
 			return nil, fmt.Errorf("domain %s: %w", d.Name, err)
 		}
 		l.apps = append(l.apps, background)
 	}
-	for i, a := range l.apps {
-		l.exchange(i, exchangeOf(a), s.options.Objective)
-	}
 	return l, nil
 }
 
 // performances returns those of a load's applications without a newcomer. Two that
-// ask at the same time both predict; nobody waits.
+// ask at the same time both predict.
 func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	if before := l.before.Load(); before != nil {
 		return *before
@@ -98,18 +78,6 @@ func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	}
 	l.before.Store(&before)
 	return before
-}
-
-// Assumed makes an application of which only the traffic is known, or assumed:
-// it presses on others and counts as undisturbed itself. It fails on rates that
-// are none.
-func Assumed(name string, traffic units.Traffic) (*predictor.Application, error) {
-	p := &v1alpha1.ApplicationProfile{}
-	p.Name = name
-	p.Spec.Contentiousness = v1alpha1.Contentiousness{
-		ReadBytesPerSecond: float64(traffic.Read), WriteBytesPerSecond: float64(traffic.Write), Source: "assumed",
-	}
-	return predictor.Compile(p)
 }
 
 // Background returns what is left of a measurement of a whole domain when the
@@ -127,3 +95,29 @@ func Background(measured units.Traffic, residents []Job) units.Traffic {
 	}
 	return measured
 }
+
+// Tabulate completes a load for Estimate, with the model of each resident; nil for
+// a resident that is known by its traffic at most. The load must not be in use yet.
+func (s *Scorer) Tabulate(l *Load, models []*fast.Model) {
+	everyone := make([]fast.Resident, 0, len(l.apps))
+	for i, a := range l.apps {
+		if i < len(models) && models[i] != nil {
+			everyone = append(everyone, fast.Resident{Model: models[i], Weight: l.domain.Residents[i].CPUs})
+			continue
+		}
+		traffic, _ := a.Contentiousness()
+		everyone = append(everyone, fast.Steady(traffic))
+	}
+	l.aggregate = fast.NewAggregate(everyone, s.options.Objective == WorstSlowdown)
+}
+
+// Estimate is about what ScoreLoad would give as Cost for a newcomer with these
+// CPUs, in nanoseconds; a nil model counts as nothing. The load must have been
+// completed by Tabulate. Load.Reliable says how good the estimate is.
+func (l *Load) Estimate(newcomer *fast.Model, cpus float64) float64 {
+	return l.aggregate.Estimate(newcomer, cpus)
+}
+
+// Reliable reports whether the estimate for a newcomer may stand for its score; see
+// fast.Aggregate.
+func (l *Load) Reliable(newcomer *fast.Model) bool { return l.aggregate.Reliable(newcomer) }

@@ -35,7 +35,7 @@ type Policy string
 const (
 	// Ignore counts what is known of it, and takes the rest as nothing.
 	Ignore Policy = "ignore"
-	// Assume takes Options.StandIn in its place; see Assumed.
+	// Assume takes Options.StandIn in its place; see predictor.Assumed.
 	Assume Policy = "assume"
 	// Avoid counts as Ignore does, and places a domain that would mix known and
 	// unknown jobs after every other.

@@ -16,6 +16,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -254,7 +255,7 @@ func (d *Data) rank(apps []*predictor.Application) {
 	d.QuickRanking = n > mostExact
 	row := defaultRow(apps)
 	if d.QuickRanking {
-		row = predictor.NewQuick(apps).Row
+		row = fast.NewPairs(apps).Row
 	}
 	type mean struct {
 		sum   float64
@@ -290,7 +291,7 @@ func (d *Data) rank(apps []*predictor.Application) {
 	}
 }
 
-// defaultRow is Quick.Row by the default method.
+// defaultRow is Pairs.Row by the default method.
 func defaultRow(apps []*predictor.Application) func([]units.NormalizedPerformance, int) []units.NormalizedPerformance {
 	var workspace predictor.Workspace
 	var both [2]units.NormalizedPerformance

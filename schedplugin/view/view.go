@@ -14,6 +14,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	"bandmate.dev/bandmate/units"
@@ -50,7 +51,7 @@ type resident struct {
 func New(args *config.BandmateArgs, r *advisor.Advisor, now time.Time) (*Cluster, error) {
 	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
 	if options.Unknown == score.Assume {
-		standIn, err := score.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
+		standIn, err := predictor.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -87,7 +88,7 @@ func (s *Situation) Options() (score.Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("situation %q: %w", s.Name, err)
 		}
-		if o.StandIn, err = score.Assumed("assumed", traffic); err != nil {
+		if o.StandIn, err = predictor.Assumed("assumed", traffic); err != nil {
 			return o, fmt.Errorf("situation %q: %w", s.Name, err)
 		}
 	}

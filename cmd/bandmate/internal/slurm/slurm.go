@@ -12,6 +12,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/units"
@@ -89,7 +90,7 @@ func (f *slurmFlags) options() (slurm.Options, error) {
 		if err != nil {
 			return o, cli.Usagef("--assumed: %w", err)
 		}
-		if o.Score.StandIn, err = score.Assumed("assumed", traffic); err != nil {
+		if o.Score.StandIn, err = predictor.Assumed("assumed", traffic); err != nil {
 			return o, cli.Usagef("--assumed: %w", err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Delays is how many delays a Tendency is tabulated at: from the one without load
-// up to 8192 times that, four to a doubling. In between it is a straight line.
+// Delays is the number of delays that members are tabulated at: from the delay
+// without load up to 8192 times that, four to a doubling.
 const Delays = 53
 
 // quarters are the powers of two that the delays of a doubling consist of.
@@ -18,8 +18,11 @@ func delayAtPlace(place int) float64 {
 	return float64(int(1)<<(place/len(quarters))) * quarters[place%len(quarters)]
 }
 
-// Flow is traffic in the units of a model.
+// Flow is traffic relative to the bandwidth that a Model measures in.
 type Flow struct{ Read, Write float32 }
+
+// Add returns the sum of two flows.
+func (f Flow) Add(g Flow) Flow { return Flow{f.Read + g.Read, f.Write + g.Write} }
 
 // Flow returns traffic in the units of the model.
 func (m *Model) Flow(t units.Traffic) Flow {
@@ -32,26 +35,19 @@ func (m *Model) Traffic(f Flow) units.Traffic {
 	return units.Traffic{Read: m.unit * units.Bandwidth(f.Read), Write: m.unit * units.Bandwidth(f.Write)}
 }
 
-// Tendency is what a member transfers, and its performance, at each of the Delays.
-type Tendency struct {
-	Flow        [Delays]Flow
-	Performance [Delays]float32
-}
-
-// Tendency tabulates a member.
-func (m *Model) Tendency(x *Member) *Tendency {
-	t := &Tendency{}
-	for place := range t.Flow {
+// Tabulate returns what a member transfers, and its performance, at each delay.
+func (m *Model) Tabulate(x *Member) (flow [Delays]Flow, performance [Delays]float32) {
+	for place := range flow {
 		p := x.performance(delayAtPlace(place))
-		t.Flow[place] = Flow{float32(x.alone.read * p), float32(x.alone.write * p)}
-		t.Performance[place] = float32(p)
+		flow[place] = Flow{float32(x.alone.read * p), float32(x.alone.write * p)}
+		performance[place] = float32(p)
 	}
-	return t
+	return flow, performance
 }
 
 // Overload returns by how much, relative to the capacity, members that together
-// transfer so much at the delay number place ask for more than the memory carries
-// with that delay. Where it changes its sign, they settle (see Model.Settle).
+// transfer f at the delay number place exceed what the memory carries with that
+// delay. The solution of Settle lies where it changes its sign.
 func (m *Model) Overload(place int, f Flow) float32 {
 	sum := flow{float64(f.Read), float64(f.Write)}
 	return float32(m.load(sum) - m.loadOf(delayAtPlace(place), sum.writeShare()))

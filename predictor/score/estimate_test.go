@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -32,20 +33,19 @@ func simulated(t testing.TB, platform string, o evaluation.Options) []*predictor
 	return apps
 }
 
-func sketched(apps []*predictor.Application) map[*predictor.Application]*score.Sketch {
-	var s score.Sketcher
-	sketches := map[*predictor.Application]*score.Sketch{}
+func sketched(apps []*predictor.Application) map[*predictor.Application]*fast.Model {
+	sketches := map[*predictor.Application]*fast.Model{}
 	for _, a := range apps {
-		sketches[a] = s.Sketch(a)
+		sketches[a] = fast.New(a)
 	}
 	return sketches
 }
 
 // load prepares a domain of n residents drawn from apps.
-func load(t testing.TB, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*score.Sketch, random *rand.Rand, n int) *score.Load {
+func load(t testing.TB, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*fast.Model, random *rand.Rand, n int) *score.Load {
 	t.Helper()
 	d := score.Domain{Name: "d"}
-	var drawn []*score.Sketch
+	var drawn []*fast.Model
 	for range n {
 		a := apps[random.IntN(len(apps))]
 		d.Residents = append(d.Residents, score.Job{Name: a.Name(), Application: a, CPUs: float64(1 + random.IntN(8))})
@@ -85,7 +85,7 @@ func TestEstimateFindsTheBest(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						all = append(all, candidate{s.Estimate(sketches[a], newcomer.CPUs, l), exact.Cost})
+						all = append(all, candidate{l.Estimate(sketches[a], newcomer.CPUs), exact.Cost})
 					}
 					best := slices.MinFunc(all, func(a, b candidate) int { return compare(a.exact, b.exact) })
 					random1 += all[0].exact - best.exact
@@ -119,11 +119,11 @@ func TestEstimateOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Tabulate(empty, nil)
-	if cost := s.Estimate(nil, 4, empty); cost != 0 {
+	if cost := empty.Estimate(nil, 4); cost != 0 {
 		t.Errorf("an unknown newcomer in an empty domain costs %v", cost)
 	}
-	unprofiled := new(score.Sketcher).Sketch(predictor.Unprofiled("x"))
-	if cost := s.Estimate(unprofiled, 4, empty); cost != 0 {
+	unprofiled := fast.New(predictor.Unprofiled("x"))
+	if cost := empty.Estimate(unprofiled, 4); cost != 0 {
 		t.Errorf("an unprofiled newcomer in an empty domain costs %v", cost)
 	}
 }
@@ -147,7 +147,7 @@ func inf() float64 {
 }
 
 func TestBackground(t *testing.T) {
-	known, err := score.Assumed("a", units.Traffic{Read: 10, Write: 5})
+	known, err := predictor.Assumed("a", units.Traffic{Read: 10, Write: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func BenchmarkEstimate(b *testing.B) {
 	l := load(b, &s, apps, sketches, random, 30)
 	k := sketches[apps[3]]
 	for b.Loop() {
-		s.Estimate(k, 4, l)
+		l.Estimate(k, 4)
 	}
 }
 
@@ -196,15 +196,5 @@ func BenchmarkScoreLoad(b *testing.B) {
 				i++
 			}
 		})
-	}
-}
-
-func BenchmarkSketch(b *testing.B) {
-	apps := simulated(b, "ddr4x2", evaluation.Options{})
-	var s score.Sketcher
-	i := 0
-	for b.Loop() {
-		s.Sketch(apps[i%len(apps)])
-		i++
 	}
 }

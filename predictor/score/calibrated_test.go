@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -68,7 +69,7 @@ func TestEstimateOfTheDescribed(t *testing.T) {
 
 // chosenByEstimate returns the exact cost of the first by estimate of sixteen
 // domains of about so many residents, of the best one and of one by chance.
-func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*score.Sketch,
+func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*fast.Model,
 	random *rand.Rand, residents int,
 ) (first, best, anyOne float64) {
 	t.Helper()
@@ -78,14 +79,14 @@ func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Applicati
 	best = math.Inf(1)
 	for range domains {
 		l := load(t, s, apps, sketches, random, residents/2+random.IntN(residents))
-		if !l.Fine(sketches[a]) {
+		if !l.Reliable(sketches[a]) {
 			t.Fatal("the estimate is coarse")
 		}
 		exact, err := s.ScoreLoad(score.Job{Name: "n", Application: a, CPUs: 4}, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e := s.Estimate(sketches[a], 4, l); e < least {
+		if e := l.Estimate(sketches[a], 4); e < least {
 			first, least = exact.Cost, e
 		}
 		best = min(best, exact.Cost)
@@ -119,12 +120,12 @@ func TestFine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var drawn []*score.Sketch
+			var drawn []*fast.Model
 			for _, r := range test.domain.Residents {
 				drawn = append(drawn, sketches[r.Application])
 			}
 			s.Tabulate(l, drawn)
-			if got := l.Fine(sketches[test.newcomer]); got != test.want {
+			if got := l.Reliable(sketches[test.newcomer]); got != test.want {
 				t.Errorf("fine: %v, want %v", got, test.want)
 			}
 			if !test.want {
@@ -135,7 +136,7 @@ func TestFine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			estimate := s.Estimate(sketches[test.newcomer], 2, l)
+			estimate := l.Estimate(sketches[test.newcomer], 2)
 			if off := math.Abs(estimate - exact.Cost); off > 0.02+0.15*exact.Cost {
 				t.Errorf("estimated as %.3f, exactly %.3f", estimate, exact.Cost)
 			}
@@ -158,7 +159,7 @@ func BenchmarkDescribed30(b *testing.B) {
 	})
 	b.Run("estimate", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
-			s.Estimate(sketches[apps[i%len(apps)]], 4, l)
+			l.Estimate(sketches[apps[i%len(apps)]], 4)
 		}
 	})
 	b.Run("exact", func(b *testing.B) {

@@ -1,0 +1,195 @@
+package fast
+
+import (
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
+	"bandmate.dev/bandmate/units"
+)
+
+// Resident is an application in a memory domain. Weight is that of its slowdown,
+// such as the CPUs that it holds.
+type Resident struct {
+	Model  *Model
+	Weight float64
+}
+
+// Steady returns a resident of which only the traffic is known.
+func Steady(traffic units.Traffic) Resident { return Resident{Model: constant(traffic)} }
+
+// nothing is a newcomer of which nothing is known.
+var nothing = constant(units.Traffic{})
+
+// Aggregate is the residents of a memory domain, added up once, so that a newcomer
+// is estimated in nanoseconds however many they are. It is immutable and safe for
+// concurrent use.
+type Aggregate struct {
+	// worst is true where the cost is the highest slowdown of anyone less 1, false
+	// where it is the weighted sum of what the newcomer adds.
+	worst   bool
+	network exchange
+	// busy is what the residents transfer by themselves in bytes per second, column
+	// its column.
+	busy, column float32
+	byDelay      *byDelay // nil where no model of the memory describes everyone
+	added        addedTable
+}
+
+// byDelay is what residents transfer together at each delay, and what they lose.
+type byDelay struct {
+	memory *memory.Model
+	alone  point // without a newcomer
+	flow   [memory.Delays]memory.Flow
+	cost   [memory.Delays]float32
+}
+
+// addedCells is the number of even steps of a newcomer's traffic in an addedTable.
+const addedCells = 8
+
+// addedTable is what a newcomer of a given traffic adds to the cost of residents
+// together, by column, where their traffic tables serve.
+type addedTable struct {
+	perByte float32
+	cost    [2][addedCells + 1]float32
+}
+
+// NewAggregate adds residents up. Their cost with a newcomer is the weighted sum of
+// the slowdown that it adds, or where worst is set the highest slowdown less 1.
+func NewAggregate(residents []Resident, worst bool) *Aggregate {
+	g := &Aggregate{worst: worst}
+	models := make([]*Model, len(residents))
+	for i, r := range residents {
+		models[i] = r.Model
+		g.network.busy += r.Model.network.busy
+		g.addCost(&g.network.stretch, r.Model.network.stretch, r.Weight)
+	}
+	if shared := sharedMemory(models); shared != nil {
+		g.addUpByDelay(shared, residents)
+	} else {
+		g.addUpByTraffic(models, residents)
+	}
+	return g
+}
+
+// addCost adds what one resident loses to a cost.
+func (g *Aggregate) addCost(cost *float32, excess float32, weight float64) {
+	if g.worst {
+		*cost = max(*cost, excess)
+	} else {
+		*cost += float32(weight) * excess
+	}
+}
+
+func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
+	d := &byDelay{memory: shared}
+	g.byDelay = d
+	for _, r := range residents {
+		r.Model.addFlows(&d.flow, shared, r.Model.corunner())
+	}
+	d.alone = solve(shared, 0, func(place int) memory.Flow { return d.flow[place] })
+	traffic := shared.Traffic(d.alone.flow(&d.flow))
+	g.busy, g.column = float32(traffic.Total()), predictor.Column(traffic)
+	for _, r := range residents {
+		if table := r.Model.corunner(); table != nil {
+			half, reads := &table.Excess[0], &table.Excess[1]
+			for place := range d.cost {
+				g.addCost(&d.cost[place], half[place]+g.column*(reads[place]-half[place]), r.Weight)
+			}
+		}
+	}
+}
+
+func (g *Aggregate) addUpByTraffic(models []*Model, residents []Resident) {
+	performance := fixedPoint(models)
+	var sum units.Traffic
+	var top float32
+	for i, m := range models {
+		sum = sum.Add(m.alone.Scale(float64(performance[i])))
+		if m.perByte > 0 {
+			top = max(top, cells/m.perByte)
+		}
+	}
+	g.busy, g.column = float32(sum.Total()), predictor.Column(sum)
+	if top == 0 {
+		return
+	}
+	g.added.perByte = addedCells / top
+	for i, r := range residents {
+		others := max(g.busy-r.Model.traffic*performance[i], 0)
+		before := r.Model.beside(others, g.column)
+		for column := range g.added.cost {
+			for cell := range g.added.cost[column] {
+				newcomer, mixed := top*float32(cell)/addedCells, g.column
+				if all := others + newcomer; all > 0 {
+					mixed = (others*g.column + newcomer*float32(column)) / all
+				}
+				excess := 1/r.Model.beside(others+newcomer, mixed) - 1
+				if !g.worst {
+					excess -= 1/before - 1
+				}
+				g.addCost(&g.added.cost[column][cell], excess, r.Weight)
+			}
+		}
+	}
+}
+
+func (t *addedTable) at(traffic, column float32) float32 {
+	x := min(traffic*t.perByte, farthest)
+	cell := min(int(x), addedCells-1)
+	part := x - float32(cell)
+	lower := t.cost[0][cell] + part*(t.cost[0][cell+1]-t.cost[0][cell])
+	upper := t.cost[1][cell] + part*(t.cost[1][cell+1]-t.cost[1][cell])
+	return lower + column*(upper-lower)
+}
+
+// Reliable reports whether an estimate for the newcomer rests on a model of the
+// memory that describes it and all residents: choosing by such estimates loses a
+// few hundredths of what choosing by exact scores gains over chance. Others are
+// good for a shortlist only, as are those of a newcomer and residents that exchange
+// data over a network.
+func (g *Aggregate) Reliable(newcomer *Model) bool {
+	return g.byDelay != nil && newcomer != nil && newcomer.delay != nil && newcomer.delay.Model == g.byDelay.memory &&
+		(newcomer.network == exchange{} || g.network == exchange{})
+}
+
+// Estimate returns about what the residents and a newcomer of a given weight lose
+// because of the newcomer. A nil newcomer counts as nothing.
+func (g *Aggregate) Estimate(newcomer *Model, weight float64) float64 {
+	if newcomer == nil {
+		newcomer = nothing
+	}
+	var own, residents float32
+	if g.byDelay != nil {
+		own, residents = g.estimateByDelay(newcomer)
+	} else {
+		own = 1/newcomer.beside(g.busy, g.column) - 1
+		residents = g.added.at(newcomer.traffic/(1+own), newcomer.column)
+	}
+	own += newcomer.network.stretch * g.network.busy
+	residents += newcomer.network.busy * g.network.stretch
+	if g.worst {
+		return float64(max(own, residents))
+	}
+	return weight*float64(own) + float64(residents)
+}
+
+// estimateByDelay returns the slowdown of a newcomer less 1, and what the residents
+// lose.
+func (g *Aggregate) estimateByDelay(newcomer *Model) (own, residents float32) {
+	d := g.byDelay
+	var at point
+	if t := newcomer.delay; t != nil && t.Model == d.memory {
+		flows := &t.Target.Flow
+		at = solve(d.memory, d.alone.place, func(place int) memory.Flow { return d.flow[place].Add(flows[place]) })
+		own = at.excess(t.Target, g.column)
+	} else {
+		// Slowed down by its traffic table, it presses on the others as alone.
+		own = 1/newcomer.beside(g.busy, g.column) - 1
+		flow := d.memory.Flow(newcomer.alone)
+		at = solve(d.memory, d.alone.place, func(place int) memory.Flow { return d.flow[place].Add(flow) })
+	}
+	residents = at.between(d.cost[at.place], d.cost[at.place+1])
+	if !g.worst {
+		residents -= d.alone.between(d.cost[d.alone.place], d.cost[d.alone.place+1])
+	}
+	return own, residents
+}

@@ -1,0 +1,125 @@
+package fast_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/units"
+)
+
+// platforms are the simulated ones that are committed.
+var platforms = []string{"ddr3x4", "ddr4x2"}
+
+// applications compiles those of a simulated platform from three read shares and
+// four levels; calibrated to a model of the memory where asked for.
+func applications(t testing.TB, platform string, calibrated bool) []*predictor.Application {
+	t.Helper()
+	d, err := evaluation.Read(os.DirFS("../testdata/simulated/" + platform))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var apps []*predictor.Application
+	for _, a := range d.Apps {
+		app, err := predictor.Compile(a.Profile(evaluation.Options{
+			ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		apps = append(apps, app)
+	}
+	if !calibrated {
+		return apps
+	}
+	c, err := predictor.Calibrate(apps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range apps {
+		if apps[i], err = c.Apply(apps[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return apps
+}
+
+// distance collects how far estimates of normalized performance lie from the exact
+// method, in percentage points.
+type distance struct {
+	sum, most float64
+	n         int
+}
+
+func (d *distance) add(estimate, exact units.NormalizedPerformance) {
+	off := 100 * math.Abs(float64(estimate-exact))
+	d.sum, d.most, d.n = d.sum+off, max(d.most, off), d.n+1
+}
+
+func (d *distance) hold(t *testing.T, mean, most float64) {
+	t.Helper()
+	t.Logf("%d estimates: %.2f points off in the mean, %.2f at most", d.n, d.sum/float64(d.n), d.most)
+	if d.sum/float64(d.n) > mean || d.most > most {
+		t.Errorf("want %v points in the mean and %v at most", mean, most)
+	}
+}
+
+// The bounds that the documentation of the package states, in percentage points of
+// normalized performance.
+const (
+	pairMean, pairMost   = 2, 15
+	curveMean, curveMost = 6.5, 35
+	delayMean, delayMost = 2, 20
+)
+
+func TestErrorBound(t *testing.T) {
+	for _, platform := range platforms {
+		for _, calibrated := range []bool{false, true} {
+			apps := applications(t, platform, calibrated)
+			name := fmt.Sprintf("%s by the curves", platform)
+			groupMean, groupMost := float64(curveMean), float64(curveMost)
+			if calibrated {
+				name = fmt.Sprintf("%s by the model of the memory", platform)
+				groupMean, groupMost = delayMean, delayMost
+			}
+			t.Run(name+", pairs", func(t *testing.T) {
+				pairs := fast.NewPairs(apps)
+				var w predictor.Workspace
+				var d distance
+				for i := range apps {
+					for j, estimate := range pairs.Row(nil, i) {
+						d.add(estimate, w.Performances(nil, []*predictor.Application{apps[i], apps[j]})[0])
+					}
+				}
+				d.hold(t, pairMean, pairMost)
+			})
+			t.Run(name+", groups", func(t *testing.T) {
+				models := make([]*fast.Model, len(apps))
+				for i, a := range apps {
+					models[i] = fast.New(a)
+				}
+				random := rand.New(rand.NewPCG(1, 2))
+				var w predictor.Workspace
+				var d distance
+				for range 400 {
+					var group []*predictor.Application
+					var tables []*fast.Model
+					for range 2 + random.IntN(7) {
+						i := random.IntN(len(apps))
+						group, tables = append(group, apps[i]), append(tables, models[i])
+					}
+					exact := w.Performances(nil, group)
+					for i, estimate := range fast.Group(nil, tables) {
+						d.add(estimate, exact[i])
+					}
+				}
+				d.hold(t, groupMean, groupMost)
+			})
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package fast
+
+import (
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
+)
+
+// point is a place between two delays of a table.
+type point struct {
+	place int
+	part  float32 // of the way to the next
+}
+
+func (at point) between(low, high float32) float32 { return low + at.part*(high-low) }
+
+// excess reads the slowdown less 1 of an application.
+func (at point) excess(t *predictor.RoleTable, column float32) float32 {
+	half, reads := &t.Excess[0], &t.Excess[1]
+	low := half[at.place] + column*(reads[at.place]-half[at.place])
+	high := half[at.place+1] + column*(reads[at.place+1]-half[at.place+1])
+	return at.between(low, high)
+}
+
+// flow reads what flows add up to.
+func (at point) flow(flows *[memory.Delays]memory.Flow) memory.Flow {
+	low, high := flows[at.place], flows[at.place+1]
+	return memory.Flow{Read: at.between(low.Read, high.Read), Write: at.between(low.Write, high.Write)}
+}
+
+// solve finds the delay at which the memory carries what flow returns, from place
+// on.
+func solve(m *memory.Model, place int, flow func(place int) memory.Flow) point {
+	const last = memory.Delays - 1
+	before := m.Overload(place, flow(place))
+	for before <= 0 && place > 0 {
+		place--
+		before = m.Overload(place, flow(place))
+	}
+	for before > 0 && place < last {
+		after := m.Overload(place+1, flow(place+1))
+		if after <= 0 {
+			return point{place, before / (before - after)}
+		}
+		place, before = place+1, after
+	}
+	if place == last {
+		return point{last - 1, 1}
+	}
+	return point{place, 0}
+}
+
+// sharedMemory returns the model of the memory that describes all of models that
+// have curves; nil where there is none.
+func sharedMemory(models []*Model) *memory.Model {
+	var shared *memory.Model
+	for _, m := range models {
+		switch {
+		case m.delay == nil && !m.sensitive:
+			continue // the same in any model
+		case m.delay == nil || shared != nil && m.delay.Model != shared:
+			return nil
+		}
+		shared = m.delay.Model
+	}
+	return shared
+}
+
+// addFlows adds what a model transfers at each delay, in one of its roles.
+func (m *Model) addFlows(sum *[memory.Delays]memory.Flow, of *memory.Model, role *predictor.RoleTable) {
+	steady := of.Flow(m.alone)
+	for place := range sum {
+		if role != nil {
+			steady = role.Flow[place]
+		}
+		sum[place] = sum[place].Add(steady)
+	}
+}
+
+func (m *Model) corunner() *predictor.RoleTable {
+	if m.delay == nil {
+		return nil
+	}
+	return m.delay.Corunner
+}
+
+func (m *Model) target() *predictor.RoleTable {
+	if m.delay == nil {
+		return nil
+	}
+	return m.delay.Target
+}

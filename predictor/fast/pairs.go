@@ -1,0 +1,47 @@
+package fast
+
+import (
+	"runtime"
+	"sync"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/units"
+)
+
+// Pairs estimates pairs of many applications by their traffic tables, without
+// what they exchange with each other over a network. It is immutable and safe for
+// concurrent use.
+type Pairs struct{ responses []response }
+
+// NewPairs tabulates applications, on all CPUs.
+func NewPairs(apps []*predictor.Application) *Pairs {
+	p := &Pairs{make([]response, len(apps))}
+	var workers sync.WaitGroup
+	n := runtime.GOMAXPROCS(0)
+	for first := range n {
+		workers.Go(func() {
+			for i := first; i < len(apps); i += n {
+				p.responses[i] = New(apps[i]).response
+			}
+		})
+	}
+	workers.Wait()
+	return p
+}
+
+// Len returns the number of applications.
+func (p *Pairs) Len() int { return len(p.responses) }
+
+// Row appends to dst the normalized performance of application i beside each
+// application in turn, a second instance of itself included.
+func (p *Pairs) Row(dst []units.NormalizedPerformance, i int) []units.NormalizedPerformance {
+	own := &p.responses[i]
+	for j := range p.responses {
+		other := &p.responses[j]
+		low := own.beside(min(other.traffic, own.top), other.column)
+		slowed := other.beside(min(own.traffic, other.top), own.column)
+		high := own.beside(min(other.traffic*slowed, own.top), other.column)
+		dst = append(dst, units.NormalizedPerformance((low+high)/2))
+	}
+	return dst
+}
