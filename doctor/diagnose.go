@@ -7,11 +7,11 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Cause is what most likely keeps counters from telling the traffic.
+// Cause is the most likely reason why counters and traffic disagree.
 type Cause string
 
 const (
-	// Agreement is no cause: every check agrees.
+	// Agreement means that every check agrees.
 	Agreement Cause = "none"
 	// DoubleCounting counts the same traffic several times.
 	DoubleCounting Cause = "double-counting"
@@ -29,7 +29,7 @@ const (
 	NothingCounted Cause = "nothing-counted"
 	// Noise differs from check to check.
 	Noise Cause = "noise"
-	// Unknown is the same in every check and nothing known.
+	// Unknown is the same in every check, and no known cause explains it.
 	Unknown Cause = "unknown"
 )
 
@@ -61,10 +61,10 @@ const (
 	mostChannels = 12
 )
 
-// Diagnose names what most likely keeps the counters of checks from telling the
-// traffic that was made. It needs checks of different read shares to tell
-// reads from writes. Checks without traffic, or with rates that are not
-// finite, are left out; without any other nothing is known.
+// Diagnose names the most likely reason why the counters of checks disagree with
+// the traffic that was made. It needs checks of different read shares to tell
+// reads from writes. Checks without traffic, or with rates that are not finite,
+// are left out; if none is left, the cause is Unknown.
 func Diagnose(checks []Check) Diagnosis {
 	var usable []Check
 	agree, splitsReadWrite := true, true
@@ -245,7 +245,7 @@ func diagnoseFactor(factor float64) Diagnosis {
 		return d
 	}
 	d.Cause = Unknown
-	d.Detail = fmt.Sprintf("all traffic is counted %s times, which nothing known explains", decimal(factor))
+	d.Detail = fmt.Sprintf("all traffic is counted %s times, which no known cause explains", decimal(factor))
 	d.Remedy = "report it with the output of bandmate doctor; until then use --source probe"
 	return d
 }

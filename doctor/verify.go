@@ -22,10 +22,10 @@ type Check struct {
 	// which was counted. It has to be above zero in total.
 	Made units.Traffic
 	// Counted is everything counted; Background what was counted right before
-	// and after, without the interferer. Where SplitsReadWrite is false, only their
-	// totals are known.
+	// and after, without the interferer. Only their totals are known where
+	// SplitsReadWrite is false.
 	Counted, Background units.Traffic
-	// SplitsReadWrite says that the counters tell reads from writes.
+	// SplitsReadWrite says that the counters count reads and writes separately.
 	SplitsReadWrite bool
 }
 
@@ -43,8 +43,8 @@ func (c Check) TrafficError() float64 {
 	return float64(c.Net().Total()/c.Made.Total()) - 1
 }
 
-// ReadShare is that of the net traffic, 0 to 1. It is false where the counters do
-// not tell reads from writes, or next to nothing is left to share.
+// ReadShare returns that of the net traffic, 0 to 1. It is false where the counters
+// do not split reads and writes, or where there is next to no traffic.
 func (c Check) ReadShare() (units.ReadShare, bool) {
 	share, ok := c.Net().ReadShare()
 	if !ok || !c.SplitsReadWrite || c.Net().Total() <= unseen*c.Made.Total() {
@@ -65,8 +65,8 @@ func (c Check) ReadShareError() (float64, bool) {
 	return float64(counted - made), true
 }
 
-// Agrees reports whether the counters told the traffic within TrafficTolerance
-// and, where they tell it, the read share within ReadShareTolerance.
+// Agrees reports whether the counted traffic is right within TrafficTolerance
+// and the read share, where it is known, within ReadShareTolerance.
 func (c Check) Agrees() bool {
 	if !(math.Abs(c.TrafficError()) <= TrafficTolerance) {
 		return false

@@ -16,7 +16,7 @@ import (
 	"bandmate.dev/bandmate/internal/reexec"
 )
 
-// role makes a process an interferer. It is told a childConfig.
+// role makes a process an interferer. Its argument is a childConfig.
 const role reexec.Role = "interferer"
 
 // Files that the child inherits, as os/exec numbers them.
@@ -28,7 +28,7 @@ const (
 	aliveDescriptor
 )
 
-// childConfig is what the child is told once, at its start.
+// childConfig is passed to the child at its start.
 type childConfig struct {
 	CPUs       []int         `json:"cpus"`
 	PartBytes  int64         `json:"partBytes"`
@@ -38,8 +38,8 @@ type childConfig struct {
 	RealTime   bool          `json:"realTime,omitempty"`
 }
 
-// report is what the child says: first that it is ready or why it is not,
-// later why it ends before it was asked to.
+// report is a message of the child. The first says that it is ready, or why it is
+// not; a later one says why it ends before it was asked to.
 type report struct {
 	Ready    bool     `json:"ready,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -70,7 +70,7 @@ func runChild(config string) int {
 func childMain(config string, send func(report) error) error {
 	var c childConfig
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
-		return fmt.Errorf("%s: %w: this variable is set by the interferer itself: unset it", role.Variable(), err)
+		return fmt.Errorf("%s: %w: the interferer sets this variable itself: unset it", role.Variable(), err)
 	}
 	go exitWithParent()
 	page, err := mapControlPage(os.NewFile(pageDescriptor, "control page"), len(c.CPUs))
@@ -81,7 +81,7 @@ func childMain(config string, send func(report) error) error {
 	if err != nil {
 		return err
 	}
-	// Out of memory, it is the interferer that has to go.
+	// When memory runs out, the kernel should end the interferer first.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	var warnings []string
 	if c.RealTime {

@@ -17,10 +17,10 @@ type Counters struct {
 	// ReadBytes and WriteBytes are the traffic at the memory controller by
 	// line accounting, over all threads.
 	ReadBytes, WriteBytes uint64
-	// Late is thread time in which asked-for traffic was given up: what a
-	// paced stream fell behind by more than 2 ms, because others took the
-	// CPU or because memory gave no more; of unpaced streams and of spinning,
-	// the time without the CPU. Sum over threads.
+	// Late is thread time whose traffic was given up. For a paced stream it is
+	// the time by which the stream fell behind, beyond 2 ms, because others
+	// took the CPU or because memory gave no more. For unpaced streams and for
+	// spinning it is the time without the CPU. Sum over threads.
 	Late time.Duration
 	// OffCPU is the time in which streaming or spinning threads did not have
 	// their CPU, as the operating system accounts it. Sum over threads.
@@ -32,11 +32,11 @@ type Counters struct {
 
 // Achieved is what happened between two moments.
 type Achieved struct {
-	// Elapsed is the time between them. 0 means that nothing is known.
+	// Elapsed is the time between them; 0 when nothing is known.
 	Elapsed time.Duration
 	// Traffic is the mean at the memory controller over Elapsed.
 	Traffic units.Traffic
-	// LostShare is the part of what was asked for that was given up, 0 to 1:
+	// LostShare is the part of the requested traffic that was given up, 0 to 1:
 	// Counters.Late ÷ thread time.
 	LostShare float64
 	// OffCPUShare is the part of thread time without the CPU, 0 to 1. Where
@@ -48,7 +48,7 @@ type Achieved struct {
 	Variation float64
 	// Windows is the number of those windows.
 	Windows int
-	// Warnings say what may be doubted; set by [Run] only.
+	// Warnings are doubts about the result; set by [Run] only.
 	Warnings []string
 }
 

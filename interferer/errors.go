@@ -10,7 +10,7 @@ import (
 var (
 	// ErrMemory says that there is not enough memory for the buffers.
 	ErrMemory = errors.New("not enough memory for the interferer")
-	// ErrCPU says that a CPU cannot be occupied, or no longer.
+	// ErrCPU says that a CPU is not, or no longer, available.
 	ErrCPU = errors.New("CPU not available to the interferer")
 	// ErrMaxDuration says that the interferer ended because it had lived for
 	// Options.MaxDuration.
@@ -46,14 +46,14 @@ func faultOf(err error) report {
 	return r
 }
 
-// fault returns the error that r tells, nil if none.
+// fault returns the error in r; nil without one.
 func (r report) fault() error {
 	if r.Fault == "" {
 		return nil
 	}
 	for _, reason := range reasons() {
 		if reason.name == r.Reason {
-			// The text tells of the reason already.
+			// The text includes the reason already.
 			return &reportedFault{text: r.Fault, reason: reason.err}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// applyPatience is how long Apply looks out for the threads before it
-	// sleeps in between, which the Go runtime makes a millisecond.
+	// applyPatience is how long Apply polls the threads before it sleeps between
+	// two looks, which the Go runtime extends to a millisecond.
 	applyPatience = 200 * time.Microsecond
 	// applyTimeout is how long Apply waits for the threads. They need
 	// microseconds, unless others keep them from their CPUs.
@@ -32,7 +32,7 @@ type Interferer struct {
 	warnings []string
 	clock    clock
 
-	// applying makes settings follow each other.
+	// applying serializes settings.
 	applying sync.Mutex
 	// mapped is held for reading while the page is used, and for writing to
 	// unmap it; final replaces the page then.
@@ -119,10 +119,9 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	return i, nil
 }
 
-// Apply has the interferer follow s from now on. It returns when every thread
-// does, after some 0.1 ms. Errors: those of Setting.Validate, a read share
-// that this CPU's kernels cannot make, and the reason if the interferer has
-// ended.
+// Apply makes the interferer follow s. It returns when every thread does, after
+// some 0.1 ms. Errors are those of Setting.Validate, a read share that this CPU's
+// kernels cannot make, and the reason if the interferer has ended.
 func (i *Interferer) Apply(s Setting) error {
 	if err := i.apply(s); err != nil {
 		return fmt.Errorf("interferer: %w", err)
@@ -157,7 +156,7 @@ func (i *Interferer) apply(s Setting) error {
 		default:
 		}
 		if waited > applyTimeout {
-			return fmt.Errorf("no answer from the threads in %v: other processes keep them from their CPUs; free these, or use real-time priority",
+			return fmt.Errorf("the threads did not answer in %v: other processes use their CPUs; free the CPUs, or use real-time priority",
 				applyTimeout)
 		}
 		time.Sleep(100 * time.Microsecond)
@@ -165,7 +164,7 @@ func (i *Interferer) apply(s Setting) error {
 	return nil
 }
 
-// endedError says why there is nobody to apply a setting.
+// endedError is the error of Apply after the end of the interferer.
 func (i *Interferer) endedError() error {
 	select {
 	case <-i.child.ended:
@@ -186,8 +185,8 @@ func (i *Interferer) Counters() Counters {
 	return i.page.counters(i.clock.now())
 }
 
-// Warnings returns what may be doubted about this interferer, such as missing
-// huge pages or a missing real-time priority.
+// Warnings returns doubts about this interferer, such as missing huge pages or a
+// missing real-time priority.
 func (i *Interferer) Warnings() []string { return i.warnings }
 
 // PID returns the process ID of the interferer.

@@ -43,7 +43,7 @@ type header struct {
 type slot struct {
 	// version counts the records published. records[version%2] is the latest;
 	// the thread writes into the other one. So a thread that is stopped or
-	// killed halfway keeps nobody waiting.
+	// killed halfway blocks no reader.
 	version atomic.Uint64
 	// acknowledged is the sequence number of the setting that is followed.
 	acknowledged atomic.Uint32
@@ -64,8 +64,8 @@ type record struct {
 	windows windowSums
 }
 
-// newControlPage returns the page of an interferer of so many threads, and the
-// file in memory that carries it over to the child.
+// newControlPage returns the page of an interferer with a number of threads, and
+// the file in memory that passes it to the child.
 func newControlPage(threads int) (*controlPage, *os.File, error) {
 	fd, err := unix.MemfdCreate("bandmate-interferer", unix.MFD_CLOEXEC)
 	if err != nil {

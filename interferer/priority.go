@@ -10,11 +10,11 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// Linux takes the CPU away from real-time threads for what is left of each
-// second after kernel.sched_rt_runtime_us, 0.95 s, even where nobody waits for
-// it: 50 ms without traffic. A thread that is an ordinary one for a little
-// more than that, in small parts, never meets this limit; unless others want
-// its CPU, it loses nothing.
+// Linux lets real-time threads run for kernel.sched_rt_runtime_us of each second,
+// 0.95 s, and takes the CPU from them for the rest even when no other thread is
+// ready: 50 ms without traffic. A thread that has ordinary priority for a little
+// more than 5% of the time, in small parts, never reaches this limit. It loses
+// nothing unless others want its CPU.
 const (
 	realTimeCycle = 200 * time.Millisecond
 	realTimePart  = 184 * time.Millisecond

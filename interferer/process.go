@@ -142,7 +142,7 @@ func (c *child) listen(reports io.Reader) error {
 	}
 }
 
-// unexpectedEnd says what is known of a child that ended without a word.
+// unexpectedEnd is the error of a child that ended without a report.
 func unexpectedEnd(pid int, exit error, stderr string) error {
 	var how *exec.ExitError
 	hint := ""
@@ -155,7 +155,7 @@ func unexpectedEnd(pid int, exit error, stderr string) error {
 		}
 	}
 	if stderr = strings.TrimSpace(stderr); stderr != "" {
-		hint += "; it said: " + stderr
+		hint += "; its output: " + stderr
 	}
 	return fmt.Errorf("process %d ended unexpectedly: %w%s", pid, exit, hint)
 }

@@ -38,11 +38,11 @@ const (
 	Stream Mode = "stream"
 )
 
-// Setting is the traffic that is asked for.
+// Setting is the traffic to make.
 type Setting struct {
 	Mode Mode
 	// Bandwidth is the total of reads and writes at the memory controller
-	// over all CPUs of the interferer. Zero means unpaced: all it can get.
+	// over all CPUs of the interferer. Zero means unpaced: as much as possible.
 	Bandwidth units.Bandwidth
 	// ReadShare is reads ÷ (reads + writes) at the memory controller.
 	ReadShare units.ReadShare

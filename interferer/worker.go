@@ -15,7 +15,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// What a thread does how often.
+// How often a thread does what.
 const (
 	// A chunk cannot be preempted, so it is short; smooth traffic wants it
 	// short too. But each costs two looks at the clock.
@@ -47,8 +47,8 @@ var errStopped = errors.New("stopped")
 
 // worker is one thread of the interferer. It follows the settings of the
 // control page until it is asked to stop, its parent has gone, its time is
-// over, or it has lost its CPU. It looks for all these reasons itself, so that
-// they hold at real-time priority too, where nobody else may run on its CPU.
+// over, or it has lost its CPU. It checks for all of these itself, because at
+// real-time priority no other thread may run on its CPU.
 type worker struct {
 	index, cpu int
 	page       *controlPage
@@ -191,8 +191,8 @@ func (w *worker) next(chunk int) []byte {
 	return part
 }
 
-// await waits for a moment, or for another setting, on its feet: a sleep would
-// be late by more than a chunk takes.
+// await spins until a moment, or until there is another setting: a sleep would
+// overshoot by more than a chunk takes.
 func (w *worker) await(moment time.Duration, sequence uint32) error {
 	for w.current(sequence) {
 		now := w.clock.now()
@@ -210,12 +210,12 @@ func (w *worker) await(moment time.Duration, sequence uint32) error {
 	return nil
 }
 
-// current reports whether sequence is still what is asked for.
+// current reports whether sequence is still that of the latest setting.
 func (w *worker) current(sequence uint32) bool {
 	return w.page.header.sequence.Load() == sequence
 }
 
-// look publishes and inspects when it is time to.
+// look publishes and inspects when either is due.
 func (w *worker) look(now time.Duration, streaming bool) error {
 	if now-w.record.time < publishEvery {
 		return nil
@@ -310,8 +310,8 @@ func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worke
 	}, buffer, nil
 }
 
-// newBuffer takes memory to stream through and fills all of it with random bytes:
-// traffic of zeros may be faster than any other.
+// newBuffer takes memory to stream through and fills all of it with random bytes,
+// because traffic of zeros may be faster than any other.
 func newBuffer(size int64, node *int, seed uint64) (*memory.Buffer, error) {
 	b, err := memory.New(size, node)
 	if errors.Is(err, unix.ENOMEM) {

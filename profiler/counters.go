@@ -6,7 +6,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Scope is whose traffic a source counts.
+// Scope says whose traffic a source counts.
 type Scope string
 
 const (
@@ -41,19 +41,19 @@ func (s Scope) Explain() string {
 	return ""
 }
 
-// Counters is what sources that read counters know beyond the totals. Where the
-// summary's read share is absent, all traffic stands under read.
+// Counters holds the details of a source that reads counters. Where the summary's
+// read share is absent, all traffic is under read.
 type Counters struct {
 	// Channels are the counting devices, which on most machines are memory
 	// channels, in the order of their names.
 	Channels []ChannelTraffic `json:"channels"`
 	// Sockets add the channels up; empty when it is not known where they are.
 	Sockets []SocketTraffic `json:"sockets"`
-	// Apart is traffic that the totals leave out: of other memory than modules
-	// of DRAM.
+	// Apart is the traffic of memory other than DRAM modules. The totals leave it
+	// out.
 	Apart []MemoryTraffic `json:"apart,omitempty"`
-	// Background is the traffic shortly before and after a command. It is
-	// reported and not subtracted: what else runs gives way to the command.
+	// Background is the traffic shortly before and after a command. It is not
+	// subtracted, because other programs may give way to the command.
 	Background *Background `json:"background,omitempty"`
 	// TheoreticalPeakBytesPerSecond is the speed of the memory modules × their
 	// channels; absent where the firmware's tables cannot be read.
@@ -66,12 +66,12 @@ type Counters struct {
 	LeastRunningShare float64 `json:"leastRunningShare"`
 }
 
-// ChannelTraffic is what one counting device saw.
+// ChannelTraffic is the traffic at one counting device.
 type ChannelTraffic struct {
-	// Name is the device's, with the CPU that reads it where the device stands
-	// for several: "uncore_imc_0@28".
+	// Name is the device's. A device that is read on several CPUs adds the CPU:
+	// "uncore_imc_0@28".
 	Name string `json:"name"`
-	// Socket and Node are absent when it is not known where the device is.
+	// Socket and Node are absent where they are unknown.
 	Socket *int `json:"socket,omitempty"`
 	Node   *int `json:"node,omitempty"`
 

@@ -11,7 +11,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Estimate is the traffic inferred from what the probes saw.
+// Estimate is the traffic inferred from readings of probes.
 type Estimate struct {
 	// Traffic is that of the application alone: the mean of everything that
 	// fits, weighted by how well it fits. Its total is above zero even where no
@@ -20,7 +20,7 @@ type Estimate struct {
 	// Low and High bound the 90% interval of the total.
 	Low, High units.Bandwidth
 	// RelativeUncertainty is half of High − Low, ÷ the total. It exceeds 1
-	// where the traffic cannot be told from none.
+	// where the traffic may be zero.
 	RelativeUncertainty float64
 	// ReadShareKnown is false where the readings fit every read share of the
 	// map about equally. Traffic then is split by the mean of the map's read
@@ -36,7 +36,7 @@ type Estimate struct {
 	// Saturated is true where the readings set no upper limit below that of
 	// the machine: the application may have any bandwidth above Low.
 	Saturated bool
-	// Warnings say what may be doubted.
+	// Warnings are doubts about the estimate.
 	Warnings []string
 }
 

@@ -10,9 +10,8 @@ import (
 // ProbeName is the name of the [Probe] source.
 const ProbeName = "probe"
 
-// Runner runs a workload beside probes. It owns everything that touches the
-// machine: CPUs, memory, order and repeats of the runs, and leaving out those
-// that were disturbed.
+// Runner runs a workload beside probes. It chooses CPUs, memory, order and repeats
+// of the runs, and leaves out runs that were disturbed.
 type Runner interface {
 	// Read runs w alone and beside each of the probes, as often as stable
 	// readings need. For a workload without a command it leaves
@@ -29,7 +28,7 @@ type Run struct {
 	// Map is the calibration that holds for the readings; nil means that of
 	// the Probe.
 	Map *Map
-	// Warnings say what may be doubted about them.
+	// Warnings are doubts about the readings.
 	Warnings []string
 }
 

@@ -34,9 +34,9 @@ const (
 	leastRate, greatestRate = 1, 1e15
 )
 
-// Map is what each probe keeps of its speed beside known traffic on one
-// machine, as a surface over the bandwidth the interferer *achieved* beside the
-// probe and its read share. Unpaced probes and the interferer slow each other
+// Map is the relative speed of each probe beside known traffic on one machine, as
+// a surface over the bandwidth that the interferer *achieved* beside the probe
+// and its read share. Unpaced probes and the interferer slow each other
 // down, so in terms of the interferer's bandwidth alone the surface would
 // saturate at 40–55% of the machine's maximum.
 type Map struct {
@@ -139,9 +139,9 @@ func (m *Map) Contrast() float64 {
 	return contrast
 }
 
-// RelativeSpeed is what a probe keeps of its speed beside an interferer that
-// achieves bandwidth beside it, at a read share; both are clamped to what was
-// measured. False for a probe that is not in the map.
+// RelativeSpeed returns the relative speed of a probe beside an interferer that
+// achieves bandwidth at a read share; both are clamped to the measured range. It
+// is false for a probe that is not in the map.
 func (m *Map) RelativeSpeed(probe string, bandwidth units.Bandwidth, share units.ReadShare) (float64, bool) {
 	r, ok := m.probes[probe]
 	if !ok || math.IsNaN(float64(bandwidth)) || math.IsNaN(float64(share)) {
@@ -150,7 +150,7 @@ func (m *Map) RelativeSpeed(probe string, bandwidth units.Bandwidth, share units
 	return r.byAchieved.at(float64(bandwidth), float64(share)), true
 }
 
-// Warnings say what may be doubted about the map.
+// Warnings returns doubts about the map.
 func (m *Map) Warnings() []string { return slices.Clone(m.warnings) }
 
 // newResponse builds the surface of one probe from its points by read share.

@@ -33,7 +33,7 @@ func ProbeReadShare(probe string) (float64, bool) {
 	return 0, false
 }
 
-// ProbeReading is what one probe saw beside an application.
+// ProbeReading is the speed of one probe beside an application.
 type ProbeReading struct {
 	// Probe names the stream, as in the machine's probe map.
 	Probe string
@@ -102,7 +102,7 @@ func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 // ReadingsFromCurves returns the readings that sensitivity curves already hold:
 // the interferer at level 1, at the read share of a probe and in sequential
 // order, *is* that probe. Points whose achieved bandwidth was not recorded, and
-// those that nobody measured, are left out, so the result may be empty.
+// inferred points, are left out, so the result may be empty.
 func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []ProbeReading {
 	var readings []ProbeReading
 	for _, c := range curves {

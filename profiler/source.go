@@ -6,8 +6,7 @@
 // workload beside unpaced streams of memory traffic and infers the traffic that
 // explains how much each stream and the workload slow down.
 //
-// The package starts no traffic itself; whoever joins it with an interferer
-// provides what runs.
+// The package starts no traffic itself: its callers provide a [Runner].
 package profiler
 
 import (
@@ -23,8 +22,8 @@ var (
 	// ErrUnsupported means that the hardware, the kernel or a missing
 	// calibration rules the source out.
 	ErrUnsupported = errors.New("not supported here")
-	// ErrInconclusive means that it could not be told whether the source works,
-	// or that what it would measure says nothing.
+	// ErrInconclusive means that it is not known whether the source works, or
+	// that its result would say nothing.
 	ErrInconclusive = errors.New("inconclusive here")
 )
 
@@ -42,7 +41,7 @@ type Source interface {
 	Measure(ctx context.Context, w Workload) (Summary, error)
 }
 
-// State is one of the three outcomes of looking whether a source works.
+// State is whether a source works.
 type State string
 
 const (
@@ -50,8 +49,8 @@ const (
 	Usable State = "usable"
 	// Unsupported means that Measure cannot succeed before Remedy is followed.
 	Unsupported State = "unsupported"
-	// Inconclusive means that it could not be told, or that the result would
-	// say nothing. A source is free to try or to refuse.
+	// Inconclusive means that it is not known whether Measure succeeds, or that
+	// its result would say nothing. A source is free to try or to refuse.
 	Inconclusive State = "inconclusive"
 )
 
@@ -79,7 +78,7 @@ func (a Availability) Err() error {
 	}
 	reason, remedy := a.Reason, a.Remedy
 	if reason == "" {
-		reason = "no reason known"
+		reason = "unknown reason"
 	}
 	if remedy != "" {
 		remedy = "; " + remedy

@@ -19,7 +19,7 @@ type Summary struct {
 	// Traffic is the mean at the memory controller (Zacarias et al. 2020, eq. 1).
 	// Where ReadShare is absent, only its total is known.
 	units.Traffic
-	// ReadShare is absent where it could not be told.
+	// ReadShare is absent where it is unknown.
 	ReadShare *float64 `json:"readShare,omitempty"`
 	// PerNode divides the traffic by NUMA node; empty where the source cannot.
 	PerNode []NodeTraffic `json:"perNode"`
@@ -32,14 +32,14 @@ type Summary struct {
 	// Timeline is the traffic in consecutive intervals; empty where the source
 	// cannot resolve time.
 	Timeline []v1alpha1.TrafficSample `json:"timeline"`
-	// Scope is whose traffic it is; empty when the source infers it.
+	// Scope says whose traffic was counted; empty when it was inferred.
 	Scope Scope `json:"scope,omitempty"`
 	// Activity is what the command or the processes did on CPUs; nil when the
 	// workload is the machine, or nothing could be counted.
 	Activity *Activity `json:"activity,omitempty"`
 	// Counters holds what counter sources know in more detail; nil for others.
 	Counters *Counters `json:"counters,omitempty"`
-	// Warnings say what may be doubted.
+	// Warnings are doubts about the result.
 	Warnings []string `json:"warnings"`
 }
 
@@ -50,8 +50,8 @@ type NodeTraffic struct {
 	units.Traffic
 }
 
-// MarshalJSON writes s with empty lists instead of null, and with the field
-// separation, which says what the scope tells apart and what not.
+// MarshalJSON writes s with empty lists instead of null, and adds the field
+// separation, which explains the scope.
 func (s Summary) MarshalJSON() ([]byte, error) {
 	type plain Summary
 	p := struct {

@@ -11,12 +11,11 @@ import (
 )
 
 // patience is how long Probe waits for both CPUs at most: many scheduler slices
-// of a few milliseconds, so that a CPU which somebody else keeps busy is still
-// probed.
+// of a few milliseconds, so that a busy CPU is still probed.
 const patience = 200 * time.Millisecond
 
 var (
-	// ErrSameCPU is returned when a CPU is to be probed against itself.
+	// ErrSameCPU is returned when both CPUs are the same.
 	ErrSameCPU = errors.New("a CPU cannot be probed against itself")
 	// ErrInconclusive is returned when the two CPUs did not run this process
 	// together for long enough. Trying again may help.

@@ -1,5 +1,5 @@
-// Package regime tells how near two CPUs are to each other at this moment, by
-// bouncing a cache line between them.
+// Package regime measures how near two CPUs are to each other at this moment, by
+// a ping-pong of a cache line between them.
 //
 // On a virtual machine the answer changes: the host moves virtual CPUs between
 // core complexes every few seconds to minutes, and with them appears and

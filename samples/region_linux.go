@@ -13,6 +13,5 @@ func mapMemory(size int) ([]byte, error) {
 	return mapping, nil
 }
 
-// unmapMemory gives back what mapMemory returned. It can fail only for a
-// mapping that is none.
+// unmapMemory gives back what mapMemory returned, which cannot fail.
 func unmapMemory(mapping []byte) { _ = unix.Munmap(mapping) }

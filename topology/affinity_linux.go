@@ -86,13 +86,13 @@ func Confine(thread int, cpus cpuset.CPUSet) error {
 	return nil
 }
 
-// RunOn runs a function on one CPU, locked to its thread, and puts the
-// thread's affinity back. The CPU may lie outside the present affinity, but not
-// outside the cpuset. Errors wrap ErrOffline or ErrNotAllowed; the function has
-// then not run.
+// RunOn runs a function on one CPU, locked to its thread, and restores the
+// thread's affinity. The CPU may lie outside the present affinity, but not
+// outside the cpuset. When the error wraps ErrOffline or ErrNotAllowed, the
+// function has not run.
 //
-// Call it on a goroutine of its own: should the affinity not be put back, the
-// goroutine stays locked, so that the thread ends with it.
+// Call it on a goroutine of its own: if the affinity cannot be restored, the
+// goroutine stays locked and the thread ends with it.
 func RunOn(cpu int, run func()) error {
 	runtime.LockOSThread()
 	before, err := AllowedCPUs()

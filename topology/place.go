@@ -210,8 +210,8 @@ func (m *Machine) chooseMemory(target cpuset.CPUSet) *int {
 	return &with[0]
 }
 
-// chooseInterferer takes one CPU per core, as far from the target as there is:
-// another socket, another node, another last-level cache, another core.
+// chooseInterferer takes one CPU per core, as far from the target as possible:
+// on another socket, node, last-level cache, or core.
 func (m *Machine) chooseInterferer(p Placement, allowed cpuset.CPUSet) cpuset.CPUSet {
 	free := firstNonEmpty(
 		allowed.Difference(m.siblings(p.Target)),

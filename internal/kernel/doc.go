@@ -16,12 +16,12 @@
 // the fraction 1/r − 1 of them in place. Below 50%, every line is written:
 // the fraction (1 − 2r)/(1 − r) with non-temporal stores, the others in place.
 // Which lines are modified is decided line by line by error diffusion
-// ([Mix]), so that any stretch of a few lines has the read share asked for.
+// ([Mix]), so that any few consecutive lines have the requested read share.
 //
 // # Honest traffic
 //
-// Memory systems elide what they can: a stream of zeros needs no transfer on
-// some of them, and a prefetch may be dropped. So the buffer holds random
+// Memory systems avoid transfers: on some of them a stream of zeros needs none,
+// and a prefetch may be dropped. So the buffer holds random
 // bytes ([Fill]), a modified line stays random (a constant is added to each of
 // its words), loads are real loads, and every loaded word ends in a checksum
 // that outlives the call.

@@ -142,8 +142,7 @@ func (g memoryGroup) reclaimableBytes(sys fs.FS) int64 {
 	return 0
 }
 
-// number reads a file that holds one number; false if there is none, as in
-// "max".
+// number reads a file of one number; false for anything else, such as "max".
 func number(sys fs.FS, name string) (int64, bool) {
 	text, err := sysfile.Text(sys, name)
 	if err != nil {

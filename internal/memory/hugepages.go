@@ -18,12 +18,11 @@ const HugePage = 2 << 20
 // (Documentation/admin-guide/mm/transhuge.rst).
 const transparentHugePages = "sys/kernel/mm/transparent_hugepage/enabled"
 
-// HugePagesRemedy is the command that has the system give huge pages to those
-// who ask for them.
+// HugePagesRemedy is the command that lets programs ask for huge pages.
 const HugePagesRemedy = "echo madvise > /" + transparentHugePages
 
-// HugePagesOff reports whether the system gives none, as far as it says: a
-// kernel without the setting has none. root is the file system at "/".
+// HugePagesOff reports whether the system gives no huge pages. A kernel without
+// the setting has none. root is the file system at "/".
 func HugePagesOff(root fs.FS) bool {
 	text, err := fs.ReadFile(root, transparentHugePages)
 	return err != nil || strings.Contains(string(text), "[never]")

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything is the variable by which continuous integration promises every
-// need of every test: what is lacking then fails instead of being skipped.
+// Everything is the environment variable with which continuous integration
+// promises to meet every need: an unmet one then fails the test instead of
+// skipping it.
 const Everything = "BANDMATE_TEST_REQUIRE_ALL"
 
-// Unmet ends a test or benchmark whose need is not met here, with the need in
-// words.
+// Unmet ends a test or benchmark whose need is not met. The message names the need.
 func Unmet(t testing.TB, format string, arguments ...any) {
 	t.Helper()
 	if os.Getenv(Everything) != "" {

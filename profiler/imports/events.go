@@ -15,7 +15,7 @@ import (
 // Two families may see the same traffic, so they are never added.
 type family string
 
-// event is what is known of a memory event.
+// event describes a memory event.
 type event struct {
 	family family
 	kind   catalog.Kind
@@ -120,8 +120,8 @@ func termsOf(text string) (map[string]uint64, bool) {
 	return terms, true
 }
 
-// allReads is all traffic on Skylake, and reads alone on Ice Lake, so it tells
-// neither.
+// allReads is all traffic on Skylake and only reads on Ice Lake, so it is not
+// accepted.
 const allReads = "event=0x04,umask=0x0f"
 
 // find returns the event of what stands between the slashes.
@@ -137,8 +137,8 @@ func (d deviceEvents) find(what string, terms map[string]uint64) *event {
 	return nil
 }
 
-// tableEvent is an event of perf's own tables (tools/perf/pmu-events/arch),
-// whose names tell no device.
+// tableEvent is an event of perf's own tables (tools/perf/pmu-events/arch), whose
+// names contain no device.
 type tableEvent struct {
 	name *regexp.Regexp
 	event
@@ -184,8 +184,7 @@ func newDictionary() *dictionary {
 	return &dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}
 }
 
-// find returns the event of a name as perf prints it; nil when it is no memory
-// event that is known.
+// find returns the memory event of a name as perf prints it; nil for any other.
 func (d *dictionary) find(name string) *event {
 	if e, ok := d.found[name]; ok {
 		return e
@@ -197,8 +196,8 @@ func (d *dictionary) find(name string) *event {
 	return e
 }
 
-// lookUp returns the event of a plain name; nil when it is none, or is one thing
-// on one processor and another on the next.
+// lookUp returns the event of a plain name; nil for another event, or for one that
+// means different things on different processors.
 func (d *dictionary) lookUp(name string) *event {
 	device, rest, isDevice := strings.Cut(name, "/")
 	what, after, whole := strings.Cut(rest, "/")

@@ -2,8 +2,8 @@
 // pcm-memory and likwid-perfctr. The result is the [profiler.Summary] of a
 // measurement of our own, with its time line.
 //
-// What a tool could not count is a gap: left out and named in a warning, or an
-// error where nothing honest remains. It is never a zero.
+// An interval that a tool could not count is a gap. It is left out with a
+// warning, and is an error where no interval remains. It is never a zero.
 package imports
 
 import (
@@ -75,9 +75,9 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Result is an imported measurement. Its Summary.Counters are nil for likwid,
-// whose files tell neither socket nor share of time; a socket may hold several
-// NUMA nodes, so traffic by socket is none of Summary.PerNode.
+// Result is an imported measurement. Its Counters are nil for likwid, whose files
+// hold neither socket nor share of time. Traffic by socket is not in PerNode,
+// because a socket may have several NUMA nodes.
 type Result struct {
 	profiler.Summary
 	// Tool made the measurement, for example "perf stat".

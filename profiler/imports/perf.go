@@ -246,7 +246,7 @@ func (p *perfReader) close() error {
 	return p.add(p.until, places)
 }
 
-// incomplete says why the interval is a gap; empty when it is none.
+// incomplete says why the interval is a gap; empty for a complete interval.
 func (p *perfReader) incomplete() string {
 	for _, key := range p.order {
 		switch n, ok := p.counters[key]; {

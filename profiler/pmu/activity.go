@@ -11,9 +11,9 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
-// WithActivity returns a source that measures as s does and adds what the
-// command or the processes did on CPUs, as far as the kernel counts it. What it
-// does not count is absent from the summary and fails no measurement.
+// WithActivity returns a source that measures as s does and adds the activity of
+// the command or the processes. Where the kernel counts none, the summary has
+// none; that is not an error.
 //
 // passes is how many commands, one after the other, one pass of the workload
 // runs; 0 means 1. A source that runs more than one pass, as the probe does,
@@ -28,8 +28,8 @@ type watched struct {
 	passes int
 }
 
-// Measure counts around the measurement of the source. The whole machine has no
-// activity: it is that of everybody.
+// Measure counts during the measurement of the source. A workload that is the
+// whole machine has no activity.
 func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
 	var watch activityWatch
 	switch {
@@ -59,14 +59,14 @@ func (s watched) Measure(ctx context.Context, w profiler.Workload) (profiler.Sum
 	if activity != nil && activity.CPUSeconds != nil && during.err == nil && watch.once() {
 		other := max(during.busy-*activity.CPUSeconds, 0)
 		activity.OtherCPUSeconds = &other
-		if warning := company(summary, other, during.elapsed); warning != "" {
+		if warning := othersWarning(summary, other, during.elapsed); warning != "" {
 			summary.Warnings = append(summary.Warnings, warning)
 		}
 	}
 	return summary, nil
 }
 
-// usage is the CPU time that everybody used in a span of time.
+// usage is the CPU time that the whole machine used in a span of time.
 type usage struct {
 	elapsed time.Duration
 	busy    float64 // seconds
@@ -91,16 +91,16 @@ func (c clock) stop() usage {
 	return usage{time.Since(c.begun), used.Busy - c.busy, errors.Join(c.err, err)}
 }
 
-// companyShare is how much of one CPU others may use before a result that does
-// not separate them is doubtful.
-const companyShare = 0.05
+// othersShare is the share of one CPU that other programs may use before a result
+// that includes their traffic is doubtful.
+const othersShare = 0.05
 
-// company warns of others on the machine when their traffic is in the result.
-func company(s profiler.Summary, other float64, elapsed time.Duration) string {
-	if s.Scope != profiler.ScopeMachine || !(other > companyShare*elapsed.Seconds()) {
+// othersWarning warns of other programs when their traffic is in the result.
+func othersWarning(s profiler.Summary, other float64, elapsed time.Duration) string {
+	if s.Scope != profiler.ScopeMachine || !(other > othersShare*elapsed.Seconds()) {
 		return ""
 	}
-	return fmt.Sprintf("everything else on the machine used %.3g s of CPU time meanwhile, against %.3g s of what was measured; its traffic is in the result, so keep the machine otherwise idle, or use --source resctrl",
+	return fmt.Sprintf("other programs used %.3g s of CPU time, the measured one %.3g s; their traffic is in the result, so keep the machine otherwise idle, or use --source resctrl",
 		other, *s.Activity.CPUSeconds)
 }
 
@@ -108,8 +108,8 @@ func company(s profiler.Summary, other float64, elapsed time.Duration) string {
 type activityWatch interface {
 	// begin returns the workload to measure instead.
 	begin(w profiler.Workload) (profiler.Workload, error)
-	// end returns nil when nothing could be counted, and what everybody used
-	// meanwhile.
+	// end returns the activity, nil when nothing could be counted, and the CPU
+	// time of the whole machine in the same time.
 	end() (*profiler.Activity, usage, []string, error)
 	// once reports whether all of the time watched was one pass of the workload.
 	once() bool

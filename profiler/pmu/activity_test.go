@@ -131,7 +131,7 @@ func TestActivityOfProcesses(t *testing.T) {
 		if a := s.Activity; a == nil || !near(*a.CPUSeconds, 1) || !near(*a.OtherCPUSeconds, 2) {
 			t.Errorf("%+v, want a second of two threads, and two of others", a)
 		}
-		if !strings.Contains(strings.Join(s.Warnings, "\n"), "everything else on the machine used 2 s") {
+		if !strings.Contains(strings.Join(s.Warnings, "\n"), "other programs used 2 s") {
 			t.Errorf("warnings %q", s.Warnings)
 		}
 	})

@@ -63,7 +63,7 @@ func under(hypervisor string) string {
 }
 
 // mayHave reports whether the processor's vendor is one of the rows'. A vendor
-// is known for x86 only; everything else may have what x86 does not.
+// is known for x86 only.
 func (h *Host) mayHave(rows []catalog.Row) bool {
 	p, err := sysfs.ReadProcessor(h.Proc)
 	if err != nil {

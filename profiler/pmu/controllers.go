@@ -52,35 +52,19 @@ const backgroundWindow = 150 * time.Millisecond
 
 // Measure counts while w runs. Beside a command it counts the whole machine, and
 // watches the background for a moment before and after.
-func (s *controllers) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
-	if err := w.Validate(); err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	interval, err := intervalOf(w)
-	if err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	if err := s.Available(ctx).Err(); err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	f, err := s.host.find(s.name)
-	if err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	m, err := open(f.plan, s.host.Opener, s.host.Sys)
-	if err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	defer func() {
-		if closeErr := m.close(); closeErr != nil {
-			summary, err = profiler.Summary{}, errors.Join(err, fmt.Errorf("measure with %s: %w", s.name, closeErr))
+func (s *controllers) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	return measured(ctx, s, w, func(interval time.Duration) (profiler.Summary, error) {
+		f, err := s.host.find(s.name)
+		if err != nil {
+			return profiler.Summary{}, err
 		}
-	}()
-	summary, err = s.measure(ctx, w, interval, m, f)
-	if err != nil {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.name, err)
-	}
-	return summary, nil
+		m, err := open(f.plan, s.host.Opener, s.host.Sys)
+		if err != nil {
+			return profiler.Summary{}, err
+		}
+		summary, err := s.measure(ctx, w, interval, m, f)
+		return summary, errors.Join(err, m.close())
+	})
 }
 
 func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval time.Duration, m *meter, f found) (profiler.Summary, error) {
@@ -92,20 +76,7 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		}
 		background = &profiler.Background{BeforeBytesPerSecond: float64(before.Total())}
 	}
-	if err := m.restart(); err != nil {
-		return profiler.Summary{}, err
-	}
-	line := profiler.Timeline{Least: interval.Seconds() / 2}
-	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
-		traffic, complete, err := m.sample(last)
-		if err == nil && complete {
-			line.Add(elapsed.Seconds(), traffic)
-		}
-		return err
-	})
-	if err == nil {
-		err = m.finish()
-	}
+	elapsed, line, err := m.follow(ctx, w, interval)
 	if err != nil {
 		return profiler.Summary{}, err
 	}
@@ -119,10 +90,29 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		result.Counters.Background = background
 		result.Warnings = append(result.Warnings, backgroundWarning(*background, result)...)
 	}
-	if result.Traffic.Total() == 0 {
+	if result.Total() == 0 {
 		return profiler.Summary{}, fmt.Errorf("%w: they do not work on this machine, or count nothing", ErrNothingCounted)
 	}
 	return result, nil
+}
+
+// follow counts while w runs.
+func (m *meter) follow(ctx context.Context, w profiler.Workload, interval time.Duration) (time.Duration, profiler.Timeline, error) {
+	line := newTimeline(interval)
+	if err := m.restart(); err != nil {
+		return 0, line, err
+	}
+	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
+		traffic, complete, err := m.sample(last)
+		if err == nil && complete {
+			line.Add(elapsed.Seconds(), traffic)
+		}
+		return err
+	})
+	if err == nil {
+		err = m.finish()
+	}
+	return elapsed, line, err
 }
 
 // watch returns the mean traffic over a window.
@@ -191,9 +181,10 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line p
 	return result
 }
 
-// sharedCounters is the running share below which a summary says that counts
-// were extrapolated.
+// sharedCounters is the running share below which a summary warns with tookTurns.
 const sharedCounters = 0.98
+
+const tookTurns = "the counters took turns: some counted for %.0f%% of the time, and the rest was extrapolated"
 
 // aboveThePeak leaves room for modules that run a little faster than they say.
 const aboveThePeak = 1.02
@@ -204,7 +195,7 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	c := s.Counters
 	if c.LeastRunningShare < sharedCounters {
-		warn("the counters took turns: some counted for %.0f%% of the time, and the rest was extrapolated", 100*c.LeastRunningShare)
+		warn(tookTurns, 100*c.LeastRunningShare)
 	}
 	if !allNodes && nodes > 1 {
 		warn("traffic is not divided by NUMA node: a socket has several nodes, or the counters do not say where they are")

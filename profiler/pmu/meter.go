@@ -20,7 +20,7 @@ import (
 // the time beside one other tool.
 const leastRunningShare = 0.05
 
-// errBarelyRan means that the hardware's counters were taken by others.
+// errBarelyRan means that others used the hardware's counters.
 var errBarelyRan = errors.New("barely counted")
 
 // meter is a plan with its counters open.
@@ -30,9 +30,9 @@ type meter struct {
 	// online is the list of online CPUs at the latest look, at looked.
 	online string
 	looked time.Time
-	// complete tells whether every group counted in the latest sample.
+	// complete is whether every group counted in the latest sample.
 	complete bool
-	// moved tells which instances were opened again on another CPU.
+	// moved lists the instances that were opened again on another CPU.
 	moved []string
 	live  []*live
 	// byCPU are the same in the order in which they are read.
@@ -53,9 +53,9 @@ type live struct {
 type liveGroup struct {
 	events []counted
 	group  perf.Group
-	// now is the latest reading; last the one at the end of the latest complete
-	// sample. current is what was counted since, of which carried on the CPU
-	// that was read before a move.
+	// now is the latest count, last that at the end of the latest complete
+	// sample. current is the difference; carried is its part from before a move
+	// to another CPU.
 	now, last        perf.CounterSample
 	delta            perf.CounterSample // reused
 	current, carried tally
@@ -193,7 +193,7 @@ func (m *meter) close() error {
 	return errors.Join(faults...)
 }
 
-// restart forgets everything counted so far.
+// restart discards everything counted so far.
 func (m *meter) restart() error {
 	for _, l := range m.live {
 		for _, g := range l.groups {
@@ -287,8 +287,7 @@ func (g *liveGroup) sinceLast() (tally, error) {
 	return g.carried.plus(tallied(g.events, g.delta)), nil
 }
 
-// finish reports an error when a group counted for too little of the time to
-// say anything.
+// finish returns an error when a group counted for too small a share of the time.
 func (m *meter) finish() error {
 	for _, l := range m.live {
 		for _, g := range l.groups {
@@ -319,12 +318,12 @@ func onlineCPUs(sys fs.FS) (string, error) {
 	return string(data), nil
 }
 
-// lookEvery is how often to look for CPUs that went offline, unless a counter
-// that stands still gives a reason to.
+// lookEvery is how often to look for CPUs that went offline. A counter that
+// stands still is a reason to look earlier.
 const lookEvery = time.Second
 
-// followCPUs reopens what was read on a CPU that its device no longer names,
-// as after that CPU went offline. One small file tells whether to look at all.
+// followCPUs reopens the counters of devices that no longer name their CPU, as
+// after that CPU went offline. It looks only when the list of online CPUs changed.
 func (m *meter) followCPUs() error {
 	m.looked = time.Now()
 	online, err := onlineCPUs(m.sys)

@@ -31,9 +31,6 @@ const (
 	hwCacheMisses = 3
 )
 
-// lineBytes is the size of a cache line of nearly every processor.
-const lineBytes = 64
-
 const underestimate = "last-level cache misses × 64 bytes are an underestimate: most hardware prefetches and all write-backs are missing"
 
 func missEvent() perf.Event {
@@ -67,30 +64,16 @@ func (s misses) Available(context.Context) profiler.Availability {
 // Measure counts the misses of a command or of processes with what they start,
 // or of all cores.
 func (s misses) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
-	fail := func(err error) (profiler.Summary, error) {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", CacheMisses, err)
-	}
-	if err := w.Validate(); err != nil {
-		return fail(err)
-	}
-	interval, err := intervalOf(w)
-	if err != nil {
-		return fail(err)
-	}
-	if err := s.Available(ctx).Err(); err != nil {
-		return fail(err)
-	}
-	measure := s.everything
-	if w.Run != nil || w.Processes != nil {
-		measure = s.tasks
-	}
-	summary, err := measure(ctx, w, interval)
-	if err != nil {
-		return fail(err)
-	}
-	summary.Source = CacheMisses
-	summary.Warnings = append([]string{underestimate}, summary.Warnings...)
-	return summary, nil
+	return measured(ctx, s, w, func(interval time.Duration) (profiler.Summary, error) {
+		measure := s.everything
+		if w.Run != nil || w.Processes != nil {
+			measure = s.tasks
+		}
+		summary, err := measure(ctx, w, interval)
+		summary.Source = CacheMisses
+		summary.Warnings = append([]string{underestimate}, summary.Warnings...)
+		return summary, err
+	})
 }
 
 // everything counts on every CPU.
@@ -99,7 +82,7 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 	for _, c := range s.host.Machine.CPUs {
 		p.instances = append(p.instances, instance{
 			name: fmt.Sprintf("cpu%d", c.ID), cpu: c.ID, socket: c.Socket,
-			groups: [][]counted{{{Event: missEvent(), kind: catalog.Total, bytes: lineBytes}}},
+			groups: [][]counted{{{Event: missEvent(), kind: catalog.Total, bytes: units.LineBytes}}},
 		})
 	}
 	m, err := open(p, s.host.Opener, s.host.Sys)
@@ -110,17 +93,7 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 		return profiler.Summary{}, err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
-	line := profiler.Timeline{Least: interval.Seconds() / 2}
-	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, last bool) error {
-		traffic, complete, err := m.sample(last)
-		if err == nil && complete {
-			line.Add(elapsed.Seconds(), traffic)
-		}
-		return err
-	})
-	if err == nil {
-		err = m.finish()
-	}
+	elapsed, line, err := m.follow(ctx, w, interval)
 	if err != nil {
 		return profiler.Summary{}, err
 	}
@@ -128,12 +101,10 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 	for _, l := range m.live {
 		total = total.Add(l.groups[0].whole.traffic())
 	}
-	return profiler.Summary{
-		Seconds: elapsed.Seconds(), Traffic: total, Scope: profiler.ScopeCores, Timeline: line.Samples,
-	}, nil
+	return profiler.Summary{Seconds: elapsed.Seconds(), Traffic: total, Scope: profiler.ScopeCores, Timeline: line.Samples}, nil
 }
 
-// tasks counts in whatever the workload starts, or in processes that run.
+// tasks counts in what the workload starts, or in its running processes.
 func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
 	counters := tasks.NewCounters(s.host.Opener, tasks.Event{Event: missEvent()})
 	defer func() { err = errors.Join(err, counters.Close()) }()
@@ -148,7 +119,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 			return func() error { return nil }, counters.AddLaunch()
 		})
 	}
-	usage := cumulative{line: profiler.Timeline{Least: interval.Seconds() / 2}}
+	usage := cumulative{line: newTimeline(interval)}
 	var latest tasks.Count
 	elapsed, err := follow(ctx, w, interval, func(elapsed time.Duration, _ bool) error {
 		counts, err := counters.Counts()
@@ -156,7 +127,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 			return err
 		}
 		latest = counts[0]
-		usage.reach(elapsed, latest.Value*lineBytes)
+		usage.reach(elapsed, latest.Value*units.LineBytes)
 		return nil
 	})
 	if err != nil {
@@ -174,7 +145,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 		Seconds: elapsed.Seconds(), Traffic: units.Traffic{Read: units.Bandwidth(usage.total / elapsed.Seconds())}, Scope: scope, Timeline: usage.line.Samples,
 	}
 	if latest.RunningShare < sharedCounters {
-		summary.Warnings = append(summary.Warnings, fmt.Sprintf("the counters took turns: they counted for %.0f%% of the time, and the rest was extrapolated", 100*latest.RunningShare))
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf(tookTurns, 100*latest.RunningShare))
 	}
 	if latest.UserOnly {
 		summary.Warnings = append(summary.Warnings, "misses in the kernel are not permitted to be counted, and missing")

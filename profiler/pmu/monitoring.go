@@ -57,7 +57,7 @@ func (s monitoring) Available(context.Context) profiler.Availability {
 	case errors.Is(err, unix.ENOSPC):
 		return profiler.Availability{
 			State: profiler.Inconclusive, Reason: "all monitoring groups of the processor are in use",
-			Remedy: "remove groups that nobody needs: rmdir /sys/fs/resctrl/mon_groups/NAME",
+			Remedy: "remove unused groups: rmdir /sys/fs/resctrl/mon_groups/NAME",
 		}
 	case err != nil:
 		return profiler.Availability{State: profiler.Inconclusive, Reason: err.Error()}
@@ -85,7 +85,7 @@ func (s monitoring) create() (string, error) {
 	return s.host.Monitoring.Create(groupName(), place.Class)
 }
 
-// groupName is one that no other process and no earlier measurement uses.
+// groupName returns a name that no other process and no earlier measurement uses.
 func groupName() string {
 	return fmt.Sprintf("bandmate-%d-%s", os.Getpid(), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
@@ -94,62 +94,48 @@ const noSplit = "resctrl does not tell reads from writes, and counts what caches
 
 // Measure counts a command or processes, with all they start, in groups of their
 // own, or everything.
-func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (summary profiler.Summary, err error) {
-	fail := func(err error) (profiler.Summary, error) { //nolint:unparam // what Measure returns
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", Resctrl, err)
-	}
-	if err := w.Validate(); err != nil {
-		return fail(err)
-	}
-	interval, err := intervalOf(w)
-	if err != nil {
-		return fail(err)
-	}
-	if err := s.Available(ctx).Err(); err != nil {
-		return fail(err)
-	}
-	m := &monitored{sys: s.host.Sys, line: profiler.Timeline{Least: interval.Seconds() / 2}, scope: profiler.ScopeCores}
-	var ours []string // to be removed
-	defer func() {
-		for _, group := range ours {
-			if removeErr := s.host.Monitoring.Remove(group); removeErr != nil {
-				summary, err = fail(errors.Join(err, removeErr))
+func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
+	return measured(ctx, s, w, func(interval time.Duration) (summary profiler.Summary, err error) {
+		m := &monitored{sys: s.host.Sys, line: newTimeline(interval), scope: profiler.ScopeCores}
+		var ours []string // to be removed
+		defer func() {
+			for _, group := range ours {
+				err = errors.Join(err, s.host.Monitoring.Remove(group))
 			}
+		}()
+		switch {
+		case w.Run != nil:
+			m.scope = profiler.ScopeCommand
+			group, err := s.create()
+			if err != nil {
+				return profiler.Summary{}, err
+			}
+			ours = []string{group}
+			m.groups = ours
+			ctx = profiler.WithLaunchHook(ctx, s.joining(group))
+		case w.Processes != nil:
+			m.scope = profiler.ScopeProcesses
+			var unsettled int
+			ours, unsettled, err = s.gather(w.Processes)
+			m.groups = ours
+			if unsettled > 0 {
+				m.warnings = []string{fmt.Sprintf("%s kept starting threads: %d of them may be missing", w.Processes, unsettled)}
+			}
+		default:
+			m.groups, err = resctrl.Everything(s.host.Sys)
 		}
-	}()
-	switch {
-	case w.Run != nil:
-		m.scope = profiler.ScopeCommand
-		group, err := s.create()
+		if err == nil {
+			err = m.begin()
+		}
 		if err != nil {
-			return fail(err)
+			return profiler.Summary{}, err
 		}
-		ours = []string{group}
-		m.groups = ours
-		ctx = profiler.WithLaunchHook(ctx, s.joining(group))
-	case w.Processes != nil:
-		m.scope = profiler.ScopeProcesses
-		var unsettled int
-		if ours, unsettled, err = s.gather(w.Processes); err != nil {
-			return fail(err)
+		elapsed, err := follow(ctx, w, interval, m.sample)
+		if err != nil {
+			return profiler.Summary{}, err
 		}
-		m.groups = ours
-		if unsettled > 0 {
-			m.warnings = []string{fmt.Sprintf("%s kept starting threads: %d of them may be missing", w.Processes, unsettled)}
-		}
-	default:
-		if m.groups, err = resctrl.Everything(s.host.Sys); err != nil {
-			return fail(err)
-		}
-	}
-	if err := m.begin(); err != nil {
-		return fail(err)
-	}
-	elapsed, err := follow(ctx, w, interval, m.sample)
-	if err != nil {
-		return fail(err)
-	}
-	return m.summarize(elapsed)
+		return m.summarize(elapsed)
+	})
 }
 
 // joining moves the thread that starts a command into the group for that long:
@@ -171,7 +157,7 @@ func (s monitoring) joining(group string) profiler.LaunchHook {
 // gatherAttempts is how often to look for threads that are not in a group yet.
 const gatherAttempts = 10
 
-// errMonitored refuses to take processes out of a group of somebody else.
+// errMonitored refuses to take processes out of another tool's group.
 var errMonitored = fmt.Errorf("%w: in a monitoring group of another tool", profiler.ErrUnsupported)
 
 // gather moves every thread of processes into groups that it makes, one in each
@@ -302,14 +288,14 @@ func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 
 func (m *monitored) summarize(elapsed time.Duration) (profiler.Summary, error) {
 	if m.counted == 0 {
-		return profiler.Summary{}, fmt.Errorf("measure with %s: %w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", Resctrl, profiler.ErrInconclusive)
+		return profiler.Summary{}, fmt.Errorf("%w: the processor had no value for the group (Unavailable) all the time; remove other monitoring groups, or measure for longer", profiler.ErrInconclusive)
 	}
 	s := profiler.Summary{
 		Source: Resctrl, Seconds: elapsed.Seconds(), Traffic: units.Traffic{Read: units.Bandwidth(m.bytes / m.counted.Seconds())},
 		Scope: m.scope, Timeline: m.line.Samples, Warnings: append([]string{noSplit}, m.warnings...),
 	}
 	if m.gaps > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("in %d samples the processor had no value for the group, so its traffic then is known as a mean at most", m.gaps))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the processor had no value for the group in %d samples; they are left out or averaged with the next", m.gaps))
 	}
 	return s, nil
 }

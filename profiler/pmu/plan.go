@@ -37,18 +37,18 @@ type counted struct {
 // plan is what a source reads on a machine.
 type plan struct {
 	instances []instance
-	// splitsReadWrite is false when reads and writes cannot be told apart.
+	// splitsReadWrite is false when reads and writes are counted together.
 	splitsReadWrite bool
 	// channels is how many memory channels are counted; 0 when that is not known.
 	channels int
 	warnings []string
 }
 
-// found is what a look at the machine yields for a source.
+// found is a source's plan for this machine and what it leaves out.
 type found struct {
 	plan
-	// devices is how many devices of the source's names there are, rejected why
-	// those cannot be read that cannot.
+	// devices counts the devices with the source's names; rejected are those that
+	// cannot be read, with the reason.
 	devices  int
 	rejected []catalog.Rejected
 }
@@ -99,8 +99,8 @@ func (h *Host) find(source string) (found, error) {
 // namedDevices is how many devices a warning names before it counts the rest.
 const namedDevices = 3
 
-// warnOfMissing says which devices beside those that are read cannot be, one
-// warning for each reason. Free-running ones beside regular ones are no loss.
+// warnOfMissing names the devices that cannot be read, in one warning for each
+// reason. Free-running devices beside regular ones are no loss.
 func (f *found) warnOfMissing(choices []catalog.Choice) {
 	if len(f.instances) == 0 {
 		return // unavailable, for the reason of one of them
@@ -204,9 +204,9 @@ func groups(c catalog.Choice) [][]counted {
 	return slices.Collect(slices.Chunk(events, size))
 }
 
-// locate returns where a device is by the CPU that stands for it. That CPU
-// tells the socket. It tells the node only where a socket is one node: the
-// devices of all nodes of a socket name the same CPU.
+// locate returns the socket of the CPU that stands for a device, and its node
+// where the socket is one node: the devices of all nodes of a socket name the
+// same CPU.
 func locate(m *topology.Machine, cpu int) (socket int, node *int) {
 	socket = -1
 	if c, ok := m.CPU(cpu); ok {

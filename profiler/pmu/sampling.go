@@ -27,6 +27,31 @@ func intervalOf(w profiler.Workload) (time.Duration, error) {
 	return w.Interval, nil
 }
 
+// measured measures a valid workload with a usable source. Its errors name the
+// source.
+func measured(ctx context.Context, s profiler.Source, w profiler.Workload, measure func(interval time.Duration) (profiler.Summary, error)) (summary profiler.Summary, err error) {
+	var interval time.Duration
+	if err = w.Validate(); err == nil {
+		interval, err = intervalOf(w)
+	}
+	if err == nil {
+		err = s.Available(ctx).Err()
+	}
+	if err == nil {
+		summary, err = measure(interval)
+	}
+	if err != nil {
+		return profiler.Summary{}, fmt.Errorf("measure with %s: %w", s.Name(), err)
+	}
+	return summary, nil
+}
+
+// newTimeline returns a time line of samples that are at least half an interval
+// long.
+func newTimeline(interval time.Duration) profiler.Timeline {
+	return profiler.Timeline{Least: interval.Seconds() / 2}
+}
+
 // follow runs w and calls sample after every interval with the time since the
 // start, and once more when w has ended. When sample fails, w is canceled.
 func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sample func(elapsed time.Duration, last bool) error) (time.Duration, error) {

@@ -6,7 +6,7 @@ import (
 )
 
 // MemoryControllers returns the sources that count at the memory controllers or
-// right before them, in order of preference. They are better than any other.
+// just before them, in order of preference. They are better than any other.
 func MemoryControllers(h *Host) []profiler.Source {
 	var sources []profiler.Source
 	for _, name := range catalog.Sources() {
@@ -16,8 +16,8 @@ func MemoryControllers(h *Host) []profiler.Source {
 }
 
 // CoreSide returns the sources that count in cores and caches, in order of
-// preference. They miss a part of the traffic and do not tell reads from writes,
-// but tell a command from the rest of the machine.
+// preference. They miss a part of the traffic and do not split reads and writes,
+// but they separate a command from the rest of the machine.
 func CoreSide(h *Host) []profiler.Source {
 	return []profiler.Source{monitoring{host: h}, misses{host: h}}
 }
@@ -29,8 +29,8 @@ func Sources(h *Host) []profiler.Source {
 	return append(MemoryControllers(h), CoreSide(h)...)
 }
 
-// SplitsReadWrite reports whether a source of this package tells reads from writes,
-// which the profile of an application needs.
+// SplitsReadWrite reports whether s is a source of this package that counts reads
+// and writes separately, which the profile of an application needs.
 func SplitsReadWrite(s profiler.Source) bool {
 	c, ok := s.(*controllers)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// worthAVisit is from how many groups on a CPU on it pays to go there. A read
-// from elsewhere interrupts that CPU and waits for it, which costs several times
-// a read on the spot, and in a virtual machine fifteen times.
+// worthAVisit is the number of groups on a CPU from which it pays to move there. A
+// read from another CPU interrupts that CPU and waits for it, which costs several
+// times a local read, and in a virtual machine fifteen times.
 const worthAVisit = 4
 
 // visitor takes the calling thread to CPUs.
@@ -19,8 +19,8 @@ type visitor struct {
 	away   bool
 }
 
-// visit goes to a CPU for so many readings, when that pays and is allowed; a CPU
-// that this process may not use is read from afar.
+// visit moves to a CPU for a number of readings, when that pays and the process
+// may use the CPU.
 func (v *visitor) visit(cpu, readings int) {
 	if readings < worthAVisit || cpu < 0 {
 		return
@@ -42,8 +42,8 @@ func (v *visitor) visit(cpu, readings int) {
 	}
 }
 
-// leave lets the thread run where it could before. A thread that cannot is given
-// up: it stays locked and ends with its goroutine.
+// leave restores the thread's CPUs. If that fails, the thread stays locked and
+// ends with its goroutine.
 func (v *visitor) leave() error {
 	if !v.locked {
 		return nil

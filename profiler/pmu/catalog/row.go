@@ -17,7 +17,7 @@ const (
 	Read Kind = "read"
 	// Write is traffic to memory.
 	Write Kind = "write"
-	// Total is both together, which cannot be told apart.
+	// Total is both in one count.
 	Total Kind = "total"
 )
 
@@ -100,8 +100,8 @@ type Row struct {
 	Kernel string
 	// Basis is where the row comes from.
 	Basis string
-	// Notes are what a reader has to know of the row; Doubt is what may be wrong
-	// with a result, and goes into its warnings.
+	// Notes are for the documentation; Doubt is what may be wrong with a result,
+	// and becomes a warning.
 	Notes, Doubt string
 }
 
@@ -113,7 +113,7 @@ func pattern(device string) *regexp.Regexp {
 	return regexp.MustCompile("^" + text + "$")
 }
 
-// Is reports whether p is c.
+// Is reports whether c includes p.
 func (c CPU) Is(p sysfs.Processor) bool {
 	if c.Vendor != p.Vendor || c.Family != p.Family {
 		return false
@@ -134,7 +134,7 @@ func (r Row) runsOn(p sysfs.Processor) bool {
 	return false
 }
 
-// SplitsReadWrite reports whether reads and writes can be told apart.
+// SplitsReadWrite reports whether reads and writes are counted separately.
 func (r Row) SplitsReadWrite() bool {
 	for _, e := range r.Events {
 		if e.Kind == Total {

@@ -21,8 +21,8 @@ type Groups interface {
 	// PlaceOf returns the groups of a thread; the zero Place where the kernel
 	// does not tell. The error wraps fs.ErrNotExist when the thread has ended.
 	PlaceOf(thread int) (Place, error)
-	// Create makes a group of a name that nobody else uses, within a class, and
-	// returns its path below [Root].
+	// Create makes a group with an unused name within a class and returns its path
+	// below [Root].
 	Create(name, class string) (group string, err error)
 	// Join moves a thread into a group that Create made; what it starts from
 	// then on is born there. The thread has to be in the class of the group.
