@@ -12,7 +12,7 @@ import (
 func TestRunForATime(t *testing.T) {
 	var windows []Achieved
 	s := Setting{Mode: Stream, ReadShare: 1, Bandwidth: 50 * units.MegabytePerSecond}
-	const d = 120 * time.Millisecond
+	const d = 600 * time.Millisecond
 	total, err := Run(t.Context(), smallOptions(t), s, d, 20*time.Millisecond, func(a Achieved) { windows = append(windows, a) })
 	if err != nil {
 		t.Fatal(err)

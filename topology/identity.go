@@ -1,9 +1,6 @@
 package topology
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"io/fs"
 	"slices"
 	"strings"
@@ -11,18 +8,13 @@ import (
 	"bandmate.dev/bandmate/internal/sysfile"
 )
 
-// maxCPUInfoBytes holds several processors' blocks of /proc/cpuinfo; only the
-// first is read.
-const maxCPUInfoBytes = 64 << 10
-
 // readIdentity fills CPUModel, VirtualMachine and Hypervisor. None of its files
 // must exist.
 func (m *Machine) readIdentity(sys, proc fs.FS) error {
-	data, err := sysfile.ReadStart(proc, "cpuinfo", maxCPUInfoBytes)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	info, err := sysfile.CPUInfo(proc)
+	if err != nil {
 		return err
 	}
-	info := parseCPUInfo(data)
 	m.CPUModel = cpuModel(info, optional(sys, "firmware/devicetree/base/model"))
 	m.Hypervisor = hypervisor(
 		optional(sys, "hypervisor/type"),
@@ -42,35 +34,6 @@ func optional(fsys fs.FS, name string) string {
 		return ""
 	}
 	return strings.TrimSpace(strings.TrimRight(text, "\x00"))
-}
-
-// parseCPUInfo reads the first processor's lines of /proc/cpuinfo
-// (proc_cpuinfo(5)). On x86:
-//
-//	processor	: 0
-//	model name	: Intel(R) Xeon(R) Gold 6430
-//	flags		: fpu vme … hypervisor …
-//
-// and on Arm, where there is no model name:
-//
-//	processor	: 0
-//	CPU implementer	: 0x41
-//	CPU part	: 0xd4f
-func parseCPUInfo(data []byte) map[string]string {
-	info := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxCPUInfoBytes)
-	for lines.Scan() {
-		key, value, found := strings.Cut(lines.Text(), ":")
-		if !found {
-			if len(info) > 0 {
-				break
-			}
-			continue
-		}
-		info[strings.TrimSpace(key)] = strings.TrimSpace(value)
-	}
-	return info
 }
 
 // armCores names the server cores by implementer and part number (MIDR_EL1,

@@ -57,7 +57,7 @@ func readNode(sys fs.FS, dir string, nodes int) (Node, error) {
 	if err != nil {
 		return Node{}, err
 	}
-	bytes, err := memoryLine(sys, dir+"meminfo")
+	bytes, err := memoryTotal(sys, dir+"meminfo")
 	if err != nil {
 		return Node{}, err
 	}
@@ -86,32 +86,15 @@ func readDistances(sys fs.FS, name string, nodes int) ([]int, error) {
 	return distances, nil
 }
 
-// memoryTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)).
-func memoryTotal(proc fs.FS) (int64, error) {
-	return memoryLine(proc, "meminfo")
-}
-
-// memoryLine finds MemTotal, which both meminfo formats give in kibibytes
-// although they write kB:
-//
-//	MemTotal:       24684092 kB
-//	Node 0 MemTotal:        6121684 kB
-func memoryLine(fsys fs.FS, name string) (int64, error) {
-	text, err := sysfile.Text(fsys, name)
+// memoryTotal reads MemTotal of /proc/meminfo (proc_meminfo(5)), or of a node's.
+func memoryTotal(fsys fs.FS, name string) (int64, error) {
+	values, err := sysfile.MemInfo(fsys, name)
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(text) {
-		_, value, found := strings.Cut(line, "MemTotal:")
-		if !found {
-			continue
-		}
-		number, isKiB := strings.CutSuffix(strings.TrimSpace(value), " kB")
-		kib, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err != nil || !isKiB || kib < 0 || kib > 1<<50 {
-			return 0, fmt.Errorf("%s: %w: MemTotal is %q", name, sysfile.ErrMalformed, strings.TrimSpace(value))
-		}
-		return kib << 10, nil
+	total, ok := values["MemTotal"]
+	if !ok {
+		return 0, fmt.Errorf("%s: %w: no line MemTotal with a number of kB", name, sysfile.ErrMalformed)
 	}
-	return 0, fmt.Errorf("%s: %w: no line MemTotal", name, sysfile.ErrMalformed)
+	return total, nil
 }

@@ -24,7 +24,7 @@ func Read(sys, proc fs.FS) (*Machine, error) {
 		return nil, fmt.Errorf("devices/system/cpu/online: %w: no CPU is online", sysfile.ErrMalformed)
 	}
 	m := &Machine{}
-	if m.MemoryBytes, err = memoryTotal(proc); err != nil {
+	if m.MemoryBytes, err = memoryTotal(proc, "meminfo"); err != nil {
 		return nil, fmt.Errorf("reading the memory size under /proc: %w", err)
 	}
 	if m.Nodes, err = readNodes(sys, online); err != nil {

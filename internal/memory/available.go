@@ -22,11 +22,12 @@ func Available(sys, proc fs.FS, node *int) (int64, bool) {
 	available := int64(math.MaxInt64)
 	note := func(bytes int64) { available = min(available, max(0, bytes)) }
 
-	if v, ok := memInfo(proc, "meminfo")["MemAvailable"]; ok {
+	system, _ := sysfile.MemInfo(proc, "meminfo")
+	if v, ok := system["MemAvailable"]; ok {
 		note(v)
 	}
 	if node != nil {
-		values := memInfo(sys, fmt.Sprintf("devices/system/node/node%d/meminfo", *node))
+		values, _ := sysfile.MemInfo(sys, fmt.Sprintf("devices/system/node/node%d/meminfo", *node))
 		if free, ok := values["MemFree"]; ok {
 			// Clean file pages give way.
 			note(free + values["Inactive(file)"])
@@ -38,35 +39,6 @@ func Available(sys, proc fs.FS, node *int) (int64, bool) {
 		}
 	}
 	return available, available != math.MaxInt64
-}
-
-// memInfo reads lines of the forms
-//
-//	MemAvailable:   23976444 kB
-//	Node 0 MemFree:          4673640 kB
-//
-// into bytes by name; nil if there is no such file.
-func memInfo(fsys fs.FS, name string) map[string]int64 {
-	text, err := sysfile.Text(fsys, name)
-	if err != nil {
-		return nil
-	}
-	values := make(map[string]int64)
-	for line := range strings.Lines(text) {
-		label, rest, ok := strings.Cut(line, ":")
-		if !ok {
-			continue
-		}
-		if words := strings.Fields(label); len(words) > 0 {
-			label = words[len(words)-1]
-		}
-		number, isKB := strings.CutSuffix(strings.TrimSpace(rest), " kB")
-		kB, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		if err == nil && isKB && kB >= 0 && kB <= math.MaxInt64>>10 {
-			values[label] = kB << 10
-		}
-	}
-	return values
 }
 
 // memoryGroup is a memory control group: its directory and the names of its

@@ -18,46 +18,23 @@ type Processor struct {
 	Family, Model int
 }
 
-// maxProcessorBytes holds several processors' blocks of /proc/cpuinfo.
-const maxProcessorBytes = 64 << 10
-
-// ReadProcessor reads the first block of /proc/cpuinfo (proc_cpuinfo(5)):
-//
-//	vendor_id	: GenuineIntel
-//	cpu family	: 6
-//	model		: 143
-//
-// On other architectures, and without the file, it is the zero Processor.
+// ReadProcessor reads the processor of cpuinfo in procfs. On other architectures
+// than x86, and without the file, all but the vendor is zero.
 func ReadProcessor(proc fs.FS) (Processor, error) {
-	data, err := sysfile.ReadStart(proc, "cpuinfo", maxProcessorBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Processor{}, nil
-	}
+	info, err := sysfile.CPUInfo(proc)
 	if err != nil {
 		return Processor{}, err
 	}
-	var p Processor
-	for line := range strings.Lines(string(data)) {
-		key, value, found := strings.Cut(line, ":")
-		if !found && p.Vendor != "" {
-			break
-		}
-		value = strings.TrimSpace(value)
-		switch strings.TrimSpace(key) {
-		case "vendor_id":
-			p.Vendor = value
-		case "cpu family":
-			p.Family, err = strconv.Atoi(value)
-		case "model":
-			p.Model, err = strconv.Atoi(value)
-		}
-		if err != nil {
-			return Processor{}, fmt.Errorf("/proc/cpuinfo: %w: %q is not a number", sysfile.ErrMalformed, value)
-		}
-	}
+	p := Processor{Vendor: info["vendor_id"]}
 	if !strings.HasPrefix(p.Vendor, "Genuine") && !strings.HasPrefix(p.Vendor, "Authentic") && !strings.HasPrefix(p.Vendor, "Hygon") {
-		return Processor{Vendor: p.Vendor}, nil
+		return p, nil
 	}
+	family, familyErr := strconv.Atoi(info["cpu family"])
+	model, modelErr := strconv.Atoi(info["model"])
+	if err := errors.Join(familyErr, modelErr); err != nil {
+		return Processor{}, fmt.Errorf("/proc/cpuinfo: %w: %w", sysfile.ErrMalformed, err)
+	}
+	p.Family, p.Model = family, model
 	return p, nil
 }
 
