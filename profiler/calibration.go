@@ -24,24 +24,15 @@ type GridPoint struct {
 // What the repeats of the full grid buy is medians, which shrug off a disturbed
 // sample.
 //
-// With samples of 100 ms the full grid takes 14.4 s, the quick one 3.6 s; see
-// [CalibrationSamples].
+// A calibration samples every probe beside every point as often as the point says,
+// and the probe alone once for every two samples beside, because the speed alone
+// drifts too. With samples of 100 ms the full grid takes 14.4 s, the quick one
+// 3.6 s.
 func CalibrationGrid(quick bool) []GridPoint {
 	if quick {
 		return grid([]level{{0.25, 1}, {0.4, 1}, {0.55, 1}, {1, 1}})
 	}
 	return grid([]level{{0.1, 3}, {0.25, 3}, {0.4, 3}, {0.55, 3}, {0.75, 2}, {1, 2}})
-}
-
-// CalibrationSamples returns how many samples a calibration takes: every probe
-// beside every point as often as it says, and one sample of the probe alone for
-// every two beside, because the speed alone drifts too.
-func CalibrationSamples(points []GridPoint) int {
-	beside := 0
-	for _, p := range points {
-		beside += p.Repeats * len(Probes())
-	}
-	return beside + (beside+1)/2
 }
 
 type level struct {

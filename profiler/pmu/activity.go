@@ -121,9 +121,9 @@ type activityWatch interface {
 // longer than it measures.
 type processActivity struct {
 	profiler.Processes
-	host      *Host
-	counters  *tasks.Counters
-	unsettled int
+	host       *Host
+	counters   *tasks.Counters
+	unattached int
 
 	counts []tasks.Count // what happened during the wait
 	during usage
@@ -134,7 +134,7 @@ func (p *processActivity) begin(w profiler.Workload) (profiler.Workload, error) 
 	p.Processes = w.Processes
 	p.counters = tasks.NewCounters(p.host.Opener, tasks.ActivityEvents()...)
 	var err error
-	p.unsettled, err = p.counters.AddProcesses(w.Processes)
+	p.unattached, err = p.counters.AddProcesses(w.Processes)
 	w.Processes = p
 	return w, err
 }
@@ -159,13 +159,13 @@ func (p *processActivity) end() (*profiler.Activity, usage, []string, error) {
 		return nil, usage{}, nil, p.err
 	}
 	var warnings []string
-	if p.unsettled > 0 {
-		warnings = append(warnings, unsettledWarning(p.Processes, p.unsettled))
+	if p.unattached > 0 {
+		warnings = append(warnings, unattachedWarning(p.Processes, p.unattached))
 	}
 	return tasks.ActivityOf(p.counts), p.during, warnings, nil
 }
 
-func unsettledWarning(p profiler.Processes, threads int) string {
+func unattachedWarning(p profiler.Processes, threads int) string {
 	return fmt.Sprintf("%s kept starting threads while counters were attached: %d of them may be counted twice or not at all", p, threads)
 }
 

@@ -108,10 +108,10 @@ func (s misses) everything(ctx context.Context, w profiler.Workload, interval ti
 func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Duration) (summary profiler.Summary, err error) {
 	counters := tasks.NewCounters(s.host.Opener, tasks.Event{Event: missEvent()})
 	defer func() { err = errors.Join(err, counters.Close()) }()
-	scope, unsettled := profiler.ScopeCommand, 0
+	scope, unattached := profiler.ScopeCommand, 0
 	if w.Processes != nil {
 		scope = profiler.ScopeProcesses
-		if unsettled, err = counters.AddProcesses(w.Processes); err != nil {
+		if unattached, err = counters.AddProcesses(w.Processes); err != nil {
 			return profiler.Summary{}, err
 		}
 	} else {
@@ -150,8 +150,8 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 	if latest.UserOnly {
 		summary.Warnings = append(summary.Warnings, "misses in the kernel are not permitted to be counted, and missing")
 	}
-	if unsettled > 0 {
-		summary.Warnings = append(summary.Warnings, unsettledWarning(w.Processes, unsettled))
+	if unattached > 0 {
+		summary.Warnings = append(summary.Warnings, unattachedWarning(w.Processes, unattached))
 	}
 	return summary, nil
 }

@@ -115,14 +115,14 @@ func (s monitoring) Measure(ctx context.Context, w profiler.Workload) (profiler.
 			ctx = profiler.WithLaunchHook(ctx, s.joining(group))
 		case w.Processes != nil:
 			m.scope = profiler.ScopeProcesses
-			var unsettled int
-			ours, unsettled, err = s.gather(w.Processes)
+			var unattached int
+			ours, unattached, err = s.gather(w.Processes)
 			m.groups = ours
-			if unsettled > 0 {
-				m.warnings = []string{fmt.Sprintf("%s kept starting threads: %d of them may be missing", w.Processes, unsettled)}
+			if unattached > 0 {
+				m.warnings = []string{fmt.Sprintf("%s kept starting threads: %d of them may be missing", w.Processes, unattached)}
 			}
 		default:
-			m.groups, err = resctrl.Everything(s.host.Sys)
+			m.groups, err = resctrl.AllTasks(s.host.Sys)
 		}
 		if err == nil {
 			err = m.begin()
@@ -161,10 +161,10 @@ const gatherAttempts = 10
 var errMonitored = fmt.Errorf("%w: in a monitoring group of another tool", profiler.ErrUnsupported)
 
 // gather moves every thread of processes into groups that it makes, one in each
-// class that limits some of them, until there is no other thread. unsettled is
+// class that limits some of them, until there is no other thread. unattached is
 // how many were left when it gave up. The groups are to be removed even when
 // there is an error.
-func (s monitoring) gather(p profiler.Processes) (groups []string, unsettled int, err error) {
+func (s monitoring) gather(p profiler.Processes) (groups []string, unattached int, err error) {
 	name := groupName()
 	ofClass := map[string]string{}
 	gathered := map[int]bool{}
@@ -176,13 +176,13 @@ func (s monitoring) gather(p profiler.Processes) (groups []string, unsettled int
 		if len(threads) == 0 && attempt == 0 {
 			return groups, 0, fmt.Errorf("%s: %w", p, tasks.ErrEnded)
 		}
-		unsettled = 0
+		unattached = 0
 		for _, thread := range threads {
 			if gathered[thread] {
 				continue
 			}
 			gathered[thread] = true
-			unsettled++
+			unattached++
 			place, err := s.host.Monitoring.PlaceOf(thread)
 			if hasEnded(err) || strings.HasPrefix(place.Monitor, name) {
 				continue // or it was born in our group
@@ -204,11 +204,11 @@ func (s monitoring) gather(p profiler.Processes) (groups []string, unsettled int
 				return groups, 0, err
 			}
 		}
-		if unsettled == 0 {
+		if unattached == 0 {
 			break
 		}
 	}
-	return groups, unsettled, nil
+	return groups, unattached, nil
 }
 
 func hasEnded(err error) bool {

@@ -165,7 +165,7 @@ func (f *found) add(c catalog.Choice, m *topology.Machine) {
 		if cpus.Size() > 1 {
 			i.name = fmt.Sprintf("%s@%d", c.Device.Name, cpu)
 		}
-		if !c.Row.Nowhere || m.Sockets() == 1 {
+		if !c.Row.Unlocated || m.Sockets() == 1 {
 			i.socket, i.node = locate(m, cpu)
 		}
 		if c.Row.OwnNode {

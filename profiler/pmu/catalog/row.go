@@ -86,9 +86,9 @@ type Row struct {
 	FreeRunning bool
 	// Channel is true when a device instance is one memory channel.
 	Channel bool
-	// Nowhere is true when the CPU of the device's cpumask does not tell which
+	// Unlocated is true when the CPU of the device's cpumask does not tell which
 	// socket or node the device belongs to.
-	Nowhere bool
+	Unlocated bool
 	// OwnNode is true when the CPU of the cpumask lies on the very NUMA node whose
 	// memory the device controls, also where a socket has several.
 	OwnNode bool

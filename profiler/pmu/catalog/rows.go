@@ -221,7 +221,7 @@ func others() []Row {
 			Events: []Event{
 				cas(Read, "", "event=0x12,clkdiv2=1,mask=1,match=0"), cas(Write, "", "event=0x12,clkdiv2=1,mask=1,match=1"),
 			},
-			Channel: true, Nowhere: true, Module: "arm_dmc620_pmu", Kernel: "5.12", Basis: "Linux drivers/perf/arm_dmc620_pmu.c (clkdiv2_rdwr)",
+			Channel: true, Unlocated: true, Module: "arm_dmc620_pmu", Kernel: "5.12", Basis: "Linux drivers/perf/arm_dmc620_pmu.c (clkdiv2_rdwr)",
 			Notes: "The device does not say to which socket it belongs.",
 			Doubt: "that a command of this controller moves 64 bytes is assumed, not documented",
 		},

@@ -108,10 +108,10 @@ func parse(text string) (bytes uint64, known bool, err error) {
 	return bytes, true, nil
 }
 
-// Everything lists the groups that together hold all tasks: the default one and
+// AllTasks lists the groups that together hold all tasks: the default one and
 // every control group. The totals of each include those of its monitoring
 // groups.
-func Everything(sys fs.FS) ([]string, error) {
+func AllTasks(sys fs.FS) ([]string, error) {
 	entries, err := fs.ReadDir(sys, Root)
 	if err != nil {
 		return nil, err

@@ -76,8 +76,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestEverything(t *testing.T) {
-	groups, err := Everything(tree())
+func TestAllTasks(t *testing.T) {
+	groups, err := AllTasks(tree())
 	if err != nil || !slices.Equal(groups, []string{"", "batch"}) {
 		t.Errorf("%q, %v; want the default group and the control group", groups, err)
 	}

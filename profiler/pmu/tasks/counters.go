@@ -76,10 +76,10 @@ const attempts = 10
 
 // AddProcesses counts threads that run already, and what they start from now
 // on. Threads that appear while the counters are opened may be counted by their
-// creator's counter or by none, so it starts over until none appears; unsettled
+// creator's counter or by none, so it starts over until none appears; unattached
 // is how many did in the last attempt. The error wraps [ErrEnded] when there is
 // no thread.
-func (c *Counters) AddProcesses(p profiler.Processes) (unsettled int, err error) {
+func (c *Counters) AddProcesses(p profiler.Processes) (unattached int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, err := p.Threads()
@@ -98,10 +98,10 @@ func (c *Counters) AddProcesses(p profiler.Processes) (unsettled int, err error)
 		if err != nil {
 			return 0, errors.Join(err, closeAll(groups))
 		}
-		unsettled = appeared(before, after)
-		if unsettled == 0 || attempt == attempts {
+		unattached = appeared(before, after)
+		if unattached == 0 || attempt == attempts {
 			c.keep(groups)
-			return unsettled, nil
+			return unattached, nil
 		}
 		if err := closeAll(groups); err != nil {
 			return 0, err

@@ -93,13 +93,13 @@ func TestAddProcesses(t *testing.T) {
 		return looks
 	}
 	for _, tt := range []struct {
-		name      string
-		looks     [][]int
-		err       error
-		refuse    func(int, perf.Event) error
-		want      []int // threads that count in the end
-		unsettled int
-		is        error
+		name       string
+		looks      [][]int
+		err        error
+		refuse     func(int, perf.Event) error
+		want       []int // threads that count in the end
+		unattached int
+		is         error
 	}{
 		{name: "steady", looks: [][]int{{1, 2}}, want: []int{1, 2}},
 		{name: "a thread appears", looks: [][]int{{1}, {1, 2}, {1, 2}}, want: []int{1, 2}},
@@ -110,7 +110,7 @@ func TestAddProcesses(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "never steady", looks: growing(), want: []int{1, 109}, unsettled: 1},
+		{name: "never steady", looks: growing(), want: []int{1, 109}, unattached: 1},
 		{name: "ended", looks: [][]int{{}}, is: ErrEnded},
 		{name: "cannot be listed", err: broken, is: broken},
 		{name: "cannot be listed again", looks: [][]int{{1}}, err: broken, is: broken},
@@ -124,9 +124,9 @@ func TestAddProcesses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &opener{refuse: tt.refuse}
 			c := NewCounters(o, twoEvents()...)
-			unsettled, err := c.AddProcesses(&snapshots{looks: tt.looks, err: tt.err})
-			if !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil) || unsettled != tt.unsettled {
-				t.Errorf("%d unsettled, %v; want %d, %v", unsettled, err, tt.unsettled, tt.is)
+			unattached, err := c.AddProcesses(&snapshots{looks: tt.looks, err: tt.err})
+			if !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil) || unattached != tt.unattached {
+				t.Errorf("%d unattached, %v; want %d, %v", unattached, err, tt.unattached, tt.is)
 			}
 			if o.open != 2*len(tt.want) || c.Len() != len(tt.want) {
 				t.Errorf("%d counters open for %d threads, want two for each of %v", o.open, c.Len(), tt.want)
