@@ -1,150 +1,176 @@
-// Package advisor holds the profiles of many applications on many machines,
-// compiled, and says for an application on a machine which one to predict with
-// and how far to trust it. Every scheduler that Bandmate advises asks this
-// package, so that all of them know the same.
+// Package advisor goes from the profiles of applications and machines to
+// predictions: it says which profile stands for an application on a machine,
+// transfers profiles between machines, fits the model of each machine's memory,
+// and predicts groups and pairs. Every command, the server and both schedulers ask
+// it, so that all give the same numbers.
 //
 // It is pure: profiles come in as objects, nothing is read or written.
 package advisor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
 )
 
-// State is how much is known of an application on a machine.
-type State string
-
-const (
-	// Known means a sound profile, measured on the machine.
-	Known State = "known"
-	// HalfKnown means a profile without curves or without contentiousness: good
-	// as a neighbor only, or as a target only.
-	HalfKnown State = "half-known"
-	// CarriedOver means that the profile was measured on another machine and
-	// computed for this one, with a wider interval.
-	CarriedOver State = "carried-over"
-	// Unknown means that there is no profile to predict with.
-	Unknown State = "unknown"
-	// Invalid means that there is a profile, but nobody should believe it.
-	Invalid State = "invalid"
-)
-
-// States lists every State, the most certain first.
-func States() []State { return []State{Known, HalfKnown, CarriedOver, Unknown, Invalid} }
-
-// Entry is what an Advisor says of an application on a machine.
-type Entry struct {
-	// Application predicts; nil when State is Unknown or Invalid.
-	Application *predictor.Application
-	State       State
-	// Reason says why State is not Known; empty when it is.
-	Reason string
-	// Warnings say what else may be doubted, beside the profile's own.
-	Warnings []string
-	// Machine is where the profile was measured; empty when there is none.
-	Machine string
-	// Measured is when; zero when the profile does not say.
-	Measured time.Time
-}
-
-// Age returns how old the measurement is, never below zero: a clock that runs
-// behind another makes nothing younger than new. False when it is not known.
-func (e Entry) Age(now time.Time) (time.Duration, bool) {
-	if e.Measured.IsZero() {
-		return 0, false
-	}
-	return max(now.Sub(e.Measured), 0), true
-}
-
-// Advisor is an immutable set of compiled profiles, safe for concurrent use. The
-// zero value knows nobody.
+// Advisor is an immutable index of profiles, safe for concurrent use. It compiles a
+// profile, transfers it and fits a model of the memory when first asked. The zero
+// value has no profiles.
 type Advisor struct {
-	applications map[string]map[string]*member // by application and machine
+	applications map[string]map[string]holding // by application and machine
 	machines     map[string]*v1alpha1.MachineProfile
-	networks     map[string]*communication.Machine // by name of the machine
-	invalid      map[string]string                 // why a machine profile is, by name
-	carried      *sync.Map                         // of carriedKey to *carried
-	calibrations *Calibrations                     // nil in the zero value
+	networks     map[string]*communication.Machine // by machine
+	invalid      map[string]string                 // why a machine's profile is, by machine
+	broken       []error
+	transferred  *sync.Map // of transferKey to *transferred
+	calibrations *calibrations
 }
 
-// member is one profile.
+// holding is the profile that stands for an application on a machine.
+type holding struct {
+	*member
+
+	warnings []string
+}
+
+// member is one profile and what it compiles to.
 type member struct {
 	profile *v1alpha1.ApplicationProfile
-	entry   Entry
+	network *communication.Machine // of its machine; nil when unknown
+	fault   error                  // of a profile that could not be read
+
+	once     sync.Once
+	compiled Entry
 }
 
-// New compiles profiles. None is refused: an invalid one is remembered as such.
-// A model of the memory is fitted to those of each machine where there are enough
-// (see Calibrations).
-// The profiles must not change afterwards.
-func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Advisor {
-	return (&Advisor{}).Next(applications, machines)
-}
-
-// Next is New, but keeps what r compiled from the same objects: the same
-// pointers.
-func (r *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile) *Advisor {
-	next := &Advisor{
-		applications: make(map[string]map[string]*member, len(applications)),
-		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
-		networks:     make(map[string]*communication.Machine, len(machines)),
-		invalid:      map[string]string{},
-		carried:      &sync.Map{},
-	}
-	for _, m := range machines {
-		if faults := m.Validate(); len(faults) > 0 {
-			next.invalid[m.Name] = faults.ToAggregate().Error()
-			continue
+// entry returns what the profile predicts from its curves alone.
+func (h holding) entry() Entry {
+	h.once.Do(func() {
+		if h.fault != nil {
+			h.compiled = Entry{State: Invalid, Machine: h.profile.Spec.Machine.Name, Reason: h.fault.Error()}
+			return
 		}
-		next.machines[m.Name] = m
-		if network, err := communication.NewMachine(m); err != nil {
-			next.invalid[m.Name] = err.Error()
-			delete(next.machines, m.Name)
-		} else {
-			next.networks[m.Name] = network
-		}
-	}
-	for _, p := range applications {
-		next.add(r.member(p, next))
-	}
-	old := r.calibrations
-	if old == nil {
-		old = &Calibrations{}
-	}
-	next.calibrations = old.Next(applications)
-	return next
-}
-
-// member returns what p compiles to for next, from r where r has the same object.
-func (r *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member {
-	machine := p.Spec.Machine.Name
-	old := r.applications[v1alpha1.ApplicationOf(p)][machine]
-	sameNetwork := p.Spec.Communication == nil || r.machines[machine] == next.machines[machine]
-	if old != nil && old.profile == p && len(old.entry.Warnings) == 0 && sameNetwork {
-		return old
-	}
-	return &member{profile: p, entry: compile(p).on(next.networks[machine])}
-}
-
-// on returns the entry as its application communicates on a machine.
-func (e Entry) on(m *communication.Machine) Entry {
-	if e.Application != nil {
-		e.Application = e.Application.WithMachine(m)
-	}
+		h.compiled = compile(h.profile, h.network)
+	})
+	e := h.compiled
+	e.Warnings = h.warnings
 	return e
 }
 
+// BrokenProfile is implemented by the error of a profile that could not be read.
+type BrokenProfile interface {
+	error
+	// Profile returns the application and the machine that the profile is of.
+	Profile() (application, machine string)
+}
+
+// New returns an Advisor of profiles, which must not change afterwards. None is
+// refused: lookups report what is wrong with one. Broken are the errors of profiles
+// that could not be read; where one is a BrokenProfile, lookups report it as well.
+func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
+	return (&Advisor{}).Next(applications, machines, broken...)
+}
+
+// Next is New, but keeps what a computed from the same objects: the same pointers.
+func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
+	next := &Advisor{
+		applications: make(map[string]map[string]holding, len(applications)),
+		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
+		networks:     make(map[string]*communication.Machine, len(machines)),
+		invalid:      map[string]string{},
+		broken:       broken,
+		transferred:  &sync.Map{},
+		calibrations: a.calibrations.next(applications),
+	}
+	for _, m := range machines {
+		if err := next.addMachine(m); err != nil {
+			next.invalid[m.Name] = err.Error()
+		}
+	}
+	for _, p := range applications {
+		next.add(a.member(p, next))
+	}
+	for _, err := range broken {
+		var fault BrokenProfile
+		if errors.As(err, &fault) {
+			next.addBroken(fault)
+		}
+	}
+	return next
+}
+
+func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
+	if faults := m.Validate(); len(faults) > 0 {
+		return faults.ToAggregate()
+	}
+	network, err := communication.NewMachine(m)
+	if err != nil {
+		return err
+	}
+	a.machines[m.Name], a.networks[m.Name] = m, network
+	return nil
+}
+
+// member returns that of p for next, from a where a has the same object.
+func (a *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member {
+	machine := p.Spec.Machine.Name
+	old := a.applications[v1alpha1.ApplicationOf(p)][machine].member
+	sameNetwork := p.Spec.Communication == nil || a.machines[machine] == next.machines[machine]
+	if old != nil && old.profile == p && sameNetwork {
+		return old
+	}
+	return &member{profile: p, network: next.networks[machine]}
+}
+
+// add takes a profile in. Of several for one application and machine the one
+// measured last counts; of equally old ones, that of the first name.
+func (a *Advisor) add(m *member) {
+	name, machine := v1alpha1.ApplicationOf(m.profile), m.profile.Spec.Machine.Name
+	if a.applications[name] == nil {
+		a.applications[name] = make(map[string]holding, 1)
+	}
+	other, several := a.applications[name][machine]
+	if !several {
+		a.applications[name][machine] = holding{member: m}
+		return
+	}
+	better, worse := m, other.member
+	if order := cmp.Or(
+		measured(worse.profile).Compare(measured(better.profile)),
+		cmp.Compare(better.profile.Name, worse.profile.Name),
+	); order > 0 {
+		better, worse = worse, better
+	}
+	a.applications[name][machine] = holding{better, append(slices.Clone(other.warnings), fmt.Sprintf(
+		"profiles %s and %s are of the same application on the same machine: %s, the newer, is used",
+		better.profile.Name, worse.profile.Name, better.profile.Name))}
+}
+
+// addBroken takes in a profile that could not be read, where no sound one stands in
+// its place.
+func (a *Advisor) addBroken(fault BrokenProfile) {
+	application, machine := fault.Profile()
+	if _, sound := a.applications[application][machine]; sound || application == "" || machine == "" {
+		return
+	}
+	p := &v1alpha1.ApplicationProfile{}
+	p.Name, p.Spec.Machine.Name = application, machine
+	if a.applications[application] == nil {
+		a.applications[application] = map[string]holding{}
+	}
+	a.applications[application][machine] = holding{member: &member{profile: p, fault: fault}}
+}
+
 // compile returns the entry of p on its own machine.
-func compile(p *v1alpha1.ApplicationProfile) Entry {
-	e := Entry{Machine: p.Spec.Machine.Name, Measured: p.Spec.Measurement.Time.Time}
+func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine) Entry {
+	e := Entry{Profile: p, Machine: p.Spec.Machine.Name, Measured: measured(p)}
 	if faults := p.Validate(); len(faults) > 0 {
 		e.State, e.Reason = Invalid, fmt.Sprintf("profile %s: %v", p.Name, faults.ToAggregate())
 		return e
@@ -156,7 +182,7 @@ func compile(p *v1alpha1.ApplicationProfile) Entry {
 		e.State, e.Reason = Invalid, err.Error()
 		return e
 	}
-	e.Application, e.State = application, Known
+	e.Application, e.State = application.WithMachine(network), Known
 	sensitivity, contentiousness := application.Known()
 	switch {
 	case !sensitivity:
@@ -167,70 +193,44 @@ func compile(p *v1alpha1.ApplicationProfile) Entry {
 	return e
 }
 
-// add takes a profile in. Of several for one application and machine the one
-// measured last counts; of equally old ones, that of the first name.
-func (r *Advisor) add(m *member) {
-	name := v1alpha1.ApplicationOf(m.profile)
-	byMachine := r.applications[name]
-	if byMachine == nil {
-		byMachine = make(map[string]*member, 1)
-		r.applications[name] = byMachine
-	}
-	machine := m.profile.Spec.Machine.Name
-	other := byMachine[machine]
-	if other == nil {
-		byMachine[machine] = m
-		return
-	}
-	better, worse := m, other
-	if order := cmp.Or(
-		other.entry.Measured.Compare(m.entry.Measured),
-		cmp.Compare(m.profile.Name, other.profile.Name),
-	); order > 0 {
-		better, worse = other, m
-	}
-	kept := *better
-	kept.entry.Warnings = append(slices.Clone(kept.entry.Warnings), fmt.Sprintf(
-		"profiles %s and %s are of the same application on the same machine: %s, the newer, is used",
-		better.profile.Name, worse.profile.Name, better.profile.Name))
-	byMachine[machine] = &kept
-}
+// Broken returns the errors of profiles that could not be read.
+func (a *Advisor) Broken() []error { return a.broken }
 
 // Len returns the number of pairs of application and machine with a profile.
-func (r *Advisor) Len() int {
+func (a *Advisor) Len() int {
 	n := 0
-	for _, byMachine := range r.applications {
+	for _, byMachine := range a.applications {
 		n += len(byMachine)
 	}
 	return n
 }
 
-// Count returns how many of them are in each State.
-func (r *Advisor) Count() map[State]int {
+// Count returns how many of them are in each State. It compiles all of them.
+func (a *Advisor) Count() map[State]int {
 	counts := map[State]int{}
-	for _, byMachine := range r.applications {
-		for _, m := range byMachine {
-			counts[m.entry.State]++
+	for _, byMachine := range a.applications {
+		for _, h := range byMachine {
+			counts[h.entry().State]++
 		}
 	}
 	return counts
 }
 
 // Applications returns the names of all applications with a profile, sorted.
-func (r *Advisor) Applications() []string { return slices.Sorted(maps.Keys(r.applications)) }
+func (a *Advisor) Applications() []string { return slices.Sorted(maps.Keys(a.applications)) }
 
 // Has reports whether there is a profile of an application, on whatever machine.
-func (r *Advisor) Has(application string) bool { return len(r.applications[application]) > 0 }
+func (a *Advisor) Has(application string) bool { return len(a.applications[application]) > 0 }
 
-// Own returns every entry of an application on the machines it was measured on,
-// by machine name; nil without any. The map may be changed.
-func (r *Advisor) Own(application string) map[string]Entry {
-	var entries map[string]Entry
-	for machine, m := range r.applications[application] {
-		if entries == nil {
-			entries = map[string]Entry{}
-		}
-		entries[machine] = r.describe(application, m.entry)
+// Machines returns the valid profiles of machines by name, sorted.
+func (a *Advisor) Machines() []*v1alpha1.MachineProfile {
+	return sortedValues(a.machines)
+}
+
+func sortedValues[V any](m map[string]V) []V {
+	values := make([]V, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		values = append(values, m[key])
 	}
-	return entries
+	return values
 }

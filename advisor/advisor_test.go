@@ -276,7 +276,7 @@ func TestNetworkIsThatOfTheMachine(t *testing.T) {
 		t.Errorf("after a new profile of the machine: %v, %v", got, known)
 	}
 	same := next.Next(applications, []*v1alpha1.MachineProfile{next.machines["m"], other})
-	if same.applications["a"]["m"] != next.applications["a"]["m"] {
+	if same.applications["a"]["m"].member != next.applications["a"]["m"].member {
 		t.Error("compiled anew though nothing has changed")
 	}
 }

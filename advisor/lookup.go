@@ -7,130 +7,144 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/transfer"
 )
 
-type carriedKey struct{ application, machine string }
-
-// carried is computed when first asked for.
-type carried struct {
-	once  sync.Once
-	entry Entry
-}
-
 // Lookup returns what is known of an application on a machine.
 //
-// A profile measured on the machine serves as it is; else one of another
-// machine is carried over, if both machines have profiles. An empty machine is
-// one that nobody named: where the application was measured on a single machine,
-// that profile serves, with a warning.
+// A profile measured on the machine serves as it is; else the latest of another
+// machine is transferred, if both machines have profiles. An empty machine is one
+// that nobody named: where the application was measured on a single machine, that
+// profile serves, with a warning.
 //
 // Where there is a model of the machine's memory that describes the application,
-// the entry predicts by it. Whoever asks first waits for the fit: some tenths of a
+// the entry predicts by it. The first to ask waits for the fit: some tenths of a
 // second for a machine, some milliseconds for an application.
-func (r *Advisor) Lookup(application, machine string) Entry {
-	return r.describe(application, r.LookupCurves(application, machine))
-}
-
-// describe returns an entry of an application as the model of the memory describes
-// it, where there is one.
-func (r *Advisor) describe(application string, e Entry) Entry {
-	if e.State == Known {
-		// Whatever is in the way: the curves then serve alone.
-		e.Application, _ = r.calibrations.Apply(r.applications[application][e.Machine].profile, e.Application)
-	}
-	return e
+func (a *Advisor) Lookup(application, machine string) Entry {
+	return a.calibrated(a.LookupCurves(application, machine))
 }
 
 // LookupCurves is Lookup for those who cannot wait for a fit: what it returns
 // predicts from curves alone.
-func (r *Advisor) LookupCurves(application, machine string) Entry {
-	byMachine := r.applications[application]
+func (a *Advisor) LookupCurves(application, machine string) Entry {
+	byMachine := a.applications[application]
 	switch {
 	case application == "":
 		return Entry{State: Unknown, Reason: "no application is named"}
 	case len(byMachine) == 0:
-		return Entry{State: Unknown, Reason: fmt.Sprintf("no profile of %s: onboard it", application)}
+		return Entry{State: Unknown, Reason: fmt.Sprintf("no profile of %s: onboard it", application), cause: v1alpha1.ErrNotFound}
 	case machine == "":
 		return unnamed(application, byMachine)
 	}
-	if m := byMachine[machine]; m != nil {
-		return m.entry
+	if h, ok := byMachine[machine]; ok {
+		return h.entry()
 	}
-	return r.carryOver(application, machine)
+	return a.transfer(application, machine)
+}
+
+// Own returns every entry of an application on the machines it was measured on,
+// by machine name; nil without any. The map may be changed.
+func (a *Advisor) Own(application string) map[string]Entry {
+	var entries map[string]Entry
+	for machine, h := range a.applications[application] {
+		if entries == nil {
+			entries = map[string]Entry{}
+		}
+		entries[machine] = a.calibrated(h.entry())
+	}
+	return entries
 }
 
 // unnamed returns the entry for a machine without a name.
-func unnamed(application string, byMachine map[string]*member) Entry {
+func unnamed(application string, byMachine map[string]holding) Entry {
 	machines := slices.Sorted(maps.Keys(byMachine))
 	if len(machines) > 1 {
-		return Entry{State: Unknown, Reason: fmt.Sprintf(
+		return Entry{State: Unknown, cause: v1alpha1.ErrAmbiguous, Reason: fmt.Sprintf(
 			"%s has profiles of the machines %s, and it is not said which one this is: label the node %s",
 			application, strings.Join(machines, ", "), v1alpha1.MachineLabel)}
 	}
-	e := byMachine[machines[0]].entry
+	e := byMachine[machines[0]].entry()
 	e.Warnings = append(slices.Clone(e.Warnings), fmt.Sprintf("the machine has no name: it is taken to be a %s", machines[0]))
 	return e
 }
 
-func (r *Advisor) carryOver(application, machine string) Entry {
-	to := r.machines[machine]
-	if to == nil {
-		return Entry{State: Unknown, Reason: r.noMachine(application, machine)}
-	}
-	key := carriedKey{application, machine}
-	value, ok := r.carried.Load(key)
-	if !ok {
-		value, _ = r.carried.LoadOrStore(key, &carried{})
-	}
-	c := value.(*carried) //nolint:errcheck,forcetypeassert // nothing else is stored
-	c.once.Do(func() { c.entry = r.carryTo(application, to) })
-	return c.entry
+type transferKey struct{ application, machine string }
+
+// transferred is computed when first asked for.
+type transferred struct {
+	once  sync.Once
+	entry Entry
 }
 
-// noMachine says why nothing can be carried to a machine without a profile.
-func (r *Advisor) noMachine(application, machine string) string {
-	from := strings.Join(slices.Sorted(maps.Keys(r.applications[application])), ", ")
-	why := "and it has no profile: measure it with bandmate machine"
-	if fault, ok := r.invalid[machine]; ok {
+func (a *Advisor) transfer(application, machine string) Entry {
+	to := a.machines[machine]
+	if to == nil {
+		return Entry{State: Unknown, Reason: a.noMachine(application, machine), cause: v1alpha1.ErrNotFound}
+	}
+	key := transferKey{application, machine}
+	value, ok := a.transferred.Load(key)
+	if !ok {
+		value, _ = a.transferred.LoadOrStore(key, &transferred{})
+	}
+	t := value.(*transferred) //nolint:errcheck,forcetypeassert // nothing else is stored
+	t.once.Do(func() { t.entry = a.transferTo(application, to) })
+	return t.entry
+}
+
+// noMachine says why nothing can be transferred to a machine without a profile.
+func (a *Advisor) noMachine(application, machine string) string {
+	from := strings.Join(slices.Sorted(maps.Keys(a.applications[application])), ", ")
+	why := "and it has no profile: measure it with: bandmate machine --name " + machine
+	if fault, ok := a.invalid[machine]; ok {
 		why = "whose profile is invalid: " + fault
 	}
 	return fmt.Sprintf("%s was measured on %s, not on %s, %s", application, from, machine, why)
 }
 
-// carryTo tries the machines that the application was measured on, the latest
+// transferTo tries the machines that the application was measured on, the latest
 // measurement first.
-func (r *Advisor) carryTo(application string, to *v1alpha1.MachineProfile) Entry {
-	members := slices.SortedFunc(maps.Values(r.applications[application]), func(a, b *member) int {
-		return cmp.Or(b.entry.Measured.Compare(a.entry.Measured), cmp.Compare(a.entry.Machine, b.entry.Machine))
+func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) Entry {
+	candidates := slices.SortedFunc(maps.Values(a.applications[application]), func(a, b holding) int {
+		return cmp.Or(measured(b.profile).Compare(measured(a.profile)), cmp.Compare(a.profile.Spec.Machine.Name, b.profile.Spec.Machine.Name))
 	})
+	unknown := Entry{State: Unknown, cause: v1alpha1.ErrNotFound}
 	var reasons []string
-	for _, m := range members {
-		from := r.machines[m.entry.Machine]
+	refuse := func(reason string) {
+		reasons = append(reasons, reason)
+		unknown.cause = nil // there is a profile that does not serve
+	}
+	for _, h := range candidates {
+		own := h.entry()
+		from := a.machines[own.Machine]
 		switch {
-		case m.entry.State == Invalid:
-			reasons = append(reasons, m.entry.Reason)
+		case own.State == Invalid:
+			refuse(own.Reason)
 			continue
 		case from == nil:
-			reasons = append(reasons, fmt.Sprintf("measured on %s, of which there is no sound profile", m.entry.Machine))
+			reasons = append(reasons, fmt.Sprintf("measured on %s, of which there is no sound profile", own.Machine))
 			continue
 		}
-		p, err := transfer.Carry(m.profile, from, to)
+		p, err := transfer.Profile(h.profile, from, to)
 		if err != nil {
-			reasons = append(reasons, err.Error())
+			refuse(err.Error())
 			continue
 		}
-		e := compile(p).on(r.networks[to.Name])
+		e := compile(p, a.networks[to.Name])
 		if e.State == Invalid {
-			reasons = append(reasons, e.Reason)
+			refuse(e.Reason)
 			continue
 		}
-		e.State, e.Machine, e.Measured = CarriedOver, m.entry.Machine, m.entry.Measured
-		e.Reason = fmt.Sprintf("measured on %s and carried over to %s", m.entry.Machine, to.Name)
-		e.Warnings = append(e.Warnings, m.entry.Warnings...)
+		e.State, e.Machine, e.Measured = CarriedOver, own.Machine, own.Measured
+		e.Reason = fmt.Sprintf("measured on %s and carried over to %s", own.Machine, to.Name)
+		e.Warnings = h.warnings
 		return e
 	}
-	return Entry{State: Unknown, Reason: fmt.Sprintf("%s on %s: %s", application, to.Name, strings.Join(reasons, "; "))}
+	unknown.Reason = fmt.Sprintf("%s on %s: %s", application, to.Name, strings.Join(reasons, "; "))
+	return unknown
 }
+
+// measured returns when a profile was measured; zero when it does not say.
+func measured(p *v1alpha1.ApplicationProfile) time.Time { return p.Spec.Measurement.Time.Time }

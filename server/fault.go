@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/http"
 
+	"bandmate.dev/bandmate/advisor"
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
-	"bandmate.dev/bandmate/store"
 )
 
 // Fault is something wrong with a part of a request.
@@ -69,9 +70,9 @@ func problemOf(err error) *problem {
 	}
 	status := http.StatusInternalServerError
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, v1alpha1.ErrNotFound):
 		status = http.StatusNotFound
-	case errors.Is(err, store.ErrAmbiguous), errors.Is(err, predictor.ErrNoCurves), errors.Is(err, predictor.ErrNoContentiousness):
+	case errors.Is(err, v1alpha1.ErrAmbiguous), errors.Is(err, advisor.ErrUnusable), errors.Is(err, predictor.ErrNoCurves), errors.Is(err, predictor.ErrNoContentiousness):
 		status = http.StatusUnprocessableEntity
 	}
 	return &problem{status, []*Fault{fault}}

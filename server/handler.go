@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/report/page"
 )
 
@@ -61,7 +63,7 @@ func NewHandler(source Source, o Options) (http.Handler, error) {
 	return h, nil
 }
 
-// paths are what is answered in JSON. What is asked of Knowledge waits for a turn.
+// paths are what is answered in JSON. What the advisor is asked waits for a turn.
 var paths = map[string]func(*handler, context.Context, *query) (reply, error){
 	"/healthz":             (*handler).healthz,
 	"/api/v1/openapi.json": (*handler).describe,
@@ -146,7 +148,7 @@ func (h *handler) predict(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(k Knowledge) (any, error) { return k.Predict(question) })
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predict(a, question) })
 }
 
 func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
@@ -154,7 +156,7 @@ func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(k Knowledge) (any, error) { return k.Matrix(question) })
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predictMatrix(a, question) })
 }
 
 func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
@@ -162,16 +164,13 @@ func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(k Knowledge) (any, error) {
-		all, warnings := k.Applications()
-		var found []Application
-		for _, a := range all {
-			if strings.Contains(strings.ToLower(a.Name), search) && (machine == "" || a.Machine == machine) {
-				found = append(found, a)
-			}
-		}
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) {
+		all, warnings := applications(a)
+		found := slices.DeleteFunc(all, func(a Application) bool {
+			return !strings.Contains(strings.ToLower(a.Name), search) || machine != "" && a.Machine != machine
+		})
 		first, end := part.Of(len(found))
-		return applicationList{listed(found[first:end]), len(found), part.Offset, listed(warnings)}, nil
+		return applicationList{found[first:end], len(found), part.Offset, warnings}, nil
 	})
 }
 
@@ -179,23 +178,18 @@ func (h *handler) machines(ctx context.Context, q *query) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(k Knowledge) (any, error) {
-		all, warnings := k.Machines()
-		return machineList{listed(all), listed(warnings)}, nil
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) {
+		list := machineList{Machines: []page.Machine{}, Warnings: messages(a.Broken())}
+		for _, m := range a.Machines() {
+			list.Machines = append(list.Machines, page.NewMachine(m))
+		}
+		return list, nil
 	})
 }
 
-// listed makes [] of nothing in JSON.
-func listed[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
-}
-
-// compute answers from what is known now, when it is the request's turn.
-func (h *handler) compute(ctx context.Context, question func(Knowledge) (any, error)) (reply, error) {
-	k, err := h.now(ctx)
+// compute answers from the profiles as they are now, when it is the request's turn.
+func (h *handler) compute(ctx context.Context, question func(*advisor.Advisor) (any, error)) (reply, error) {
+	a, err := h.now(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -207,47 +201,52 @@ func (h *handler) compute(ctx context.Context, question func(Knowledge) (any, er
 	case <-turn.Done():
 		return reply{}, problemf(http.StatusServiceUnavailable, "too many requests at a time: ask again in a moment")
 	}
-	answer, err := question(k)
+	answer, err := question(a)
 	if err != nil {
 		return reply{}, err
 	}
 	return newJSONReply(answer)
 }
 
-func (h *handler) now(ctx context.Context) (Knowledge, error) {
-	k, err := h.source.Now(ctx)
+func (h *handler) now(ctx context.Context) (*advisor.Advisor, error) {
+	a, err := h.source.Now(ctx)
 	if err != nil {
 		return nil, &problem{http.StatusServiceUnavailable, []*Fault{{Err: fmt.Errorf("the profiles cannot be read: %w", err)}}}
 	}
-	return k, nil
+	return a, nil
 }
 
-// rendered is the page of what was known at a moment, made when first asked for.
+// rendered is the page of an advisor's profiles, made when first asked for.
 type rendered struct {
-	of   Knowledge
+	of   *advisor.Advisor
 	once sync.Once
 	page reply
 	err  error
 }
 
-// showPage returns the page. It is made once for what is known, whoever asks.
+// showPage returns the page, which is made once while the profiles stay.
 func (h *handler) showPage(ctx context.Context) (reply, error) {
-	k, err := h.now(ctx)
+	a, err := h.now(ctx)
 	if err != nil {
 		return reply{}, err
 	}
 	h.mu.Lock()
-	if h.page == nil || h.page.of != k {
-		h.page = &rendered{of: k}
+	if h.page == nil || h.page.of != a {
+		h.page = &rendered{of: a}
 	}
 	p := h.page
 	h.mu.Unlock()
-	p.once.Do(func() { p.page, p.err = render(k) })
+	p.once.Do(func() { p.page, p.err = h.render(a) })
 	return p.page, p.err
 }
 
-func render(k Knowledge) (reply, error) {
-	data, err := k.Page()
+func (h *handler) render(a *advisor.Advisor) (reply, error) {
+	content, err := page.Collect(a, nil, "")
+	if err != nil {
+		return reply{}, err
+	}
+	content.Generated, content.Version = time.Now(), h.options.Version
+	data, err := page.NewData(content)
 	if err != nil {
 		return reply{}, err
 	}

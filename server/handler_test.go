@@ -5,93 +5,52 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/advisor"
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/report/page"
-	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/units"
 )
 
 // hostile is a name that would be markup, were it not text.
 const hostile = "</script><img src=x onerror=alert(1)>\u202e\u05e9"
 
-// fake knows triad, xz and a hostile name; it is its own source.
+// fake has four applications, of which the profile of aaa is invalid; it is its own
+// source.
 type fake struct {
+	*advisor.Advisor
+
 	err error // of Now
-	// began and goOn hold up questions where they are set.
-	began, goOn chan struct{}
 }
 
-var known = []string{"triad", "xz", hostile, strings.Repeat("n", 200)}
-
-func (f *fake) Now(context.Context) (Knowledge, error) { return f, f.err }
-
-func (f *fake) Predict(q Question) (predictor.Prediction, error) {
-	if f.began != nil {
-		f.began <- struct{}{}
-		<-f.goOn
-	}
-	for _, name := range append([]string{q.Target}, q.Corunners...) {
-		if !slices.Contains(known, name) {
-			return predictor.Prediction{}, &Fault{"target", fmt.Errorf("%q: %w", name, store.ErrNotFound)}
+func newFake() *fake {
+	var applications []*v1alpha1.ApplicationProfile
+	for _, name := range []string{"aaa", "bbb", "triad", "xz"} {
+		p := &v1alpha1.ApplicationProfile{}
+		p.Name, p.Spec.Machine.Name = name, "here"
+		p.Spec.Solo = v1alpha1.Timing{Seconds: 1, Repeats: 3}
+		if name != "aaa" {
+			p.Spec.Contentiousness = v1alpha1.Contentiousness{ReadBytesPerSecond: 1e10, Source: "imc"}
 		}
+		p.Spec.Curves = []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{
+			{Level: 1, InterfererBytesPerSecond: 2e10, AchievedBytesPerSecond: new(2e10), NormalizedPerformance: 0.5, Repeats: 3},
+		}}}
+		applications = append(applications, p)
 	}
-	if q.Target == "xz" {
-		return predictor.Prediction{}, &Fault{"target", predictor.ErrNoCurves}
-	}
-	p := predictor.Prediction{
-		Target: q.Target, Corunners: q.Corunners, NormalizedPerformance: 0.8, Slowdown: 1.25, Method: q.Method, Warnings: []string{},
-		Interval: predictor.Interval{Low: 1.1, High: 1.4}, CorunnerSlowdowns: map[string]units.Slowdown{q.Corunners[0]: 1.5},
-	}
-	if q.Explain {
-		p.Explanation = &predictor.Explanation{Equation: "x", Readings: []predictor.Reading{{Kind: "monotone"}}}
-	}
-	return p, nil
+	machine := &v1alpha1.MachineProfile{}
+	machine.Name = "here"
+	machine.Spec.Sockets, machine.Spec.NUMANodes, machine.Spec.CPUs = 1, 1, 2
+	machine.Spec.Sustained = []v1alpha1.SustainedBandwidth{{ReadShare: 1, BytesPerSecond: 2e10, Repeats: 3}}
+	broken := errors.New("one is broken: " + hostile)
+	return &fake{Advisor: advisor.New(applications, []*v1alpha1.MachineProfile{machine}, broken)}
 }
 
-func (f *fake) Matrix(q MatrixQuestion) (Matrix, error) {
-	if q.Machine == "nowhere" {
-		return Matrix{}, errors.New("the disk is gone")
-	}
-	m := Matrix{Method: q.Method, Total: len(known), Offset: q.Rows.Offset, CorunnerOffset: q.Columns.Offset, Targets: []string{}, Corunners: []string{}, Slowdowns: [][]*float64{}, Warnings: []string{}}
-	first, end := q.Rows.Of(len(known))
-	left, right := q.Columns.Of(len(known))
-	m.Corunners = append(m.Corunners, known[left:right]...)
-	for _, name := range known[first:end] {
-		m.Targets = append(m.Targets, name)
-		row := make([]*float64, right-left)
-		for j := range row {
-			if name != "xz" {
-				row[j] = new(1.25)
-			}
-		}
-		m.Slowdowns = append(m.Slowdowns, row)
-	}
-	return m, nil
-}
-
-func (f *fake) Applications() (all []Application, warnings []string) {
-	for _, name := range known {
-		all = append(all, Application{Name: name, Machine: "here", Curves: []Curve{{ReadShare: 0.5, Points: 4, Worst: 1.25}}, Warnings: []string{hostile}})
-	}
-	return all, nil
-}
-
-func (f *fake) Machines() ([]page.Machine, []string) {
-	return []page.Machine{{Name: "here", Sustained: []page.Sustained{{ReadShare: 1, BytesPerSecond: 2e10}}}}, []string{"one is broken"}
-}
-
-func (f *fake) Page() (page.Data, error) {
-	return page.NewData(page.Content{Version: "v1", Warnings: []string{hostile}})
-}
+func (f *fake) Now(context.Context) (*advisor.Advisor, error) { return f.Advisor, f.err }
 
 func newTestHandler(t testing.TB, source Source) http.Handler {
 	t.Helper()
@@ -124,7 +83,7 @@ func bodyOf(t testing.TB, r *http.Response) string {
 }
 
 func TestStatuses(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	long := strings.Repeat("x", longestText+1)
 	for _, tt := range []struct {
 		target string
@@ -152,14 +111,15 @@ func TestStatuses(t *testing.T) {
 		{"/api/v1/predict?target=%zz", 400, "", "cannot be read"},
 		{"/api/v1/predict?target=a;b=c", 400, "", "cannot be read"},
 		{"/api/v1/predict?target=nobody&corunner=xz", 404, "target", "no such profile"},
-		{"/api/v1/predict?target=xz&corunner=triad", 422, "target", "onboard"},
-		{"/api/v1/matrix?limit=1&corunnerOffset=3", 200, "", `"total": 4`},
+		{"/api/v1/predict?target=xz&corunner=triad&corunner=aaa", 422, "corunner", "contentiousness"},
+		{"/api/v1/matrix?limit=1&corunnerOffset=3", 200, "", `"total": 3`},
 		{"/api/v1/matrix?limit=0", 400, "limit", "from 1 to 200"},
 		{"/api/v1/matrix?limit=201", 400, "limit", "from 1 to 200"},
 		{"/api/v1/matrix?offset=-1", 400, "offset", "whole number"},
 		{"/api/v1/matrix?offset=99999999999999999999", 400, "offset", "whole number"},
 		{"/api/v1/matrix?offset=1000", 200, "", `"targets": []`},
-		{"/api/v1/matrix?machine=nowhere", 500, "", "the disk is gone"},
+		{"/api/v1/matrix?machine=nowhere", 404, "machine", "no application was measured there"},
+		{"/api/v1/predict?target=triad&corunner=triadd", 404, "corunner", "did you mean triad?"},
 		{"/api/v1/applications?search=TRI", 200, "", `"total": 1`},
 		{"/api/v1/applications?machine=elsewhere", 200, "", `"applications": []`},
 		{"/api/v1/machines", 200, "", "one is broken"},
@@ -186,7 +146,7 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	for _, target := range []string{"/", "/healthz", "/nothing", "/api/v1/predict?target=triad&corunner=xz", "/favicon.ico"} {
 		answer := get(t, h, target)
 		for name, want := range map[string]string{
@@ -211,7 +171,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:1": 200, "LOCALHOST:8765": 200, "localhost.": 200, "127.0.0.1:8765": 200, "[::1]:8765": 200, "::1": 200, "[::1]": 200, "192.0.2.7:80": 200,
 		"bandmate.example.org": 200, "Bandmate.Example.Org:8765": 200,
@@ -228,7 +188,7 @@ func TestHosts(t *testing.T) {
 }
 
 func TestMethodsAndBodies(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodTrace, "BREW"} {
 		r := httptest.NewRequest(method, "http://localhost/healthz", http.NoBody)
 		w := httptest.NewRecorder()
@@ -246,7 +206,7 @@ func TestMethodsAndBodies(t *testing.T) {
 }
 
 func TestTagsAndCompression(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	plain := get(t, h, "/")
 	html, tag := bodyOf(t, plain), plain.Header.Get("ETag")
 	if tag == "" || plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" {
@@ -276,7 +236,7 @@ func TestTagsAndCompression(t *testing.T) {
 }
 
 func TestHostileTextsStayText(t *testing.T) {
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	for _, target := range []string{"/", "/api/v1/applications", "/api/v1/matrix"} {
 		if body := bodyOf(t, get(t, h, target)); strings.Contains(body, "<img") || !strings.Contains(body, `\u003cimg`) {
 			t.Errorf("%s: markup is not escaped, or not there", target)
@@ -300,8 +260,8 @@ func TestSourceThatFails(t *testing.T) {
 // Of many that ask at a time a few are computed, and who goes away does not keep
 // a turn.
 func TestTurns(t *testing.T) {
-	f := &fake{began: make(chan struct{}, 1000), goOn: make(chan struct{})}
-	made, err := NewHandler(f, Options{})
+	began, goOn := make(chan struct{}, 1000), make(chan struct{})
+	made, err := NewHandler(newFake(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,15 +271,21 @@ func TestTurns(t *testing.T) {
 	statuses := make(chan int, 100)
 	ask := func(ctx context.Context) {
 		all.Go(func() {
-			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/api/v1/predict?target=triad&corunner=xz", http.NoBody)
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, r)
-			statuses <- w.Code
+			_, err := h.compute(ctx, func(*advisor.Advisor) (any, error) {
+				began <- struct{}{}
+				<-goOn
+				return nil, nil
+			})
+			if err != nil {
+				statuses <- problemOf(err).status
+				return
+			}
+			statuses <- http.StatusOK
 		})
 	}
 	for range turns {
 		ask(t.Context())
-		<-f.began
+		<-began
 	}
 	gone, leave := context.WithCancel(t.Context())
 	ask(gone)
@@ -330,10 +296,10 @@ func TestTurns(t *testing.T) {
 	if got := get(t, h, "/healthz").StatusCode; got != http.StatusOK {
 		t.Errorf("health waits for a turn: %d", got)
 	}
-	if len(f.began) > 0 {
+	if len(began) > 0 {
 		t.Error("more are computed than there are turns")
 	}
-	close(f.goOn)
+	close(goOn)
 	all.Wait()
 	for range turns {
 		if got := <-statuses; got != http.StatusOK {
@@ -352,7 +318,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(http.MethodGet, target, "localhost", "gzip;q=1", `W/"x"`)
 	}
 	f.Add(http.MethodPost, "/api/v1/predict", "[::1", "*;q=", "*")
-	h := newTestHandler(f, &fake{})
+	h := newTestHandler(f, newFake())
 	f.Fuzz(func(t *testing.T, method, target, host, encoding, tags string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, "http://localhost/", http.NoBody)
 		if err != nil {
@@ -366,7 +332,7 @@ func FuzzRequest(f *testing.F) {
 		h.ServeHTTP(w, r)
 		body := w.Body.Bytes()
 		switch {
-		case w.Code >= 500 && !strings.Contains(w.Body.String(), "the disk is gone"):
+		case w.Code >= 500:
 			t.Errorf("%s %q: %d %s", method, target, w.Code, body)
 		case w.Code >= 400 && method != http.MethodHead:
 			var said refusal

@@ -102,7 +102,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		t.Errorf("%d paths are described, %d are served", len(document.Paths), len(paths))
 	}
 	v := validator{document.Components.Schemas}
-	h := newTestHandler(t, &fake{})
+	h := newTestHandler(t, newFake())
 	for _, target := range []string{
 		"/healthz", "/api/v1/predict?target=triad&corunner=triad&explain=true", "/api/v1/predict?target=nobody&corunner=triad", "/api/v1/predict?x=1",
 		"/api/v1/matrix", "/api/v1/matrix?offset=9", "/api/v1/applications", "/api/v1/machines",

@@ -156,7 +156,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 // Requests with headers beyond the bound, and requests that are none, are refused,
 // and the server goes on.
 func TestBrokenRequests(t *testing.T) {
-	address, end := serve(t, newTestHandler(t, &fake{}), usualTimeouts())
+	address, end := serve(t, newTestHandler(t, newFake()), usualTimeouts())
 	for name, tt := range map[string]struct{ request, status string }{
 		"large header":       {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 2*largestHeader) + "\r\n\r\n", " 431 "},
 		"no host":            {"GET /healthz HTTP/1.1\r\n\r\n", " 400 "},
@@ -192,7 +192,7 @@ func TestSlowClients(t *testing.T) {
 	limits := timeouts{header: 300 * time.Millisecond, read: 300 * time.Millisecond, write: 300 * time.Millisecond, idle: 300 * time.Millisecond}
 	large := strings.Repeat("x", 64<<20)
 	began := make(chan struct{}, 1)
-	answer := newTestHandler(t, &fake{})
+	answer := newTestHandler(t, newFake())
 	address, end := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/large" {
 			began <- struct{}{}

@@ -140,8 +140,26 @@ func (s *Store) list(kind string) ([]key, error) {
 	return keys, nil
 }
 
-// read returns the profile of k. The error names the file; it is ErrNotFound
-// when there is none.
+// BrokenError is of a file that cannot be read as a profile.
+type BrokenError struct {
+	key key
+	err error
+}
+
+func (e *BrokenError) Error() string { return e.err.Error() }
+func (e *BrokenError) Unwrap() error { return e.err }
+
+// Profile returns the application and the machine that the name of the file says;
+// both are empty where it is the file of a machine.
+func (e *BrokenError) Profile() (application, machine string) {
+	if e.key.kind != v1alpha1.KindApplicationProfile {
+		return "", ""
+	}
+	return e.key.name, e.key.machine
+}
+
+// read returns the profile of k. The error is ErrNotFound when there is none, and
+// else a BrokenError that names the file.
 func (s *Store) read(k key) (v1alpha1.Object, error) {
 	object, err := s.decode(k)
 	file := filepath.Join(s.dir, filepath.FromSlash(k.path()))
@@ -149,9 +167,9 @@ func (s *Store) read(k key) (v1alpha1.Object, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", k, ErrNotFound)
 	case err != nil:
-		return nil, fmt.Errorf("%s: %w%s", file, err, remedy(err))
+		return nil, &BrokenError{k, fmt.Errorf("%s: %w%s", file, err, remedy(err))}
 	case keyOf(object) != k:
-		return nil, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))
+		return nil, &BrokenError{k, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))}
 	}
 	return object, nil
 }

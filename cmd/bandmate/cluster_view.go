@@ -184,12 +184,12 @@ func look(ctx context.Context, a *cli.App, f viewFlags, objects core) (*view.Clu
 	if err != nil {
 		return nil, nil, err
 	}
-	known := advisor.New(applications, machines)
+	known := advisor.New(applications, machines, append(broken, more...)...)
 	cluster, err := view.New(args, known, time.Now())
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, b := range append(broken, more...) {
+	for _, b := range known.Broken() {
 		cluster.Warnings = append(cluster.Warnings, b.Error())
 	}
 	var nodes corev1.NodeList

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
@@ -105,50 +105,35 @@ func writeMatrix(a *cli.App, w io.Writer, picture *report.HeatMap, top int) erro
 }
 
 func predictMatrix(a *cli.App, names []string, machine string, method predictor.Method) (matrixResult, error) {
-	folder, err := a.OpenStore()
-	if err != nil {
-		return matrixResult{}, err
-	}
-	s, err := folder.Snapshot(nil)
-	if err != nil {
-		return matrixResult{}, err
-	}
 	result := matrixResult{Method: method, Warnings: []string{}}
-	all, broken, err := s.Applications()
+	known, err := a.LoadAdvisor()
 	if err != nil {
-		return matrixResult{}, err
+		return result, err
 	}
-	k := newKnowledge(s)
-	var profiles []*v1alpha1.ApplicationProfile
-	if len(names) > 0 {
-		if profiles, err = loadForPrediction(k, names, machine); err != nil {
-			return matrixResult{}, err
-		}
-	} else {
-		profiles = slices.DeleteFunc(slices.Clone(all), func(p *v1alpha1.ApplicationProfile) bool {
-			return machine != "" && p.Spec.Machine.Name != machine
-		})
-		for _, b := range broken {
-			result.Warnings = append(result.Warnings, b.Error())
-		}
-	}
-	if len(profiles) == 0 {
-		return matrixResult{}, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
-	}
-	known, err := k.prepare(profiles, method)
+	entries, faults, err := known.Select(names, machine)
 	if err != nil {
-		return matrixResult{}, err
+		return result, err
 	}
+	if len(names) == 0 {
+		faults = slices.Concat(known.Broken(), faults)
+	}
+	for _, fault := range faults {
+		result.Warnings = append(result.Warnings, fault.Error())
+	}
+	if len(entries) == 0 {
+		return result, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
+	}
+	g := known.Group(entries, method)
 	if method == predictor.Default {
-		result.Basis = basisOf(known.compiled)
+		result.Basis = advisor.BasisOf(g.Entries)
 	}
-	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
-	slowdowns, err := predictPairs(known.compiled, method)
+	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
+	slowdowns, err := g.Slowdowns(g)
 	if err != nil {
-		return matrixResult{}, err
+		return result, err
 	}
 	for i, row := range slowdowns {
-		result.Applications = append(result.Applications, known.profiles[i].Name)
+		result.Applications = append(result.Applications, g.Entries[i].Application.Name())
 		plain := make([]float64, len(row))
 		for j, slowdown := range row {
 			plain[j] = float64(slowdown)

@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/pairing"
@@ -74,15 +72,11 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	if err := a.CheckFormat(); err != nil {
 		return err
 	}
-	s, err := a.OpenStore()
+	g, err := f.choose(a, names)
 	if err != nil {
 		return err
 	}
-	known, err := newKnowledge(s).find(names, f)
-	if err != nil {
-		return err
-	}
-	slowdowns, err := predictPairs(known.compiled, known.method)
+	slowdowns, err := g.Slowdowns(g)
 	if err != nil {
 		return err
 	}
@@ -90,11 +84,11 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	if err != nil {
 		return err
 	}
-	result.Method = known.method
-	if known.method == predictor.Default {
-		result.Basis = basisOf(known.compiled)
+	result.Method = g.Method
+	if g.Method == predictor.Default {
+		result.Basis = advisor.BasisOf(g.Entries)
 	}
-	result.Warnings = append(result.Warnings, mixtureWarnings(known.profiles)...)
+	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
 	if err := a.Print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
 		return err
 	}
@@ -107,79 +101,22 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	return nil
 }
 
-// predictPairs returns the slowdown of each application beside each one,
-// [i][j] that of i beside j, [i][i] beside a second instance of itself.
-func predictPairs(apps []*predictor.Application, m predictor.Method) ([][]units.Slowdown, error) {
-	slowdowns := make([][]units.Slowdown, len(apps))
-	faults := make([]error, len(apps))
-	rows := make(chan int)
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			var workspace predictor.Workspace
-			for i := range rows {
-				slowdowns[i], faults[i] = predictRow(&workspace, apps, i, m)
-			}
-		})
-	}
-	for i := range apps {
-		rows <- i
-	}
-	close(rows)
-	workers.Wait()
-	return slowdowns, errors.Join(faults...)
-}
-
-// predictRow predicts application i as predictPairs does.
-func predictRow(workspace *predictor.Workspace, apps []*predictor.Application, i int, m predictor.Method) ([]units.Slowdown, error) {
-	row := make([]units.Slowdown, len(apps))
-	for j := range apps {
-		var err error
-		if row[j], err = predictPair(workspace, apps[i], apps[j], m); err != nil {
-			return nil, err
-		}
-	}
-	return row, nil
-}
-
-// predictPair predicts a target beside one co-runner. What the workspace would take
-// as nothing, Predict refuses.
-func predictPair(workspace *predictor.Workspace, target, corunner *predictor.Application, m predictor.Method) (units.Slowdown, error) {
-	two := []*predictor.Application{target, corunner}
-	sensitive, _ := target.Known()
-	_, contentious := corunner.Known()
-	if m == predictor.Default && sensitive && contentious {
-		var both [2]units.NormalizedPerformance
-		return workspace.Performances(both[:0], two)[0].Slowdown(), nil
-	}
-	p, err := predictor.Predict(target, two[1:], predictor.Options{Method: m})
-	return p.Slowdown, err
-}
-
 func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result pairResult, over int, err error) {
 	problem := pairing.Problem{
 		Jobs: len(names), Limit: limit,
 		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) { return slowdowns[i][j], slowdowns[j][i] },
 	}
-	best, err := pairing.Optimal(problem)
-	if err != nil {
-		return result, 0, err
-	}
-	greedy, err := pairing.Greedy(problem)
-	if err != nil {
-		return result, 0, err
-	}
-	random, err := pairing.AverageRandom(problem)
+	c, err := pairing.Compare(problem)
 	if err != nil {
 		return result, 0, err
 	}
 	result = pairResult{
 		Pairs: []pairOfTwo{}, Alone: []string{}, Warnings: []string{},
-		TotalSlowdown: best.Total, WorstSlowdown: float64(best.Worst),
+		TotalSlowdown: c.Optimal.Total, WorstSlowdown: float64(c.Optimal.Worst),
 	}
-	result.Greedy.TotalSlowdown, result.Greedy.WorstSlowdown = greedy.Total, float64(greedy.Worst)
-	result.Random.TotalSlowdown = random
-	for i, j := range best.Partner {
+	result.Greedy.TotalSlowdown, result.Greedy.WorstSlowdown = c.Greedy.Total, float64(c.Greedy.Worst)
+	result.Random.TotalSlowdown = c.Random
+	for i, j := range c.Optimal.Partner {
 		switch {
 		case j == pairing.Alone:
 			result.Alone = append(result.Alone, names[i])
@@ -189,7 +126,7 @@ func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdow
 			})
 		}
 	}
-	return result, best.OverLimit, nil
+	return result, c.Optimal.OverLimit, nil
 }
 
 func writePairs(w io.Writer, r pairResult) error {

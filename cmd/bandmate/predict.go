@@ -9,12 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/report"
-	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -48,20 +46,16 @@ func runPredict(a *cli.App, names []string, f predictionFlags, explain bool, pic
 	if err := pictures.Check(); err != nil {
 		return err
 	}
-	s, err := a.OpenStore()
+	g, err := f.choose(a, names)
 	if err != nil {
 		return err
 	}
-	k := newKnowledge(s)
-	p, basis, err := k.predict(names, f, explain)
+	p, err := g.Predict(0, explain)
 	if err != nil {
 		return err
 	}
-	plot, err := k.predictionPlot(names, f, pictures)
-	if err != nil {
-		return err
-	}
-	if err := a.PrintDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, basis) }); err != nil {
+	plot := predictionPlot(g, f, pictures)
+	if err := a.PrintDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, g.ExplainBasis()) }); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText {
@@ -88,51 +82,6 @@ func checkLimit(p predictor.Prediction, limit float64) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), units.Slowdown(limit))
-}
-
-// loadApplication returns the profile of an application; one measured on
-// another machine than asked for does not count.
-func loadApplication(s profileSource, name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	p, err := s.Application(name, machine)
-	if err != nil {
-		return nil, err
-	}
-	if machine != "" && p.Spec.Machine.Name != machine {
-		return nil, fmt.Errorf("%s on machine %q: %w: it was measured on %s", name, machine, store.ErrNotFound, p.Spec.Machine.Name)
-	}
-	return p, nil
-}
-
-func loadApplications(s profileSource, names []string, machine string) ([]*v1alpha1.ApplicationProfile, error) {
-	var all []*v1alpha1.ApplicationProfile
-	for _, name := range names {
-		p, err := loadApplication(s, name, machine)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
-}
-
-// mixtureWarnings say when profiles were measured under conditions that do
-// not belong together.
-func mixtureWarnings(profiles []*v1alpha1.ApplicationProfile) []string {
-	machines, regimes := map[string]bool{}, map[string]bool{}
-	for _, p := range profiles {
-		machines[p.Spec.Machine.Name] = true
-		if r := p.Spec.Measurement.Regime; r != nil {
-			regimes[r.Name] = true
-		}
-	}
-	warnings := carriedWarnings(profiles)
-	if len(machines) > 1 {
-		warnings = append(warnings, fmt.Sprintf("profiles of different machines (%s): onboard all of them on one", strings.Join(slices.Sorted(maps.Keys(machines)), ", ")))
-	}
-	if len(regimes) > 1 {
-		warnings = append(warnings, fmt.Sprintf("profiles of different placements of the CPUs (%s): the prediction holds for neither; onboard again the ones that differ", strings.Join(slices.Sorted(maps.Keys(regimes)), ", ")))
-	}
-	return warnings
 }
 
 // writePrediction prints a prediction; basis says what it rests on and is printed

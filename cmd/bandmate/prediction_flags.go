@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"bandmate.dev/bandmate/advisor"
-	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 )
@@ -52,45 +50,19 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 	return m, nil
 }
 
-// explainBasis says for people what predictions rest on: the model, or why the
-// curves alone.
-func explainBasis(profiles []*v1alpha1.ApplicationProfile, why []error, c *advisor.Calibrations) string {
-	var reasons []string
-	for i, err := range why {
-		sensitive := len(profiles[i].Spec.Curves) > 0
-		if err != nil && sensitive && !slices.Contains(reasons, err.Error()) {
-			reasons = append(reasons, err.Error())
-		}
+// choose returns the named applications, to be predicted as the flags say.
+func (f *predictionFlags) choose(a *cli.App, names []string) (*advisor.Group, error) {
+	method, err := f.parse()
+	if err != nil {
+		return nil, err
 	}
-	if len(reasons) > 0 {
-		return fmt.Sprintf("%s: %s", predictor.Curves, strings.Join(reasons, "; "))
+	known, err := a.LoadAdvisor()
+	if err != nil {
+		return nil, err
 	}
-	fitted, of := c.Fitted(profiles[0])
-	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine", predictor.MemoryModel, fitted, of)
+	entries, err := known.Choose(names, f.machine)
+	if err != nil {
+		return nil, err
+	}
+	return known.Group(entries, method), nil
 }
-
-// basisOf returns what predictions among the applications rest on: the model where
-// it describes all of them that have curves, the curves where it describes none of
-// the pairs, and Mixed where it depends on the pair.
-func basisOf(compiled []*predictor.Application) predictor.Basis {
-	described, alone := 0, 0
-	for _, a := range compiled {
-		switch sensitive, _ := a.Known(); {
-		case a.Described():
-			described++
-		case sensitive:
-			alone++
-		}
-	}
-	switch {
-	case alone == 0 && described > 0:
-		return predictor.MemoryModel
-	case described == 0 || described == 1 && alone > 0:
-		return predictor.Curves
-	}
-	return mixedBasis
-}
-
-// mixedBasis is printed where some pairs are predicted by the model of the memory
-// and others from their curves.
-const mixedBasis predictor.Basis = "mixed"

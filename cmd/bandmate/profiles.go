@@ -156,13 +156,28 @@ func showProfile(a *cli.App, name, machine string, pictures cli.PictureFlags) er
 	return a.PrintDrawn(p, cli.CurvePlot(p), pictures, func(w io.Writer) error { return a.WriteProfile(w, p) })
 }
 
+// loadApplication returns the profile of an application; one measured on
+// another machine than asked for does not count.
+func loadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
+	p, err := s.Application(name, machine)
+	if err != nil {
+		return nil, err
+	}
+	if machine != "" && p.Spec.Machine.Name != machine {
+		return nil, fmt.Errorf("%s on machine %q: %w: it was measured on %s", name, machine, store.ErrNotFound, p.Spec.Machine.Name)
+	}
+	return p, nil
+}
+
 func deleteProfiles(a *cli.App, names []string, machine string) error {
 	s, err := a.OpenStore()
 	if err != nil {
 		return err
 	}
-	if _, err := loadApplications(s, names, machine); errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
-		return err
+	for _, name := range names {
+		if _, err := loadApplication(s, name, machine); errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
+			return err
+		}
 	}
 	for _, name := range names {
 		if err := s.Delete(v1alpha1.KindApplicationProfile, name, machine); err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/server"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -59,13 +59,13 @@ type liveProfiles struct {
 	mu           sync.Mutex
 	began, ended time.Time // of the last reading
 	snapshot     *store.Snapshot
-	known        *served
+	known        *advisor.Advisor
 	err          error
 }
 
 // Now implements server.Source: what one reading found serves everybody who has
 // waited for it.
-func (l *liveProfiles) Now(ctx context.Context) (server.Knowledge, error) {
+func (l *liveProfiles) Now(ctx context.Context) (*advisor.Advisor, error) {
 	asked := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *liveProfiles) Now(ctx context.Context) (server.Knowledge, error) {
 	return l.answer()
 }
 
-func (l *liveProfiles) answer() (server.Knowledge, error) {
+func (l *liveProfiles) answer() (*advisor.Advisor, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -93,12 +93,14 @@ func (l *liveProfiles) update(ctx context.Context) error {
 	if l.known != nil && snapshot == l.snapshot {
 		return nil
 	}
-	known := newKnowledge(snapshot)
-	if l.known != nil {
-		if known, err = l.known.of.next(snapshot); err != nil {
-			return err
-		}
+	old := l.known
+	if old == nil {
+		old = &advisor.Advisor{}
 	}
-	l.snapshot, l.known = snapshot, &served{known}
+	known, err := cli.NextAdvisor(old, snapshot)
+	if err != nil {
+		return err
+	}
+	l.snapshot, l.known = snapshot, known
 	return nil
 }

@@ -3,8 +3,8 @@ package main
 import (
 	"strings"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -12,23 +12,20 @@ import (
 // predictionPlot is the picture of a prediction: the target and each of its
 // neighbors as a target itself, so that all have an interval. It is empty where no
 // picture is wanted.
-func (k *knowledge) predictionPlot(names []string, f predictionFlags, wanted cli.PictureFlags) (*report.SlowdownPlot, error) {
+func predictionPlot(g *advisor.Group, f predictionFlags, wanted cli.PictureFlags) *report.SlowdownPlot {
 	plot := &report.SlowdownPlot{Series: []string{"predicted"}, Limit: units.Slowdown(f.limit)}
 	if !wanted.Any() {
-		return plot, nil
+		return plot
 	}
-	known, err := k.find(names, f)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range known.compiled {
-		p, err := predictor.Predict(a, cli.Besides(known.compiled, i), predictor.Options{Method: known.method})
+	var names []string
+	for i, e := range g.Entries {
 		var v report.SlowdownValue
-		if err == nil {
+		if p, err := g.Predict(i, false); err == nil {
 			v = cli.PredictedValue(p)
 		}
-		plot.Rows = append(plot.Rows, report.SlowdownRow{Name: known.profiles[i].Name, Values: []report.SlowdownValue{v}})
+		names = append(names, e.Application.Name())
+		plot.Rows = append(plot.Rows, report.SlowdownRow{Name: names[i], Values: []report.SlowdownValue{v}})
 	}
 	plot.Title = names[0] + " beside " + strings.Join(names[1:], ", ")
-	return plot, nil
+	return plot
 }

@@ -6,26 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/advisor"
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/report/page"
-	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
 
-// exampleKnowledge is the measured profiles of the documentation.
-func exampleKnowledge(t *testing.T) *knowledge {
+// exampleGroup is some of the applications of the documentation.
+func exampleGroup(t *testing.T, f predictionFlags, names ...string) *advisor.Group {
 	t.Helper()
-	s, err := store.Open("../../docs/example/store")
+	g, err := f.choose(&cli.App{StoreDir: "../../docs/example/store"}, names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot, err := s.Snapshot(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newKnowledge(snapshot)
+	return g
 }
 
 // fittedAt reads a drawn curve as its picture joins it.
@@ -43,10 +40,17 @@ func fittedAt(c report.Curve, b units.Bandwidth) float64 {
 // The fitted curves of pictures are those that predictions say they read, and with
 // their intervals those of the report page.
 func TestFittedCurves(t *testing.T) {
-	k := exampleKnowledge(t)
-	profiles, _, err := k.Applications()
+	known, err := (&cli.App{StoreDir: "../../docs/example/store"}).LoadAdvisor()
 	if err != nil {
 		t.Fatal(err)
+	}
+	all, _, err := known.Select(nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profiles []*v1alpha1.ApplicationProfile
+	for _, e := range all {
+		profiles = append(profiles, e.Profile)
 	}
 	data, err := page.NewData(page.Content{Applications: profiles})
 	if err != nil {
@@ -71,16 +75,8 @@ func TestFittedCurves(t *testing.T) {
 				t.Errorf("%s at %s: ± %v with %d points, the page has ± %v with %d", p.Name, r.ReadShare, c.HalfWidth, len(c.Fitted), r.HalfWidth, len(r.Curve))
 			}
 		}
-		for _, other := range profiles {
-			target, err := k.compile(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			corunner, err := k.compile(other)
-			if err != nil {
-				t.Fatal(err)
-			}
-			said, err := predictor.Predict(target, []*predictor.Application{corunner}, predictor.Options{Explain: true})
+		for j, other := range profiles {
+			said, err := predictor.Predict(all[i].Application, []*predictor.Application{all[j].Application}, predictor.Options{Explain: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,18 +96,15 @@ func TestFittedCurves(t *testing.T) {
 // A picture of a prediction says what the prediction says: of the target, with the
 // interval, and of each neighbor.
 func TestPredictionPlot(t *testing.T) {
-	k := exampleKnowledge(t)
 	for _, line := range []string{"sort triad", "sort triad triad triad triad numpy", "triad xz zstd lammps", "numpy sort"} {
 		for _, method := range []predictor.Method{predictor.Default, "linear-estimated"} {
 			names, f := strings.Fields(line), predictionFlags{method: string(method), limit: 1.5}
-			p, _, err := k.predict(names, f, false)
+			g := exampleGroup(t, f, names...)
+			p, err := g.Predict(0, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			plot, err := k.predictionPlot(names, f, cli.PictureFlags{SVG: "-"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			plot := predictionPlot(g, f, cli.PictureFlags{SVG: "-"})
 			if plot.Limit != 1.5 || len(plot.Rows) != len(names) {
 				t.Errorf("%s: %d rows, limit %v", line, len(plot.Rows), plot.Limit)
 			}
@@ -130,12 +123,9 @@ func TestPredictionPlot(t *testing.T) {
 
 // Only with pressure beyond what was measured is a value extrapolated.
 func TestPredictionPlotExtrapolates(t *testing.T) {
-	k := exampleKnowledge(t)
 	for names, want := range map[string]bool{"sort triad": false, "sort triad triad triad triad numpy": true} {
-		plot, err := k.predictionPlot(strings.Fields(names), predictionFlags{}, cli.PictureFlags{PNG: "-"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		var f predictionFlags
+		plot := predictionPlot(exampleGroup(t, f, strings.Fields(names)...), f, cli.PictureFlags{PNG: "-"})
 		if got := plot.Rows[0].Values[0].Extrapolated; got != want {
 			t.Errorf("%s: extrapolated %t", names, got)
 		}
@@ -144,13 +134,10 @@ func TestPredictionPlotExtrapolates(t *testing.T) {
 
 // The interval of a prediction belongs to a score of the same slowdown only.
 func TestJudgmentIntervals(t *testing.T) {
-	known, err := exampleKnowledge(t).find([]string{"sort", "triad", "numpy"}, predictionFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	compiled := exampleGroup(t, predictionFlags{}, "sort", "triad", "numpy").Applications()
 	j := cli.Judgment{Place: "n1"}
-	for i, a := range known.compiled {
-		p, err := predictor.Predict(a, cli.Besides(known.compiled, i), predictor.Options{})
+	for i, a := range compiled {
+		p, err := predictor.Predict(a, cli.Besides(compiled, i), predictor.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -64,9 +64,9 @@ func run(root string) error {
 
 // example is what was measured: profiles, and pairs to hold predictions against.
 type example struct {
-	profiles     []*v1alpha1.ApplicationProfile
-	calibrations *advisor.Calibrations
-	measured     map[[2]string]units.NormalizedPerformance
+	profiles []*v1alpha1.ApplicationProfile
+	advisor  *advisor.Advisor
+	measured map[[2]string]units.NormalizedPerformance
 }
 
 func open(root string) (*example, error) {
@@ -82,7 +82,7 @@ func open(root string) (*example, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &example{profiles: profiles, calibrations: advisor.NewCalibrations(profiles), measured: map[[2]string]units.NormalizedPerformance{}}
+	e := &example{profiles: profiles, advisor: advisor.New(profiles, nil), measured: map[[2]string]units.NormalizedPerformance{}}
 	for _, pair := range data.Pairs {
 		e.measured[[2]string{pair.Target, pair.Corunner}] = pair.Measured
 	}
@@ -101,22 +101,17 @@ func (e *example) profile(name string) (*v1alpha1.ApplicationProfile, error) {
 
 // predict predicts as bandmate predict does, or from the curves alone.
 func (e *example) predict(model bool, target string, corunners ...string) (predictor.Prediction, error) {
+	lookup := e.advisor.LookupCurves
+	if model {
+		lookup = e.advisor.Lookup
+	}
 	var all []*predictor.Application
 	for _, name := range append([]string{target}, corunners...) {
-		p, err := e.profile(name)
-		if err != nil {
+		entry := lookup(name, "")
+		if err := entry.Err(); err != nil {
 			return predictor.Prediction{}, err
 		}
-		a, err := predictor.Compile(p)
-		if err != nil {
-			return predictor.Prediction{}, err
-		}
-		if model {
-			if a, err = e.calibrations.Apply(p, a); err != nil {
-				return predictor.Prediction{}, err
-			}
-		}
-		all = append(all, a)
+		all = append(all, entry.Application)
 	}
 	return predictor.Predict(all[0], all[1:], predictor.Options{})
 }

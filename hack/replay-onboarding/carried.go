@@ -44,7 +44,7 @@ func carryAll(from, to *evaluation.Dataset, method string) (pairErrors, error) {
 	apps := map[string]*predictor.Application{}
 	for i := range from.Apps {
 		profile := measuredThere(&from.Apps[i])
-		carried, err := transfer.Carry(profile, there, here)
+		carried, err := transfer.Profile(profile, there, here)
 		if err != nil {
 			return pairErrors{}, err
 		}

@@ -12,7 +12,6 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/communication"
 )
 
 // agreement is how far apart the two may be: rounding, amplified by an
@@ -71,21 +70,14 @@ func openPage(t *testing.T) ask {
 // compileAs compiles profiles as `bandmate predict` does.
 func compileAs(t *testing.T, profiles []*v1alpha1.ApplicationProfile) []*predictor.Application {
 	t.Helper()
-	calibrations, machine := advisor.NewCalibrations(profiles), MakeMachine()
-	network, err := communication.NewMachine(machine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	known := advisor.New(profiles, []*v1alpha1.MachineProfile{MakeMachine()})
 	apps := make([]*predictor.Application, len(profiles))
 	for i, p := range profiles {
-		a, err := predictor.Compile(p)
-		if err != nil {
+		e := known.Lookup(p.Name, p.Spec.Machine.Name)
+		if err := e.Err(); err != nil {
 			t.Fatal(err)
 		}
-		if p.Spec.Machine.Name == machine.Name {
-			a = a.WithMachine(network)
-		}
-		apps[i], _ = calibrations.Apply(p, a) // where it fails, the curves serve
+		apps[i] = e.Application
 	}
 	return apps
 }

@@ -34,7 +34,7 @@ const (
 	trafficUncertainty = 0.10
 )
 
-// Carry returns the profile that the application of app, which was measured on
+// Profile returns the profile that the application of app, which was measured on
 // the machine from, is expected to have on the machine to: its contentiousness,
 // its curves against what the interferer would reach there, and spec.carried,
 // which widens what is predicted from it. Its warnings say what may be doubted.
@@ -43,7 +43,7 @@ const (
 // It fails with ErrOtherMachine where app was not measured on from, and with
 // ErrIncomparable where the machine profiles have no read share of its curves in
 // common; both say what to do.
-func Carry(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	switch {
 	case app.Spec.Machine.Name == to.Name:
 		return app, nil

@@ -60,7 +60,7 @@ func machine(name string, sustained, carries float64) *v1alpha1.MachineProfile {
 func carry(t *testing.T, p *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *v1alpha1.ApplicationProfile {
 	t.Helper()
 	before := p.DeepCopy()
-	carried, err := transfer.Carry(p, from, to)
+	carried, err := transfer.Profile(p, from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,14 +152,14 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := transfer.Carry(tt.app, tt.from, tt.to)
+			_, err := transfer.Profile(tt.app, tt.from, tt.to)
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("error %v, want %v with %q", err, tt.want, tt.text)
 			}
 		})
 	}
 	same := app()
-	if got, err := transfer.Carry(same, machine("old", 20e9, 0), machine("old", 20e9, 0)); err != nil || got != same {
+	if got, err := transfer.Profile(same, machine("old", 20e9, 0), machine("old", 20e9, 0)); err != nil || got != same {
 		t.Errorf("on its own machine: %v, %v", got, err)
 	}
 }
@@ -210,7 +210,7 @@ func TestAnyMachines(t *testing.T) {
 				p.Spec.Curves[i].Points[j].NormalizedPerformance = rapid.Float64Range(0.02, 1.2).Draw(t, "performance")
 			}
 		}
-		carried, err := transfer.Carry(p, from, to)
+		carried, err := transfer.Profile(p, from, to)
 		if err != nil {
 			if !errors.Is(err, transfer.ErrIncomparable) {
 				t.Fatal(err)

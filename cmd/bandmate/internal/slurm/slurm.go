@@ -110,7 +110,7 @@ func newAdvisor(a *cli.App, f slurmFlags) (*slurm.Advisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := loadRoster(a)
+	known, err := loadProfiles(a)
 	if err != nil {
 		return nil, err
 	}
@@ -136,25 +136,17 @@ func loadSite(a *cli.App, name string) (*slurm.Site, error) {
 	return site, nil
 }
 
-// loadRoster compiles the whole store. Files that cannot be read hide none of the
-// others; they become warnings.
-func loadRoster(a *cli.App) (*advisor.Advisor, error) {
-	s, err := a.OpenStore()
+// loadProfiles returns an advisor on the store. Files that cannot be read hide none of
+// the others; they become warnings.
+func loadProfiles(a *cli.App) (*advisor.Advisor, error) {
+	known, err := a.LoadAdvisor()
 	if err != nil {
 		return nil, err
 	}
-	applications, broken, err := s.Applications()
-	if err != nil {
-		return nil, err
-	}
-	machines, brokenMachines, err := s.Machines()
-	if err != nil {
-		return nil, err
-	}
-	for _, fault := range append(broken, brokenMachines...) {
+	for _, fault := range known.Broken() {
 		a.Warn([]string{fault.Error()})
 	}
-	return advisor.New(applications, machines), nil
+	return known, nil
 }
 
 // newReader is how the cluster is read.

@@ -215,7 +215,7 @@ func (p *freshProfiles) roster() (*advisor.Advisor, error) {
 	if p.known != nil && changed.Equal(p.changed) {
 		return p.known, nil
 	}
-	known, err := loadRoster(p.app)
+	known, err := loadProfiles(p.app)
 	if err != nil {
 		return nil, err
 	}

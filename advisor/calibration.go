@@ -24,11 +24,10 @@ const (
 // of its memory to.
 var ErrFewProfiles = fmt.Errorf("fewer than %d profiles of the machine that say what the interferer achieved: onboard more", leastFitted)
 
-// Calibrations are models of the memories of machines, each fitted to the
-// profiles that were measured there (predictor.Calibrate), when first asked for.
-// Everyone who predicts from a set of profiles asks here, so that all say the
-// same. They are safe for concurrent use; the zero value has no models.
-type Calibrations struct {
+// calibrations are models of the memories of machines, each fitted to the profiles
+// that were measured there (predictor.Calibrate), when first asked for. They are safe
+// for concurrent use; nil has no models.
+type calibrations struct {
 	places map[place]*fitting
 }
 
@@ -61,29 +60,23 @@ type described struct {
 	err         error
 }
 
-// NewCalibrations prepares models from profiles; the order does not matter, and
-// those that cannot serve are passed over. The profiles must not change
-// afterwards.
-func NewCalibrations(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
-	return (&Calibrations{}).Next(profiles)
-}
-
-// Next is NewCalibrations, but keeps the models of c whose profiles are the same
-// objects: the same pointers.
-func (c *Calibrations) Next(profiles []*v1alpha1.ApplicationProfile) *Calibrations {
+// next prepares models from profiles; the order does not matter, and those that
+// cannot serve are passed over. Models of c whose profiles are the same objects are
+// kept.
+func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile) *calibrations {
 	candidates := map[place][]*v1alpha1.ApplicationProfile{}
 	for _, p := range profiles {
 		if serves(p) {
 			candidates[placeOf(p)] = append(candidates[placeOf(p)], p)
 		}
 	}
-	n := &Calibrations{places: make(map[place]*fitting, len(candidates))}
+	n := &calibrations{places: make(map[place]*fitting, len(candidates))}
 	for at, all := range candidates {
 		if len(all) < leastFitted {
 			continue
 		}
 		chosen := choose(all)
-		if old := c.places[at]; old != nil && slices.Equal(old.chosen, chosen) {
+		if old := c.at(at); old != nil && slices.Equal(old.chosen, chosen) {
 			n.places[at] = old
 			continue
 		}
@@ -149,38 +142,46 @@ func (f *fitting) fit() {
 	})
 }
 
-// Apply returns the application that p was compiled to as the model of its place
+// at returns the model of a place; nil where it has too few profiles.
+func (c *calibrations) at(p place) *fitting {
+	if c == nil {
+		return nil
+	}
+	return c.places[p]
+}
+
+// apply returns the application that p was compiled to as the model of its place
 // describes it. Where there is no model, or it does not describe the application,
-// it returns a itself and says why: ErrFewProfiles, predictor.ErrNotDescribed, or
-// what predictor.Calibrate fails with. Its curves then serve alone.
-func (c *Calibrations) Apply(p *v1alpha1.ApplicationProfile, a *predictor.Application) (*predictor.Application, error) {
-	f := c.places[placeOf(p)]
+// it returns app itself, whose curves then serve alone, and says why: ErrFewProfiles,
+// predictor.ErrNotDescribed, or what predictor.Calibrate fails with.
+func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
+	f := c.at(placeOf(p))
 	if f == nil {
-		return a, ErrFewProfiles
+		return app, ErrFewProfiles
 	}
 	if p.Spec.Carried != nil {
-		return a, fmt.Errorf("%s: %w: carried over from another machine", a.Name(), predictor.ErrNotDescribed)
+		return app, fmt.Errorf("%s: %w: carried over from another machine", app.Name(), predictor.ErrNotDescribed)
 	}
 	if f.fit(); f.err != nil {
-		return a, f.err
+		return app, f.err
 	}
-	value, ok := f.described.Load(a)
+	value, ok := f.described.Load(app)
 	if !ok {
-		value, _ = f.described.LoadOrStore(a, &described{})
+		value, _ = f.described.LoadOrStore(app, &described{})
 	}
 	d := value.(*described) //nolint:errcheck,forcetypeassert // nothing else is stored
 	d.once.Do(func() {
-		if d.application, d.err = f.calibration.Apply(a); d.err != nil {
-			d.application = a
+		if d.application, d.err = f.calibration.Apply(app); d.err != nil {
+			d.application = app
 		}
 	})
 	return d.application, d.err
 }
 
-// Fitted returns how many profiles the model that describes p was fitted to, and
+// fitted returns how many profiles the model that describes p was fitted to, and
 // from how many they were chosen; 0 where there is none.
-func (c *Calibrations) Fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
-	f := c.places[placeOf(p)]
+func (c *calibrations) fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
+	f := c.at(placeOf(p))
 	if f == nil {
 		return 0, 0
 	}
@@ -188,4 +189,13 @@ func (c *Calibrations) Fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
 		return 0, 0
 	}
 	return len(f.chosen), f.profiles
+}
+
+// calibrated returns an entry as the model of its machine's memory describes it,
+// where there is one. An application without curves stands in any model.
+func (a *Advisor) calibrated(e Entry) Entry {
+	if e.Application != nil && len(e.Profile.Spec.Curves) > 0 {
+		e.Application, e.Uncalibrated = a.calibrations.apply(e.Profile, e.Application)
+	}
+	return e
 }

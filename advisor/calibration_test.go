@@ -16,7 +16,7 @@ import (
 // simulated returns n profiles of the ddr4x2 data set, with 2 × 4 points.
 func simulated(t testing.TB, n int) []*v1alpha1.ApplicationProfile {
 	t.Helper()
-	d, err := evaluation.Read(os.DirFS("../testdata/simulated/ddr4x2"))
+	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/ddr4x2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,20 +143,19 @@ func TestApplySaysWhyNot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := NewCalibrations(profiles[:2]).Apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
-		t.Errorf("two profiles: %v", err)
+	var none *calibrations
+	for _, c := range []*calibrations{none, none.next(profiles[:2])} {
+		if got, err := c.apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
+			t.Errorf("too few profiles: %v", err)
+		}
 	}
-	var none Calibrations
-	if got, err := none.Apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
-		t.Errorf("no profiles: %v", err)
-	}
-	c := NewCalibrations(profiles)
+	c := none.next(profiles)
 	carried := profiles[0].DeepCopy()
 	carried.Spec.Carried = &v1alpha1.Carrying{}
-	if got, err := c.Apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotDescribed) {
+	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotDescribed) {
 		t.Errorf("carried over: %v", err)
 	}
-	if n, of := c.Fitted(profiles[0]); n != 5 || of != 5 {
+	if n, of := c.fitted(profiles[0]); n != 5 || of != 5 {
 		t.Errorf("fitted to %d of %d, want 5 of 5", n, of)
 	}
 }

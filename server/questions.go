@@ -3,34 +3,16 @@ package server
 import (
 	"context"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report/page"
 )
 
-// Source says what is known now.
+// Source has the profiles as they are now.
 type Source interface {
-	// Now returns the same Knowledge, by ==, as long as nothing changes. It fails
-	// where the profiles cannot be read.
-	Now(ctx context.Context) (Knowledge, error)
-}
-
-// Knowledge is the profiles at one moment and what follows from them. It is
-// immutable and safe for concurrent use. Errors that are the asker's to mend are
-// Faults or wrap store.ErrNotFound, store.ErrAmbiguous, predictor.ErrNoCurves or
-// predictor.ErrNoContentiousness.
-type Knowledge interface {
-	// Predict answers as `bandmate predict` does.
-	Predict(q Question) (predictor.Prediction, error)
-	// Matrix answers as `bandmate matrix` does, for a part of the rows and
-	// columns.
-	Matrix(q MatrixQuestion) (Matrix, error)
-	// Applications lists every profile in order of name and machine; warnings are
-	// of those that cannot be read.
-	Applications() (all []Application, warnings []string)
-	// Machines lists every machine in order of name; warnings likewise.
-	Machines() (all []page.Machine, warnings []string)
-	// Page is what the page shows.
-	Page() (page.Data, error)
+	// Now returns the same Advisor as long as nothing changes. It fails where the
+	// profiles cannot be read.
+	Now(ctx context.Context) (*advisor.Advisor, error)
 }
 
 // Question asks how a target fares beside co-runners.

@@ -1,0 +1,226 @@
+package advisor
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/units"
+)
+
+// Choose returns the entries of applications on a machine, in order. An empty machine
+// means the only one that each was measured on. It fails, as Entry.Err does, on the
+// first that there is no sound profile of. The entries predict from curves alone: see
+// Group.
+func (a *Advisor) Choose(names []string, machine string) ([]Entry, error) {
+	entries := make([]Entry, len(names))
+	for i, name := range names {
+		e := a.choose(name, machine)
+		if err := e.Err(); err != nil {
+			return nil, err
+		}
+		entries[i] = e
+	}
+	return entries, nil
+}
+
+func (a *Advisor) choose(name, machine string) Entry {
+	byMachine := a.applications[name]
+	switch {
+	case len(byMachine) == 0:
+		reason := fmt.Sprintf("application %q: %v", name, v1alpha1.ErrNotFound)
+		if near := v1alpha1.NearNames(name, a.Applications()); len(near) > 0 {
+			reason += fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
+		}
+		return Entry{State: Unknown, Reason: reason, cause: v1alpha1.ErrNotFound}
+	case machine == "" && len(byMachine) > 1:
+		return Entry{State: Unknown, cause: v1alpha1.ErrAmbiguous, Reason: fmt.Sprintf("application %q: %v: choose one of %s",
+			name, v1alpha1.ErrAmbiguous, strings.Join(slices.Sorted(maps.Keys(byMachine)), ", "))}
+	case machine == "":
+		machine = slices.Collect(maps.Keys(byMachine))[0]
+	}
+	return a.LookupCurves(name, machine)
+}
+
+// Select returns what Choose does for names, and for none of them the entries of all
+// sound profiles that were measured on the machine, or on any for an empty one, by
+// name and machine, with what is wrong with others. It fails where a machine is named
+// on which no application was measured.
+func (a *Advisor) Select(names []string, machine string) (entries []Entry, faults []error, err error) {
+	if len(names) > 0 {
+		entries, err = a.Choose(names, machine)
+		return entries, nil, err
+	}
+	entries, faults = a.all(machine)
+	if machine != "" && len(entries)+len(faults) == 0 {
+		return nil, nil, fmt.Errorf("machine %q: %w: no application was measured there", machine, v1alpha1.ErrNotFound)
+	}
+	return entries, faults, nil
+}
+
+func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
+	var all []holding
+	for _, name := range a.Applications() {
+		for _, h := range sortedValues(a.applications[name]) {
+			if h.fault == nil && (machine == "" || h.profile.Spec.Machine.Name == machine) {
+				all = append(all, h)
+			}
+		}
+	}
+	compiled := make([]Entry, len(all))
+	inParallel(len(all), func() func(int) { return func(i int) { compiled[i] = all[i].entry() } })
+	for _, e := range compiled {
+		if err := e.Err(); err != nil {
+			faults = append(faults, fmt.Errorf("left out: %w", err))
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries, faults
+}
+
+// inParallel calls do for every number below n. Each goroutine asks for a do of its
+// own.
+func inParallel(n int, newDo func() (do func(int))) {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			do := newDo()
+			for i := range next {
+				do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// Group is applications that are predicted beside each other by one method.
+type Group struct {
+	Method  predictor.Method
+	Entries []Entry
+
+	advisor *Advisor
+}
+
+// Group returns the group of entries that a gave. For the default method they become
+// applications that the model of their machine's memory describes, where there is one.
+func (a *Advisor) Group(entries []Entry, m predictor.Method) *Group {
+	g := &Group{m, slices.Clone(entries), a}
+	if m == predictor.Default {
+		inParallel(len(entries), func() func(int) { return func(i int) { g.Entries[i] = a.calibrated(entries[i]) } })
+	}
+	return g
+}
+
+// Applications returns those of the entries.
+func (g *Group) Applications() []*predictor.Application {
+	applications := make([]*predictor.Application, len(g.Entries))
+	for i, e := range g.Entries {
+		applications[i] = e.Application
+	}
+	return applications
+}
+
+// Profiles returns those of the entries.
+func (g *Group) Profiles() []*v1alpha1.ApplicationProfile {
+	profiles := make([]*v1alpha1.ApplicationProfile, len(g.Entries))
+	for i, e := range g.Entries {
+		profiles[i] = e.Profile
+	}
+	return profiles
+}
+
+// Predict predicts member number target beside all others. It fails as
+// predictor.Predict does.
+func (g *Group) Predict(target int, explain bool) (predictor.Prediction, error) {
+	all := g.Applications()
+	others := slices.Delete(slices.Clone(all), target, target+1)
+	p, err := predictor.Predict(all[target], others, predictor.Options{Method: g.Method, Explain: explain})
+	if err != nil {
+		return p, err
+	}
+	p.Warnings = append(p.Warnings, Warnings(g.Entries)...)
+	return p, nil
+}
+
+// Slowdowns returns the slowdown of every member beside every one of others, [i][j]
+// that of member i beside number j; of an application beside itself it is that beside
+// a second instance. Where one is not known it is NaN, and the error says why: it
+// wraps predictor.ErrNoCurves or predictor.ErrNoContentiousness.
+func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
+	targets, corunners := g.Applications(), others.Applications()
+	slowdowns, faults := make([][]units.Slowdown, len(targets)), make([]error, len(targets))
+	inParallel(len(targets), func() func(int) {
+		var workspace predictor.Workspace
+		return func(i int) {
+			slowdowns[i] = make([]units.Slowdown, len(corunners))
+			for j, corunner := range corunners {
+				var err error
+				if slowdowns[i][j], err = pair(&workspace, targets[i], corunner, g.Method); err != nil {
+					slowdowns[i][j] = units.Slowdown(math.NaN())
+					if faults[i] == nil {
+						faults[i] = err
+					}
+				}
+			}
+		}
+	})
+	return slowdowns, errors.Join(faults...)
+}
+
+// pair predicts a target beside one co-runner. What the workspace takes as nothing,
+// Predict refuses.
+func pair(workspace *predictor.Workspace, target, corunner *predictor.Application, m predictor.Method) (units.Slowdown, error) {
+	both := []*predictor.Application{target, corunner}
+	sensitive, _ := target.Known()
+	_, contentious := corunner.Known()
+	if m == predictor.Default && sensitive && contentious {
+		var performances [2]units.NormalizedPerformance
+		return workspace.Performances(performances[:0], both)[0].Slowdown(), nil
+	}
+	p, err := predictor.Predict(target, both[1:], predictor.Options{Method: m})
+	return p.Slowdown, err
+}
+
+// Warnings say which profiles were transferred and what may be doubted about them,
+// and when profiles were measured under conditions that do not belong together.
+func Warnings(entries []Entry) []string {
+	var warnings []string
+	machines, regimes := map[string]bool{}, map[string]bool{}
+	for _, e := range entries {
+		spec := &e.Profile.Spec
+		machines[spec.Machine.Name] = true
+		if r := spec.Measurement.Regime; r != nil {
+			regimes[r.Name] = true
+		}
+		doubts := e.Warnings
+		if e.State == CarriedOver {
+			doubts = slices.Concat(spec.Warnings, doubts)
+		}
+		for _, w := range doubts {
+			// An application may stand beside itself.
+			if w = e.Application.Name() + ": " + w; !slices.Contains(warnings, w) {
+				warnings = append(warnings, w)
+			}
+		}
+	}
+	if len(machines) > 1 {
+		warnings = append(warnings, fmt.Sprintf("profiles of different machines (%s): onboard all of them on one", strings.Join(slices.Sorted(maps.Keys(machines)), ", ")))
+	}
+	if len(regimes) > 1 {
+		warnings = append(warnings, fmt.Sprintf("profiles of different placements of the CPUs (%s): the prediction holds for neither; onboard again the ones that differ", strings.Join(slices.Sorted(maps.Keys(regimes)), ", ")))
+	}
+	return warnings
+}

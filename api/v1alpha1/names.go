@@ -1,0 +1,62 @@
+package v1alpha1
+
+import (
+	"errors"
+	"slices"
+	"strings"
+)
+
+// Errors of a search for a profile by its name, in a store, a cluster or memory.
+var (
+	// ErrNotFound means that there is no such profile.
+	ErrNotFound = errors.New("no such profile")
+	// ErrAmbiguous means that the application has profiles of several
+	// machines, of which none was chosen.
+	ErrAmbiguous = errors.New("profiles of several machines")
+)
+
+// NearNames returns up to three of the candidates that are a slip of the
+// fingers away from name, or that it starts, nearest first.
+func NearNames(name string, candidates []string) []string {
+	type match struct {
+		name     string
+		distance int
+	}
+	var near []match
+	for _, c := range candidates {
+		switch d := editDistance(name, c); {
+		case d <= max(1, min(len(name), len(c))/3):
+			near = append(near, match{c, d})
+		case len(name) >= 2 && strings.HasPrefix(c, name):
+			near = append(near, match{c, len(c)})
+		}
+	}
+	slices.SortStableFunc(near, func(a, b match) int { return a.distance - b.distance })
+	names := make([]string, 0, 3)
+	for _, m := range near[:min(3, len(near))] {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// editDistance is Levenshtein's: the fewest insertions, deletions and
+// replacements of bytes that turn a into b.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
