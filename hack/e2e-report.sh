@@ -12,5 +12,5 @@ need chromium chromium
 go build -o "$BANDMATE_E2E_CLI" ./cmd/bandmate
 mkdir -p "$BANDMATE_E2E_ARTIFACTS"
 cd hack/report
-go_tests go test -count=1 -v -run '^TestBrowser$' .
+go_tests go test -count=1 -timeout 60m -v -run '^TestBrowser$' .
 grep -o '2,000 applications, .* (goal .*)' "$scratch/tests"

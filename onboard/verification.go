@@ -51,8 +51,10 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 			return nil, err
 		}
 	}
-	if e.Pressures, err = s.MeasurePressures(ctx, WithProbes(v.Wanted)); err != nil {
-		return nil, err
+	if e.Pressures == nil {
+		if e.Pressures, err = s.MeasurePressures(ctx, WithProbes(v.Wanted)); err != nil {
+			return nil, err
+		}
 	}
 	calibration := s.NewCalibration(v.Machine.ProbeGrid)
 	defer func() { err = errors.Join(err, calibration.Close()) }()

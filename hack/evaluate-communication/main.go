@@ -9,34 +9,23 @@
 // The link is a pair of virtual interfaces between two network namespaces, which
 // take root and iproute2. Every sender has its receiver on its own CPU, so that
 // two applications share nothing but memory and the link. What was measured is
-// kept in the journal: run it again to go on.
+// kept in the folder: run it again to go on.
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
-	"time"
+	"strconv"
 
-	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/units"
 )
 
-func main() {
-	interferer.RunIfChild()
-	onboard.RunIfGuard()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := dispatch(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "evaluate-communication:", err)
-		os.Exit(1)
-	}
-}
+const name = "evaluate-communication"
+
+func main() { study.Main(name, dispatch) }
 
 // Names of the parts in which the program starts itself.
 const (
@@ -59,56 +48,44 @@ func dispatch(ctx context.Context, args []string) error {
 	return run(ctx, args)
 }
 
-type options struct {
-	output  string
-	journal string
-	rate    units.Bandwidth
-	repeats int
-	slice   time.Duration
-}
-
 func run(ctx context.Context, args []string) error {
-	var o options
-	var rate string
-	flags := flag.NewFlagSet("evaluate-communication", flag.ContinueOnError)
-	flags.StringVar(&o.output, "output", "evaluate-communication", "folder for the profiles and the co-runs")
-	flags.StringVar(&o.journal, "journal", "", "file of the samples (default: journal.jsonl in the folder)")
-	flags.StringVar(&rate, "rate", "500MB/s", "what the link carries")
-	flags.IntVar(&o.repeats, "repeats", 5, "repeats of each condition")
-	flags.DurationVar(&o.slice, "slice", time.Hour, "stop after that time, to be gone on with")
+	s := study.Study{Name: name}
+	flags := s.Flags()
+	text := flags.String("rate", "500MB/s", "what the link carries")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var err error
-	if o.rate, err = units.ParseBandwidth(rate); err != nil {
+	rate, err := units.ParseBandwidth(*text)
+	if err != nil {
 		return fmt.Errorf("--rate: %w", err)
 	}
-	if o.repeats < 2 || o.slice <= 0 {
-		return fmt.Errorf("--repeats %d, --slice %v: want 2 or more, and a time", o.repeats, o.slice)
-	}
-	if o.journal == "" {
-		o.journal = filepath.Join(o.output, "journal.jsonl")
+	if err := s.Validate(); err != nil {
+		return err
 	}
 	far, err := enterNamespaces(ctx)
 	if err != nil || far == "" {
 		return err
 	}
-	if err := os.MkdirAll(o.output, 0o755); err != nil {
-		return err
-	}
-	l, err := makeLink(ctx, far, o.rate)
+	l, err := makeLink(ctx, far, rate)
 	if err != nil {
 		return err
 	}
-	sliced, stop := context.WithTimeout(ctx, o.slice)
-	defer stop()
-	e, err := measure(sliced, o, l)
-	if err != nil && sliced.Err() != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "time is up: run it again to go on")
-		return nil
-	}
-	if err != nil {
+	verified, err := s.Measure(ctx, measurement(programs(l), rate))
+	if err != nil || verified == nil {
 		return err
 	}
-	return e.write(o.output)
+	if err := study.WriteProfiles(s.Output, verified); err != nil {
+		return err
+	}
+	return study.WriteCSV(filepath.Join(s.Output, "corun.csv"), pairRows(verified.Pairs))
+}
+
+func pairRows(pairs []onboard.Pair) [][]string {
+	rows := [][]string{{"target", "corunner", "normalizedPerformance", "spread", "repeats"}}
+	for _, p := range pairs {
+		rows = append(rows, []string{
+			p.Target, p.Corunner, study.Number(float64(p.NormalizedPerformance)), study.Optional(p.Spread), strconv.Itoa(p.Repeats),
+		})
+	}
+	return rows
 }

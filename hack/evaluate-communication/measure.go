@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
-	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -67,73 +63,42 @@ func runs(all []program) func(target, corunner string) bool {
 	}
 }
 
-// evaluation is what was measured.
-type evaluation struct {
-	verified *onboard.Verified
+func (p program) application() onboard.Application {
+	return onboard.Application{Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...), Timeout: time.Minute}}
 }
 
-func measure(ctx context.Context, o options, l *link) (e *evaluation, err error) {
-	all := programs(l)
-	session, err := onboard.Open(ctx, onboard.Placing{})
-	if err != nil {
-		return nil, err
+func measurement(all []program, rate units.Bandwidth) study.Measurement {
+	m := study.Measurement{
+		Machine: "pair", Pairs: runs(all),
+		Pressures: onboard.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
 	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	experiment := &onboard.Experiment{Session: session, Version: "evaluate-communication"}
 	for _, p := range all {
-		experiment.Applications = append(experiment.Applications, onboard.Application{
-			Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...), Timeout: time.Minute},
-		})
+		m.Applications = append(m.Applications, p.application())
 	}
-	journal, samples, err := openJournal(o.journal)
-	if err != nil {
-		return nil, err
+	m.Then = func(ctx context.Context, session *onboard.Session, v *onboard.Verified) error {
+		// A limiter that one communication fills shares what there is.
+		v.Machine.Spec.Network = &v1alpha1.Network{
+			Model: "gigabit-ethernet", BytesPerSecond: float64(rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
+		}
+		return measureCommunication(ctx, session, v.Profiles, all)
 	}
-	defer func() { err = errors.Join(err, journal.Close()) }()
-	v := &onboard.Verification{
-		Experiment: experiment, Pairs: runs(all), Keep: journal.Keep, Restored: samples,
-		Wanted: onboard.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
-		Machine: onboard.MachineOptions{
-			Name: "pair", ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Reporter: reporter{},
-			Precision: onboard.Precision{MinRepeats: o.repeats, MaxRepeats: o.repeats}, Version: "evaluate-communication",
-		},
-	}
-	e = &evaluation{}
-	if e.verified, err = v.Run(ctx); err != nil {
-		return nil, err
-	}
-	return e, e.communication(ctx, session, all, o)
+	return m
 }
 
-func probeGrid() []onboard.Pressure {
-	var grid []onboard.Pressure
-	for _, p := range profiler.CalibrationGrid(true) {
-		grid = append(grid, onboard.Pressure{ReadShare: units.ReadShare(p.ReadShare), Level: p.Level, Pattern: interferer.Sequential})
-	}
-	return grid
-}
-
-// openJournal goes on with the samples that are there.
-func openJournal(path string) (*onboard.Journal, []onboard.Sample, error) {
-	const fingerprint = "evaluate-communication 1"
-	journal, samples, err := onboard.ResumeJournal(path, fingerprint)
-	if errors.Is(err, fs.ErrNotExist) {
-		journal, err = onboard.CreateJournal(path, fingerprint)
-	}
-	return journal, samples, err
-}
-
-// communication adds to the profiles what the programs exchange, as measured,
-// and to the machine what one of them reaches alone.
-func (e *evaluation) communication(ctx context.Context, session *onboard.Session, all []program, o options) error {
+// measureCommunication adds to the profiles what the programs exchange. The
+// profile that was measured apart gets the communication of the whole
+// application, as its user would declare it.
+func measureCommunication(ctx context.Context, session *onboard.Session, profiles []*v1alpha1.ApplicationProfile, all []program) error {
+	var apart *v1alpha1.ApplicationProfile
 	for i, p := range all {
-		profile := e.verified.Profiles[i]
+		profile := profiles[i]
+		if p.name == apartName {
+			apart = profile
+		}
 		if p.exchanges == nil {
 			continue
 		}
-		exchanged, err := session.MeasureCommunication(ctx, onboard.Application{
-			Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...)},
-		}, nil)
+		exchanged, err := session.MeasureCommunication(ctx, p.application(), nil)
 		if err != nil {
 			return err
 		}
@@ -141,33 +106,10 @@ func (e *evaluation) communication(ctx context.Context, session *onboard.Session
 		measured.MessageBytes, measured.Overlapped = new(int64(p.exchanges.message)), new(p.exchanges.overlapped)
 		profile.Spec.Communication = measured
 		if p.name == "waiting" {
-			e.declare(measured)
-		}
-	}
-	// A limiter that one communication fills shares what there is.
-	e.verified.Machine.Spec.Network = &v1alpha1.Network{
-		Model: "gigabit-ethernet", BytesPerSecond: float64(o.rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
-	}
-	return nil
-}
-
-// declare gives the profile that was measured apart the communication that the
-// whole application has, as its user would declare it.
-func (e *evaluation) declare(measured *v1alpha1.Communication) {
-	for _, p := range e.verified.Profiles {
-		if p.Name == apartName {
 			declared := measured.DeepCopy()
 			declared.Source, declared.Apart, declared.Repeats, declared.RelativeSpread = v1alpha1.CommunicationDeclared, true, 0, nil
-			p.Spec.Communication = declared
+			apart.Spec.Communication = declared
 		}
 	}
-}
-
-// reporter prints progress now and then.
-type reporter struct{}
-
-func (reporter) Progress(done, total int, next string) {
-	if done%20 == 0 {
-		fmt.Fprintf(os.Stderr, "%s %d of %d: %s\n", time.Now().Format(time.TimeOnly), done, total, next)
-	}
+	return nil
 }

@@ -1,43 +1,42 @@
 package main
 
 import (
-	"encoding/csv"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
+	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
 )
 
 // writeDataset writes apps.csv, curves.csv and pairs.csv. Columns that need
 // counters are empty.
-func writeDataset(output string, v *measured) error {
+func writeDataset(output string, v *onboard.Verified) error {
 	return errors.Join(
-		writeCSV(filepath.Join(output, "apps.csv"), appRows(v)),
-		writeCSV(filepath.Join(output, "curves.csv"), curveRows(v)),
-		writeCSV(filepath.Join(output, "pairs.csv"), pairRows(v)),
+		study.WriteCSV(filepath.Join(output, "apps.csv"), appRows(v)),
+		study.WriteCSV(filepath.Join(output, "curves.csv"), curveRows(v)),
+		study.WriteCSV(filepath.Join(output, "pairs.csv"), pairRows(v)),
 	)
 }
 
-func appRows(v *measured) [][]string {
+func appRows(v *onboard.Verified) [][]string {
 	rows := [][]string{{
 		"app", "half", "threads", "local_runtime_s", "local_read_Bps", "local_write_Bps", "local_read_latency_ns",
 		"remote_runtime_s", "remote_read_Bps", "remote_write_Bps", "remote_read_latency_ns", "solo_relative_sd", "relative_uncertainty", "source",
 	}}
 	for _, p := range v.Profiles {
 		c := p.Spec.Contentiousness
-		seconds, read, write := number(p.Spec.Solo.Seconds), number(c.ReadBytesPerSecond), number(c.WriteBytesPerSecond)
+		seconds, read, write := study.Number(p.Spec.Solo.Seconds), study.Number(c.ReadBytesPerSecond), study.Number(c.WriteBytesPerSecond)
 		rows = append(rows, []string{
 			p.Name, "real", "1", seconds, read, write, "", seconds, read, write, "",
-			optional(p.Spec.Solo.RelativeSpread), optional(c.RelativeUncertainty), c.Source,
+			study.Optional(p.Spec.Solo.RelativeSpread), study.Optional(c.RelativeUncertainty), c.Source,
 		})
 	}
 	return rows
 }
 
-func curveRows(v *measured) [][]string {
+func curveRows(v *onboard.Verified) [][]string {
 	rows := [][]string{{
 		"app", "read_pct", "level", "interferer_solo_read_Bps", "interferer_solo_write_Bps", "norm_perf", "runtime_s",
 		"app_read_Bps", "app_write_Bps", "interferer_corun_read_Bps", "interferer_corun_write_Bps", "repeats", "repeat_sd",
@@ -51,11 +50,11 @@ func curveRows(v *measured) [][]string {
 			for _, point := range c.Points {
 				achieved := *point.AchievedBytesPerSecond
 				rows = append(rows, []string{
-					p.Name, number(100 * c.ReadShare), number(point.Level),
-					number(point.InterfererBytesPerSecond * c.ReadShare), number(point.InterfererBytesPerSecond * (1 - c.ReadShare)),
-					number(point.NormalizedPerformance), number(p.Spec.Solo.Seconds / point.NormalizedPerformance), "", "",
-					number(achieved * c.ReadShare), number(achieved * (1 - c.ReadShare)),
-					strconv.Itoa(point.Repeats), optional(point.Spread),
+					p.Name, study.Number(100 * c.ReadShare), study.Number(point.Level),
+					study.Number(point.InterfererBytesPerSecond * c.ReadShare), study.Number(point.InterfererBytesPerSecond * (1 - c.ReadShare)),
+					study.Number(point.NormalizedPerformance), study.Number(p.Spec.Solo.Seconds / point.NormalizedPerformance), "", "",
+					study.Number(achieved * c.ReadShare), study.Number(achieved * (1 - c.ReadShare)),
+					strconv.Itoa(point.Repeats), study.Optional(point.Spread),
 				})
 			}
 		}
@@ -63,7 +62,7 @@ func curveRows(v *measured) [][]string {
 	return rows
 }
 
-func pairRows(v *measured) [][]string {
+func pairRows(v *onboard.Verified) [][]string {
 	solo := map[string]float64{}
 	for _, p := range v.Profiles {
 		solo[p.Name] = p.Spec.Solo.Seconds
@@ -75,32 +74,9 @@ func pairRows(v *measured) [][]string {
 	for _, pair := range v.Pairs {
 		performance := float64(pair.NormalizedPerformance)
 		rows = append(rows, []string{
-			pair.Target, pair.Corunner, number(performance), number(solo[pair.Target] / performance),
-			"", "", "", "", "", strconv.Itoa(pair.Repeats), optional(pair.Spread),
+			pair.Target, pair.Corunner, study.Number(performance), study.Number(solo[pair.Target] / performance),
+			"", "", "", "", "", strconv.Itoa(pair.Repeats), study.Optional(pair.Spread),
 		})
 	}
 	return rows
-}
-
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
-
-// optional is empty for what was not measured.
-func optional(v *float64) string {
-	if v == nil {
-		return ""
-	}
-	return number(*v)
-}
-
-func writeCSV(path string, rows [][]string) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	out := csv.NewWriter(file)
-	if err := out.WriteAll(rows); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
 }

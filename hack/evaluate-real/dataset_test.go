@@ -19,7 +19,7 @@ func TestCurvesHoldStreamsOnly(t *testing.T) {
 	profile.Name = "xz"
 	profile.Spec.Solo.Seconds = 1
 	profile.Spec.Curves = []v1alpha1.SensitivityCurve{curve(interferer.Random), curve(interferer.Sequential), curve("")}
-	rows := curveRows(&measured{Verified: &onboard.Verified{Profiles: []*v1alpha1.ApplicationProfile{profile}}})
+	rows := curveRows(&onboard.Verified{Profiles: []*v1alpha1.ApplicationProfile{profile}})
 	if got, want := len(rows)-1, 2; got != want {
 		t.Errorf("%d rows, want %d: those of the sequential curves", got, want)
 	}

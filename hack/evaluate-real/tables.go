@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"bandmate.dev/bandmate/hack/study"
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
@@ -18,7 +19,7 @@ import (
 
 // writeTables writes errors.md: what was run, the error of every method, the
 // noise floor, and the worst predictions.
-func writeTables(output string, v *measured) (err error) {
+func writeTables(output string, v *onboard.Verified) (err error) {
 	dataset, err := evaluation.Read(os.DirFS(output))
 	if err != nil {
 		return err
@@ -33,10 +34,8 @@ func writeTables(output string, v *measured) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	w := io.MultiWriter(file, os.Stdout)
-	writeMachine(w, v)
 	writeApplications(w, v)
 	writeErrors(w, v, result)
-	writeDecomposition(w, v, result)
 	if err := writeCoverage(w, v); err != nil {
 		return err
 	}
@@ -44,17 +43,11 @@ func writeTables(output string, v *measured) (err error) {
 	return nil
 }
 
-func writeMachine(w io.Writer, v *measured) {
+func writeApplications(w io.Writer, v *onboard.Verified) {
 	spec := v.Machine.Spec
 	fmt.Fprintf(w, "%s, %d CPUs, virtual: %v; %s placement, %v round trip.\n", spec.CPUModel, spec.CPUs, spec.VirtualMachine, v.Outcome.Class, v.Outcome.RoundTrip)
-	fmt.Fprintf(w, "Kept samples per placement: %v; dropped in all: %d.\n", v.Outcome.Tally, v.Outcome.Dropped)
-	for _, s := range spec.Sustained {
-		fmt.Fprintf(w, "Sustained at %s reads: %s.\n", units.ReadShare(s.ReadShare), units.Bandwidth(s.BytesPerSecond))
-	}
-}
-
-func writeApplications(w io.Writer, v *measured) {
-	fmt.Fprint(w, "\n| application | solo | SD | inferred bandwidth | ± | reads | worst under the interferer | leaves a cache probe |\n|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(w, "Samples per placement: %v; dropped in all: %d.\n", v.Outcome.Tally, v.Outcome.Dropped)
+	study.TableHeader(w, "application", "solo", "SD", "inferred bandwidth", "±", "reads", "worst under the interferer")
 	for _, p := range v.Profiles {
 		c := p.Spec.Contentiousness
 		total := c.ReadBytesPerSecond + c.WriteBytesPerSecond
@@ -64,17 +57,9 @@ func writeApplications(w io.Writer, v *measured) {
 				worst = min(worst, point.NormalizedPerformance)
 			}
 		}
-		fmt.Fprintf(w, "| %s | %.3f s | %s | %s | %s | %.0f%% | %.2f | %s |\n", p.Name, p.Spec.Solo.Seconds, percent(p.Spec.Solo.RelativeSpread),
-			units.Bandwidth(total), percent(c.RelativeUncertainty), 100*c.ReadBytesPerSecond/total, worst, speeds(v.probes[p.Name]))
+		fmt.Fprintf(w, "| %s | %.3f s | %s | %s | %s | %.0f%% | %.2f |\n", p.Name, p.Spec.Solo.Seconds, percent(p.Spec.Solo.RelativeSpread),
+			units.Bandwidth(total), percent(c.RelativeUncertainty), 100*c.ReadBytesPerSecond/total, worst)
 	}
-}
-
-func speeds(readings []probeReading) string {
-	var all []string
-	for _, r := range readings {
-		all = append(all, fmt.Sprintf("%.2f", r.speed))
-	}
-	return strings.Join(all, ", ")
 }
 
 func percent(v *float64) string {
@@ -84,27 +69,21 @@ func percent(v *float64) string {
 	return fmt.Sprintf("%.1f%%", 100**v)
 }
 
-func writeErrors(w io.Writer, v *measured, result *evaluation.Result) {
-	fmt.Fprint(w, "\n| method | mean | SD | max | pairs |\n|---|---|---|---|---|\n")
-	if v.halves[0] != nil {
-		n := noiseOf(v.halves)
-		fmt.Fprintf(w, "| a perfect method: noise of the repeats alone | %.2f | %.2f | %.1f | %d |\n", n.mean, n.sd, n.worst, len(v.Pairs))
-	}
-	var undisturbed []float64
-	for _, p := range v.Pairs {
-		undisturbed = append(undisturbed, 100*(1-float64(p.NormalizedPerformance)))
-	}
-	mean, sd, worst := absolute(undisturbed)
-	fmt.Fprintf(w, "| no slowdown | %.2f | %.2f | %.1f | %d |\n", mean, sd, worst, len(v.Pairs))
+func writeErrors(w io.Writer, v *onboard.Verified, result *evaluation.Result) {
+	study.TableHeader(w, "method", "mean", "SD", "max", "pairs")
 	for _, m := range result.Methods {
 		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.1f | %d |\n", m.Name, m.Mean, m.SD, m.Max, m.Rows)
 	}
+	var slowed, most float64
 	var spreads []float64
 	for _, p := range v.Pairs {
+		lost := 100 * (1 - float64(p.NormalizedPerformance))
+		slowed, most = slowed+math.Abs(lost), max(most, lost)
 		if p.Spread != nil {
 			spreads = append(spreads, 100**p.Spread)
 		}
 	}
+	fmt.Fprintf(w, "| no slowdown | %.2f | | %.1f | %d |\n", slowed/float64(len(v.Pairs)), most, len(v.Pairs))
 	slices.Sort(spreads)
 	if len(spreads) > 0 {
 		fmt.Fprintf(w, "\nNoise floor, standard deviation between repeats of a pair: median %.2f, 90th percentile %.2f points.\n",
@@ -113,9 +92,9 @@ func writeErrors(w io.Writer, v *measured, result *evaluation.Result) {
 }
 
 // writeCoverage counts how many measured slowdowns lie in the interval of
-// default, predicted from the whole profiles: the data set's files do not hold
-// how sure the contentiousness is.
-func writeCoverage(w io.Writer, v *measured) error {
+// default, predicted from the whole profiles: the files of the data set do not
+// hold the uncertainty of the contentiousness.
+func writeCoverage(w io.Writer, v *onboard.Verified) error {
 	applications := map[string]*predictor.Application{}
 	for _, p := range v.Profiles {
 		a, err := predictor.Compile(p)
@@ -143,7 +122,7 @@ const worstRows = 15
 func writeWorst(w io.Writer, result *evaluation.Result) {
 	rows := slices.DeleteFunc(slices.Clone(result.Rows), func(r evaluation.Row) bool { return r.Method != predictor.Default })
 	slices.SortFunc(rows, func(a, b evaluation.Row) int { return cmp.Compare(math.Abs(b.Error()), math.Abs(a.Error())) })
-	fmt.Fprint(w, "\n| target | beside | predicted | measured | error, points |\n|---|---|---|---|---|\n")
+	study.TableHeader(w, "target", "beside", "predicted", "measured", "error, points")
 	for _, r := range rows[:min(worstRows, len(rows))] {
 		fmt.Fprintf(w, "| %s | %s | %.3f | %.3f | %+.1f |\n", r.Target, r.Corunner, r.Predicted, r.Measured, r.Error())
 	}

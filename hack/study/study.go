@@ -1,0 +1,187 @@
+// Package study is what programs share that hold predictions against real
+// co-runs: their flags, the measurement in alternating rounds that an interrupted
+// program goes on with, and the files they write.
+package study
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/units"
+)
+
+// Main calls run with the arguments of the program and a context that a signal
+// ends, and exits.
+func Main(name string, run func(context.Context, []string) error) {
+	interferer.RunIfChild()
+	onboard.RunIfGuard()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1) //nolint:gocritic,forbidigo // the main of every study
+	}
+}
+
+// Study is one program's measurement.
+type Study struct {
+	Name string
+	// Output is the folder of the results; it also keeps the samples.
+	Output string
+	// Repeats is how often each condition is measured, once in each round.
+	Repeats int
+	// Slice is the time after which the program stops, to be run again.
+	Slice time.Duration
+}
+
+// Flags returns the flags that every study has.
+func (s *Study) Flags() *flag.FlagSet {
+	flags := flag.NewFlagSet(s.Name, flag.ContinueOnError)
+	flags.StringVar(&s.Output, "output", s.Name, "folder of the results; what an earlier run left there is gone on with")
+	flags.IntVar(&s.Repeats, "repeats", 5, "repeats of each condition")
+	flags.DurationVar(&s.Slice, "slice", time.Hour, "stop after that time; run again to go on")
+	return flags
+}
+
+// Validate checks the values of the flags.
+func (s *Study) Validate() error {
+	if s.Repeats < 2 || s.Slice <= 0 {
+		return fmt.Errorf("--repeats %d, --slice %v: want 2 or more, and a time", s.Repeats, s.Slice)
+	}
+	return nil
+}
+
+// Measurement says what a study measures.
+type Measurement struct {
+	// Machine is the name of the machine's profile.
+	Machine      string
+	Applications []onboard.Application
+	// Pressures are the points of the curve families.
+	Pressures []onboard.Pressure
+	// Pairs says which ordered pairs are run; nil runs all.
+	Pairs func(target, corunner string) bool
+	// Then, if set, measures something else in the same session.
+	Then func(context.Context, *onboard.Session, *onboard.Verified) error
+}
+
+// Measure onboards the applications and runs the pairs, round after round, so
+// that the repeats of a condition lie minutes apart. It returns nil when the
+// slice is over first.
+func (s *Study) Measure(ctx context.Context, m Measurement) (*onboard.Verified, error) {
+	sliced, stop := context.WithTimeout(ctx, s.Slice)
+	defer stop()
+	verified, err := s.measure(sliced, m)
+	if err != nil && sliced.Err() != nil && ctx.Err() == nil {
+		fmt.Fprintf(os.Stderr, "%s: the slice is over: run it again to go on\n", s.Name)
+		return nil, nil
+	}
+	return verified, err
+}
+
+func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.Verified, err error) {
+	if err := os.MkdirAll(s.Output, 0o755); err != nil {
+		return nil, err
+	}
+	session, err := onboard.Open(ctx, onboard.Placing{MaxDuration: s.Slice + time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	experiment := &onboard.Experiment{Session: session, Applications: m.Applications, Version: s.Name}
+	if err := s.readPressures(ctx, experiment, m.Pressures); err != nil {
+		return nil, err
+	}
+	journal, samples, err := s.openJournal(experiment)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, journal.Close()) }()
+	keep := func(sample onboard.Sample) error {
+		samples = append(samples, sample)
+		return journal.Keep(sample)
+	}
+	for round := range s.Repeats {
+		v := &onboard.Verification{
+			Experiment: experiment, Pairs: m.Pairs, Wanted: m.Pressures, Keep: keep, Restored: samples,
+			Machine: onboard.MachineOptions{
+				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Reporter: reporter{round + 1},
+				Precision: onboard.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Version: s.Name,
+			},
+		}
+		if verified, err = v.Run(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if m.Then != nil {
+		err = m.Then(ctx, session, verified)
+	}
+	return verified, err
+}
+
+// readPressures measures the settings of the interferer once: the samples of
+// every slice are taken beside the same.
+func (s *Study) readPressures(ctx context.Context, e *onboard.Experiment, wanted []onboard.Pressure) error {
+	path := filepath.Join(s.Output, "pressures.json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return json.Unmarshal(data, &e.Pressures)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if e.Pressures, err = e.Session.MeasurePressures(ctx, onboard.WithProbes(wanted)); err != nil {
+		return err
+	}
+	if data, err = json.MarshalIndent(e.Pressures, "", "  "); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// openJournal keeps the samples, and takes over those of earlier slices.
+func (s *Study) openJournal(e *onboard.Experiment) (*onboard.Journal, []onboard.Sample, error) {
+	path := filepath.Join(s.Output, "samples.jsonl")
+	var names []string
+	for _, a := range e.Applications {
+		names = append(names, a.Name)
+	}
+	fingerprint, err := onboard.Fingerprint(names, e.Pressures)
+	if err != nil {
+		return nil, nil, err
+	}
+	journal, samples, err := onboard.ResumeJournal(path, fingerprint)
+	if errors.Is(err, fs.ErrNotExist) {
+		journal, err = onboard.CreateJournal(path, fingerprint)
+	}
+	return journal, samples, err
+}
+
+func probeGrid() []onboard.Pressure {
+	var grid []onboard.Pressure
+	for _, p := range profiler.CalibrationGrid(true) {
+		grid = append(grid, onboard.Pressure{ReadShare: p.ReadShare, Level: p.Level, Pattern: interferer.Sequential})
+	}
+	return grid
+}
+
+// reporter prints the progress of a round now and then.
+type reporter struct{ round int }
+
+// Progress implements onboard.Reporter.
+func (r reporter) Progress(done, total int, next string) {
+	if done%20 == 0 {
+		fmt.Fprintf(os.Stderr, "%s round %d, %d of %d: %s\n", time.Now().Format(time.TimeOnly), r.round, done, total, next)
+	}
+}
