@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/units"
 )
@@ -230,9 +232,9 @@ func (m *Map) posterior(observed []observation) posterior {
 			}
 		}
 	}
-	whole := sum(p.bandwidths)
+	whole := floats.Sum(p.bandwidths)
 	p.beyond /= whole
-	p.lowest = sum(p.shareWeights[:len(p.shares)/10]) / whole
+	p.lowest = floats.Sum(p.shareWeights[:len(p.shares)/10]) / whole
 	return p
 }
 
@@ -267,12 +269,12 @@ func (m *Map) summarize(p posterior) Estimate {
 	for i, w := range p.bandwidths {
 		mean += w * (float64(i) + 0.5) * cell
 	}
-	mean /= sum(p.bandwidths)
+	mean /= floats.Sum(p.bandwidths)
 	var share float64
 	for j, w := range p.shareWeights {
 		share += w * p.shares[j]
 	}
-	share = min(max(share/sum(p.shareWeights), m.shares[0]), m.shares[len(m.shares)-1])
+	share = min(max(share/floats.Sum(p.shareWeights), m.shares[0]), m.shares[len(m.shares)-1])
 	low, high := quantile(p.bandwidths, 0.05)*cell, quantile(p.bandwidths, 0.95)*cell
 	// The mean of a skewed weight can lie outside the interval, and that of a
 	// bound that is not concave above it.
@@ -327,7 +329,7 @@ func (m *Map) judge(e Estimate, p posterior) []string {
 // quantile returns where the cumulative weight reaches q of the whole, in cells
 // from the start, interpolated within a cell.
 func quantile(weights []float64, q float64) float64 {
-	target := q * sum(weights)
+	target := q * floats.Sum(weights)
 	var below float64
 	for i, w := range weights {
 		if below+w >= target && w > 0 {
@@ -336,12 +338,4 @@ func quantile(weights []float64, q float64) float64 {
 		below += w
 	}
 	return float64(len(weights))
-}
-
-func sum(values []float64) float64 {
-	var s float64
-	for _, v := range values {
-		s += v
-	}
-	return s
 }

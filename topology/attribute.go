@@ -24,15 +24,16 @@ const (
 // Blanks around it are ignored; an empty list is the empty set. CPU numbers
 // end at 8191, the most any kernel can be built for.
 func ParseCPUs(list string) (cpuset.CPUSet, error) {
-	set, err := parseList(list, MaxCPUs)
+	set, err := ParseList(list, MaxCPUs)
 	if err != nil {
 		return cpuset.CPUSet{}, fmt.Errorf("CPU list %q: %w", list, err)
 	}
 	return set, nil
 }
 
-// parseList bounds every number before cpuset.Parse expands the ranges.
-func parseList(list string, limit int) (cpuset.CPUSet, error) {
+// ParseList reads a list of numbers below limit in the form of a CPU list. It
+// checks every number before the ranges are expanded.
+func ParseList(list string, limit int) (cpuset.CPUSet, error) {
 	list = strings.TrimSpace(list)
 	if list == "" {
 		return cpuset.New(), nil
@@ -59,7 +60,7 @@ func listAttribute(fsys fs.FS, name string, limit int) (cpuset.CPUSet, error) {
 	if err != nil {
 		return cpuset.CPUSet{}, err
 	}
-	set, err := parseList(text, limit)
+	set, err := ParseList(text, limit)
 	if err != nil {
 		return cpuset.CPUSet{}, fmt.Errorf("%s: %w: %w", name, sysfile.ErrMalformed, err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
+	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -226,4 +227,18 @@ func backgroundWarning(b profiler.Background, s profiler.Summary) []string {
 	}
 	return []string{fmt.Sprintf("the machine moved %.2f GB/s before and %.2f GB/s after the command; the result includes what else ran, so measure on an idle machine",
 		b.BeforeBytesPerSecond/1e9, b.AfterBytesPerSecond/1e9)}
+}
+
+// peak is the theoretical bandwidth of the machine's memory modules; nil where
+// the firmware's tables cannot be read, as by users other than root.
+func (h *Host) peak(channels int) *float64 {
+	modules, err := sysfs.Modules(h.Sys)
+	if err != nil {
+		return nil
+	}
+	peak, err := sysfs.Peak(modules, channels)
+	if err != nil {
+		return nil
+	}
+	return &peak
 }

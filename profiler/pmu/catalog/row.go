@@ -1,3 +1,7 @@
+// Package catalog knows which perf devices count traffic at the memory
+// controllers, which of their events to read, and how many bytes a count stands
+// for. It is data: [Rows] is the one table, from which the documentation is
+// generated, and [Matcher.Choose] finds the rows that fit a machine's devices.
 package catalog
 
 import (
@@ -8,6 +12,8 @@ import (
 
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
+
+//go:generate go run ./generate ../../../docs/guides/counters.md
 
 // Kind is the direction of what an event counts.
 type Kind string

@@ -1,6 +1,10 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+
+	"bandmate.dev/bandmate/units"
+)
 
 // Names of the sources, see [Sources].
 const (
@@ -20,9 +24,6 @@ const (
 func Sources() []string {
 	return []string{IMC, AMDUMC, NvidiaSCF, HiSiDDRC, PowerNest, IMCClient, DMC620, AMDDF, ArmCMN}
 }
-
-// cacheLine is the size in bytes of what most controllers move per command.
-const cacheLine = 64
 
 // Models of Intel's family 6 (arch/x86/include/asm/intel-family.h).
 var (
@@ -52,7 +53,7 @@ func Rows() []Row {
 }
 
 func cas(kind Kind, name, terms string) Event {
-	return Event{Kind: kind, Name: name, Terms: terms, Bytes: cacheLine}
+	return Event{Kind: kind, Name: name, Terms: terms, Bytes: units.LineBytes}
 }
 
 const (
@@ -189,7 +190,7 @@ func amdChannels(channels int, each ...fabricEvent) []Event {
 	for channel := range channels {
 		for _, e := range each {
 			events = append(events, Event{
-				Kind: e.kind, Bytes: cacheLine, Remote: e.remote,
+				Kind: e.kind, Bytes: units.LineBytes, Remote: e.remote,
 				Terms: fmt.Sprintf("event=%#x,umask=%#x", e.first+channel*amdChannelStep, e.umask),
 			})
 		}
@@ -227,7 +228,7 @@ func others() []Row {
 		},
 		{
 			Platform: "Arm CMN-600 to CMN-S3", Source: ArmCMN, Device: "arm_cmn_#",
-			Events: []Event{{Kind: Total, Name: "hnf_mc_reqs", Terms: "type=0x5,eventid=0xd", Bytes: cacheLine}},
+			Events: []Event{{Kind: Total, Name: "hnf_mc_reqs", Terms: "type=0x5,eventid=0xd", Bytes: units.LineBytes}},
 			Module: "arm-cmn", Kernel: "5.10", Basis: "Linux drivers/perf/arm-cmn.c, pmu-events/arch/arm64/arm/cmn",
 			Notes: "Total only: the read share is unknown.",
 			Doubt: "requests to the memory controllers are counted, not data: that each moves 64 bytes is assumed",

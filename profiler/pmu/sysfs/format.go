@@ -5,6 +5,10 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
 )
 
 // Word is one of the configuration words of an event.
@@ -32,9 +36,8 @@ func (w Word) String() string {
 // Field is where the bits of one term of an event go.
 type Field struct {
 	Word Word
-	// Bits are positions in the word, from the term's lowest bit to its highest;
-	// no position occurs twice.
-	Bits []uint
+	// Bits are positions in the word. The lowest one is the term's lowest bit.
+	Bits []int
 }
 
 // ParseField reads a file of the folder format:
@@ -43,80 +46,24 @@ type Field struct {
 //	config:0-7,32-37    the upper bits of a number lie apart
 //	config1:3
 func ParseField(text string) (Field, error) {
-	word, ranges, found := strings.Cut(strings.TrimSpace(text), ":")
-	if !found {
-		return Field{}, fmt.Errorf("%q has no colon; want bits of a word, such as config:0-7,32-35", text)
+	word, list, found := strings.Cut(strings.TrimSpace(text), ":")
+	if !found || list == "" {
+		return Field{}, fmt.Errorf("%q names no bits; want bits of a word, such as config:0-7,32-35", text)
 	}
-	field := Field{Word: words}
+	bits, err := topology.ParseList(list, wordBits)
+	if err != nil {
+		return Field{}, fmt.Errorf("bits of a word: %w", err)
+	}
 	for w := range words {
 		if word == w.String() {
-			field.Word = w
+			return Field{Word: w, Bits: bits.List()}, nil
 		}
 	}
-	if field.Word == words {
-		return Field{}, fmt.Errorf("%q is none of config, config1 and config2", word)
-	}
-	var taken uint64
-	for part := range strings.SplitSeq(ranges, ",") {
-		low, high, err := parseBits(part)
-		if err != nil {
-			return Field{}, err
-		}
-		for bit := low; bit <= high; bit++ {
-			if taken&(1<<bit) != 0 {
-				return Field{}, fmt.Errorf("bit %d occurs twice in %q", bit, text)
-			}
-			taken |= 1 << bit
-			field.Bits = append(field.Bits, bit)
-		}
-	}
-	return field, nil
-}
-
-func parseBits(text string) (low, high uint, err error) {
-	first, last, isRange := strings.Cut(text, "-")
-	if low, err = parseBit(first); err != nil {
-		return 0, 0, err
-	}
-	if !isRange {
-		return low, low, nil
-	}
-	if high, err = parseBit(last); err != nil {
-		return 0, 0, err
-	}
-	if high < low {
-		return 0, 0, fmt.Errorf("the range %q falls", text)
-	}
-	return low, high, nil
-}
-
-func parseBit(text string) (uint, error) {
-	bit, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || bit >= wordBits {
-		return 0, fmt.Errorf("%q is not a bit from 0 to %d", text, wordBits-1)
-	}
-	return uint(bit), nil
+	return Field{}, fmt.Errorf("%q is none of config, config1 and config2", word)
 }
 
 // String writes f as the kernel does; [ParseField] reads it back.
-func (f Field) String() string {
-	var b strings.Builder
-	b.WriteString(f.Word.String())
-	separator := ":"
-	for i := 0; i < len(f.Bits); {
-		j := i
-		for j+1 < len(f.Bits) && f.Bits[j+1] == f.Bits[j]+1 {
-			j++
-		}
-		fmt.Fprintf(&b, "%s%d", separator, f.Bits[i])
-		if j > i {
-			fmt.Fprintf(&b, "-%d", f.Bits[j])
-		}
-		separator = ","
-		i = j + 1
-	}
-	return b.String()
-}
+func (f Field) String() string { return f.Word.String() + ":" + cpuset.New(f.Bits...).String() }
 
 // put scatters value over the bits of f; false when value has more bits.
 func (f Field) put(code *Code, value uint64) bool {

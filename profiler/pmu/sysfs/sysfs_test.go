@@ -18,22 +18,21 @@ func TestParseField(t *testing.T) {
 	for _, tt := range []struct {
 		text  string
 		word  Word
-		bits  []uint
+		bits  []int
 		fault string
 	}{
-		{text: "config:0-7", word: Config, bits: []uint{0, 1, 2, 3, 4, 5, 6, 7}},
-		{text: "config:0-1,32-34,63\n", word: Config, bits: []uint{0, 1, 32, 33, 34, 63}},
-		{text: "config1:3", word: Config1, bits: []uint{3}},
-		{text: "config2:59-60", word: Config2, bits: []uint{59, 60}},
-		{text: "", fault: "no colon"},
-		{text: "config", fault: "no colon"},
+		{text: "config:0-7", word: Config, bits: []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		{text: "config:0-1,32-34,63\n", word: Config, bits: []int{0, 1, 32, 33, 34, 63}},
+		{text: "config1:3", word: Config1, bits: []int{3}},
+		{text: "config2:59-60", word: Config2, bits: []int{59, 60}},
+		{text: "", fault: "no bits"},
+		{text: "config", fault: "no bits"},
 		{text: "config3:0-3", fault: "none of"},
-		{text: "config:", fault: "not a bit"},
-		{text: "config:0-64", fault: "not a bit"},
-		{text: "config:-1", fault: "not a bit"},
-		{text: "config:7-0", fault: "falls"},
-		{text: "config:0-3,2", fault: "twice"},
-		{text: "config:0,,1", fault: "not a bit"},
+		{text: "config:", fault: "no bits"},
+		{text: "config:0-64", fault: "above the highest"},
+		{text: "config:-1", fault: "list such as"},
+		{text: "config:7-0", fault: "list such as"},
+		{text: "config:0,,1", fault: "list such as"},
 	} {
 		f, err := ParseField(tt.text)
 		if tt.fault != "" {
@@ -126,7 +125,7 @@ func TestEncode(t *testing.T) {
 // and nothing else is set.
 func TestEncodeKeepsEveryBit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		bits := rapid.SliceOfNDistinct(rapid.UintRange(0, 63), 1, 64, rapid.ID).Draw(t, "bits")
+		bits := rapid.SliceOfNDistinct(rapid.IntRange(0, 63), 1, 64, rapid.ID).Draw(t, "bits")
 		f := Field{Word: Word(rapid.IntRange(0, 2).Draw(t, "word")), Bits: bits}
 		value := rapid.Uint64().Draw(t, "value")
 		if len(bits) < 64 {
