@@ -6,6 +6,12 @@
 // workload beside unpaced streams of memory traffic and infers the traffic that
 // explains how much each stream and the workload slow down.
 //
+// On the way from a counter to a profile a bandwidth is first a count with its
+// time (CounterSample of package perf), then the [units.Traffic] of counters that
+// run together, then the [Summary] of a measurement, which holds a Traffic with
+// its uncertainty and its parts, and last the [v1alpha1.Contentiousness] of the
+// profile.
+//
 // The package starts no traffic itself: its callers provide a [Runner].
 package profiler
 
