@@ -10,22 +10,22 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// BandwidthByThreads is what a number of threads reach together.
+// BandwidthByThreads is the bandwidth that numbers of threads reach together.
 type BandwidthByThreads struct {
 	// Points are measured, by ascending threads, the first for one thread.
 	Points []BandwidthPoint
-	// Most is the highest bandwidth that any number of threads reaches; 0 when
-	// the points say it.
+	// Most is the highest bandwidth of any number of threads; 0 to take that of the
+	// points.
 	Most units.Bandwidth
 }
 
-// BandwidthPoint is what so many threads reach together.
+// BandwidthPoint is the bandwidth of a number of threads.
 type BandwidthPoint struct {
 	Threads   int
 	Bandwidth units.Bandwidth
 }
 
-// Validate refuses what does not describe a machine.
+// Validate returns the first value that is out of range.
 func (b BandwidthByThreads) Validate() error {
 	if len(b.Points) == 0 || b.Points[0].Threads != 1 {
 		return errors.New("the bandwidth of one thread is missing")
@@ -44,9 +44,9 @@ func (b BandwidthByThreads) Validate() error {
 	return nil
 }
 
-// At returns the bandwidth of so many threads, 1 or more: between points a
-// straight line. Above the last point it grows with the threads up to Most, and
-// stays what it is where Most is not known.
+// At returns the bandwidth of so many threads, 1 or more. It interpolates linearly
+// between points. Above the last point it grows with the threads up to Most, and is
+// constant without Most.
 func (b BandwidthByThreads) At(threads int) units.Bandwidth {
 	i, found := slices.BinarySearchFunc(b.Points, threads, func(p BandwidthPoint, n int) int { return cmp.Compare(p.Threads, n) })
 	if found {
@@ -63,10 +63,9 @@ func (b BandwidthByThreads) At(threads int) units.Bandwidth {
 	return max(last.Bandwidth, min(b.Most, last.Bandwidth*units.Bandwidth(threads)/units.Bandwidth(last.Threads)))
 }
 
-// copyBandwidths takes the bandwidths of copies from a profile, with
-// non-temporal stores where it has them; of the first of several memories when
-// none is named. Those of threads with their data beside them are taken, not
-// those between two NUMA nodes.
+// copyBandwidths takes the bandwidths of copies from a profile, with non-temporal
+// stores if it has them; of the first memory when none is named. Bandwidths between
+// two NUMA nodes are left out.
 func copyBandwidths(c *v1alpha1.Capability, memory string) (BandwidthByThreads, error) {
 	if names := memories(c); memory == "" && len(names) > 0 {
 		memory = names[0]

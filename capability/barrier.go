@@ -3,8 +3,8 @@ package capability
 import "fmt"
 
 // Barrier is a dissemination barrier: in every round each thread signals to
-// some partners and waits for as many, and after the last round everybody has
-// heard, directly or not, of everybody.
+// some partners and waits for as many. After the last round every thread has
+// heard, directly or not, of every other.
 type Barrier struct {
 	// Threads is n, 1 or more.
 	Threads int
@@ -18,8 +18,8 @@ type Barrier struct {
 //
 //	T_diss(r, m) = r·(R_I + m·R_R)   with r = ⌈log_(m+1) n⌉
 //
-// Of equal costs the one with fewer partners wins. A single thread waits for
-// nobody: no rounds, no cost.
+// Of equal costs the one with fewer partners wins. A single thread has no rounds
+// and no cost.
 func NewBarrier(p Parameters, threads int) (Barrier, error) {
 	if err := checkThreads(threads); err != nil {
 		return Barrier{}, err
@@ -55,8 +55,8 @@ func BarrierWith(p Parameters, threads, partners int) (Barrier, error) {
 }
 
 // Signals returns the threads that a thread signals to in a round, counted from
-// 0: those (m + 1)^round, 2·(m + 1)^round … places further. Where the last round
-// would pass itself or repeat one, it signals to fewer.
+// 0: those (m + 1)^round, 2·(m + 1)^round … places further. In the last round it
+// leaves out itself and threads that were signaled to.
 func (b Barrier) Signals(thread, round int) []int {
 	stride := 1
 	for range round {

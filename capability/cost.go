@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Cost is a modeled or measured time in nanoseconds, with fractions: a line
-// from the nearest cache takes less than four. Valid costs are finite and not
-// negative.
+// Cost is a modeled or measured time in nanoseconds, with fractions. Valid costs
+// are finite and not negative.
 type Cost float64
 
 // Valid reports whether c is finite and not negative.
@@ -55,8 +54,8 @@ func checkCost(name string, c Cost) error {
 // maxCost, a second, is above every latency of a cache line.
 const maxCost Cost = 1e9
 
-// MaxThreads bounds the threads of an algorithm: larger machines with one
-// coherent memory are not built.
+// MaxThreads bounds the threads of an algorithm. No machine with coherent memory
+// has more.
 const MaxThreads = 4096
 
 func checkThreads(n int) error {

@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MinFitPoints is the least number of points that a line is fitted to: through
-// two there is always one, and nothing says how far to trust it.
+// MinFitPoints is the least number of points that a line is fitted to: two points
+// leave no residual from which to estimate an interval.
 const MinFitPoints = 3
 
-// ErrTooFewPoints is wrapped where a line would have no interval.
+// ErrTooFewPoints is wrapped when a line would have no interval.
 var ErrTooFewPoints = errors.New("too few points to fit a line: want 3 or more, at different places")
 
 // FitPoint is the measured cost for n threads or lines.
@@ -29,12 +29,12 @@ type LineFit struct {
 }
 
 // FitLine fits T(n) = α + β·n by least squares, as Ramos and Hoefler fit
-// contention and multi-line transfers (section IV.A). With relative, the squares
-// are those of relative errors: where n runs over orders of magnitude, the few
-// large costs would otherwise decide alone, and α would be noise of theirs.
+// contention and multi-line transfers (section IV.A). With relative, it squares
+// relative errors: where n runs over orders of magnitude, the large costs would
+// otherwise decide alone, and α would be their noise.
 //
-// A negative α or β is returned as it comes out: whether it means anything is
-// for the caller to say. Errors wrap ErrTooFewPoints or name the point.
+// A negative α or β is returned as is; its meaning is up to the caller. Errors wrap
+// ErrTooFewPoints or name the point.
 func FitLine(points []FitPoint, relative bool) (LineFit, error) {
 	if err := checkFit(points); err != nil {
 		return LineFit{}, err

@@ -13,8 +13,8 @@ import (
 // OverheadBytes is the size of the small sorts from which the overhead is fitted.
 const OverheadBytes = 1 << 10
 
-// SignificantOverhead is the overhead ÷ the memory model above which memory no
-// longer limits a sort.
+// SignificantOverhead is the overhead ÷ the memory model above which memory is not
+// the limit of a sort.
 const SignificantOverhead = 0.1
 
 // SmallSort is a measured sort of OverheadBytes.
@@ -23,10 +23,10 @@ type SmallSort struct {
 	Cost    Cost
 }
 
-// FitOverhead fits the overhead of threads, recursion and false sharing: a line
-// by least squares through what small sorts took beyond the memory model (its
-// bound by bandwidth), over their threads. It is used for every size. The base
-// may be negative, At of a few threads then too: see Overhead.
+// FitOverhead fits the overhead of threads, recursion and false sharing: a line by
+// least squares through the time of small sorts beyond the memory model (its bound
+// by bandwidth), over their threads. It is used for every size. The base may be
+// negative.
 func FitOverhead(s Sorting, sorts []SmallSort) (Overhead, error) {
 	var threads, beyond []float64
 	differ := false
@@ -45,7 +45,7 @@ func FitOverhead(s Sorting, sorts []SmallSort) (Overhead, error) {
 	return Overhead{Line{Cost(base), Cost(each)}}, nil
 }
 
-// Overhead is what a sort takes beyond its accesses to memory.
+// Overhead is the time of a sort beyond its accesses to memory.
 type Overhead struct{ Line Line }
 
 // At returns the overhead with so many threads; never less than 0.

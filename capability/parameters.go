@@ -22,7 +22,7 @@ type Parameters struct {
 	// more.
 	CoresPerTile int
 	// Contention is T_C, the cost of n threads that read the same line at once;
-	// nil when not known: barriers do without, trees do not.
+	// nil when unknown. Trees need it, barriers do not.
 	Contention *Line
 }
 
@@ -40,13 +40,13 @@ func (p Parameters) Validate() error {
 	return err
 }
 
-// ErrNotCovered is wrapped where a machine profile lacks what a model needs.
+// ErrNotCovered is wrapped when a machine profile lacks values that a model needs.
 var ErrNotCovered = errors.New("the machine profile does not cover this: add it to its section capability")
 
 // NewParameters takes the costs from a machine profile. Flags are written just
 // before they are read, so latencies are those of modified lines where the
-// profile has them, else of exclusive, else of shared ones. With a memory given,
-// R_I is its latency; else that of the only one, or the first.
+// profile has them, else of exclusive, else of shared ones. R_I is the latency of
+// the given memory; without a name, of the first.
 func NewParameters(m *v1alpha1.MachineProfile, memory string) (Parameters, error) {
 	c, err := capabilityOf(m)
 	if err != nil {
@@ -78,19 +78,18 @@ func NewParameters(m *v1alpha1.MachineProfile, memory string) (Parameters, error
 
 func capabilityOf(m *v1alpha1.MachineProfile) (*v1alpha1.Capability, error) {
 	if m.Spec.Capability == nil {
-		return nil, fmt.Errorf("machine %q: there is no section capability: %w", m.Name, ErrNotCovered)
+		return nil, fmt.Errorf("machine %q: it has no section capability: %w", m.Name, ErrNotCovered)
 	}
 	return m.Spec.Capability, nil
 }
 
-// The states of a line in the order in which they are looked for.
+// The states of a line in order of preference.
 var (
 	writtenStates = []string{"modified", "exclusive", "shared", ""}
 	ownStates     = []string{"exclusive", "shared", "modified", ""}
 )
 
-// latencyOf finds the latency of a place; the first of several memories when
-// none is named.
+// latencyOf returns the latency of a place; of the first memory when none is named.
 func latencyOf(c *v1alpha1.Capability, place, memory string, states []string) (Cost, bool) {
 	for _, state := range states {
 		for _, l := range c.Latencies {
@@ -105,9 +104,9 @@ func latencyOf(c *v1alpha1.Capability, place, memory string, states []string) (C
 func missingLatencies(machine string, places []string, c *v1alpha1.Capability, memory string) error {
 	text := strings.Join(places, ", ")
 	if memory != "" {
-		text += fmt.Sprintf(" (memory %q; there is %s)", memory, strings.Join(memories(c), ", "))
+		text += fmt.Sprintf(" (memory %q; it has %s)", memory, strings.Join(memories(c), ", "))
 	}
-	return fmt.Errorf("machine %q: latencies are missing: %s: %w", machine, text, ErrNotCovered)
+	return fmt.Errorf("machine %q: missing latencies: %s: %w", machine, text, ErrNotCovered)
 }
 
 // memories names the kinds of memory in the order of the profile.

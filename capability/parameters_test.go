@@ -54,7 +54,7 @@ func TestNewParametersNamesWhatIsMissing(t *testing.T) {
 	}{
 		{"nothing", func(m *v1alpha1.MachineProfile) { m.Spec.Capability = nil }, "", "no section capability"},
 		{"latencies", func(m *v1alpha1.MachineProfile) { m.Spec.Capability.Latencies = nil }, "", "missing: level1, remote, memory, tile"},
-		{"memory", func(*v1alpha1.MachineProfile) {}, "HBM", `memory (memory "HBM"; there is DRAM, MCDRAM, cache)`},
+		{"memory", func(*v1alpha1.MachineProfile) {}, "HBM", `memory (memory "HBM"; it has DRAM, MCDRAM, cache)`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

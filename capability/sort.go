@@ -21,8 +21,8 @@ type Sorting struct {
 	MemoryLatency Cost
 	// Bandwidths are those of copies by threads.
 	Bandwidths BandwidthByThreads
-	// Signal is what it costs to hand a merged list to the thread that merges
-	// it further: R_L + R_R.
+	// Signal is the cost of handing a merged list to the thread that merges it
+	// further: R_L + R_R.
 	Signal Cost
 	// Level1Bytes and Level2Bytes are the sizes of the caches.
 	Level1Bytes, Level2Bytes int64
@@ -31,8 +31,7 @@ type Sorting struct {
 }
 
 // NewSorting takes the costs from a machine profile. Data that a core wrote and
-// reads again is in nobody else's cache: of the states of a line in the second
-// level, the exclusive one is taken first.
+// reads again is in no other cache, so the exclusive state of a line is preferred.
 func NewSorting(m *v1alpha1.MachineProfile, memory string) (Sorting, error) {
 	c, err := capabilityOf(m)
 	if err != nil {
@@ -84,8 +83,8 @@ func (s Sorting) Validate() error {
 type SortTime struct {
 	// Bandwidth and Latency are the bounds: every line of memory at the inverse
 	// of the bandwidth (sorted input, prefetched), or waited for (random input).
-	// They leave out what comparing costs, and both count a line in a cache by
-	// its latency, which may be more than that of a streamed line from memory.
+	// They leave out the cost of comparing. Both count a line in a cache by its
+	// latency, which may exceed that of a streamed line from memory.
 	Bandwidth, Latency Cost
 }
 
@@ -114,7 +113,7 @@ func (s Sorting) Time(bytes int64, threads int) (SortTime, error) {
 	return SortTime{Bandwidth: s.time(lines, threads, s.lineAtBandwidth), Latency: s.time(lines, threads, latency)}, nil
 }
 
-// lineAtBandwidth is what a line costs each of so many threads.
+// lineAtBandwidth returns the cost of a line to each of so many threads.
 func (s Sorting) lineAtBandwidth(threads int) Cost {
 	return Cost(1e9 * units.LineBytes * float64(threads) / float64(s.Bandwidths.At(threads)))
 }
@@ -146,7 +145,7 @@ func (s Sorting) fit(threads int) (level1, level2 float64) {
 	return level1, max(level1, level2)
 }
 
-// own is the cost of sorting n lines by one thread, equations 3 to 5:
+// own returns the cost of sorting n lines by one thread, equations 3 to 5:
 //
 //	C_L1(n)  = (log2(n) − 1)·2n·cost_L1 + 2n·cost_mem
 //	C_L2(n)  = n/n_L1·C_L1(n_L1) + (log2(n) − log2(n_L1))·2n·cost_L2

@@ -2,14 +2,14 @@ package capability
 
 import "fmt"
 
-// Operation is what a tree is for.
+// Operation is the purpose of a tree.
 type Operation string
 
 // The operations.
 const (
-	// Broadcast hands a line from the root to everybody.
+	// Broadcast hands a line from the root to all threads.
 	Broadcast Operation = "broadcast"
-	// Reduce combines a line of everybody at the root.
+	// Reduce combines the lines of all threads at the root.
 	Reduce Operation = "reduce"
 )
 
@@ -22,9 +22,9 @@ const (
 	Optimal Shape = "optimal"
 	// Flat has all others below the root.
 	Flat Shape = "flat"
-	// Binary has two subtrees below every node, as equal as can be.
+	// Binary has two subtrees below every node, of nearly equal size.
 	Binary Shape = "binary"
-	// Binomial halves what is left with every child.
+	// Binomial gives each child half of the remaining nodes.
 	Binomial Shape = "binomial"
 )
 
@@ -57,9 +57,9 @@ type Tree struct {
 //
 //	T_lev(k) = R_I + R_L + T_C(k) + R_I + k·R_R
 //
-// The paper says of the reduction that the data of the children goes through
-// buffers and is combined, not what that costs. Here each child adds a line read
-// from the own cache: k·R_L.
+// In a reduction, the paper says, the data of the children goes through buffers and
+// is combined, but not what that costs. Here each child adds a line read from the
+// own cache: k·R_L.
 func (p Parameters) level(op Operation, k int) Cost {
 	if k == 0 {
 		return 0
@@ -72,9 +72,9 @@ func (p Parameters) level(op Operation, k int) Cost {
 }
 
 // within returns the cost of the flat tree in a tile of n threads. The paper
-// prints no formula; this is T_lev with the tile's latency for the remote one,
-// and for contention, which it measures only between tiles, one read after the
-// other.
+// prints no formula. This is T_lev with the tile's latency for the remote one, and
+// one read after the other for contention, which the paper measures only between
+// tiles.
 func (p Parameters) within(op Operation, n int) Cost {
 	k := n - 1
 	if k == 0 {
@@ -141,10 +141,10 @@ func (p Parameters) splitter(op Operation, shape Shape, nodes int) (func(n int) 
 // degrees returns, for every size of a tree up to nodes, how many children its
 // root has in the cheapest one.
 //
-// The subtrees start at the same time, so the largest decides; a tree never
-// gets dearer by losing a leaf, so the cheapest cost T grows with the size and
-// equal subtrees are best: T(n) = min over k of T_lev(k) + T(⌈(n − 1)/k⌉). This
-// is exact, not a heuristic. Of equal costs, fewer children win.
+// The subtrees start at the same time, so the largest decides. The lowest cost T
+// grows with the size, because removing a leaf never raises it, so equal subtrees
+// are best: T(n) = min over k of T_lev(k) + T(⌈(n − 1)/k⌉). This is exact, not a
+// heuristic. Of equal costs, fewer children win.
 func (p Parameters) degrees(op Operation, nodes int) []int {
 	costs, degrees := make([]Cost, nodes+1), make([]int, nodes+1)
 	for n := 2; n <= nodes; n++ {
@@ -167,7 +167,7 @@ func even(n, k int) []int {
 	return parts
 }
 
-// halves hands half of what is left to each child.
+// halves gives half of the remaining nodes to each child.
 func halves(n int) []int {
 	var parts []int
 	for n > 1 {

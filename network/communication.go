@@ -16,12 +16,12 @@ import (
 	"strings"
 )
 
-// Communication is a message on its way between two nodes.
+// Communication is a message between two nodes.
 type Communication struct {
-	// Name is for the reader, and unique in a conflict.
+	// Name is unique in a conflict.
 	Name string
 	// From and To are the numbers of the sending and the receiving node, 0 or
-	// more and different: what stays on a node does not use its card.
+	// more and different: a message within a node does not use its card.
 	From, To int
 }
 
@@ -59,11 +59,11 @@ func parseNode(text string) (int, error) {
 	return n, nil
 }
 
-// ErrNoCommunications is returned for a conflict of nobody.
+// ErrNoCommunications is returned for an empty conflict.
 var ErrNoCommunications = errors.New("no communications: name at least one, as a:0-1")
 
-// Validate reports every fault of a conflict at once: none at all, names that
-// are missing or used twice, nodes that are out of range or the same.
+// Validate reports every fault of a conflict at once: no communications, missing or
+// repeated names, nodes that are out of range or equal.
 func Validate(conflict []Communication) error {
 	if len(conflict) == 0 {
 		return ErrNoCommunications

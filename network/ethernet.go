@@ -6,17 +6,16 @@ import (
 )
 
 // GigabitEthernet is the paper's model of TCP over Gigabit Ethernet (section
-// V.A). A communication suffers by what leaves with it and by what arrives with
-// it, and by the worse of the two.
+// V.A). The penalty of a communication is the larger of those of its two ends, by
+// the communications that leave with it and by those that arrive with it.
 type GigabitEthernet struct {
-	// Beta is the penalty of k communications that leave one node for k
-	// different ones, divided by k: above 0, at most 1 where links are full
-	// duplex. Two and more share the card better than one uses it, hence 0.75
-	// in the paper.
+	// Beta is the penalty of k communications from one node to k different ones,
+	// divided by k: above 0, at most 1 where links are full duplex. It is 0.75 in
+	// the paper, because several communications use a card better than one.
 	Beta float64
-	// GammaOut and GammaIn say how unevenly the card is shared among those that
-	// leave and those that arrive, because some of them are in a second
-	// conflict at their other end: 0 or more, below 1.
+	// GammaOut and GammaIn measure how unevenly leaving and arriving communications
+	// share the card, because some are in a second conflict at their other end: 0
+	// or more, below 1.
 	GammaOut, GammaIn float64
 }
 
@@ -56,12 +55,10 @@ func (m GigabitEthernet) Penalties(conflict []Communication) ([]float64, error) 
 		return nil, err
 	}
 	out, in := degrees(conflict)
-	// The slowest of each node: the highest degree at the other end, and how
-	// many communications have it.
-	leaving, arriving := make(map[int]*Crowd), make(map[int]*Crowd)
+	leaving, arriving := make(map[int]*Port), make(map[int]*Port)
 	for _, c := range conflict {
-		crowdOf(leaving, c.From).Add(in[c.To])
-		crowdOf(arriving, c.To).Add(out[c.From])
+		portOf(leaving, c.From).Add(in[c.To])
+		portOf(arriving, c.To).Add(out[c.From])
 	}
 	penalties := make([]float64, len(conflict))
 	for i, c := range conflict {
@@ -70,11 +67,11 @@ func (m GigabitEthernet) Penalties(conflict []Communication) ([]float64, error) 
 	return penalties, nil
 }
 
-// Penalty is that of one communication: out of them leave its source and in
-// arrive at its destination, itself included, and leaving and arriving are the
-// crowds of those two. It is what Penalties computes, for callers that keep the
-// crowds of a conflict that changes.
-func (m GigabitEthernet) Penalty(out, in int, leaving, arriving Crowd) float64 {
+// Penalty returns the penalty of one communication: out of them leave its source
+// and in arrive at its destination, itself included, by the ports leaving and
+// arriving. It is what Penalties computes, for callers that keep the ports of a
+// changing conflict.
+func (m GigabitEthernet) Penalty(out, in int, leaving, arriving Port) float64 {
 	return max(
 		m.side(out, m.GammaOut, in == leaving.highest, leaving.members),
 		m.side(in, m.GammaIn, out == arriving.highest, arriving.members))
@@ -95,28 +92,29 @@ func (m GigabitEthernet) side(degree int, gamma float64, slowest bool, members i
 	return float64(degree) * m.Beta * share
 }
 
-// Crowd is those that use one side of one card. The zero value is nobody.
-type Crowd struct {
+// Port summarizes the communications that use one side of one card. The zero value
+// has none.
+type Port struct {
 	// highest is the highest degree that any of them has at its other end, and
-	// members how many have that: the set C^m of Definition 1.
+	// members the number of those that have it: the set C^m of Definition 1.
 	highest, members int
 }
 
 // Add counts a communication with this degree at its other end.
-func (c *Crowd) Add(degree int) {
+func (c *Port) Add(degree int) {
 	switch {
 	case degree > c.highest:
-		*c = Crowd{degree, 1}
+		*c = Port{degree, 1}
 	case degree == c.highest:
 		c.members++
 	}
 }
 
-func crowdOf(crowds map[int]*Crowd, node int) *Crowd {
-	c, ok := crowds[node]
+func portOf(ports map[int]*Port, node int) *Port {
+	c, ok := ports[node]
 	if !ok {
-		c = new(Crowd)
-		crowds[node] = c
+		c = new(Port)
+		ports[node] = c
 	}
 	return c
 }

@@ -9,35 +9,33 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Measured is a conflict that was measured: all communications sent the same
-// amount at once.
+// Measured is a measured conflict: all communications sent the same amount at once.
 type Measured struct {
-	// Name is for messages.
+	// Name appears in messages.
 	Name     string
 	Conflict []Communication
 	// Penalties are measured, one a communication, finite and above 0.
 	Penalties []float64
 }
 
-// Fit is the parameters that describe measured conflicts best.
+// Fit holds the parameters that describe measured conflicts best.
 type Fit struct {
 	Model GigabitEthernet
-	// Conflicts is how many conflicts of several communications from one node
-	// gave beta; zero means that beta was fitted together with the gammas.
+	// Conflicts is the number of conflicts of several communications from one node
+	// that gave beta; zero means that beta was fitted together with the gammas.
 	Conflicts int
 	// MeanAbsError is E_abs over all communications (section VI.B), in percent.
 	MeanAbsError float64
-	// Warnings name parameters that the measurements say nothing about.
+	// Warnings name parameters that no measurement depends on.
 	Warnings []string
 }
 
 // FitGigabitEthernet derives the parameters of GigabitEthernet from measured
 // conflicts. Beta comes, as in section V.A, from those in which one node sends
 // to several others and nothing else happens: the mean of penalty ÷ degree. The
-// gammas minimize the squared errors of all other conflicts; the paper solves
-// for them from two communications of one conflict, which is the same when only
-// those are given. A gamma that no measurement depends on is zero, with a
-// warning.
+// gammas minimize the squared errors of all other conflicts. The paper solves for
+// them with two communications of one conflict, which is the same if only those
+// are given. A gamma that no measurement depends on is zero, with a warning.
 func FitGigabitEthernet(measurements []Measured) (Fit, error) {
 	if err := validateMeasured(measurements); err != nil {
 		return Fit{}, err
@@ -56,8 +54,8 @@ func FitGigabitEthernet(measurements []Measured) (Fit, error) {
 	if len(ratios) > 0 {
 		start.Beta = math.Min(1, stat.Mean(ratios, nil))
 	}
-	free := parameters(start, measurements, len(ratios) == 0)
-	f.Warnings = start.silent(measurements)
+	free, warnings := freeParameters(start, measurements, len(ratios) == 0)
+	f.Warnings = warnings
 	fitted, err := minimize(start, measurements, free)
 	if err != nil {
 		return Fit{}, err
@@ -100,42 +98,30 @@ func validateMeasured(measurements []Measured) error {
 	return errors.Join(faults...)
 }
 
-// parameters returns pointers into a model that minimize may move.
+// parameter is a parameter that minimize may change, with its lower bound.
 type parameter struct {
 	name string
 	of   func(*GigabitEthernet) *float64
 	low  float64
 }
 
-func parameters(start GigabitEthernet, measurements []Measured, withBeta bool) []parameter {
-	all := []parameter{
+// freeParameters returns the parameters to fit, and a warning for each gamma that
+// no measurement depends on.
+func freeParameters(start GigabitEthernet, measurements []Measured, withBeta bool) (free []parameter, warnings []string) {
+	for _, p := range []parameter{
 		{"gamma-out", func(m *GigabitEthernet) *float64 { return &m.GammaOut }, 0},
 		{"gamma-in", func(m *GigabitEthernet) *float64 { return &m.GammaIn }, 0},
-	}
-	var free []parameter
-	for _, p := range all {
+	} {
 		if start.dependsOn(p, measurements) {
 			free = append(free, p)
+		} else {
+			warnings = append(warnings, fmt.Sprintf("no measured conflict depends on %s: it is taken as 0; measure one in which a communication is in conflict at both of its ends", p.name))
 		}
 	}
 	if withBeta {
 		free = append(free, parameter{"beta", func(m *GigabitEthernet) *float64 { return &m.Beta }, 1e-3})
 	}
-	return free
-}
-
-// silent names the gammas that the measurements say nothing about.
-func (m GigabitEthernet) silent(measurements []Measured) []string {
-	var warnings []string
-	for _, p := range []parameter{
-		{"gamma-out", func(m *GigabitEthernet) *float64 { return &m.GammaOut }, 0},
-		{"gamma-in", func(m *GigabitEthernet) *float64 { return &m.GammaIn }, 0},
-	} {
-		if !m.dependsOn(p, measurements) {
-			warnings = append(warnings, fmt.Sprintf("no measured conflict depends on %s: it is taken as 0; measure one in which a communication is in conflict at both of its ends", p.name))
-		}
-	}
-	return warnings
+	return free, warnings
 }
 
 // dependsOn reports whether a parameter changes any predicted penalty.
@@ -154,7 +140,7 @@ func (m GigabitEthernet) dependsOn(p parameter, measurements []Measured) bool {
 	return false
 }
 
-// minimize moves the free parameters to the least squared error.
+// minimize fits the free parameters by least squares.
 func minimize(start GigabitEthernet, measurements []Measured, free []parameter) (GigabitEthernet, error) {
 	if len(free) == 0 {
 		return start, start.Validate()

@@ -5,11 +5,10 @@ import (
 	"slices"
 )
 
-// Infiniband is what the paper measured on InfiniHost III (Figure 2): there is
-// no model, only the penalties of a few conflicts. Every part of a conflict that
-// shares no card with the rest must have one of these shapes, whatever its
-// nodes' numbers: up to three communications that leave one node for different
-// ones, or three and a fourth that arrives where one of them does.
+// Infiniband has the penalties that the paper measured on InfiniHost III (Figure 2)
+// for a few conflicts. Every part of a conflict that shares no card with the rest
+// must have one of their shapes: up to three communications from one node to
+// different ones, or three and a fourth that arrives where one of them does.
 type Infiniband struct{}
 
 // Name returns "infiniband".

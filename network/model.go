@@ -7,17 +7,17 @@ import (
 
 // Model predicts how communications share network cards.
 type Model interface {
-	// Name is the model's, as the command line takes it.
+	// Name returns the name of the model on the command line.
 	Name() string
-	// Penalties returns the penalty of each communication of a conflict in
-	// which all send at once, in their order, 1 and above but for the fitted
-	// parameters. It fails on a conflict that does not Validate, and with
-	// ErrUnsupported on one that the model says nothing about.
+	// Penalties returns the penalty of each communication of a conflict in which
+	// all send at once, in their order. Penalties are 1 or more, except with some
+	// fitted parameters. It fails on a conflict that does not Validate, and with
+	// ErrUnsupported on one that the model does not cover.
 	Penalties(conflict []Communication) ([]float64, error)
 }
 
-// ErrUnsupported is returned for a conflict that a model says nothing about.
-var ErrUnsupported = errors.New("the model says nothing about this conflict")
+// ErrUnsupported is returned for a conflict that a model does not cover.
+var ErrUnsupported = errors.New("the model does not cover this conflict")
 
 // Names of the models.
 const (
@@ -41,10 +41,9 @@ func degrees(conflict []Communication) (out, in map[int]int) {
 	return out, in
 }
 
-// Components divides a conflict into the parts that share no node's card, as
-// lists of indices in ascending order: what one part does, the others do not
-// feel. A node's sending and its receiving side are apart, as links are full
-// duplex.
+// Components divides a conflict into parts that share no card and so do not affect
+// each other, as lists of indices in ascending order. The sending and the receiving
+// side of a node are separate, as links are full duplex.
 func Components(conflict []Communication) [][]int {
 	parent := make([]int, len(conflict))
 	for i := range parent {

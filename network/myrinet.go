@@ -6,15 +6,14 @@ import (
 )
 
 // Myrinet is the paper's model of Myrinet 2000 (section V.B), whose flow control
-// stops a sender while the way is taken. It has no parameters: of all maximal
-// sets of communications that can send together, a communication sends in some;
-// those of one node share its card fairly, and so are all as slow as the
-// slowest of them.
+// stops a sender while the way is taken. It has no parameters. A communication
+// sends in some of the maximal sets of communications that can send together. The
+// communications of one node share its card fairly, so all are as slow as the
+// slowest.
 type Myrinet struct{}
 
-// Limits of the enumeration, which grows exponentially with the worst of
-// conflicts: a part of more communications than fit a machine word, and a part
-// of more sets than fit some seconds.
+// Limits of the enumeration, which grows exponentially in the worst case: the
+// communications that fit a machine word, and the sets that take some seconds.
 const (
 	maxTogether = 64
 	maxSets     = 20_000_000
@@ -23,8 +22,8 @@ const (
 // Name returns "myrinet".
 func (Myrinet) Name() string { return NameMyrinet }
 
-// Penalties returns the penalties of a conflict. Parts of it that share no card
-// are enumerated apart: the number of sets of the others cancels out. It fails
+// Penalties returns the penalties of a conflict. It enumerates parts that share no
+// card separately: the number of sets of the others cancels out. It fails
 // with ErrUnsupported when a part has more than 64 communications or more than
 // 20 million sets.
 func (Myrinet) Penalties(conflict []Communication) ([]float64, error) {
@@ -54,9 +53,9 @@ func (Myrinet) Penalties(conflict []Communication) ([]float64, error) {
 	return penalties, nil
 }
 
-// SendSets enumerates the maximal sets of communications that can send
-// together, no two from the same node nor to the same node. It returns how many
-// there are, and in how many each communication sends: the paper's emission
+// SendSets enumerates the maximal sets of communications that can send together,
+// no two from the same node nor to the same node. It returns the number of sets,
+// and the number in which each communication sends: the paper's emission
 // coefficient, at least 1.
 func SendSets(conflict []Communication) (sets int, sending []int, err error) {
 	if err := Validate(conflict); err != nil {
@@ -82,7 +81,8 @@ func SendSets(conflict []Communication) (sets int, sending []int, err error) {
 }
 
 // enumeration is the algorithm of Bron and Kerbosch with a pivot ("Finding all
-// cliques of an undirected graph", 1973) on the graph of who can send together.
+// cliques of an undirected graph", 1973) on the graph of communications that can
+// send together.
 type enumeration struct {
 	// free holds, for each communication, those that can send beside it.
 	free    []uint64

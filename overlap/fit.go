@@ -15,13 +15,11 @@ import (
 
 // Fit derives the parameters from a sweep that holds the local placement, all
 // data on node 0, and on a machine with several sockets the remote one, all data
-// on node nodesPerSocket. Rows of other placements are not used: they are for
-// Errors.
+// on node nodesPerSocket. Rows of other placements are for Evaluate only.
 //
-// The paper reads the parameters off minima and maxima (section IV.A.2), which
-// on a sweep with noise makes an extreme of the noise a parameter. Here that
-// reading is the start of a search for the parameters with the least squared
-// relative error of all four bandwidths.
+// The paper reads the parameters off minima and maxima (section IV.A.2), which are
+// sensitive to noise. Here they are the start of a search for the parameters with
+// the least squared relative error of all four bandwidths.
 func Fit(s Sweep, nodesPerSocket int) (Parameters, error) {
 	if err := s.Validate(); err != nil {
 		return Parameters{}, err
@@ -48,7 +46,7 @@ func Fit(s Sweep, nodesPerSocket int) (Parameters, error) {
 	return p, nil
 }
 
-// minCores is the least with which a maximum is more than a point.
+// minCores is the least number of cores of a fit.
 const minCores = 2
 
 func fitInstance(points []Point) (Instance, error) {
@@ -83,27 +81,27 @@ func fitInstance(points []Point) (Instance, error) {
 	return best.Instance, best.Validate()
 }
 
-// candidate is an instance and how well it fits.
+// candidate is an instance with its misfit.
 type candidate struct {
 	Instance
 	misfit float64
 }
 
 const (
-	// refined is how many of the candidates are worth a search.
+	// refined is the number of candidates to refine.
 	refined = 8
-	// restarts bounds the searches from one candidate, each from where the last
-	// one ended; the next is not worth it where the last one gained less.
+	// restarts bounds the searches from one candidate, each from the end of the
+	// last. A search that gains less than gain is the last.
 	restarts = 5
 	gain     = 0.1
-	// exact is a mean squared relative error of rounding.
+	// exact is the mean squared relative error of rounding.
 	exact = 1e-20
 )
 
-// reach is how far from the maxima that were read the numbers of cores may be.
+// reach bounds the distance of the numbers of cores from those read off.
 const reach = 3
 
-// read takes the parameters from minima and maxima, as the paper does.
+// read reads the parameters off minima and maxima, as the paper does.
 func read(points []Point) Instance {
 	var m Instance
 	alone := make([]float64, len(points))
@@ -128,7 +126,7 @@ func read(points []Point) Instance {
 	return m
 }
 
-// flat takes bandwidths that differ by rounding as equal.
+// flat is the relative difference of bandwidths that are equal but for rounding.
 const flat = 1e-9
 
 // slopes sets δ_l and δ_r from the totals, the last of which is that of the last
@@ -143,8 +141,8 @@ func (m *Instance) slopes(lastTotal units.Bandwidth, last int) {
 	}
 }
 
-// with returns m with other numbers of cores. The falling part of the total goes
-// on in a straight line where the flat one is shorter.
+// with returns m with other numbers of cores. Where the flat part of the total gets
+// shorter, the falling part is extended in a straight line.
 func (m Instance) with(total, alone int, points []Point) Instance {
 	if total < m.TotalCores {
 		m.Total += m.LossBefore * units.Bandwidth(m.TotalCores-total)
@@ -159,7 +157,7 @@ func (m Instance) with(total, alone int, points []Point) Instance {
 	return m
 }
 
-// refine moves all bandwidths to the least misfit, the numbers of cores given.
+// refine fits all bandwidths for the given numbers of cores.
 func refine(start Instance, points []Point) candidate {
 	last := points[len(points)-1]
 	scale := []float64{
@@ -190,7 +188,7 @@ func refine(start Instance, points []Point) candidate {
 		return misfit(at(x), points)
 	}
 	best := optimize.Location{X: []float64{1, start.LeastCommunicationShare, 1, 1, 1, 1, 1}, F: math.Inf(1)}
-	// A simplex that shrank on a kink finds its way on from a fresh one.
+	// A simplex that has shrunk at a kink is replaced by a fresh one.
 	for range restarts {
 		result, err := optimize.Minimize(optimize.Problem{Func: cost}, best.X, &optimize.Settings{
 			FuncEvaluations: 4000,
@@ -223,8 +221,8 @@ func misfit(m Instance, points []Point) float64 {
 	return sum / float64(4*len(points))
 }
 
-// Errors are mean absolute percentage errors of what runs together (section
-// IV.B, Table II). NaN stands for no such rows.
+// Errors are mean absolute percentage errors of the bandwidths together (section
+// IV.B, Table II); NaN without such rows.
 type Errors struct {
 	// Samples are the placements that the parameters come from, Others the
 	// rest, and All both.
@@ -233,8 +231,8 @@ type Errors struct {
 	Average float64
 }
 
-// Evaluate compares the parameters with a sweep; it fails where the sweep has a
-// placement that the parameters say nothing about.
+// Evaluate compares the parameters with a sweep. It fails with ErrPlacement if the
+// parameters do not cover a placement of the sweep.
 func Evaluate(p Parameters, s Sweep) (Errors, error) {
 	var sums [2]struct{ computation, communication, n float64 }
 	for _, point := range s {

@@ -12,33 +12,32 @@ import (
 // cores and the memory that both computation and communication use (section
 // III.A). All cores compute on one socket; one more receives messages.
 type Instance struct {
-	// CommunicationAlone is B_comm^seq, what communication reaches alone.
+	// CommunicationAlone is B_comm^seq, the bandwidth of communication alone.
 	CommunicationAlone units.Bandwidth `json:"communicationAloneBytesPerSecond"`
 	// LeastCommunicationShare is α, the share of CommunicationAlone that
 	// communication keeps in the worst case: 0 to 1.
 	LeastCommunicationShare float64 `json:"leastCommunicationShare"`
-	// ComputationPerCore is B_comp^seq, what one computing core uses.
+	// ComputationPerCore is B_comp^seq, the bandwidth of one computing core.
 	ComputationPerCore units.Bandwidth `json:"computationPerCoreBytesPerSecond"`
-	// ComputationAlone is T_seq^max, the most that computation reaches alone,
-	// with ComputationAloneCores, N_seq^max, of them.
+	// ComputationAlone is T_seq^max, the highest bandwidth of computation alone,
+	// with ComputationAloneCores, N_seq^max, cores.
 	ComputationAlone      units.Bandwidth `json:"computationAloneBytesPerSecond"`
 	ComputationAloneCores int             `json:"computationAloneCores"`
-	// Total is T_par^max, the most that both reach together, and TotalCores,
-	// N_par^max, the number of computing cores up to which they do.
+	// Total is T_par^max, the highest bandwidth of both together, and TotalCores,
+	// N_par^max, the number of computing cores up to which they reach it.
 	Total      units.Bandwidth `json:"totalBytesPerSecond"`
 	TotalCores int             `json:"totalCores"`
-	// TotalAtComputationAloneCores is T_par^max2, what both reach together with
-	// ComputationAloneCores.
+	// TotalAtComputationAloneCores is T_par^max2, the bandwidth of both together
+	// with ComputationAloneCores.
 	TotalAtComputationAloneCores units.Bandwidth `json:"totalAtComputationAloneCoresBytesPerSecond"`
-	// LossBefore and LossAfter are δ_l and δ_r: what every further core takes
-	// from the total between TotalCores and ComputationAloneCores, and beyond
-	// them. They are below zero where the total grows.
+	// LossBefore and LossAfter are δ_l and δ_r: the loss of the total with every
+	// further core between TotalCores and ComputationAloneCores, and beyond. They
+	// are below zero where the total grows.
 	LossBefore units.Bandwidth `json:"lossBeforeBytesPerSecond"`
 	LossAfter  units.Bandwidth `json:"lossAfterBytesPerSecond"`
 }
 
-// Validate reports every parameter that is out of range, and those that
-// contradict each other.
+// Validate reports every parameter that is out of range, and contradictions.
 func (m Instance) Validate() error {
 	var faults []error
 	check := func(ok bool, format string, args ...any) {
@@ -73,8 +72,8 @@ func (m Instance) Validate() error {
 	return errors.Join(faults...)
 }
 
-// total is T(n), what the memory system bears with n computing cores (eq. 1),
-// not below zero.
+// total returns T(n), the bandwidth of the memory system with n computing cores
+// (eq. 1), not below zero.
 func (m Instance) total(n int) units.Bandwidth {
 	t := m.Total
 	switch {
@@ -87,8 +86,8 @@ func (m Instance) total(n int) units.Bandwidth {
 	return max(0, t)
 }
 
-// fits reports whether what n cores want and what communication is sure of fit
-// the bus: R(n) < T(n) (eq. 2).
+// fits reports whether the demand of n cores and the least of communication fit the
+// bus: R(n) < T(n) (eq. 2).
 func (m Instance) fits(n int) bool {
 	return m.wanted(n)+units.Bandwidth(m.LeastCommunicationShare)*m.CommunicationAlone < m.total(n)
 }
@@ -106,9 +105,9 @@ func (m Instance) Together(n int) (computation, communication units.Bandwidth) {
 	return m.total(n) - communication, communication
 }
 
-// share is α(n), the share of CommunicationAlone that communication keeps when
-// n cores fill the bus (eq. 5): it falls in a straight line from the last number
-// of cores that fit.
+// share returns α(n), the share of CommunicationAlone that communication keeps when
+// n cores fill the bus (eq. 5). It falls linearly from the last number of cores
+// that fit.
 func (m Instance) share(n int) float64 {
 	if m.ComputationAloneCores-m.TotalCores <= 1 || n >= m.ComputationAloneCores {
 		return m.LeastCommunicationShare

@@ -361,7 +361,7 @@ func TestSweepRefused(t *testing.T) {
 		{"infinite", header + "1,0,0,1,1,Inf,1\n", `computationBytesPerSecond: "Inf" is not a number`},
 		{"not a number", header + "1,0,0,1,1,NaN,1\n", `computationBytesPerSecond: "NaN" is not a number`},
 		{"missing", header + "1,0,0,1,1,1,1\n3,0,0,1,1,1,1\n", "2 cores at computation node 0, communication node 0 are missing"},
-		{"twice", header + "1,0,0,1,1,1,1\n1,0,0,1,1,1,1\n", "are there twice"},
+		{"twice", header + "1,0,0,1,1,1,1\n1,0,0,1,1,1,1\n", "occur twice"},
 		{"negative node", header + "1,-1,0,1,1,1,1\n", "s.csv:2:3: computationNode: -1: want 0 to"},
 		{"short row", header + "1,0\n", "wrong number of fields"},
 	} {

@@ -36,21 +36,21 @@ func (p Parameters) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Placement says where the data lie.
+// Placement is the place of the data.
 type Placement struct {
 	// ComputationNode and CommunicationNode are NUMA nodes.
 	ComputationNode, CommunicationNode int
 }
 
-// ErrPlacement is returned for a node about which the parameters say nothing.
-var ErrPlacement = errors.New("the parameters say nothing about this placement")
+// ErrPlacement is returned for a node that the parameters do not cover.
+var ErrPlacement = errors.New("the parameters do not cover this placement")
 
-// Bandwidths are what computation and communication reach.
+// Bandwidths are those of computation and communication.
 type Bandwidths struct {
 	Computation, Communication units.Bandwidth
 }
 
-// Total is the sum of both.
+// Total returns the sum of both.
 func (b Bandwidths) Total() units.Bandwidth { return b.Computation + b.Communication }
 
 // Together returns the bandwidths of communication and of n computing cores, 0
@@ -84,7 +84,7 @@ func (p Parameters) Together(n int, at Placement) (Bandwidths, error) {
 	return b, nil
 }
 
-// Alone returns what each reaches without the other.
+// Alone returns the bandwidth of each without the other.
 func (p Parameters) Alone(n int, at Placement) (Bandwidths, error) {
 	if _, err := p.Together(n, at); err != nil {
 		return Bandwidths{}, err

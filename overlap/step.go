@@ -18,7 +18,7 @@ type Step struct {
 	ComputationLoss, CommunicationLoss float64
 }
 
-// maxTime bounds the times of a step, so that no product overflows: ten years.
+// maxTime, ten years, bounds the times of a step so that no product overflows.
 const maxTime = 10 * 365 * 24 * time.Hour
 
 // maxLoss bounds the loss ratios for the same reason.
@@ -54,19 +54,19 @@ const (
 	Communication Part = "communication"
 )
 
-// StepTime is how long a step takes.
+// StepTime is the time of a step.
 type StepTime struct {
 	// TotalSeconds is T_tot.
 	TotalSeconds float64
-	// ComputationSeconds and CommunicationSeconds are T_M^C and T_N^C, what
-	// each would take if the other never ended.
+	// ComputationSeconds and CommunicationSeconds are T_M^C and T_N^C, the times
+	// of each if the other never ended.
 	ComputationSeconds, CommunicationSeconds float64
 	// LimitedBy is the part that ends last.
 	LimitedBy Part
 }
 
-// Time returns how long the step takes: both parts run under contention until
-// the shorter has ended, and the rest of the other runs alone.
+// Time returns the time of the step. Both parts run under contention until the
+// shorter has ended, and the rest of the other runs alone.
 //
 //	T_tot = min(T_M^C, T_N^C) + max((T_M^C − T_N^C)/L_M, (T_N^C − T_M^C)/L_N)
 func (s Step) Time() (StepTime, error) {
@@ -91,13 +91,13 @@ func stepTime(computation, communication, computationLoss, communicationLoss flo
 	return t
 }
 
-// Heterogeneous is a step whose work may be divided between the processors and
-// accelerators (section VI).
+// Heterogeneous is a step whose work is divided between processors and accelerators
+// (section VI).
 type Heterogeneous struct {
 	// Step is as if the processors did all the work: Computation is W_M ÷ P_M.
 	Step
-	// Accelerator is the time in which the accelerators would do all the work,
-	// W_M ÷ P_A: above 0.
+	// Accelerator is the time of all the work on the accelerators, W_M ÷ P_A: above
+	// 0.
 	Accelerator time.Duration
 }
 
@@ -105,12 +105,12 @@ type Heterogeneous struct {
 func (h Heterogeneous) Validate() error {
 	err := checkTime("accelerator", h.Accelerator)
 	if h.Accelerator == 0 {
-		err = errors.New("accelerator of 0: want the time in which it would do all the work")
+		err = errors.New("accelerator of 0: want the time in which it does all the work")
 	}
 	return errors.Join(h.Step.Validate(), err)
 }
 
-// SplitTime is how long a heterogeneous step takes.
+// SplitTime is the time of a heterogeneous step.
 type SplitTime struct {
 	// AcceleratorShare is w, the share of the work on the accelerators.
 	AcceleratorShare float64
@@ -120,7 +120,7 @@ type SplitTime struct {
 	Processors                       StepTime
 }
 
-// At returns how long the step takes with a share of the work, 0 to 1, on the
+// At returns the time of the step with a share of the work, 0 to 1, on the
 // accelerators.
 func (h Heterogeneous) At(share float64) (SplitTime, error) {
 	if err := h.Validate(); err != nil {
@@ -142,10 +142,10 @@ func (h Heterogeneous) at(share float64) SplitTime {
 	return s
 }
 
-// Best returns the share of the accelerators with which the step is shortest:
-// where both sides end together, or 1 where the processors, who communicate in
-// any case, end last even without work. More work on the accelerators never
-// makes the processors slower, so halving the range finds it.
+// Best returns the share of the accelerators with which the step is shortest: where
+// both sides end together, or 1 if the processors, which communicate in any case,
+// end last even without work. More work on the accelerators never slows the
+// processors down, so bisection finds it.
 func (h Heterogeneous) Best() (SplitTime, error) {
 	if err := h.Validate(); err != nil {
 		return SplitTime{}, err

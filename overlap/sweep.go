@@ -16,7 +16,7 @@ type Point struct {
 	Placement
 	// Cores is how many cores computed, 1 or more.
 	Cores int
-	// Each alone, and both together.
+	// Alone has the bandwidth of each alone, Together those of both.
 	Alone, Together Bandwidths
 }
 
@@ -41,9 +41,9 @@ const (
 // ReadSweep reads CSV with a header that names, in any order, computationNode,
 // communicationNode, cores, computationAloneBytesPerSecond,
 // communicationAloneBytesPerSecond, computationBytesPerSecond and
-// communicationBytesPerSecond; the last two are measured together. Other
-// columns are ignored. Bandwidths must be above zero: what was not measured has
-// no row. Faults are placed at file:line:column.
+// communicationBytesPerSecond; the last two are measured together. Other columns
+// are ignored. Bandwidths must be above zero: a point that was not measured has no
+// row. Faults have their file:line:column.
 func ReadSweep(r io.Reader, file string) (Sweep, error) {
 	var sweep Sweep
 	err := table.Each(r, file, sweepColumns, func(t *table.Table) error {
@@ -83,8 +83,8 @@ func readPoint(t *table.Table) (p Point, err error) {
 	return p, nil
 }
 
-// Validate reports values that are out of range, and numbers of cores that are
-// missing or there twice.
+// Validate reports values that are out of range, and missing or repeated numbers of
+// cores.
 func (s Sweep) Validate() error {
 	if len(s) == 0 {
 		return errors.New("the sweep has no rows: want one for each number of cores")
@@ -111,7 +111,7 @@ func (s Sweep) Validate() error {
 			seen[p.Placement] = make(map[int]bool)
 		}
 		if seen[p.Placement][p.Cores] {
-			fault("row %d: %d cores at computation node %d, communication node %d are there twice", i+1, p.Cores, p.ComputationNode, p.CommunicationNode)
+			fault("row %d: %d cores at computation node %d, communication node %d occur twice", i+1, p.Cores, p.ComputationNode, p.CommunicationNode)
 		}
 		seen[p.Placement][p.Cores] = true
 	}

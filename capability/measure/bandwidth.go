@@ -17,7 +17,7 @@ type lists struct {
 	mix     kernel.Mix
 }
 
-// access is one kind of access; bytes are those that the program reads and
+// access is one kind of access; bytes are the bytes that the program reads and
 // writes per line of a list.
 type access struct {
 	name        string
@@ -26,11 +26,11 @@ type access struct {
 	pass        func(*lists)
 }
 
-// chunkLines are worked on between two chances for the Go runtime to stop a
+// chunkLines are worked on between two points at which the Go runtime can stop a
 // thread: 256 KiB of each list.
 const chunkLines = 4 << 10
 
-// accesses lists what the loops of this CPU can do, plain stores first.
+// accesses lists the accesses that loops can make, plain stores first.
 func accesses(l loops) []access {
 	const one = units.LineBytes
 	copies := func(loop func(to, from []line)) func(*lists) {
@@ -69,7 +69,7 @@ func inChunks(lines int, run func(i, j int)) {
 	}
 }
 
-// team is a number of threads and where their lists are.
+// team is a group of threads and the place of their lists.
 type team struct {
 	cpus []int
 	// cpuNode and memoryNode are set where all threads are on one NUMA node and
@@ -85,9 +85,9 @@ func (t team) String() string {
 	return text
 }
 
-// teams are numbers of threads over all CPUs, with their lists beside them; and,
-// where there are several NUMA nodes, one and all threads of the node of the
-// first CPU with their lists on each node.
+// teams returns numbers of threads over all CPUs, with their lists on their own
+// nodes. With several NUMA nodes it adds one thread and all threads of the first
+// CPU's node, with their lists on each node.
 func (r *runner) teams() []team {
 	var teams []team
 	for _, n := range counts(len(r.options.CPUs)) {
@@ -121,8 +121,8 @@ func (r *runner) bandwidths() []section {
 	return sections
 }
 
-// bandwidthsOf measures what a team reaches together, in lists that each thread
-// has written before, so that they lie on its NUMA node.
+// bandwidthsOf measures the bandwidth of a team, in lists that each thread has
+// written first, so that they lie on its NUMA node.
 func (r *runner) bandwidthsOf(t team, kinds []access) section {
 	work := make([]*lists, len(t.cpus))
 	s := section{

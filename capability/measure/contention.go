@@ -44,8 +44,8 @@ func (r *runner) contention() []section {
 	return []section{s}
 }
 
-// readerCounts are 1 to 4, from there twice and three times the powers of two,
-// and the most there can be.
+// readerCounts returns 1 to 4, then powers of two and three times powers of two,
+// and most.
 func readerCounts(most int) []int {
 	var all []int
 	for n := 1; n < most; n++ {
@@ -84,21 +84,21 @@ func contended(cpus []int, shared *line) (float64, error) {
 	if err != nil || len(slowest) == 0 {
 		return 0, err
 	}
-	return float64(middle(slowest)), nil
+	return float64(interquartileMean(slowest)), nil
 }
 
-// clockCost is what reading the clock adds to a measured time.
+// clockCost returns the time that reading the clock adds.
 func clockCost(w *window) time.Duration {
 	times := make([]time.Duration, 101)
 	for i := range times {
 		begin := w.now()
 		times[i] = w.now() - begin
 	}
-	return middle(times)
+	return interquartileMean(times)
 }
 
-// fitContention fits α + β·N; with too few points, or where nothing grows, it
-// says so and leaves the model without.
+// fitContention fits α + β·N. With too few points, or with a line that cannot be,
+// it warns and leaves Contention out.
 func (r *runner) fitContention() {
 	c := r.capability()
 	points := make([]capability.FitPoint, len(c.ContentionPoints))

@@ -37,7 +37,7 @@ func lay(words []uint32) ring {
 // lines is the length of the ring.
 func (r ring) lines() int { return len(r) / wordsPerLine }
 
-// chase follows the ring and returns where it ends, so that nothing is left out.
+// chase follows the ring and returns where it ends, so that the compiler keeps it.
 func (r ring) chase(from uint32, steps int) uint32 {
 	for range steps {
 		from = r[from]
@@ -58,10 +58,10 @@ const chaseSteps = 1 << 16
 // smallestRing fits every first-level cache.
 const smallestRing = 4 << 10
 
-// placeSizes are the sizes of rings that lie in one place, little of them nearer
-// to the core: half of each own cache, and the memory. Of the last level, which
-// others share, nobody knows how much there is for one core: four times the
-// second level is taken, and half of the last one at most.
+// placeSizes returns the sizes of rings that lie in one place and hardly in a
+// nearer one: half of each own cache, and the memory. The share of a core in the
+// last level, which others use, is unknown: four times the second level is taken,
+// up to half of the last one.
 func (r *runner) placeSizes() map[string]int64 {
 	c := r.capability()
 	last, _ := r.lastLevelBytes()
@@ -82,7 +82,7 @@ func (r *runner) placeSizes() map[string]int64 {
 	return sizes
 }
 
-// lastLevelBytes is the size of one last-level cache behind the second level.
+// lastLevelBytes returns the size of one last-level cache behind the second level.
 func (r *runner) lastLevelBytes() (int64, bool) {
 	c, ok := r.machine.LastLevelCache(r.options.CPUs[0])
 	return c.Bytes, ok && c.Level > 2
@@ -94,7 +94,7 @@ func (r *runner) bySize() []section {
 	places := r.placeSizes()
 	for _, place := range []string{"level1", "level2", "level3"} {
 		if _, ok := places[place]; !ok {
-			r.warn("latency of %s was not measured: the kernel tells no size of that cache, or none that sets it apart", place)
+			r.warn("latency of %s was not measured: the kernel reports no size of that cache, or one like that of the next cache", place)
 		}
 	}
 	var sizes []int64
@@ -122,7 +122,7 @@ func (r *runner) bySize() []section {
 	return sections
 }
 
-// ofOtherNodes measures the latency of memory on every NUMA node but the own.
+// ofOtherNodes measures the latency of memory on every other NUMA node.
 func (r *runner) ofOtherNodes() []section {
 	var sections []section
 	for _, node := range r.memoryNodes() {
@@ -138,7 +138,7 @@ func (r *runner) ofOtherNodes() []section {
 	return sections
 }
 
-// lineLatency is the latency of a place; that of memory names the nodes where
+// lineLatency returns the latency of a place. That of memory names the nodes if
 // there are several.
 func (r *runner) lineLatency(place string, m Median) v1alpha1.LineLatency {
 	l := v1alpha1.LineLatency{Place: place, Nanoseconds: m.Value, RelativeInterval: &m.RelativeInterval, Repeats: m.Repeats}
@@ -166,12 +166,12 @@ func (r *runner) chaseOf(size int64, what string, node *int, keep func(Median)) 
 	}
 }
 
-// chase is a ring in a buffer, and where it is being followed.
+// chase is a ring in a buffer, and the place that was reached in it.
 type chase struct {
 	cpu  int
 	size int64
 	node *int
-	// warm has it followed once all around before each measurement.
+	// warm has the ring followed once around before each measurement.
 	warm bool
 
 	buffer buffer
@@ -194,8 +194,8 @@ func (c *chase) once() (float64, error) {
 	}, func() { c.at = c.ring.chase(c.at, chaseSteps) })
 }
 
-// perLine is the time, in nanoseconds, that a function takes on a CPU for each of
-// so many lines, after another function; with errDisturbed where it was not alone.
+// perLine returns the nanoseconds a line that run takes on a CPU after before, with
+// errDisturbed if another program took the CPU.
 func perLine(cpu, lines int, before, run func()) (nanoseconds float64, err error) {
 	alone := true
 	err = onCPU(cpu, func() {

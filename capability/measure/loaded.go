@@ -16,24 +16,24 @@ import (
 
 // The loads beside which latency is measured.
 const (
-	// settle is how long a load runs before anything is measured beside it.
-	settle = 20 * time.Millisecond
-	// alone is how long its bandwidth is measured, aloneTimes how often; the
-	// highest counts, for whatever else runs takes some away.
+	// warmup is how long a load runs before anything is measured beside it.
+	warmup = 20 * time.Millisecond
+	// alone is how long its bandwidth is measured, aloneTimes how often. The
+	// highest counts, because other programs can only lower it.
 	alone      = 30 * time.Millisecond
 	aloneTimes = 5
 )
 
-// offCPU is the part of its time that a load may be without its CPU.
+// offCPU bounds the share of its time that a load may be off its CPU.
 const offCPU = 0.02
 
-// least is less than any load that runs at all makes.
+// least is below the bandwidth of any load that runs.
 const least units.Bandwidth = v1alpha1.MinBytesPerSecond
 
 func loadLevels() []float64 { return []float64{0.25, 0.5, 0.75, 1} }
 
-// loadReadShares are what the interferer of this CPU can make: reads alone, and
-// as many writes.
+// loadReadShares returns the mixes of the load: reads alone, and as many writes as
+// reads.
 func loadReadShares() []units.ReadShare { return []units.ReadShare{1, 0.5} }
 
 // loaded measures the latency of memory on the first CPU while the others stream,
@@ -120,12 +120,11 @@ func (l *load) apply(s interferer.Setting) error {
 		return err
 	}
 	l.setting, l.traffic, l.disturbed = s, nil, nil
-	time.Sleep(settle)
+	time.Sleep(warmup)
 	return nil
 }
 
-// once measures the latency beside a load, which it sets when it is another one
-// than before.
+// once measures the latency beside a load, which it sets if it has changed.
 func (l *load) once(share units.ReadShare, level float64) (float64, error) {
 	setting := interferer.Setting{Mode: interferer.Stream, ReadShare: share}
 	if level < 1 {
@@ -139,7 +138,7 @@ func (l *load) once(share units.ReadShare, level float64) (float64, error) {
 	before, begin := l.interferer.Counters(), time.Now()
 	nanoseconds, err := l.chase.once()
 	made := l.interferer.Counters().Since(before)
-	// A load without its CPU does not even count.
+	// A load that is off its CPU does not count its time.
 	if err == nil && (made.OffCPUShare > offCPU || made.Elapsed < time.Since(begin)/2) {
 		err = errDisturbed
 	}
@@ -151,7 +150,7 @@ func (l *load) once(share units.ReadShare, level float64) (float64, error) {
 	return nanoseconds, err
 }
 
-// achieved is the median traffic of the load in the repeats that were counted.
+// achieved returns the median traffic of the load in the repeats that count.
 func (l *load) achieved(m Median) units.Bandwidth {
 	traffic := l.traffic
 	if m.Mixed {
@@ -162,7 +161,6 @@ func (l *load) achieved(m Median) units.Bandwidth {
 
 func (l *load) close() error {
 	if l.interferer != nil {
-		// Asked to end; only an end before that would be an error.
 		if err := l.interferer.Close(); err != nil {
 			return fmt.Errorf("load: %w", err)
 		}

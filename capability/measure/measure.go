@@ -1,13 +1,13 @@
-// Package measure finds out what the caches and the memory of this machine can
+// Package measure measures what the caches and the memory of this machine can
 // do, for the models of package capability: the latency of a cache line by size
 // of the buffer, by place and by state in another core's cache, the contention of
 // threads that read one line, transfers of several lines, the bandwidth of
 // copies, reads, writes and triads by threads and NUMA nodes, and the latency of
 // memory under load. It also races the algorithms of package collective.
 //
-// Medians are repeated until their 95% interval lies within 10%, as Ramos and
-// Hoefler (2017) demand; where that does not come about within the repeats or
-// the time allowed, a warning says so.
+// Measurements are repeated until the 95% interval of their median lies within 10%,
+// as Ramos and Hoefler (2017) demand. A warning names the medians that do not get
+// there within the repeats or the time allowed.
 package measure
 
 import (
@@ -25,22 +25,22 @@ import (
 
 // Options say what to measure on.
 type Options struct {
-	// CPUs run the measurement, the first one alone where one is enough; at
-	// least one, each once. More than one thread a core measures SMT.
+	// CPUs run the measurement, the first one alone where one suffices; at least
+	// one, each once. More than one thread a core measures SMT.
 	CPUs []int
-	// MemoryBytes is the size of what lies in memory, of all threads together:
-	// several times the last level of cache, else the cache is measured too. Lists
-	// of bandwidths take up to one and a half times as much.
+	// MemoryBytes is the size of the data of all threads together: several times
+	// the last-level cache, so that the cache is not measured too. Bandwidths take
+	// up to one and a half times as much.
 	MemoryBytes int64
 	// Repeats bounds the repeats of each value.
 	Repeats Repeats
-	// Budget is the time for everything, above 0. Each value gets an even part of
-	// what is left; the fewest repeats are made in any case.
+	// Budget is the time for all values, above 0. Each value gets an even part of
+	// the rest; the fewest repeats are made in any case.
 	Budget time.Duration
-	// Source is written into the result: how it was measured and by what.
+	// Source is written into the result.
 	Source string
-	// Progress is called before each value, with how many were measured, how many
-	// there are, and the next one; nil for silence.
+	// Progress is called before each value with the number of values measured, the
+	// total, and the next value; may be nil.
 	Progress func(done, total int, next string)
 }
 
@@ -65,20 +65,20 @@ func (o Options) Validate() error {
 // minimumBytes are some pages for each thread.
 const minimumBytes = 64 << 10
 
-// Result is what was found.
+// Result is a measured capability.
 type Result struct {
 	Capability v1alpha1.Capability
-	// Warnings say what may be doubted and what was not measured.
+	// Warnings say which values may be doubted and which were not measured.
 	Warnings []string
 }
 
-// Run measures. What this machine cannot show (a cache whose size the kernel does
-// not tell, what takes more CPUs than there are, NUMA nodes whose memory may not
-// be taken) is left out, with a warning. It stops with ctx, and then returns its
-// error; so it does with CPUs that cannot be used.
+// Run measures. It leaves out, with a warning, the values that this machine cannot
+// show: of a cache whose size the kernel does not report, with more CPUs than there
+// are, or on NUMA nodes whose memory may not be used. It fails when ctx ends, or
+// with CPUs that cannot be used.
 //
-// Latency under load is made by an interferer, a child process: the program has
-// to call interferer.RunIfChild first in main.
+// The load beside which latency is measured is an interferer, a child process: the
+// program has to call interferer.RunIfChild first in main.
 func Run(ctx context.Context, m *topology.Machine, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
@@ -109,7 +109,7 @@ func cacheBytes(m *topology.Machine, cpu, level int) int64 {
 	return 0
 }
 
-// coresPerTile counts the cores that share a second-level cache; 0 when unknown.
+// coresPerTile counts the cores that share a second-level cache; 0 if unknown.
 func coresPerTile(m *topology.Machine, cpu int) int {
 	for _, c := range m.Caches {
 		if c.Level != 2 || !c.CPUs.Contains(cpu) {

@@ -58,7 +58,7 @@ func TestOutside(t *testing.T) {
 
 func TestMedianOf(t *testing.T) {
 	m := medianOf([]float64{9, 10, 11, 10, 8, 13})
-	if m.Value != 10 || math.Abs(m.RelativeInterval-0.3) > 1e-12 || m.Repeats != 6 || m.Settled() {
+	if m.Value != 10 || math.Abs(m.RelativeInterval-0.3) > 1e-12 || m.Repeats != 6 || m.Precise() {
 		t.Errorf("got %+v", m)
 	}
 }
@@ -85,13 +85,13 @@ func TestIntervalCoversTheMedian(t *testing.T) {
 }
 
 func TestMiddle(t *testing.T) {
-	if got := middle([]time.Duration{1000, 20, 10, 20, 30, 1, 20, 20}); got != 20 {
+	if got := interquartileMean([]time.Duration{1000, 20, 10, 20, 30, 1, 20, 20}); got != 20 {
 		t.Errorf("got %v", got)
 	}
-	if got := middle([]time.Duration{7}); got != 7 {
+	if got := interquartileMean([]time.Duration{7}); got != 7 {
 		t.Errorf("of one: %v", got)
 	}
-	if got := middle([]time.Duration{10, 20, 20, 20}); got != 20 {
+	if got := interquartileMean([]time.Duration{10, 20, 20, 20}); got != 20 {
 		t.Errorf("of four: %v", got)
 	}
 }
@@ -105,10 +105,10 @@ func TestUntil(t *testing.T) {
 	}
 	calls := 0
 	wild := func() (float64, error) { calls++; return 1 + float64(calls%2), nil }
-	if m, err = (Repeats{6, 20}).until(t.Context(), never, wild); err != nil || m.Repeats != 20 || m.Settled() {
+	if m, err = (Repeats{6, 20}).until(t.Context(), never, wild); err != nil || m.Repeats != 20 || m.Precise() {
 		t.Errorf("wild: %+v, %v", m, err)
 	}
-	if m, err = (Repeats{6, 20}).until(t.Context(), always, wild); err != nil || m.Repeats != 6 || m.Settled() {
+	if m, err = (Repeats{6, 20}).until(t.Context(), always, wild); err != nil || m.Repeats != 6 || m.Precise() {
 		t.Errorf("wild, the time spent: %+v, %v", m, err)
 	}
 	// Of six undisturbed repeats and what came between them, the six are taken.

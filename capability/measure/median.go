@@ -11,7 +11,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 )
 
-// Precision is the half width of the 95% interval ÷ the median that is aimed at.
+// Precision is the target half width of the 95% interval ÷ the median.
 const Precision = 0.1
 
 // Repeats bounds how often a value is measured.
@@ -22,10 +22,10 @@ type Repeats struct {
 }
 
 // MinRepeats is the least number of values whose extremes enclose their median
-// with a probability of 95%: 1 − 2·0.5^6 = 97%.
+// with a probability of 95% or more: 1 − 2·0.5^6 = 97%.
 const MinRepeats = 6
 
-// Validate refuses bounds that no interval comes of.
+// Validate refuses bounds that yield no interval.
 func (r Repeats) Validate() error {
 	if r.Least < MinRepeats || r.Most < r.Least || r.Most > 10_000 {
 		return fmt.Errorf("%d to %d repeats: want at least %d, and at most 10000", r.Least, r.Most, MinRepeats)
@@ -40,25 +40,25 @@ type Median struct {
 	RelativeInterval float64
 	// Repeats are the values that the median is of.
 	Repeats int
-	// Disturbed counts the repeats in which something else took a CPU. They are
-	// left out, unless too few others were left: then Mixed is true.
+	// Disturbed counts the repeats in which another program took a CPU. They are
+	// left out, unless there are too few others: then Mixed is true.
 	Disturbed int
 	Mixed     bool
 }
 
-// Settled reports whether the interval is within Precision.
-func (m Median) Settled() bool { return m.RelativeInterval <= Precision }
+// Precise reports whether the interval is within Precision.
+func (m Median) Precise() bool { return m.RelativeInterval <= Precision }
 
-// errDisturbed is returned, with a value, when something else took a CPU while it
-// was measured.
+// errDisturbed is returned, with a value, when another program took a CPU during
+// the measurement.
 var errDisturbed = errors.New("something else ran on the CPU")
 
-// patience is how often more than Least a value is tried, when the time is spent,
-// in the hope of undisturbed repeats.
+// patience bounds the repeats in search of undisturbed ones after the time is
+// spent, as a multiple of Least.
 const patience = 4
 
-// until repeats a measurement until its median is settled, it was done Most
-// times, or, after Least times, the time for it is spent.
+// until repeats a measurement until its median is precise, it was made Most times,
+// or, after Least times, its time is spent.
 func (r Repeats) until(ctx context.Context, spent func() bool, once func() (float64, error)) (Median, error) {
 	var values, disturbed []float64
 	for {
@@ -89,7 +89,7 @@ func (r Repeats) enough(values, disturbed []float64, spent func() bool) (Median,
 	if len(values) >= r.Least {
 		m := medianOf(values)
 		m.Disturbed = len(disturbed)
-		return m, m.Settled() || tries >= r.Most || spent()
+		return m, m.Precise() || tries >= r.Most || spent()
 	}
 	if tries < r.Most && (tries < min(r.Most, patience*r.Least) || !spent()) {
 		return Median{}, false
@@ -99,13 +99,13 @@ func (r Repeats) enough(values, disturbed []float64, spent func() bool) (Median,
 	return m, true
 }
 
-// errNoValue is a measurement too short for the clock.
+// errNoValue says that a measurement was too short for the clock.
 var errNoValue = errors.New("took no time by the clock of this machine")
 
-// middle is the mean of the middle half of what one repeat saw: as little moved
-// by outliers as a median, and finer than the clock, which ticks in 10 ns on some
-// machines.
-func middle(values []time.Duration) time.Duration {
+// interquartileMean returns the mean of the middle half of the values of one
+// repeat. It is as robust as a median, and finer than the clock, which ticks in
+// 10 ns on some machines.
+func interquartileMean(values []time.Duration) time.Duration {
 	slices.Sort(values)
 	half := values[len(values)/4 : len(values)-len(values)/4]
 	var sum time.Duration
@@ -116,7 +116,7 @@ func middle(values []time.Duration) time.Duration {
 }
 
 // medianOf returns the median and its interval by order statistics, which
-// assumes nothing of the distribution: the values k from either end enclose the
+// assume nothing about the distribution: the values k from either end enclose the
 // median with a probability of 1 − 2·P(X < k), X binomial over n and one half.
 func medianOf(values []float64) Median {
 	sorted := slices.Sorted(slices.Values(values))

@@ -12,7 +12,7 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// value is one median to find.
+// value is one median to measure.
 type value struct {
 	what string
 	// once measures it, in nanoseconds or bytes per second.
@@ -22,17 +22,16 @@ type value struct {
 
 // section is a group of values that share what they are measured on.
 type section struct {
-	// open makes it; nil for nothing. errSkip leaves the section out.
+	// open prepares it; may be nil. errSkip leaves the section out.
 	open func(context.Context) error
-	// close gives it back, whatever happened since open; nil for nothing.
+	// close undoes open, whatever happened since; may be nil.
 	close  func() error
 	values []value
-	// done is called after all values were measured; nil for nothing.
+	// done is called after all values were measured; may be nil.
 	done func()
 }
 
-// errSkip is wrapped where a section cannot be measured here, which is no reason
-// to measure nothing.
+// errSkip is wrapped when a section cannot be measured here, though others may.
 var errSkip = errors.New("not measured")
 
 // runner measures one section after the other, until the first error.
@@ -45,7 +44,7 @@ type runner struct {
 	deadline      time.Time
 }
 
-// warn keeps a warning, in one line as a profile wants it.
+// warn adds a warning, in one line as a profile requires.
 func (r *runner) warn(format string, args ...any) {
 	text := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	r.result.Warnings = append(r.result.Warnings, text)
@@ -92,8 +91,8 @@ func (r *runner) section(ctx context.Context, s section) (err error) {
 	return nil
 }
 
-// measure finds one median. What is left of the budget is divided evenly among
-// the values that are left.
+// measure measures one median. The remaining budget is divided evenly among the
+// remaining values.
 func (r *runner) measure(ctx context.Context, v value) error {
 	if r.options.Progress != nil {
 		r.options.Progress(r.number, r.total, v.what)
@@ -106,16 +105,16 @@ func (r *runner) measure(ctx context.Context, v value) error {
 		return err
 	}
 	if median.Mixed {
-		r.warn("%s: something else ran on the CPUs in %d of %d repeats, and all are counted; stop other programs", v.what, median.Disturbed, median.Repeats)
+		r.warn("%s: other programs ran on the CPUs in %d of %d repeats, and all are counted; stop other programs", v.what, median.Disturbed, median.Repeats)
 	}
-	if !median.Settled() {
+	if !median.Precise() {
 		r.warn("%s: the 95%% interval is ±%.0f%% after %d repeats, not within 10%%", v.what, 100*median.RelativeInterval, median.Repeats)
 	}
 	v.keep(median)
 	return nil
 }
 
-// counts are the powers of two up to a number, and the number.
+// counts returns the powers of two below a number, and the number.
 func counts(most int) []int {
 	var all []int
 	for n := 1; n < most; n *= 2 {
@@ -124,8 +123,8 @@ func counts(most int) []int {
 	return append(all, most)
 }
 
-// partners are CPUs to exchange lines with the first one: all others, of many
-// some that are spread evenly.
+// partners returns CPUs to exchange lines with the first one: all others, or, of
+// many, some that are spread evenly.
 func (r *runner) partners() []int {
 	others := r.options.CPUs[1:]
 	if len(others) <= maxPartners {
@@ -138,10 +137,10 @@ func (r *runner) partners() []int {
 	return some
 }
 
-// maxPartners bounds the cores whose lines are read one after the other.
+// maxPartners bounds the partners.
 const maxPartners = 16
 
-// place is where lines in the cache of a CPU are, as the first CPU sees it.
+// place returns where lines in the cache of a CPU are for the first CPU.
 func (r *runner) place(cpu int) string {
 	for _, c := range r.machine.Caches {
 		if c.Level == 2 && c.CPUs.Contains(cpu) && c.CPUs.Contains(r.options.CPUs[0]) {
@@ -151,7 +150,7 @@ func (r *runner) place(cpu int) string {
 	return "remote"
 }
 
-// nearestOf returns the first partner of a place; false where there is none.
+// nearestOf returns the first partner of a place; false without one.
 func (r *runner) nearestOf(place string) (int, bool) {
 	i := slices.IndexFunc(r.partners(), func(cpu int) bool { return r.place(cpu) == place })
 	if i < 0 {
@@ -160,8 +159,8 @@ func (r *runner) nearestOf(place string) (int, bool) {
 	return r.partners()[i], true
 }
 
-// memoryNodes are the NUMA nodes with memory, the one of the first CPU first;
-// none where there is just one.
+// memoryNodes returns the NUMA nodes with memory, that of the first CPU first;
+// nil if there is only one.
 func (r *runner) memoryNodes() []int {
 	cpu, _ := r.machine.CPU(r.options.CPUs[0])
 	nodes := []int{cpu.Node}
@@ -176,7 +175,7 @@ func (r *runner) memoryNodes() []int {
 	return nodes
 }
 
-// node is the NUMA node of the first CPU.
+// node returns the NUMA node of the first CPU.
 func (r *runner) node() int {
 	cpu, _ := r.machine.CPU(r.options.CPUs[0])
 	return cpu.Node

@@ -10,16 +10,16 @@ import (
 	"bandmate.dev/bandmate/capability/collective"
 )
 
-// RaceOptions say where and how long to race.
+// RaceOptions are the options of Race.
 type RaceOptions struct {
 	// CPUs run one thread each, thread 0 the first one; each once.
 	CPUs []int
 	// Repeats bounds the repeats of each contestant, of raceRounds calls each.
 	Repeats Repeats
-	// Budget is the time for everything, above 0; the fewest repeats are made in
-	// any case.
+	// Budget is the time for all contestants, above 0; the fewest repeats are made
+	// in any case.
 	Budget time.Duration
-	// Progress is called before each repeat; nil for silence.
+	// Progress is called before each repeat; may be nil.
 	Progress func(done, total int, next string)
 }
 
@@ -38,11 +38,11 @@ func (o RaceOptions) Validate() error {
 // raceRounds is how often an operation is timed in one repeat.
 const raceRounds = 201
 
-// Race measures how long each contestant takes, in nanoseconds: from a moment
-// that all threads have agreed on until the last one is done, the median over
-// rounds, and of these the median over repeats. Contestants take turns, so that
-// what changes on the machine changes for all of them. It goes on until all
-// medians are settled, the repeats are made, or the budget is spent.
+// Race measures how long each contestant takes, in nanoseconds, from the common
+// beginning until the last thread is done: the median over rounds, and of these the
+// median over repeats. Contestants take turns, so that a change of the machine
+// affects all of them. It goes on until all
+// medians are precise, the repeats are made, or the budget is spent.
 //
 // Every contestant must be made for as many threads as there are CPUs: with
 // fewer CPUs than threads the scheduler of the operating system would be raced.
@@ -53,7 +53,7 @@ func Race(ctx context.Context, o RaceOptions, contestants []collective.Contestan
 	values, medians := make([][]float64, len(contestants)), make([]Median, len(contestants))
 	begin := time.Now()
 	for repeat := range o.Repeats.Most {
-		if repeat >= o.Repeats.Least && (time.Since(begin) > o.Budget || allSettled(medians)) {
+		if repeat >= o.Repeats.Least && (time.Since(begin) > o.Budget || allPrecise(medians)) {
 			break
 		}
 		for i, c := range contestants {
@@ -76,8 +76,8 @@ func Race(ctx context.Context, o RaceOptions, contestants []collective.Contestan
 	return medians, nil
 }
 
-func allSettled(medians []Median) bool {
-	return !slices.ContainsFunc(medians, func(m Median) bool { return !m.Settled() })
+func allPrecise(medians []Median) bool {
+	return !slices.ContainsFunc(medians, func(m Median) bool { return !m.Precise() })
 }
 
 // lap is one repeat.
@@ -90,5 +90,5 @@ func lap(cpus []int, c collective.Contestant) (time.Duration, error) {
 	if err != nil || len(slowest) == 0 {
 		return 0, err
 	}
-	return middle(slowest), nil
+	return interquartileMean(slowest), nil
 }

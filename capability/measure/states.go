@@ -11,9 +11,9 @@ import (
 // lineState is a state of cache lines and how other CPUs bring it about.
 type lineState struct {
 	name string
-	// third says that it takes a third CPU.
+	// third is true if the state takes a third CPU, flush if it takes flushing.
 	third, flush bool
-	// steps are made one after the other before the lines are read.
+	// owner is what the CPU whose lines are read does first.
 	owner func(r ring, lines []line)
 }
 
@@ -35,8 +35,8 @@ func lineStates() []lineState {
 	}
 }
 
-// byState measures the latency of lines that other cores hold, by their state.
-// Over several cores the middle of the range is kept, and the range.
+// byState measures the latency of lines in the caches of other cores, by their
+// state. Of several cores it keeps the range and its middle.
 func (r *runner) byState() []section {
 	if len(r.options.CPUs) < 2 {
 		r.warn("latency of other cores, transfers from them and contention were not measured: they take two CPUs and more")
@@ -88,13 +88,13 @@ func (r *runner) stateOf(place string, state lineState, cpus []int) section {
 	return s
 }
 
-// thirdTo is a CPU that is neither the first one nor another.
+// thirdTo returns a CPU that is neither the first one nor the other.
 func (r *runner) thirdTo(other int) int {
 	i := slices.IndexFunc(r.options.CPUs[1:], func(cpu int) bool { return cpu != other })
 	return r.options.CPUs[1+i]
 }
 
-// overPlaces makes one latency of those with several CPUs.
+// overPlaces combines the latencies of several CPUs.
 func overPlaces(place, state string, found []Median) v1alpha1.LineLatency {
 	low, high, interval, repeats := found[0].Value, found[0].Value, 0.0, found[0].Repeats
 	for _, m := range found {
@@ -108,7 +108,7 @@ func overPlaces(place, state string, found []Median) v1alpha1.LineLatency {
 	return l
 }
 
-// handOver is a ring that goes from core to core.
+// handOver is a ring that cores hand to each other.
 type handOver struct {
 	buffer buffer
 	ring   ring
@@ -127,7 +127,7 @@ func (h *handOver) open(bytes int64) (err error) {
 	return err
 }
 
-// once has CPUs make the steps, and the last one follow the ring.
+// once has CPUs take the steps, and then the reader follow the ring.
 func (h *handOver) once(reader int, steps []step) (float64, error) {
 	for _, s := range steps {
 		if err := onCPU(s.cpu, func() { s.run(h.ring, h.buffer.lines()) }); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // onCPU runs a function on a CPU, on a goroutine of its own as topology.RunOn
-// asks for.
+// requires.
 func onCPU(cpu int, run func()) (err error) {
 	var done sync.WaitGroup
 	done.Go(func() { err = topology.RunOn(cpu, run) })
@@ -33,7 +33,7 @@ func each(cpus []int, run func(i int)) error {
 }
 
 // together runs a function on every CPU, begun at once, and returns the time
-// from then until the last has ended; with errDisturbed where it was not alone.
+// until the last has ended, with errDisturbed if other programs took a CPU.
 func together(cpus []int, run func(i int)) (time.Duration, error) {
 	var longest time.Duration
 	var disturbed atomic.Bool
@@ -52,12 +52,12 @@ func together(cpus []int, run func(i int)) (time.Duration, error) {
 	return longest, err
 }
 
-// lateness is by how much a thread that has its CPU may miss the beginning.
+// lateness bounds the delay at the beginning of a thread that has its CPU.
 const lateness = 20 * time.Microsecond
 
 // timed returns how long a function takes on this thread, and whether the thread
-// had its CPU all the time: the time on the CPU, as the operating system accounts
-// it, is then the time by the clock.
+// had its CPU all the time: whether the CPU time that the operating system
+// accounts is the time by the clock.
 func timed(run func()) (took time.Duration, alone bool) {
 	const tolerated, reading = 50, 2 * time.Microsecond
 	before := threadTime()
@@ -67,8 +67,7 @@ func timed(run func()) (took time.Duration, alone bool) {
 	return took, took-(threadTime()-before) <= took/tolerated+reading
 }
 
-// threadTime is the time on a CPU of the calling thread; 0 where that is not
-// known.
+// threadTime returns the CPU time of the calling thread; 0 if unknown.
 func threadTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
@@ -77,21 +76,21 @@ func threadTime() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// window is the clock of one thread in a round: its begin is agreed on.
+// window is the clock of one thread in a round, which begins at an agreed moment.
 type window struct {
 	origin time.Time
 	begin  time.Duration
 }
 
-// now is the time since the first round was prepared.
+// now returns the time since the first round was prepared.
 func (w *window) now() time.Duration { return time.Since(w.origin) }
 
-// elapsed is the time since the round began.
+// elapsed returns the time since the round began.
 func (w *window) elapsed() time.Duration { return w.now() - w.begin }
 
-// court is where threads meet between rounds. What one of them writes has a
-// line to itself.
-type court struct {
+// rounds synchronizes threads between rounds. What one thread writes has a line to
+// itself.
+type rounds struct {
 	// open is the number of the last round that may begin, from 1; aborted ends
 	// the waiting for it.
 	open    atomic.Int64
@@ -100,23 +99,23 @@ type court struct {
 	// begin is when it begins, since the origin; written before open.
 	begin time.Duration
 	_     [128]byte
-	done  []seat
+	done  []roundEnd
 }
 
-// seat is written by one thread: the rounds that it has ended, and how long the
-// last one took.
-type seat struct {
-	rounds atomic.Int64
-	took   time.Duration
-	_      [112]byte
+// roundEnd is written by one thread: the number of rounds that it has ended, and
+// how long the last one took.
+type roundEnd struct {
+	ended atomic.Int64
+	took  time.Duration
+	_     [112]byte
 }
 
-// spins is how often a thread looks before it offers its processor to others,
-// which happens only where something else takes CPUs.
+// spins is how often a thread looks before it yields its processor, which happens
+// only where other programs take CPUs.
 const spins = 1 << 12
 
-// waitFor looks until something holds, or the rounds are aborted.
-func (c *court) waitFor(holds func() bool) bool {
+// waitFor waits until a condition holds, or the rounds are aborted.
+func (c *rounds) waitFor(holds func() bool) bool {
 	for n := 1; !holds(); n++ {
 		if c.aborted.Load() {
 			return false
@@ -129,12 +128,13 @@ func (c *court) waitFor(holds func() bool) bool {
 }
 
 // inRounds runs a function on every CPU in so many rounds. Before each round the
-// first thread prepares it (nil: nothing to prepare) and agrees on a moment soon
-// after, at which all begin, as the windows of Ramos and Hoefler (section III.A);
-// after it the first thread is handed how long each thread says it took.
-// It returns once all threads have ended; an error of one CPU ends all.
-func inRounds(cpus []int, rounds int, prepare func(round int), run func(i, round int, w *window) time.Duration, after func(round int, took []time.Duration)) error {
-	c := &court{done: make([]seat, len(cpus))}
+// first thread calls prepare, unless nil, and announces a moment soon after at
+// which all begin, like the windows of Ramos and Hoefler (section III.A). After the
+// round the first thread calls after, unless nil, with the time that each thread
+// reports. inRounds returns when all threads have ended; an error of one CPU ends
+// all.
+func inRounds(cpus []int, count int, prepare func(round int), run func(i, round int, w *window) time.Duration, after func(round int, took []time.Duration)) error {
+	c := &rounds{done: make([]roundEnd, len(cpus))}
 	origin := time.Now()
 	errs := make([]error, len(cpus))
 	var ready, ended sync.WaitGroup
@@ -147,7 +147,7 @@ func inRounds(cpus []int, rounds int, prepare func(round int), run func(i, round
 				ready.Done()
 				ready.Wait()
 				w := &window{origin: origin}
-				for round := range rounds {
+				for round := range count {
 					if i == 0 && !c.lead(round, prepare, w) || !c.take(i, round, w, run) {
 						return
 					}
@@ -166,12 +166,12 @@ func inRounds(cpus []int, rounds int, prepare func(round int), run func(i, round
 	return errors.Join(errs...)
 }
 
-// lead is the time between the agreement and the beginning of a round: what the
-// farthest thread needs to hear of it.
+// lead is the time between the announcement and the beginning of a round, in which
+// it reaches the farthest thread.
 const lead = 2 * time.Microsecond
 
 // lead prepares a round and opens it.
-func (c *court) lead(round int, prepare func(round int), w *window) bool {
+func (c *rounds) lead(round int, prepare func(round int), w *window) bool {
 	if c.aborted.Load() {
 		return false
 	}
@@ -184,7 +184,7 @@ func (c *court) lead(round int, prepare func(round int), w *window) bool {
 }
 
 // take waits for a round and takes part in it.
-func (c *court) take(i, round int, w *window, run func(i, round int, w *window) time.Duration) bool {
+func (c *rounds) take(i, round int, w *window, run func(i, round int, w *window) time.Duration) bool {
 	if !c.waitFor(func() bool { return c.open.Load() > int64(round) }) {
 		return false
 	}
@@ -192,20 +192,20 @@ func (c *court) take(i, round int, w *window, run func(i, round int, w *window) 
 	for w.now() < w.begin { // at most some microseconds
 	}
 	c.done[i].took = run(i, round, w)
-	c.done[i].rounds.Store(int64(round + 1))
+	c.done[i].ended.Store(int64(round + 1))
 	return true
 }
 
-func (c *court) allEnded(round int) bool {
+func (c *rounds) allEnded(round int) bool {
 	for i := range c.done {
-		if !c.waitFor(func() bool { return c.done[i].rounds.Load() > int64(round) }) {
+		if !c.waitFor(func() bool { return c.done[i].ended.Load() > int64(round) }) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *court) times() []time.Duration {
+func (c *rounds) times() []time.Duration {
 	took := make([]time.Duration, len(c.done))
 	for i := range took {
 		took[i] = c.done[i].took

@@ -15,7 +15,7 @@ import (
 const maxTransferLines = 4 << 10
 
 // transfers measures how long the first CPU takes to read or copy several lines
-// that lie in the cache of another.
+// from the cache of another.
 func (r *runner) transfers() []section {
 	if len(r.options.CPUs) < 2 {
 		return nil
@@ -38,7 +38,7 @@ func (r *runner) transfers() []section {
 	return sections
 }
 
-// transferLines are the powers of two that half of the second level holds.
+// transferLines returns the powers of two up to half of the second level.
 func (r *runner) transferLines() []int {
 	most := maxTransferLines
 	if level2 := r.capability().Level2Bytes; level2 > 0 {
@@ -113,11 +113,11 @@ func transferred(cpus []int, t v1alpha1.LinesTransfer, lines, local []line) (flo
 			times = append(times, took[1])
 		}
 	})
-	local[0][0] = sum // nothing is left out
+	local[0][0] = sum // so that the compiler keeps the reads
 	if err != nil || len(times) == 0 {
 		return 0, err
 	}
-	return float64(middle(times)), nil
+	return float64(interquartileMean(times)), nil
 }
 
 // fitTransfer fits α + β·n, by relative errors: n runs over three orders of

@@ -1,5 +1,5 @@
-// Package mergesort is the parallel merge sort that capability.Sorting models: a
-// program to hold the model against.
+// Package mergesort is the parallel merge sort that capability.Sorting models, to
+// compare the model with.
 //
 // Ramos and Hoefler (2017, section V.B) merge with a bitonic network in vector
 // instructions; this one compares number by number, so that comparing takes the
@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// lineNumbers is how many numbers fill a cache line: the lists that merging
-// starts from.
+// lineNumbers is the number of values in a cache line, the length of the lists that
+// merging starts from.
 const lineNumbers = 16
 
 // MaxThreads bounds the threads of Sort.

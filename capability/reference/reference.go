@@ -1,5 +1,5 @@
-// Package reference holds machine profiles that were imported from publications:
-// machines to try the models of package capability on.
+// Package reference holds machine profiles from publications, to try the models of
+// package capability on.
 package reference
 
 import (

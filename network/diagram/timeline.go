@@ -11,7 +11,7 @@ import (
 
 //go:generate go run ../../cmd/bandmate network simulate ../../docs/example/exchange.yaml -o csv --svg ../../docs/guides/pictures/network-timeline.svg
 
-// Bounds of a picture in which something can be recognized.
+// Bounds of a picture that can be read.
 const (
 	MaxTasks = 64
 	MaxSpans = 5000
@@ -41,8 +41,8 @@ func look(k simulate.Kind) (ink drawing.Ink, opacity float64) {
 
 // Timeline draws one row for each task from left to right: when it computes,
 // sends and waits for what it receives, and a line from sender to receiver for
-// each message on its way through the network, red where it took longer than
-// alone. It fails where there is nothing to draw or too much.
+// each message through the network, red if it took longer than alone. It fails if
+// there is nothing to draw or too much.
 func Timeline(r simulate.Result, t simulate.Trace) ([]byte, error) {
 	switch {
 	case len(r.Tasks) == 0 || !(r.TotalSeconds > 0):
@@ -120,7 +120,7 @@ func legend(p *drawing.Picture, y float64) {
 	}
 }
 
-// shortened keeps long names from the picture's area.
+// shortened cuts long names off.
 func shortened(name string) string {
 	const most = 14
 	if runes := []rune(name); len(runes) > most {

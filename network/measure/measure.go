@@ -1,8 +1,8 @@
 // Package measure makes conflicts of communications for real, on a cluster of
 // network namespaces with limited links (package namespaces), and measures their
 // penalties as Vienne et al. 2008 do (section IV.B): all communications of a
-// conflict send the same amount at once, and the time of each, from its start
-// until the receiver has all of it, is divided by the time of one alone.
+// conflict send the same amount at once. The penalty is the time of each, from its
+// start until the receiver has all of it, ÷ the time of one alone.
 package measure
 
 import (
@@ -26,7 +26,7 @@ type Scheme struct {
 	Conflict []network.Communication
 }
 
-// Options say what to measure and how.
+// Options are the options of Run.
 type Options struct {
 	// Schemes are the conflicts; names and communications as
 	// network.Validate wants them, nodes from 0 to namespaces.MaxNodes−1.
@@ -42,13 +42,13 @@ type Options struct {
 	CongestionControl string
 	// Seed orders the schemes.
 	Seed uint64
-	// Progress is called before each measurement; nil for silence.
+	// Progress is called before each measurement; may be nil.
 	Progress func(done, total int, next string)
 }
 
 // Bounds of Options.
 const (
-	// MinBytes is several times what a card lets pass at once.
+	// MinBytes is several times the burst of a card.
 	MinBytes int64 = 1 << 20
 	MaxBytes int64 = 1 << 30
 	// maxRepeats bounds the rounds.
@@ -81,7 +81,7 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// nodes is how many nodes the schemes need.
+// nodes returns the number of nodes that the schemes need.
 func (o Options) nodes() int {
 	last := 1
 	for _, s := range o.Schemes {
@@ -92,7 +92,7 @@ func (o Options) nodes() int {
 	return last + 1
 }
 
-// Result is what was measured.
+// Result is the measurement of all schemes.
 type Result struct {
 	// Conflicts are the schemes with the medians of the penalties, in the order
 	// of Options.
@@ -105,20 +105,19 @@ type Result struct {
 	AloneSeconds, AloneSpread float64
 	// Alone is the bandwidth of that.
 	Alone units.Bandwidth
-	// Warnings say what may be doubted.
+	// Warnings say which results may be doubted.
 	Warnings []string
 }
 
-// transport carries communications; in tests it is made up.
+// transport carries communications; tests use a fake one.
 type transport interface {
 	// run has all communications of a conflict send at once and returns the
 	// seconds of each.
 	run(ctx context.Context, conflict []network.Communication) ([]float64, error)
 }
 
-// Run measures. Nothing is left behind when it returns. It ends with ctx, and
-// then returns its error; namespaces.ErrNotPermitted where there can be no
-// network namespaces.
+// Run measures, and leaves nothing running. It fails when ctx ends, and with
+// namespaces.ErrNotPermitted where network namespaces cannot be had.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
@@ -138,7 +137,7 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	return measure(ctx, o, w)
 }
 
-// reference is the communication whose time alone the others are divided by.
+// reference is the communication whose time alone is the unit of penalties.
 func reference() []network.Communication {
 	return []network.Communication{{Name: "alone", From: 0, To: 1}}
 }
@@ -149,8 +148,8 @@ func apart() []network.Communication {
 	return []network.Communication{{Name: "a", From: 0, To: 1}, {Name: "b", From: 1, To: 0}}
 }
 
-// measure takes the rounds. A first one is not counted: it opens the windows of
-// all connections.
+// measure takes the rounds. The first round opens the windows of all connections
+// and does not count.
 func measure(ctx context.Context, o Options, t transport) (Result, error) {
 	var (
 		alone, both []float64
@@ -203,12 +202,12 @@ func measure(ctx context.Context, o Options, t transport) (Result, error) {
 	return summarize(o, alone, both, seconds), nil
 }
 
-// Bounds of what is plausible without a warning.
+// Bounds of plausible results; others get a warning.
 const (
-	// slow is the least part of the rate that one communication has to reach.
+	// slow is the least share of the rate that one communication reaches.
 	slow = 0.85
-	// crowded is the highest penalty of those that share no card.
-	crowded = 1.1
+	// mostApart is the highest penalty of communications that share no card.
+	mostApart = 1.1
 )
 
 func summarize(o Options, alone, both []float64, seconds [][][]float64) Result {
@@ -228,7 +227,7 @@ func summarize(o Options, alone, both []float64, seconds [][][]float64) Result {
 	if r.Alone < slow*o.Rate {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("one communication reaches %s of %s: more bytes or another congestion control may fill the link", r.Alone, o.Rate))
 	}
-	if middle, _ := median(both); middle/r.AloneSeconds > crowded {
+	if middle, _ := median(both); middle/r.AloneSeconds > mostApart {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("two communications that share no card have a penalty of %.2f: this machine cannot carry so much, ask for a lower rate", middle/r.AloneSeconds))
 	}
 	return r

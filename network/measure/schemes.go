@@ -2,10 +2,10 @@ package measure
 
 import "bandmate.dev/bandmate/network"
 
-// Schemes are the conflicts from which network fit takes every parameter: those
-// of Figure 2 of the paper, which give beta and put communications into two
-// conflicts at once, that of Figure 4, which gives the gammas, and several that
-// arrive together.
+// Schemes returns conflicts that determine every parameter of the fit: those of
+// Figure 2 of the paper, which give beta and put communications into two conflicts
+// at once, that of Figure 4, which gives the gammas, and several communications
+// that arrive together.
 func Schemes() []Scheme {
 	return []Scheme{
 		{"two leave", arcs(0, 1, 0, 2)},

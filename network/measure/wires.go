@@ -15,8 +15,8 @@ import (
 	"bandmate.dev/bandmate/network/namespaces"
 )
 
-// wires are the connections of a cluster, which are kept: a connection that was
-// used before knows the way.
+// wires are the connections of a cluster. They are reused, because a used connection
+// has its window open.
 type wires struct {
 	cluster *namespaces.Cluster
 	bytes   int64
@@ -43,7 +43,7 @@ func (w *wires) run(ctx context.Context, conflict []network.Communication) ([]fl
 		taken = append(taken, w.open[between][used[between]])
 		used[between]++
 	}
-	// What waits in a call ends with the context.
+	// Closing ends calls that wait when the context ends.
 	defer context.AfterFunc(ctx, func() { _ = w.close() })()
 	seconds, faults := make([]float64, len(taken)), make(chan error, 2*len(taken))
 	begin := make(chan struct{})
@@ -67,7 +67,7 @@ func (w *wires) run(ctx context.Context, conflict []network.Communication) ([]fl
 	return seconds, err
 }
 
-// send sends and waits for the receiver's word that it has everything; it returns
+// send sends and waits for the receiver's acknowledgment of all bytes. It returns
 // the seconds from the start.
 func (t *wire) send(bytes int64) (float64, error) {
 	began := time.Now()
@@ -90,9 +90,9 @@ func (t *wire) receive(bytes int64) error {
 	return nil
 }
 
-// zeros yields zeros, writer hides that a connection may copy within the kernel,
-// and discard forgets; all so that every byte goes through a system call, as in
-// an application.
+// zeros yields zeros, writer hides the ReadFrom of a connection, and discard drops
+// what it gets. With them every byte goes through a system call, as in an
+// application.
 type (
 	zeros   struct{}
 	writer  struct{ io.Writer }

@@ -11,10 +11,10 @@ import (
 	"bandmate.dev/bandmate/internal/reexec"
 )
 
-// role makes a process the holder of a cluster. It is told Options.
+// role makes a process the holder of a cluster; its argument is Options.
 const role reexec.Role = "namespaces"
 
-// controlDescriptor is the child's end of the socket over which it is asked.
+// controlDescriptor is the child's end of the socket for requests.
 const controlDescriptor = 3
 
 // maxMessage bounds a request or an answer.
@@ -26,10 +26,10 @@ type request struct {
 	To   int `json:"to"`
 }
 
-// response tells a fault, or comes with the two files of a connection.
+// response has a fault, or comes with the two files of a connection.
 type response struct {
 	Fault string `json:"fault,omitempty"`
-	// NotPermitted says that the fault is this machine's.
+	// NotPermitted is true if the fault wraps ErrNotPermitted.
 	NotPermitted bool `json:"notPermitted,omitempty"`
 }
 
@@ -46,7 +46,6 @@ func runChild(config string) int {
 		fmt.Fprintf(os.Stderr, "%s: %v: this variable is set by bandmate itself: unset it\n", role.Variable(), err)
 		return 1
 	}
-	// Connections of this process are not for its children, of which it has none.
 	unix.CloseOnExec(controlDescriptor)
 	s, err := build(o)
 	if tell(err) != nil || err != nil {
@@ -97,7 +96,7 @@ func tell(fault error, files ...int) error {
 	return err
 }
 
-// receivedFiles takes the files that came with a message.
+// receivedFiles returns the files that came with a message.
 func receivedFiles(attached []byte) ([]*os.File, error) {
 	messages, err := unix.ParseSocketControlMessage(attached)
 	if err != nil {

@@ -2,12 +2,11 @@
 // machine: nodes behind a switch, each with a network card of a limited rate in
 // both directions.
 //
-// A child process holds everything: its user namespace makes an ordinary user
-// root over networks that only it has (user_namespaces(7)), so no permission is
-// needed where the kernel lets users have such. A bridge is the switch, a veth
+// A child process holds the namespaces. Its user namespace makes an ordinary user
+// root over networks of its own (user_namespaces(7)), so no permission is needed
+// where the kernel allows users such namespaces. A bridge is the switch, a veth
 // pair each node's cable, and a token bucket (tc-tbf(8)) at either end its rate.
-// When the child ends, or the program that started it, the kernel removes all of
-// it.
+// The kernel removes all of it when the child ends, or the program that started it.
 package namespaces
 
 import (
@@ -26,13 +25,13 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// ErrNotPermitted is wrapped where this machine does not let this user have
-// network namespaces, or its kernel lacks a part of the cluster.
+// ErrNotPermitted is wrapped when this user may not have network namespaces, or the
+// kernel lacks a part of the cluster.
 var ErrNotPermitted = errors.New("no network namespaces here")
 
 // Options describe a cluster.
 type Options struct {
-	// Nodes is how many there are, numbered from 0: 2 to MaxNodes.
+	// Nodes is the number of nodes, 2 to MaxNodes; they are numbered from 0.
 	Nodes int `json:"nodes"`
 	// Rate is what each card carries in each direction, MinRate to MaxRate; 0
 	// does not limit it.
@@ -43,7 +42,7 @@ type Options struct {
 const (
 	MaxNodes = 250
 	MinRate  = 100 * units.KilobytePerSecond
-	// MaxRate is what the kernel takes in 32 bits.
+	// MaxRate is the highest that the kernel holds in 32 bits.
 	MaxRate = 4 * units.GigabytePerSecond
 )
 
@@ -59,8 +58,7 @@ func (o Options) Validate() error {
 	return err
 }
 
-// Cluster is a cluster that runs. Its methods may be called from several
-// goroutines.
+// Cluster is a running cluster. Its methods may be called from several goroutines.
 type Cluster struct {
 	process *exec.Cmd
 	control *net.UnixConn
@@ -97,8 +95,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	return nil, fault
 }
 
-// cloneFlags are the namespaces to try: root needs no user namespace, and not
-// every root may have a network.
+// cloneFlags returns the namespaces to try. Root needs no user namespace, but not
+// every root may have a network namespace without one.
 func cloneFlags() []uintptr {
 	if os.Geteuid() == 0 {
 		return []uintptr{unix.CLONE_NEWNET, unix.CLONE_NEWNET | unix.CLONE_NEWUSER}
@@ -106,7 +104,7 @@ func cloneFlags() []uintptr {
 	return []uintptr{unix.CLONE_NEWNET | unix.CLONE_NEWUSER}
 }
 
-// start starts the child and waits until the cluster is there.
+// start starts the child and waits until the cluster is ready.
 func start(o Options, flags uintptr) (*Cluster, error) {
 	config, err := json.Marshal(o)
 	if err != nil {
@@ -144,7 +142,7 @@ func start(o Options, flags uintptr) (*Cluster, error) {
 	return c, nil
 }
 
-// refused says what keeps a namespace from coming about.
+// refused explains why a namespace cannot be made.
 func refused(err error) error {
 	for _, no := range []error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS} {
 		if errors.Is(err, no) {
@@ -154,9 +152,8 @@ func refused(err error) error {
 	return fmt.Errorf("starting the network namespaces: %w", err)
 }
 
-// Connect makes a TCP connection from one node to another, and returns the two
-// ends, which are the caller's to close. They work in this process like any
-// others.
+// Connect makes a TCP connection from one node to another and returns its two ends,
+// which this process uses and closes like any others.
 func (c *Cluster) Connect(ctx context.Context, from, to int) (sender, receiver *os.File, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -177,7 +174,7 @@ func (c *Cluster) Connect(ctx context.Context, from, to int) (sender, receiver *
 	return files[0], files[1], nil
 }
 
-// why prefers the reason of a cluster's end to what follows from it.
+// why returns the cause of the context, or else err.
 func (*Cluster) why(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

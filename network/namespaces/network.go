@@ -17,8 +17,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// network is a cluster from within its child process, whose own network
-// namespace holds the switch.
+// network is the cluster in its child process, whose own network namespace holds
+// the switch.
 type network struct {
 	home  netns.NsHandle
 	nodes []netns.NsHandle
@@ -57,7 +57,7 @@ func build(o Options) (*network, error) {
 	return n, nil
 }
 
-// lacks says what the kernel or the permission does not provide.
+// lacks explains that the kernel or a permission is missing.
 func lacks(what, module string, err error) error {
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("%w: the kernel gives no %s (%w): modprobe %s, or a kernel that has it", ErrNotPermitted, what, err, module)
@@ -80,7 +80,7 @@ func (n *network) add(i int, bridge netlink.Link, rate units.Bandwidth) error {
 	cable := netlink.NewVeth(attributes)
 	cable.PeerName = card
 	if rate == 0 {
-		// Nobody counts frames here, and large ones cost less.
+		// Large frames cost less, and no rate depends on their number.
 		cable.MTU, cable.PeerMTU = unlimitedFrame, unlimitedFrame
 	}
 	cable.PeerNamespace = netlink.NsFd(int(node))
@@ -112,20 +112,19 @@ func (n *network) add(i int, bridge netlink.Link, rate units.Bandwidth) error {
 	return nil
 }
 
-// addressOf is the address of a node; the network is nobody else's, so any will
-// do.
+// addressOf returns the address of a node. The network is private, so any will do.
 func addressOf(i int) net.IP { return net.IPv4(10, 77, byte(i>>8), byte(i&0xff)+1) }
 
 const (
-	// burst is how many bytes may go at once after a pause. It holds the largest
-	// packet that is handed over whole, else the kernel cuts each into frames.
+	// burst is the number of bytes that may go at once after a pause. It holds the
+	// largest packet, which the kernel otherwise cuts into frames.
 	burst = 128 << 10
 	// queue is how long a full queue takes to drain, in seconds: some
 	// milliseconds, as in a switch.
 	queue = 10e-3
 )
 
-// bucket limits what leaves a card.
+// bucket limits the rate at which a card sends.
 func bucket(link netlink.Link, rate units.Bandwidth) *netlink.Tbf {
 	return &netlink.Tbf{
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
@@ -175,8 +174,8 @@ func (n *network) connect(from, to int) (sender, receiver int, err error) {
 // reachable is how long a node may take to answer.
 const reachable = 10 * time.Second
 
-// inside runs a function in the network of a node. A socket stays where it was
-// made, so only making it needs that.
+// inside runs a function in the network of a node. A socket belongs to the network
+// in which it was made, so only making it needs this.
 func (n *network) inside(node int, run func() error) error {
 	runtime.LockOSThread()
 	if err := netns.Set(n.nodes[node]); err != nil {

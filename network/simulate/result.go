@@ -5,31 +5,31 @@ import (
 	"strings"
 )
 
-// Result is how a scenario went.
+// Result is the outcome of a scenario.
 type Result struct {
 	Model string
-	// TotalSeconds is when the last task ended.
+	// TotalSeconds is the time at which the last task ended.
 	TotalSeconds float64
 	// Tasks in the order of the scenario.
 	Tasks []TaskResult
 }
 
-// TaskResult is how one task went.
+// TaskResult is the outcome of one task.
 type TaskResult struct {
 	Application string
-	// Task is its number in the application, Node where it ran.
+	// Task is its number in the application, Node the node on which it ran.
 	Task, Node int
-	// ComputeSeconds and CommunicationSeconds are spent in its events, waiting
-	// for the other side included; TotalSeconds is when it ended, their sum.
+	// ComputeSeconds and CommunicationSeconds are spent in its events, including
+	// waiting for the other side; TotalSeconds is their sum, when it ended.
 	ComputeSeconds, CommunicationSeconds, TotalSeconds float64
 	BytesSent, BytesReceived                           int64
-	// Sent are the messages that it sent through the network, and Local those
-	// that it sent within its node.
+	// Sent counts the messages that it sent through the network, and Local those
+	// within its node.
 	Sent, Local int
-	// MeanPenalty and MaxPenalty are over the messages that it sent through
-	// the network: the time after the latency ÷ that time alone. 0 without any.
+	// MeanPenalty and MaxPenalty are over the messages that it sent through the
+	// network: the time after the latency ÷ that time alone; 0 without messages.
 	MeanPenalty, MaxPenalty float64
-	// Conflicts are how many of them were ever in a conflict of each kind.
+	// Conflicts counts those that were in a conflict of each kind.
 	Conflicts Conflicts
 }
 
@@ -42,13 +42,14 @@ type Conflicts struct {
 	Outgoing, Incoming, IncomeOutgo int
 }
 
-// Deadlock is returned when tasks wait for each other, or for what nobody does.
+// Deadlock is the error of tasks that wait for each other, or for a message that is
+// never sent or received.
 type Deadlock struct {
-	// Seconds is when nothing could go on.
+	// Seconds is the time of the deadlock.
 	Seconds float64
-	// Waiting says, for some tasks, at which event each waits for what.
+	// Waiting describes what some of the tasks wait for.
 	Waiting []string
-	// Tasks is how many wait.
+	// Tasks is the number of waiting tasks.
 	Tasks int
 }
 

@@ -24,7 +24,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Scenario is what to play.
+// Scenario is the input of a simulation.
 type Scenario struct {
 	Cluster Cluster `json:"cluster"`
 	Model   Model   `json:"model"`
@@ -33,17 +33,17 @@ type Scenario struct {
 	Applications []Application `json:"applications"`
 }
 
-// Cluster is where it plays: equal nodes, numbered from 0.
+// Cluster has equal nodes, numbered from 0.
 type Cluster struct {
 	// Nodes and CoresPerNode bound the tasks, one a core.
 	Nodes        int `json:"nodes"`
 	CoresPerNode int `json:"coresPerNode"`
-	// Bandwidth is what a communication reaches alone, as 125MB/s.
+	// Bandwidth is that of a communication alone, as 125MB/s.
 	Bandwidth Rate `json:"bandwidth"`
-	// Latency passes before the first byte, as 50us. It shares nothing.
+	// Latency passes before the first byte, as 50us. It uses no card.
 	Latency Duration `json:"latency,omitempty"`
-	// MemoryBandwidth is what tasks of one node exchange messages with; needed
-	// only where they do.
+	// MemoryBandwidth is that of messages between tasks of one node; needed only
+	// for such messages.
 	MemoryBandwidth Rate `json:"memoryBandwidth,omitempty"`
 	// Buffer is the largest message whose sender does not wait for the
 	// receiver, as 64KiB; none by default.
@@ -76,7 +76,7 @@ const (
 // Placement places the tasks of all applications, in the order of the scenario.
 type Placement struct {
 	Policy Policy `json:"policy"`
-	// Seed is for Random: the same seed, the same places.
+	// Seed is for Random: the same seed gives the same places.
 	Seed uint64 `json:"seed,omitempty"`
 	// Nodes is for Given: the node of each task.
 	Nodes []int `json:"nodes,omitempty"`
@@ -95,9 +95,9 @@ type Task struct {
 	Repeat int `json:"repeat,omitempty"`
 }
 
-// Event is exactly one of its fields.
+// Event has exactly one of its fields.
 type Event struct {
-	// Compute uses the core for so long.
+	// Compute uses the core for a time.
 	Compute *Duration `json:"compute,omitempty"`
 	Send    *Send     `json:"send,omitempty"`
 	Receive *Receive  `json:"receive,omitempty"`
@@ -112,7 +112,7 @@ type Send struct {
 
 // Receive waits until a message has arrived.
 type Receive struct {
-	// From is a task of the same application; nil takes whose comes first.
+	// From is a task of the same application; nil receives from any task.
 	From *int `json:"from,omitempty"`
 }
 
@@ -160,7 +160,7 @@ func (r Rate) MarshalJSON() ([]byte, error) {
 // Size is an amount of data in bytes, a whole number or one with a unit: 20MB.
 type Size int64
 
-// maxSize bounds a message: an exabyte.
+// maxSize bounds a message to an exabyte.
 const maxSize = 1e18
 
 // UnmarshalJSON reads 4096 and "20MB".
@@ -187,7 +187,7 @@ func (s *Size) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text is a JSON string or number as text.
+// text returns a JSON string or number as text.
 func text(data []byte) (string, error) {
 	if len(data) > 0 && data[0] == '"' {
 		s, err := strconv.Unquote(string(data))
@@ -200,8 +200,7 @@ func text(data []byte) (string, error) {
 }
 
 // Decode reads a scenario from YAML or JSON and validates it. Fields that do not
-// exist are refused. Of a million events, JSON takes a fraction of the time and
-// memory of YAML.
+// exist are refused. JSON takes a fraction of the time and memory of YAML.
 func Decode(data []byte) (Scenario, error) {
 	var s Scenario
 	if err := unmarshal(data, &s); err != nil {
@@ -226,7 +225,7 @@ const (
 	maxFaults = 20
 )
 
-// faults collects what is wrong, and stops counting at some point.
+// faults collects up to maxFaults errors.
 type faults struct{ list []error }
 
 func (f *faults) add(format string, args ...any) {

@@ -10,7 +10,7 @@ import (
 	"bandmate.dev/bandmate/network"
 )
 
-// process is a task on its way.
+// process is the state of a task.
 type process struct {
 	task        *Task
 	application int
@@ -23,14 +23,14 @@ type process struct {
 	ended       bool
 	since       float64  // start of the event
 	busyUntil   float64  // while it computes
-	awaits      *message // what its receive was matched with
+	awaits      *message // that its receive is matched with
 	// Messages to it that nobody has received yet, in the order they were sent.
 	inbox  []*message
 	result TaskResult
 	sum    float64 // of penalties
 }
 
-// message is what a send sends.
+// message is the message of a send.
 type message struct {
 	from, to *process
 	bytes    float64
@@ -90,7 +90,7 @@ func play(ctx context.Context, s Scenario, model network.Model, r *recorder) (Re
 	return sim.result(model.Name())
 }
 
-// checkMemory refuses messages within a node whose speed is not known.
+// checkMemory refuses messages within a node whose memory bandwidth is unknown.
 func (s *simulation) checkMemory() error {
 	if s.scenario.Cluster.MemoryBandwidth > 0 {
 		return nil
@@ -106,7 +106,7 @@ func (s *simulation) checkMemory() error {
 	return nil
 }
 
-// play moves from one moment at which something ends to the next.
+// play advances from the end of one event to the next.
 func (s *simulation) play(ctx context.Context) error {
 	for steps := 0; ; steps++ {
 		if steps%4096 == 0 && ctx.Err() != nil {
@@ -211,7 +211,7 @@ func (p *process) receiving(from *process) bool {
 	return r != nil && (r.From == nil || *r.From == from.number)
 }
 
-// match joins a message with the receive that waits for it.
+// match matches a message with the receive that waits for it.
 func (s *simulation) match(p *process, m *message) {
 	m.matched, p.awaits = true, m
 	switch {
@@ -222,7 +222,7 @@ func (s *simulation) match(p *process, m *message) {
 	}
 }
 
-// start puts a message on its way.
+// start begins the transmission of a message.
 func (s *simulation) start(m *message) {
 	p := m.from
 	if m.from.node == m.to.node {
@@ -233,7 +233,7 @@ func (s *simulation) start(m *message) {
 	m.flow = s.wire.start(s.now, m)
 }
 
-// arrive is when the last byte has come.
+// arrive handles the last byte of a message.
 func (s *simulation) arrive(m *message) {
 	m.arrived = true
 	p, f := m.from, m.flow
@@ -285,7 +285,7 @@ func (s *simulation) result(model string) (Result, error) {
 	return r, nil
 }
 
-// named bounds the tasks that a deadlock names.
+// named bounds the tasks that a Deadlock names.
 const named = 5
 
 func (d *Deadlock) add(s *simulation, p *process) {

@@ -12,7 +12,7 @@ import (
 	"bandmate.dev/bandmate/network"
 )
 
-// flow is a message on its way.
+// flow is the transmission of a message.
 type flow struct {
 	message  *message
 	number   int // in the order of their starts
@@ -31,7 +31,7 @@ type flow struct {
 	seen        int // the last sharing that looked at it
 }
 
-// penalty is that of a flow that ends now.
+// penalty returns that of a flow that ends now.
 func (f *flow) penalty(now float64) float64 {
 	if f.alone == 0 {
 		return 1
@@ -68,8 +68,8 @@ type wire struct {
 	out, in           [][]*flow
 	dirtyOut, dirtyIn []int
 	sharings          int
-	// Crowds of the ports, as of the sharing in crowdOf.
-	leaving, arriving         []network.Crowd
+	// The ports of each node, as of the sharing of the same index.
+	leaving, arriving         []network.Port
 	leavingSeen, arrivingSeen []int
 	known                     map[string][]float64
 	gone                      []*flow
@@ -82,7 +82,7 @@ func newWire(m network.Model, c Cluster) *wire {
 		model: m, bandwidth: float64(c.Bandwidth), memory: float64(c.MemoryBandwidth),
 		latency: time.Duration(c.Latency).Seconds(),
 		out:     make([][]*flow, c.Nodes), in: make([][]*flow, c.Nodes),
-		leaving: make([]network.Crowd, c.Nodes), arriving: make([]network.Crowd, c.Nodes),
+		leaving: make([]network.Port, c.Nodes), arriving: make([]network.Port, c.Nodes),
 		leavingSeen: make([]int, c.Nodes), arrivingSeen: make([]int, c.Nodes),
 		known: make(map[string][]float64),
 	}
@@ -108,7 +108,7 @@ func (w *wire) start(now float64, m *message) *flow {
 	return f
 }
 
-// next is when the next flow ends or begins to use the cards; +Inf for none.
+// next returns when the next flow ends or begins to use the cards; +Inf for none.
 func (w *wire) next() float64 {
 	if len(w.byEnd) == 0 {
 		return math.Inf(1)
@@ -116,11 +116,11 @@ func (w *wire) next() float64 {
 	return w.byEnd[0].end
 }
 
-// slack takes flows that end at the same moment but for rounding together.
+// slack is the relative difference below which two ends are the same moment.
 const slack = 1e-12
 
 // ended returns the flows that have ended by now. Flows whose latency has passed
-// join those that share the cards. The list is good until the next call.
+// join those that share the cards. The list is valid until the next call.
 func (w *wire) ended(now float64) []*flow {
 	w.gone = w.gone[:0]
 	for len(w.byEnd) > 0 && w.byEnd[0].end <= now+slack*now {
@@ -166,14 +166,14 @@ func (w *wire) touch(f *flow) {
 	w.dirtyIn = append(w.dirtyIn, f.to)
 }
 
-// share sets the rates of all flows that the changes since the last call reach.
+// share sets the rates of all flows that the changes since the last call affect.
 func (w *wire) share(now float64) error {
 	if len(w.dirtyOut) == 0 {
 		return nil
 	}
 	w.sharings++
 	for _, f := range w.joined {
-		w.meet(f)
+		w.noteConflicts(f)
 	}
 	w.joined = w.joined[:0]
 	var err error
@@ -186,9 +186,9 @@ func (w *wire) share(now float64) error {
 	return err
 }
 
-// meet notes the conflicts of a new flow with those that come in where it goes
-// out, or go out where it comes in. They change no rate, so no sharing sees them.
-func (w *wire) meet(f *flow) {
+// noteConflicts records the conflicts of a new flow with those that arrive where it
+// leaves, or leave where it arrives. They change no rate, so sharing ignores them.
+func (w *wire) noteConflicts(f *flow) {
 	for _, others := range [][]*flow{w.in[f.from], w.out[f.to]} {
 		for _, other := range others {
 			f.conflicts.incomeOutgo, other.conflicts.incomeOutgo = true, true
@@ -196,8 +196,8 @@ func (w *wire) meet(f *flow) {
 	}
 }
 
-// shareNear is for GigabitEthernet, whose penalties reach no farther than the
-// flows that share a card with one that shares a card with a change.
+// shareNear is for GigabitEthernet, whose penalties depend only on the flows that
+// share a card with a neighbor: on those two steps from the change.
 func (w *wire) shareNear(now float64) {
 	w.affected = w.affected[:0]
 	collect := func(fs []*flow) {
@@ -222,13 +222,13 @@ func (w *wire) shareNear(now float64) {
 	}
 	for _, f := range w.affected {
 		if w.leavingSeen[f.from] != w.sharings {
-			w.leavingSeen[f.from], w.leaving[f.from] = w.sharings, network.Crowd{}
+			w.leavingSeen[f.from], w.leaving[f.from] = w.sharings, network.Port{}
 			for _, other := range w.out[f.from] {
 				w.leaving[f.from].Add(len(w.in[other.to]))
 			}
 		}
 		if w.arrivingSeen[f.to] != w.sharings {
-			w.arrivingSeen[f.to], w.arriving[f.to] = w.sharings, network.Crowd{}
+			w.arrivingSeen[f.to], w.arriving[f.to] = w.sharings, network.Port{}
 			for _, other := range w.in[f.to] {
 				w.arriving[f.to].Add(len(w.out[other.from]))
 			}
@@ -237,7 +237,7 @@ func (w *wire) shareNear(now float64) {
 	}
 }
 
-// shareParts is for the other models: whole parts that share cards.
+// shareParts is for the other models, which need whole parts that share cards.
 func (w *wire) shareParts(now float64) error {
 	for _, node := range w.dirtyOut {
 		if err := w.sharePart(now, w.out[node]); err != nil {
@@ -282,11 +282,11 @@ func (w *wire) sharePart(now float64, seeds []*flow) error {
 	return nil
 }
 
-// maxKnown bounds the memory of shapes that came up before.
+// maxKnown bounds the memory of known shapes.
 const maxKnown = 100_000
 
-// penalties asks the model, once for every shape of a part: the same arcs with
-// the nodes numbered in the order in which they appear.
+// penalties asks the model, once for every shape of a part: its communications with
+// the nodes numbered in order of appearance.
 func (w *wire) penalties(part []*flow) ([]float64, error) {
 	conflict := make([]network.Communication, len(part))
 	key := make([]byte, 0, 4*len(part))
@@ -314,7 +314,7 @@ func (w *wire) penalties(part []*flow) ([]float64, error) {
 	return p, err
 }
 
-// set gives a flow its share of the cards from now on.
+// set gives a flow a new share of the cards.
 func (w *wire) set(f *flow, now, penalty float64) {
 	f.left = math.Max(0, f.left-f.rate*(now-f.at))
 	f.at, f.rate = now, w.bandwidth/penalty
@@ -324,7 +324,7 @@ func (w *wire) set(f *flow, now, penalty float64) {
 	f.conflicts.incoming = f.conflicts.incoming || len(w.in[f.to]) > 1
 }
 
-// flows is a heap by their ends, and by their starts where these are equal.
+// flows is a heap by end, then by start.
 type flows []*flow
 
 func (h flows) Len() int { return len(h) }

@@ -38,7 +38,7 @@ func solid(line int) drawing.Stroke {
 // of the data.
 type Bandwidths struct {
 	Parameters overlap.Parameters
-	// Sweep was measured; none draws the prediction alone.
+	// Sweep has the measurements; empty draws the prediction alone.
 	Sweep overlap.Sweep
 	// Placements are drawn; those of the sweep when empty.
 	Placements []overlap.Placement
@@ -50,7 +50,7 @@ type Bandwidths struct {
 	Unit string
 }
 
-// Bounds of a picture in which something can be recognized.
+// Bounds of a picture that can be read.
 const (
 	MaxPlacements = 64
 	MaxCores      = 1024
@@ -64,7 +64,7 @@ const (
 	legend = 70.0 // height
 )
 
-// panelSize is that of one of so many panels in a row.
+// panelSize returns the size of a panel, with so many in a row.
 func panelSize(columns int) (width, height float64) {
 	if columns == 1 {
 		return 600, 370
@@ -72,9 +72,8 @@ func panelSize(columns int) (width, height float64) {
 	return 430, 290
 }
 
-// SVG draws the picture. It fails where there is nothing to draw or too much,
-// and with overlap.ErrPlacement for a placement that the parameters say nothing
-// about.
+// SVG draws the picture. It fails if there is nothing to draw or too much, and with
+// overlap.ErrPlacement for a placement that the parameters do not cover.
 func (b Bandwidths) SVG() ([]byte, error) {
 	placements, cores := b.Placements, b.Cores
 	for _, p := range b.Sweep {
@@ -118,7 +117,7 @@ func (b Bandwidths) SVG() ([]byte, error) {
 	return p.SVG(), nil
 }
 
-// highest is the top of the scale.
+// highest returns the top of the scale.
 func (b Bandwidths) highest(placements []overlap.Placement, cores int) (units.Bandwidth, error) {
 	var highest units.Bandwidth
 	for _, at := range placements {

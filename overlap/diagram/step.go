@@ -13,11 +13,11 @@ import (
 
 const stepSize = 420.0
 
-// Step draws the time of a step as Figure 6 of Langguth et al.: to the right, the
-// time that communication takes given that of computation; upward, the other way
-// round. Both lines rise where they contend and are straight where the other
-// part has ended; where they cross is the step, and its total is how far out the
-// dotted corner lies that goes through that point.
+// Step draws the time of a step like Figure 6 of Langguth et al.: to the right, the
+// time of communication given that of computation, and upward the reverse. Both
+// lines rise while they contend and are straight after the other part has ended.
+// The step is where they cross; its total is the position of the dotted corner
+// through that point.
 func Step(s overlap.Step) ([]byte, error) {
 	t, err := s.Time()
 	if err != nil {

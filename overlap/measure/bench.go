@@ -16,17 +16,17 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// bench is this machine with the data of both at one placement.
+// bench holds the streams and the link at one placement of their data.
 type bench struct {
 	options Options
-	// streams computes on one CPU each.
+	// streams compute, on one CPU each.
 	streams []*interferer.Interferer
 	link    *link
 	memory  *memory.Buffer
 	share   units.ReadShare
-	// part is what a part of a core streams; 0 where cores are whole.
+	// part is the bandwidth of a part of a core; 0 where cores are whole.
 	part units.Bandwidth
-	// taken is the largest part of a sample that others had a computing CPU.
+	// taken is the largest share of a sample in which others had a computing CPU.
 	taken    float64
 	warnings []string
 }
@@ -34,11 +34,11 @@ type bench struct {
 const (
 	// leastStream is the least buffer of a computing core.
 	leastStream = 64 << 20
-	// settling passes before a condition is measured.
-	settling = 30 * time.Millisecond
-	// disturbed is the part of a sample from which on other programs matter.
+	// warmup passes before a condition is measured.
+	warmup = 30 * time.Millisecond
+	// disturbed is the share of a sample from which on other programs matter.
 	disturbed = 0.02
-	// lifetime is how long a forgotten stream lives.
+	// lifetime bounds the life of an orphaned stream.
 	lifetime = 24 * time.Hour
 )
 
@@ -64,7 +64,7 @@ func newBench(ctx context.Context, o Options, at overlap.Placement) (b *bench, e
 		b.streams = append(b.streams, s)
 		b.warnings = append(b.warnings, s.Warnings()...)
 	}
-	// Messages follow each other until a cache cannot hold them.
+	// More messages in a row than a cache can hold.
 	messages := max(1, (2*o.LastLevelCacheBytes+o.MessageBytes-1)/o.MessageBytes)
 	if b.memory, err = newMemory(messages*o.MessageBytes, at.CommunicationNode); err != nil {
 		return b, err
@@ -80,7 +80,7 @@ func newBench(ctx context.Context, o Options, at overlap.Placement) (b *bench, e
 	return b, nil
 }
 
-// divide finds what one core streams alone, unpaced.
+// divide measures the unpaced bandwidth of one core alone.
 func (b *bench) divide(ctx context.Context) error {
 	if err := b.streams[0].Apply(b.setting(0)); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (b *bench) divide(ctx context.Context) error {
 	return b.quiet()
 }
 
-// setting streams at a bandwidth, or unpaced for 0.
+// setting returns a stream of a bandwidth; unpaced for 0.
 func (b *bench) setting(bandwidth units.Bandwidth) interferer.Setting {
 	return interferer.Setting{Mode: interferer.Stream, ReadShare: b.share, Bandwidth: bandwidth}
 }
@@ -109,7 +109,7 @@ func (b *bench) tag(ctx context.Context) (regime.Tag, error) {
 	return regime.Probe(ctx, b.options.Cores.Receiver, b.options.Cores.Computing[0])
 }
 
-// quiet has nobody use a CPU.
+// quiet idles all threads.
 func (b *bench) quiet() error {
 	b.link.set(linkIdle)
 	for _, s := range b.streams {
@@ -152,9 +152,9 @@ func (b *bench) sample(ctx context.Context, c condition, cores int) (overlap.Ban
 	return got, nil
 }
 
-// window lets what was set settle and measures it.
+// window measures the current condition after a warm-up.
 func (b *bench) window(ctx context.Context, busy int) (overlap.Bandwidths, error) {
-	if err := sleep(ctx, settling); err != nil {
+	if err := sleep(ctx, warmup); err != nil {
 		return overlap.Bandwidths{}, err
 	}
 	before := make([]interferer.Counters, busy)
@@ -185,7 +185,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// doubts returns the warnings, once measured.
+// doubts returns the warnings after measuring.
 func (b *bench) doubts() []string {
 	if b.taken < disturbed {
 		return b.warnings
@@ -201,7 +201,7 @@ func (b *bench) close() error {
 		faults = append(faults, b.link.close())
 	}
 	for _, s := range b.streams {
-		// That it ended before is an error of the sample in which it did.
+		// An earlier end was an error of a sample.
 		_ = s.Close()
 	}
 	return errors.Join(append(faults, b.memory.Free())...)

@@ -20,8 +20,8 @@ import (
 // condition is what runs during a sample.
 type condition int
 
-// The conditions. Who does not take part spins, so that no condition has more of
-// the cores' clock than another.
+// The conditions. CPUs that take no part spin, so that no condition runs at a higher
+// clock than another.
 const (
 	computationAlone condition = iota
 	communicationAlone
@@ -32,19 +32,19 @@ func (c condition) String() string {
 	return [...]string{"computation alone", "communication alone", "both"}[c]
 }
 
-// sampler is the machine at one placement, or a made-up one.
+// sampler is the machine at one placement, or a fake one.
 type sampler interface {
-	// tag tells how near receiver and computation are at this moment.
+	// tag returns the regime of receiver and computation at this moment.
 	tag(ctx context.Context) (regime.Tag, error)
-	// sample runs a condition with so many computing cores.
+	// sample measures a condition with so many computing cores.
 	sample(ctx context.Context, c condition, cores int) (overlap.Bandwidths, error)
 }
 
 // errNoTraffic is a sample in which a busy machine let one side do nothing.
-var errNoTraffic = errors.New("no traffic came about")
+var errNoTraffic = errors.New("no traffic")
 
-// ErrUnsteady is returned when CPUs moved so often that some point has no sample.
-var ErrUnsteady = errors.New("the CPUs moved, or were not to be had together, during too many samples: measure again at a quieter time, or have the host pin the virtual CPUs")
+// ErrUnsteady is returned if the CPUs moved so often that a point has no sample.
+var ErrUnsteady = errors.New("the CPUs moved, or could not be had together, during too many samples: measure again at a quieter time, or have the host pin the virtual CPUs")
 
 // collection collects the samples of all placements; all of one regime count.
 type collection struct {
@@ -58,13 +58,13 @@ type collection struct {
 	warnings []string
 }
 
-// triple is what one visit to a point yields.
+// triple is the result of one visit to a point.
 type triple struct {
 	class           regime.Class
 	alone, together overlap.Bandwidths
 }
 
-// A point is visited at most attempts times its repeats, and spare times more.
+// A point is visited at most attempts × repeats + spare times.
 const (
 	attempts = 4
 	spare    = 50
@@ -122,8 +122,8 @@ func (c *collection) label(n int, at overlap.Placement) string {
 	return what
 }
 
-// visit takes the three conditions of a point one after the other, between two
-// looks at the regime.
+// visit measures the three conditions of a point one after the other, between two
+// probes of the regime.
 func (c *collection) visit(ctx context.Context, s sampler, n, round int) (t triple, kept bool, err error) {
 	before, err := s.tag(ctx)
 	if errors.Is(err, regime.ErrInconclusive) {
@@ -165,8 +165,8 @@ func (c *collection) visit(ctx context.Context, s sampler, n, round int) (t trip
 	return t, c.tally.Add(before, after, time.Since(began)), nil
 }
 
-// class is the regime whose samples count: that of the placements before, else
-// the most frequent so far.
+// class returns the regime whose samples count: that of the placements before, or
+// else the most frequent so far.
 func (c *collection) class(samples [][]triple) regime.Class {
 	if c.wanted != "" {
 		return c.wanted

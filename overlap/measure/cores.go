@@ -10,26 +10,25 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// Cores say which CPU does what.
+// Cores assigns CPUs.
 type Cores struct {
 	// Computing are the CPUs that compute, in the order in which they join.
 	Computing []int
-	// Receiver receives messages. Sender sends them; it may be the receiver,
-	// where there is no other, and the bandwidth of communication is then that
-	// of a core that does both.
+	// Receiver receives messages, and Sender sends them. If both are the same CPU,
+	// the bandwidth of communication is that of a core that does both.
 	Receiver, Sender int
 	// LocalNodes are the NUMA nodes of the socket that computes.
 	LocalNodes []int
-	// Warnings say what this choice costs.
+	// Warnings say what this choice affects.
 	Warnings []string
 }
 
 // Choose assigns CPUs: the cores of the socket of the first NUMA node compute,
-// all but the last, which receives. The sender is on another socket, as a
-// neighbor in the network would be, else a core that then does not compute, else
-// the receiver. One CPU of each core is used, unless there is one core only. Of
-// allowed, only what is online counts; empty means all. Fewer than two CPUs are
-// topology.ErrOneCPU.
+// all but the last, which receives. The sender is on another socket, as a neighbor
+// in the network would be, else a core that then does not compute, else the
+// receiver. Choose uses one CPU of each core, unless there is only one core. It
+// chooses among the online CPUs of allowed; empty means all. With fewer than two the
+// error is topology.ErrOneCPU.
 func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 	usable := m.Online()
 	if !allowed.IsEmpty() {
@@ -42,7 +41,7 @@ func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 	cpus := oneOfEachCore(m, usable)
 	if len(cpus) < 2 {
 		cpus = usable.List()
-		c.Warnings = append(c.Warnings, "computation and communication share a core: what they lose is not the memory's alone")
+		c.Warnings = append(c.Warnings, "computation and communication share a core: they lose more than memory bandwidth")
 	}
 	socket := socketOf(m, cpus[0])
 	var near, far []int
@@ -67,7 +66,7 @@ func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 	default:
 		c.Computing, c.Sender = near[:last], c.Receiver
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
-			"CPU %d sends and receives: communication is what one core does of both, and slower than a network card's", c.Receiver))
+			"CPU %d sends and receives: one core does both, which is slower than a network card", c.Receiver))
 	}
 	for _, cpu := range near {
 		if described, ok := m.CPU(cpu); ok && described.Node >= 0 && !slices.Contains(c.LocalNodes, described.Node) {
@@ -109,7 +108,7 @@ func (c Cores) validate() error {
 	return errors.Join(faults...)
 }
 
-// nodesPerSocket counts the local ones of the nodes that are measured.
+// nodesPerSocket returns the number of measured nodes that are local.
 func (c Cores) nodesPerSocket(nodes []int) int {
 	local := 0
 	for _, n := range nodes {

@@ -10,9 +10,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// WriteCSV writes the points as overlap.ReadSweep reads them, with more columns,
-// which that ignores: the relative spreads, empty where there is none, the number
-// of repeats, and of how many parts a core is divided into.
+// WriteCSV writes the points as overlap.ReadSweep reads them, with further columns,
+// which it ignores: the relative spreads, empty with one repeat, the number of
+// repeats, and the number of parts of a core.
 func (r Result) WriteCSV(w io.Writer) error {
 	rows := [][]string{{
 		"computationNode", "communicationNode", "cores",

@@ -16,8 +16,7 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// Connect makes a TCP connection and returns its ends, which are the caller's to
-// close.
+// Connect makes a TCP connection and returns its ends, which the caller closes.
 type Connect func(ctx context.Context) (sender, receiver *os.File, err error)
 
 // Loopback connects over the loopback device.
@@ -53,17 +52,17 @@ type linkState int32
 
 const (
 	linkIdle linkState = iota // sleep
-	linkSpin                  // the receiver's CPU is busy without memory
+	linkSpin                  // keep the CPU busy without memory traffic
 	linkRun                   // messages flow
 	linkEnd
 )
 
 const (
-	// transfer is what one system call moves: it lies in the second level of
-	// cache of the sender, whose reads thus stay off the bus.
+	// transfer is the size of one system call. It lies in the sender's second-level
+	// cache, which keeps its reads off the bus.
 	transfer = 256 << 10
-	// patience is after how long a thread that waits for the other looks at the
-	// state again.
+	// patience is how long a thread waits for the other before it checks the state
+	// again.
 	patience = 2 * time.Millisecond
 	// nap is how long an idle thread sleeps.
 	nap = 200 * time.Microsecond
@@ -80,8 +79,8 @@ type link struct {
 	fault    error
 }
 
-// newLink starts both threads, idle. Messages are written into memory, one after
-// the other.
+// newLink starts both threads, idle. The receiver writes messages to memory, one
+// after the other.
 func newLink(ctx context.Context, connect Connect, cores Cores, memory []byte) (*link, error) {
 	if connect == nil {
 		connect = Loopback
@@ -92,7 +91,7 @@ func newLink(ctx context.Context, connect Connect, cores Cores, memory []byte) (
 	}
 	l := &link{}
 	// Fd makes the descriptors blocking: each thread waits for the other in the
-	// kernel, and for itself alone.
+	// kernel.
 	to, from := int(out.Fd()), int(in.Fd())
 	wait := unix.NsecToTimeval(patience.Nanoseconds())
 	err = errors.Join(
@@ -112,7 +111,7 @@ func (l *link) thread(name string, cpu int, end *os.File, loop func() error) {
 		var fault error
 		err := topology.RunOn(cpu, func() { fault = loop() })
 		if linkState(l.state.Load()) == linkEnd {
-			// Either side may see the other one's end before the state.
+			// Either side may see the end of the other before the state.
 			fault = nil
 		}
 		err = errors.Join(err, fault, end.Close())
@@ -151,8 +150,8 @@ func (l *link) receive(fd int, memory []byte) error {
 	}
 }
 
-// send sends the same bytes over and over. A sender with a CPU of its own spins
-// where the receiver does.
+// send sends the same bytes repeatedly. A sender with a CPU of its own spins when
+// the receiver does.
 func (l *link) send(fd int, ownCPU bool) error {
 	data := make([]byte, transfer)
 	kernel.Fill(data, 1)
@@ -177,17 +176,17 @@ func again(err error) bool {
 	return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
 }
 
-// set has both threads follow a state, within patience or so.
+// set has both threads follow a state, within about patience.
 func (l *link) set(s linkState) { l.state.Store(int32(s)) }
 
-// failed returns why a thread has ended by itself, nil if none has.
+// failed returns why a thread has ended early; nil if none has.
 func (l *link) failed() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.fault
 }
 
-// close ends both threads and returns what went wrong in them.
+// close ends both threads and returns their errors.
 func (l *link) close() error {
 	l.set(linkEnd)
 	l.ended.Wait()

@@ -3,11 +3,11 @@
 // alone and together, for each number of computing cores and each placement of
 // their data over the NUMA nodes (Denis et al. 2022, section IV.A).
 //
-// The streams are those of package interferer, so both kinds of traffic are known
-// by counting: what the cores stored, and what the receiver got. Conditions are
-// interleaved, their order changes from round to round, and a sample counts only
-// when the two CPUs were as near to each other after it as before (package
-// regime).
+// The streams are those of package interferer, so both kinds of traffic are
+// counted: the bytes that cores stored, and those that the receiver got. Conditions
+// are interleaved, their order changes from round to round, and a sample counts
+// only if the placement regime of the two CPUs is the same before and after it
+// (package regime).
 package measure
 
 import (
@@ -23,9 +23,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Options say what to measure and how.
+// Options are the options of Run.
 type Options struct {
-	// Cores say who computes, who receives and who sends: Choose them.
+	// Cores assigns CPUs to computing, receiving and sending; see Choose.
 	Cores Cores
 	// Nodes are the NUMA nodes on which data lie; all pairs of them are
 	// measured. At least one, each once.
@@ -37,20 +37,20 @@ type Options struct {
 	// core ÷ Parts, whose streams are paced, and its numbers of cores count
 	// parts. 1 is whole cores, whose streams take what they get.
 	Parts int
-	// MessageBytes is the size of a message: what the receiver writes before
-	// it begins anew at the same place.
+	// MessageBytes is the size of a message, which the receiver writes to one
+	// place.
 	MessageBytes int64
 	// LastLevelCacheBytes is the size of the last-level cache that computing
 	// cores use; 0 when unknown. Buffers are larger.
 	LastLevelCacheBytes int64
-	// Window is the time of one condition; Repeats are the samples of each
-	// point, at least 1.
+	// Window is the time of one condition; Repeats is the number of samples of
+	// each point, at least 1.
 	Window  time.Duration
 	Repeats int
 	// Seed orders the points.
 	Seed uint64
-	// Progress is called before each sample; nil for silence. The total may
-	// grow when samples are dropped.
+	// Progress is called before each sample; may be nil. The total may grow when
+	// samples are dropped.
 	Progress func(done, total int, next string)
 }
 
@@ -59,7 +59,7 @@ const (
 	// MinMessageBytes and MaxMessageBytes bound a message.
 	MinMessageBytes int64 = 1 << 20
 	MaxMessageBytes int64 = 4 << 30
-	// MinWindow is the least time in which rates settle.
+	// MinWindow is the shortest time in which rates are steady.
 	MinWindow = 10 * time.Millisecond
 	maxWindow = time.Minute
 	maxParts  = 64
@@ -90,29 +90,28 @@ func (o Options) Validate() error {
 type Result struct {
 	// Points are ordered by placement and number of cores.
 	Points []Point
-	// NodesPerSocket is #m of the model: how many of Nodes belong to the socket
-	// that computes.
+	// NodesPerSocket is #m of the model: the number of Nodes of the socket that
+	// computes.
 	NodesPerSocket int
 	// Parts is Options.Parts: the unit of the points' numbers of cores is a
 	// core ÷ Parts.
 	Parts int
-	// Regime is how near receiver and first computing core were in the samples
-	// that count; Dropped are those that moved meanwhile or were of another
-	// regime.
+	// Regime is that of the receiver and the first computing core in the Kept
+	// samples; Dropped counts those of other regimes or of several.
 	Regime  regime.Class
 	Kept    int
 	Dropped int
-	// Warnings say what may be doubted.
+	// Warnings say which results may be doubted.
 	Warnings []string
 }
 
-// Point is one point of the sweep with how much it varied.
+// Point is one point of the sweep with its spread.
 type Point struct {
 	overlap.Point
 	// AloneSpread and TogetherSpread are standard deviations over the repeats ÷
 	// the medians; NaN for a single repeat.
 	AloneSpread, TogetherSpread Spread
-	// Repeats are the samples that count.
+	// Repeats is the number of samples that count.
 	Repeats int
 }
 
@@ -134,10 +133,9 @@ func (p Point) Loss() (computation, communication float64) {
 	return float64(p.Alone.Computation / p.Together.Computation), float64(p.Alone.Communication / p.Together.Communication)
 }
 
-// Run measures. Nothing is left behind when it returns: the streaming processes
-// are gone and the connection is closed. It ends with ctx, and then returns its
-// error. Errors of placement wrap interferer.ErrCPU or interferer.ErrMemory, and
-// fs.ErrPermission where memory must not be bound to a node.
+// Run measures, and leaves no process or connection behind. It fails when ctx ends.
+// Errors of placement wrap interferer.ErrCPU or interferer.ErrMemory, and
+// fs.ErrPermission if memory may not be bound to a node.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
@@ -173,7 +171,7 @@ func measureAt(ctx context.Context, o Options, at overlap.Placement, c *collecti
 	}
 	defer func() {
 		err = errors.Join(err, b.close())
-		if ctx.Err() != nil { // what failed then did so because of it
+		if ctx.Err() != nil { // other errors follow from it
 			err = context.Cause(ctx)
 		}
 	}()
@@ -181,6 +179,6 @@ func measureAt(ctx context.Context, o Options, at overlap.Placement, c *collecti
 	return points, b.doubts(), err
 }
 
-// full is the part of what a core streams unpaced that a divided core counts as:
-// an unpaced maximum cannot be held by pacing.
+// full is the share of its unpaced bandwidth that a divided core can hold by
+// pacing.
 const full units.Bandwidth = 0.95

@@ -9,7 +9,7 @@ import (
 	"bandmate.dev/bandmate/internal/memory"
 )
 
-// newMemory takes memory of a NUMA node for messages, all of it.
+// newMemory allocates memory for messages on a NUMA node and touches all of it.
 func newMemory(size int64, node int) (*memory.Buffer, error) {
 	b, err := memory.New(size, &node)
 	switch {
