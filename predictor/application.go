@@ -98,7 +98,7 @@ func (a *Application) WithDistance(d Distance) (*Application, error) {
 	}
 	moved := *a
 	moved.target, moved.slowerAway, moved.calibrated = d.TargetTraffic, d.TimeRatio, nil
-	moved.compileCarried()
+	moved.compileObserved()
 	return &moved, nil
 }
 
@@ -202,7 +202,7 @@ func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) e
 	}
 	a.noise = math.Sqrt(pooledVariance(chosen) + inferredVariance(chosen))
 	a.achievedKnown = !slices.ContainsFunc(a.responses, func(r response) bool { return r.knots == nil })
-	a.compileCarried()
+	a.compileObserved()
 	return nil
 }
 

@@ -205,9 +205,9 @@ func (a *Application) timeShare(phase int, home bool) float64 {
 	return a.phases[phase].timeShare
 }
 
-// describedTogether returns the model that all of apps with curves are calibrated
+// sharedModel returns the model that all of apps with curves are calibrated
 // to; nil where there is none.
-func describedTogether(apps []*Application) *memory.Model {
+func sharedModel(apps []*Application) *memory.Model {
 	var model *memory.Model
 	for _, a := range apps {
 		switch {

@@ -17,9 +17,9 @@ func TestTrafficIsConservedByDistance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e equilibrium
+	var e curveSolver
 	e.reset([]*Application{target, far}, true)
-	e.settle(false)
+	e.solve(false)
 	others, p := e.traffic(1).Total(), e.performance[1]
 	// Where on the curve that performance stands.
 	low, high := units.Bandwidth(0), others

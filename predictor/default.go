@@ -3,40 +3,27 @@ package predictor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"bandmate.dev/bandmate/predictor/memory"
+	"bandmate.dev/bandmate/units"
 )
 
-// predictDefault predicts by the settled state of all applications, phase by
-// phase.
+// predictDefault predicts by a model of the memory that describes all applications,
+// and otherwise by their curves.
 func predictDefault(target *Application, corunners []*Application, o Options) Prediction {
 	p := newPrediction(target, corunners, o.Method)
-	// Where steps have not sufficed, the state depends on the order of the
+	// Where the iteration does not converge, its end depends on the order of the
 	// applications; in a fixed one, it does not depend on the caller's.
 	corunners = slices.SortedStableFunc(slices.Values(corunners), byName)
 	apps := make([]*Application, 0, len(corunners)+1)
 	apps = append(append(apps, target), corunners...)
-
-	if model := describedTogether(apps); model != nil && len(corunners) > 0 {
-		p.describe(apps, model, o)
-		return p
-	}
-	var e equilibrium
-	e.reset(apps, true)
-	mean := e.settleInPhases(o.Explain)
-	p.Basis = Curves
-	p.set(e.performance[0])
-	p.warnDefault(&e, mean)
-	p.Interval = e.doubt(mean).interval(p.NormalizedPerformance)
-	for i, c := range corunners {
-		if reason := unpredictable(c, target); reason != "" {
-			p.warn(reason)
-			continue
-		}
-		p.CorunnerSlowdowns[c.name] = c.away(e.performance[i+1]).Slowdown()
-	}
-	if o.Explain {
-		p.Explanation = e.explain(mean)
+	if model := sharedModel(apps); model != nil && len(corunners) > 0 {
+		p.predictByModel(apps, model, o)
+	} else {
+		p.predictByCurves(apps, o)
 	}
 	return p
 }
@@ -50,14 +37,60 @@ func byName(a, b *Application) int {
 	)
 }
 
-// respondTarget returns where the target's curves are read in the settled state.
-func (e *equilibrium) respondTarget() outcome {
-	return e.apps[0].respond(e.traffic(0), e.capacity)
+// predictByCurves fills in a prediction by the curves of apps, target first.
+func (p *Prediction) predictByCurves(apps []*Application, o Options) {
+	var s curveSolver
+	s.reset(apps, true)
+	mean := s.solveInPhases(o.Explain)
+	others := s.traffic(0)
+	p.Basis = Curves
+	p.warnDefault(apps, others, mean)
+	if !s.solved {
+		p.warn(fmt.Sprintf("no convergence after %d steps: the last one is given", maxIterations))
+	}
+	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.hereOf(i, s.performance[i]) })
+	p.Interval = s.doubt(mean).interval(p.NormalizedPerformance)
+	if o.Explain {
+		p.Explanation = s.explain(others, mean)
+	}
 }
 
-// warnDefault says what may be doubted about a prediction of the default method.
-func (p *Prediction) warnDefault(e *equilibrium, read outcome) {
-	target, corunners := e.apps[0], e.apps[1:]
+// predictByModel fills in a prediction by the model of the memory that apps, target
+// first, are calibrated to.
+func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o Options) {
+	var s modelSolver
+	s.reset(apps, model, true)
+	if !o.Together || !s.runTogether() {
+		s.solve()
+	}
+	others := s.traffic(0)
+	read := apps[0].respond(others, capacityOf(apps))
+	p.Basis = MemoryModel
+	p.warnDefault(apps, others, read)
+	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.performance[i] })
+	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
+	if o.Explain {
+		p.Explanation = s.explain(others, read)
+	}
+}
+
+// setAll sets the performances of the target and of its co-runners.
+func (p *Prediction) setAll(apps []*Application, performance func(i int) units.NormalizedPerformance) {
+	target := apps[0]
+	p.set(performance(0))
+	for i, c := range apps[1:] {
+		if reason := unpredictable(c, target); reason != "" {
+			p.warn(reason)
+			continue
+		}
+		p.CorunnerSlowdowns[c.name] = performance(i + 1).Slowdown()
+	}
+}
+
+// warnDefault says what is doubtful about a prediction of the default method, whose
+// target was read beside traffic of others.
+func (p *Prediction) warnDefault(apps []*Application, others units.Traffic, read outcome) {
+	target, corunners := apps[0], apps[1:]
 	p.warn(target.warnings...)
 	if len(corunners) == 0 {
 		return
@@ -73,17 +106,14 @@ func (p *Prediction) warnDefault(e *equilibrium, read outcome) {
 			p.warn(fmt.Sprintf("%s has no sensitivity curves: it is taken as undisturbed", c.name))
 		}
 	}
-	share, known := e.traffic(0).ReadShare()
+	share, known := others.ReadShare()
 	if known && read.bracket.Held {
 		measured, _ := target.family.Member(read.bracket.Lower)
 		p.warn(fmt.Sprintf("%s: read share of %v lies outside the measured ones: the curve at %v is used", target.name, share, measured))
 	}
 	if read.beyond > 0 {
 		p.Extrapolated = read.beyond
-		p.warn(target.beyondWarning(e.traffic(0), read))
-	}
-	if !e.settled {
-		p.warn(fmt.Sprintf("no settled state after %d steps: the last one is given", maxIterations))
+		p.warn(target.beyondWarning(others, read))
 	}
 }
 
@@ -92,36 +122,64 @@ func (a *Application) soloPressureWarning() string {
 		"solo bandwidth, which overstates their pressure; onboard it again", a.name)
 }
 
-// explain shows the target's curves in the state settled at mean traffic.
-func (e *equilibrium) explain(read outcome) *Explanation {
-	a, traffic := e.apps[0], e.traffic(0)
+// beyondWarning says which pressure would have to be measured, and with how many
+// interferers.
+func (a *Application) beyondWarning(others units.Traffic, read outcome) string {
+	measured := others.Total() - read.beyond
+	warning := fmt.Sprintf("%s: pressure is %v above the highest measured: extrapolated", a.name, read.beyond)
+	if measured <= 0 {
+		return warning
+	}
+	level := float64(others.Total() / measured)
+	return warning + fmt.Sprintf("; to measure it, onboard with pressure up to %.1f times as high (%d interferers)",
+		level, int(math.Ceil(level)))
+}
+
+// explainReading shows the target's curves beside traffic of others.
+func (a *Application) explainReading(others units.Traffic, read outcome) *Explanation {
 	result := answer{performance: read.measured}
 	add := func(i int, weight float64) {
 		if weight == 0 {
 			return
 		}
 		r := a.responses[i]
-		b := r.level(traffic.Total())
+		b := r.level(others.Total())
 		reading := newReading(r.share, r.performance, weight, b, r.performance.At(b))
-		reading.ActualBytesPerSecond = traffic.Total()
+		reading.ActualBytesPerSecond = others.Total()
 		result.readings = append(result.readings, reading)
 	}
-	if traffic.Total() > 0 {
+	if others.Total() > 0 {
 		add(read.bracket.Lower, 1-read.bracket.Scale)
 		add(read.bracket.Upper, read.bracket.Scale)
 	}
-	x := result.explain(traffic)
+	return result.explain(others)
+}
+
+// explain shows the target's curves in the solution at mean traffic.
+func (s *curveSolver) explain(others units.Traffic, read outcome) *Explanation {
+	x := s.apps[0].explainReading(others, read)
 	steps := []string{x.Equation}
 	if read.beyond > 0 {
 		steps = append(steps, fmt.Sprintf("extrapolated %v further: %.4f", read.beyond, read.performance))
 	}
-	if n := e.combinations(); n > 1 {
-		steps = append(steps, fmt.Sprintf("mean over %d combinations of phases: %.4f", n, e.performance[0]))
+	if n := s.combinations(); n > 1 {
+		steps = append(steps, fmt.Sprintf("mean over %d combinations of phases: %.4f", n, s.performance[0]))
 	}
-	if len(e.compounded) == len(e.apps) && e.compounded[0] <= e.performance[0] {
-		steps = append(steps, fmt.Sprintf("product over its pairs: %.4f", e.compounded[0]))
+	if len(s.compounded) == len(s.apps) && s.compounded[0] <= s.performance[0] {
+		steps = append(steps, fmt.Sprintf("product over its pairs: %.4f", s.compounded[0]))
 	}
 	x.Equation = strings.Join(steps, "; ")
-	x.Iterations = slices.Clone(e.iterations)
+	x.Iterations = slices.Clone(s.iterations)
+	return x
+}
+
+// explain shows the target's curves at the traffic of the others, and the model.
+func (s *modelSolver) explain(others units.Traffic, read outcome) *Explanation {
+	a := s.apps[0]
+	x := a.explainReading(others, read)
+	own := a.target.Total() * units.Bandwidth(s.rates[0])
+	share, _ := others.ReadShare()
+	x.Equation += fmt.Sprintf("; model of the memory: %v of %v carried, P = %.4f; corrected by the curves: %.4f",
+		own+others.Total(), s.model.Capacity(share), s.rates[0], s.performance[0])
 	return x
 }

@@ -173,13 +173,13 @@ func TestAnyPairSettles(t *testing.T) {
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
-		var e equilibrium
+		var e curveSolver
 		e.reset([]*Application{a, b}, true)
-		e.settle(false)
-		if !e.settled {
+		e.solve(false)
+		if !e.solved {
 			t.Fatal("not settled")
 		}
-		e.settlePair()
+		e.solvePair()
 		low, high := e.performance[0]-1e-6, e.performance[0]+1e-6
 		answerAt := func(x units.NormalizedPerformance) units.NormalizedPerformance {
 			e.performance[0] = x

@@ -23,18 +23,19 @@ const (
 func capacityOf(apps []*Application) units.Bandwidth {
 	var most units.Bandwidth
 	for _, a := range apps {
-		most = max(most, a.carried(), a.corunner.Total())
+		most = max(most, a.observedCapacity(), a.corunner.Total())
 	}
 	return most * headroom
 }
 
-// carried returns the highest traffic the memory was seen to carry with a.
-func (a *Application) carried() units.Bandwidth {
+// observedCapacity returns the highest traffic that the memory was seen to carry
+// with a.
+func (a *Application) observedCapacity() units.Bandwidth {
 	return max(a.mostBesideInterferer, a.target.Total())
 }
 
-// compileCarried sets what application and interferer transferred together.
-func (a *Application) compileCarried() {
+// compileObserved sets what application and interferer transferred together.
+func (a *Application) compileObserved() {
 	a.mostBesideInterferer = a.capacity
 	for i := range a.responses {
 		r := &a.responses[i]

@@ -11,11 +11,11 @@ import (
 // standard deviations.
 const normal90 = 1.645
 
-// The error of the model itself, as standard deviations: what is left on the
-// open half of the simulated data when curves and contentiousness are exact.
-// TestIntervalCoverage holds them to account.
+// The error of the method itself, as standard deviations: what remains on the open
+// half of the simulated data when curves and contentiousness are exact.
+// TestIntervalCoverage checks them.
 const (
-	// baseError is left even undisturbed: the repeatability of a run.
+	// baseError remains even undisturbed: the repeatability of a run.
 	baseError = 0.006
 	// depthError is per unit of lost performance: neighbors of equal bandwidth
 	// and read share do not hurt quite alike.
@@ -26,9 +26,9 @@ const (
 	// trafficError is of the traffic that the neighbors really cause beside
 	// the target, relative.
 	trafficError = 0.06
-	// unsettledTrafficError replaces it where the neighbors' own slowdown is
+	// undisturbedTrafficError replaces it where the neighbors' own slowdown is
 	// left out, as in the paper's methods.
-	unsettledTrafficError = 0.15
+	undisturbedTrafficError = 0.15
 	// extrapolationError is per unit of performance lost beyond the measured
 	// pressure.
 	extrapolationError = 0.5
@@ -74,9 +74,9 @@ func contentiousnessDoubt(corunners []*Application) (bandwidth, readShare float6
 	return math.Sqrt(squares) / total / normal90, math.Sqrt(shares) / total / normal90
 }
 
-// newDoubt collects the doubt in a reading of the target's curves. read gives
-// performance at a pressure; residual is that of the curves; modelTraffic is
-// the relative error of the pressure that the method leaves.
+// newDoubt collects the doubt in a reading of the target's curves. read returns the
+// performance at a pressure, residual is that of the curves, and modelTraffic is the
+// relative error of the pressure that the method leaves.
 func newDoubt(
 	target *Application, corunners []*Application, pressure units.Traffic,
 	performance units.NormalizedPerformance, residual, modelTraffic float64,
@@ -102,20 +102,20 @@ func newDoubt(
 
 func halfSpan(a, b units.NormalizedPerformance) float64 { return math.Abs(float64(a-b)) / 2 }
 
-// doubt returns the doubt in the settled state, read as given.
-func (e *equilibrium) doubt(read outcome) doubt {
-	target := e.apps[0]
+// doubt returns the doubt in the performance of the target, read as given.
+func (s *curveSolver) doubt(read outcome) doubt {
+	target := s.apps[0]
 	traffic := trafficError
 	if !target.achievedKnown {
-		traffic = unsettledTrafficError
+		traffic = undisturbedTrafficError
 	}
 	residual := math.Max(
 		target.responses[read.bracket.Lower].performance.Residual(),
 		target.responses[read.bracket.Upper].performance.Residual(),
 	)
-	d := newDoubt(target, e.apps[1:], e.traffic(0), read.performance, residual, traffic,
-		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, e.capacity).performance })
-	if len(e.apps) > 2 {
+	d := newDoubt(target, s.apps[1:], s.traffic(0), read.performance, residual, traffic,
+		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, s.capacity).performance })
+	if len(s.apps) > 2 {
 		d.model = math.Hypot(d.model, groupDepthError*(1-float64(read.performance)))
 	}
 	d.extrapolation = extrapolationError * float64(read.measured-read.performance)
@@ -130,6 +130,55 @@ func (m paperMethod) doubt(target *Application, corunners []*Application, pressu
 		_, curve := family.Member(i)
 		residual = max(residual, curve.Residual())
 	}
-	return newDoubt(target, corunners, pressure, read.performance, residual, unsettledTrafficError,
+	return newDoubt(target, corunners, pressure, read.performance, residual, undisturbedTrafficError,
 		func(t units.Traffic) units.NormalizedPerformance { return m.read(target, t).performance })
+}
+
+// Errors of the model of the memory, as standard deviations, set on the simulated
+// pairs and groups. TestIntervalCoverage checks them.
+const (
+	// modelTrafficError is that of the modeled traffic, relative.
+	modelTrafficError = 0.02
+	// modelDepthError is per unit of lost performance beside one co-runner,
+	// modelGroupError beside more: no single interferer measured them.
+	modelDepthError = 0.055
+	modelGroupError = 0.09
+	// modelBeyondError is per unit of performance lost beyond the most that the
+	// target was seen to lose.
+	modelBeyondError = 0.4
+	// modelPoints is the number of points from which on a loop is known as well as
+	// the model allows. Fewer leave more doubt.
+	modelPoints = 4
+)
+
+// doubt returns the doubt in the performance of the target.
+func (s *modelSolver) doubt(others units.Traffic) doubt {
+	target := s.apps[0]
+	p := s.performance[0]
+	capacity := capacityOf(s.apps)
+	d := newDoubt(target, s.apps[1:], others, p, 0, modelTrafficError,
+		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, capacity).measured })
+	points := 0
+	for i := range target.responses {
+		points += len(target.responses[i].points)
+	}
+	few := math.Sqrt(modelPoints / float64(max(points, 1)))
+	d.fit = target.calibrated.residual * min(few, 1)
+	depth := modelDepthError
+	if len(s.apps) > 2 {
+		depth = modelGroupError
+	}
+	d.model = math.Hypot(baseError, depth*math.Sqrt(1+few/2)*float64(1-p))
+	d.extrapolation = modelBeyondError * float64(max(target.mostLost()-p, 0))
+	return d
+}
+
+// mostLost returns the lowest performance that was measured.
+func (a *Application) mostLost() units.NormalizedPerformance {
+	lowest := units.NormalizedPerformance(1)
+	for i := range a.responses {
+		_, high := a.responses[i].performance.Domain()
+		lowest = min(lowest, a.responses[i].performance.At(high))
+	}
+	return lowest
 }

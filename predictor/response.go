@@ -198,5 +198,32 @@ func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) o
 // Beside returns the normalized performance that the curves give beside steady
 // traffic of others, extrapolated beyond the highest measured pressure.
 func (a *Application) Beside(others units.Traffic) units.NormalizedPerformance {
-	return a.respond(others, max(a.carried(), others.Total())*headroom).performance
+	return a.respond(others, max(a.observedCapacity(), others.Total())*headroom).performance
+}
+
+// away translates performance where the curves were measured into performance
+// as a co-runner. The delay by distance (an interconnect's latency or
+// bandwidth) and the delay by contention overlap in part: fully where the
+// interconnect is what limits, hardly where latencies add up. They are added in
+// quadrature, which lies between,
+//
+//	(time away)² = ratio² + (1/p)² − 1
+//
+// in units of the undisturbed time at home.
+func (a *Application) away(p units.NormalizedPerformance) units.NormalizedPerformance {
+	if a.slowerAway == 1 {
+		return p
+	}
+	home := 1 / float64(p)
+	square := a.slowerAway*a.slowerAway + max(home*home-1, 0)
+	return units.NormalizedPerformance(a.slowerAway / math.Sqrt(square))
+}
+
+// inPhase translates performance averaged over a run into that of a phase:
+// contention adds time per byte transferred.
+func (a *Application) inPhase(p units.NormalizedPerformance, in *phase) units.NormalizedPerformance {
+	if in.total == 1 {
+		return p
+	}
+	return max(1/(1+(1/p-1)*units.NormalizedPerformance(in.total)), curves.Floor)
 }

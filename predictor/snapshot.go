@@ -153,7 +153,7 @@ func (a *Application) snapshot() Snapshot {
 	s := Snapshot{
 		Name: a.name, Read: a.corunner.Read, Write: a.corunner.Write, TrafficKnown: a.trafficKnown,
 		TrafficDoubt: a.uncertainty.bandwidth, ReadShareDoubt: a.uncertainty.readShare,
-		AchievedKnown: a.achievedKnown, Carried: a.carried(), Noise: a.noise, LossDoubt: a.lossDoubt,
+		AchievedKnown: a.achievedKnown, Carried: a.observedCapacity(), Noise: a.noise, LossDoubt: a.lossDoubt,
 		Responses: make([]SnapshotResponse, 0, len(a.responses)),
 	}
 	for i := range a.responses {

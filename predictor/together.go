@@ -53,19 +53,19 @@ type runner struct {
 
 // newRunner returns application i at its start; false where the order or the
 // length of its run is not known.
-func (c *company) newRunner(i int) (runner, bool) {
-	a := c.apps[i]
-	if !(a.seconds > 0) || a.sequence == nil && !c.steady[i] {
+func (s *modelSolver) newRunner(i int) (runner, bool) {
+	a := s.apps[i]
+	if !(a.seconds > 0) || a.sequence == nil && !s.averaged[i] {
 		return runner{}, false
 	}
 	away := a.seconds * a.slowerAway
-	r := runner{segments: a.sequence, seconds: func(s segment) float64 { return s.part * away }}
+	r := runner{segments: a.sequence, seconds: func(g segment) float64 { return g.part * away }}
 	switch {
-	case c.steady[i]:
+	case s.averaged[i]:
 		r.segments = []segment{{0, 1}}
-	case c.atHome(i):
-		r.seconds = func(s segment) float64 {
-			return s.part * a.seconds * a.calibrated.homeShares[s.phase] / a.phases[s.phase].timeShare
+	case s.atHome(i):
+		r.seconds = func(g segment) float64 {
+			return g.part * a.seconds * a.calibrated.homeShares[g.phase] / a.phases[g.phase].timeShare
 		}
 	}
 	r.left = r.seconds(r.segments[0])
@@ -96,33 +96,33 @@ const mostSegments = 10000
 // together with its co-runners, each of which starts again when it ends, until
 // the target ends: the experiment of the paper (section 4.3). It returns false,
 // and nothing is set, where an order of phases or a length is not known.
-func (c *company) runTogether() bool {
-	runners := make([]runner, len(c.apps))
-	for i := range c.apps {
+func (s *modelSolver) runTogether() bool {
+	runners := make([]runner, len(s.apps))
+	for i := range s.apps {
 		var known bool
-		if runners[i], known = c.newRunner(i); !known {
+		if runners[i], known = s.newRunner(i); !known {
 			return false
 		}
 	}
 	var now float64
-	ends := make([]float64, len(c.apps)) // of the segments, in seconds from now
+	ends := make([]float64, len(s.apps)) // of the segments, in seconds from now
 	for range mostSegments {
 		for i := range runners {
-			c.combination[i] = runners[i].segments[runners[i].at].phase
+			s.combination[i] = runners[i].segments[runners[i].at].phase
 		}
-		settled := c.settle()
+		solution, _ := s.solvePhases()
 		for i := range runners {
-			ends[i] = runners[i].left / settled[i]
+			ends[i] = runners[i].left / float64(solution[i])
 		}
 		step := slices.MinFunc(ends, cmp.Compare[float64])
 		now += step
 		const simultaneous = 1 + 1e-9
 		for i := range runners {
-			if runners[i].advance(step*settled[i], ends[i] <= step*simultaneous) && i == 0 {
+			if runners[i].advance(step*float64(solution[i]), ends[i] <= step*simultaneous) && i == 0 {
 				for j := range runners {
-					c.rates[j] = min(runners[j].done/now, 1)
+					s.rates[j] = min(runners[j].done/now, 1)
 				}
-				c.finish()
+				s.correct()
 				return true
 			}
 		}

@@ -12,11 +12,11 @@ import (
 // given, it allocates nothing. The zero value is ready; it serves one goroutine
 // at a time.
 type Workspace struct {
-	state     equilibrium
-	described company
-	combiner  communication.Combiner
-	members   []communication.Member
-	parts     []communication.Parts
+	byCurves curveSolver
+	byModel  modelSolver
+	combiner communication.Combiner
+	members  []communication.Member
+	parts    []communication.Parts
 }
 
 // Performances appends to dst the normalized performance of each application
@@ -56,18 +56,15 @@ func (w *Workspace) Communicate(performances []units.NormalizedPerformance, apps
 
 // MemoryPerformances is Performances as though nobody communicated.
 func (w *Workspace) MemoryPerformances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
-	if model := describedTogether(apps); model != nil && len(apps) > 1 {
-		w.described.reset(apps, model, true)
-		w.described.meet()
-		return append(dst, w.described.performance...)
+	if model := sharedModel(apps); model != nil && len(apps) > 1 {
+		w.byModel.reset(apps, model, true)
+		w.byModel.solve()
+		return append(dst, w.byModel.performance...)
 	}
-	w.state.reset(apps, true)
-	w.state.settleInPhases(false)
-	for i, p := range w.state.performance {
-		if i > 0 {
-			p = apps[i].away(p)
-		}
-		dst = append(dst, p)
+	w.byCurves.reset(apps, true)
+	w.byCurves.solveInPhases(false)
+	for i, p := range w.byCurves.performance {
+		dst = append(dst, w.byCurves.hereOf(i, p))
 	}
 	return dst
 }

@@ -47,7 +47,7 @@ func (m *Model) Tabulate(x *Member) (flow [Delays]Flow, performance [Delays]floa
 
 // Overload returns by how much, relative to the capacity, members that together
 // transfer f at the delay number place exceed what the memory carries with that
-// delay. The solution of Settle lies where it changes its sign.
+// delay. The solution of Solve lies where it changes its sign.
 func (m *Model) Overload(place int, f Flow) float32 {
 	sum := flow{float64(f.Read), float64(f.Write)}
 	return float32(m.load(sum) - m.loadOf(delayAtPlace(place), sum.writeShare()))

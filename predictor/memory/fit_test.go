@@ -59,7 +59,7 @@ func TestFitFindsWhatGroupsDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want, got [4]float64
+	var want, got [4]units.NormalizedPerformance
 	var truly, fit []Member
 	for i, s := range all {
 		truly = append(truly, made.Home(s.Phases[0].Alone, loops[i]))
@@ -69,10 +69,10 @@ func TestFitFindsWhatGroupsDo(t *testing.T) {
 		}
 		fit = append(fit, fitted.Home(s.Phases[0].Alone, loop))
 	}
-	made.Settle(truly, want[:])
-	fitted.Settle(fit, got[:])
+	made.Solve(truly, want[:])
+	fitted.Solve(fit, got[:])
 	for i := range want {
-		if math.Abs(want[i]-got[i]) > 0.03 {
+		if math.Abs(float64(want[i]-got[i])) > 0.03 {
 			t.Errorf("application %d of a group: %.3f, truly %.3f", i, got[i], want[i])
 		}
 	}
@@ -138,25 +138,25 @@ func drawMembers(t *rapid.T, m *Model) []Member {
 
 // Whoever shares a memory, everyone's performance is in range, and one more
 // neighbor makes nobody faster.
-func TestSettle(t *testing.T) {
+func TestSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := truth()
 		m.interferer.distant = rapid.Bool().Draw(t, "distant")
 		members := drawMembers(t, m)
-		performances := make([]float64, len(members))
-		delay := m.Settle(members, performances)
+		performances := make([]units.NormalizedPerformance, len(members))
+		delay := m.Solve(members, performances)
 		if !(delay >= 1) || math.IsInf(delay, 0) {
 			t.Fatalf("delay %v", delay)
 		}
-		fewer := make([]float64, len(members)-1)
+		fewer := make([]units.NormalizedPerformance, len(members)-1)
 		if len(fewer) > 0 {
-			m.Settle(members[:len(fewer)], fewer)
+			m.Solve(members[:len(fewer)], fewer)
 		}
 		for i, p := range performances {
 			if !(p > 0 && p <= 1) {
 				t.Fatalf("performance %v of %+v", p, members[i])
 			}
-			const tolerance = 1e-2 // of Settle, where members are steep
+			const tolerance = 1e-2 // of Solve, where members are steep
 			if i < len(fewer) && p > fewer[i]+tolerance {
 				t.Fatalf("member %d: %v with one more, %v without", i, p, fewer[i])
 			}

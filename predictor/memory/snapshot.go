@@ -2,7 +2,7 @@ package memory
 
 import "bandmate.dev/bandmate/units"
 
-// ModelSnapshot is everything that Settle reads of a Model, as plain numbers, so
+// ModelSnapshot is everything that Solve reads of a Model, as plain numbers, so
 // that it can be computed elsewhere. They are those of the model to the last bit.
 type ModelSnapshot struct {
 	// Unit is the bandwidth that traffic of members is relative to.
@@ -17,7 +17,7 @@ type ModelSnapshot struct {
 	WriteQueue float64 `json:"writeQueue"`
 }
 
-// MemberSnapshot is everything that Settle reads of a Member, to the last bit:
+// MemberSnapshot is everything that Solve reads of a Member, to the last bit:
 // its traffic alone relative to ModelSnapshot.Unit, and its times per unit of
 // traffic (see Member). Time is 0 for one whose traffic is constant.
 type MemberSnapshot struct {

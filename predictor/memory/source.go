@@ -67,15 +67,15 @@ func (m *Model) beside(r *run, s sample) (performance, achieved float64) {
 // besideMember is beside for interferers that are known as a member.
 func (m *Model) besideMember(r *run, interferers Member) (performance, achieved float64) {
 	members := [2]Member{1: interferers}
-	var performances [2]float64
+	var performances [2]units.NormalizedPerformance
 	var time, moved float64
 	solo := interferers.alone.total()
 	for i, f := range r.phases {
 		members[0] = m.home(f, r.loop)
-		m.Settle(members[:], performances[:])
-		lasts := r.shares[i] / performances[0]
+		m.Solve(members[:], performances[:])
+		lasts := r.shares[i] / float64(performances[0])
 		time += lasts
-		moved += lasts * performances[1] * solo
+		moved += lasts * float64(performances[1]) * solo
 	}
 	return 1 / time, moved / time
 }

@@ -1,18 +1,20 @@
 package memory
 
-// Bounds of Settle.
+import "bandmate.dev/bandmate/units"
+
+// Bounds of Solve.
 const (
-	settleSteps = 24
-	settleClose = 1e-6
+	solveSteps = 24
+	solveClose = 1e-6
 )
 
-// Settle finds the delay at which the members ask for as much as the memory then
+// Solve finds the delay at which the members ask for as much as the memory then
 // carries, writes their performances, and returns the delay. Performance falls
 // with the delay and the load with it, while the load that causes a delay rises:
 // the difference changes its sign once, between no load and what the members would
 // cause undelayed, and the search (regula falsi in the form of Anderson and
 // Björck, BIT 13, 1973) finds it.
-func (m *Model) Settle(members []Member, performances []float64) float64 {
+func (m *Model) Solve(members []Member, performances []units.NormalizedPerformance) float64 {
 	var alone flow
 	for i := range members {
 		alone.read += members[i].alone.read
@@ -24,7 +26,7 @@ func (m *Model) Settle(members []Member, performances []float64) float64 {
 		var sum flow
 		for i := range members {
 			p := members[i].performance(delay)
-			performances[i] = p
+			performances[i] = units.NormalizedPerformance(p)
 			sum.read += members[i].alone.read * p
 			sum.write += members[i].alone.write * p
 		}
@@ -37,8 +39,8 @@ func (m *Model) Settle(members []Member, performances []float64) float64 {
 	}
 	high := min(above, fullest)
 	below, delay := excess(high)
-	if below >= -settleClose && high < fullest {
-		if below <= settleClose {
+	if below >= -solveClose && high < fullest {
+		if below <= solveClose {
 			return delay
 		}
 		// Reads and writes are slowed down by different amounts.
@@ -49,18 +51,18 @@ func (m *Model) Settle(members []Member, performances []float64) float64 {
 		return delay
 	}
 	side := 0
-	for range settleSteps {
+	for range solveSteps {
 		x := (low*below - high*above) / (below - above)
 		var off float64
 		off, delay = excess(x)
 		switch {
-		case off > settleClose:
+		case off > solveClose:
 			if side > 0 {
 				below *= shrink(off / above)
 			}
 			low, above = x, off
 			side = 1
-		case off < -settleClose:
+		case off < -solveClose:
 			if side < 0 {
 				above *= shrink(off / below)
 			}

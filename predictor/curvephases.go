@@ -1,0 +1,103 @@
+package predictor
+
+import (
+	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/units"
+)
+
+// mostCombinations bounds how many combinations of phases are solved one by one, to
+// what a pair can have. Larger groups of many phases are taken at mean traffic, which
+// their pairs then correct.
+const mostCombinations = maxPhases * maxPhases
+
+// combinations returns how many combinations of phases are solved; 1 where mean
+// traffic is used.
+func (s *curveSolver) combinations() int {
+	n := 1
+	for _, a := range s.apps {
+		if n *= len(a.phases); n > mostCombinations {
+			return 1
+		}
+	}
+	return n
+}
+
+// solveInPhases solves at mean traffic, then in every combination of phases, and
+// holds a group to its pairs. It returns where the target's curves are read at mean
+// traffic.
+func (s *curveSolver) solveInPhases(record bool) outcome {
+	s.solve(record)
+	mean := s.apps[0].respond(s.traffic(0), s.capacity)
+	if s.combinations() > 1 {
+		clear(s.averaged)
+		s.allSolved = true
+		s.averageOverPhases(s)
+		s.solved = s.allSolved
+		for i, rate := range s.rates {
+			s.averaged[i], s.phases[i] = true, &steady[0]
+			s.performance[i] = min(max(units.NormalizedPerformance(rate), curves.Floor), 1)
+		}
+	}
+	if n := len(s.apps); n > 2 && n <= mostCompounded {
+		s.compoundPairs()
+	}
+	return mean
+}
+
+// solvePhases implements phaseSolver. It starts from the last solution.
+func (s *curveSolver) solvePhases() (home, here []units.NormalizedPerformance) {
+	for i, a := range s.apps {
+		s.phases[i] = &a.phases[s.combination[i]]
+	}
+	s.solve(false)
+	s.allSolved = s.allSolved && s.solved
+	for i, p := range s.performance {
+		s.here[i] = s.hereOf(i, p)
+	}
+	return s.performance, s.here
+}
+
+// hereOf translates a performance of application i where its curves were measured
+// into one in its role.
+func (s *curveSolver) hereOf(i int, p units.NormalizedPerformance) units.NormalizedPerformance {
+	if s.atHome(i) {
+		return p
+	}
+	return s.apps[i].away(p)
+}
+
+// timeShare implements phaseSolver.
+func (s *curveSolver) timeShare(app, phase int) float64 { return s.apps[app].phases[phase].timeShare }
+
+// mostCompounded is up to how many applications every two of them are settled
+// alone, because the effort grows with the square. Larger groups rest on the
+// settled state of all.
+const mostCompounded = 16
+
+// compoundPairs holds each application of a group to at most the product of its
+// performances beside each other member alone. A queue
+// grows faster than its load, so that delays by several neighbors at least
+// compound; and every pair meets in its phases, where a large group is settled at
+// mean traffic. The product in turn does not know that the memory carries no more
+// than it can. Both err towards too little contention: the lower one counts.
+func (s *curveSolver) compoundPairs() {
+	if s.pair == nil {
+		s.pair = &curveSolver{}
+	}
+	s.compounded = s.compounded[:0]
+	for range s.apps {
+		s.compounded = append(s.compounded, 1)
+	}
+	for i := range s.apps {
+		for j := i + 1; j < len(s.apps); j++ {
+			s.twoOf = [2]*Application{s.apps[i], s.apps[j]}
+			s.pair.reset(s.twoOf[:], s.atHome(i))
+			s.pair.solveInPhases(false)
+			s.compounded[i] *= s.pair.performance[0]
+			s.compounded[j] *= s.pair.performance[1]
+		}
+	}
+	for i, product := range s.compounded {
+		s.performance[i] = max(min(s.performance[i], product), curves.Floor)
+	}
+}
