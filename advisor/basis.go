@@ -19,7 +19,7 @@ func BasisOf(entries []Entry) predictor.Basis {
 	described, alone := 0, 0
 	for _, e := range entries {
 		switch sensitive, _ := e.Application.Known(); {
-		case e.Application.Described():
+		case e.Application.Calibrated():
 			described++
 		case sensitive:
 			alone++

@@ -153,14 +153,14 @@ func (c *calibrations) at(p place) *fitting {
 // apply returns the application that p was compiled to as the model of its place
 // describes it. Where there is no model, or it does not describe the application,
 // it returns app itself, whose curves then serve alone, and says why: ErrFewProfiles,
-// predictor.ErrNotDescribed, or what predictor.Calibrate fails with.
+// predictor.ErrNotCalibrated, or what predictor.Calibrate fails with.
 func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
 	f := c.at(placeOf(p))
 	if f == nil {
 		return app, ErrFewProfiles
 	}
 	if p.Spec.Carried != nil {
-		return app, fmt.Errorf("%s: %w: carried over from another machine", app.Name(), predictor.ErrNotDescribed)
+		return app, fmt.Errorf("%s: %w: carried over from another machine", app.Name(), predictor.ErrNotCalibrated)
 	}
 	if f.fit(); f.err != nil {
 		return app, f.err

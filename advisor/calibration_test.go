@@ -152,7 +152,7 @@ func TestApplySaysWhyNot(t *testing.T) {
 	c := none.next(profiles)
 	carried := profiles[0].DeepCopy()
 	carried.Spec.Carried = &v1alpha1.Carrying{}
-	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotDescribed) {
+	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
 		t.Errorf("carried over: %v", err)
 	}
 	if n, of := c.fitted(profiles[0]); n != 5 || of != 5 {

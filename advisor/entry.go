@@ -46,7 +46,7 @@ type Entry struct {
 	// Measured is when; zero when the profile does not say.
 	Measured time.Time
 	// Uncalibrated says why Application predicts from its curves and not by a model
-	// of the memory: ErrFewProfiles, predictor.ErrNotDescribed, or an error of
+	// of the memory: ErrFewProfiles, predictor.ErrNotCalibrated, or an error of
 	// predictor.Calibrate. It is nil where a model does, where nobody asked for one,
 	// and for an application without curves.
 	Uncalibrated error

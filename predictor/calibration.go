@@ -11,20 +11,20 @@ import (
 )
 
 // Calibration is a model of the memory of one machine, fitted to the profiles that
-// were measured on it. Applications that it is applied to are predicted by it,
-// pairs and groups alike. It is immutable and safe for concurrent use.
+// were measured on it. It predicts the pairs and groups of the applications that it
+// is applied to. It is immutable and safe for concurrent use.
 type Calibration struct {
 	model *memory.Model
 }
 
-// distantRatio is by how much the median application has to be slower as a
+// distantRatio is how many times slower the median application has to be as a
 // co-runner than as a target for co-runners to count as distant.
 const distantRatio = 1.03
 
-// Calibrate fits a model to the profiles among apps that can serve: those with
-// curves that recorded what the interferer achieved, with contentiousness, and
-// measured on the machine itself. It fails with memory.ErrNotEnough where these
-// are too few; predictions then rest on the curves alone.
+// Calibrate fits a model to those of apps that were measured on the machine itself,
+// have a known contentiousness, and curves that recorded what the interferer
+// achieved. It fails with memory.ErrNotEnough where these are too few; predictions
+// then rest on the curves alone.
 func Calibrate(apps []*Application) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
@@ -49,41 +49,41 @@ func Calibrate(apps []*Application) (*Calibration, error) {
 // share.
 func (c *Calibration) Capacity(share units.ReadShare) units.Bandwidth { return c.model.Capacity(share) }
 
-// worstFit is the standard deviation of the points about the model above which
-// an application is not described by it: its curves then count alone.
+// worstFit is the standard deviation of the points about the model above which the
+// model does not describe an application: its curves then count alone.
 const worstFit = 0.04
 
-// ErrNotDescribed is returned for an application that a calibration cannot serve.
-var ErrNotDescribed = errors.New("not described by the model of the memory")
+// ErrNotCalibrated is returned for an application that a calibration does not fit.
+var ErrNotCalibrated = errors.New("not described by the model of the memory")
 
-// Apply returns a copy of a that is predicted by the model, beside others that are,
-// too. An application without curves counts as undisturbed. It fails with
-// ErrNotDescribed where the profile lacks what the model needs, or where the
-// model does not describe its curves.
+// Apply returns a copy of a that is predicted by the model beside others of the same
+// calibration. An application without curves counts as undisturbed. It fails with
+// ErrNotCalibrated where the profile lacks what the model needs, or where the model
+// does not describe its curves.
 func (c *Calibration) Apply(a *Application) (*Application, error) {
-	described := *a
+	calibrated := *a
 	if a.family == nil {
-		described.calibrated = a.undisturbed(c.model)
-		return &described, nil
+		calibrated.calibrated = a.undisturbed(c.model)
+		return &calibrated, nil
 	}
 	source, ok := a.source()
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, carried over from another machine, or measured without its communication", a.name, ErrNotDescribed)
+		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, carried over from another machine, or measured without its communication", a.name, ErrNotCalibrated)
 	}
 	loop, residual := c.model.FitLoop(source)
 	if !(residual <= max(worstFit, 2*a.noise)) {
-		return nil, fmt.Errorf("%s: %w: its curves lie %.1f points off", a.name, ErrNotDescribed, 100*residual)
+		return nil, fmt.Errorf("%s: %w: its curves lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
 	}
-	described.calibrated = a.calibrate(c.model, source, loop)
-	return &described, nil
+	calibrated.calibrated = a.calibrate(c.model, source, loop)
+	return &calibrated, nil
 }
 
-// Described reports whether a Calibration was applied: beside others that were
-// described by the same one, the application is predicted by the model.
-func (a *Application) Described() bool { return a.calibrated != nil }
+// Calibrated reports whether a Calibration was applied: beside others of the same
+// calibration, the application is predicted by the model.
+func (a *Application) Calibrated() bool { return a.calibrated != nil }
 
-// source returns what the profile says where the curves were measured; false where
-// it does not say enough.
+// source returns what the profile says of the application where its curves were
+// measured; false where it does not say enough.
 func (a *Application) source() (memory.Source, bool) {
 	var s memory.Source
 	if a.apart() {
@@ -107,8 +107,8 @@ func (a *Application) source() (memory.Source, bool) {
 const shortest = 0.2
 
 // atHome returns the phases as a target: their shares of time, and their traffic.
-// The time line is that of a co-runner, whom distance delays per byte, so that
-// the phases with most traffic are the ones that are shorter at home.
+// The time line is that of a co-runner. Distance delays it per byte, so the phases
+// with most traffic are the ones that are shorter at home.
 func (a *Application) atHome() (shares []float64, traffic []units.Traffic) {
 	delay := 1 - 1/a.slowerAway
 	var sum float64
@@ -205,8 +205,8 @@ func (a *Application) timeShare(phase int, home bool) float64 {
 	return a.phases[phase].timeShare
 }
 
-// sharedModel returns the model that all of apps with curves are calibrated
-// to; nil where there is none.
+// sharedModel returns the model that all of apps with curves are calibrated to; nil
+// where there is none.
 func sharedModel(apps []*Application) *memory.Model {
 	var model *memory.Model
 	for _, a := range apps {
@@ -221,44 +221,43 @@ func sharedModel(apps []*Application) *memory.Model {
 	return model
 }
 
-// correction is what the model leaves of one measured curve: by how much
-// performance differs, as a natural logarithm, where the model says a performance.
+// correction is the difference between a measured curve and the model:
+// ln(measured ÷ modeled) performance, by modeled performance.
 type correction struct {
-	said, factor []float64 // said falls, from 1
+	modeled, factor []float64 // modeled falls, from 1
 }
 
 // at returns the factor, by linear interpolation; beyond the measured performance
 // it stays.
 func (c *correction) at(p float64) float64 {
-	for i := 1; i < len(c.said); i++ {
-		if p >= c.said[i] {
-			part := (c.said[i-1] - p) / (c.said[i-1] - c.said[i])
+	for i := 1; i < len(c.modeled); i++ {
+		if p >= c.modeled[i] {
+			part := (c.modeled[i-1] - p) / (c.modeled[i-1] - c.modeled[i])
 			return c.factor[i-1] + part*(c.factor[i]-c.factor[i-1])
 		}
 	}
 	return c.factor[len(c.factor)-1]
 }
 
-// apart is how far two performances that the model says have to differ to be told
-// apart in a correction.
+// apart is the least difference between two modeled performances of a correction.
 const apart = 1e-4
 
-// correctionsTo returns by how much each curve lies off what the model said of its
-// points, and the standard deviation that is left. What is left of noise is not
-// to be followed: neighboring levels tell the two apart, because noise does not
-// follow from one to the next, and only the part that does is corrected.
-func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []correction, residual float64) {
+// correctionsTo returns the correction of each curve, given the modeled performance
+// of its points, and the standard deviation that remains. Noise must not be
+// corrected: it differs between neighboring levels at random, so only the part of
+// the difference that these have in common is.
+func (a *Application) correctionsTo(modeled []units.NormalizedPerformance) (all []correction, residual float64) {
 	var squares, noise, noises, n float64
 	for i := range a.responses {
 		r := &a.responses[i]
 		off := make([]float64, len(r.points))
 		c := correction{[]float64{1}, []float64{0}}
 		for j, p := range r.points {
-			s := float64(said[j])
+			s := float64(modeled[j])
 			off[j] = float64(p.Performance) - s
 			squares += off[j] * off[j]
-			if s < c.said[len(c.said)-1]-apart {
-				c.said = append(c.said, s)
+			if s < c.modeled[len(c.modeled)-1]-apart {
+				c.modeled = append(c.modeled, s)
 				c.factor = append(c.factor, math.Log(float64(r.performance.At(p.Solo))/s))
 			}
 		}
@@ -268,7 +267,7 @@ func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []c
 			noises++
 		}
 		n += float64(len(off))
-		said = said[len(r.points):]
+		modeled = modeled[len(r.points):]
 		all = append(all, c)
 	}
 	var lasting float64
@@ -283,8 +282,8 @@ func (a *Application) correctionsTo(said []units.NormalizedPerformance) (all []c
 	return all, math.Sqrt(squares / n * (1 - lasting))
 }
 
-// corrected returns what the curves make of a performance that the model says,
-// beside others of this traffic.
+// corrected returns a modeled performance beside traffic of others, corrected by the
+// curves.
 func (a *Application) corrected(p float64, others units.Traffic) units.NormalizedPerformance {
 	share, known := others.ReadShare()
 	if !known || a.calibrated == nil || a.calibrated.corrections == nil {

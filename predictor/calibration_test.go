@@ -101,7 +101,7 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 	}
 	calibration := &Calibration{described(t, 4)[0].calibrated.model}
 	unrecorded := compiled(t, withCurve(profileOf("unrecorded", 10, 1), 1, 0, 0.9, 0.8, 0.7, 0.6))
-	if _, err := calibration.Apply(unrecorded); !errors.Is(err, ErrNotDescribed) {
+	if _, err := calibration.Apply(unrecorded); !errors.Is(err, ErrNotCalibrated) {
 		t.Errorf("nothing recorded of what the interferer achieved: %v", err)
 	}
 	undisturbed, err := calibration.Apply(bare)

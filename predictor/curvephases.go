@@ -69,15 +69,14 @@ func (s *curveSolver) hereOf(i int, p units.NormalizedPerformance) units.Normali
 // timeShare implements phaseSolver.
 func (s *curveSolver) timeShare(app, phase int) float64 { return s.apps[app].phases[phase].timeShare }
 
-// mostCompounded is up to how many applications every two of them are settled
-// alone, because the effort grows with the square. Larger groups rest on the
-// settled state of all.
+// mostCompounded is the size of a group up to which every pair of it is solved, as
+// the effort grows with the square. Larger groups rest on the solution of all.
 const mostCompounded = 16
 
 // compoundPairs holds each application of a group to at most the product of its
 // performances beside each other member alone. A queue
 // grows faster than its load, so that delays by several neighbors at least
-// compound; and every pair meets in its phases, where a large group is settled at
+// compound; and every pair meets in its phases, where a large group is solved at
 // mean traffic. The product in turn does not know that the memory carries no more
 // than it can. Both err towards too little contention: the lower one counts.
 func (s *curveSolver) compoundPairs() {

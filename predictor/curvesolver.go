@@ -45,18 +45,17 @@ func (s *curveSolver) reset(apps []*Application, targetFirst bool) {
 	}
 }
 
-// solve finds the fixed point from the performance there is by damped iteration,
+// solve finds the fixed point from the present performance by damped iteration,
 //
 //	p ← p + ω·(F(p) − p)
 //
-// one application after the other, where F gives each one's performance beside
-// the others' traffic at p.
-// ω starts at 1 and is halved whenever a step did not shrink. Every p stays
+// one application after the other, where F is each one's performance beside the
+// others' traffic at p. ω starts at 1 and is halved whenever a step did not shrink. Every p stays
 // within the bounds of the curves, because it is a mean of values of F.
 //
-// For two applications F is continuous and falls: where a few steps have not
-// settled them, solvePair does for certain. For more, s.solved stays false
-// when the steps have not sufficed.
+// For two applications F is continuous and falls: solvePair finds the fixed point
+// where a few steps do not suffice. For more, s.solved stays false where the steps
+// do not suffice.
 func (s *curveSolver) solve(record bool) {
 	s.record(record)
 	damping, lastChange := 1.0, math.Inf(1)
@@ -88,8 +87,9 @@ func (s *curveSolver) solve(record bool) {
 	}
 }
 
-// solvePair settles two applications for certain: with F_0 and F_1 the answers
-// to the other's performance, F_0(F_1(x)) − x changes its sign between 0 and 1.
+// solvePair finds the fixed point of two applications: with F_0 and F_1 the response
+// of each to the other's performance, F_0(F_1(x)) − x changes its sign between 0
+// and 1.
 func (s *curveSolver) solvePair() {
 	s.performance[0] = fixedPoint(func(x units.NormalizedPerformance) units.NormalizedPerformance {
 		s.performance[0] = x

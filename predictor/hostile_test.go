@@ -57,7 +57,7 @@ func TestHostileProfilesAreCalibratedOrRefused(t *testing.T) {
 				applied, err := c.Apply(a)
 				if err == nil {
 					a = applied
-				} else if !errors.Is(err, ErrNotDescribed) {
+				} else if !errors.Is(err, ErrNotCalibrated) {
 					t.Fatal(err)
 				}
 				apps = append(apps, a)

@@ -35,9 +35,9 @@ const (
 	LinearEstimated Method = "linear-estimated"
 	// PolynomialEstimated is the same with a least-squares parabola.
 	PolynomialEstimated Method = "polynomial-estimated"
-	// Default also lets the co-runners slow down: it finds the state in which
-	// every application runs at the speed its curves give beside what the
-	// others then really transfer. It reads all measured curves.
+	// Default also lets the co-runners slow down: it finds the fixed point at which
+	// every application runs at the speed that its curves, or a model of the memory,
+	// give beside what the others then really transfer. It reads all measured curves.
 	Default Method = "default"
 )
 
@@ -83,30 +83,20 @@ func (m paperMethod) family() familyKey { return familyKey{m.kind, m.selection !
 
 // paperMethod returns how the paper builds m; false for Default.
 func (m Method) paperMethod() (paperMethod, bool) {
-	switch m {
-	case Memgen:
-		return paperMethod{curves.Interpolation, single75}, true
-	case Interpolation:
-		return paperMethod{curves.Interpolation, rightCurve}, true
-	case Linear:
-		return paperMethod{curves.Line, rightCurve}, true
-	case Polynomial:
-		return paperMethod{curves.Polynomial, rightCurve}, true
-	case InterpolationSampled:
-		return paperMethod{curves.Interpolation, rightSampled}, true
-	case LinearSampled:
-		return paperMethod{curves.Line, rightSampled}, true
-	case PolynomialSampled:
-		return paperMethod{curves.Polynomial, rightSampled}, true
-	case InterpolationEstimated:
-		return paperMethod{curves.Interpolation, estimated}, true
-	case LinearEstimated:
-		return paperMethod{curves.Line, estimated}, true
-	case PolynomialEstimated:
-		return paperMethod{curves.Polynomial, estimated}, true
-	default:
-		return paperMethod{}, false
+	kinds := map[Method]paperMethod{
+		Memgen:                 {curves.Interpolation, single75},
+		Interpolation:          {curves.Interpolation, rightCurve},
+		Linear:                 {curves.Line, rightCurve},
+		Polynomial:             {curves.Polynomial, rightCurve},
+		InterpolationSampled:   {curves.Interpolation, rightSampled},
+		LinearSampled:          {curves.Line, rightSampled},
+		PolynomialSampled:      {curves.Polynomial, rightSampled},
+		InterpolationEstimated: {curves.Interpolation, estimated},
+		LinearEstimated:        {curves.Line, estimated},
+		PolynomialEstimated:    {curves.Polynomial, estimated},
 	}
+	method, ofPaper := kinds[m]
+	return method, ofPaper
 }
 
 // Reads is how much of a profile a method reads.

@@ -41,7 +41,7 @@ type Prediction struct {
 	Slowdown units.Slowdown `json:"slowdown"`
 	// Interval holds the slowdown with a probability of 90%.
 	Interval Interval `json:"interval"`
-	// Extrapolated is by how much the co-runners' traffic exceeds the highest
+	// Extrapolated is how far the co-runners' traffic exceeds the highest
 	// pressure that the target was measured at; zero, and absent in JSON, where it
 	// does not. Only Default extrapolates: the other methods hold the last point.
 	Extrapolated units.Bandwidth `json:"extrapolatedBytesPerSecond,omitempty"`
@@ -69,8 +69,8 @@ const (
 	// MemoryModel is a model of the memory, fitted to all profiles of the machine,
 	// and corrected by the target's curves (see Calibration).
 	MemoryModel Basis = "memory-model"
-	// Curves are the curves of the applications involved, read at the settled
-	// state.
+	// Curves are the curves of the applications involved, read at the fixed point
+	// of their mutual slowdown.
 	Curves Basis = "curves"
 )
 
@@ -94,7 +94,7 @@ type Explanation struct {
 	Equation string `json:"equation"`
 	// Readings are the curves that were read, and where.
 	Readings []Reading `json:"readings"`
-	// Iterations are the steps of Default towards the settled state, the first
+	// Iterations are the steps of Default towards the fixed point, the first
 	// being everyone undisturbed; empty for the other methods.
 	Iterations []Iteration `json:"iterations,omitempty"`
 }
@@ -126,7 +126,7 @@ type SegmentPoint struct {
 	NormalizedPerformance units.NormalizedPerformance `json:"normalizedPerformance"`
 }
 
-// Iteration is one step towards the settled state.
+// Iteration is one step towards the fixed point.
 type Iteration struct {
 	// NormalizedPerformance is that of the target, then of each co-runner.
 	NormalizedPerformance []units.NormalizedPerformance `json:"normalizedPerformance"`

@@ -189,7 +189,7 @@ func (a *Application) snapshotDescribed(model int) *SnapshotDescribed {
 		s.SteadyHome, s.SteadyAway = &home, &away
 	}
 	for _, correction := range c.corrections {
-		s.Corrections = append(s.Corrections, SnapshotCorrection{correction.said, correction.factor})
+		s.Corrections = append(s.Corrections, SnapshotCorrection{correction.modeled, correction.factor})
 	}
 	for i := range a.responses {
 		s.Points += len(a.responses[i].points)

@@ -60,7 +60,7 @@ func described(b testing.TB, p *Plugin) {
 		s.lookup(fmt.Sprintf("app-%d", i), "blade")
 	}
 	p.watch.current.Store(s.next(s.roster))
-	if k := p.watch.snapshot().lookup("app-0", "blade"); !k.Application.Described() {
+	if k := p.watch.snapshot().lookup("app-0", "blade"); !k.Application.Calibrated() {
 		b.Fatal("no model describes the applications")
 	}
 }

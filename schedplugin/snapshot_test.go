@@ -48,7 +48,7 @@ func TestCatchUp(t *testing.T) {
 	round := s.round.Load()
 	s.catchUp()
 	described := s.lookup("app-1", "blade")
-	if described.byCurves || !described.Application.Described() || described.sketch == nil {
+	if described.byCurves || !described.Application.Calibrated() || described.sketch == nil {
 		t.Errorf("afterwards: %+v", described)
 	}
 	if s.round.Load() == round {
@@ -82,7 +82,7 @@ func TestWant(t *testing.T) {
 	next := s.next(r)
 	for name, s := range map[string]*snapshot{"the same": s, "the next": next} {
 		s.catchUp()
-		if k := s.lookup("app-1", "blade"); k.byCurves || !k.Application.Described() || k.sketch == nil {
+		if k := s.lookup("app-1", "blade"); k.byCurves || !k.Application.Calibrated() || k.sketch == nil {
 			t.Errorf("%s: %+v", name, k)
 		}
 		s.due.Range(func(application, _ any) bool {
@@ -112,7 +112,7 @@ func TestNodesCatchUp(t *testing.T) {
 	}
 	s.catchUp()
 	after := p.occupancyOf(h.nodes["waits"], s)
-	if after.waiting || !after.residents[0].known.Application.Described() {
+	if after.waiting || !after.residents[0].known.Application.Calibrated() {
 		t.Errorf("afterwards: %+v", after)
 	}
 	if p.occupancyOf(h.nodes["idle"], s) != idle {
@@ -127,7 +127,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 	s := newSnapshot(r)
 	asked := 0
 	s.onNew = func() { asked++ }
-	if k := s.lookup("app-1", "blade"); k.Application == nil || k.Application.Described() || k.sketch == nil {
+	if k := s.lookup("app-1", "blade"); k.Application == nil || k.Application.Calibrated() || k.sketch == nil {
 		t.Fatalf("at first: %+v", k)
 	}
 	if s.lookup("app-1", "blade"); asked != 1 {
@@ -135,7 +135,7 @@ func TestSnapshotCatchesUp(t *testing.T) {
 	}
 	next := s.next(r)
 	k := next.lookup("app-1", "blade")
-	if !k.Application.Described() || k.sketch == nil {
+	if !k.Application.Calibrated() || k.sketch == nil {
 		t.Errorf("in the next snapshot: %+v", k)
 	}
 	again := next.next(r).lookup("app-1", "blade")

@@ -43,7 +43,7 @@ type Parts struct {
 
 const (
 	mostSteps = 200
-	settled   = 1e-4 // change of a penalty that counts as none
+	converged = 1e-4 // change of a penalty that counts as none
 )
 
 // Combiner combines; it keeps memory from one call to the next. The zero value is
@@ -53,7 +53,7 @@ type Combiner struct {
 	chances []float64
 }
 
-// state is a member on its way to the settled state.
+// state is a member during the iteration.
 type state struct {
 	out, in float64 // penalties
 	loss    float64
@@ -92,18 +92,18 @@ func (c *Combiner) Combine(dst []Parts, members []Member) []Parts {
 		}
 		c.states[i].time = c.states[i].whole(m)
 	}
-	isSettled := c.settle(members)
+	solved := c.solve(members)
 	for i := range members {
 		p := c.parts(i, &members[i], members)
-		if !isSettled && p.Communicates {
-			p.Gaps |= Unsettled
+		if !solved && p.Communicates {
+			p.Gaps |= NotConverged
 		}
 		dst = append(dst, p)
 	}
 	return dst
 }
 
-func (c *Combiner) settle(members []Member) bool {
+func (c *Combiner) solve(members []Member) bool {
 	for range mostSteps {
 		var change float64
 		for i := range members {
@@ -123,7 +123,7 @@ func (c *Combiner) settle(members []Member) bool {
 			// A penalty may rise behind computing before it shows in the time.
 			change = max(change, math.Abs(s.out-out), math.Abs(s.in-in))
 		}
-		if change < settled {
+		if change < converged {
 			return true
 		}
 	}

@@ -46,8 +46,8 @@ const (
 	// PeersUnknown means that there are neighbors of whose communication nothing
 	// is known; they are taken not to use the card.
 	PeersUnknown
-	// Unsettled means that the last step was taken for the settled state.
-	Unsettled
+	// NotConverged means that the last step was taken for the fixed point.
+	NotConverged
 )
 
 // tooMuch is how far above its rate a network may seem to carry: what is measured
@@ -134,7 +134,7 @@ func (g Gap) Remarks(application, machine string) []string {
 		{AboveRate, fmt.Sprintf("%s exchanges more than the network of %s carries: one of the profiles is wrong", application, machine)},
 		{BeyondModel, fmt.Sprintf("the model of the network of %s says nothing of so many communications at once", machine)},
 		{PeersUnknown, "there are neighbors of whose communication nothing is known: they are taken not to use the network"},
-		{Unsettled, "the communications did not settle: the last step is given"},
+		{NotConverged, "the penalties did not converge: the last step is given"},
 	} {
 		if g&r.gap != 0 {
 			all = append(all, r.text)

@@ -276,7 +276,7 @@ func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (
 	for i := range ordered {
 		group.Go(func() {
 			described, err := calibration.Apply(ordered[i])
-			if !errors.Is(err, predictor.ErrNotDescribed) {
+			if !errors.Is(err, predictor.ErrNotCalibrated) {
 				ordered[i], faults[i] = described, err
 			}
 		})

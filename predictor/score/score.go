@@ -141,7 +141,7 @@ type Effect struct {
 }
 
 // blame is how much slower a placement has to make a job to be blamed for it:
-// predictions settle to a tenth of that.
+// predictions converge to a tenth of that.
 const blame = 1e-4
 
 // OverLimit reports whether the placement takes the job above its limit, or
