@@ -67,20 +67,15 @@ const (
 // sort of OverheadBytes a row. Faults are placed at file:line:column.
 func ReadSmallSorts(r io.Reader, file string) ([]SmallSort, error) {
 	var sorts []SmallSort
-	err := table.Each(r, file, []string{"threads", "seconds"}, func(t *table.Table) error {
+	err := table.Each(r, file, []string{"threads", "seconds"}, func(t *table.Table) {
 		if len(sorts) == maxSmallSorts {
-			return t.Fault("threads", fmt.Errorf("more than %d rows", maxSmallSorts))
+			t.Fail("threads", fmt.Errorf("more than %d rows", maxSmallSorts))
 		}
-		threads, err := t.Whole("threads", 1, MaxThreads)
-		if err != nil {
-			return err
-		}
-		seconds, err := t.Positive("seconds")
-		if err == nil && seconds > maxSmallSortSeconds {
-			err = t.Fault("seconds", fmt.Errorf("%v: want at most %v", seconds, maxSmallSortSeconds))
+		threads, seconds := t.Whole("threads", 1, MaxThreads), t.Positive("seconds")
+		if seconds > maxSmallSortSeconds {
+			t.Fail("seconds", fmt.Errorf("%v: want at most %v", seconds, maxSmallSortSeconds))
 		}
 		sorts = append(sorts, SmallSort{threads, Cost(seconds * 1e9)})
-		return err
 	})
 	if err != nil {
 		return nil, err

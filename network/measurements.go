@@ -23,18 +23,12 @@ const maxMeasured = 1 << 20
 func ReadMeasured(r io.Reader, file string) ([]Measured, error) {
 	var all []Measured
 	rows, place := 0, make(map[string]int)
-	err := table.Each(r, file, measuredColumns, func(t *table.Table) error {
+	err := table.Each(r, file, measuredColumns, func(t *table.Table) {
 		if rows++; rows > maxMeasured {
-			return t.Fault("conflict", fmt.Errorf("more than %d rows", maxMeasured))
+			t.Fail("conflict", fmt.Errorf("more than %d rows", maxMeasured))
 		}
-		name, err := t.Text("conflict")
-		if err != nil {
-			return err
-		}
-		c, penalty, err := readMeasured(t)
-		if err != nil {
-			return err
-		}
+		name := t.Text("conflict")
+		c, penalty := readMeasured(t)
 		i, ok := place[name]
 		if !ok {
 			i = len(all)
@@ -43,7 +37,6 @@ func ReadMeasured(r io.Reader, file string) ([]Measured, error) {
 		}
 		all[i].Conflict = append(all[i].Conflict, c)
 		all[i].Penalties = append(all[i].Penalties, penalty)
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -54,25 +47,12 @@ func ReadMeasured(r io.Reader, file string) ([]Measured, error) {
 	return all, nil
 }
 
-func readMeasured(t *table.Table) (c Communication, penalty float64, err error) {
-	if c.Name, err = t.Text("communication"); err != nil {
-		return c, 0, err
-	}
-	if c.From, err = t.Whole("from", 0, maxNode); err != nil {
-		return c, 0, err
-	}
-	if c.To, err = t.Whole("to", 0, maxNode); err != nil {
-		return c, 0, err
-	}
+func readMeasured(t *table.Table) (c Communication, penalty float64) {
+	c = Communication{Name: t.Text("communication"), From: t.Whole("from", 0, maxNode), To: t.Whole("to", 0, maxNode)}
 	if c.From == c.To {
-		return c, 0, t.Fault("to", fmt.Errorf("node %d is where it leaves: want another", c.To))
+		t.Fail("to", fmt.Errorf("node %d is where it leaves: want another", c.To))
 	}
-	seconds, err := t.Positive("seconds")
-	if err != nil {
-		return c, 0, err
-	}
-	alone, err := t.Positive("aloneSeconds")
-	return c, seconds / alone, err
+	return c, t.Positive("seconds") / t.Positive("aloneSeconds")
 }
 
 // WriteMeasured writes conflicts as ReadMeasured reads them; alone is the time

@@ -46,13 +46,11 @@ const (
 // row. Faults have their file:line:column.
 func ReadSweep(r io.Reader, file string) (Sweep, error) {
 	var sweep Sweep
-	err := table.Each(r, file, sweepColumns, func(t *table.Table) error {
+	err := table.Each(r, file, sweepColumns, func(t *table.Table) {
 		if len(sweep) == maxRows {
-			return t.Fault("cores", fmt.Errorf("more than %d rows", maxRows))
+			t.Fail("cores", fmt.Errorf("more than %d rows", maxRows))
 		}
-		p, err := readPoint(t)
-		sweep = append(sweep, p)
-		return err
+		sweep = append(sweep, readPoint(t))
 	})
 	if err != nil {
 		return nil, err
@@ -63,24 +61,13 @@ func ReadSweep(r io.Reader, file string) (Sweep, error) {
 	return sweep, nil
 }
 
-func readPoint(t *table.Table) (p Point, err error) {
-	if p.ComputationNode, err = t.Whole("computationNode", 0, maxNodes); err != nil {
-		return p, err
-	}
-	if p.CommunicationNode, err = t.Whole("communicationNode", 0, maxNodes); err != nil {
-		return p, err
-	}
-	if p.Cores, err = t.Whole("cores", 1, maxCores); err != nil {
-		return p, err
-	}
+func readPoint(t *table.Table) Point {
+	p := Point{Cores: t.Whole("cores", 1, maxCores)}
+	p.ComputationNode, p.CommunicationNode = t.Whole("computationNode", 0, maxNodes), t.Whole("communicationNode", 0, maxNodes)
 	for i, into := range []*units.Bandwidth{&p.Alone.Computation, &p.Alone.Communication, &p.Together.Computation, &p.Together.Communication} {
-		v, err := t.Positive(sweepColumns[3+i])
-		if err != nil {
-			return p, err
-		}
-		*into = units.Bandwidth(v)
+		*into = units.Bandwidth(t.Positive(sweepColumns[3+i]))
 	}
-	return p, nil
+	return p
 }
 
 // Validate reports values that are out of range, and missing or repeated numbers of

@@ -11,12 +11,14 @@ import (
 )
 
 // Table is CSV with a header line whose columns may stand in any order, at one of
-// its rows. Every fault is placed at file:line:column.
+// its rows. Errors name file:line:column. Reading a field that is not as it should be
+// returns some value and makes Each fail.
 type Table struct {
 	file    string
 	reader  *csv.Reader
 	columns map[string]int
 	row     []string
+	err     error // of the first field that failed
 }
 
 // open reads the header and checks that every required column is there
@@ -73,84 +75,78 @@ func (t *Table) parseError(err error) error {
 }
 
 // Text returns a field that must not be empty.
-func (t *Table) Text(column string) (string, error) {
-	i := t.columns[column]
-	if t.row[i] == "" {
-		return "", t.Fault(column, errors.New("empty"))
+func (t *Table) Text(column string) string {
+	text := t.row[t.columns[column]]
+	if text == "" {
+		t.Fail(column, errors.New("empty"))
 	}
-	return t.row[i], nil
+	return text
 }
 
 // Number returns a finite number within low and high.
-func (t *Table) Number(column string, low, high float64) (float64, error) {
-	v, err := t.finite(column)
-	if err == nil && (v < low || v > high) {
-		return 0, t.Fault(column, fmt.Errorf("%v: want %v to %v", v, low, high))
-	}
-	return v, err
+func (t *Table) Number(column string, low, high float64) float64 {
+	return t.number(column, func(v float64) bool { return v >= low && v <= high }, fmt.Sprintf("%v to %v", low, high))
 }
 
 // Positive returns a finite number above zero.
-func (t *Table) Positive(column string) (float64, error) {
-	v, err := t.finite(column)
-	if err == nil && v <= 0 {
-		return 0, t.Fault(column, fmt.Errorf("%v: want a number above 0", v))
-	}
-	return v, err
+func (t *Table) Positive(column string) float64 {
+	return t.number(column, func(v float64) bool { return v > 0 }, "a number above 0")
 }
 
 // NotNegative returns a finite number of zero or more.
-func (t *Table) NotNegative(column string) (float64, error) {
-	v, err := t.finite(column)
-	if err == nil && v < 0 {
-		return 0, t.Fault(column, fmt.Errorf("%v: want 0 or more", v))
-	}
-	return v, err
+func (t *Table) NotNegative(column string) float64 {
+	return t.number(column, func(v float64) bool { return v >= 0 }, "0 or more")
 }
 
-func (t *Table) finite(column string) (float64, error) {
+func (t *Table) number(column string, valid func(float64) bool, want string) float64 {
 	text := t.row[t.columns[column]]
 	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, t.Fault(column, fmt.Errorf("%q is not a number", text))
+	switch {
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		t.Fail(column, fmt.Errorf("%q is not a number", text))
+	case !valid(v):
+		t.Fail(column, fmt.Errorf("%v: want %s", v, want))
 	}
-	return v, nil
+	return v
 }
 
 // Whole returns a whole number within low and high.
-func (t *Table) Whole(column string, low, high int) (int, error) {
+func (t *Table) Whole(column string, low, high int) int {
 	text := t.row[t.columns[column]]
 	v, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, t.Fault(column, fmt.Errorf("%q is not a whole number", text))
+	switch {
+	case err != nil:
+		t.Fail(column, fmt.Errorf("%q is not a whole number", text))
+	case v < low || v > high:
+		t.Fail(column, fmt.Errorf("%d: want %d to %d", v, low, high))
 	}
-	if v < low || v > high {
-		return 0, t.Fault(column, fmt.Errorf("%d: want %d to %d", v, low, high))
-	}
-	return v, nil
+	return v
 }
 
-// Fault places an error at a field of the current row.
-func (t *Table) Fault(column string, err error) error {
-	line, at := t.reader.FieldPos(t.columns[column])
-	return fmt.Errorf("%s:%d:%d: %s: %w", t.file, line, at, column, err)
+// Fail makes Each return err, placed at a field of the current row, unless an
+// earlier field has failed.
+func (t *Table) Fail(column string, err error) {
+	if t.err == nil {
+		line, at := t.reader.FieldPos(t.columns[column])
+		t.err = fmt.Errorf("%s:%d:%d: %s: %w", t.file, line, at, column, err)
+	}
 }
 
-// Each hands every row of r to read, which must not keep the table.
-func Each(r io.Reader, file string, required []string, read func(*Table) error) error {
+// Each hands every row of r to read, which must not keep the table. The first field
+// that fails ends it after its row.
+func Each(r io.Reader, file string, required []string, read func(*Table)) error {
 	t, err := open(r, file, required)
 	if err != nil {
 		return err
 	}
-	for {
+	for t.err == nil {
 		switch err := t.next(); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
-		if err := read(t); err != nil {
-			return err
-		}
+		read(t)
 	}
+	return t.err
 }

@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,42 +17,31 @@ type setting struct{ readPercent, level float64 }
 
 // readInterferer reads what the interferer reaches alone, by setting; nil
 // without the file.
-func readInterferer(fsys fs.FS) (map[setting]units.Traffic, error) {
-	alone := map[setting]units.Traffic{}
-	err := readTable(fsys, interfererFile, []string{"read_pct", "level", "solo_read_Bps", "solo_write_Bps"}, func(t *table.Table) error {
-		s, err := settingOf(t)
-		if err != nil {
-			return err
-		}
+func readInterferer(fsys fs.FS) (alone map[setting]units.Traffic, err error) {
+	columns := []string{"read_pct", "level", "solo_read_Bps", "solo_write_Bps"}
+	err = readOptional(fsys, interfererFile, columns, func(t *table.Table) {
+		s := settingOf(t)
 		if _, twice := alone[s]; twice {
-			return t.Fault("level", fmt.Errorf("%v at %v%% reads appears twice", s.level, s.readPercent))
+			t.Fail("level", fmt.Errorf("%v at %v%% reads appears twice", s.level, s.readPercent))
 		}
-		alone[s], err = traffic(t, "solo_")
-		return err
+		if alone == nil {
+			alone = map[setting]units.Traffic{}
+		}
+		alone[s] = traffic(t, "solo_")
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	return alone, err
 }
 
-func settingOf(t *table.Table) (setting, error) {
-	share, err := t.Number("read_pct", 0, 100)
-	if err != nil {
-		return setting{}, err
+func settingOf(t *table.Table) setting {
+	s := setting{t.Number("read_pct", 0, 100), t.Positive("level")}
+	if s.level > 1 {
+		t.Fail("level", errors.New("want above 0 to 1"))
 	}
-	level, err := t.Positive("level")
-	if err != nil {
-		return setting{}, err
-	}
-	if level > 1 {
-		return setting{}, t.Fault("level", errors.New("want above 0 to 1"))
-	}
-	return setting{share, level}, nil
+	return s
 }
 
-// Columns of what the interferer reaches alone. Where curves.csv does not have
-// them, interferer.csv says it.
+// soloColumns begin the columns of what the interferer reaches alone. Where
+// curves.csv lacks them, interferer.csv has it.
 const soloColumns = "interferer_solo_"
 
 func (d *Dataset) readCurves(fsys fs.FS) error {
@@ -63,68 +53,40 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 	if alone == nil {
 		required = append(required, soloColumns+"read_Bps", soloColumns+"write_Bps")
 	}
-	return readTable(fsys, curvesFile, required, func(t *table.Table) error {
-		a, err := d.known(t, "app")
-		if err != nil {
-			return err
-		}
-		s, err := settingOf(t)
-		if err != nil {
-			return err
-		}
-		solo, err := soloTraffic(t, s, alone)
-		if err != nil {
-			return err
-		}
-		point, err := curvePoint(t, s.level, solo)
-		if err != nil {
-			return err
-		}
-		a.addPoint(s.readPercent/100, point)
-		return nil
+	return readTable(fsys, curvesFile, required, func(t *table.Table) {
+		a, s := d.known(t, "app"), settingOf(t)
+		a.addPoint(s.readPercent/100, curvePoint(t, s.level, soloTraffic(t, s, alone)))
 	})
 }
 
 // soloTraffic returns what the interferer reaches alone at the row's setting.
-func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) (units.Traffic, error) {
+func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) units.Traffic {
 	if t.Has(soloColumns+"read_Bps") && t.Has(soloColumns+"write_Bps") {
 		return traffic(t, soloColumns)
 	}
 	solo, known := alone[s]
 	if !known {
-		return solo, t.Fault("level", fmt.Errorf("%v at %v%% reads is not in %s", s.level, s.readPercent, interfererFile))
+		t.Fail("level", fmt.Errorf("%v at %v%% reads is not in %s", s.level, s.readPercent, interfererFile))
 	}
-	return solo, nil
+	return solo
 }
 
-func curvePoint(t *table.Table, level float64, solo units.Traffic) (v1alpha1.CurvePoint, error) {
-	point := v1alpha1.CurvePoint{Repeats: 1, Level: level, InterfererBytesPerSecond: float64(solo.Total())}
-	var err error
-	if point.NormalizedPerformance, err = t.Positive("norm_perf"); err != nil {
-		return point, err
+func curvePoint(t *table.Table, level float64, solo units.Traffic) v1alpha1.CurvePoint {
+	point := v1alpha1.CurvePoint{
+		Repeats: 1, Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: t.Positive("norm_perf"),
 	}
 	if t.Has("interferer_corun_read_Bps") && t.Has("interferer_corun_write_Bps") {
-		achieved, err := traffic(t, "interferer_corun_")
-		if err != nil {
-			return point, err
-		}
+		achieved := traffic(t, "interferer_corun_")
 		total := float64(achieved.Total())
 		point.AchievedBytesPerSecond = &total
 	}
-	return point, nil
+	return point
 }
 
 // addPoint puts a point into the curve of its read share, both in order.
 func (a *App) addPoint(share float64, p v1alpha1.CurvePoint) {
 	i, found := slices.BinarySearchFunc(a.Curves, share, func(c v1alpha1.SensitivityCurve, share float64) int {
-		switch {
-		case c.ReadShare < share:
-			return -1
-		case c.ReadShare > share:
-			return 1
-		default:
-			return 0
-		}
+		return cmp.Compare(c.ReadShare, share)
 	})
 	if !found {
 		a.Curves = slices.Insert(a.Curves, i, v1alpha1.SensitivityCurve{ReadShare: share})

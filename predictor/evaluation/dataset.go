@@ -73,193 +73,111 @@ type Group struct {
 // Read reads a data set. It is strict: an error names file, line and column.
 func Read(fsys fs.FS) (*Dataset, error) {
 	d := &Dataset{index: map[string]int{}}
-	if err := d.readApps(fsys); err != nil {
-		return nil, err
-	}
-	if err := d.readCurves(fsys); err != nil {
-		return nil, err
-	}
-	if err := d.readTimelines(fsys); err != nil {
-		return nil, err
-	}
-	if err := d.readPairs(fsys); err != nil {
-		return nil, err
-	}
-	if err := d.readGroups(fsys); err != nil {
-		return nil, err
+	for _, read := range []func(fs.FS) error{d.readApps, d.readCurves, d.readTimelines, d.readPairs, d.readGroups} {
+		if err := read(fsys); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
 }
 
-// app returns the application of a name, or nil.
-func (d *Dataset) app(name string) *App {
+// known returns the application that a field names; an empty one where the field
+// fails.
+func (d *Dataset) known(t *table.Table, column string) *App {
+	return d.named(t, column, t.Text(column))
+}
+
+func (d *Dataset) named(t *table.Table, column, name string) *App {
 	i, known := d.index[name]
 	if !known {
-		return nil
+		t.Fail(column, fmt.Errorf("%q is not in %s", name, appsFile))
+		return &App{}
 	}
 	return &d.Apps[i]
 }
 
-// known returns the application that a field names.
-func (d *Dataset) known(t *table.Table, column string) (*App, error) {
-	name, err := t.Text(column)
-	if err != nil {
-		return nil, err
-	}
-	return d.named(t, column, name)
-}
-
-func (d *Dataset) named(t *table.Table, column, name string) (*App, error) {
-	a := d.app(name)
-	if a == nil {
-		return nil, t.Fault(column, fmt.Errorf("%q is not in %s", name, appsFile))
-	}
-	return a, nil
-}
-
 func (d *Dataset) readApps(fsys fs.FS) error {
 	required := []string{"app", "remote_runtime_s", "remote_read_Bps", "remote_write_Bps"}
-	return readTable(fsys, appsFile, required, func(t *table.Table) error {
-		name, err := t.Text("app")
-		if err != nil {
-			return err
-		}
-		if d.app(name) != nil {
-			return t.Fault("app", fmt.Errorf("%q appears twice", name))
-		}
-		a := App{Name: name}
-		if a.Remote, err = soloRun(t, "remote_"); err != nil {
-			return err
+	return readTable(fsys, appsFile, required, func(t *table.Table) {
+		a := App{Name: t.Text("app"), Remote: soloRun(t, "remote_")}
+		if _, twice := d.index[a.Name]; twice {
+			t.Fail("app", fmt.Errorf("%q appears twice", a.Name))
 		}
 		if t.Has("local_runtime_s") && t.Has("local_read_Bps") && t.Has("local_write_Bps") {
-			local, err := soloRun(t, "local_")
-			if err != nil {
-				return err
-			}
+			local := soloRun(t, "local_")
 			a.Local = &local
 		}
-		d.index[name] = len(d.Apps)
+		d.index[a.Name] = len(d.Apps)
 		d.Apps = append(d.Apps, a)
-		return nil
 	})
 }
 
-func soloRun(t *table.Table, prefix string) (SoloRun, error) {
-	seconds, err := t.Positive(prefix + "runtime_s")
-	if err != nil {
-		return SoloRun{}, err
-	}
-	traffic, err := traffic(t, prefix)
-	return SoloRun{Seconds: seconds, Traffic: traffic}, err
+func soloRun(t *table.Table, prefix string) SoloRun {
+	return SoloRun{Seconds: t.Positive(prefix + "runtime_s"), Traffic: traffic(t, prefix)}
 }
 
-func traffic(t *table.Table, prefix string) (units.Traffic, error) {
-	read, err := t.NotNegative(prefix + "read_Bps")
-	if err != nil {
-		return units.Traffic{}, err
+func traffic(t *table.Table, prefix string) units.Traffic {
+	return units.Traffic{
+		Read:  units.Bandwidth(t.NotNegative(prefix + "read_Bps")),
+		Write: units.Bandwidth(t.NotNegative(prefix + "write_Bps")),
 	}
-	write, err := t.NotNegative(prefix + "write_Bps")
-	return units.Traffic{Read: units.Bandwidth(read), Write: units.Bandwidth(write)}, err
 }
 
-// readTimelines reads the optional time lines of the solo runs as a co-runner.
+// readTimelines reads the time lines of the solo runs as a co-runner.
 func (d *Dataset) readTimelines(fsys fs.FS) error {
 	required := []string{"app", "where", "t_end_s", "read_Bps", "write_Bps"}
-	err := readTable(fsys, timelineFile, required, func(t *table.Table) error {
-		a, err := d.known(t, "app")
-		if err != nil {
-			return err
+	return readOptional(fsys, timelineFile, required, func(t *table.Table) {
+		a := d.known(t, "app")
+		if t.Text("where") != "remote" {
+			return
 		}
-		where, err := t.Text("where")
-		if err != nil || where != "remote" {
-			return err
-		}
-		seconds, err := t.Positive("t_end_s")
-		if err != nil {
-			return err
-		}
+		seconds, traffic := t.Positive("t_end_s"), traffic(t, "")
 		if n := len(a.Timeline); n > 0 && seconds <= a.Timeline[n-1].Seconds {
-			return t.Fault("t_end_s", fmt.Errorf("%v: want a time after the previous %v", seconds, a.Timeline[n-1].Seconds))
-		}
-		traffic, err := traffic(t, "")
-		if err != nil {
-			return err
+			t.Fail("t_end_s", fmt.Errorf("%v: want a time after the previous %v", seconds, a.Timeline[n-1].Seconds))
 		}
 		a.Timeline = append(a.Timeline, v1alpha1.TrafficSample{
 			Seconds:             seconds,
 			ReadBytesPerSecond:  float64(traffic.Read),
 			WriteBytesPerSecond: float64(traffic.Write),
 		})
-		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 func (d *Dataset) readPairs(fsys fs.FS) error {
-	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table.Table) error {
-		var p Pair
-		for _, field := range []struct {
-			column string
-			into   *string
-		}{{"app", &p.Target}, {"corunner", &p.Corunner}} {
-			a, err := d.known(t, field.column)
-			if err != nil {
-				return err
-			}
-			*field.into = a.Name
-		}
-		measured, err := t.Positive("norm_perf")
-		if err != nil {
-			return err
-		}
-		p.Measured = units.NormalizedPerformance(measured)
-		d.Pairs = append(d.Pairs, p)
-		return nil
+	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table.Table) {
+		d.Pairs = append(d.Pairs, Pair{
+			Target: d.known(t, "app").Name, Corunner: d.known(t, "corunner").Name,
+			Measured: units.NormalizedPerformance(t.Positive("norm_perf")),
+		})
 	})
 }
 
-// readGroups reads the optional groups; the co-runners are joined by "+".
+// readGroups reads the groups; their co-runners are joined by "+".
 func (d *Dataset) readGroups(fsys fs.FS) error {
-	err := readTable(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table.Table) error {
-		target, err := d.known(t, "app")
-		if err != nil {
-			return err
+	return readOptional(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table.Table) {
+		g := Group{Target: d.known(t, "app").Name}
+		for name := range strings.SplitSeq(t.Text("corunners"), "+") {
+			g.Corunners = append(g.Corunners, d.named(t, "corunners", name).Name)
 		}
-		joined, err := t.Text("corunners")
-		if err != nil {
-			return err
-		}
-		g := Group{Target: target.Name}
-		for name := range strings.SplitSeq(joined, "+") {
-			a, err := d.named(t, "corunners", name)
-			if err != nil {
-				return err
-			}
-			g.Corunners = append(g.Corunners, a.Name)
-		}
-		measured, err := t.Positive("norm_perf")
-		if err != nil {
-			return err
-		}
-		g.Measured = units.NormalizedPerformance(measured)
+		g.Measured = units.NormalizedPerformance(t.Positive("norm_perf"))
 		d.Groups = append(d.Groups, g)
-		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // readTable opens a file of a data set and hands each row to read.
-func readTable(fsys fs.FS, file string, required []string, read func(*table.Table) error) error {
+func readTable(fsys fs.FS, file string, required []string, read func(*table.Table)) error {
 	f, err := fsys.Open(file)
 	if err != nil {
 		return fmt.Errorf("data set: %w", err)
 	}
 	defer f.Close()
 	return table.Each(f, file, required, read)
+}
+
+// readOptional is readTable for a file that need not be there.
+func readOptional(fsys fs.FS, file string, required []string, read func(*table.Table)) error {
+	if err := readTable(fsys, file, required, read); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
