@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Makes the pictures of README and docs anew: curves and terminals as SVG, which
-# hack/generate.sh makes as well, and the report page as PNG, which needs
-# Chromium.
-set -euo pipefail
-cd "$(dirname "$0")/.."
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+# hack/generate.sh makes as well, and the report page as PNG in light and dark,
+# which differ with the version of Chromium and its fonts and are not compared.
+source "$(dirname "$0")/lib.sh"
 
-command -v chromium >/dev/null || { echo "chromium is missing: install the Debian package chromium" >&2; exit 1; }
+need chromium chromium
+need pngquant pngquant
 go generate ./hack/pictures/...
-go build -o "$scratch/bandmate" ./cmd/bandmate
-go run ./hack/pictures/page -root . -bandmate "$scratch/bandmate"
+go run ./cmd/bandmate report --quiet --output "$scratch/report.html" --store docs/example/store
+schemes=(dark light) # the values of Chromium's enumeration
+for scheme in "${!schemes[@]}"; do
+  name=report-${schemes[scheme]}.png
+  chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1000,1130 --user-data-dir="$scratch/browser" \
+    --blink-settings=preferredColorScheme="$scheme" --screenshot="$scratch/$name" "file://$scratch/report.html"
+  pngquant --force --output "docs/pictures/$name" 96 "$scratch/$name"
+done

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -34,9 +33,11 @@ var programs = []struct{ name, module, pkg string }{
 	{"bandmate-scheduler", "cmd/bandmate-scheduler", "."},
 }
 
+// architectures are those of every image.
+var architectures = []string{"amd64", "arm64"}
+
 type options struct {
 	root, out, push, tag string
-	platforms            []string
 	stdout               io.Writer
 }
 
@@ -51,32 +52,21 @@ func main() {
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{stdout: stdout}
-	var platforms, only string
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.StringVar(&o.root, "root", "../..", "folder of the repository")
 	flags.StringVar(&o.out, "o", "", "folder for the OCI layouts, one for each image")
 	flags.StringVar(&o.push, "push", "", "registry and path to push to, with docker's credentials")
 	flags.StringVar(&o.tag, "tag", "latest", "tag of the images")
-	flags.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, separated by commas")
-	flags.StringVar(&only, "only", "", "build only this image")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if o.platforms = strings.Split(platforms, ","); o.out == "" && o.push == "" {
+	if o.out == "" && o.push == "" {
 		return errors.New("want -o or -push")
 	}
-	built := 0
 	for _, p := range programs {
-		if only != "" && only != p.name {
-			continue
-		}
-		built++
 		if err := o.image(ctx, p.name, filepath.Join(o.root, p.module), p.pkg); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-	}
-	if built == 0 {
-		return fmt.Errorf("-only %s: no such image", only)
 	}
 	return nil
 }
@@ -89,11 +79,8 @@ func (o options) image(ctx context.Context, program, module, pkg string) (err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var parts []platformImage
-	for _, text := range o.platforms {
-		platform, err := v1.ParsePlatform(text)
-		if err != nil {
-			return fmt.Errorf("-platforms: %w", err)
-		}
+	for _, architecture := range architectures {
+		platform := &v1.Platform{OS: "linux", Architecture: architecture}
 		file := filepath.Join(scratch, platform.Architecture)
 		if err := compile(ctx, module, pkg, file, platform); err != nil {
 			return err

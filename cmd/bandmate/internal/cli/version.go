@@ -14,5 +14,5 @@ func Version() string {
 	return info.Main.Version
 }
 
-// release is the version of a release: set by the linker, see hack/release.
+// release is the version of a release: set by the linker, see hack/release.sh.
 var release string
