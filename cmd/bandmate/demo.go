@@ -94,9 +94,6 @@ var (
 )
 
 func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placement cli.PlacementFlags) (err error) {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if !(scale > 0) {
 		return cli.Usagef("--scale %v: want more than 0", scale)
 	}

@@ -55,7 +55,7 @@ levels costs 1.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "which noise")
 	flags.StringVar(&f.predictions, "predictions", "", "write every row as CSV to this file")
 	f.pictures.Add(flags, "the errors of pairs")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 func (f *evaluateFlags) options() (evaluation.Options, error) {
@@ -100,9 +100,6 @@ func parsePercents(flag string, texts []string) ([]units.ReadShare, error) {
 }
 
 func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) error {
-	if err := a.CheckFormat(cli.FormatCSV); err != nil {
-		return err
-	}
 	options, err := f.options()
 	if err != nil {
 		return err

@@ -66,9 +66,6 @@ type eventLine struct {
 }
 
 func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := f.view.validate(); err != nil {
 		return err
 	}

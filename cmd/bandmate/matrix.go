@@ -49,7 +49,7 @@ in for the names.`,
 	cmd.Flags().StringVar(&f.machine, "machine", "", "use the profiles measured on this machine (default: all)")
 	cmd.Flags().IntVar(&f.top, "top", 40, "show this many applications as text; 0 shows all")
 	f.pictures.Add(cmd.Flags(), "the heat map")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 // matrixFlags are those of the matrix command.
@@ -60,9 +60,6 @@ type matrixFlags struct {
 }
 
 func runMatrix(a *cli.App, names []string, f matrixFlags) error {
-	if err := a.CheckFormat(cli.FormatCSV); err != nil {
-		return err
-	}
 	if f.top < 0 {
 		return cli.Usagef("--top %d: want 0 or more", f.top)
 	}

@@ -69,9 +69,6 @@ command exits with 5 when one has to.`,
 }
 
 func runPair(a *cli.App, names []string, f predictionFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	g, err := f.choose(a, names)
 	if err != nil {
 		return err

@@ -40,9 +40,6 @@ func newPredictCommand(a *cli.App) *cobra.Command {
 }
 
 func runPredict(a *cli.App, names []string, f predictionFlags, explain bool, pictures cli.PictureFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := pictures.Check(); err != nil {
 		return err
 	}

@@ -62,6 +62,7 @@ func newProfilesCommand(a *cli.App) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return exportProfiles(cmd.Context(), a, from, args) },
 		ValidArgsFunction: a.CompleteApplications,
 	}
+	cli.WithFormats(list, cli.FormatCSV)
 	from.add(list.Flags())
 	from.add(save.Flags())
 	for _, c := range []*cobra.Command{show, remove} {
@@ -73,9 +74,6 @@ func newProfilesCommand(a *cli.App) *cobra.Command {
 }
 
 func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
-	if err := a.CheckFormat(cli.FormatCSV); err != nil {
-		return err
-	}
 	profiles, broken, err := loadFrom(ctx, a, from)
 	if err != nil {
 		return err
@@ -139,9 +137,6 @@ func worstSlowdown(p *v1alpha1.ApplicationProfile) units.Slowdown {
 }
 
 func showProfile(a *cli.App, name, machine string, pictures cli.PictureFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := pictures.Check(); err != nil {
 		return err
 	}

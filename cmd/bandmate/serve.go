@@ -64,9 +64,6 @@ type serving struct {
 }
 
 func runServe(ctx context.Context, a *cli.App, f serveFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	source, place, err := serveFrom(a, f.from)
 	if err != nil {
 		return err

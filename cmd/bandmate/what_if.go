@@ -48,7 +48,7 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	flags.Float64Var(&f.limit, "max-slowdown", 0, "slowdown that the pod may suffer at most, as 1.15")
 	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node that the pod would keep to (default: any)")
 	f.pictures.Add(flags, "the slowdowns")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 func (f whatIfFlags) pod(application string) (view.Pod, error) {
@@ -76,9 +76,6 @@ type whatIfAnswer struct {
 }
 
 func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlags) error {
-	if err := a.CheckFormat(cli.FormatCSV); err != nil {
-		return err
-	}
 	if err := f.view.validate(); err != nil {
 		return err
 	}

@@ -56,18 +56,42 @@ func WantArgs(check cobra.PositionalArgs, usage string) cobra.PositionalArgs {
 	}
 }
 
-// CheckFormat refuses formats that a command does not have.
-func (a *App) CheckFormat(extra ...string) error {
-	formats := append([]string{FormatText, FormatJSON, FormatYAML}, extra...)
-	if !slices.Contains(formats, a.Format) {
-		return Usagef("-o %s: want one of %s", a.Format, strings.Join(formats, ", "))
+// formats is the annotation of a command that names the formats it has beside text,
+// JSON and YAML.
+const formats = "formats"
+
+// WithFormats declares formats that a command has beside text, JSON and YAML.
+func WithFormats(cmd *cobra.Command, extra ...string) *cobra.Command {
+	cmd.Annotations = map[string]string{formats: strings.Join(extra, " ")}
+	return cmd
+}
+
+// checkFormat refuses formats that a command does not have. A command that redefines
+// --output checks it itself, and so does one that takes formats with a %.
+func (a *App) checkFormat(cmd *cobra.Command) error {
+	if cmd.Flags().Lookup("output") != cmd.Root().PersistentFlags().Lookup("output") {
+		return nil
 	}
-	return nil
+	known := append([]string{FormatText, FormatJSON, FormatYAML}, strings.Fields(cmd.Annotations[formats])...)
+	if slices.Contains(known, a.Format) || slices.Contains(known, "%") && strings.Contains(a.Format, "%") {
+		return nil
+	}
+	return Usagef("-o %s: want one of %s", a.Format, strings.Join(known, ", "))
 }
 
 // Print writes v as JSON or YAML, or calls text, whose lines it folds on a terminal.
 func (a *App) Print(v any, text func(io.Writer) error) error {
 	return a.PrintWhole(v, a.folded(text))
+}
+
+// PrintWarned is Print with warnings on standard error where the result is text; JSON
+// and YAML hold them.
+func (a *App) PrintWarned(v any, warnings []string, text func(io.Writer) error) error {
+	err := a.Print(v, text)
+	if err == nil && a.Format == FormatText {
+		a.Warn(warnings)
+	}
+	return err
 }
 
 // PrintWhole is print for text with lines that are to be pasted.

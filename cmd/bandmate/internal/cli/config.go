@@ -89,7 +89,7 @@ command and a flag, such as machine, is the command if it has flags below it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "every flag of every command")
-	return cmd
+	return WithFormats(cmd, FormatCSV)
 }
 
 // commandNamed returns the command below cmd that the words name; nil without.
@@ -103,9 +103,6 @@ func commandNamed(cmd *cobra.Command, words []string) *cobra.Command {
 }
 
 func (a *App) showConfig(root *cobra.Command, words []string, all bool) error {
-	if err := a.CheckFormat(FormatCSV); err != nil {
-		return err
-	}
 	shown := commandNamed(root, words)
 	if shown == nil {
 		return Usagef("%q: no such command", strings.Join(words, " "))

@@ -176,8 +176,8 @@ func (a *App) Settle(cmd *cobra.Command) error {
 	return errors.Join(faults...)
 }
 
-// SettleBeforeArgs makes every command settle its flags after the command line is
-// parsed and before its arguments are checked.
+// SettleBeforeArgs makes every command settle its flags, and check its output format,
+// after the command line is parsed and before its arguments are checked.
 func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
@@ -185,6 +185,9 @@ func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := a.Settle(cmd); err != nil {
+			return err
+		}
+		if err := a.checkFormat(cmd); err != nil {
 			return err
 		}
 		return check(cmd, args)

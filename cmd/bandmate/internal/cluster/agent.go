@@ -103,7 +103,7 @@ type agentStatus struct {
 }
 
 func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
-	if err := cmp.Or(a.CheckFormat(), f.validate(a)); err != nil {
+	if err := f.validate(a); err != nil {
 		return err
 	}
 	config, err := f.cluster.Config()

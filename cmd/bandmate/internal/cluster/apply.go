@@ -61,9 +61,6 @@ type applied struct {
 }
 
 func runApply(ctx context.Context, a *cli.App, stdin io.Reader, files []string, f applyFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	objects, err := toApply(ctx, a, stdin, files)
 	if err != nil {
 		return err

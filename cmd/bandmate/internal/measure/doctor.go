@@ -56,9 +56,6 @@ some 12 seconds on an otherwise idle machine.`,
 }
 
 func runDoctor(ctx context.Context, a *cli.App) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	env, err := doctor.Host()
 	if err != nil {
 		return err

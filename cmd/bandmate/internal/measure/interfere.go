@@ -142,9 +142,6 @@ func (f interfereFlags) options() (interferer.Options, error) {
 const sustainedWindow = 300 * time.Millisecond
 
 func runInterfere(ctx context.Context, a *cli.App, f interfereFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := cli.CheckDuration("--duration", f.duration); err != nil {
 		return err
 	}

@@ -45,9 +45,6 @@ func NewMachine(a *cli.App) *cobra.Command {
 }
 
 func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placement cli.PlacementFlags) (err error) {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if name, err = cli.MachineName(name); err != nil {
 		return err
 	}
@@ -180,9 +177,7 @@ func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
 		fmt.Fprintf(w, "placement: CPUs %s and %s, %s (%.0f ns round trip), %d samples dropped\n",
 			p.Spec.Measurement.TargetCPUs, p.Spec.Measurement.InterfererCPUs, r.Name, r.RoundTripNanoseconds, p.Spec.Measurement.DroppedSamples)
 	}
-	table := &report.Table{Columns: []report.Column{
-		{Title: "read share", Numeric: true}, {Title: "sustained", Numeric: true}, {Title: "spread", Numeric: true}, {Title: "repeats", Numeric: true},
-	}}
+	table := cli.Table(">read share", ">sustained", ">spread", ">repeats")
 	for _, s := range p.Spec.Sustained {
 		spread := math.NaN()
 		if s.RelativeSpread != nil {

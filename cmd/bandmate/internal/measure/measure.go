@@ -94,9 +94,6 @@ context switches, as far as the kernel counts them.`,
 const measureAttempts = 3
 
 func runMeasure(ctx context.Context, a *cli.App, args []string, f measureFlags) (err error) {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if f.duration < 0 {
 		return cli.CheckDuration("--duration", f.duration)
 	}

@@ -57,9 +57,6 @@ func (f importFlags) checkAlone(args []string, duration time.Duration, source st
 
 // measureFrom imports a measurement and prints it like one of our own.
 func measureFrom(ctx context.Context, a *cli.App, stdin io.Reader, f measureFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := f.pictures.Check(); err != nil {
 		return err
 	}
@@ -158,9 +155,6 @@ estimates.`,
 }
 
 func replaceContentiousness(ctx context.Context, a *cli.App, stdin io.Reader, name, machine string, f importFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	folder, err := a.OpenStore()
 	if err != nil {
 		return err

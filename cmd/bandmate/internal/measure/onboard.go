@@ -183,9 +183,6 @@ func (f onboardFlags) validate(name string) error {
 }
 
 func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f onboardFlags) (err error) {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if err := f.validate(name); err != nil {
 		return err
 	}

@@ -76,9 +76,6 @@ func openMemoryControllers(ctx context.Context, name string) (_ cli.Counters, er
 
 // runVerify makes known traffic, has it counted, and compares.
 func runVerify(ctx context.Context, a *cli.App, f doctorFlags) (err error) {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	options, err := interfereFlags{cpus: f.cpus, memoryNode: -1, duration: verifyLifetime}.options()
 	if err != nil {
 		return err
@@ -306,6 +303,7 @@ func writeVerification(a *cli.App, w io.Writer, r verifyResult) error {
 		{Title: "read share", Numeric: true},
 		{Title: ""},
 	}}
+
 	for _, c := range r.Checks {
 		share, verdict := report.Number("", math.NaN()), "agrees"
 		if c.ReadShareError != nil {

@@ -56,9 +56,6 @@ fit of the contention, without which there is no capability tree.`,
   bandmate capability measure --cpus 0-7 --name rack7 --budget 5m -o yaml`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.CheckFormat(); err != nil {
-				return err
-			}
 			return measureCapability(cmd.Context(), a, f)
 		},
 	}

@@ -117,6 +117,7 @@ func transferTable(list []v1alpha1.LinesTransfer) *report.Table {
 	t := &report.Table{Columns: []report.Column{
 		{Title: "lines in"}, {Title: "state"}, {Title: "access"}, numeric("base"), numeric("per line"), numeric("lines measured"),
 	}}
+
 	for _, l := range list {
 		points := report.Missing
 		if n := len(l.Points); n > 0 {

@@ -62,7 +62,7 @@ More threads than CPUs are refused: they would race the scheduler.`,
   bandmate capability race --operation reduce --threads 8 --machine knl-7210-quadrant -o json`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), cli.NeedFlags(cmd, "operation")); err != nil {
+			if err := cli.NeedFlags(cmd, "operation"); err != nil {
 				return err
 			}
 			return raceCapability(cmd.Context(), a, f)
@@ -165,13 +165,7 @@ func writeRace(w io.Writer, r raceResult, o report.Options) error {
 		r.write(w)
 	}
 	fmt.Fprintf(w, "operation  %s, %d threads on CPUs %s\n\n", r.Operation, r.Threads, cpuset.New(r.CPUs...))
-	t := report.Table{Columns: []report.Column{
-		{Title: "algorithm"},
-		{Title: "modeled", Numeric: true},
-		{Title: "measured", Numeric: true},
-		{Title: "95% interval", Numeric: true},
-		{Title: "repeats", Numeric: true},
-	}}
+	t := cli.Table("algorithm", ">modeled", ">measured", ">95% interval", ">repeats")
 	for _, row := range r.Results {
 		modeled := report.Text(report.Missing)
 		if row.Modeled != nil {

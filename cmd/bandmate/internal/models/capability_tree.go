@@ -58,7 +58,7 @@ tile, a group of cores that share a cache, or a core where there are none.`,
   bandmate capability tree --machine knl-7210-snc4 --operation reduce --threads 64 --svg tree.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), cli.NeedFlags(cmd, "operation", "threads")); err != nil {
+			if err := cli.NeedFlags(cmd, "operation", "threads"); err != nil {
 				return err
 			}
 			m, p, err := machine.parameters(a)
@@ -111,7 +111,7 @@ func newTreeResult(p capability.Parameters, shown capability.Tree) (treeResult, 
 func writeTree(w io.Writer, r treeResult, shown capability.Tree, o report.Options) error {
 	r.write(w)
 	fmt.Fprintf(w, "operation  %s, %d threads\n\n", r.Operation, r.Threads)
-	t := report.Table{Columns: []report.Column{{Title: "tree"}, {Title: "modeled cost", Numeric: true}, {Title: "depth", Numeric: true}}}
+	t := cli.Table("tree", ">modeled cost", ">depth")
 	for _, tree := range r.trees {
 		depth := tree.Root.Depth()
 		t.Add(report.Text(string(tree.Shape)), report.Number(tree.Cost.String(), float64(tree.Cost)), cli.CountCell(depth))
@@ -161,7 +161,7 @@ dissemination barrier (Ramos and Hoefler 2017, equation 2).`,
 		Example: `  bandmate capability barrier --machine knl-7210-quadrant --threads 64 --svg barrier.svg`,
 		Args:    cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), cli.NeedFlags(cmd, "threads")); err != nil {
+			if err := cli.NeedFlags(cmd, "threads"); err != nil {
 				return err
 			}
 			m, p, err := machine.parameters(a)

@@ -58,9 +58,6 @@ type machineNetworkResult struct {
 }
 
 func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	if f.rate == "" && f.busSharing == "" {
 		return cli.Usagef("%s: give --rate, --bus-sharing or both", cmd.CommandPath())
 	}

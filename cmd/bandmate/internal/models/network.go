@@ -54,9 +54,6 @@ conflicts that are not in it.`,
   bandmate network penalty --model myrinet a:0-1 b:0-2 c:0-3 d:4-1 e:5-1 f:4-6 -o json`,
 		Args: cli.WantArgs(cobra.MinimumNArgs(1), "one communication or more, as a:0-1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.CheckFormat(); err != nil {
-				return err
-			}
 			if err := cli.NeedFlags(cmd, "model"); err != nil {
 				return err
 			}
@@ -109,7 +106,7 @@ func penalties(m simulate.Model, args []string) (penaltyResult, error) {
 }
 
 func writePenalties(w io.Writer, r penaltyResult, o report.Options) error {
-	t := report.Table{Columns: []report.Column{{Title: "communication"}, {Title: "from", Numeric: true}, {Title: "to", Numeric: true}, {Title: "penalty", Numeric: true}}}
+	t := cli.Table("communication", ">from", ">to", ">penalty")
 	for _, c := range r.conflict {
 		p := r.Penalties[c.Name]
 		t.Add(report.Text(report.SanitizeText(c.Name)), cli.CountCell(c.From), cli.CountCell(c.To), report.Number(fmt.Sprintf("%.3f", p), p))
@@ -156,20 +153,11 @@ Columns: conflict, communication, from, to, seconds, aloneSeconds.`,
 		Example: `  bandmate network fit conflicts.csv -o json`,
 		Args:    cli.WantArgs(cobra.ExactArgs(1), "the file of measured conflicts"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.CheckFormat(); err != nil {
-				return err
-			}
 			r, err := fitConflicts(args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.Print(r, func(w io.Writer) error { return writeNetworkFit(w, r, a.Canvas()) }); err != nil {
-				return err
-			}
-			if a.Format == cli.FormatText {
-				a.Warn(r.Warnings)
-			}
-			return nil
+			return a.PrintWarned(r, r.Warnings, func(w io.Writer) error { return writeNetworkFit(w, r, a.Canvas()) })
 		},
 	}
 }
@@ -210,7 +198,7 @@ func fitConflicts(path string) (networkFitResult, error) {
 
 func writeNetworkFit(w io.Writer, r networkFitResult, o report.Options) error {
 	fmt.Fprintf(w, "beta %.4f, gamma-out %.4f, gamma-in %.4f: %.1f%% mean absolute error\n\n", r.Beta, r.GammaOut, r.GammaIn, r.MeanAbsError)
-	t := report.Table{Columns: []report.Column{{Title: "conflict"}, {Title: "communication"}, {Title: "measured", Numeric: true}, {Title: "fitted", Numeric: true}, {Title: "error", Numeric: true}}}
+	t := cli.Table("conflict", "communication", ">measured", ">fitted", ">error")
 	for _, c := range r.Communications {
 		t.Add(report.Text(report.SanitizeText(c.Conflict)), report.Text(report.SanitizeText(c.Communication)),
 			report.Number(fmt.Sprintf("%.3f", c.Measured), c.Measured), report.Number(fmt.Sprintf("%.3f", c.Predicted), c.Predicted),
@@ -219,7 +207,7 @@ func writeNetworkFit(w io.Writer, r networkFitResult, o report.Options) error {
 	if err := t.Write(w, o); err != nil {
 		return err
 	}
-	conflicts := report.Table{Columns: []report.Column{{Title: "conflict"}, {Title: "mean absolute error", Numeric: true}}}
+	conflicts := cli.Table("conflict", ">mean absolute error")
 	for _, c := range r.Conflicts {
 		conflicts.Add(report.Text(report.SanitizeText(c.Conflict)), report.Number(fmt.Sprintf("%.1f%%", c.MeanAbsError), c.MeanAbsError))
 	}
@@ -278,9 +266,6 @@ VI.A). "-" reads standard input. --svg draws the time line of all tasks and mess
   bandmate network simulate scenario.yaml --svg timeline.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.CheckFormat(cli.FormatCSV); err != nil {
-				return err
-			}
 			data, err := readInput(args[0], cmd.InOrStdin())
 			if err != nil {
 				return err
@@ -301,15 +286,11 @@ VI.A). "-" reads standard input. --svg draws the time line of all tasks and mess
 				return err
 			}
 			r := newSimulateResult(played)
-			if a.Format == cli.FormatCSV {
-				t := r.table()
-				return t.WriteCSV(a.Stdout)
-			}
-			return a.Print(r, func(w io.Writer) error { return writeSimulated(w, r, a.Canvas()) })
+			return a.PrintTable(r, r.table(), func(w io.Writer) error { return writeSimulated(w, r, a.Canvas()) })
 		},
 	}
 	cmd.Flags().StringVar(&picture, "svg", "", "draw the time line into this file")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 // maxScenario bounds a scenario's file.
@@ -353,8 +334,8 @@ func newSimulateResult(played simulate.Result) simulateResult {
 	return r
 }
 
-func (r simulateResult) table() report.Table {
-	t := report.Table{Columns: []report.Column{
+func (r simulateResult) table() *report.Table {
+	t := &report.Table{Columns: []report.Column{
 		{Title: "application"},
 		{Title: "task", Numeric: true},
 		{Title: "node", Numeric: true},
@@ -364,6 +345,7 @@ func (r simulateResult) table() report.Table {
 		{Title: "penalty", Key: "meanPenalty", Numeric: true},
 		{Title: "worst", Key: "maxPenalty", Numeric: true},
 	}}
+
 	seconds := func(v float64) report.Cell { return report.Number(report.Seconds(v), v) }
 	penalty := func(v *float64) report.Cell {
 		if v == nil {

@@ -41,9 +41,6 @@ where users may have network namespaces.`,
   bandmate network measure --rate 50MB/s a:0-1 b:0-2 c:3-2`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := a.CheckFormat(cli.FormatCSV); err != nil {
-				return err
-			}
 			return measureConflicts(cmd.Context(), a, f, args)
 		},
 	}
@@ -54,7 +51,7 @@ where users may have network namespaces.`,
 	flags.IntVar(&f.repeats, "repeats", 7, "rounds")
 	flags.Uint64Var(&f.seed, "seed", 1, "order of the conflicts")
 	flags.StringVar(&f.file, "conflicts", "", "write the measured conflicts as CSV into this file")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 func (f conflictFlags) options(args []string) (measure.Options, error) {
@@ -154,14 +151,7 @@ func newConflictResult(m measure.Result, o measure.Options) conflictResult {
 
 func writeConflicts(w io.Writer, r conflictResult, o report.Options) error {
 	fmt.Fprintf(w, "cards of %s; one communication of %s alone: %s, %s\n\n", r.Rate, report.Bytes(r.Bytes), report.Seconds(r.AloneSeconds), r.alone)
-	t := report.Table{Columns: []report.Column{
-		{Title: "conflict"},
-		{Title: "communication"},
-		{Title: "from", Numeric: true},
-		{Title: "to", Numeric: true},
-		{Title: "penalty", Numeric: true},
-		{Title: "spread", Numeric: true},
-	}}
+	t := cli.Table("conflict", "communication", ">from", ">to", ">penalty", ">spread")
 	for _, c := range r.Communications {
 		spread := report.Text(report.Missing)
 		if c.Spread != nil {

@@ -3,7 +3,6 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -87,7 +86,7 @@ losses of this machine. --svg draws both times as axes, as the paper's Figure 6.
   bandmate overlap time --computation 1ms --communication 0.5ms --computation-loss 1.72 --communication-loss 2.2 --svg step.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), needStep(cmd)); err != nil {
+			if err := needStep(cmd); err != nil {
 				return err
 			}
 			t, err := f.Time()
@@ -149,7 +148,7 @@ accelerators so that the step is shortest (Langguth et al. 2018, section VI).
 		Example: `  bandmate overlap split --computation 6ms --accelerator 1.2ms --communication 0.5ms --computation-loss 1.72 --communication-loss 2.2`,
 		Args:    cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), needStep(cmd, "accelerator")); err != nil {
+			if err := needStep(cmd, "accelerator"); err != nil {
 				return err
 			}
 			h := overlap.Heterogeneous{Step: f.Step, Accelerator: accelerator}
@@ -247,9 +246,6 @@ computationBytesPerSecond, communicationBytesPerSecond.`,
   bandmate overlap fit sweep.csv --svg sweep.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the file of a sweep"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := a.CheckFormat(); err != nil {
-				return err
-			}
 			r, sweep, err := fitSweep(args[0], nodes)
 			if err != nil {
 				return err
@@ -292,7 +288,7 @@ func fitSweep(path string, nodes int) (fitResult, overlap.Sweep, error) {
 }
 
 func writeFit(w io.Writer, r fitResult, o report.Options) error {
-	t := report.Table{Columns: []report.Column{{Title: ""}, {Title: "local", Numeric: true}, {Title: "remote", Numeric: true}}}
+	t := cli.Table("", ">local", ">remote")
 	row := func(name string, of func(overlap.Instance) string) {
 		remote := report.Text(report.Missing)
 		if r.Remote != nil {
@@ -317,12 +313,7 @@ func writeFit(w io.Writer, r fitResult, o report.Options) error {
 		}
 		return report.Number(fmt.Sprintf("%.2f%%", *v), *v)
 	}
-	errs := report.Table{Columns: []report.Column{
-		{Title: "mean absolute error"},
-		{Title: "fitted placements", Numeric: true},
-		{Title: "others", Numeric: true},
-		{Title: "all", Numeric: true},
-	}}
+	errs := cli.Table("mean absolute error", ">fitted placements", ">others", ">all")
 	errs.Add(report.Text("communication"), percent(r.Error.CommunicationSamples), percent(r.Error.CommunicationOthers), percent(r.Error.CommunicationAll))
 	errs.Add(report.Text("computation"), percent(r.Error.ComputationSamples), percent(r.Error.ComputationOthers), percent(r.Error.ComputationAll))
 	errs.Add(report.Text("average"), report.Cell{}, report.Cell{}, percent(r.Error.Average))
@@ -354,7 +345,7 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
   bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --svg prediction.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(a.CheckFormat(), cli.NeedFlags(cmd, "parameters", "cores")); err != nil {
+			if err := cli.NeedFlags(cmd, "parameters", "cores"); err != nil {
 				return err
 			}
 			p, err := readParameters(parameters)

@@ -58,9 +58,6 @@ cost; no network card takes part.`,
   bandmate overlap measure --cpus 0-6 --receiver 7 --nodes 0,1 -o csv > sweep.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.CheckFormat(cli.FormatCSV); err != nil {
-				return err
-			}
 			return measureOverlap(cmd.Context(), a, f)
 		},
 	}
@@ -76,7 +73,7 @@ cost; no network card takes part.`,
 	flags.DurationVar(&f.window, "window", 100*time.Millisecond, "time of each condition")
 	flags.Uint64Var(&f.seed, "seed", 1, "order of the samples")
 	flags.StringVar(&f.file, "sweep", "", "write the sweep as CSV into this file")
-	return cmd
+	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 // fewComputing is how many computing cores are too few for a sweep of whole ones.
@@ -331,6 +328,7 @@ func sweepTable(r sweepResult, title string, pair func(sweepPoint) sweepPair) *r
 		{Title: "beside the other", Numeric: true},
 		{Title: "loss", Numeric: true},
 	}}
+
 	within := func(b units.Bandwidth, spread *float64) report.Cell {
 		relative := math.NaN()
 		if spread != nil {

@@ -81,7 +81,7 @@ a dot for alignment to the right as in %.8s.`,
 	f.pictures.Add(flags, "the slowdowns")
 	// -h is --noheader here, as everywhere in Slurm.
 	flags.Bool("help", false, "help for advise")
-	return cmd
+	return cli.WithFormats(cmd, "%")
 }
 
 // adviceDocument is `slurm advise --json`, in the form of Slurm's own answers.
@@ -114,11 +114,6 @@ func runAdvise(ctx context.Context, a *cli.App, f adviseFlags) error {
 		a.Format = cli.FormatJSON
 	}
 	custom := strings.Contains(a.Format, "%")
-	if !custom {
-		if err := a.CheckFormat(); err != nil {
-			return err
-		}
-	}
 	if err := f.pictures.Check(); err != nil {
 		return err
 	}

@@ -63,9 +63,6 @@ few pairs as possible exceed it; the command exits with 5 when one has to.`,
 }
 
 func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	advisor, err := newAdvisor(a, f.slurmFlags)
 	if err != nil {
 		return err

@@ -240,9 +240,6 @@ code is 1 when no watch is running, or its last round failed.`,
 }
 
 func showStatus(a *cli.App, state string) error {
-	if err := a.CheckFormat(); err != nil {
-		return err
-	}
 	folder, err := stateFolder(a, state)
 	if err != nil {
 		return err
