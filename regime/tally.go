@@ -72,15 +72,6 @@ func (t *Tally) Counts() []Count {
 	return list
 }
 
-// Kept counts the samples of all classes that were kept.
-func (t *Tally) Kept() int {
-	n := 0
-	for _, c := range t.counts {
-		n += c.Kept
-	}
-	return n
-}
-
 // Main returns the class most samples were kept of, the nearer one of two
 // equals; false when none was kept.
 func (t *Tally) Main() (Class, bool) {

@@ -13,7 +13,7 @@ func BenchmarkSample(b *testing.B) {
 					b.Fatal(err)
 				}
 				setUp += r.SetUp.Seconds()
-				rate += r.Rate()
+				rate += r.Work / r.Elapsed.Seconds()
 			}
 			b.ReportMetric(setUp/float64(b.N)*1e3, "setup-ms")
 			b.ReportMetric(rate/float64(b.N)/1e9, "G"+s.Unit+"/s")

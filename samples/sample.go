@@ -56,15 +56,6 @@ type Result struct {
 	SetUp, Elapsed time.Duration
 }
 
-// Rate returns Work ÷ Elapsed in units per second; NaN when no time was seen
-// to pass.
-func (r Result) Rate() float64 {
-	if r.Elapsed <= 0 {
-		return math.NaN()
-	}
-	return r.Work / r.Elapsed.Seconds()
-}
-
 // kernel is a sample with its data laid out.
 type kernel interface {
 	// run does the work in steps of some milliseconds and returns ctx.Err()

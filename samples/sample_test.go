@@ -98,15 +98,6 @@ func TestByName(t *testing.T) {
 	}
 }
 
-func TestRate(t *testing.T) {
-	if got := (Result{Work: 10, Elapsed: 2e9}).Rate(); got != 5 {
-		t.Errorf("got %v, want 5", got)
-	}
-	if got := (Result{Work: 10}).Rate(); !math.IsNaN(got) {
-		t.Errorf("without time: got %v, want NaN", got)
-	}
-}
-
 func TestRegion(t *testing.T) {
 	r, err := newRegion(1 << 20)
 	if err != nil {
