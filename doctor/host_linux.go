@@ -2,14 +2,13 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
@@ -17,17 +16,13 @@ import (
 // Host returns the environment of the machine this process runs on. It keeps
 // /sys and /proc open for as long as it is reachable.
 func Host() (Environment, error) {
-	sys, err := os.OpenRoot("/sys")
+	sys, proc, _, err := sysfile.OpenHost()
 	if err != nil {
-		return Environment{}, fmt.Errorf("mount sysfs on /sys: %w", err)
-	}
-	proc, err := os.OpenRoot("/proc")
-	if err != nil {
-		return Environment{}, errors.Join(fmt.Errorf("mount procfs on /proc: %w", err), sys.Close())
+		return Environment{}, err
 	}
 	return Environment{
-		Sys:            sys.FS(),
-		Proc:           proc.FS(),
+		Sys:            sys,
+		Proc:           proc,
 		Machine:        topology.ReadHost,
 		Allowed:        topology.AllowedCPUs,
 		Pin:            func(cpu int) error { return pinned(cpu, func() {}) },

@@ -1,27 +1,22 @@
 package topology
 
 import (
-	"fmt"
-	"os"
+	"errors"
 
 	"github.com/klauspost/cpuid/v2"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // ReadHost reads the machine this process runs on. Where the firmware does not
 // name the hypervisor, the processor is asked (CPUID leaf 0x40000000).
 func ReadHost() (*Machine, error) {
-	sys, err := os.OpenRoot("/sys")
+	sys, proc, closeBoth, err := sysfile.OpenHost()
 	if err != nil {
-		return nil, fmt.Errorf("mount sysfs on /sys: %w", err)
+		return nil, err
 	}
-	defer sys.Close()
-	proc, err := os.OpenRoot("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("mount procfs on /proc: %w", err)
-	}
-	defer proc.Close()
-	m, err := Read(sys.FS(), proc.FS())
-	if err != nil {
+	m, err := Read(sys, proc)
+	if err := errors.Join(err, closeBoth()); err != nil {
 		return nil, err
 	}
 	if m.VirtualMachine && m.Hypervisor == "" {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -59,4 +60,17 @@ func ReadStart(fsys fs.FS, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return data, nil
+}
+
+// OpenHost opens sysfs and procfs of the machine this process runs on.
+func OpenHost() (sys, proc fs.FS, closeBoth func() error, err error) {
+	sysRoot, err := os.OpenRoot("/sys")
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("mount sysfs on /sys: %w", err)
+	}
+	procRoot, err := os.OpenRoot("/proc")
+	if err != nil {
+		return nil, nil, nil, errors.Join(fmt.Errorf("mount procfs on /proc: %w", err), sysRoot.Close())
+	}
+	return sysRoot.FS(), procRoot.FS(), func() error { return errors.Join(sysRoot.Close(), procRoot.Close()) }, nil
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/resctrl"
 	"bandmate.dev/bandmate/topology"
@@ -32,22 +32,15 @@ func OpenHost() (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the machine: %w", err)
 	}
-	sys, err := os.OpenRoot("/sys")
+	sys, proc, closeBoth, err := sysfile.OpenHost()
 	if err != nil {
-		return nil, fmt.Errorf("mount sysfs on /sys: %w", err)
+		return nil, err
 	}
-	proc, err := os.OpenRoot("/proc")
+	groups, err := resctrl.NewFileSystem("/sys/fs/resctrl", proc)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("mount procfs on /proc: %w", err), sys.Close())
+		return nil, errors.Join(err, closeBoth())
 	}
-	groups, err := resctrl.NewFileSystem("/sys/fs/resctrl", proc.FS())
-	if err != nil {
-		return nil, errors.Join(err, sys.Close(), proc.Close())
-	}
-	return &Host{
-		Sys: sys.FS(), Proc: proc.FS(), Machine: machine, Opener: perf.Kernel{}, Monitoring: groups,
-		close: func() error { return errors.Join(sys.Close(), proc.Close()) },
-	}, nil
+	return &Host{Sys: sys, Proc: proc, Machine: machine, Opener: perf.Kernel{}, Monitoring: groups, close: closeBoth}, nil
 }
 
 // Close ends the use of the host.
