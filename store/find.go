@@ -112,7 +112,7 @@ func readAs[T v1alpha1.Object](e entry) (T, error) {
 	return profile, nil
 }
 
-// chooseKey returns the key of a profile among those of its kind, by its name.
+// chooseKey returns the key of the profile with a name, among those of its kind.
 func chooseKey(keys []key, kind, name, machine string) (key, error) {
 	var found []key
 	for _, k := range keys {

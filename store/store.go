@@ -45,7 +45,7 @@ func DefaultDir(env func(string) string) (string, error) {
 	if dir := env("BANDMATE_STORE"); dir != "" {
 		return dir, nil
 	}
-	// The XDG specification has relative paths ignored.
+	// The XDG specification says to ignore relative paths.
 	if data := env("XDG_DATA_HOME"); filepath.IsAbs(data) {
 		return filepath.Join(data, "bandmate", "profiles"), nil
 	}
@@ -65,14 +65,14 @@ const (
 	separator       = "@"
 )
 
-// maxFileName leaves room for the temporary file's longer name within the 255
-// bytes that file systems allow.
+// maxFileName leaves room for the longer name of the temporary file within the 255
+// bytes of file systems.
 const maxFileName = 230
 
-// key tells the profiles of a store apart.
+// key identifies a profile of a store.
 type key struct{ kind, name, machine string }
 
-// keyOf returns where o belongs; o must be valid.
+// keyOf returns the key of o, which must be valid.
 func keyOf(o v1alpha1.Object) key {
 	k := key{kind: v1alpha1.KindOf(o), name: o.GetName()}
 	if p, ok := o.(*v1alpha1.ApplicationProfile); ok {
@@ -105,8 +105,8 @@ func (k key) path() string {
 	return path.Join(folder(k.kind), name+extension)
 }
 
-// parseFileName is the inverse of key.path; false for a foreign file. A file
-// without a machine in its name is ours too, if misnamed: read reports it.
+// parseFileName is the inverse of key.path; false for a foreign file. A misnamed
+// file without a machine in its name has a key too: read reports it.
 func parseFileName(kind, file string) (key, bool) {
 	name, ok := strings.CutSuffix(file, extension)
 	if !ok || name == "" || strings.HasPrefix(name, ".") {
@@ -180,7 +180,7 @@ func (s *Store) decode(k key) (v1alpha1.Object, error) {
 		return nil, err
 	}
 	defer root.Close()
-	// A named pipe in place of the file would block an open for ever.
+	// Opening a named pipe would block.
 	info, err := root.Stat(k.path())
 	if err != nil {
 		return nil, err

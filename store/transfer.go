@@ -12,10 +12,10 @@ import (
 )
 
 // Export writes profiles as one stream of YAML documents, machines first, for
-// Import or kubectl apply. Each name stands for the application profiles of
-// all machines and the machine profile of that name; without names everything
-// is written. A name without a profile is ErrNotFound, and a broken file is an
-// error: then nothing is written.
+// Import or kubectl apply. A name selects the application profiles of all machines
+// and the machine profile of that name; without names Export writes all profiles. A
+// name without a profile is ErrNotFound, and a broken file is an error: then nothing
+// is written.
 func (s *Store) Export(w io.Writer, names ...string) error {
 	machines, brokenMachines, err := s.Machines()
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Store) Export(w io.Writer, names ...string) error {
 		return err
 	}
 	if err := errors.Join(append(brokenMachines, broken...)...); err != nil && len(names) == 0 {
-		return fmt.Errorf("store: mend or delete these files first, or name what to export: %w", err)
+		return fmt.Errorf("store: repair or delete these files first, or name the profiles to export: %w", err)
 	}
 	var objects []v1alpha1.Object
 	for _, m := range machines {
@@ -100,12 +100,11 @@ func (s *Store) keys() ([]key, error) {
 }
 
 // Import stores every profile of a stream, as Export and kubectl write it, and
-// returns the names of those that are new and of those that replaced another:
-// NAME for a machine, NAME@MACHINE for an application. The whole stream is
-// read and validated first: a fault anywhere leaves the store as it was. A
-// profile that is given twice, or a stream without any, is a fault. Should the
-// disk fill up on the way, the names returned beside the error are those that
-// were stored.
+// returns the names of new profiles and of those that replaced another: NAME for a
+// machine, NAME@MACHINE for an application. It reads and validates the whole stream
+// first: a fault anywhere leaves the store as it was. A repeated profile, or a
+// stream without any, is a fault. If the disk fills up, the names returned with the
+// error are those that were stored.
 func (s *Store) Import(r io.Reader) (added, replaced []string, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, v1alpha1.MaxStreamBytes+1))
 	if err != nil {
@@ -140,7 +139,7 @@ func (s *Store) Import(r io.Reader) (added, replaced []string, err error) {
 	return added, replaced, nil
 }
 
-// file is a profile that is ready to be written.
+// file is an encoded profile.
 type file struct {
 	key  key
 	text []byte

@@ -16,8 +16,8 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// staleAfter is the age at which a temporary file belongs to a writer that was
-// killed: writing one takes milliseconds.
+// staleAfter is the age of a temporary file whose writer was killed: writing takes
+// milliseconds.
 const staleAfter = time.Hour
 
 // Put stores a profile and replaces the one of the same kind, name and
@@ -67,7 +67,7 @@ func replaceFile(dir, name string, text []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	// After success there is nothing to clean up, and this does nothing.
+	// After success this does nothing.
 	defer func() { err = errors.Join(err, pending.Cleanup()) }()
 	if _, err := pending.Write(text); err != nil {
 		return err
@@ -92,8 +92,7 @@ func syncDir(root *os.Root) error {
 	return errors.Join(err, d.Close())
 }
 
-// removeStale deletes what killed writers left. It does what it can: what
-// stays is only untidy.
+// removeStale deletes the files of killed writers as far as it can.
 func removeStale(root *os.Root) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -156,7 +155,7 @@ func (s *Store) remove(k key) error {
 	return errors.Join(err, syncDir(root))
 }
 
-// remedy is what to do about an error of the file system, to append to it.
+// remedy returns the remedy for an error of the file system, to append to it.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -164,7 +163,7 @@ func remedy(err error) string {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return ": make room, or choose another folder with --store or BANDMATE_STORE; what was stored before is unchanged"
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return ": something else stands in the way of the folder: move it away, or choose another folder with --store or BANDMATE_STORE"
+		return ": a file is in place of the folder: move it away, or choose another folder with --store or BANDMATE_STORE"
 	}
 	return ""
 }

@@ -13,8 +13,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// MaxAnnotationBytes is how much of one annotation is read; a longer one is
-// refused unread.
+// MaxAnnotationBytes bounds an annotation; a longer one is refused unread.
 const MaxAnnotationBytes = 1024
 
 var errTooLong = fmt.Errorf("want at most %d bytes", MaxAnnotationBytes)
@@ -42,14 +41,14 @@ func parseNumber(text string) (float64, error) {
 	if len(text) > MaxAnnotationBytes {
 		return 0, errTooLong
 	}
-	// ParseFloat takes 0x1p-2, inf and 1_0 too, which nobody means.
+	// ParseFloat also accepts 0x1p-2, inf and 1_0.
 	if strings.ContainsFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' }) {
 		return 0, errors.New("not a decimal number")
 	}
 	return strconv.ParseFloat(text, 64)
 }
 
-// shorten keeps a hostile value out of messages and logs.
+// shorten bounds a value that messages and logs quote.
 func shorten(text string) string {
 	const enough = 40
 	if len(text) <= enough {
@@ -58,8 +57,8 @@ func shorten(text string) string {
 	return text[:enough] + "…"
 }
 
-// MeasuredTraffic is what a node agent measured at the memory controllers of a
-// node, all of them together.
+// MeasuredTraffic is the traffic that a node agent measured at all memory
+// controllers of a node together.
 //
 // +kubebuilder:object:generate=false
 type MeasuredTraffic struct {
@@ -67,7 +66,7 @@ type MeasuredTraffic struct {
 	// interval, finite and 0 or more.
 	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
-	// Time is when the interval ended.
+	// Time is the end of the interval.
 	Time metav1.Time `json:"time"`
 }
 
@@ -80,7 +79,7 @@ func (m MeasuredTraffic) Traffic() units.Traffic {
 //
 //	{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"time":"2026-11-20T09:00:00Z"}
 //
-// A rate or a time that is missing, and a rate that is no bandwidth, is an error.
+// A missing rate or time, and a rate that is no bandwidth, is an error.
 func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 	var read struct {
 		Read  *float64     `json:"readBytesPerSecond"`

@@ -9,9 +9,9 @@ const (
 	KindMachineProfile     = "MachineProfile"
 )
 
-// ApplicationProfile is what Bandmate knows of one application on one machine:
-// the traffic it causes alone (contentiousness) and how it slows down beside
-// an interferer (its curve family).
+// ApplicationProfile holds the measurements of one application on one machine:
+// the traffic it causes alone (contentiousness) and its slowdown beside an
+// interferer (its curve family).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=bandmate
@@ -52,23 +52,23 @@ type ApplicationProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves" len:"1,64"`
-	// Communication is what the application exchanges over the network; absent
+	// Communication is the exchange of the application over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
-	// Carried says that the profile was carried over from another machine;
-	// absent when it was measured on this one.
+	// Carried says that the profile was transferred from another machine; absent
+	// when it was measured on this one.
 	Carried *Carrying `json:"carried,omitempty"`
 	// Phases divide the solo run into parts of steady traffic.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	Phases []Phase `json:"phases,omitempty" len:"0,64"`
-	// Warnings say what may be doubted about this profile.
+	// Warnings say which values of this profile may be doubted.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
 }
 
-// MachineReference names a machine and repeats what tells two apart.
+// MachineReference names a machine and repeats its processor.
 type MachineReference struct {
 	// Name is the metadata.name of the MachineProfile.
 	//
@@ -101,20 +101,20 @@ type Measurement struct {
 	// another one.
 	DroppedSamples int `json:"droppedSamples,omitempty" want:"count"`
 	// Progress is the regular expression whose matches in the application's
-	// output told its progress, from whose rate the curves were read; absent
+	// output count its progress, from whose rate the curves were computed; absent
 	// where whole runs were timed.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	Progress string `json:"progress,omitempty" want:"line"`
-	// Interferers is how many interferers the highest level may ask for, 2 to
-	// 64; absent for one. InterfererCPUs are divided equally among them.
+	// Interferers is the number of interferers, 2 to 64, which bounds the level;
+	// absent for one. InterfererCPUs are divided equally among them.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	Interferers int `json:"interferers,omitempty" want:"interferers"`
 }
 
-// Regime is how near the application's and the interferer's CPUs were, by the
+// Regime is the distance of the application's and the interferer's CPUs, by the
 // round trip of a cache line between them.
 type Regime struct {
 	// Name is the class: same-core, same-complex or cross-complex.
@@ -147,8 +147,8 @@ type Contentiousness struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
-	// Source measured it: a counter source such as imc, probe for an estimate
-	// without counters, or imported.
+	// Source is what it was measured with: a counter source such as imc, probe for
+	// an estimate without counters, or imported.
 	Source string `json:"source" want:"source"`
 	// RelativeUncertainty is the half width of the 90% interval of the total
 	// bandwidth ÷ the total; absent when unknown.
@@ -207,14 +207,14 @@ type CurvePoint struct {
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=64
 	Level float64 `json:"level" want:"level,unique"`
-	// InterfererBytesPerSecond is what the interferer reaches alone at this
+	// InterfererBytesPerSecond is the bandwidth of the interferer alone at this
 	// level: the x axis of the curve.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
 	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond" want:"rate,ascending"`
-	// AchievedBytesPerSecond is what the interferer reached beside the
-	// application; absent when it was not recorded.
+	// AchievedBytesPerSecond is the bandwidth of the interferer beside the
+	// application; absent when not recorded.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
@@ -231,11 +231,11 @@ type CurvePoint struct {
 	// +kubebuilder:validation:Minimum=0
 	Repeats int `json:"repeats" want:"count"`
 	// Spread is the standard deviation of normalizedPerformance over the
-	// repeats; absent with fewer than two. Of an inferred point it is that of
-	// the inference.
+	// repeats; absent with fewer than two. For an inferred point it is the
+	// uncertainty of the inference.
 	Spread *float64 `json:"spread,omitempty" want:"spread"`
-	// Inferred says that the point was not measured, but computed from those
-	// that were, by adaptive onboarding.
+	// Inferred says that adaptive onboarding computed the point from measured
+	// ones.
 	Inferred bool `json:"inferred,omitempty"`
 }
 

@@ -19,7 +19,8 @@ type SizeLatency struct {
 // ContentionPoint is the median time until the last of several threads has read
 // a line that another core has just modified.
 type ContentionPoint struct {
-	// Threads read the line at once; the one that modified it is not counted.
+	// Threads is the number of threads that read the line at once, without the one
+	// that modified it.
 	//
 	// +kubebuilder:validation:Minimum=1
 	Threads int `json:"threads" want:"positive,ascending"`
@@ -60,9 +61,9 @@ type LinesTransfer struct {
 	Points []TransferPoint `json:"points,omitempty" len:"0,64"`
 }
 
-// TransferPoint is the median time of reading so many lines.
+// TransferPoint is the median time of reading several lines.
 type TransferPoint struct {
-	// Lines is how many cache lines are read.
+	// Lines is the number of cache lines read.
 	//
 	// +kubebuilder:validation:Minimum=1
 	Lines int `json:"lines" want:"positive,ascending"`
@@ -77,7 +78,7 @@ type TransferPoint struct {
 
 // LoadedLatency is the median latency of memory while other threads stream.
 type LoadedLatency struct {
-	// StreamingThreads make the load.
+	// StreamingThreads is the number of threads that make the load.
 	//
 	// +kubebuilder:validation:Minimum=1
 	StreamingThreads int `json:"streamingThreads" want:"positive"`
@@ -86,8 +87,8 @@ type LoadedLatency struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	ReadShare float64 `json:"readShare" want:"share"`
-	// Level is the load that was asked for ÷ what the streaming threads reach
-	// alone, unpaced; 1 is unpaced.
+	// Level is the load asked for ÷ the unpaced bandwidth of the streaming threads
+	// alone; 1 is unpaced.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:ExclusiveMinimum=true

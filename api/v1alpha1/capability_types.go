@@ -1,16 +1,15 @@
 package v1alpha1
 
-// Capability is what the caches and the memory of a machine can do: the
-// parameters of the models of Ramos and Hoefler, "Capability Models for
-// Manycore Memory Systems" (2017).
+// Capability has the latencies and bandwidths of the caches and the memory of a
+// machine: the parameters of the models of Ramos and Hoefler, "Capability Models
+// for Manycore Memory Systems" (2017).
 type Capability struct {
-	// Source says how the values came about: measured, or imported and from
-	// where.
+	// Source is measured, or imported and from where.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Source string `json:"source" want:"source"`
-	// CoresPerTile is how many cores share the cache behind the place tile;
-	// absent when no cache is shared below the last level, or not known.
+	// CoresPerTile is the number of cores that share the cache behind the place
+	// tile; absent when no cache is shared below the last level, or not known.
 	CoresPerTile int `json:"coresPerTile,omitempty" want:"count"`
 	// Level1Bytes and Level2Bytes are the sizes of one cache of these levels.
 	Level1Bytes int64 `json:"level1Bytes,omitempty" want:"bytes"`
@@ -19,13 +18,13 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	Latencies []LineLatency `json:"latencies,omitempty" len:"0,256"`
-	// LatenciesBySize are those of a line in buffers of different sizes, which
-	// lie in ever farther caches and at last in memory; by ascending size.
+	// LatenciesBySize are those of a line in buffers of ascending size, which lie
+	// in farther and farther caches and finally in memory.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	LatenciesBySize []SizeLatency `json:"latenciesBySize,omitempty" len:"0,64"`
 	// Contention is the latency of a line that several threads read at once;
-	// absent where too few numbers of threads were measured to fit it.
+	// absent when too few numbers of threads were measured to fit it.
 	Contention *ContentionCost `json:"contention,omitempty"`
 	// ContentionPoints are the measurements that Contention is fitted to, by
 	// ascending threads.
@@ -44,8 +43,7 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty" len:"0,256"`
-	// Warnings say what may be doubted about these values, and what was not
-	// measured.
+	// Warnings say which values may be doubted, and which were not measured.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
@@ -60,8 +58,8 @@ type LineLatency struct {
 	// +kubebuilder:validation:Enum=level1;level2;level3;tile;remote;memory
 	Place string `json:"place" want:"level1|level2|level3|tile|remote|memory"`
 	// State is the state of the line there: modified, exclusive or shared (which
-	// includes forward); invalid where that core had the line and gave it up, so
-	// that it comes from memory; empty where it makes no difference.
+	// includes forward); invalid if that core had the line and gave it up, so
+	// that it comes from memory; empty where the state makes no difference.
 	//
 	// +kubebuilder:validation:Enum=modified;exclusive;shared;invalid
 	State string `json:"state,omitempty" want:"|modified|exclusive|shared|invalid"`
@@ -112,10 +110,10 @@ type AccessBandwidth struct {
 	// them, or there is one.
 	CPUNode    *int `json:"cpuNode,omitempty" want:"count"`
 	MemoryNode *int `json:"memoryNode,omitempty" want:"count"`
-	// Threads is how many threads made it, all together; absent where it is the
-	// highest over numbers of threads.
+	// Threads is the number of threads, together; absent for the highest bandwidth
+	// over numbers of threads.
 	Threads int `json:"threads,omitempty" want:"count"`
-	// BytesPerSecond counts what the program reads and writes.
+	// BytesPerSecond counts the bytes that the program reads and writes.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13

@@ -1,26 +1,25 @@
 package v1alpha1
 
-// Carrying says that a profile was computed, not measured: from the profile of
-// the same application on another machine and the profiles of both machines.
+// Carrying says that a profile was computed, not measured: from the profile of the
+// same application on another machine and the profiles of both machines.
 type Carrying struct {
 	// FromMachine is the metadata.name of the machine it was measured on.
 	FromMachine string `json:"fromMachine" want:"machine"`
-	// Method is how it was computed: capacity scales by what the memory of
-	// either machine was seen to carry, sustained by what the interferer
-	// sustains on either.
+	// Method is how it was computed: capacity scales by the observed capacity of
+	// both memories, sustained by the bandwidth that the interferer sustains on
+	// both.
 	//
 	// +kubebuilder:validation:Enum=capacity;sustained
 	Method string `json:"method" want:"capacity|sustained"`
-	// LossUncertainty is the standard deviation of the performance that the
-	// application loses under pressure, relative to the loss. It widens every
-	// interval that is predicted from the profile.
+	// LossUncertainty is the standard deviation of the application's loss of
+	// performance under pressure ÷ the loss. It widens every interval that is
+	// predicted from the profile.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1
 	LossUncertainty float64 `json:"lossUncertainty" want:"share"`
-	// CapacityBytesPerSecond is the most that the memory of this machine was
-	// seen to carry, which curves from another machine cannot show; absent when
-	// unknown.
+	// CapacityBytesPerSecond is the observed capacity of this machine's memory,
+	// which curves from another machine cannot show; absent when unknown.
 	//
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13

@@ -1,16 +1,16 @@
 package v1alpha1
 
-// Communication is what an application exchanges over the network with other
-// nodes when nothing runs beside it. What stays on its node does not count.
+// Communication is the exchange of an application with other nodes over the network
+// when nothing runs beside it. Traffic within its node does not count.
 type Communication struct {
-	// Source says how the rates are known: measured by the counters of the
-	// network interfaces, or declared by the user.
+	// Source is measured, by the counters of the network interfaces, or declared by
+	// the user.
 	//
 	// +kubebuilder:validation:Enum=measured;declared
 	Source string `json:"source" want:"measured|declared"`
-	// SentBytesPerSecond and ReceivedBytesPerSecond are means over the run,
-	// communication included; absent when not known, which is not zero. At least
-	// one is there.
+	// SentBytesPerSecond and ReceivedBytesPerSecond are means over the run, including
+	// the communication; absent when not known, which is not zero. At least one is
+	// present.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
@@ -18,19 +18,19 @@ type Communication struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty" want:"traffic"`
-	// MessageBytes is the size of a message; absent when not known. Only with
-	// it does the latency of the network count.
+	// MessageBytes is the size of a message; absent when not known. Without it the
+	// latency of the network does not count.
 	//
 	// +kubebuilder:validation:Minimum=1
 	MessageBytes *int64 `json:"messageBytes,omitempty" want:"message"`
 	// Overlapped is true where the application computes while it communicates,
 	// false where it waits; absent when not known.
 	Overlapped *bool `json:"overlapped,omitempty"`
-	// Apart is true where the profile was measured without the communication, as
-	// of an application onboarded on one node that will run on several. Then
-	// neither contentiousness nor curves hold it.
+	// Apart is true if the profile was measured without the communication, as for an
+	// application onboarded on one node that will run on several. Then neither
+	// contentiousness nor curves include it.
 	Apart bool `json:"apart,omitempty"`
-	// Repeats is how many runs were measured; 0 where the rates are declared.
+	// Repeats is the number of runs measured; 0 if the rates are declared.
 	//
 	// +kubebuilder:validation:Minimum=0
 	Repeats int `json:"repeats,omitempty" want:"count"`
@@ -47,11 +47,11 @@ const (
 
 // Network is the network card of a machine, and how communications share it.
 type Network struct {
-	// Model is that of package network by which they share it (Vienne et al. 2008).
+	// Model is the model of package network (Vienne et al. 2008).
 	//
 	// +kubebuilder:validation:Enum=gigabit-ethernet;myrinet;infiniband
 	Model string `json:"model" want:"gigabit-ethernet|myrinet|infiniband"`
-	// BytesPerSecond is what one communication of large messages reaches alone,
+	// BytesPerSecond is the bandwidth of one communication of large messages alone,
 	// in one direction.
 	//
 	// +kubebuilder:validation:Minimum=1e3
@@ -77,9 +77,9 @@ type Network struct {
 	GammaIn *float64 `json:"gammaIn,omitempty" want:"share"`
 }
 
-// BusSharing is how computation and communication share the memory bus of a
-// machine: the parameters of Denis et al. (2022), as bandmate overlap fit finds
-// them.
+// BusSharing models how computation and communication share the memory bus of a
+// machine: the parameters of Denis et al. (2022), as fitted by bandmate overlap
+// fit.
 type BusSharing struct {
 	// NodesPerSocket is the number of NUMA nodes of the socket that computes.
 	//

@@ -13,21 +13,21 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// maxDepth is more nesting than any profile has, and less than what makes a
-// parser recurse out of its stack.
+// maxDepth bounds the nesting: more than any profile has, and less than a parser's
+// stack holds.
 const maxDepth = 32
 
-// document is one YAML or JSON document of a stream, whose form was checked.
+// document is one YAML or JSON document of a stream, whose syntax was checked.
 type document struct {
 	json []byte
-	// root holds the lines; nil where only JSON's own parser could read it.
+	// root holds the lines; nil for JSON that YAML parsers refuse.
 	root *yaml.Node
 	// firstLine is the line of the stream that is line 1 of root.
 	firstLine int
 }
 
-// splitDocuments cuts a stream before each line that starts with "---", which
-// YAML allows nowhere else at the start of a line.
+// splitDocuments splits a stream before each line that starts with "---", which
+// YAML allows only there.
 func splitDocuments(data []byte) (texts [][]byte, firstLines []int) {
 	start, startLine, line := 0, 1, 0
 	for at := 0; at < len(data); {
@@ -96,8 +96,8 @@ func parseNodes(text []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// checkNode reports what a profile never needs and a hostile or mistaken file
-// may hold: references, type tags, repeated keys, deep nesting, NaN.
+// checkNode refuses what a profile never needs but a hostile or mistaken file may
+// have: references, type tags, repeated keys, deep nesting, NaN.
 func (d *document) checkNode(n *yaml.Node, depth int, faults []error) []error {
 	report := func(at *yaml.Node, format string, args ...any) {
 		faults = append(faults, &Fault{d.firstLine + at.Line - 1, fmt.Errorf(format, args...)})
@@ -137,9 +137,8 @@ func (d *document) checkNode(n *yaml.Node, depth int, faults []error) []error {
 	return faults
 }
 
-// lineOf returns the line of the stream that a field such as
-// spec.curves[1].points[3].level stands on, or of what should hold it; 0 when
-// unknown.
+// lineOf returns the line of a field such as spec.curves[1].points[3].level in the
+// stream, or that of the nearest field around it; 0 when unknown.
 func (d *document) lineOf(path string) int {
 	if d.root == nil {
 		return 0

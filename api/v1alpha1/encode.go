@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// envelope is a profile as a file holds it: apiVersion first, and only what a
-// person writes of the metadata. What a cluster added (uid, resourceVersion,
+// envelope is a profile as a file holds it: apiVersion first, and only those
+// metadata that a person writes. Those that a cluster added (uid, resourceVersion,
 // managed fields, times) would hinder applying the file again.
 type envelope struct {
 	APIVersion string   `json:"apiVersion"`
@@ -33,9 +33,9 @@ type metadata struct {
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Encode returns o as a YAML document. Equal profiles give equal bytes; fields
-// are in the order of their types; numbers are rounded to SignificantDigits;
-// a point of a curve stands on one line. An invalid profile, or one too large
-// to be read again, is an error.
+// are in the order of their types; numbers are rounded to SignificantDigits; a point
+// of a curve is on one line. An invalid profile, or one too large to be read again,
+// is an error.
 func Encode(o Object) ([]byte, error) {
 	if faults := o.Validate(); len(faults) > 0 {
 		return nil, fmt.Errorf("%s %q is not valid: %w", KindOf(o), o.GetName(), joined(faults))
@@ -44,7 +44,7 @@ func Encode(o Object) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s %q: %w", KindOf(o), o.GetName(), err)
 	}
-	// JSON is YAML: what remains is to lay it out.
+	// JSON is YAML: only the layout differs.
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return nil, fmt.Errorf("encode %s %q: %w", KindOf(o), o.GetName(), err)
@@ -62,8 +62,8 @@ func Encode(o Object) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// EncodeAll returns the objects as YAML documents separated by "---" lines,
-// which DecodeAll and kubectl read.
+// EncodeAll returns the objects as YAML documents separated by "---" lines, as
+// DecodeAll and kubectl read them.
 func EncodeAll(objects ...Object) ([]byte, error) {
 	documents := make([][]byte, 0, len(objects))
 	for _, o := range objects {

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MachineProfile is what a machine can do: what its memory sustains at each
-// read share, and what the probes see beside known pressure.
+// MachineProfile holds the measurements of a machine: the bandwidth that its memory
+// sustains at each read share, and the speed of probes beside known pressure.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=bandmate
@@ -45,20 +45,21 @@ type MachineProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	Sustained []SustainedBandwidth `json:"sustained" len:"1,256"`
-	// ProbeMap is what each probe keeps of its speed beside a known
-	// interferer: the calibration of the probe source. Empty where counters
-	// serve.
+	// ProbeMap is the speed of each probe beside a known interferer: the
+	// calibration of the probe source. Empty with counters.
 	//
 	// +kubebuilder:validation:MaxItems=4096
 	ProbeMap []ProbePoint `json:"probeMap,omitempty" len:"0,4096"`
-	// Capability is what caches and memory can do; absent when not measured.
+	// Capability has latencies and bandwidths of caches and memory; absent when not
+	// measured.
 	Capability *Capability `json:"capability,omitempty"`
-	// BusSharing is how computation and communication share the memory bus;
+	// BusSharing models how computation and communication share the memory bus;
 	// absent when not measured.
 	BusSharing *BusSharing `json:"busSharing,omitempty"`
-	// Network is the network card and how it is shared; absent when not known.
+	// Network is the network card and the model of its sharing; absent when not
+	// known.
 	Network *Network `json:"network,omitempty"`
-	// Warnings say what may be doubted about this profile.
+	// Warnings say which values of this profile may be doubted.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
@@ -109,7 +110,7 @@ type ProbePoint struct {
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
 	InterfererBytesPerSecond float64 `json:"interfererBytesPerSecond" want:"rate"`
-	// AchievedBytesPerSecond is what the interferer reached beside the probe.
+	// AchievedBytesPerSecond is the bandwidth of the interferer beside the probe.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13

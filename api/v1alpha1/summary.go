@@ -2,8 +2,8 @@ package v1alpha1
 
 import "bandmate.dev/bandmate/units"
 
-// ApplicationSummary is an ApplicationProfile in three texts, which kubectl
-// shows as columns: a column cannot compute.
+// ApplicationSummary has the columns that kubectl shows of an ApplicationProfile,
+// because a column cannot compute.
 type ApplicationSummary struct {
 	// Bandwidth is the traffic alone, reads and writes, as "38.1 GB/s".
 	Bandwidth string `json:"bandwidth,omitempty"`
@@ -13,7 +13,7 @@ type ApplicationSummary struct {
 	WorstSlowdown string `json:"worstSlowdown,omitempty"`
 }
 
-// MachineSummary is a MachineProfile in one text.
+// MachineSummary has the column that kubectl shows of a MachineProfile.
 type MachineSummary struct {
 	// Sustained is the highest bandwidth of all read shares, as "42.7 GB/s".
 	Sustained string `json:"sustained,omitempty"`

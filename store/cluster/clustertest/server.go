@@ -1,6 +1,5 @@
-// Package clustertest is an API server in memory, for tests of what talks to
-// one: as much of the protocol as Bandmate uses, and no more. Whether a real
-// API server agrees is for the end-to-end tests to say.
+// Package clustertest is an API server in memory for tests. It implements the part
+// of the protocol that Bandmate uses; end-to-end tests use a real API server.
 package clustertest
 
 import (
@@ -18,22 +17,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
-
-// TB is what New needs of a test: a testing.TB is one.
-type TB interface {
-	// Helper marks the caller as a helper.
-	Helper()
-	// Cleanup has something done when the test ends.
-	Cleanup(func())
-	// Fatal ends the test.
-	Fatal(...any)
-	// TempDir is a folder that the test's end removes.
-	TempDir() string
-}
 
 // Object is an object as JSON.
 type Object = map[string]any
@@ -50,7 +38,7 @@ type Server struct {
 	version int
 }
 
-// Collections of the objects that Bandmate deals with.
+// Collections of the objects that Bandmate uses.
 const (
 	Applications = "apis/bandmate.dev/v1alpha1/applicationprofiles"
 	Machines     = "apis/bandmate.dev/v1alpha1/machineprofiles"
@@ -59,8 +47,8 @@ const (
 	Events       = "api/v1/events"
 )
 
-// New starts a server that knows the given collections; the test's end stops it.
-func New(t TB, collections ...string) *Server {
+// New starts a server with the given collections, which ends with the test.
+func New(t testing.TB, collections ...string) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]map[string]Object{}, refuse: map[string]metav1.Status{}}
 	for _, c := range collections {
@@ -82,7 +70,7 @@ current-context: test
 	return s
 }
 
-// Add puts objects, each of them a YAML document, into a collection unasked.
+// Add puts objects, each of them a YAML document, into a collection.
 func (s *Server) Add(collection string, documents ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +93,7 @@ func (s *Server) Add(collection string, documents ...string) error {
 	return nil
 }
 
-// Object returns an object; nil when there is none.
+// Object returns an object; nil without one.
 func (s *Server) Object(collection, name string) Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,15 +107,15 @@ func (s *Server) Names(collection string) []string {
 	return slices.Sorted(maps.Keys(s.objects[collection]))
 }
 
-// Refuse has every request of a method, such as PATCH, to a collection answered
-// with a status.
+// Refuse answers every request of a method, such as PATCH, to a collection with a
+// status.
 func (s *Server) Refuse(method, collection string, status metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[method+" "+collection] = status
 }
 
-// Accept takes Refuse back.
+// Accept undoes Refuse.
 func (s *Server) Accept(method, collection string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +129,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, body := s.answer(r)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// The client notices what it does not get.
+	// The client notices a cut answer.
 	_ = json.NewEncoder(w).Encode(body)
 }
 
@@ -172,7 +160,7 @@ func (s *Server) answer(r *http.Request) (int, any) {
 	return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, r.Method)
 }
 
-// find takes a path apart; a namespace in it becomes part of the name.
+// find splits a path; a namespace in it becomes part of the name.
 func (s *Server) find(path string) (collection, name string) {
 	parts := strings.Split(path, "/")
 	group := 2 // api/v1
@@ -237,7 +225,7 @@ func selected(o Object, selector string) bool {
 	return value == want
 }
 
-// patch merges; an application of fields may create.
+// patch merges a change; server-side apply may create the object.
 func (s *Server) patch(collection, name string, r *http.Request) (int, any) {
 	data, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -302,7 +290,7 @@ func (s *Server) keep(collection, name string, o Object) {
 	s.objects[collection][name] = o
 }
 
-// metadata returns an object's, which is made if need be.
+// metadata returns the metadata of an object, made if needed.
 func metadata(o Object) Object {
 	meta, ok := o["metadata"].(Object)
 	if !ok {
