@@ -51,7 +51,7 @@ func TestExportChosenNames(t *testing.T) {
 
 	write(t, filepath.Join(s.Dir(), "machines", "broken.yaml"), "x")
 	var out bytes.Buffer
-	wantError(t, s.Export(&out), "broken.yaml", "name what to export")
+	wantError(t, s.Export(&out), "broken.yaml", "name the profiles to export")
 	wantError(t, s.Export(&out, "a", "broken"), "broken.yaml")
 	err = s.Export(&out, "a", "mm")
 	if !errors.Is(err, store.ErrNotFound) {
