@@ -53,7 +53,7 @@ func TestNewParametersNamesWhatIsMissing(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(m *v1alpha1.MachineProfile) { m.Spec.Capability = nil }, "", "no section capability"},
-		{"latencies", func(m *v1alpha1.MachineProfile) { m.Spec.Capability.Latencies = nil }, "", "missing: level1, remote, memory, tile"},
+		{"latencies", func(m *v1alpha1.MachineProfile) { m.Spec.Capability.Latencies = nil }, "", "missing latencies: level1, remote, memory, tile"},
 		{"memory", func(*v1alpha1.MachineProfile) {}, "HBM", `memory (memory "HBM"; it has DRAM, MCDRAM, cache)`},
 	}
 	for _, tt := range tests {

@@ -151,7 +151,7 @@ func TestSortRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	m.Spec.Capability.Latencies = nil
-	if _, err := capability.NewSorting(m, ""); err == nil || !strings.Contains(err.Error(), "missing: level1, level2, memory, remote") {
+	if _, err := capability.NewSorting(m, ""); err == nil || !strings.Contains(err.Error(), "missing latencies: level1, level2, memory, remote") {
 		t.Error(err)
 	}
 	m.Spec.Capability = nil

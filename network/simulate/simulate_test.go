@@ -286,7 +286,7 @@ func TestRefused(t *testing.T) {
 		{"no policy", head + tasks, `placement.policy: ""`},
 		{"no memory", strings.Replace(head, "memoryBandwidth: 1GB/s, ", "", 1) + "placement: {policy: given, nodes: [3, 3]}\n" + tasks, "tasks 0 and 1 share node 3"},
 		{"not in the table", strings.Replace(head, "gigabit-ethernet", "infiniband", 1) +
-			"placement: {policy: given, nodes: [0, 1, 2, 2]}\napplications: [{name: a, tasks: [{events: [{send: {to: 2, bytes: 1MB}}]}, {events: [{send: {to: 3, bytes: 1MB}}]}, {events: [{receive: {}}]}, {events: [{receive: {}}]}]}]", "says nothing"},
+			"placement: {policy: given, nodes: [0, 1, 2, 2]}\napplications: [{name: a, tasks: [{events: [{send: {to: 2, bytes: 1MB}}]}, {events: [{send: {to: 3, bytes: 1MB}}]}, {events: [{receive: {}}]}, {events: [{receive: {}}]}]}]", "does not cover"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, err := Decode([]byte(test.text))
