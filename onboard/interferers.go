@@ -82,13 +82,12 @@ func (g interferers) err() error {
 // close ends all interferers. An end that came before was reported by what ran
 // beside it, and is no error here.
 func (g interferers) close() error {
-	known := g.err() != nil
+	reported := g.err() != nil
 	var err error
 	for _, i := range g {
-		err = errors.Join(err, i.Close())
-	}
-	if known {
-		return nil
+		if closed := i.Close(); !reported {
+			err = errors.Join(err, closed)
+		}
 	}
 	return err
 }

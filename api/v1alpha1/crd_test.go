@@ -39,8 +39,7 @@ func compareSchema(t *testing.T, path string, of reflect.Type, schema map[string
 		return 0
 	}
 	properties, _ := schema["properties"].(map[string]any)
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for field := range of.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		property, ok := properties[name].(map[string]any)
 		if !ok {

@@ -79,7 +79,7 @@ func (f *faults) value(p *field.Path, v reflect.Value, want, length string) {
 			want, _, _ := strings.Cut(structField.Tag.Get("want"), ",")
 			f.value(p.Child(name), value, want, structField.Tag.Get("len"))
 		}
-		if c, ok := v.Addr().Interface().(checker); ok {
+		if c, ok := reflect.TypeAssert[checker](v.Addr()); ok {
 			c.check(f, p)
 		}
 	case reflect.Slice:
@@ -109,7 +109,7 @@ func (f *faults) entries(p *field.Path, v reflect.Value, want, length string) {
 	for i := range v.Len() {
 		entry, at := v.Index(i), p.Index(i)
 		f.value(at, entry, want, "")
-		if k, ok := entry.Interface().(keyed); ok {
+		if k, ok := reflect.TypeAssert[keyed](entry); ok {
 			if key := k.key(); keys[key] {
 				f.list = append(f.list, field.Duplicate(at, key))
 			} else {
@@ -118,8 +118,8 @@ func (f *faults) entries(p *field.Path, v reflect.Value, want, length string) {
 		}
 	}
 	if entry := v.Type().Elem(); entry.Kind() == reflect.Struct {
-		for i := range entry.NumField() {
-			f.order(p, v, entry.Field(i))
+		for of := range entry.Fields() {
+			f.order(p, v, of)
 		}
 	}
 }

@@ -17,11 +17,22 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 )
+
+// TB is the part of testing.TB that New uses.
+type TB interface {
+	// Helper marks the caller as a helper.
+	Helper()
+	// Cleanup registers a function for the end of the test.
+	Cleanup(func())
+	// Fatal ends the test.
+	Fatal(...any)
+	// TempDir returns a folder that the end of the test removes.
+	TempDir() string
+}
 
 // Object is an object as JSON.
 type Object = map[string]any
@@ -48,7 +59,7 @@ const (
 )
 
 // New starts a server with the given collections, which ends with the test.
-func New(t testing.TB, collections ...string) *Server {
+func New(t TB, collections ...string) *Server {
 	t.Helper()
 	s := &Server{objects: map[string]map[string]Object{}, refuse: map[string]metav1.Status{}}
 	for _, c := range collections {
