@@ -13,8 +13,7 @@
 #
 # FLAGS are those of hack/cluster/evaluate. Throughput wants the machine to itself:
 # rounds during which something else ran are kept, and left out of the table.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+source "$(dirname "$0")/lib.sh"
 readonly trimaran=hack/cluster/testdata/trimaran version=k8s.io/component-base/version
 
 # kubernetes prints the version of Kubernetes that a module asks for.

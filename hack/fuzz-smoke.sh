@@ -10,8 +10,7 @@
 #
 # A failing input is written to the package's testdata/fuzz and fails every
 # later `go test` until it is fixed; commit it with the fix.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+source "$(dirname "$0")/lib.sh"
 executions=${FUZZ_EXECUTIONS:-50000}
 seconds=${FUZZ_SECONDS:-300}
 
@@ -28,18 +27,16 @@ while read -r package dir; do
     fi
     targets=$((targets + 1))
     echo "fuzz $package $name"
-    log=$(mktemp)
+    log=$scratch/log
     status=0
     timeout -s INT 180 go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" -fuzzminimizetime 5x "$package" \
       >"$log" 2>&1 || status=$?
     if ((status != 0)); then
       cat "$log"
-      rm -f "$log"
       ((status != 124)) || echo "$name takes longer than 180 s for $executions inputs: make one input cheaper" >&2
       exit 1
     fi
     tail -n 2 "$log"
-    rm -f "$log"
   done
 done <<<"$packages"
 

@@ -5,14 +5,13 @@
 package main
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
@@ -20,19 +19,7 @@ import (
 
 //go:generate sh -c "go run . --data ../../predictor/testdata/simulated > simulated.md.new && mv simulated.md.new ../../docs/results/simulated.md"
 
-func main() {
-	data := flag.String("data", "predictor/testdata/simulated", "folder of the data sets")
-	flag.Parse()
-	var page bytes.Buffer
-	if err := write(&page, *data); err != nil {
-		fmt.Fprintln(os.Stderr, "evaluate-simulated:", err)
-		os.Exit(1)
-	}
-	if _, err := os.Stdout.Write(page.Bytes()); err != nil {
-		fmt.Fprintln(os.Stderr, "evaluate-simulated:", err)
-		os.Exit(1)
-	}
-}
+func main() { study.WritePage("evaluate-simulated", write) }
 
 // platform is one simulated memory system.
 type platform struct{ folder, title string }

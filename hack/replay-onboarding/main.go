@@ -6,8 +6,6 @@
 package main
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,25 +13,14 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 )
 
 //go:generate sh -c "go run . --data ../../predictor/testdata/simulated > onboarding.md.new && mv onboarding.md.new ../../docs/results/onboarding.md"
 
-func main() {
-	data := flag.String("data", "predictor/testdata/simulated", "folder of the data sets")
-	flag.Parse()
-	var page bytes.Buffer
-	err := write(&page, *data)
-	if err == nil {
-		_, err = os.Stdout.Write(page.Bytes())
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "replay-onboarding:", err)
-		os.Exit(1)
-	}
-}
+func main() { study.WritePage("replay-onboarding", write) }
 
 const introduction = `# Onboarding, replayed on simulated memory systems
 

@@ -1,8 +1,10 @@
 package study
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -64,4 +66,20 @@ func Optional(v *float64) string {
 // TableHeader begins a table in Markdown.
 func TableHeader(w io.Writer, columns ...string) {
 	fmt.Fprintf(w, "\n| %s |\n|%s\n", strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+}
+
+// WritePage writes a page of docs/results to standard output, made by write from
+// the data sets of the folder --data; nothing when write fails.
+func WritePage(name string, write func(w io.Writer, data string) error) {
+	data := flag.String("data", "predictor/testdata/simulated", "folder of the data sets")
+	flag.Parse()
+	var page bytes.Buffer
+	err := write(&page, *data)
+	if err == nil {
+		_, err = os.Stdout.Write(page.Bytes())
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1) //nolint:forbidigo // the main of a study
+	}
 }
