@@ -4,9 +4,9 @@
 # keyboard, accessibility, 2,000 applications. Installs Chromium when it is missing and run as root.
 #
 #   hack/e2e-report.sh [ARTIFACTS]   folder in which pages and screenshots stay
+artifacts=${1:+$(realpath -m "$1")}
 source "$(dirname "$0")/lib.sh"
-export BANDMATE_E2E_CLI=$scratch/bandmate BANDMATE_E2E_ARTIFACTS=${1:-$scratch/artifacts}
-BANDMATE_E2E_ARTIFACTS=$(realpath -m "$BANDMATE_E2E_ARTIFACTS")
+export BANDMATE_E2E_CLI=$scratch/bandmate BANDMATE_E2E_ARTIFACTS=${artifacts:-$scratch/artifacts}
 
 need chromium chromium
 go build -o "$BANDMATE_E2E_CLI" ./cmd/bandmate

@@ -6,6 +6,7 @@
 #   hack/release.sh v0.1.0 FOLDER
 #
 # SOURCE_DATE_EPOCH is the time of every file; without it, that of the commit.
+out=$(realpath -m "${2:-}")
 source "$(dirname "$0")/lib.sh"
 
 # What https://semver.org allows, with a v and without build metadata, which a
@@ -15,7 +16,7 @@ if [[ $# != 2 || ! $1 =~ ^v$number\.$number\.$number(-[0-9A-Za-z-]+(\.[0-9A-Za-z
   echo "usage: hack/release.sh VERSION FOLDER, with a version such as v0.1.0 or v0.1.0-rc.1" >&2
   exit 2
 fi
-version=$1 out=$2
+version=$1
 # v0.1.0-rc.1 comes before v0.1.0, which dpkg says with a ~.
 DEBIAN_VERSION=${version#v} DEBIAN_VERSION=${DEBIAN_VERSION/-/\~}
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
@@ -44,7 +45,9 @@ for ARCHITECTURE in amd64 arm64; do
   tar --create --directory "$STAGE" --transform "s,^usr,$name," --format=ustar --sort=name --owner=root:0 --group=root:0 usr |
     gzip -9 --no-name >"$out/$name.tar.gz"
   tool nfpm package --config hack/release/nfpm.yaml --packager deb --target "$out/bandmate_${DEBIAN_VERSION}_$ARCHITECTURE.deb"
-  tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$version" -output "$out/$name.cdx.json" "$scratch/bandmate"
+  # Without the list's own tool, whose checksum depends on where it was built.
+  tool cyclonedx-gomod bin -json -std -noserial -notimestamp -version "$version" "$scratch/bandmate" |
+    sed '/^    "tools": \[$/,/^    \],$/d' >"$out/$name.cdx.json"
 done
 cd "$out"
 sha256sum bandmate* >SHA256SUMS
