@@ -71,15 +71,6 @@ func (Kernel) OpenCommand(e Event) (Group, error) {
 	return g, nil
 }
 
-// OpenThread opens an event that counts at once.
-func (Kernel) OpenThread(thread int, e Event) (Group, error) {
-	g, err := openInherited(e, thread, goperf.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("%s of thread %d: %w", e.Label, thread, err)
-	}
-	return g, nil
-}
-
 // openInherited opens one event of a thread and of everything it starts, on any
 // CPU. The kernel does not read inherited events as a group.
 func openInherited(e Event, thread int, options goperf.Options) (*kernelGroup, error) {
@@ -116,7 +107,7 @@ func (g *kernelGroup) Read(r *CounterSample) error {
 // wordBytes is the size of every number that a read yields.
 const wordBytes = 8
 
-// decode reads what perf_event_open(2) describes under "CounterSample results": for a
+// decode reads what perf_event_open(2) describes under "Reading results": for a
 // group the number of events, the times, and each count; for a single event the
 // count and the times.
 func (g *kernelGroup) decode(r *CounterSample, data []byte) error {

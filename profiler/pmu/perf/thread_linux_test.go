@@ -97,3 +97,13 @@ func TestKernelThreadFaults(t *testing.T) {
 		t.Errorf("%d descriptors open, %d before", after, before)
 	}
 }
+
+func TestSystemError(t *testing.T) {
+	lost := fmt.Errorf("Failed to open perf event for PerfEventAttr {}: %q", syscall.EMFILE) //nolint:errorlint // as perf-utils does
+	if err := systemError(lost); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("%v, want %v", err, syscall.EMFILE)
+	}
+	if other := errors.New("something else"); systemError(other) != other { //nolint:errorlint // the very same
+		t.Error("an unknown error was changed")
+	}
+}
