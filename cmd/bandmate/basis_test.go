@@ -1,43 +1,19 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// measuredProfile is a profile with 2 × 4 points that recorded what the interferer
-// achieved; the larger the number, the more it transfers and loses.
-func measuredProfile(name string, number int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `apiVersion: bandmate.dev/v1alpha1
-kind: ApplicationProfile
-metadata:
-  name: %s
-spec:
-  machine: {name: here}
-  measurement: {}
-  solo: {seconds: 1, repeats: 3}
-  contentiousness: {readBytesPerSecond: %d.0e9, writeBytesPerSecond: 0, source: imc}
-  curves:
-`, name, 2*number)
-	for _, share := range []string{"0.5", "1.0"} {
-		fmt.Fprintf(&b, "  - readShare: %s\n    points:\n", share)
-		for _, level := range []float64{0.25, 0.5, 0.75, 1} {
-			fmt.Fprintf(&b, "    - {level: %.2f, interfererBytesPerSecond: %.3fe9, achievedBytesPerSecond: %.3fe9, normalizedPerformance: %.4f, repeats: 3}\n",
-				level, 20*level, 19*level, 1-0.03*float64(number)*level*level)
-		}
-	}
-	return b.String()
-}
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+)
 
 // With four profiles of a machine the model of its memory predicts, with fewer the
 // curves do, and every command says which.
 func TestBasis(t *testing.T) {
 	store := storeWith(t)
 	add := func(name string, number int) {
-		writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), measuredProfile(name, number))
+		writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), clitest.MeasuredProfile(name, number))
 	}
 	want := func(fragments ...string) {
 		t.Helper()
@@ -68,7 +44,7 @@ func TestBasis(t *testing.T) {
 	// One that the model cannot describe is predicted from its curves, and says why.
 	writeFile(t, filepath.Join(store, "applications", "odd@here.yaml"), strings.NewReplacer(
 		"normalizedPerformance: 0.9981", "normalizedPerformance: 0.3000", "normalizedPerformance: 0.9925", "normalizedPerformance: 0.9900",
-	).Replace(measuredProfile("odd", 1)))
+	).Replace(clitest.MeasuredProfile("odd", 1)))
 	p = bandmate(t, "predict", "odd", "a", "--explain", "--store", store)
 	p.wantExit(0)
 	if got := p.stdout.String(); !strings.Contains(got, "basis: curves: odd: not described by the model of the memory") {

@@ -16,6 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
 	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
@@ -293,14 +296,14 @@ func (d *doors) wantMatrix(t *testing.T, l live, machine string) {
 	}
 	flags := append([]string{"--machine", machine}, names...)
 
-	var matrix matrixResult
+	var matrix advise.MatrixResult
 	d.ask(t, &matrix, append([]string{"matrix"}, flags...)...)
 	for i, target := range matrix.Applications {
 		for j, corunner := range matrix.Applications {
 			cell("matrix", target, corunner, matrix.Slowdowns[i][j])
 		}
 	}
-	var pairs pairResult
+	var pairs advise.PairResult
 	d.ask(t, &pairs, append([]string{"pair"}, flags...)...)
 	var total float64
 	for _, p := range pairs.Pairs {
@@ -404,20 +407,20 @@ func (d *doors) wantKubernetes(t *testing.T, table []doorAnswer) {
 		}
 	}
 	ask(new([]any), "apply")
-	known := map[string][2][]verdict{}
+	known := map[string][2][]cluster.Verdict{}
 	for i, want := range table {
 		nodes, ok := known[want.Target]
 		if !ok {
 			add(clustertest.Pods, "{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: shop, uid: %s, labels: {bandmate.dev/application: %s}}, spec: {containers: [{name: c}]}}", want.Target, want.Target, want.Target)
-			var asked whatIfAnswer
+			var asked cluster.WhatIfAnswer
 			ask(&asked, "what-if", want.Target, "--top", "0")
-			var explained podExplanation
+			var explained cluster.PodExplanation
 			ask(&explained, "explain", want.Target, "-n", "shop", "--top", "0")
-			nodes = [2][]verdict{asked.Nodes, explained.Nodes}
+			nodes = [2][]cluster.Verdict{asked.Nodes, explained.Nodes}
 			known[want.Target] = nodes
 		}
 		for door, verdicts := range nodes {
-			at := slices.IndexFunc(verdicts, func(v verdict) bool { return v.Node == node(i) })
+			at := slices.IndexFunc(verdicts, func(v cluster.Verdict) bool { return v.Node == node(i) })
 			v := verdicts[at]
 			what := fmt.Sprintf("%s: %s beside %v on %s", []string{"what-if", "explain"}[door], want.Target, want.Corunners, want.Machine)
 			sameScore(t, what, v.Slowdown, want.Slowdown)
@@ -446,7 +449,7 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 				wanted = append(wanted, a)
 			}
 		}
-		result, err := newDemoResult(v)
+		result, err := measure.NewDemoResult(v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,8 +457,8 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 			got := result.Pairs[i]
 			what := fmt.Sprintf("demo: %s beside %v on %s", want.Target, want.Corunners, want.Machine)
 			same(t, what, 1/got.Predicted, want.Slowdown)
-			same(t, what+", low", got.interval[0], want.Low)
-			same(t, what+", high", got.interval[1], want.High)
+			same(t, what+", low", got.Interval[0], want.Low)
+			same(t, what+", high", got.Interval[1], want.High)
 		}
 	}
 }

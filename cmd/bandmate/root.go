@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
@@ -55,16 +56,16 @@ interrupted.`,
 	root.PersistentFlags().StringVar(&a.StoreDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
 	root.PersistentFlags().BoolVarP(&a.Quiet, "quiet", "q", false, "no progress")
 	root.PersistentFlags().StringVar(&a.ConfigFile, cli.ConfigFlag, "", "file of settings (default bandmate/config.yaml in the XDG configuration folder)")
-	machine, profiles := measure.NewMachine(a), newProfilesCommand(a)
+	machine, profiles := measure.NewMachine(a), advise.NewProfiles(a)
 	machine.AddCommand(models.NewMachineNetwork(a))
 	profiles.AddCommand(measure.NewContentiousness(a))
 	root.AddCommand(
-		newDemoCommand(a), measure.NewDoctor(a), machine, cluster.WithKubernetes(a, measure.NewOnboard(a)),
-		measure.NewMeasure(a), measure.NewInterfere(a), newPredictCommand(a), newMatrixCommand(a),
+		measure.NewDemo(a), measure.NewDoctor(a), machine, cluster.WithKubernetes(a, measure.NewOnboard(a)),
+		measure.NewMeasure(a), measure.NewInterfere(a), advise.NewPredict(a), advise.NewMatrix(a),
 		profiles, measure.NewSample(a),
-		newEvaluateCommand(a), newPairCommand(a),
-		cluster.NewApply(a), cluster.NewCopyItself(), cluster.NewAgent(a), newExplainCommand(a), newWhatIfCommand(a), slurm.NewCommand(a),
-		models.NewOverlap(a), models.NewNetwork(a), models.NewCapability(a), newReportCommand(a), newServeCommand(a), cli.NewConfig(a),
+		advise.NewEvaluate(a), advise.NewPair(a),
+		cluster.NewApply(a), cluster.NewCopyItself(), cluster.NewAgent(a), cluster.NewExplain(a), cluster.NewWhatIf(a), slurm.NewCommand(a),
+		models.NewOverlap(a), models.NewNetwork(a), models.NewCapability(a), advise.NewReport(a), advise.NewServe(a), cli.NewConfig(a),
 	)
 	a.SettleBeforeArgs(root)
 	a.CompleteFlags(root)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,8 +14,10 @@ import (
 	"syscall"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/server"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 
@@ -35,7 +36,7 @@ func startServe(t *testing.T, args ...string) live {
 
 func waitForServe(p *program) live {
 	p.t.Helper()
-	var said serving
+	var said advise.Serving
 	eventually(p.t, "bandmate serve to listen: "+p.stderr.String(), func() bool {
 		return json.Unmarshal([]byte(p.stdout.String()), &said) == nil
 	})
@@ -78,7 +79,7 @@ func (l live) end(s syscall.Signal) {
 
 func putMeasured(t *testing.T, store, name string, number int) {
 	t.Helper()
-	writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), measuredProfile(name, number))
+	writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), clitest.MeasuredProfile(name, number))
 }
 
 // What the server says is what the commands print, to the byte where both say it,
@@ -113,7 +114,7 @@ func TestServeSaysWhatPredictSays(t *testing.T) {
 
 	p := bandmate(t, "matrix", "-o", "json", "--store", store)
 	p.wantExit(0)
-	var printed, sent matrixResult
+	var printed, sent advise.MatrixResult
 	status, body := l.ask("api/v1/matrix")
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || status != 200 {
 		t.Fatalf("%d, %v: %s", status, err, body)
@@ -163,7 +164,7 @@ func TestServeFromCluster(t *testing.T) {
 	cluster := clustertest.New(t, clustertest.Applications, clustertest.Machines)
 	add := func(name string, number int) {
 		t.Helper()
-		if err := cluster.Add(clustertest.Applications, measuredProfile(name, number)); err != nil {
+		if err := cluster.Add(clustertest.Applications, clitest.MeasuredProfile(name, number)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -221,65 +222,4 @@ func TestServeUnderLoad(t *testing.T) {
 	}
 	all.Wait()
 	l.end(syscall.SIGTERM)
-}
-
-// FuzzServe asks for predictions by whatever names, methods and machines: each is
-// answered by what was asked, or refused for the asker's fault.
-func FuzzServe(f *testing.F) {
-	dir := f.TempDir()
-	for i, name := range []string{"a", "b", "c", "d"} {
-		file := filepath.Join(dir, "applications", name+"@here.yaml")
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			f.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(measuredProfile(name, i+1)), 0o644); err != nil {
-			f.Fatal(err)
-		}
-	}
-	source, _, err := serveFrom((&cli.App{StoreDir: dir}), clusterSource{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	handler, err := server.NewHandler(source, server.Options{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("predict", "a", "b", "", "default", "true")
-	f.Add("matrix", "a", "d", "here", "memgen", "2")
-	f.Add("predict", "a", "nobody", "elsewhere", "", "")
-	f.Add("applications", "<b>", "\u202e", "\x00", "%", "&")
-	f.Fuzz(func(t *testing.T, path, first, second, machine, method, more string) {
-		values := url.Values{}
-		add := func(key, value string) {
-			if value != "" {
-				values.Add(key, value)
-			}
-		}
-		switch path {
-		case "predict":
-			add("target", first)
-			add("corunner", second)
-			add("explain", more)
-		case "matrix":
-			add("application", first)
-			add("application", second)
-			add("limit", more)
-		default:
-			path = "applications"
-			add("search", first)
-			add("offset", more)
-		}
-		add("machine", machine)
-		if path != "applications" {
-			add("method", method)
-		}
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost/api/v1/"+path+"?"+values.Encode(), http.NoBody))
-		if !json.Valid(w.Body.Bytes()) || w.Code >= 500 {
-			t.Errorf("%s: %d %s", values.Encode(), w.Code, w.Body)
-		}
-		if w.Code == http.StatusOK && strings.ContainsAny(w.Body.String(), "<>\u202e") {
-			t.Errorf("%s: markup in %s", values.Encode(), w.Body)
-		}
-	})
 }

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,16 +17,11 @@ import (
 	"bandmate.dev/bandmate/internal/requires"
 )
 
-// AppWith is the command line in a made-up environment.
-func AppWith(variables map[string]string) *cli.App {
-	return &cli.App{Stdout: io.Discard, Stderr: io.Discard, Env: func(name string) string { return variables[name] }}
-}
-
 // settledWith reads a command line, settles what it leaves out, and returns the
 // command.
 func settledWith(t *testing.T, variables map[string]string, words ...string) (*cobra.Command, error) {
 	t.Helper()
-	a := AppWith(variables)
+	a := clitest.App(variables)
 	root := newRootCommand(a)
 	cmd, rest, err := root.Find(words)
 	if err != nil {
@@ -129,7 +125,7 @@ func TestConfigPath(t *testing.T) {
 		{"", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "c", true},
 		{"f", map[string]string{"HOME": "/h", "BANDMATE_CONFIG": "c"}, "f", true},
 	} {
-		a := AppWith(test.variables)
+		a := clitest.App(test.variables)
 		a.ConfigFile = test.flag
 		if got, chosen := a.ConfigPath(); got != test.want || chosen != test.chosen {
 			t.Errorf("%q, %v: got %q, %v", test.flag, test.variables, got, chosen)

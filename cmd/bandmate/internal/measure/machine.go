@@ -21,8 +21,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// MachineReadShares are those at which the sustained bandwidth is measured.
-var MachineReadShares = []units.ReadShare{0.5, 0.6, 0.75, 0.9, 1}
+// machineReadShares are those at which the sustained bandwidth is measured.
+var machineReadShares = []units.ReadShare{0.5, 0.6, 0.75, 0.9, 1}
 
 func NewMachine(a *cli.App) *cobra.Command {
 	var placement cli.PlacementFlags
@@ -85,12 +85,12 @@ func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, n
 
 func machineOptions(name string, quick bool) onboard.MachineOptions {
 	return onboard.MachineOptions{
-		Name: name, ReadShares: MachineReadShares, ProbeGrid: ProbeGrid(quick),
+		Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(quick),
 		Precision: probePrecision(quick), Version: cli.Version(),
 	}
 }
 
-func ProbeGrid(quick bool) []onboard.Pressure {
+func probeGrid(quick bool) []onboard.Pressure {
 	var grid []onboard.Pressure
 	for _, p := range profiler.CalibrationGrid(quick) {
 		grid = append(grid, onboard.Pressure{
@@ -156,7 +156,7 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 func addProbeMap(ctx context.Context, a *cli.App, session *onboard.Session, profile *v1alpha1.MachineProfile) error {
 	progress := a.NewProgress()
 	defer progress.Done()
-	points, err := session.CalibrateProbes(ctx, ProbeGrid(false), onboard.Plan{
+	points, err := session.CalibrateProbes(ctx, probeGrid(false), onboard.Plan{
 		Precision: probePrecision(false), Reporter: progress, Random: session.Random, Tag: session.Tag,
 	})
 	if err != nil {

@@ -50,8 +50,8 @@ func joinSamples() string {
 	return strings.Join(names, ", ")
 }
 
-// SampleApplications are the built-in samples as commands of this program.
-func SampleApplications(scale float64) ([]onboard.Application, error) {
+// sampleApplications are the built-in samples as commands of this program.
+func sampleApplications(scale float64) ([]onboard.Application, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding this program, to run its samples: %w", err)

@@ -2,6 +2,7 @@
 package clitest
 
 import (
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -55,4 +56,29 @@ func WantWritten(t *testing.T, commands map[string]func(io.Writer) error) {
 			}
 		}
 	}
+}
+
+// MeasuredProfile is a profile with 2 × 4 points that recorded what the interferer
+// achieved; the larger the number, the more it transfers and loses.
+func MeasuredProfile(name string, number int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `apiVersion: bandmate.dev/v1alpha1
+kind: ApplicationProfile
+metadata:
+  name: %s
+spec:
+  machine: {name: here}
+  measurement: {}
+  solo: {seconds: 1, repeats: 3}
+  contentiousness: {readBytesPerSecond: %d.0e9, writeBytesPerSecond: 0, source: imc}
+  curves:
+`, name, 2*number)
+	for _, share := range []string{"0.5", "1.0"} {
+		fmt.Fprintf(&b, "  - readShare: %s\n    points:\n", share)
+		for _, level := range []float64{0.25, 0.5, 0.75, 1} {
+			fmt.Fprintf(&b, "    - {level: %.2f, interfererBytesPerSecond: %.3fe9, achievedBytesPerSecond: %.3fe9, normalizedPerformance: %.4f, repeats: 3}\n",
+				level, 20*level, 19*level, 1-0.03*float64(number)*level*level)
+		}
+	}
+	return b.String()
 }

@@ -1,4 +1,6 @@
-package main
+// Package advise has the commands that predict from profiles, and those that manage
+// the folder of profiles.
+package advise
 
 import (
 	"fmt"
@@ -11,12 +13,11 @@ import (
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
 
-func newPredictCommand(a *cli.App) *cobra.Command {
+func NewPredict(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	var explain bool
 	var pictures cli.PictureFlags
@@ -98,37 +99,13 @@ func writePrediction(w io.Writer, p predictor.Prediction, basis string) error {
 	b.WriteString("\n")
 	if e := p.Explanation; e != nil {
 		writeExplanation(&b, e)
-		writeParts(&b, p.Parts)
+		cli.WriteParts(&b, p.Parts)
 		if basis != "" {
 			fmt.Fprintf(&b, "  basis: %s\n", report.SanitizeText(basis))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// writeParts shows what the slowdown of a target that communicates is made of.
-func writeParts(b *strings.Builder, p *communication.Shown) {
-	if p == nil {
-		return
-	}
-	fmt.Fprintf(b, "  by memory: %s\n", p.MemorySlowdown)
-	if p.CommunicationShare == nil {
-		b.WriteString("  by the network: not known\n")
-		return
-	}
-	meanwhile := "waits meanwhile"
-	if p.Overlapped {
-		meanwhile = "computes meanwhile"
-	}
-	fmt.Fprintf(b, "  on the network for %.0f%% of its time alone, %s", 100**p.CommunicationShare, meanwhile)
-	if p.CardPenalty != nil {
-		fmt.Fprintf(b, "; beside the others that takes %.2f times as long", *p.CardPenalty)
-	}
-	if p.BusLoss != nil {
-		fmt.Fprintf(b, "; the bus makes it %.2f times as long", *p.BusLoss)
-	}
-	fmt.Fprintf(b, "\n  together: %s\n", p.Equation)
 }
 
 func writeExplanation(b *strings.Builder, e *predictor.Explanation) {

@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -8,7 +8,7 @@ import (
 )
 
 // judgmentOf is a verdict of the scheduler plugin.
-func judgmentOf(v verdict) cli.Judgment {
+func judgmentOf(v Verdict) cli.Judgment {
 	seen := v.seen
 	j := cli.Judgment{Place: v.Node, Remark: v.why(), Jobs: []cli.JudgedJob{{
 		Name: "the pod", Application: seen.Newcomer.Application, Known: seen.Score.Newcomer.Known, After: seen.Score.Newcomer.After,
@@ -30,7 +30,7 @@ func judgmentOf(v verdict) cli.Judgment {
 
 // whatIfPlot is the picture of what-if: all nodes, or everyone on one; empty where
 // no picture is wanted.
-func whatIfPlot(answer whatIfAnswer, f whatIfFlags) *report.SlowdownPlot {
+func whatIfPlot(answer WhatIfAnswer, f whatIfFlags) *report.SlowdownPlot {
 	if !f.pictures.Any() {
 		return &report.SlowdownPlot{}
 	}

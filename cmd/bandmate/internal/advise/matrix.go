@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"errors"
@@ -15,8 +15,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// matrixResult is `matrix -o json`: rows suffer, columns cause.
-type matrixResult struct {
+// MatrixResult is `matrix -o json`: rows suffer, columns cause.
+type MatrixResult struct {
 	Method predictor.Method `json:"method"`
 	// Basis is what the default method rests on; absent for the others.
 	Basis        predictor.Basis `json:"basis,omitempty"`
@@ -26,7 +26,7 @@ type matrixResult struct {
 	Warnings  []string    `json:"warnings"`
 }
 
-func newMatrixCommand(a *cli.App) *cobra.Command {
+func NewMatrix(a *cli.App) *cobra.Command {
 	var f matrixFlags
 	cmd := &cobra.Command{
 		Use:   "matrix [APP...]",
@@ -101,8 +101,8 @@ func writeMatrix(a *cli.App, w io.Writer, picture *report.HeatMap, top int) erro
 	return err
 }
 
-func predictMatrix(a *cli.App, names []string, machine string, method predictor.Method) (matrixResult, error) {
-	result := matrixResult{Method: method, Warnings: []string{}}
+func predictMatrix(a *cli.App, names []string, machine string, method predictor.Method) (MatrixResult, error) {
+	result := MatrixResult{Method: method, Warnings: []string{}}
 	known, err := a.LoadAdvisor()
 	if err != nil {
 		return result, err

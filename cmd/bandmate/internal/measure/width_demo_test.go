@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"io"
@@ -12,14 +12,14 @@ import (
 func TestWrittenDemoFits(t *testing.T) {
 	long := clitest.Long
 	within, share := 0.123, units.ReadShare(0.75)
-	a := AppWith(nil)
+	a := clitest.App(nil)
 	most := float64(987_654_321_000)
 	clitest.WantWritten(t, map[string]func(io.Writer) error{
 		"demo": func(w io.Writer) error {
-			return writeDemo(a, w, demoResult{
+			return writeDemo(a, w, DemoResult{
 				Machine:      demoMachine{CPUModel: long, CPUs: 1024, Regime: "different-complexes", RoundTripNanoseconds: 1234, SharedLastLevelCache: new(true)},
 				Applications: []demoApplication{{Name: long, SoloSeconds: 1234.5, ReadBytesPerSecond: most, WriteBytesPerSecond: most, ReadShare: &share, RelativeUncertainty: &within}},
-				Pairs:        []demoPair{{Target: long, Corunner: long, Predicted: 0.01, Measured: 0.01, ErrorPoints: 99.9, interval: [2]float64{1, 100}}},
+				Pairs:        []demoPair{{Target: long, Corunner: long, Predicted: 0.01, Measured: 0.01, ErrorPoints: 99.9, Interval: [2]float64{1, 100}}},
 			})
 		},
 	})

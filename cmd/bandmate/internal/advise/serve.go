@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"context"
@@ -27,7 +27,7 @@ type serveFlags struct {
 	hosts       []string
 }
 
-func newServeCommand(a *cli.App) *cobra.Command {
+func NewServe(a *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -56,8 +56,8 @@ It ends, with exit code 0, on Ctrl-C or SIGTERM.`,
 	return cmd
 }
 
-// serving is what `serve -o json` prints when it listens.
-type serving struct {
+// Serving is what `serve -o json` prints when it listens.
+type Serving struct {
 	URL string `json:"url"`
 	// Profiles is the folder, or cluster.
 	Profiles string `json:"profiles"`
@@ -83,7 +83,7 @@ func runServe(ctx context.Context, a *cli.App, f serveFlags) error {
 	if err != nil {
 		return explainListen(err, f.listen)
 	}
-	said := serving{URL: "http://" + l.Addr().String() + "/", Profiles: place}
+	said := Serving{URL: "http://" + l.Addr().String() + "/", Profiles: place}
 	if err := a.Print(said, func(w io.Writer) error { _, err := fmt.Fprintln(w, said.URL); return err }); err != nil {
 		return errors.Join(err, l.Close())
 	}

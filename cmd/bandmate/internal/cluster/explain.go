@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ type explainFlags struct {
 	namespace string
 }
 
-func newExplainCommand(a *cli.App) *cobra.Command {
+func NewExplain(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain POD",
@@ -41,8 +41,8 @@ placed; the events say what was predicted then.`,
 	return cmd
 }
 
-// podExplanation is what explain prints.
-type podExplanation struct {
+// PodExplanation is what explain prints.
+type PodExplanation struct {
 	Pod         string      `json:"pod"`
 	Namespace   string      `json:"namespace"`
 	Application string      `json:"application,omitempty"`
@@ -53,7 +53,7 @@ type podExplanation struct {
 	Node        string      `json:"node,omitempty"`
 	Events      []eventLine `json:"events"`
 	// Nodes are ranked as the scheduler would, the pod's own among them.
-	Nodes    []verdict `json:"nodes"`
+	Nodes    []Verdict `json:"nodes"`
 	More     int       `json:"more,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"`
 }
@@ -87,7 +87,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 		return err
 	}
 	pod, faults := view.ReadPod(object)
-	e := podExplanation{
+	e := PodExplanation{
 		Pod: name, Namespace: f.namespace, Application: pod.Application, CPUs: pod.CPUs, Limit: float64(pod.Limit),
 		Phase: string(object.Status.Phase), Scheduler: object.Spec.SchedulerName, Node: object.Spec.NodeName, Warnings: cluster.Warnings,
 	}
@@ -151,7 +151,7 @@ func (c core) events(ctx context.Context, p *corev1.Pod) ([]eventLine, error) {
 	return lines, err
 }
 
-func writePlacement(a *cli.App, w io.Writer, e podExplanation) error {
+func writePlacement(a *cli.App, w io.Writer, e PodExplanation) error {
 	fmt.Fprintf(w, "%s/%s: application %s, %.4g CPUs", sanitize(e.Namespace), sanitize(e.Pod), sanitize(cmp.Or(e.Application, "not named")), e.CPUs)
 	if e.Limit != 0 {
 		fmt.Fprintf(w, ", at most %s", units.Slowdown(e.Limit))
@@ -170,7 +170,7 @@ func writePlacement(a *cli.App, w io.Writer, e podExplanation) error {
 	}
 	fmt.Fprintln(w)
 	if e.Node != "" {
-		if i := slices.IndexFunc(e.Nodes, func(v verdict) bool { return v.Here }); i >= 0 {
+		if i := slices.IndexFunc(e.Nodes, func(v Verdict) bool { return v.Here }); i >= 0 {
 			fmt.Fprint(w, "where it is: ")
 			if err := writeVerdict(a, w, e.Nodes[i]); err != nil {
 				return err

@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// pairResult is `pair -o json`.
-type pairResult struct {
+// PairResult is `pair -o json`.
+type PairResult struct {
 	Method predictor.Method `json:"method"`
 	// Basis is what the default method rests on; absent for the others.
 	Basis predictor.Basis `json:"basis,omitempty"`
@@ -44,7 +44,7 @@ type pairOfTwo struct {
 	Slowdowns    [2]float64 `json:"slowdowns"`
 }
 
-func newPairCommand(a *cli.App) *cobra.Command {
+func NewPair(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	cmd := &cobra.Command{
 		Use:   "pair APP...",
@@ -98,7 +98,7 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	return nil
 }
 
-func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result pairResult, over int, err error) {
+func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result PairResult, over int, err error) {
 	problem := pairing.Problem{
 		Jobs: len(names), Limit: limit,
 		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) { return slowdowns[i][j], slowdowns[j][i] },
@@ -107,7 +107,7 @@ func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdow
 	if err != nil {
 		return result, 0, err
 	}
-	result = pairResult{
+	result = PairResult{
 		Pairs: []pairOfTwo{}, Alone: []string{}, Warnings: []string{},
 		TotalSlowdown: c.Optimal.Total, WorstSlowdown: float64(c.Optimal.Worst),
 	}
@@ -126,7 +126,7 @@ func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdow
 	return result, c.Optimal.OverLimit, nil
 }
 
-func writePairs(w io.Writer, r pairResult) error {
+func writePairs(w io.Writer, r PairResult) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, p := range r.Pairs {
 		fmt.Fprintf(t, "%s\t%s\twith\t%s\t%s\n",

@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-func newProfilesCommand(a *cli.App) *cobra.Command {
+func NewProfiles(a *cli.App) *cobra.Command {
 	var machine string
 	var pictures cli.PictureFlags
 	var from clusterSource

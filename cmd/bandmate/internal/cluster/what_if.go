@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"context"
@@ -24,7 +24,7 @@ type whatIfFlags struct {
 	pictures cli.PictureFlags
 }
 
-func newWhatIfCommand(a *cli.App) *cobra.Command {
+func NewWhatIf(a *cli.App) *cobra.Command {
 	var f whatIfFlags
 	cmd := &cobra.Command{
 		Use:   "what-if APP",
@@ -64,12 +64,12 @@ func (f whatIfFlags) pod(application string) (view.Pod, error) {
 	}, nil
 }
 
-// whatIfAnswer is what what-if prints.
-type whatIfAnswer struct {
+// WhatIfAnswer is what what-if prints.
+type WhatIfAnswer struct {
 	Application string    `json:"application"`
 	CPUs        float64   `json:"cpus"`
 	Limit       float64   `json:"limit,omitempty"`
-	Nodes       []verdict `json:"nodes"`
+	Nodes       []Verdict `json:"nodes"`
 	// More counts the nodes that were left out.
 	More     int      `json:"more,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -101,7 +101,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	answer := whatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
+	answer := WhatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
 	rejected := len(verdicts) > 0 && verdicts[0].Rejected
 	answer.Nodes, answer.More = f.view.cut(verdicts)
 	if err := printWhatIf(a, answer, f); err != nil {
@@ -114,7 +114,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 }
 
 // verdicts ranks the nodes for a pod; with a node, only that one.
-func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string) ([]verdict, error) {
+func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string) ([]Verdict, error) {
 	if node != "" {
 		v, ok, err := cluster.Judge(pod, node)
 		if err != nil {
@@ -123,13 +123,13 @@ func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string
 		if !ok {
 			return nil, fmt.Errorf("no node %s in this cluster: see kubectl get nodes", node)
 		}
-		return []verdict{printable(v, here)}, nil
+		return []Verdict{printable(v, here)}, nil
 	}
 	ranked, err := cluster.Rank(pod)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]verdict, 0, len(ranked))
+	all := make([]Verdict, 0, len(ranked))
 	for _, v := range ranked {
 		all = append(all, printable(v, here))
 	}
@@ -137,7 +137,7 @@ func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string
 }
 
 // cut leaves the best nodes, and the one that the pod is on.
-func (f *viewFlags) cut(verdicts []verdict) (kept []verdict, more int) {
+func (f *viewFlags) cut(verdicts []Verdict) (kept []Verdict, more int) {
 	for i, v := range verdicts {
 		if f.top == 0 || i < f.top || v.Here {
 			kept = append(kept, v)
@@ -146,7 +146,7 @@ func (f *viewFlags) cut(verdicts []verdict) (kept []verdict, more int) {
 	return kept, len(verdicts) - len(kept)
 }
 
-func printWhatIf(a *cli.App, answer whatIfAnswer, f whatIfFlags) error {
+func printWhatIf(a *cli.App, answer WhatIfAnswer, f whatIfFlags) error {
 	plot := whatIfPlot(answer, f)
 	if a.Format == cli.FormatCSV && !f.pictures.ToStdout() {
 		return errors.Join(a.Draw(plot, f.pictures), verdictTable(answer.Nodes).WriteCSV(a.Stdout))

@@ -1,4 +1,4 @@
-package main
+package measure
 
 import (
 	"context"
@@ -13,15 +13,14 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
 
-// demoResult is `demo -o json`.
-type demoResult struct {
+// DemoResult is `demo -o json`.
+type DemoResult struct {
 	Machine            demoMachine       `json:"machine"`
 	Applications       []demoApplication `json:"applications"`
 	Pairs              []demoPair        `json:"pairs"`
@@ -60,10 +59,10 @@ type demoPair struct {
 	ErrorPoints float64 `json:"errorPoints"`
 	Regime      string  `json:"regime"`
 
-	interval [2]float64
+	Interval [2]float64 `json:"-"`
 }
 
-func newDemoCommand(a *cli.App) *cobra.Command {
+func NewDemo(a *cli.App) *cobra.Command {
 	var scale float64
 	var keep bool
 	var placement cli.PlacementFlags
@@ -105,7 +104,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	if err != nil {
 		return err
 	}
-	applications, err := measure.SampleApplications(scale)
+	applications, err := sampleApplications(scale)
 	if err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 		Experiment: &onboard.Experiment{Session: session, Applications: applications, Version: cli.Version()},
 		Wanted:     onboard.Grid(demoShares, demoLevels, "sequential"),
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: measure.MachineReadShares, ProbeGrid: measure.ProbeGrid(true),
+			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true),
 			Precision: demoPrecision, Reporter: progress, Version: cli.Version(),
 		},
 	}
@@ -135,7 +134,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 			return err
 		}
 	}
-	result, err := newDemoResult(verified)
+	result, err := NewDemoResult(verified)
 	if err != nil {
 		return err
 	}
@@ -158,10 +157,10 @@ func keepProfiles(a *cli.App, v *onboard.Verified) error {
 	return nil
 }
 
-// newDemoResult predicts every pair and compares.
-func newDemoResult(v *onboard.Verified) (demoResult, error) {
+// NewDemoResult predicts every pair and compares.
+func NewDemoResult(v *onboard.Verified) (DemoResult, error) {
 	spec := v.Machine.Spec
-	result := demoResult{
+	result := DemoResult{
 		Machine: demoMachine{
 			Name: v.Machine.Name, CPUModel: spec.CPUModel, CPUs: spec.CPUs, VirtualMachine: spec.VirtualMachine,
 			Regime: string(v.Outcome.Class), RoundTripNanoseconds: float64(v.Outcome.RoundTrip.Nanoseconds()),
@@ -200,7 +199,7 @@ func newDemoResult(v *onboard.Verified) (demoResult, error) {
 			Target: pair.Target, Corunner: pair.Corunner,
 			Predicted: float64(p.NormalizedPerformance), Measured: float64(pair.NormalizedPerformance),
 			ErrorPoints: difference, Regime: string(v.Outcome.Class),
-			interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
+			Interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
 		})
 		result.MeanAbsErrorPoints += difference / float64(len(v.Pairs))
 		result.MaxAbsErrorPoints = max(result.MaxAbsErrorPoints, difference)
@@ -208,7 +207,7 @@ func newDemoResult(v *onboard.Verified) (demoResult, error) {
 	return result, nil
 }
 
-func writeDemo(a *cli.App, w io.Writer, r demoResult) error {
+func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%s, %d CPUs; %s placement, %.0f ns round trip", report.SanitizeText(r.Machine.CPUModel), r.Machine.CPUs, r.Machine.Regime, r.Machine.RoundTripNanoseconds)
 	if shared := r.Machine.SharedLastLevelCache; shared != nil && *shared {
@@ -231,7 +230,7 @@ func writeDemo(a *cli.App, w io.Writer, r demoResult) error {
 	return nil
 }
 
-func demoApplicationTable(r demoResult) *report.Table {
+func demoApplicationTable(r DemoResult) *report.Table {
 	table := &report.Table{Columns: []report.Column{
 		{Title: "application"},
 		{Title: "time", Numeric: true},
@@ -257,7 +256,7 @@ func demoApplicationTable(r demoResult) *report.Table {
 	return table
 }
 
-func demoPairTable(r demoResult) *report.Table {
+func demoPairTable(r DemoResult) *report.Table {
 	table := &report.Table{Columns: []report.Column{
 		{Title: "application"},
 		{Title: "beside"},
@@ -273,7 +272,7 @@ func demoPairTable(r demoResult) *report.Table {
 	for _, p := range r.Pairs {
 		table.Add(report.Text(p.Target), report.Text(p.Corunner),
 			slowdown(p.Predicted),
-			report.Text(fmt.Sprintf("%.2f–%.2f", p.interval[0], p.interval[1])),
+			report.Text(fmt.Sprintf("%.2f–%.2f", p.Interval[0], p.Interval[1])),
 			slowdown(p.Measured),
 			report.Number(fmt.Sprintf("%.1f points", p.ErrorPoints), p.ErrorPoints))
 	}

@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"bandmate.dev/bandmate/report/page"
 )
 
-func newReportCommand(a *cli.App) *cobra.Command {
+func NewReport(a *cli.App) *cobra.Command {
 	var output, machine string
 	cmd := &cobra.Command{
 		Use:   "report [APP...]",

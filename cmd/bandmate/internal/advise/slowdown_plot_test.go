@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"math"
@@ -18,7 +18,7 @@ import (
 // exampleGroup is some of the applications of the documentation.
 func exampleGroup(t *testing.T, f predictionFlags, names ...string) *advisor.Group {
 	t.Helper()
-	g, err := f.choose(&cli.App{StoreDir: "../../docs/example/store"}, names)
+	g, err := f.choose(&cli.App{StoreDir: "../../../../docs/example/store"}, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func fittedAt(c report.Curve, b units.Bandwidth) float64 {
 // The fitted curves of pictures are those that predictions say they read, and with
 // their intervals those of the report page.
 func TestFittedCurves(t *testing.T) {
-	known, err := (&cli.App{StoreDir: "../../docs/example/store"}).LoadAdvisor()
+	known, err := (&cli.App{StoreDir: "../../../../docs/example/store"}).LoadAdvisor()
 	if err != nil {
 		t.Fatal(err)
 	}

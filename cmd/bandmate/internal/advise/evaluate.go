@@ -1,4 +1,4 @@
-package main
+package advise
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type evaluateFlags struct {
 	pictures                    cli.PictureFlags
 }
 
-func newEvaluateCommand(a *cli.App) *cobra.Command {
+func NewEvaluate(a *cli.App) *cobra.Command {
 	var f evaluateFlags
 	cmd := &cobra.Command{
 		Use:   "evaluate DIR",

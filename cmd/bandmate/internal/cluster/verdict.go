@@ -1,4 +1,4 @@
-package main
+package cluster
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// verdict is what the scheduler thinks of a node, as it is printed.
-type verdict struct {
+// Verdict is what the scheduler thinks of a node, as it is printed.
+type Verdict struct {
 	Node    string `json:"node"`
 	Domain  string `json:"memoryDomain"`
 	Machine string `json:"machine,omitempty"`
@@ -64,8 +64,8 @@ type residentVerdict struct {
 
 func stateOf(e advisor.Entry) profileState { return profileState{e.State, e.Reason, e.Machine} }
 
-func printable(v view.Verdict, here string) verdict {
-	p := verdict{
+func printable(v view.Verdict, here string) Verdict {
+	p := Verdict{
 		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
 		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
 		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Parts: v.Score.Newcomer.Parts.Show(), Residents: []residentVerdict{},
@@ -86,7 +86,7 @@ func printable(v view.Verdict, here string) verdict {
 }
 
 // why says in a few words what there is to say of the node beside numbers.
-func (v verdict) why() string {
+func (v Verdict) why() string {
 	var parts []string
 	if v.Here {
 		parts = append(parts, "here")
@@ -119,7 +119,7 @@ func (v verdict) why() string {
 const mostAffected = 2
 
 // neighbors names those that the placement hurts most.
-func (v verdict) neighbors() string {
+func (v Verdict) neighbors() string {
 	if len(v.Residents) == 0 {
 		return "nobody"
 	}
@@ -154,7 +154,7 @@ func (r residentVerdict) text() string {
 	return fmt.Sprintf("%s %s → %s", r.Pod, units.Slowdown(r.Before), units.Slowdown(r.After))
 }
 
-func slowdownText(v verdict) string {
+func slowdownText(v Verdict) string {
 	if v.Profile.State == advisor.Unknown || v.Profile.State == advisor.Invalid {
 		return "unknown"
 	}
@@ -162,7 +162,7 @@ func slowdownText(v verdict) string {
 }
 
 // verdictTable ranks nodes, best first.
-func verdictTable(verdicts []verdict) *report.Table {
+func verdictTable(verdicts []Verdict) *report.Table {
 	table := &report.Table{Columns: []report.Column{
 		{Title: "node"},
 		{Title: "slowdown", Numeric: true},
@@ -178,7 +178,7 @@ func verdictTable(verdicts []verdict) *report.Table {
 }
 
 // writeVerdict shows one node with everybody on it.
-func writeVerdict(a *cli.App, w io.Writer, v verdict) error {
+func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 	domain := ""
 	if v.Domain != v.Node {
 		domain = ", memory domain " + sanitize(v.Domain)
@@ -193,7 +193,7 @@ func writeVerdict(a *cli.App, w io.Writer, v verdict) error {
 	}
 	if v.Parts != nil {
 		var b strings.Builder
-		writeParts(&b, v.Parts)
+		cli.WriteParts(&b, v.Parts)
 		fmt.Fprint(w, b.String())
 	}
 	if v.BackgroundBytesPerSecond != nil {
