@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/internal/drawing"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -32,20 +34,20 @@ func drawSlowdown(e *example) ([]byte, error) {
 	}
 	solo := p.Spec.Solo.Seconds
 	together := solo / float64(measured)
-	s := &svg{width: 680, height: 150}
+	s := newSketch(680, 150, "Normalized performance and slowdown of one run beside another")
 	const left, perSecond = 140, 1250.0
 	for i, bar := range []struct {
 		name    string
 		seconds float64
 	}{{subject + " alone", solo}, {"beside " + aggressor, together}} {
 		y := 24 + 44*float64(i)
-		s.text("bold", "end", left-10, y+19, bar.name)
-		s.rect([]string{"fa", "fb"}[i], left, y, bar.seconds*perSecond, 26)
-		s.text("", "start", left+bar.seconds*perSecond+8, y+18, fmt.Sprintf("%.3f s", bar.seconds))
+		s.text("bold", drawing.End, left-10, y+19, bar.name)
+		s.rect(drawing.Series(i), 1, left, y, bar.seconds*perSecond, 26)
+		s.text("", drawing.Start, left+bar.seconds*perSecond+8, y+18, fmt.Sprintf("%.3f s", bar.seconds))
 	}
-	s.line("axis dash", left+solo*perSecond, 16, left+solo*perSecond, 104)
-	s.text("small", "start", left, 134, fmt.Sprintf("normalized performance %.3f ÷ %.3f = %.2f,  slowdown %.3f ÷ %.3f = %.2f×", solo, together, solo/together, together, solo, together/solo))
-	return s.bytes("Normalized performance and slowdown of one run beside another"), nil
+	s.line(drawing.Stroke{Ink: drawing.SoftInk, Width: 1, Dashes: []float64{5, 5}}, left+solo*perSecond, 16, left+solo*perSecond, 104)
+	s.text("small", drawing.Start, left, 134, fmt.Sprintf("normalized performance %.3f ÷ %.3f = %.2f,  slowdown %.3f ÷ %.3f = %.2f×", solo, together, solo/together, together, solo, together/solo))
+	return s.SVG(), nil
 }
 
 // drawContentiousness shows the traffic of every application, with its
@@ -55,33 +57,30 @@ func drawContentiousness(e *example) ([]byte, error) {
 		return cmp.Compare(traffic(b), traffic(a))
 	})
 	const row, left, perGB = 22, 120, 14.0
-	s := &svg{width: 680, height: 62 + row*float64(len(profiles))}
-	s.text("small", "start", left, 16, "traffic at the memory alone, GB/s:")
-	s.rect("fa", left+215, 7, 12, 10)
-	s.text("small", "start", left+232, 16, "read")
-	s.rect("fb", left+275, 7, 12, 10)
-	s.text("small", "start", left+292, 16, "written")
-	s.text("small soft", "start", left+350, 16, "├─┤ 90% interval")
+	s := newSketch(680, 62+row*float64(len(profiles)), "Contentiousness of twelve applications")
+	s.text("small", drawing.Start, left, 16, "traffic at the memory alone, GB/s:")
+	s.rect(drawing.Series(0), 1, left+215, 7, 12, 10)
+	s.text("small", drawing.Start, left+232, 16, "read")
+	s.rect(drawing.Series(1), 1, left+275, 7, 12, 10)
+	s.text("small", drawing.Start, left+292, 16, "written")
+	s.text("small soft", drawing.Start, left+350, 16, "├─┤ 90% interval")
 	for v := 0.0; v <= 35; v += 5 {
-		s.line("grid", left+v*perGB, 26, left+v*perGB, s.height-28)
-		s.text("small soft", "middle", left+v*perGB, s.height-12, number(v))
+		s.line(gridStroke, left+v*perGB, 26, left+v*perGB, s.Height-28)
+		s.text("small soft", drawing.Middle, left+v*perGB, s.Height-12, strconv.Itoa(int(v)))
 	}
 	for i, p := range profiles {
 		y := 30 + row*float64(i)
 		c := p.Spec.Contentiousness
 		read, total := c.ReadBytesPerSecond/giga, traffic(p)/giga
-		s.text("", "end", left-8, y+13, p.Name)
-		s.rect("fa", left, y+2, read*perGB, 14)
-		s.rect("fb", left+read*perGB, y+2, (total-read)*perGB, 14)
+		s.text("", drawing.End, left-8, y+13, p.Name)
+		s.rect(drawing.Series(0), 1, left, y+2, read*perGB, 14)
+		s.rect(drawing.Series(1), 1, left+read*perGB, y+2, (total-read)*perGB, 14)
 		if u := c.RelativeUncertainty; u != nil {
 			low, high := left+max(0, total*(1-*u))*perGB, left+total*(1+*u)*perGB
-			s.line("axis", low, y+9, high, y+9)
-			for _, x := range []float64{low, high} {
-				s.line("axis", x, y+5, x, y+13)
-			}
+			s.Whisker(axisStroke, drawing.At(low, y+9), drawing.At(high, y+9))
 		}
 	}
-	return s.bytes("Contentiousness of twelve applications"), nil
+	return s.SVG(), nil
 }
 
 func traffic(p *v1alpha1.ApplicationProfile) float64 {
@@ -110,31 +109,25 @@ func (e *example) curveAt(share float64) (v1alpha1.SensitivityCurve, *curves.Cur
 	return v1alpha1.SensitivityCurve{}, nil, fmt.Errorf("%s: no curve at %g", subject, share)
 }
 
-const (
-	yTitle = "normalized performance"
-	xTitle = "bandwidth that the interferer reaches alone, GB/s"
-)
-
-func newCurvePlot() *plot {
-	p := newPlot(680, 340, 65, 0.6, 1.05)
-	p.axes(10, 0.1, xTitle, yTitle)
-	return p
+func newCurvePlot(title string) plot {
+	oneDecimal := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
+	return newPlot(680, 340, title, drawing.Scale{High: 65, Step: 10}, drawing.Scale{Low: 0.6, High: 1.05, Step: 0.1, Label: oneDecimal},
+		"bandwidth that the interferer reaches alone, GB/s", "normalized performance")
 }
 
 // sensitivity draws curve i with its points.
-func (p *plot) sensitivity(i int, c v1alpha1.SensitivityCurve, fitted *curves.Curve, spread bool) {
-	class := []string{"a", "b", "c"}[i%3]
+func (p plot) sensitivity(i int, c v1alpha1.SensitivityCurve, fitted *curves.Curve, spread bool) {
 	_, end := fitted.Domain()
-	var line [][2]float64
+	var line []drawing.Point
 	for step := range 201 {
 		b := float64(end) * float64(step) / 200
-		line = append(line, [2]float64{p.x(b / giga), p.y(float64(fitted.At(units.Bandwidth(b))))})
+		line = append(line, p.Point(b/giga, float64(fitted.At(units.Bandwidth(b)))))
 	}
-	p.path(class+" line", line)
+	p.Line(series(i), line...)
 	for _, q := range c.Points {
 		x := q.InterfererBytesPerSecond / giga
 		if spread && q.Spread != nil {
-			p.whisker(class, x, q.NormalizedPerformance-*q.Spread, min(p.yHigh, q.NormalizedPerformance+*q.Spread))
+			p.whisker(drawing.Stroke{Ink: drawing.Series(i), Width: 1}, x, q.NormalizedPerformance-*q.Spread, min(p.Y.High, q.NormalizedPerformance+*q.Spread))
 		}
 		p.mark(i, p.x(x), p.y(q.NormalizedPerformance))
 	}
@@ -146,20 +139,20 @@ func drawCurve(e *example) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newCurvePlot()
+	p := newCurvePlot("A sensitivity curve")
 	p.sensitivity(0, c, fitted, true)
 	last := c.Points[len(c.Points)-1]
 	x := last.InterfererBytesPerSecond / giga
-	p.text("small", "start", p.x(x)+10, p.y(last.NormalizedPerformance)-6, "a point: median of the repeats,")
-	p.text("small", "start", p.x(x)+10, p.y(last.NormalizedPerformance)+8, "with their standard deviation")
-	p.text("small", "start", p.x(1), p.y(1)-8, "alone: 1")
-	p.text("small soft", "start", p.left+8, p.bottom-10, subject+" beside an interferer that only reads")
-	return p.bytes("A sensitivity curve"), nil
+	p.text("small", drawing.Start, p.x(x)+10, p.y(last.NormalizedPerformance)-6, "a point: median of the repeats,")
+	p.text("small", drawing.Start, p.x(x)+10, p.y(last.NormalizedPerformance)+8, "with their standard deviation")
+	p.text("small", drawing.Start, p.x(1), p.y(1)-8, "alone: 1")
+	p.text("small soft", drawing.Start, p.left+8, p.bottom-10, subject+" beside an interferer that only reads")
+	return p.SVG(), nil
 }
 
 // drawFamily shows the curves of an application at each read share.
 func drawFamily(e *example) ([]byte, error) {
-	p := newCurvePlot()
+	p := newCurvePlot("A curve family")
 	for i, share := range []float64{0.5, 0.75, 1} {
 		c, fitted, err := e.curveAt(share)
 		if err != nil {
@@ -167,9 +160,9 @@ func drawFamily(e *example) ([]byte, error) {
 		}
 		p.sensitivity(i, c, fitted, false)
 		p.mark(i, p.left+20+120*float64(i), p.bottom-14)
-		p.text("small", "start", p.left+30+120*float64(i), p.bottom-10, fmt.Sprintf("%g%% reads", 100*share))
+		p.text("small", drawing.Start, p.left+30+120*float64(i), p.bottom-10, fmt.Sprintf("%g%% reads", 100*share))
 	}
-	return p.bytes("A curve family"), nil
+	return p.SVG(), nil
 }
 
 // drawReadShare shows eq. 3 of the paper between two curves.
@@ -180,7 +173,7 @@ func drawReadShare(e *example) ([]byte, error) {
 	}
 	b := traffic(neighbor)
 	share := neighbor.Spec.Contentiousness.ReadBytesPerSecond / b
-	p := newCurvePlot()
+	p := newCurvePlot("Between two read shares: equation 3")
 	var at [2]float64
 	for i, of := range []float64{0.5, 1} {
 		c, fitted, err := e.curveAt(of)
@@ -190,16 +183,16 @@ func drawReadShare(e *example) ([]byte, error) {
 		p.sensitivity(i, c, fitted, false)
 		at[i] = float64(fitted.At(units.Bandwidth(b)))
 		p.mark(i, p.left+20+120*float64(i), p.bottom-14)
-		p.text("small", "start", p.left+30+120*float64(i), p.bottom-10, fmt.Sprintf("%g%% reads", 100*of))
+		p.text("small", drawing.Start, p.left+30+120*float64(i), p.bottom-10, fmt.Sprintf("%g%% reads", 100*of))
 	}
 	scale := (share - 0.5) / 0.5
 	mixed := at[0]*(1-scale) + at[1]*scale
 	x := p.x(b / giga)
-	p.line("axis dash", x, p.bottom, x, p.top)
-	p.text("small", "start", x+6, p.top+8, fmt.Sprintf("%s alone: %.1f GB/s, %.0f%% reads", aggressor, b/giga, 100*share))
+	p.line(drawing.Stroke{Ink: drawing.SoftInk, Width: 1, Dashes: []float64{5, 5}}, x, p.bottom, x, p.top)
+	p.text("small", drawing.Start, x+6, p.top+8, fmt.Sprintf("%s alone: %.1f GB/s, %.0f%% reads", aggressor, b/giga, 100*share))
 	p.mark(2, x, p.y(mixed))
-	p.text("small", "start", x+6, p.top+26, fmt.Sprintf("%.2f · %.3f + %.2f · %.3f = %.3f", 1-scale, at[0], scale, at[1], mixed))
-	return p.bytes("Between two read shares: equation 3"), nil
+	p.text("small", drawing.Start, x+6, p.top+26, fmt.Sprintf("%.2f · %.3f + %.2f · %.3f = %.3f", 1-scale, at[0], scale, at[1], mixed))
+	return p.SVG(), nil
 }
 
 // drawReading goes from a neighbor's traffic to a slowdown.
@@ -212,16 +205,16 @@ func drawReading(e *example) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newCurvePlot()
+	p := newCurvePlot("Reading a curve")
 	b := float64(prediction.Pressure.BytesPerSecond) / giga
 	low, high := 1/float64(prediction.Interval.High), 1/float64(prediction.Interval.Low)
-	p.rect("band", p.left, p.y(high), p.x(b)-p.left, p.y(low)-p.y(high))
+	p.rect(drawing.Series(0), 0.15, p.left, p.y(high), p.x(b)-p.left, p.y(low)-p.y(high))
 	p.sensitivity(0, c, fitted, false)
 	is := float64(prediction.NormalizedPerformance)
-	p.arrow("b line", p.x(b), p.bottom, p.x(b), p.y(is))
-	p.arrow("b line", p.x(b), p.y(is), p.left+4, p.y(is))
-	p.text("small", "start", p.x(b)+8, p.bottom-10, fmt.Sprintf("1: %s causes %.1f GB/s", aggressor, b))
-	p.text("small", "start", p.left+10, p.y(is)-6, fmt.Sprintf("2: performance %.2f, so %s", is, prediction.Slowdown))
-	p.text("small", "start", p.left+10, p.y(low)+14, fmt.Sprintf("90%% interval: %s to %s", prediction.Interval.Low, prediction.Interval.High))
-	return p.bytes("Reading a curve"), nil
+	p.arrow(series(1), p.x(b), p.bottom, p.x(b), p.y(is))
+	p.arrow(series(1), p.x(b), p.y(is), p.left+4, p.y(is))
+	p.text("small", drawing.Start, p.x(b)+8, p.bottom-10, fmt.Sprintf("1: %s causes %.1f GB/s", aggressor, b))
+	p.text("small", drawing.Start, p.left+10, p.y(is)-6, fmt.Sprintf("2: performance %.2f, so %s", is, prediction.Slowdown))
+	p.text("small", drawing.Start, p.left+10, p.y(low)+14, fmt.Sprintf("90%% interval: %s to %s", prediction.Interval.Low, prediction.Interval.High))
+	return p.SVG(), nil
 }
