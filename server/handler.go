@@ -250,9 +250,10 @@ func (h *handler) render(a *advisor.Advisor) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	data.Served = true
 	var html bytes.Buffer
 	if err := page.WriteData(&html, data); err != nil {
 		return reply{}, err
 	}
-	return newReply(typeHTML, page.Policy()+"; frame-ancestors 'none'", html.Bytes(), gzip.DefaultCompression)
+	return newReply(typeHTML, page.Policy(true)+"; frame-ancestors 'none'", html.Bytes(), gzip.DefaultCompression)
 }

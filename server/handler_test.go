@@ -165,7 +165,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: pages elsewhere may read it", target)
 		}
 	}
-	if policy := get(t, h, "/").Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, page.Policy()) {
+	if policy := get(t, h, "/").Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, page.Policy(true)) {
 		t.Errorf("the page's policy is %q", policy)
 	}
 }

@@ -62,13 +62,13 @@ func (t *tab) listen(event any) {
 	}
 }
 
-// quiet says what was complained of, and what was fetched beside the page.
+// quiet returns the faults, and requests for anything but the page and predictions.
 func (t *tab) quiet(address string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	faults := t.faults
 	for _, url := range t.requests {
-		if url != address && url != address+"favicon.ico" && !strings.HasPrefix(url, "blob:") && !strings.HasPrefix(url, "data:") {
+		if url != address && url != address+"favicon.ico" && !strings.HasPrefix(url, address+"api/v1/predict?") && !strings.HasPrefix(url, "blob:") && !strings.HasPrefix(url, "data:") {
 			faults = append(faults, "request for "+url)
 		}
 	}

@@ -15,22 +15,22 @@ var (
 	frame string
 	//go:embed page.css
 	style string
-	//go:embed memory.js
-	memoryModel string
-	//go:embed communication.js
-	communicationModel string
-	//go:embed model.js
-	model string
+	//go:embed fast.js
+	approximation string
 	//go:embed view.js
 	view string
 )
 
-// Policy is the content security policy of the page: its own style and scripts,
-// known by their hashes, and nothing else; no request leaves it. The page
-// carries it itself; a server sends it as a header, too.
-func Policy() string {
-	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s %s %s; base-uri 'none'; form-action 'none'",
-		hash(style), hash(memoryModel), hash(communicationModel), hash(model), hash(view))
+// Policy returns the content security policy of the page: its own style and
+// scripts, known by their hashes, and where it is served requests to its server;
+// nothing else. The page carries it itself; a server sends it as a header, too.
+func Policy(served bool) string {
+	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; base-uri 'none'; form-action 'none'",
+		hash(style), hash(approximation), hash(view))
+	if served {
+		policy += "; connect-src 'self'"
+	}
+	return policy
 }
 
 // hash is a source expression of CSP level 2.
@@ -62,13 +62,11 @@ func WriteData(w io.Writer, d Data) error {
 		return fmt.Errorf("report: %w", err)
 	}
 	err = parsed.Execute(w, map[string]any{
-		"Policy": Policy(), "Applications": len(d.Applications), "Generated": d.Generated, "Version": d.Version,
-		"Style":         template.CSS(style),             //nolint:gosec // a part of the program
-		"Memory":        template.JS(memoryModel),        //nolint:gosec // a part of the program
-		"Communication": template.JS(communicationModel), //nolint:gosec // a part of the program
-		"Model":         template.JS(model),              //nolint:gosec // a part of the program
-		"View":          template.JS(view),               //nolint:gosec // a part of the program
-		"Data":          template.JS(data),               //nolint:gosec // escaped by Marshal, and not run
+		"Policy": Policy(d.Served), "Applications": len(d.Applications), "Generated": d.Generated, "Version": d.Version,
+		"Style": template.CSS(style),        //nolint:gosec // a part of the program
+		"Fast":  template.JS(approximation), //nolint:gosec // a part of the program
+		"View":  template.JS(view),          //nolint:gosec // a part of the program
+		"Data":  template.JS(data),          //nolint:gosec // escaped by Marshal, and not run
 	})
 	if err != nil {
 		return fmt.Errorf("report: %w", err)

@@ -4,7 +4,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const apps = data.applications;
-  const model = bandmateModel(data.models, data.networks);
+  const approximation = bandmateFast(data);
   const byId = (id) => document.getElementById(id);
   const MISSING = "–", MOST_TOGETHER = 16, MATRIX_PAGE = 40, CARD_PAGE = 12, MOST_CSV = 400;
   const HEATS = [[1.05, "< 1.05"], [1.15, "1.05–1.15"], [1.3, "1.15–1.30"], [1.6, "1.30–1.60"], [2, "1.60–2.00"], [Infinity, "≥ 2.00"]];
@@ -12,6 +12,7 @@
   const BASES = {
     "memory-model": "Predicted by the model of the memory, fitted to all profiles of the machine and corrected by each application’s curves.",
     curves: "Predicted from the curves of these applications.",
+    approximate: "About: approximated, without the network; off by 2 points of normalized performance on average, for groups without a model of the memory by 6.5. Exact: bandmate predict, and this page as bandmate serve serves it.",
   };
 
   // Applications measured on several machines share a name.
@@ -52,21 +53,69 @@
     }
     return `${Math.round(n * 10) / 10} TiB`;
   };
-  const traffic = (a) => a.snapshot.read + a.snapshot.write;
-  const trafficText = (a) => {
-    if (!a.snapshot.trafficKnown) return "unknown";
-    const sum = traffic(a);
-    return bandwidth(sum) + (sum > 0 ? `, ${reads(a.snapshot.read / sum)}` : "") + (a.source ? ` (by ${a.source})` : "");
-  };
-
-  // Pairs are computed when first asked for.
-  const pairs = new Map();
-  function pair(i, j) {
-    const key = i * apps.length + j;
-    let s = pairs.get(key);
-    if (s === undefined) pairs.set(key, s = model.slowdown(apps[i].snapshot, apps[j].snapshot));
-    return s;
+  const known = (a) => a.readBytesPerSecond !== undefined;
+  const traffic = (a) => known(a) ? a.readBytesPerSecond + a.writeBytesPerSecond : 0;
+  function pressureText(others) {
+    let read = 0, sum = 0;
+    for (const a of others) { read += a.readBytesPerSecond; sum += traffic(a); }
+    return bandwidth(sum) + (sum > 0 ? `, ${reads(read / sum)}` : "");
   }
+  const trafficText = (a) => known(a) ? pressureText([a]) + (a.source ? ` (by ${a.source})` : "") : "unknown";
+
+  // --- Predictions ---------------------------------------------------------
+  // Applications are given by index. A prediction is as the API gives it, or says
+  // why there is none. It is exact where the page carries the pair or the server
+  // answered.
+
+  function impossible(target, others) {
+    if (apps[target].fits.length === 0) return "no sensitivity curves";
+    const unknown = others.filter((i) => !known(apps[i])).map((i) => apps[i].name);
+    return unknown.length > 0 ? `contentiousness of ${unknown.join(", ")} is unknown` : "";
+  }
+  // pair returns the slowdown of one application beside another; NaN where unknown.
+  function pair(i, j) {
+    if (data.pairs) return data.pairs[i][j]?.[0] ?? NaN;
+    return impossible(i, [j]) === "" ? approximation.pair(i, j) : NaN;
+  }
+  // predict returns what the page can say at once.
+  function predict(target, others) {
+    const why = impossible(target, others);
+    if (why !== "") return { why };
+    if (others.length > 1) return { slowdown: approximation.group([target, ...others])[0], basis: "approximate" };
+    if (!data.pairs) return { slowdown: approximation.pair(target, others[0]), basis: "approximate" };
+    const [slowdown, low, high, model, extrapolatedBytesPerSecond, memorySlowdown] = data.pairs[target][others[0]];
+    return { exact: true, slowdown, interval: { low, high }, basis: model ? "memory-model" : "curves", extrapolatedBytesPerSecond, parts: memorySlowdown && { memorySlowdown } };
+  }
+  // askable says whether the server knows the applications by their names.
+  const askable = (all) => data.served && all.every((i) => counts.get(apps[i].name) === 1 || all.every((j) => apps[j].machine === apps[i].machine));
+  async function ask(target, others, explain) {
+    const query = new URLSearchParams({ target: apps[target].name, explain });
+    for (const i of others) query.append("corunner", apps[i].name);
+    if ([target, ...others].some((i) => counts.get(apps[i].name) > 1)) query.append("machine", apps[target].machine);
+    const response = await fetch(`api/v1/predict?${query}`);
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.errors[0].message);
+    return { exact: true, ...answer };
+  }
+  // follow shows what the page can say, then what the server answers, unless the
+  // place is used for another question by then.
+  const latest = new Map();
+  async function follow(place, questions, explain, show) {
+    latest.set(place, questions);
+    const first = questions.map(([target, others]) => predict(target, others));
+    const wanted = ([target, others], k) => !first[k].why && (explain || !first[k].exact) && askable([target, ...others]);
+    const busy = questions.some(wanted);
+    byId(place).setAttribute("aria-busy", String(busy));
+    show(first);
+    if (!busy) return;
+    const answers = await Promise.all(questions.map(async (q, k) => {
+      try { return wanted(q, k) ? await ask(...q, explain) : first[k]; } catch (error) { return { ...first[k], failed: error.message }; }
+    }));
+    if (latest.get(place) !== questions) return;
+    show(answers);
+    byId(place).setAttribute("aria-busy", "false");
+  }
+  const slowdownText = (p) => p.exact ? times(p.slowdown) : `about ${times(p.slowdown)}`;
 
   const orders = {
     name: (a, b) => a.label < b.label ? -1 : a.label > b.label ? 1 : a.index - b.index,
@@ -135,27 +184,31 @@
       type: "button", "aria-label": `Remove ${apps[index].label}`,
       onclick: () => { chosen.splice(at, 1); showWhatIf(); byId("add").focus(); },
     }, "✕"))));
-    const answers = chosen.map((index, at) => {
-      const others = chosen.filter((_, j) => j !== at).map((j) => apps[j].snapshot);
-      return { app: apps[index], p: model.predict(apps[index].snapshot, others), why: model.impossible(apps[index].snapshot, others) };
-    });
-    if (answers.length < 2) {
-      byId("answer").replaceChildren(element("p", { class: "lead" }, answers.length === 0 ? "Nothing chosen yet." : "Add at least one more."));
+    const others = (at) => chosen.filter((_, j) => j !== at);
+    if (chosen.length < 2) {
+      latest.delete("answer");
+      byId("answer").replaceChildren(element("p", { class: "lead" }, chosen.length === 0 ? "Nothing chosen yet." : "Add at least one more."));
       return;
     }
-    const most = Math.max(1.5, ...answers.map((a) => a.p ? a.p.interval.high : 1));
-    const rows = answers.map(({ app, p, why }) => element("tr", {},
+    follow("answer", chosen.map((index, at) => [index, others(at)]), false, (answers) => showAnswers(answers.map((p, at) => ({ app: apps[chosen[at]], p, others: others(at).map((i) => apps[i]) }))));
+  }
+  function showAnswers(answers) {
+    const most = Math.max(1.5, ...answers.map(({ p }) => p.interval?.high ?? p.slowdown ?? 1));
+    const rows = answers.map(({ app, p, others }) => element("tr", {},
       element("th", { scope: "row" }, bdi(app.label)),
-      element("td", { class: "number", "data-slowdown": p ? p.slowdown : "", "data-low": p ? p.interval.low : "", "data-high": p ? p.interval.high : "", "data-basis": p ? p.basis : "" }, p ? times(p.slowdown) : MISSING),
-      element("td", { class: "number" }, p ? between(p.interval) : MISSING),
-      element("td", { class: "wide" }, p ? rangeBar(p, most) : why),
-      element("td", { class: "number wide" }, p ? bandwidth(p.pressure.bytesPerSecond) + (p.pressure.readShare === null ? "" : `, ${reads(p.pressure.readShare)}`) : MISSING),
+      element("td", { class: "number", "data-slowdown": p.slowdown ?? "", "data-low": p.interval?.low ?? "", "data-high": p.interval?.high ?? "", "data-basis": p.basis ?? "" }, p.why ? MISSING : slowdownText(p)),
+      element("td", { class: "number" }, p.interval ? between(p.interval) : MISSING),
+      element("td", { class: "wide" }, p.why ?? rangeBar(p, most)),
+      element("td", { class: "number wide" }, p.why ? MISSING : pressureText(others)),
     ));
-    const basis = answers.find((a) => a.p)?.p.basis;
-    const notes = answers.filter((a) => a.p && a.p.beyond > 0).map((a) => element("li", {}, bdi(a.app.label), `: ${bandwidth(a.p.beyond)} beyond the pressure it was measured at; extrapolated.`));
+    const bases = new Set(answers.map(({ p }) => p.basis).filter((basis) => basis));
+    const notes = answers.flatMap(({ app, p }) => [
+      ...(p.extrapolatedBytesPerSecond > 0 ? [element("li", {}, bdi(app.label), `: ${bandwidth(p.extrapolatedBytesPerSecond)} beyond the pressure it was measured at; extrapolated.`)] : []),
+      ...(p.failed ? [element("li", {}, bdi(app.label), ": the server gave no answer: ", bdi(p.failed))] : []),
+    ]);
     byId("answer").replaceChildren(
       element("table", { class: "plain" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Application"), element("th", { scope: "col", class: "number" }, "Slowdown"), element("th", { scope: "col", class: "number" }, "90% interval"), element("th", { scope: "col", class: "wide" }, "1.00× to ", times(most)), element("th", { scope: "col", class: "number wide" }, "Pressure"))), element("tbody", {}, ...rows)),
-      ...(basis ? [element("p", { class: "basis" }, BASES[basis])] : []),
+      ...[...bases].map((basis) => element("p", { class: "basis" }, BASES[basis])),
       ...(notes.length > 0 ? [element("ul", { class: "doubt" }, ...notes)] : []),
     );
   }
@@ -163,7 +216,7 @@
     const x = (s) => 6 + 228 * (Math.min(s, most) - 1) / (most - 1);
     return drawn("svg", { class: "bar", viewBox: "0 0 240 24", "aria-hidden": "true" },
       drawn("line", { class: "grid", x1: 6, x2: 234, y1: 12, y2: 12 }),
-      drawn("line", { class: "range", x1: x(p.interval.low), x2: x(p.interval.high), y1: 12, y2: 12 }),
+      ...(p.interval ? [drawn("line", { class: "range", x1: x(p.interval.low), x2: x(p.interval.high), y1: 12, y2: 12 })] : []),
       drawn("circle", { class: "dot", cx: x(p.slowdown), cy: 12, r: 5 }));
   }
 
@@ -223,32 +276,22 @@
     } else {
       byId("pager").replaceChildren(count === 1 ? "1 application" : `${count} applications`);
     }
-    if (data.quickRanking) byId("pager").append(element("span", { title: "Who suffers and who causes most is ranked by the quick method; every number shown is the default method's." }, "(ranked by the quick method)"));
+    if (!data.pairs) byId("pager").append(element("span", { id: "approximate", title: BASES.approximate }, "(approximate)"));
   }
   let explained = null;
   function explain(cell) {
     if (!cell || cell === explained) return;
     explained = cell;
     const a = apps[cell.dataset.target], b = apps[cell.dataset.corunner];
-    const p = model.predict(a.snapshot, [b.snapshot]);
-    if (!p) {
-      byId("explanation").replaceChildren(element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${model.impossible(a.snapshot, [b.snapshot])}.`));
-      return;
-    }
     const back = pair(b.index, a.index);
-    const { lower, upper, scale } = p.bracket, curves = a.snapshot.responses;
-    const read = lower === upper ? `the curve at ${reads(curves[lower].readShare)}` :
-      `the curves at ${reads(curves[lower].readShare)} (weight ${(1 - scale).toFixed(2)}) and ${reads(curves[upper].readShare)} (weight ${scale.toFixed(2)})`;
-    const averaged = p.combinations > 1 ? `, averaged over ${p.combinations} combinations of phases` : "";
-    const moves = p.pressure.bytesPerSecond > 0 ? [bdi(b.label), ` alone moves ${bandwidth(p.pressure.bytesPerSecond)}, ${reads(p.pressure.readShare)}; slowed down itself, it still moves ${bandwidth(p.settledTraffic)}. `] : [bdi(b.label), " causes no traffic. "];
-    const how = p.basis === "memory-model" ?
-      [`The model of the memory, fitted to all profiles of the machine, says ${times(1 / p.said)}${averaged}; `, bdi(a.label), `’s own measurements, ${read}, correct that to ${times(p.memorySlowdown)}.`] :
-      p.pressure.bytesPerSecond > 0 ? ["There, ", bdi(a.label), `’s performance was read from ${read}${averaged}.`] : [];
-    byId("explanation").replaceChildren(
-      element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${times(p.slowdown)}`), `, 90% interval ${between(p.interval)}. The other way round: ${times(back)}.`),
-      element("p", {}, ...moves, ...how),
-      ...(p.communicates ? [element("p", {}, `By memory alone: ${times(p.memorySlowdown)}; the rest is waiting for the network.`)] : []),
-      ...(p.beyond > 0 ? [element("p", {}, `${bandwidth(p.beyond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []));
+    follow("explanation", [[a.index, [b.index]]], true, ([p]) => byId("explanation").replaceChildren(
+      ...(p.why ? [element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${p.why}.`)] : [
+        element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${slowdownText(p)}`), `${p.interval ? `, 90% interval ${between(p.interval)}` : ""}. The other way round: ${data.pairs ? "" : "about "}${times(back)}.`),
+        element("p", {}, bdi(b.label), traffic(b) > 0 ? ` alone moves ${pressureText([b])}. ` : " causes no traffic. ", BASES[p.basis]),
+        ...(p.parts ? [element("p", {}, `By memory alone: ${times(p.parts.memorySlowdown)}; the rest is waiting for the network.`)] : []),
+        ...(p.extrapolatedBytesPerSecond > 0 ? [element("p", {}, `${bandwidth(p.extrapolatedBytesPerSecond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []),
+        element("p", {}, p.explanation ? bdi(p.explanation.equation) : "The steps: bandmate predict --explain."),
+      ])));
   }
   function moveFocus(event) {
     const cell = event.target.closest("td[data-target]");
@@ -323,7 +366,7 @@
     }
     svg.append(drawn("line", { class: "axis", x1: LEFT, x2: W - RIGHT, y1: H - BOTTOM, y2: H - BOTTOM }), drawn("text", { x: (LEFT + W - RIGHT) / 2, y: H - 4, "text-anchor": "middle" }, "interferer alone, GB/s"));
     const shares = [...new Set(a.curves.map((c) => c.readShare))].sort((p, q) => p - q);
-    const fits = new Map(a.snapshot.responses.map((r) => [r.readShare, r]));
+    const fits = new Map(a.fits.map((r) => [r.readShare, r]));
     const pattern = (c) => c.pattern || "sequential";
     const fitted = a.curves.some((c) => pattern(c) === "sequential") ? "sequential" : pattern(a.curves[0]);
     const front = [];
@@ -453,7 +496,9 @@
   byId("order").addEventListener("change", () => { matrix.sort = null; matrix.first = matrix.firstColumn = 0; showMatrix(); });
   byId("matrix-csv").addEventListener("click", matrixCSV);
   byId("matrix-scroll").addEventListener("keydown", moveFocus);
-  for (const kind of ["mouseover", "focusin"]) byId("matrix-scroll").addEventListener(kind, (event) => explain(event.target.closest("td[data-target]")));
+  let pointed = null;
+  const explainLater = later(() => explain(pointed));
+  for (const kind of ["mouseover", "focusin"]) byId("matrix-scroll").addEventListener(kind, (event) => { pointed = event.target.closest("td[data-target]"); explainLater(); });
   byId("card-search").addEventListener("input", later(() => { firstCard = 0; showCards(); }));
   byId("card-order").addEventListener("change", () => { firstCard = 0; showCards(); });
   byId("curves-csv").addEventListener("click", curvesCSV);

@@ -20,8 +20,9 @@ func NewReport(a *cli.App) *cobra.Command {
 		Short: "Make one HTML page: curves, matrix, pairings and what-if",
 		Long: `Makes one HTML page of the store (or of the named applications): the machine,
 every curve, the slowdown of each pair, the best pairing, and answers to what-if
-questions, computed in the page. It needs no network, so it can be sent to a
-colleague. Its predictions are those of bandmate predict, number for number.
+questions. It needs no network, so it can be sent to a colleague. Pairs of up to 200
+applications are exact; groups and larger stores are approximate, and bandmate
+serve has them exact.
 
 Profiles that cannot be read are named on the page. With --output json or yaml
 the numbers behind the page go to standard output instead, with --output - the

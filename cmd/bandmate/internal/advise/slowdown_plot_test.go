@@ -69,7 +69,7 @@ func TestFittedCurves(t *testing.T) {
 			}
 			drawn[c.ReadShare] = c
 		}
-		for _, r := range data.Applications[i].Snapshot.Responses {
+		for _, r := range data.Applications[i].Fits {
 			c := drawn[r.ReadShare]
 			if float64(c.HalfWidth) != r.HalfWidth || !(r.HalfWidth > 0) || len(c.Fitted) != len(r.Curve) {
 				t.Errorf("%s at %s: ± %v with %d points, the page has ± %v with %d", p.Name, r.ReadShare, c.HalfWidth, len(c.Fitted), r.HalfWidth, len(r.Curve))

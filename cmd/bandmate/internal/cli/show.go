@@ -55,7 +55,7 @@ func patternOf(c v1alpha1.SensitivityCurve) string { return cmp.Or(c.Pattern, Se
 
 // fittedCurves are what predictions read of a profile; none where it does not
 // compile, which commands that predict say.
-func fittedCurves(p *v1alpha1.ApplicationProfile) map[curveKey]predictor.SnapshotResponse {
+func fittedCurves(p *v1alpha1.ApplicationProfile) map[curveKey]predictor.Fit {
 	a, err := predictor.Compile(p)
 	if err != nil || len(p.Spec.Curves) == 0 {
 		return nil
@@ -67,8 +67,8 @@ func fittedCurves(p *v1alpha1.ApplicationProfile) map[curveKey]predictor.Snapsho
 			pattern = Sequential
 		}
 	}
-	fits := map[curveKey]predictor.SnapshotResponse{}
-	for _, r := range predictor.Snapshots([]*predictor.Application{a}).Applications[0].Responses {
+	fits := map[curveKey]predictor.Fit{}
+	for _, r := range a.Fits() {
 		fits[curveKey{float64(r.ReadShare), pattern}] = r
 	}
 	return fits

@@ -1,0 +1,106 @@
+// The approximation of the Go package predictor/fast, equal to it but for the
+// rounding of 32-bit numbers. That package explains the formulas.
+"use strict";
+const bandmateFast = ({ applications, memories }) => {
+  const CELLS = 36, MEASURED = 24, FARTHEST = 1e6, STEPS = 16, DELAYS = 53, FULLEST = 0.9999;
+
+  // --- Tables ----------------------------------------------------------------
+
+  const numbers = (text) => text && new Float32Array(Uint8Array.from([...atob(text)], (c) => c.charCodeAt(0)).buffer);
+  const columnOf = (read, total) => total > 0 ? Math.min(Math.max(2 * read / total - 1, 0), 1) : 0;
+  const decoded = [];
+  function app(i) {
+    if (decoded[i]) return decoded[i];
+    const { readBytesPerSecond: read = 0, writeBytesPerSecond: write = 0, fits, tables } = applications[i];
+    const target = numbers(tables.target);
+    return decoded[i] = {
+      read, write, traffic: read + write, column: columnOf(read, read + write), sensitive: fits.length > 0,
+      top: tables.top, perByte: tables.top > 0 ? MEASURED / tables.top : 0, performance: numbers(tables.traffic),
+      memory: memories[tables.memory], target, corunner: numbers(tables.corunner) ?? target,
+    };
+  }
+
+  // --- Traffic tables --------------------------------------------------------
+
+  // beside returns the performance of a beside traffic of others.
+  function beside(a, traffic, column) {
+    const x = traffic * a.perByte, p = a.performance;
+    const at = (cell) => p[2 * cell] + column * (p[2 * cell + 1] - p[2 * cell]);
+    if (x < CELLS) {
+      const cell = Math.floor(x);
+      return at(cell) + (x - cell) * (at(cell + 1) - at(cell));
+    }
+    const before = 1 / at(CELLS - 1), last = 1 / at(CELLS);
+    return 1 / (last + (Math.min(x, FARTHEST) - CELLS) * (last - before));
+  }
+  function pair(i, j) {
+    const a = app(i), b = app(j);
+    const slowed = beside(b, Math.min(a.traffic, b.top), a.column);
+    return 2 / (beside(a, Math.min(b.traffic, a.top), b.column) + beside(a, Math.min(b.traffic * slowed, a.top), b.column));
+  }
+  function fixedPoint(members) {
+    const performance = members.map(() => 1);
+    for (let step = 0; step < STEPS; step++) {
+      members.forEach((a, i) => {
+        let read = 0, write = 0;
+        members.forEach((b, j) => { if (j !== i) { read += b.read * performance[j]; write += b.write * performance[j]; } });
+        performance[i] = (performance[i] + beside(a, read + write, columnOf(read, read + write))) / 2;
+      });
+    }
+    return performance.map((p) => 1 / p);
+  }
+
+  // --- Delay tables ----------------------------------------------------------
+  // Of each delay: read flow, write flow, slowdown less 1 by column.
+
+  function load(memory, read, write) {
+    const nodes = memory.slowness, last = nodes.length - 1, share = read / (read + write);
+    if (!(read + write > 0)) return 0;
+    if (!(share > nodes[0][0])) return (read + write) * nodes[0][1];
+    if (share >= nodes[last][0]) return (read + write) * nodes[last][1];
+    let i = 0;
+    while (nodes[i + 1][0] <= share) i++;
+    const [low, lower] = nodes[i], [high, upper] = nodes[i + 1], part = (share - low) / (high - low);
+    return (read + write) * (lower + part * (upper - lower)) * (1 + memory.bend * (high - low) * (high - low) * part * (1 - part));
+  }
+  function loadOf(memory, delay, writeShare) {
+    const b = memory.linear + memory.queue + memory.writeQueue * writeShare + delay - 1;
+    if (b <= 0) return 0;
+    return Math.min(2 * (delay - 1) / (b + Math.sqrt(Math.max(b * b - 4 * memory.linear * (delay - 1), 0))), FULLEST);
+  }
+  function byDelay(memory, members) {
+    const tables = members.map((a, i) => i === 0 ? a.target : a.corunner);
+    const flow = (place) => {
+      let read = 0, write = 0;
+      members.forEach((a, i) => {
+        read += tables[i] ? tables[i][4 * place] : a.read / memory.unit;
+        write += tables[i] ? tables[i][4 * place + 1] : a.write / memory.unit;
+      });
+      return [read, write];
+    };
+    const overload = (place) => {
+      const [read, write] = flow(place);
+      return load(memory, read, write) - loadOf(memory, 2 ** (place / 4), read + write > 0 ? write / (read + write) : 0);
+    };
+    let place = 0, part = 0, before = overload(0), after = before;
+    while (before > 0 && place < DELAYS - 1 && (after = overload(place + 1)) > 0) { place++; before = after; }
+    if (place === DELAYS - 1) { place--; part = 1; } else if (before > 0) part = before / (before - after);
+    const between = (low, high) => low + part * (high - low), [low, high] = [flow(place), flow(place + 1)];
+    const read = between(low[0], high[0]), column = columnOf(read, read + between(low[1], high[1]));
+    return tables.map((t) => {
+      if (!t) return 1;
+      const excess = (at) => t[4 * at + 2] + column * (t[4 * at + 3] - t[4 * at + 2]);
+      return 1 + between(excess(place), excess(place + 1));
+    });
+  }
+
+  // group returns the slowdown of each application beside the others, the first
+  // as the target.
+  function group(chosen) {
+    const members = chosen.map(app), curved = members.filter((a) => a.memory || a.sensitive);
+    const shared = curved[0]?.memory;
+    return shared && curved.every((a) => a.memory === shared) ? byDelay(shared, members) : fixedPoint(members);
+  }
+
+  return { pair, group };
+};
