@@ -77,7 +77,7 @@ func TestLookup(t *testing.T) {
 		{"measured here", "web", "old", Known, "", "", "old"},
 		{"two machines, one each", "db", "old", Known, "", "", "old"},
 		{"named by its label", "db", "new", Known, "", "", "new"},
-		{"measured elsewhere", "web", "new", CarriedOver, "measured on old and carried over to new", "", "old"},
+		{"measured elsewhere", "web", "new", Transferred, "measured on old and transferred to new", "", "old"},
 		{"a machine without a name", "web", "", Known, "", "taken to be a old", "old"},
 		{"a machine without a name, and two to choose from", "db", "", Unknown, "label the node bandmate.dev/machine", "", ""},
 		{"a machine without a profile", "web", "strange", Unknown, "not on strange, and it has no profile", "", ""},
@@ -96,7 +96,7 @@ func TestLookup(t *testing.T) {
 			if (test.reason == "") != (e.Reason == "") || !strings.Contains(e.Reason, test.reason) {
 				t.Errorf("reason %q, want %q", e.Reason, test.reason)
 			}
-			if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, test.warning) || (test.warning == "" && all != "" && e.State != CarriedOver) {
+			if all := strings.Join(e.Warnings, "\n"); !strings.Contains(all, test.warning) || (test.warning == "" && all != "" && e.State != Transferred) {
 				t.Errorf("warnings %q, want %q", all, test.warning)
 			}
 			if predicts := e.State != Unknown && e.State != Invalid; predicts != (e.Application != nil) {
@@ -120,7 +120,7 @@ func TestZeroRosterKnowsNobody(t *testing.T) {
 }
 
 // A carried profile doubts itself more than a measured one.
-func TestCarriedOverIntervalIsWider(t *testing.T) {
+func TestTransferredIntervalIsWider(t *testing.T) {
 	r := New([]*v1alpha1.ApplicationProfile{profile("web", "old")}, []*v1alpha1.MachineProfile{machine("old", 40), machine("new", 40)})
 	width := func(e Entry) units.Slowdown {
 		p, err := predictor.Predict(e.Application, []*predictor.Application{e.Application}, predictor.Options{})
@@ -131,7 +131,7 @@ func TestCarriedOverIntervalIsWider(t *testing.T) {
 	}
 	own, carried := width(r.Lookup("web", "old")), width(r.Lookup("web", "new"))
 	if carried <= own {
-		t.Errorf("width %v carried over, %v measured", carried, own)
+		t.Errorf("width %v transferred, %v measured", carried, own)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestNetworkIsThatOfTheMachine(t *testing.T) {
 		t.Errorf("half of what the network carries: %v, %v", got, known)
 	}
 	if _, known := share(r, "other"); known {
-		t.Error("carried over to a machine of which no network is known")
+		t.Error("transferred to a machine of which no network is known")
 	}
 	next := r.Next(applications, []*v1alpha1.MachineProfile{connected(2 * gb), other})
 	if got, known := share(next, "m"); !known || got != 0.25 {

@@ -160,7 +160,7 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 		return app, ErrFewProfiles
 	}
 	if p.Spec.Carried != nil {
-		return app, fmt.Errorf("%s: %w: carried over from another machine", app.Name(), predictor.ErrNotCalibrated)
+		return app, fmt.Errorf("%s: %w: transferred from another machine", app.Name(), predictor.ErrNotCalibrated)
 	}
 	if f.fit(); f.err != nil {
 		return app, f.err

@@ -153,7 +153,7 @@ func TestApplySaysWhyNot(t *testing.T) {
 	carried := profiles[0].DeepCopy()
 	carried.Spec.Carried = &v1alpha1.Carrying{}
 	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
-		t.Errorf("carried over: %v", err)
+		t.Errorf("transferred: %v", err)
 	}
 	if n, of := c.fitted(profiles[0]); n != 5 || of != 5 {
 		t.Errorf("fitted to %d of %d, want 5 of 5", n, of)

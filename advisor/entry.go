@@ -18,9 +18,9 @@ const (
 	// HalfKnown means a profile without curves or without contentiousness: good
 	// as a neighbor only, or as a target only.
 	HalfKnown State = "half-known"
-	// CarriedOver means that the profile was measured on another machine and
+	// Transferred means that the profile was measured on another machine and
 	// transferred to this one, with a wider interval.
-	CarriedOver State = "carried-over"
+	Transferred State = "transferred"
 	// Unknown means that there is no profile to predict with.
 	Unknown State = "unknown"
 	// Invalid means that there is a profile, but nobody should believe it.
@@ -28,7 +28,7 @@ const (
 )
 
 // States lists every State, the most certain first.
-func States() []State { return []State{Known, HalfKnown, CarriedOver, Unknown, Invalid} }
+func States() []State { return []State{Known, HalfKnown, Transferred, Unknown, Invalid} }
 
 // Entry is what an Advisor says of an application on a machine.
 type Entry struct {

@@ -206,7 +206,7 @@ func Warnings(entries []Entry) []string {
 			regimes[r.Name] = true
 		}
 		doubts := e.Warnings
-		if e.State == CarriedOver {
+		if e.State == Transferred {
 			doubts = slices.Concat(spec.Warnings, doubts)
 		}
 		for _, w := range doubts {

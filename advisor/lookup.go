@@ -137,8 +137,8 @@ func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) En
 			refuse(e.Reason)
 			continue
 		}
-		e.State, e.Machine, e.Measured = CarriedOver, own.Machine, own.Measured
-		e.Reason = fmt.Sprintf("measured on %s and carried over to %s", own.Machine, to.Name)
+		e.State, e.Machine, e.Measured = Transferred, own.Machine, own.Measured
+		e.Reason = fmt.Sprintf("measured on %s and transferred to %s", own.Machine, to.Name)
 		e.Warnings = h.warnings
 		return e
 	}

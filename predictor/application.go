@@ -29,8 +29,8 @@ type Application struct {
 	family       *curves.Family               // Monotone; nil without curves
 	responses    []response                   // of family, in its order
 	noise        float64                      // standard deviation of a measured point
-	lossDoubt    float64                      // relative standard deviation of the loss, where carried over
-	capacity     units.Bandwidth              // of the memory, where carried over; 0 when unknown
+	lossDoubt    float64                      // relative standard deviation of the loss, where transferred
+	capacity     units.Bandwidth              // of the memory, where transferred; 0 when unknown
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool

@@ -68,7 +68,7 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	}
 	source, ok := a.source()
 	if !ok {
-		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, carried over from another machine, or measured without its communication", a.name, ErrNotCalibrated)
+		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, transferred from another machine, or measured without its communication", a.name, ErrNotCalibrated)
 	}
 	loop, residual := c.model.FitLoop(source)
 	if !(residual <= max(worstFit, 2*a.noise)) {

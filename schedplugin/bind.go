@@ -120,7 +120,7 @@ func note(k *known, result *score.Score, other *alternative) string {
 	switch k.State {
 	case advisor.Known, advisor.HalfKnown:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
-	case advisor.CarriedOver:
+	case advisor.Transferred:
 		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, k.Reason)
 	default:
 		fmt.Fprintf(&b, "no prediction for this pod: %s", k.Reason)

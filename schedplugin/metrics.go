@@ -71,7 +71,7 @@ func newInstruments() *instruments {
 	}
 	return &instruments{
 		lookups: metrics.NewCounterVec(counter("profile_lookups_total",
-			"Pods placed, by what was known of their application on the node's machine: known, half-known, carried-over, unknown or invalid."), []string{"result"}),
+			"Pods placed, by what was known of their application on the node's machine: known, half-known, transferred, unknown or invalid."), []string{"result"}),
 		profileAge: metrics.NewHistogram(histogram("profile_age_seconds",
 			"Age of the measurement that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
 		slowdown: metrics.NewHistogramVec(histogram("predicted_slowdown",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	_ "embed"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -44,23 +45,25 @@ type handler struct {
 	page *rendered
 }
 
-// NewHandler returns what answers requests from a source:
+// openAPI describes the API, in OpenAPI 3.1. TestOpenAPI makes it from the types that
+// are sent.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// NewHandler returns the handler of all requests, which answers from a source:
 //
 //	/                      the page of the report, with everything it needs
 //	/healthz               whether the server runs
-//	/api/v1/…              see OpenAPI
+//	/api/v1/…              see openapi.json
 //
 // It answers GET and HEAD; errors are JSON: {"errors":[{"field","message"}]}.
 func NewHandler(source Source, o Options) (http.Handler, error) {
-	description, err := OpenAPI()
+	description, err := newReply(typeJSON, noContent, openAPI, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{source: source, options: o, turns: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	if h.openAPI, err = newReply(typeJSON, noContent, description, gzip.BestCompression); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return &handler{source: source, options: o, turns: make(chan struct{}, runtime.GOMAXPROCS(0)), openAPI: description}, nil
 }
 
 // paths are what is answered in JSON. What the advisor is asked waits for a turn.

@@ -46,7 +46,7 @@ worst one does.
 const carriedIntroduction = `
 ## To another machine
 
-Profiles with three read shares × four levels, measured on one simulated machine, carried over to the other by [predictor/transfer](../../predictor/transfer)
+Profiles with three read shares × four levels, measured on one simulated machine, transferred to the other by [predictor/transfer](../../predictor/transfer)
 and scored by the pairs there; beside them, profiles measured there. The three pure streams stand for the streams that calibrate a machine, and count as
 co-runners only. Nothing was fitted. Towards ddr3x4, where co-runners use the memory of another socket, the profiles do not say how much slower that makes
 a co-runner, which the measured ones do.
@@ -137,7 +137,7 @@ func writeCarried(w io.Writer, from, to string, sets map[string]*evaluation.Data
 	}
 	for _, method := range []string{v1alpha1.CarriedByCapacity, v1alpha1.CarriedBySustained} {
 		e, err := carryAll(sets[from], sets[to], method)
-		if err := row("carried over by "+method, e, err); err != nil {
+		if err := row("transferred by "+method, e, err); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // that wait for their requests to different degrees, with and without phases.
 // Among every ten are one with curves that no memory explains, one without
 // curves, one that was measured beside two interferers, too, and one that was
-// carried over from elsewhere. From n = 10 on some
+// transferred from elsewhere. From n = 10 on some
 // are of another machine. The same seed gives the same profiles.
 func MakeMeasured(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	random := rand.New(rand.NewPCG(seed, 2))

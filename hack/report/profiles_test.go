@@ -25,7 +25,7 @@ func makeProfiles(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
-// MakeCarried makes n profiles that were carried over from another machine, which
+// MakeCarried makes n profiles that were transferred from another machine, which
 // no model of the memory describes: every prediction from them rests on their
 // curves. The first has texts that try to be markup, the last a name of 200 letters.
 func MakeCarried(n int, seed uint64) []*v1alpha1.ApplicationProfile {

@@ -13,14 +13,14 @@ import (
 // state is the application and the interferer beside each other on the machine
 // where both were measured.
 type state struct {
-	// interferer is what the interferer transfers beside the application.
+	// interferer is the traffic of the interferer beside the application.
 	interferer units.Bandwidth
 	// delay is 1 ÷ normalized performance.
 	delay float64
 }
 
-// states lists a curve's points, no pressure first, by rising interferer. More
-// pressure is taken to delay no less.
+// states lists a curve's points by rising traffic of the interferer, from no pressure.
+// The delay never falls.
 func states(points []v1alpha1.CurvePoint) []state {
 	all := []state{{0, 1}}
 	for _, p := range points {
@@ -33,7 +33,7 @@ func states(points []v1alpha1.CurvePoint) []state {
 	return all
 }
 
-// achieved is what the interferer reached beside the application, or alone
+// achieved returns the bandwidth of the interferer beside the application, or alone
 // where that was not recorded.
 func achieved(p v1alpha1.CurvePoint) float64 {
 	if p.AchievedBytesPerSecond != nil {
@@ -42,8 +42,8 @@ func achieved(p v1alpha1.CurvePoint) float64 {
 	return p.InterfererBytesPerSecond
 }
 
-// delayAt joins the states by straight lines. Below no pressure the first
-// segment goes on, above the highest the last one.
+// delayAt joins the states by straight lines. The first segment is continued below no
+// pressure, the last one above the highest.
 func delayAt(all []state, interferer units.Bandwidth) float64 {
 	if len(all) == 1 {
 		return 1
@@ -59,11 +59,11 @@ func delayAt(all []state, interferer units.Bandwidth) float64 {
 	return low.delay + (high.delay-low.delay)*float64((interferer-low.interferer)/(high.interferer-low.interferer))
 }
 
-// balance finds the state on the machine from that looks, to an application of
-// so much own traffic, like being alone on a machine that carries ratio times
-// as much. Beside others that transfer a there, all traffic is c/d + a, where d
-// is the delay; on the other machine the same condition has ratio times that,
-// of which c/d is still the application's, so that the others transfer
+// balance finds the state on the machine from in which an application with the given
+// own traffic c runs as it would alone on a machine whose memory carries ratio times as
+// much. Beside others that transfer a there, all traffic is c/d + a, where d is the
+// delay. On the other machine the same condition has ratio times that, of which c/d is
+// still the application's, so that the others transfer
 //
 //	ratio·a − (1 − ratio)·c/d
 //
@@ -90,14 +90,13 @@ func balance(all []state, own, ratio units.Bandwidth) state {
 	return state{high, boundedDelay(all, high, ratio)}
 }
 
-// boundedDelay keeps what is continued to less than no pressure within what
-// ratio times the bandwidth can give.
+// boundedDelay is delayAt, but no lower than ratio times the bandwidth allows.
 func boundedDelay(all []state, interferer, ratio units.Bandwidth) float64 {
 	return max(delayAt(all, interferer), 1/math.Max(float64(ratio), 1))
 }
 
-// ratioAt is how much more the memory of to carries at a read share.
-func (c *carrier) ratioAt(share float64, pattern string) (units.Bandwidth, bool) {
+// ratioAt returns how many times as much the memory of to carries at a read share.
+func (c *conversion) ratioAt(share float64, pattern string) (units.Bandwidth, bool) {
 	there, knownThere := sustained(c.from, share, pattern)
 	here, knownHere := sustained(c.to, share, pattern)
 	switch {
@@ -109,16 +108,16 @@ func (c *carrier) ratioAt(share float64, pattern string) (units.Bandwidth, bool)
 	return here / there, true
 }
 
-// own is the traffic of the application alone.
-func (c *carrier) own() units.Traffic {
+// own returns the traffic of the application alone.
+func (c *conversion) own() units.Traffic {
 	t := c.app.Spec.Contentiousness
 	return units.Traffic{Read: units.Bandwidth(t.ReadBytesPerSecond), Write: units.Bandwidth(t.WriteBytesPerSecond)}
 }
 
-// speedAlone reads how fast the application is alone on to from the curve whose
-// read share is nearest to its own, as the others it has less or more room for
-// are like itself.
-func (c *carrier) speedAlone() units.NormalizedPerformance {
+// speedAlone returns the speed of the application alone on to. It is read from the
+// curve whose read share is nearest to its own: there, less capacity acts like
+// neighbors with the application's own mix of reads and writes.
+func (c *conversion) speedAlone() units.NormalizedPerformance {
 	own := c.own()
 	share, known := own.ReadShare()
 	if !known {
@@ -141,32 +140,32 @@ func (c *carrier) speedAlone() units.NormalizedPerformance {
 	return units.NormalizedPerformance(1 / balance(states(best.Points), own.Total(), ratio).delay)
 }
 
-// curves carries every curve that both machines know the read share of.
-func (c *carrier) curves() ([]v1alpha1.SensitivityCurve, error) {
-	var carried []v1alpha1.SensitivityCurve
+// curves converts every curve at whose read share both machines were measured.
+func (c *conversion) curves() ([]v1alpha1.SensitivityCurve, error) {
+	var transferred []v1alpha1.SensitivityCurve
 	var left []string
 	for _, curve := range c.app.Spec.Curves {
 		if k, ok := c.curve(curve); ok {
-			carried = append(carried, k)
+			transferred = append(transferred, k)
 			continue
 		}
 		left = append(left, units.ReadShare(curve.ReadShare).String())
 	}
-	if len(carried) == 0 {
-		return nil, fmt.Errorf("%w: of its curves at %v reads none can be carried: measure both machines at these read shares with: bandmate machine, or onboard it there",
+	if len(transferred) == 0 {
+		return nil, fmt.Errorf("%w: of its curves at %v reads none can be transferred: measure both machines at these read shares with: bandmate machine, or onboard it there",
 			ErrIncomparable, left)
 	}
 	if len(left) > 0 {
 		c.warn("its curves at %v reads are left out: the machines have no sustained bandwidth there in common, or too little", left)
 	}
-	return carried, nil
+	return transferred, nil
 }
 
-// distinct is how far apart two points of a curve are at least, relative.
+// distinct is the least relative distance of two points of a curve.
 const distinct = 1e-6
 
-// curve carries one curve; false where nothing of it can be.
-func (c *carrier) curve(curve v1alpha1.SensitivityCurve) (v1alpha1.SensitivityCurve, bool) {
+// curve converts one curve; false where no point of it remains.
+func (c *conversion) curve(curve v1alpha1.SensitivityCurve) (v1alpha1.SensitivityCurve, bool) {
 	pattern := patternOf(curve.Pattern)
 	ratio, known := c.ratioAt(curve.ReadShare, pattern)
 	if !known {
@@ -176,17 +175,17 @@ func (c *carrier) curve(curve v1alpha1.SensitivityCurve) (v1alpha1.SensitivityCu
 	own := c.own().Total()
 	all := states(curve.Points)
 	alone := balance(all, own, ratio)
-	carried := curve
-	carried.Points = nil
+	transferred := curve
+	transferred.Points = nil
 	for _, p := range curve.Points {
 		a := units.Bandwidth(achieved(p))
 		others := ratio*a - (1-ratio)*own*units.Bandwidth(p.NormalizedPerformance)
 		if others < v1alpha1.MinBytesPerSecond || a <= alone.interferer {
-			continue // less pressure than the application has on itself there
+			continue // no more pressure than being alone there
 		}
 		solo := others * units.Bandwidth(p.InterfererBytesPerSecond) / a
 		if p.Level = float64(solo / top); p.Level > v1alpha1.MaxLevel || solo > v1alpha1.MaxBytesPerSecond {
-			continue // more than any group of neighbors there causes
+			continue // more than any group of neighbors there can cause
 		}
 		p.InterfererBytesPerSecond = float64(solo)
 		if p.AchievedBytesPerSecond != nil {
@@ -194,13 +193,13 @@ func (c *carrier) curve(curve v1alpha1.SensitivityCurve) (v1alpha1.SensitivityCu
 			p.AchievedBytesPerSecond = &still
 		}
 		p.NormalizedPerformance = min(p.NormalizedPerformance*alone.delay, v1alpha1.MaxNormalizedPerformance)
-		carried.Points = append(carried.Points, p)
+		transferred.Points = append(transferred.Points, p)
 	}
-	slices.SortStableFunc(carried.Points, func(a, b v1alpha1.CurvePoint) int {
+	slices.SortStableFunc(transferred.Points, func(a, b v1alpha1.CurvePoint) int {
 		return cmp.Compare(a.InterfererBytesPerSecond, b.InterfererBytesPerSecond)
 	})
-	carried.Points = slices.CompactFunc(carried.Points, func(a, b v1alpha1.CurvePoint) bool {
+	transferred.Points = slices.CompactFunc(transferred.Points, func(a, b v1alpha1.CurvePoint) bool {
 		return math.Abs(a.InterfererBytesPerSecond-b.InterfererBytesPerSecond) <= b.InterfererBytesPerSecond*distinct
 	})
-	return carried, len(carried.Points) > 0
+	return transferred, len(transferred.Points) > 0
 }

@@ -12,13 +12,13 @@ const sequential = "sequential"
 
 func patternOf(name string) string { return cmp.Or(name, sequential) }
 
-// readShareTolerance is what counts as the same read share: pacing does not
-// tell a thousandth apart.
+// readShareTolerance is the difference up to which two read shares count as equal:
+// pacing is no more exact than that.
 const readShareTolerance = 1e-3
 
-// sustained returns what the interferer sustains on a machine at a read share
-// in a pattern, by linear interpolation between the measured read shares; false
-// where none was measured on both sides.
+// sustained returns the bandwidth that the interferer sustains on a machine at a read
+// share in a pattern, by linear interpolation between the measured read shares; false
+// outside of them.
 func sustained(m *v1alpha1.MachineProfile, share float64, pattern string) (units.Bandwidth, bool) {
 	var below, above *v1alpha1.SustainedBandwidth
 	for i := range m.Spec.Sustained {
@@ -43,10 +43,9 @@ func sustained(m *v1alpha1.MachineProfile, share float64, pattern string) (units
 	return units.Bandwidth(below.BytesPerSecond*(1-part) + above.BytesPerSecond*part), true
 }
 
-// capacity returns the most that the memory of a machine was seen to carry:
-// the highest sum of a probe's and the interferer's traffic beside each other.
-// Points of the regime count, or of every regime where that has none. False
-// without a probe map.
+// capacity returns the observed capacity of the memory of a machine: the highest sum
+// of a probe's and the interferer's traffic beside each other. Points of the regime
+// count, or those of every regime where it has none. False without a probe map.
 func capacity(m *v1alpha1.MachineProfile, regime string) (units.Bandwidth, bool) {
 	points := slices.DeleteFunc(slices.Clone(m.Spec.ProbeMap), func(p v1alpha1.ProbePoint) bool { return p.Regime != regime })
 	if len(points) == 0 {
@@ -62,7 +61,7 @@ func capacity(m *v1alpha1.MachineProfile, regime string) (units.Bandwidth, bool)
 	return most, most > 0
 }
 
-// probeReadShare is that of the unpaced stream that a probe is.
+// probeReadShare returns the read share of a probe, which is an unpaced stream.
 func probeReadShare(probe string) float64 {
 	if probe == "reader" {
 		return 1

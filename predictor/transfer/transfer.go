@@ -11,56 +11,56 @@ import (
 )
 
 var (
-	// ErrOtherMachine is wrapped where a profile is said to come from a
-	// machine that it was not measured on, or was itself carried over.
+	// ErrOtherMachine is wrapped where a profile was not measured on the machine
+	// that it is to be transferred from, or was itself transferred.
 	ErrOtherMachine = errors.New("not measured on that machine")
-	// ErrIncomparable is wrapped where two machines have too little in common:
-	// no read share of the curves at which both were measured, or so much less
-	// bandwidth that nothing of the curves is left.
+	// ErrIncomparable is wrapped where two machines have too little in common: no
+	// read share of the curves at which both were measured, or so much less
+	// bandwidth that no point of the curves remains.
 	ErrIncomparable = errors.New("the machines cannot be compared")
 )
 
-// Uncertainty of a carried profile, as the standard deviation of the lost
+// Uncertainty of a transferred profile, as the standard deviation of the lost
 // performance relative to the loss. They are judgments; docs/results/onboarding.md
-// says which part of simulated pairs the intervals then hold.
+// says how many simulated pairs the intervals then contain.
 const (
 	capacityUncertainty  = 0.25
 	sustainedUncertainty = 1
-	// otherCache comes on top, in quadrature, where the curves hold cache
-	// contention and the last-level caches differ.
+	// otherCache is added in quadrature where the curves contain contention for a
+	// last-level cache and the caches differ.
 	otherCache = 0.30
-	// trafficUncertainty is the half width of the 90% interval of the
-	// contentiousness that carrying adds, relative.
+	// trafficUncertainty is the relative half width of the 90% interval that a
+	// transfer adds to the contentiousness.
 	trafficUncertainty = 0.10
 )
 
-// Profile returns the profile that the application of app, which was measured on
-// the machine from, is expected to have on the machine to: its contentiousness,
-// its curves against what the interferer would reach there, and spec.carried,
-// which widens what is predicted from it. Its warnings say what may be doubted.
-// app is not changed. On the machine it was measured on, it is returned as it is.
+// Profile returns the profile that the application of app, measured on the machine
+// from, is expected to have on the machine to: its contentiousness, its curves against
+// the bandwidth that the interferer would reach there, and spec.carried, which widens
+// the interval of predictions. Its warnings say what is doubtful. Profile does not
+// change app, and returns app itself where it was measured on to.
 //
 // It fails with ErrOtherMachine where app was not measured on from, and with
 // ErrIncomparable where the machine profiles have no read share of its curves in
-// common; both say what to do.
+// common; both errors say what to do.
 func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	switch {
 	case app.Spec.Machine.Name == to.Name:
 		return app, nil
 	case app.Spec.Machine.Name != from.Name:
-		return nil, fmt.Errorf("carrying %s from %s: %w: its profile is of %s: carry it from there",
+		return nil, fmt.Errorf("transferring %s from %s: %w: its profile is of %s: transfer it from there",
 			app.Name, from.Name, ErrOtherMachine, app.Spec.Machine.Name)
 	case app.Spec.Carried != nil:
-		return nil, fmt.Errorf("carrying %s from %s: %w: that profile was carried over from %s itself: carry the measured one",
+		return nil, fmt.Errorf("transferring %s from %s: %w: that profile was transferred from %s itself: transfer the measured one",
 			app.Name, from.Name, ErrOtherMachine, app.Spec.Carried.FromMachine)
 	}
-	c := newCarrier(app, from, to)
+	c := newConversion(app, from, to)
 	curves, err := c.curves()
 	if err != nil {
-		return nil, fmt.Errorf("carrying %s from %s to %s: %w", app.Name, from.Name, to.Name, err)
+		return nil, fmt.Errorf("transferring %s from %s to %s: %w", app.Name, from.Name, to.Name, err)
 	}
-	carried := app.DeepCopy()
-	s := &carried.Spec
+	transferred := app.DeepCopy()
+	s := &transferred.Spec
 	s.Machine = v1alpha1.MachineReference{Name: to.Name, CPUModel: to.Spec.CPUModel}
 	s.Curves = curves
 	s.Contentiousness, s.Phases = c.contentiousness(), c.phases()
@@ -74,32 +74,32 @@ func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile
 	}
 	s.Warnings = append(slices.Clone(app.Spec.Warnings), c.warnings...)
 	s.Warnings = s.Warnings[:min(len(s.Warnings), v1alpha1.MaxWarnings)]
-	return carried, nil
+	return transferred, nil
 }
 
-// carrier carries one profile.
-type carrier struct {
+// conversion is the transfer of one profile.
+type conversion struct {
 	app      *v1alpha1.ApplicationProfile
 	from, to *v1alpha1.MachineProfile
 	method   string
-	// ratio is the capacity of to ÷ that of from; 0 where it goes by the
-	// sustained bandwidth of each read share.
+	// ratio is the capacity of to ÷ that of from; 0 where the sustained bandwidth
+	// of each read share is used instead.
 	ratio units.Bandwidth
 	// capacity is that of to; nil when unknown.
 	capacity *float64
-	// speed is the application's alone on to ÷ alone on from, as far as memory
-	// tells: one core is taken to be as fast as the other.
+	// speed is that of the application alone on to ÷ alone on from, as far as memory
+	// determines it: cores are assumed to be equally fast.
 	speed    units.NormalizedPerformance
 	warnings []string
 }
 
-func newCarrier(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *carrier {
-	c := &carrier{app: app, from: from, to: to, method: v1alpha1.CarriedBySustained}
+func newConversion(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *conversion {
+	c := &conversion{app: app, from: from, to: to, method: v1alpha1.CarriedBySustained}
 	regime := ""
 	if r := app.Spec.Measurement.Regime; r != nil {
 		regime = r.Name
 	}
-	c.warn("carried over from %s, not measured on %s: onboard it there", from.Name, to.Name)
+	c.warn("transferred from %s, not measured on %s: onboard it there", from.Name, to.Name)
 	there, knownThere := capacity(from, regime)
 	here, knownHere := capacity(to, regime)
 	if knownThere && knownHere {
@@ -120,18 +120,18 @@ func newCarrier(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProf
 	return c
 }
 
-func (c *carrier) warn(format string, args ...any) {
+func (c *conversion) warn(format string, args ...any) {
 	c.warnings = append(c.warnings, fmt.Sprintf(format, args...))
 }
 
-// cacheDiffers reports whether the curves hold cache contention that will be
-// another one.
-func (c *carrier) cacheDiffers() bool {
+// cacheDiffers reports whether the curves contain contention for a last-level cache
+// of another size than that of to.
+func (c *conversion) cacheDiffers() bool {
 	shared := c.app.Spec.Measurement.SharedLastLevelCache
 	return shared != nil && *shared && c.from.Spec.LastLevelCacheBytes != c.to.Spec.LastLevelCacheBytes
 }
 
-func (c *carrier) uncertainty() float64 {
+func (c *conversion) uncertainty() float64 {
 	loss := capacityUncertainty
 	if c.method == v1alpha1.CarriedBySustained {
 		loss = sustainedUncertainty
@@ -142,9 +142,9 @@ func (c *carrier) uncertainty() float64 {
 	return loss
 }
 
-// placement returns how application and interferer stand on to: as on from
-// where to knows that regime, else as to was measured.
-func (c *carrier) placement() (*v1alpha1.Regime, *bool) {
+// placement returns the placement regime on to: that of the measurement where to was
+// measured in it as well, else the one in which to was measured.
+func (c *conversion) placement() (*v1alpha1.Regime, *bool) {
 	was := &c.app.Spec.Measurement
 	if was.Regime == nil || slices.ContainsFunc(c.to.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == was.Regime.Name }) {
 		return was.Regime, was.SharedLastLevelCache
@@ -157,7 +157,7 @@ func (c *carrier) placement() (*v1alpha1.Regime, *bool) {
 }
 
 // contentiousness scales the traffic by the speed alone.
-func (c *carrier) contentiousness() v1alpha1.Contentiousness {
+func (c *conversion) contentiousness() v1alpha1.Contentiousness {
 	t := *c.app.Spec.Contentiousness.DeepCopy()
 	speed := float64(c.speed)
 	t.ReadBytesPerSecond *= speed
@@ -176,7 +176,7 @@ func (c *carrier) contentiousness() v1alpha1.Contentiousness {
 	return t
 }
 
-func (c *carrier) phases() []v1alpha1.Phase {
+func (c *conversion) phases() []v1alpha1.Phase {
 	phases := slices.Clone(c.app.Spec.Phases)
 	for i := range phases {
 		phases[i].ReadBytesPerSecond *= float64(c.speed)
@@ -185,8 +185,8 @@ func (c *carrier) phases() []v1alpha1.Phase {
 	return phases
 }
 
-// communicate scales what is exchanged by the speed alone.
-func (c *carrier) communicate(exchanged *v1alpha1.Communication) {
+// communicate scales the exchanged data by the speed alone.
+func (c *conversion) communicate(exchanged *v1alpha1.Communication) {
 	if exchanged == nil {
 		return
 	}

@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 		text     string
 	}{
 		{"other machine", app(), machine("other", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "its profile is of old"},
-		{"carried twice", carriedBefore, machine("old", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "carried over from older"},
+		{"carried twice", carriedBefore, machine("old", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "transferred from older"},
 		{"no read share in common", app(), machine("old", 20e9, 0), randomOnly, transfer.ErrIncomparable, "bandmate machine"},
 		{"nothing left", app(), machine("old", 20e9, 100e9), machine("new", 1e9, 2e9), transfer.ErrIncomparable, "onboard it there"},
 	}

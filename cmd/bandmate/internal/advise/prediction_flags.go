@@ -22,7 +22,7 @@ type predictionFlags struct {
 // add defines the flags; the commands differ in what the limit does.
 func (f *predictionFlags) add(flags *pflag.FlagSet, limitUsage string) {
 	f.addMethod(flags)
-	flags.StringVar(&f.machine, "machine", "", "predict for this machine; profiles of other machines are carried over to it (default: the only one)")
+	flags.StringVar(&f.machine, "machine", "", "predict for this machine; profiles of other machines are transferred to it (default: the only one)")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, limitUsage)
 }
 
