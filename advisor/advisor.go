@@ -98,8 +98,7 @@ func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*
 		next.add(a.member(p, next))
 	}
 	for _, err := range broken {
-		var fault BrokenProfile
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[BrokenProfile](err); ok {
 			next.addBroken(fault)
 		}
 	}
