@@ -17,8 +17,8 @@ import (
 type Application struct {
 	name         string
 	trafficKnown bool
-	corunner     units.Traffic // alone, where it stands as a co-runner
-	target       units.Traffic // alone, where it stands as a target
+	corunner     units.Traffic // alone, as a co-runner
+	target       units.Traffic // alone, as a target
 	slowerAway   float64       // solo time as a co-runner ÷ as a target
 	uncertainty  uncertainty
 	phases       []phase                      // at least one
@@ -65,11 +65,10 @@ func (a *Application) Contentiousness() (units.Traffic, bool) {
 	return a.corunner, a.trafficKnown
 }
 
-// Distance says how an application's solo run differs between standing as a
-// target, where its curves were measured, and standing as a co-runner: in the
-// paper's set-up a target uses the memory of its own socket, a co-runner that
-// of the other socket. Where all applications are equally far from the memory
-// it is not needed.
+// Distance says how an application's solo run differs between the role of a target,
+// where its curves were measured, and that of a co-runner: in the paper's set-up a
+// target uses the memory of its own socket, a co-runner that of the other socket. It
+// is not needed where all applications are equally far from the memory.
 type Distance struct {
 	// TargetTraffic is the contentiousness where the curves were measured.
 	TargetTraffic units.Traffic
@@ -90,8 +89,8 @@ func (d Distance) Validate() error {
 	return errors.Join(faults...)
 }
 
-// WithDistance returns a copy of a that takes its contentiousness as measured
-// where it stands as a co-runner, and d for where it stands as a target.
+// WithDistance returns a copy of a whose contentiousness is that of a co-runner, with
+// d for the role of a target.
 func (a *Application) WithDistance(d Distance) (*Application, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("distance of %s: %w", a.name, err)

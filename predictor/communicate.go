@@ -10,9 +10,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// compileCommunication takes over what the profile says. What was measured without
-// the communication has its traffic added, which is not in it; what was measured
-// with it holds it, and adding would count it twice.
+// compileCommunication reads the communication of the profile. Its traffic is added
+// where the application was measured without it; a measurement with it holds that
+// traffic already.
 func (a *Application) compileCommunication(c *v1alpha1.Communication) error {
 	if c == nil {
 		return nil
@@ -32,9 +32,9 @@ func (a *Application) compileCommunication(c *v1alpha1.Communication) error {
 // apart reports whether the application was measured without its communication.
 func (a *Application) apart() bool { return a.communication != nil && a.communication.Apart }
 
-// WithMachine returns the application as it communicates on a machine, a alone
-// where its profile says nothing of that. Without it the network counts as
-// unknown, and slowdowns are those of memory.
+// WithMachine returns the application as it communicates on a machine; a itself where
+// its profile has no communication. Without a machine the network counts as unknown,
+// and slowdowns are those of memory.
 func (a *Application) WithMachine(m *communication.Machine) *Application {
 	if a.communication == nil {
 		return a
@@ -48,8 +48,8 @@ func (a *Application) WithMachine(m *communication.Machine) *Application {
 // nothing is known of it.
 func (a *Application) Communication() *communication.Load { return a.load }
 
-// Communicates reports whether of one of the applications it is known what it
-// exchanges. Of others there is nothing to combine.
+// Communicates reports whether the communication of any of the applications is known.
+// Otherwise there is nothing to combine.
 func Communicates(apps []*Application) bool {
 	return slices.ContainsFunc(apps, func(a *Application) bool { return a.load != nil })
 }

@@ -7,19 +7,19 @@ import (
 
 // Bounds of the extrapolation.
 const (
-	// headroom is how much more than the most that any of the applications was
-	// seen to share with the interferer the memory is taken to carry. The two
-	// simulated platforms would choose 1.15 and 1.02 for their groups; curves
-	// continued from their lower halves choose 1 to 1.05.
+	// headroom is the assumed capacity of the memory ÷ the most that any of the
+	// applications was seen to share with the interferer. The two simulated platforms
+	// would choose 1.15 and 1.02 for their groups; curves continued from their lower
+	// halves choose 1 to 1.05.
 	headroom = 1.05
 	// fullest is the highest load that the queue is evaluated at: closed loops
 	// of requests do not let a queue grow without end.
 	fullest = 0.97
 )
 
-// capacityOf estimates what the memory can carry from the profiles alone: the
-// highest sum of an application's and the interferer's traffic that any of
-// them recorded, or the highest either reached alone, and headroom.
+// capacityOf estimates from the profiles alone what the memory can carry: the highest
+// traffic of an application and the interferer together that any profile recorded, or
+// the highest that either reached alone, times headroom.
 func capacityOf(apps []*Application) units.Bandwidth {
 	var most units.Bandwidth
 	for _, a := range apps {

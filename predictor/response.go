@@ -11,9 +11,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// response is how an application answers to one read share of the interferer:
-// its performance, and what the interferer still achieved, both against what
-// the interferer reaches alone.
+// response is how an application responds to one read share of the interferer: its
+// performance, and what the interferer achieved beside it, both against what the
+// interferer reaches alone.
 type response struct {
 	share       units.ReadShare
 	performance *curves.Curve
@@ -68,8 +68,8 @@ func compileResponses(chosen []v1alpha1.SensitivityCurve, sets []curves.Set) (*c
 	return family, responses, nil
 }
 
-// calibrationPoints returns the measured points at which the interferer achieved something, in
-// order of its bandwidth.
+// calibrationPoints returns the measured points with a known achieved bandwidth, in
+// order of the interferer's bandwidth.
 func calibrationPoints(share units.ReadShare, points []v1alpha1.CurvePoint) []memory.Point {
 	var known []memory.Point
 	for _, p := range points {

@@ -41,17 +41,17 @@ func (s Supply) Validate() error {
 }
 
 const (
-	// headroom is how much more than the most it was seen to carry the memory is
-	// taken to have, so that a queue before it stays finite; package predictor
-	// extrapolates with the same figure.
+	// headroom is the assumed capacity of the memory ÷ the most that it was seen to
+	// carry, so that its queue stays finite. Package predictor extrapolates with the
+	// same number.
 	headroom = 1.05
 	// fullest is the highest load that the queue is evaluated at.
 	fullest = 0.985
-	// sharpness is how abruptly a paced interferer leaves its pace when what is
-	// left of the memory gets scarce.
+	// sharpness is how abruptly a paced interferer leaves its pace when the rest of
+	// the memory's bandwidth gets scarce.
 	sharpness = 12
-	// leastShare is the part of what it sustains that the interferer gets beside
-	// anything.
+	// leastShare is the part of its sustained bandwidth that the interferer gets
+	// beside any application.
 	leastShare = 0.2
 )
 
@@ -61,8 +61,8 @@ type state struct {
 	achieved    units.Bandwidth
 }
 
-// beside finds the state of an application of so much own traffic alone and of
-// a sensitivity θ, beside the interferer at a level. With a what the interferer
+// beside finds the state of an application with this traffic alone and a sensitivity
+// θ, beside the interferer at a level. With a what the interferer
 // achieves, U = own·p + a all traffic and C the capacity with headroom,
 //
 //	1/p − 1 = θ·a ÷ (C − U)
@@ -73,7 +73,7 @@ type state struct {
 func (s Supply) beside(own units.Bandwidth, theta, level float64) state {
 	pace := float64(s.Sustained) * level
 	var achieved units.Bandwidth
-	p := settle(func(p float64) float64 {
+	p := bisect(func(p float64) float64 {
 		room := math.Max(float64(s.Capacity)-float64(own)*p, leastShare*float64(s.Sustained))
 		achieved = units.Bandwidth(pace / math.Pow(1+math.Pow(pace/room, sharpness), 1./sharpness))
 		return s.slowed(own, theta, achieved, p)
@@ -84,7 +84,7 @@ func (s Supply) beside(own units.Bandwidth, theta, level float64) state {
 // besideKnown is the performance beside an interferer whose achieved bandwidth
 // was measured.
 func (s Supply) besideKnown(own units.Bandwidth, theta float64, achieved units.Bandwidth) units.NormalizedPerformance {
-	return settle(func(p float64) float64 { return s.slowed(own, theta, achieved, p) })
+	return bisect(func(p float64) float64 { return s.slowed(own, theta, achieved, p) })
 }
 
 // slowed is the performance of an application beside a queue that it joins at
@@ -95,8 +95,8 @@ func (s Supply) slowed(own units.Bandwidth, theta float64, achieved units.Bandwi
 	return 1 / (1 + theta*float64(achieved)/(capacity-load))
 }
 
-// settle finds the p that f, which falls, gives back, by bisection.
-func settle(f func(float64) float64) units.NormalizedPerformance {
+// bisect finds the p with f(p) = p, for an f that falls.
+func bisect(f func(float64) float64) units.NormalizedPerformance {
 	low, high := 0.0, 1.0
 	const halvings = 32
 	for range halvings {

@@ -36,8 +36,8 @@ func (c Choice) String() string {
 }
 
 const (
-	// firstDuty bounds the cost of the first run, of which nothing is known, to
-	// two solo times.
+	// firstDuty bounds the cost of the first run, before anything is known, to two
+	// solo times.
 	firstDuty = 0.5
 	// leastDuty is the shortest part of the time that still teaches something.
 	leastDuty = 0.25
@@ -46,8 +46,8 @@ const (
 	worthwhile = 0.02
 )
 
-// Next chooses the run that takes away most doubt for its time; false when
-// there is none, and Reason then says why.
+// Next chooses the run that removes most doubt for its time; false when there is
+// none, and Reason then says why.
 func (d *Design) Next() (Choice, bool) {
 	if len(d.seen) == 0 {
 		s := Setting{d.options.Supplies[0].ReadShare, d.options.Levels[len(d.options.Levels)-1]}

@@ -11,15 +11,15 @@ import (
 const (
 	descendSteps = 40
 	nudge        = 1e-4 // of a parameter, for its derivative
-	enough       = 1e-4 // relative gain below which no more is tried
+	enough       = 1e-4 // relative gain below which the descent ends
 	mostDamping  = 1e6
 	longestStep  = 1.0 // of a parameter, in one go
 )
 
 // descend minimizes the sum of squared residuals over f.theta by the method of
 // Levenberg and Marquardt (Marquardt, J. SIAM 11(2), 1963). A residual depends on
-// the constants and on the loop of its own run only, which saves most of the
-// work for the derivatives. It returns the sum that is left.
+// the constants and on the loop of its own run only, which saves most of the work
+// for the derivatives. It returns the remaining sum.
 func (f *fit) descend() float64 {
 	damping := 1e-2
 	now := f.residuals(f.theta, nil)
@@ -64,8 +64,8 @@ func (f *fit) parameters() []int {
 	return places
 }
 
-// residuals returns those of every run, two per sample, and last those of the
-// priors. With only set it computes that run alone.
+// residuals returns those of every run, two per sample, and last those of the priors.
+// Where only is set, it computes that run alone.
 func (f *fit) residuals(theta []float64, only *int) [][]float64 {
 	m := f.model(theta)
 	all := make([][]float64, len(f.runs)+1)
@@ -147,7 +147,7 @@ func (f *fit) normal(now [][]float64) (*mat.SymDense, *mat.VecDense) {
 	return matrix, gradient
 }
 
-// solve returns the step for a damping; false where the matrix does not allow one.
+// solve returns the step for a damping; false where the matrix is singular.
 func solve(matrix *mat.SymDense, gradient *mat.VecDense, damping float64) (*mat.VecDense, bool) {
 	n := matrix.SymmetricDim()
 	damped := mat.NewSymDense(n, nil)

@@ -9,9 +9,9 @@
 // Lavenberg, J. ACM 27(2), 1980), with one station for the memory, one for the
 // link of a distant application, and a think time for the rest.
 //
-// The interferer is such a loop too. Its curves therefore tell both what an
-// application makes of a delay and what the memory makes of a load, and what was
-// seen beside one interferer carries over to several neighbors, who press harder.
+// The interferer is such a loop too. Its curves therefore show both how an
+// application responds to a delay and how the memory responds to a load, and what
+// was measured beside one interferer applies to several neighbors, who press harder.
 //
 // Nothing here is calibrated to a machine: every constant of a Model is fitted to
 // the curves it is given. The package is pure: no I/O, no state.

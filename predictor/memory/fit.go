@@ -19,18 +19,18 @@ const (
 	mostLevels = 4
 )
 
-// ErrNotEnough is returned where the curves do not say enough about the memory.
+// ErrNotEnough is returned for curves too few to tell how the memory behaves.
 var ErrNotEnough = errors.New("too few curves to fit a model of the memory")
 
-// leastPoints is how many points a model is fitted to at least: as many as it has
-// constants.
+// leastPoints is the least number of points that a model is fitted to: as many as it
+// has constants.
 const leastPoints = 12
 
 // Fit fits a model to the curves of several applications. distant says that
 // co-runners and the interferer stand at another distance from the memory than
 // targets do. The capacity is fitted in two ways, freely and such that the
-// interferer alone has the delay of its requests in flight; the one that leaves
-// less is kept. It fails with ErrNotEnough, and on sources that are not valid.
+// interferer alone has the delay of its requests in flight; the better fit is kept.
+// It fails with ErrNotEnough, and on sources that are not valid.
 func Fit(sources []Source, distant bool) (*Model, error) {
 	if err := validate(sources); err != nil {
 		return nil, err
@@ -99,8 +99,8 @@ const (
 	constants
 )
 
-// prior is what is expected of a constant before anything is measured, and how far
-// it may lie off: it decides only what the curves leave open.
+// prior is what is expected of a constant before anything is measured, and its
+// standard deviation. It decides only what the curves leave open.
 type prior struct{ mean, deviation float64 }
 
 // priors are wide: a deviation of 1 is a factor of 2.7. They are of the order of
@@ -122,7 +122,7 @@ func priors() [constants]prior {
 	}
 }
 
-// priorWeight is how much performance a deviation from a prior is worth.
+// priorWeight is the performance that one deviation from a prior is worth.
 const priorWeight = 0.01
 
 // fit is a fit in progress.
@@ -163,9 +163,9 @@ func newFit(sources []Source, distant, pinned bool) *fit {
 	return f
 }
 
-// start sets all constants to what is expected of them, with a capacity of the
-// most traffic that was seen and so much room besides, as a natural logarithm,
-// and fits the loops to that. It returns the sum of squares.
+// start sets all constants to their priors, with a capacity of the most traffic that
+// was seen and some room besides, as a natural logarithm, and fits the loops to that.
+// It returns the sum of squares.
 func (f *fit) start(room float64) float64 {
 	f.theta = make([]float64, constants+len(f.runs))
 	for i, p := range priors() {
@@ -177,10 +177,10 @@ func (f *fit) start(room float64) float64 {
 	return sumSquares(f.residuals(f.theta, nil))
 }
 
-// rooms are what a second start tries.
+// rooms are those that a second start tries.
 var rooms = [...]float64{0.03, 0.06, 0.12, 0.25}
 
-// startWithRoom starts with the room that leaves least before any descent.
+// startWithRoom starts with the room of the least sum of squares before any descent.
 func (f *fit) startWithRoom() {
 	var best []float64
 	least := math.Inf(1)
@@ -300,7 +300,7 @@ func (m *Model) pin() {
 	}
 }
 
-// fitLoops fits the loops of all runs to the constants there are.
+// fitLoops fits the loops of all runs to the present constants.
 func (f *fit) fitLoops(overlaps ...float64) {
 	m := f.model(f.theta)
 	for i := range f.runs {
@@ -309,15 +309,14 @@ func (f *fit) fitLoops(overlaps ...float64) {
 	}
 }
 
-// clearlyLess is the part of the sum of squares at most that a second start has
-// to leave to be preferred: two descents into one minimum differ by less.
+// clearlyLess is the highest part of the sum of squares at which a second start is
+// preferred: two descents into one minimum differ by less.
 const clearlyLess = 0.9
 
-// minimize fits all constants and returns the sum of squares that is left. The
-// first start is near to the truth of most machines, but on the edge of a full
-// memory: there, one disturbed point can make every step lead uphill, and the
-// descent ends where it began, or beside the truth. The second start stands back
-// from the edge.
+// minimize fits all constants and returns the remaining sum of squares. The first
+// start is near the truth of most machines, but on the edge of a full memory: there,
+// one disturbed point can make every step lead uphill, and the descent ends where it
+// began, or beside the truth. The second start is away from the edge.
 func (f *fit) minimize() float64 {
 	f.start(0)
 	left := f.descendTwice()
@@ -334,11 +333,11 @@ func (f *fit) minimize() float64 {
 	return left
 }
 
-// shortage says, as a sum of squares, how far loops keep fewer requests in flight
-// than their traffic alone takes at the delay that the model says (Little,
-// Operations Research 9(3), 1961). A loop that is short of them suffers more than
-// one that does nothing but wait, and a fit that needs such loops puts a noisy
-// point of theirs down to a memory that is fuller than it is.
+// shortage returns, as a sum of squares, how far loops keep fewer requests in flight
+// than their traffic alone takes at the modeled delay (Little, Operations Research
+// 9(3), 1961). A loop that is short of them suffers more than one that does nothing
+// but wait, and a fit that needs such loops explains a noisy point of theirs by a
+// memory that is fuller than it is.
 func (f *fit) shortage() float64 {
 	m := f.model(f.theta)
 	var sum float64
@@ -354,12 +353,12 @@ func (f *fit) shortage() float64 {
 	return sum
 }
 
-// shortDeviation is that of a loop from what Little's law asks for, as a natural
+// shortDeviation is the standard deviation of a loop from Little's law, as a natural
 // logarithm: phases and capacity are known to about that.
 const shortDeviation = 0.25
 
-// descendTwice descends, chooses overlaps, and descends again. It returns the sum
-// of squares that is left.
+// descendTwice descends, chooses overlaps, and descends again. It returns the
+// remaining sum of squares.
 func (f *fit) descendTwice() float64 {
 	f.descend()
 	f.fitLoops(overlaps[:]...)

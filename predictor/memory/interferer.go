@@ -4,9 +4,9 @@ package memory
 type interferer struct {
 	inFlight float64 // in reads
 	overlap  float64 // of its pacing with its requests
-	// distant is true where it and all co-runners stand at a distance. spare is how
-	// much more than the interferer its link carries, and away the delay of the
-	// distance.
+	// distant is true where the interferer and all co-runners are at a distance.
+	// spare is how much more than the interferer its link carries, and away the delay
+	// of the distance.
 	distant     bool
 	spare, away float64
 	// sustained is what one interferer reaches alone at its highest level.
@@ -26,8 +26,8 @@ func (m *Model) linkTime(f flow) float64 {
 	return 1 / (m.interferer.sustained.at(f.read/f.total()) * (1 + m.interferer.spare))
 }
 
-// interferers returns as many interferers as a sample has, at its level, as one member.
-// Their pacing is to them what computation is to an application.
+// interferers returns the interferers of a sample, at its level, as one member. Their
+// pacing is to them what computation is to an application.
 func (m *Model) interferers(s sample) Member {
 	i := &m.interferer
 	alone := flow{s.solo * s.share, s.solo * (1 - s.share)}
@@ -44,9 +44,9 @@ func (m *Model) interferers(s sample) Member {
 	return member
 }
 
-// split returns what a link takes of the time of a member, to the power of
-// linkOverlap, and the time that is left without it. A member that is faster than
-// its link should allow has a faster one.
+// split returns the part of a member's time that a link takes, to the power of
+// linkOverlap, and the rest of the time. A member that is faster than its link
+// should allow has a faster link.
 func split(time, link float64) (onLink, rest float64) {
 	whole := power(time, linkOverlap)
 	onLink = min(power(link, linkOverlap), whole*(1-leastRest))

@@ -6,10 +6,10 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Loop is how an application uses a memory: in flight is how much of its traffic
-// it keeps on the way at a time, relative to Model.unit × the delay without load,
-// and overlap how well it computes meanwhile: 1 where it waits for every
-// request, higher where computation hides the delay until it is the longer one.
+// Loop is how an application uses a memory: inFlight is the traffic that it keeps in
+// flight, relative to Model.unit × the delay without load, and overlap how well it
+// computes meanwhile: 1 where it waits for every request, higher where computation
+// hides the delay until that is the longer one.
 type Loop struct {
 	inFlight, overlap float64
 }
@@ -17,9 +17,8 @@ type Loop struct {
 // overlaps are the values of Loop.overlap that are tried.
 var overlaps = [...]float64{1, 2, 4}
 
-// linkOverlap is how the time on the link of a distant application and the rest
-// add up: the link and the memory are stations of one pipeline, of which the
-// slower one counts.
+// linkOverlap is how the time on the link of a distant application and the rest add
+// up: link and memory are stations of one pipeline, whose slower station counts.
 const linkOverlap = 4
 
 // Member is a loop in one phase, beside others. Times are per unit of traffic.
@@ -76,9 +75,9 @@ func (m *Model) home(alone flow, l Loop) Member {
 	return member
 }
 
-// Away returns the same phase of a loop that transfers less, because it stands at a
-// distance: what it computes stays, the rest of its time is that of the memory
-// and of the way there, and of a link where it has one.
+// Away returns the same phase of a loop that transfers less because it is at a
+// distance: its computation stays, and the rest of its time is that of the memory,
+// of the way there, and of a link where there is one.
 func (m *Model) Away(home Member, traffic units.Traffic) Member {
 	member, alone := home, m.flow(traffic)
 	member.alone, member.delay = alone, m.delay(alone)
@@ -98,16 +97,16 @@ func (m *Model) Away(home Member, traffic units.Traffic) Member {
 	return member
 }
 
-// Constant returns one that transfers the same whatever the delay.
+// Constant returns a member that transfers the same whatever the delay.
 func (m *Model) Constant(traffic units.Traffic) Member {
 	return Member{alone: m.flow(traffic), loop: Loop{1, 1}}
 }
 
-// leastRest keeps a part of the time for the memory where a link or computation
+// leastRest is the part of the time kept for the memory where a link or computation
 // seems to take it all.
 const leastRest = 1e-3
 
-// performance returns that of the member when the delay is the given one.
+// performance returns the performance of the member at a delay.
 func (x *Member) performance(delay float64) float64 {
 	more := delay - x.delay
 	if more <= 0 || x.time == 0 {

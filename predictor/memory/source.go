@@ -21,11 +21,11 @@ type Point struct {
 	// application; both above zero.
 	Solo, Achieved units.Bandwidth
 	Performance    units.NormalizedPerformance
-	// Interferers is how many of them there were; 0 means 1.
+	// Interferers is their number; 0 means 1.
 	Interferers int
 }
 
-// Source is what an application's profile says where its curves were measured.
+// Source is an application at the memory where its curves were measured.
 type Source struct {
 	Phases []Phase
 	Points []Point
@@ -59,12 +59,13 @@ func (m *Model) newRun(s Source) run {
 	return r
 }
 
-// beside returns the performance beside the interferer, and what that achieves.
+// beside returns the performance beside the interferer, and what the interferer
+// achieves.
 func (m *Model) beside(r *run, s sample) (performance, achieved float64) {
 	return m.besideMember(r, m.interferers(s))
 }
 
-// besideMember is beside for interferers that are known as a member.
+// besideMember is beside for interferers given as a member.
 func (m *Model) besideMember(r *run, interferers Member) (performance, achieved float64) {
 	members := [2]Member{1: interferers}
 	var performances [2]units.NormalizedPerformance
@@ -80,8 +81,8 @@ func (m *Model) besideMember(r *run, interferers Member) (performance, achieved 
 	return 1 / time, moved / time
 }
 
-// Beside returns what the model says of each point of s for a loop: the performance
-// beside the interferer.
+// Beside returns the modeled performance of a loop beside the interferer at each
+// point of s.
 func (m *Model) Beside(s Source, l Loop) []units.NormalizedPerformance {
 	r := m.newRun(s)
 	r.loop = l
@@ -93,8 +94,8 @@ func (m *Model) Beside(s Source, l Loop) []units.NormalizedPerformance {
 	return performances
 }
 
-// Bounds of the search for Loop.inFlight, as natural logarithms: everywhere with a
-// few samples, then near to what they say with all of them.
+// Bounds of the search for Loop.inFlight, as natural logarithms: first everywhere
+// with a few samples, then near the best with all of them.
 const (
 	fewest, most = -7.0, 7.0
 	coarseSteps  = 14
@@ -102,13 +103,12 @@ const (
 	fineSteps    = 7
 )
 
-// significant is by how many times the mean squared residual a higher overlap has to
-// reduce the sum: one by chance would reduce it by about 1. Fewer points than
-// these never choose a higher overlap but for a tenfold gain.
+// significant is how many mean squared residuals a higher overlap has to take off
+// the sum; chance takes off about 1. With fewer points only a tenfold reduction
+// chooses a higher overlap.
 const significant = 4
 
-// fitLoop sets the loop of r that fits its samples best, with one of the
-// overlaps.
+// fitLoop sets the loop of r, with one of the overlaps, that fits its samples best.
 func (m *Model) fitLoop(r *run, overlaps ...float64) {
 	few := *r
 	few.samples = representative(r.samples)
@@ -155,7 +155,7 @@ func (m *Model) squares(r *run, pressing []Member) float64 {
 
 func square(x float64) float64 { return x * x }
 
-// golden minimizes f between low and high by so many steps of golden-section search.
+// golden minimizes f between low and high by golden-section search.
 func golden(f func(float64) float64, low, high float64, steps int) (at, value float64) {
 	ratio := (math.Sqrt(5) - 1) / 2
 	a, b := high-ratio*(high-low), low+ratio*(high-low)
