@@ -30,6 +30,7 @@ func (s *curveSolver) solveInPhases(record bool) outcome {
 	mean := s.apps[0].respond(s.traffic(0), s.capacity)
 	if s.combinations() > 1 {
 		clear(s.averaged)
+		s.here = resized(s.here, len(s.apps))
 		s.allSolved = true
 		s.averageOverPhases(s)
 		s.solved = s.allSolved

@@ -38,7 +38,6 @@ func (s *curveSolver) reset(apps []*Application, targetFirst bool) {
 	s.group.reset(apps, targetFirst)
 	s.capacity = capacityOf(apps)
 	s.phases = resized(s.phases, len(apps))
-	s.here = resized(s.here, len(apps))
 	s.solved, s.iterations, s.compounded = false, nil, s.compounded[:0]
 	for i := range apps {
 		s.phases[i] = &steady[0]

@@ -40,21 +40,14 @@ func (g *group) reset(apps []*Application, targetFirst bool) {
 	g.averaged = resized(g.averaged, n)
 	g.combination = resized(g.combination, n)
 	g.performance = resized(g.performance, n)
-	g.rates = resized(g.rates, n)
-	g.means = resized(g.means, n)
-	g.lasts = resized(g.lasts, n)
-	g.reference = resized(g.reference, n)
 	for i := range apps {
 		g.averaged[i], g.performance[i] = true, 1
 	}
 }
 
-// resized returns n zeros, in the memory of s where that is enough.
-func resized[T any](s []T, n int) []T {
-	s = slices.Grow(s[:0], n)[:n]
-	clear(s)
-	return s
-}
+// resized returns a slice of length n, in the memory of s where that is enough. Its
+// elements are undefined.
+func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // atHome reports whether application i is where its curves were measured.
 func (g *group) atHome(i int) bool { return i == 0 && g.targetFirst }
@@ -92,6 +85,9 @@ const longest = 300
 // at random: a phase of one application meets those of the others for as long as
 // these then last.
 func (g *group) averageOverPhases(s phaseSolver) {
+	n := len(g.apps)
+	g.rates, g.means = resized(g.rates, n), resized(g.means, n)
+	g.lasts, g.reference = resized(g.lasts, n), resized(g.reference, n)
 	clear(g.means)
 	clear(g.combination)
 	for first := true; first || g.nextCombination(); first = false {

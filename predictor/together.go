@@ -106,6 +106,7 @@ func (s *modelSolver) runTogether() bool {
 	}
 	var now float64
 	ends := make([]float64, len(s.apps)) // of the segments, in seconds from now
+	s.rates = resized(s.rates, len(s.apps))
 	for range mostSegments {
 		for i := range runners {
 			s.combination[i] = runners[i].segments[runners[i].at].phase

@@ -161,8 +161,8 @@ func (g *Aggregate) Estimate(newcomer *Model, weight float64) float64 {
 	if g.byDelay != nil {
 		own, residents = g.estimateByDelay(newcomer)
 	} else {
-		own = 1/newcomer.beside(g.busy, g.column) - 1
-		residents = g.added.at(newcomer.traffic/(1+own), newcomer.column)
+		p := newcomer.beside(g.busy, g.column)
+		own, residents = 1/p-1, g.added.at(newcomer.traffic*p, newcomer.column)
 	}
 	own += newcomer.network.stretch * g.network.busy
 	residents += newcomer.network.busy * g.network.stretch

@@ -18,6 +18,7 @@ const (
 // concurrent use.
 type Model struct {
 	response
+	top     float32 // highest measured pressure, bytes per second
 	alone   units.Traffic
 	network exchange
 	delay   *predictor.DelayTable // nil without a model of the memory
@@ -29,7 +30,6 @@ type Model struct {
 type response struct {
 	traffic     float32 // total alone, bytes per second
 	column      float32 // of that traffic
-	top         float32 // highest measured pressure, bytes per second
 	perByte     float32 // cells per byte per second of others' traffic
 	performance [cells + 1][2]float32
 }
@@ -44,7 +44,7 @@ func New(a *predictor.Application) *Model {
 	if top <= 0 {
 		return m
 	}
-	m.perByte, m.top = measured/float32(top), float32(top)
+	m.top, m.perByte = float32(top), measured/float32(top)
 	var w predictor.Workspace
 	for column, share := range predictor.Columns() {
 		for cell := 1; cell <= cells; cell++ {
@@ -73,6 +73,27 @@ func (r *response) beside(traffic, column float32) float32 {
 	if !(x < cells) {
 		return r.extrapolate(x, column)
 	}
+	return r.at(x, column)
+}
+
+// held is beside, held at the highest measured pressure. It is the inner loop of a
+// matrix, so that at is written out.
+func (r *response) held(traffic, column float32) float32 {
+	x := traffic * r.perByte
+	if !(x < measured) {
+		last := &r.performance[measured]
+		return last[0] + column*(last[1]-last[0])
+	}
+	cell := int(x)
+	low, high := &r.performance[cell], &r.performance[cell+1]
+	part := x - float32(cell)
+	lower := low[0] + part*(high[0]-low[0])
+	upper := low[1] + part*(high[1]-low[1])
+	return lower + column*(upper-lower)
+}
+
+// at reads the table x steps, below cells, from its start.
+func (r *response) at(x, column float32) float32 {
 	cell := int(x)
 	low, high := &r.performance[cell], &r.performance[cell+1]
 	part := x - float32(cell)

@@ -38,9 +38,9 @@ func (p *Pairs) Row(dst []units.NormalizedPerformance, i int) []units.Normalized
 	own := &p.responses[i]
 	for j := range p.responses {
 		other := &p.responses[j]
-		low := own.beside(min(other.traffic, own.top), other.column)
-		slowed := other.beside(min(own.traffic, other.top), own.column)
-		high := own.beside(min(other.traffic*slowed, own.top), other.column)
+		low := own.held(other.traffic, other.column)
+		slowed := other.held(own.traffic, own.column)
+		high := own.held(other.traffic*slowed, other.column)
 		dst = append(dst, units.NormalizedPerformance((low+high)/2))
 	}
 	return dst
