@@ -314,7 +314,10 @@ func (d *doors) wantMatrix(t *testing.T, l live, machine string) {
 	var data page.Data
 	d.ask(t, &data, append([]string{"report"}, flags...)...)
 	same(t, "report: the best pairing", data.Pairing.Total, total)
-	for _, a := range data.Applications {
+	for i, a := range data.Applications {
+		for j, pair := range data.Pairs[i] {
+			cell("report", a.Name, data.Applications[j].Name, pair[0])
+		}
 		var suffers, causes float64
 		for _, other := range names {
 			if other != a.Name {
