@@ -9,26 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of the announcer. An explanation costs the scheduler up to half a
-// millisecond, and its event the API server and etcd about as much as a binding.
+// Bounds of the announcer. An explanation takes up to half a millisecond, and its
+// event costs the API server and etcd about as much as a binding.
 const (
-	// mostWaiting is how many placements wait to be explained.
+	// mostWaiting is how many placements may wait to be explained.
 	mostWaiting = 8192
-	// quiet is how long no pod has to come by for the scheduler to count as idle.
+	// quiet is how long the scheduler is without pods before it counts as idle.
 	quiet = time.Second
-	// restBusy and restIdle are the least time from one explanation to the next
-	// while pods come by, and while none does.
+	// restBusy and restIdle are the shortest times between explanations while the
+	// scheduler is busy and while it is idle.
 	restBusy = time.Second
 	restIdle = 10 * time.Millisecond
 )
 
-// announcer explains placements, one after the other, where and when nobody waits
-// for it: at once where pods come singly, and one a second while many do, the rest
-// as soon as these are placed.
+// announcer explains placements one after the other, outside scheduling cycles: at
+// once where pods come singly, and one a second while many come. The others follow
+// when the scheduler is idle.
 type announcer struct {
 	queue   chan announcement
-	waiting sync.Map     // of UID: the pods in the queue that still exist
-	last    atomic.Int64 // when a pod came by, in nanoseconds of Unix time
+	waiting sync.Map     // of UID, the pods in the queue that still exist
+	last    atomic.Int64 // when the last cycle began, in nanoseconds of Unix time
 	explain func(context.Context, *cycle)
 	dropped func()
 	now     func() time.Time
@@ -40,16 +40,16 @@ type announcement struct {
 	cycle *cycle
 }
 
-// newAnnouncer returns one that calls explain for what is added, from run, and
-// dropped for what is one too many.
+// newAnnouncer returns an announcer whose run calls explain for what was added. It
+// calls dropped instead for what exceeds the queue.
 func newAnnouncer(explain func(context.Context, *cycle), dropped func()) *announcer {
 	return &announcer{queue: make(chan announcement, mostWaiting), explain: explain, dropped: dropped, now: time.Now}
 }
 
-// touch notes that a pod came by.
+// touch remembers that a cycle began.
 func (a *announcer) touch(now time.Time) { a.last.Store(now.UnixNano()) }
 
-// add leaves a placement to be explained. It never waits.
+// add queues a placement. It does not block.
 func (a *announcer) add(uid types.UID, c *cycle) {
 	a.waiting.Store(uid, nil)
 	select {
@@ -60,7 +60,7 @@ func (a *announcer) add(uid types.UID, c *cycle) {
 	}
 }
 
-// forget leaves out a pod that is gone: nobody would read its event.
+// forget drops a pod that was deleted: its event would not be read.
 func (a *announcer) forget(uid types.UID) { a.waiting.Delete(uid) }
 
 // run explains until ctx ends.
@@ -77,7 +77,7 @@ func (a *announcer) run(ctx context.Context) {
 	}
 }
 
-// announce explains a placement; false where the pod is gone.
+// announce explains a placement; false where the pod was deleted.
 func (a *announcer) announce(ctx context.Context, next announcement) bool {
 	if _, exists := a.waiting.LoadAndDelete(next.uid); !exists {
 		return false

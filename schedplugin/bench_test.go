@@ -22,9 +22,9 @@ import (
 // would take the better part of the benchmark.
 const mostUsed = 1000
 
-// crowd makes a cluster of nodes with thirty labeled pods each, of as many
+// busyCluster makes a cluster of nodes with thirty labeled pods each, of as many
 // applications as there are profiles, mostUsed at most.
-func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeInfo) {
+func busyCluster(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeInfo) {
 	b.Helper()
 	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/ddr4x2"))
 	if err != nil {
@@ -51,35 +51,34 @@ func crowd(b testing.TB, nodes, profiles int) (*Plugin, *fakeHandle, []fwk.NodeI
 	return p, h, infos
 }
 
-// described has the profiles of a crowd that are in use described by a model of the
-// memory, as they are some seconds after they were first asked for.
-func described(b testing.TB, p *Plugin) {
+// calibrated calibrates the profiles of a busy cluster that are in use, as they are
+// some seconds after they were first looked up.
+func calibrated(b testing.TB, p *Plugin) {
 	b.Helper()
-	s := p.watch.snapshot()
+	s := p.watch.profiles()
 	for i := range mostUsed {
 		s.lookup(fmt.Sprintf("app-%d", i), "blade")
 	}
-	p.watch.current.Store(s.next(s.roster))
-	if k := p.watch.snapshot().lookup("app-0", "blade"); !k.Application.Calibrated() {
+	p.watch.current.Store(s.next(s.advisor))
+	if k := p.watch.profiles().lookup("app-0", "blade"); !k.Application.Calibrated() {
 		b.Fatal("no model describes the applications")
 	}
 }
 
-// BenchmarkEstimates is the look at every node, all domains prepared, of 420 nodes.
+// BenchmarkEstimates scores 420 nodes, all domains prepared.
 func BenchmarkEstimates(b *testing.B) {
-	p, _, infos := crowd(b, looked, 1000)
-	described(b, p)
+	p, _, infos := busyCluster(b, looked, 1000)
+	calibrated(b, p)
 	ctx, state := context.Background(), newState()
 	newcomer := pod("newcomer", "app-7", 4, "")
 	p.PreFilter(ctx, state, newcomer, nil)
 	p.PreScore(ctx, state, newcomer, infos)
-	c := cycleOf(state)
-	scores := make(fwk.NodeScoreList, len(infos))
-	for i := range scores {
-		scores[i].Name = infos[i].Node().Name
-	}
 	for b.Loop() {
-		p.estimateAll(ctx, c, newcomer, scores)
+		for _, info := range infos {
+			if _, status := p.Score(ctx, state, newcomer, info); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+		}
 	}
 }
 
@@ -88,23 +87,23 @@ func BenchmarkEstimates(b *testing.B) {
 // a cluster of a thousand. It reports the 99th percentile for each node, with the
 // exact scores of the best domains and everything else shared out.
 func BenchmarkCycle(b *testing.B) {
-	p, h, infos := crowd(b, looked, 10_000)
-	described(b, p)
+	p, h, infos := busyCluster(b, looked, 10_000)
+	calibrated(b, p)
 	cycles(b, p, h, infos, looked)
 }
 
 // BenchmarkCycleAround is BenchmarkCycle in a cluster of 5,000 nodes, where the
 // scheduler looks at 500 for a pod, and at the next 500 for the next.
 func BenchmarkCycleAround(b *testing.B) {
-	p, h, infos := crowd(b, 5000, 10_000)
-	described(b, p)
+	p, h, infos := busyCluster(b, 5000, 10_000)
+	calibrated(b, p)
 	cycles(b, p, h, infos, 500)
 }
 
 // BenchmarkByCurves is BenchmarkCycle where no model describes the applications:
 // estimates are coarse, and the best domains are scored exactly.
 func BenchmarkByCurves(b *testing.B) {
-	p, h, infos := crowd(b, looked, 10_000)
+	p, h, infos := busyCluster(b, looked, 10_000)
 	cycles(b, p, h, infos, looked)
 }
 
@@ -128,7 +127,7 @@ func cycles(b *testing.B, p *Plugin, h *fakeHandle, infos []fwk.NodeInfo, each i
 		times = append(times, float64(time.Since(start).Nanoseconds())/float64(each))
 		b.StopTimer()
 		n := h.nodes[around[at+i%each].Node().Name]
-		n.pods[i%len(n.pods)] = fakePod{pod: newcomer}
+		n.pods[i%len(n.pods)] = &fakePod{pod: newcomer}
 		n.generation++
 		b.StartTimer()
 		i++

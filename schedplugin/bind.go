@@ -15,8 +15,7 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 )
 
-// Reserve notes where the pod goes while the scheduler's snapshot may still be
-// asked.
+// Reserve remembers the memory domain where the pod goes as it is without the pod.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	p.pods.forget(pod.UID)
 	c := cycleOf(state)
@@ -27,41 +26,39 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if err != nil || info.Node() == nil {
 		return nil
 	}
-	at, err := c.placeOn(info)
-	if err != nil {
-		return nil
+	node := c.stateOf(info)
+	if domain, err := c.domain(node); err == nil {
+		c.chosen = &candidate{node: nodeName, machine: node.node.Machine, domain: domain}
 	}
-	c.chosen = &candidate{node: nodeName, machine: p.machineOf(info), place: at}
 	return nil
 }
 
-// Unreserve has nothing to undo: a pod that is not placed is in no snapshot.
+// Unreserve has nothing to undo.
 func (p *Plugin) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
-// PostBind counts the placement and leaves it to be explained when there is time.
-// It runs beside the next pod's cycle.
+// PostBind counts the placement and queues it for explain. It runs concurrently with
+// the cycle of the next pod.
 func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	c := cycleOf(state)
 	if c == nil || c.chosen == nil {
 		return
 	}
-	k := c.knownOn(c.chosen.machine)
-	p.metrics.lookups.WithLabelValues(string(k.State)).Inc()
-	if age, ok := k.Age(c.now); ok {
+	profile := c.profileOn(c.chosen.machine)
+	p.metrics.lookups.WithLabelValues(string(profile.State)).Inc()
+	if age, ok := profile.Age(c.now); ok {
 		p.metrics.profileAge.Observe(age.Seconds())
 	}
-	if k.Application == nil {
+	if profile.Application == nil {
 		p.metrics.unknownPods.Inc()
 	}
 	p.announcer.add(pod.UID, c)
 }
 
-// explain says what was predicted of a placement: in metrics, as an event on the
-// pod, and in the log. What it says is scored exactly, as the domain was when the
-// pod came.
+// explain reports the prediction of a placement: in metrics, as an event on the pod,
+// and in the log. It scores exactly, with the domain as it was before the pod came.
 func (p *Plugin) explain(ctx context.Context, c *cycle) {
-	k := c.knownOn(c.chosen.machine)
-	result, err := p.score(c, c.chosen.place, c.chosen.node, c.chosen.machine)
+	profile := c.profileOn(c.chosen.machine)
+	result, err := c.score(c.chosen.domain, c.chosen.node, c.chosen.machine)
 	if err != nil {
 		p.metrics.failures.Inc()
 		klog.FromContext(ctx).Error(err, "Placement cannot be explained", "pod", klog.KObj(c.pod), "node", c.chosen.node)
@@ -79,12 +76,12 @@ func (p *Plugin) explain(ctx context.Context, c *cycle) {
 	if !p.args.PlacementEvents && !p.args.DecisionLog {
 		return
 	}
-	other := p.runnerUp(c)
+	other := c.runnerUp()
 	if p.args.PlacementEvents {
-		p.event(c.pod, v1.EventTypeNormal, reasonPredicted, note(k, result, other))
+		p.event(c.pod, v1.EventTypeNormal, reasonPredicted, note(profile, result, other))
 	}
 	if p.args.DecisionLog {
-		logDecision(klog.FromContext(ctx), c, k, result, other)
+		logDecision(klog.FromContext(ctx), c, profile, result, other)
 	}
 }
 
@@ -94,14 +91,14 @@ type alternative struct {
 	score *score.Score
 }
 
-// runnerUp scores the best candidate that was not chosen; nil without any.
-func (p *Plugin) runnerUp(c *cycle) *alternative {
+// runnerUp scores the best candidate that was not chosen; nil without one.
+func (c *cycle) runnerUp() *alternative {
 	for i := range c.ranked {
 		other := &c.ranked[i]
 		if other.node == c.chosen.node {
 			continue
 		}
-		result, err := p.score(c, other.place, other.node, other.machine)
+		result, err := c.score(other.domain, other.node, other.machine)
 		if err != nil {
 			return nil // NormalizeScore has reported it
 		}
@@ -113,17 +110,17 @@ func (p *Plugin) runnerUp(c *cycle) *alternative {
 // mostNamed is how many residents an event names.
 const mostNamed = 3
 
-// note says the prediction in a line: "predicted 1.04× for this pod, 1.08× for
+// note returns the prediction in a line, such as "predicted 1.04× for this pod, 1.08× for
 // db-0, runner-up node-3 1.12×".
-func note(k *known, result *score.Score, other *alternative) string {
+func note(profile *profile, result *score.Score, other *alternative) string {
 	var b strings.Builder
-	switch k.State {
+	switch profile.State {
 	case advisor.Known, advisor.HalfKnown:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
 	case advisor.Transferred:
-		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, k.Reason)
+		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, profile.Reason)
 	default:
-		fmt.Fprintf(&b, "no prediction for this pod: %s", k.Reason)
+		fmt.Fprintf(&b, "no prediction for this pod: %s", profile.Reason)
 	}
 	affected := slices.SortedFunc(slices.Values(result.Residents), func(a, b score.Effect) int {
 		return cmp.Or(cmp.Compare(b.After-b.Before, a.After-a.Before), cmp.Compare(a.Job, b.Job))
@@ -148,11 +145,11 @@ func note(k *known, result *score.Score, other *alternative) string {
 	return shorten(b.String())
 }
 
-// logDecision writes the optional decision log.
-func logDecision(logger klog.Logger, c *cycle, k *known, result *score.Score, other *alternative) {
+// logDecision writes a line of the optional decision log.
+func logDecision(logger klog.Logger, c *cycle, profile *profile, result *score.Score, other *alternative) {
 	values := []any{
 		"pod", klog.KObj(c.pod), "node", c.chosen.node, "domain", result.Domain,
-		"application", c.facts.application, "profile", string(k.State), "reason", k.Reason,
+		"application", c.newcomer.Application, "profile", string(profile.State), "reason", profile.Reason,
 		"objective", string(result.Objective), "cost", result.Cost,
 		"slowdown", float64(result.Newcomer.After), "residents", len(result.Residents),
 		"unknown", len(result.Unknown()), "scored", len(c.ranked),

@@ -1,12 +1,16 @@
 package schedplugin
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/advisor/occupancy"
 )
 
 const stateKey fwk.StateKey = Name
@@ -15,37 +19,35 @@ const stateKey fwk.StateKey = Name
 type cycle struct {
 	plugin   *Plugin
 	pod      *v1.Pod
-	facts    podFacts
-	snapshot *snapshot
+	newcomer occupancy.Resident // the pod, without a profile
+	profiles *profiles
 	now      time.Time
-	last     atomic.Pointer[machineKnown] // of the node asked about last: most have the same machine
-	pools    sync.Map                     // of domain name to *place
-	// nodes are those that PreScore heard of, in their order.
-	nodes []fwk.NodeInfo
-	// ranked is set by NormalizeScore: the domains of the best estimates, best first.
+	last     atomic.Pointer[profileAt] // most nodes are of the same machine
+	shared   sync.Map                  // of the name of a shared memory domain to *domainState
+	// ranked are the nodes of the best estimates, the best first. NormalizeScore sets it.
 	ranked []candidate
-	// chosen is set by Reserve.
+	// chosen is where the pod goes. Reserve sets it.
 	chosen *candidate
 }
 
 // candidate is a node that the pod may go to.
 type candidate struct {
 	node, machine string
-	place         *place
-	cost          int64
+	domain        *domainState
+	cost          cost
 }
 
-// Clone returns the cycle itself: it depends on the pod and the profiles, which
-// preemption does not change, and what it remembers of domains is checked
-// against the nodes at every use.
-func (c *cycle) Clone() fwk.StateData { return c }
-
-func (p *Plugin) newCycle(pod *v1.Pod, facts podFacts) *cycle {
-	return &cycle{plugin: p, pod: pod, facts: facts, snapshot: p.watch.snapshot(), now: p.now()}
+// profileAt is the profile of a cycle's pod on a machine.
+type profileAt struct {
+	machine string
+	*profile
 }
 
-// cycleOf returns the cycle that PreFilter wrote; nil where the pod does not
-// concern the plugin.
+func (p *Plugin) newCycle(pod *v1.Pod, newcomer occupancy.Resident) *cycle {
+	return &cycle{plugin: p, pod: pod, newcomer: newcomer, profiles: p.watch.profiles(), now: p.now()}
+}
+
+// cycleOf returns the cycle that PreFilter began; nil for a pod that does not count.
 func cycleOf(state fwk.CycleState) *cycle {
 	data, err := state.Read(stateKey)
 	if err != nil {
@@ -55,18 +57,23 @@ func cycleOf(state fwk.CycleState) *cycle {
 	return c
 }
 
-// knownOn returns what is known of the pod's application on a machine.
-func (c *cycle) knownOn(machine string) *known {
+// Clone returns the cycle itself. Preemption changes neither the pod nor the
+// profiles, and what a cycle remembers of domains is checked at every use.
+func (c *cycle) Clone() fwk.StateData { return c }
+
+// profileOn returns the profile of the pod on a machine.
+func (c *cycle) profileOn(machine string) *profile {
 	if last := c.last.Load(); last != nil && last.machine == machine {
-		return last.known
+		return last.profile
 	}
-	k := c.snapshot.lookup(c.facts.application, machine)
-	c.last.Store(&machineKnown{machine, k})
-	return k
+	found := c.profiles.lookup(c.newcomer.Application, machine)
+	c.last.Store(&profileAt{machine, found})
+	return found
 }
 
-// machineKnown is what is known of a cycle's application on a machine.
-type machineKnown struct {
-	machine string
-	known   *known
+// failed reports a domain that cannot be scored. The pod may go there: what the plugin
+// does not know must not keep a cluster from working.
+func (c *cycle) failed(ctx context.Context, node string, err error) {
+	c.plugin.metrics.failures.Inc()
+	klog.FromContext(ctx).Error(err, "Memory domain cannot be scored", "pod", klog.KObj(c.pod), "node", node)
 }

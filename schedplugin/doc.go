@@ -1,22 +1,25 @@
-// Package schedplugin is the Kubernetes scheduler plugin Bandmate: pods go where
-// they and their neighbors lose least to contention for memory, and no pod is
-// taken above the slowdown that its annotation allows.
+// Package schedplugin is the Kubernetes scheduler plugin Bandmate: it places pods
+// where they and their neighbors lose least to contention for memory, and nowhere
+// above the slowdown that an annotation allows.
 //
-// The arithmetic is that of predictor/score and the profiles are those of
-// advisor; here is only what joins them to the scheduling framework:
+// For each pod the scheduler calls, in this order:
 //
-//   - watch.go keeps the profiles of the cluster, snapshot.go what a cycle sees
-//   - pod.go and node.go read labels and annotations
-//   - domains.go keeps a prepared memory domain for every node, rows.go has
-//     what a look at every node needs side by side
-//   - filter.go enforces limits, score.go ranks, bind.go says why, when announcer.go
-//     has time
-//   - requeue.go tries again what a limit rejected
+//   - PreFilter (filter.go) reads the pod and begins a cycle
+//   - Filter (filter.go) rejects nodes where a limit would be exceeded
+//   - Score (score.go) estimates the cost of each node, from several goroutines
+//   - NormalizeScore (score.go) scores the best nodes exactly, and turns costs into 0
+//     to 100
+//   - Reserve and PostBind (bind.go) report the prediction
 //
-// Nothing in a scheduling cycle waits for a lock, the network or a disk:
-// profiles come from an atomic pointer, nodes from the scheduler's own snapshot.
-// Whatever is missing or cannot be read (the custom resources, a profile, a
-// label) makes a pod unknown, which the arguments say what to do about, and is
-// counted in a metric; pods that Bandmate knows nothing of are scheduled as
-// though the plugin did not exist.
+// All of them ask for the state of a node (nodes.go) and of its memory domain
+// (domains.go). Both are cached: a node is read again when the scheduler's copy of it
+// or the profiles changed, and a domain is prepared again when one of its nodes did.
+//
+// The rest keeps up with the cluster: profiles.go and watch.go have the profiles,
+// members.go the nodes that share a domain, pods.go and requeue.go the pods that wait.
+//
+// A scheduling cycle waits for no lock, network or disk. What is missing or cannot be
+// read (custom resources, a profile, a label) makes a pod unknown, which the arguments
+// say how to treat, and shows in a metric. Pods that do not count are scheduled as
+// without the plugin.
 package schedplugin

@@ -12,18 +12,18 @@ const (
 	reasonInvalid   = "InvalidBandmateAnnotation"
 )
 
-// action is what the scheduler was doing when it wrote an event.
+// action is what the scheduler is doing when it writes an event.
 const action = "Scheduling"
 
-// event writes an event on a pod; the recorder queues it and never waits.
+// event writes an event on a pod. The recorder queues it and does not block.
 func (p *Plugin) event(pod *v1.Pod, kind, reason, note string) {
 	if recorder := p.handle.EventRecorder(); recorder != nil {
 		recorder.Eventf(pod, nil, kind, reason, action, "%s", note)
 	}
 }
 
-// reportInvalid writes the event of a fault once for a pod: a pod that stays
-// pending comes by again and again.
+// reportInvalid writes the event of a fault once for a pod, which is tried again and
+// again while it is pending.
 func (p *Plugin) reportInvalid(pod *v1.Pod, fault error) {
 	if !p.pods.firstFault(pod) {
 		return
@@ -35,10 +35,10 @@ func (p *Plugin) reportInvalid(pod *v1.Pod, fault error) {
 	p.event(pod, v1.EventTypeWarning, reasonInvalid, shorten(note))
 }
 
-// mostNote is the longest note that the API takes.
+// mostNote is the longest note that the API accepts.
 const mostNote = 1024
 
-// shorten cuts a note to what the API takes, between characters.
+// shorten cuts a note to what the API accepts, between characters.
 func shorten(note string) string {
 	if len(note) <= mostNote {
 		return note

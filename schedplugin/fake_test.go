@@ -20,10 +20,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
+	"bandmate.dev/bandmate/schedplugin/view"
 )
 
 // fakeNode is as much of a NodeInfo as the plugin uses.
@@ -43,12 +45,12 @@ type fakePod struct {
 	pod *v1.Pod
 }
 
-func (p fakePod) GetPod() *v1.Pod { return p.pod }
+func (p *fakePod) GetPod() *v1.Pod { return p.pod }
 
 // add puts a pod on the node, as the scheduler's cache does when it assumes one.
 func (n *fakeNode) add(pods ...*v1.Pod) {
 	for _, p := range pods {
-		n.pods = append(n.pods, fakePod{pod: p})
+		n.pods = append(n.pods, &fakePod{pod: p})
 	}
 	n.generation++
 }
@@ -146,7 +148,7 @@ func plugin(t testing.TB, r *advisor.Advisor, change func(*config.BandmateArgs))
 		t.Fatal(err)
 	}
 	p.now = func() time.Time { return noon }
-	p.watch.current.Store(newSnapshot(r))
+	p.watch.current.Store(newProfiles(r))
 	return p, h
 }
 
@@ -189,6 +191,11 @@ func pod(name, application string, cpus float64, limit string) *v1.Pod {
 		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(cpus*1000), resource.DecimalSI)}
 	}
 	return p
+}
+
+func resident(p *v1.Pod) occupancy.Resident {
+	r, _ := view.ReadPod(p)
+	return r
 }
 
 // outcome is what a cycle decided.

@@ -1,9 +1,8 @@
 package schedplugin
 
 import (
-	"maps"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -11,80 +10,60 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// members is an index of the nodes that share memory domains. Handlers of the
-// node informer write it, one at a time; scheduling cycles read it without
-// waiting.
+// members is an index of the nodes that share memory domains. The handler of the node
+// informer, which calls one at a time, writes it; scheduling cycles read it.
 type members struct {
-	writing  sync.Mutex
-	byDomain atomic.Pointer[map[string][]string] // names of nodes, sorted by arrival
-	// gone is told of every node that is deleted.
-	gone func(node string)
+	byDomain sync.Map // of the domain's name to the names of its nodes
+	// deleted is told of every node that is deleted.
+	deleted func(node string)
 }
 
 // of returns the names of a domain's nodes. The caller must not change them.
 func (m *members) of(domain string) []string {
-	if index := m.byDomain.Load(); index != nil {
-		return (*index)[domain]
-	}
-	return nil
+	value, _ := m.byDomain.Load(domain)
+	names, _ := value.([]string)
+	return names
 }
 
-// move puts a node from one domain into another; an empty name is none.
+// move moves a node from one domain to another; an empty name is none.
 func (m *members) move(node, from, to string) {
 	if from == to {
 		return
 	}
-	m.writing.Lock()
-	defer m.writing.Unlock()
-	old := m.byDomain.Load()
-	size := 1
-	if old != nil {
-		size += len(*old)
-	}
-	next := make(map[string][]string, size)
-	if old != nil {
-		maps.Copy(next, *old)
-	}
-	if from != "" {
-		var left []string
-		for _, name := range next[from] {
-			if name != node {
-				left = append(left, name)
-			}
-		}
-		if next[from] = left; len(left) == 0 {
-			delete(next, from)
-		}
+	if left := slices.DeleteFunc(slices.Clone(m.of(from)), func(name string) bool { return name == node }); len(left) > 0 {
+		m.byDomain.Store(from, left)
+	} else {
+		m.byDomain.Delete(from)
 	}
 	if to != "" {
-		next[to] = append(append([]string(nil), next[to]...), node)
+		m.byDomain.Store(to, append(slices.Clone(m.of(to)), node))
 	}
-	m.byDomain.Store(&next)
 }
 
 func (m *members) handler() cache.ResourceEventHandler {
-	domain := func(n *v1.Node) string { return n.Labels[v1alpha1.MemoryDomainLabel] }
+	domain := func(o any) (node, domain string) {
+		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if n, ok := o.(*v1.Node); ok {
+			return n.Name, n.Labels[v1alpha1.MemoryDomainLabel]
+		}
+		return "", ""
+	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
-			if n, ok := o.(*v1.Node); ok {
-				m.move(n.Name, "", domain(n))
-			}
+			node, to := domain(o)
+			m.move(node, "", to)
 		},
 		UpdateFunc: func(was, is any) {
-			before, ok := was.(*v1.Node)
-			after, okToo := is.(*v1.Node)
-			if ok && okToo {
-				m.move(after.Name, domain(before), domain(after))
-			}
+			_, from := domain(was)
+			node, to := domain(is)
+			m.move(node, from, to)
 		},
 		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-				o = gone.Obj
-			}
-			if n, ok := o.(*v1.Node); ok {
-				m.move(n.Name, domain(n), "")
-				m.gone(n.Name)
-			}
+			node, from := domain(o)
+			m.move(node, from, "")
+			m.deleted(node)
 		},
 	}
 }

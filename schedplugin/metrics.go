@@ -37,9 +37,8 @@ type instruments struct {
 	eventsDropped      *metrics.Counter
 }
 
-// register makes the metrics known to the registry that the scheduler serves.
-// The registry belongs to the process, so do the metrics: two scheduler
-// profiles with the plugin share them.
+// register adds the metrics to the registry that the scheduler serves. Both belong to
+// the process: two scheduler profiles with the plugin share them.
 var register = sync.OnceValue(func() *instruments {
 	m := newInstruments()
 	legacyregistry.MustRegister(m.all()...)
@@ -71,27 +70,27 @@ func newInstruments() *instruments {
 	}
 	return &instruments{
 		lookups: metrics.NewCounterVec(counter("profile_lookups_total",
-			"Pods placed, by what was known of their application on the node's machine: known, half-known, transferred, unknown or invalid."), []string{"result"}),
+			"Pods placed, by the state of the application's profile on the node's machine: known, half-known, transferred, unknown or invalid."), []string{"result"}),
 		profileAge: metrics.NewHistogram(histogram("profile_age_seconds",
-			"Age of the measurement that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
+			"Age of the profile that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
 		slowdown: metrics.NewHistogramVec(histogram("predicted_slowdown",
-			"Predicted slowdown at placement, of the pod placed (newcomer) and of those already there (resident).",
+			"Predicted slowdown at placement, of the pod placed (newcomer) and of the pods already there (resident).",
 			[]float64{1.005, 1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 3, 5}), []string{"role"}),
 		rejections: metrics.NewCounterVec(counter("limit_rejections_total",
-			"Nodes refused to a pod because it (newcomer) or a pod there (resident) would go beyond its bandmate.dev/max-slowdown."), []string{"role"}),
+			"Nodes rejected for a pod because it (newcomer) or a pod there (resident) would exceed its bandmate.dev/max-slowdown."), []string{"role"}),
 		unknownPods: metrics.NewCounter(counter("unknown_pods_total", "Pods placed whose application has no usable profile.")),
 		invalidAnnotations: metrics.NewCounter(counter("invalid_annotations_total",
-			"Annotations of pods that could not be read, each time a pod was tried.")),
+			"Annotations of pods that could not be read, counted each time a pod is tried.")),
 		measured: metrics.NewCounterVec(counter("measured_traffic_total",
 			"Readings of a node's measured traffic: used, stale or invalid."), []string{"result"}),
-		failures:      metrics.NewCounter(counter("failures_total", "Domains that could not be scored and were let through.")),
-		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Events of placements that were not written because there were too many at once.")),
+		failures:      metrics.NewCounter(counter("failures_total", "Memory domains that could not be scored; the pod was let through.")),
+		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Placement events that were not written because there were too many at once.")),
 		profiles:      metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, half-known or invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
-			"1 while the watch of a resource is up, 0 while it is not and the last known profiles are used."), []string{"resource"}),
+			"1 while the watch of a resource is up, 0 while it is down and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",
-			"Failed attempts to list or watch a resource."), []string{"resource"}),
+			"Attempts to list or watch a resource that failed."), []string{"resource"}),
 		rebuild: metrics.NewHistogram(histogram("profiles_rebuild_seconds",
-			"Time to compile changed profiles, outside scheduling.", metrics.ExponentialBuckets(0.001, 4, 8))),
+			"Time to compile changed profiles, outside scheduling cycles.", metrics.ExponentialBuckets(0.001, 4, 8))),
 	}
 }

@@ -13,15 +13,13 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
-	"bandmate.dev/bandmate/units"
 )
 
-// Name is the plugin's in a KubeSchedulerConfiguration.
+// Name is the name of the plugin in a KubeSchedulerConfiguration.
 const Name = "Bandmate"
 
 // Plugin is the scheduler plugin.
@@ -36,9 +34,8 @@ type Plugin struct {
 
 	standIn   *fast.Model // of an unknown application under the policy assume; else nil
 	scorers   *sync.Pool  // of *score.Scorer
-	nodes     sync.Map    // of node name to *cell
-	pools     sync.Map    // of domain name to *place
-	rows      rows
+	nodes     nodeCache
+	shared    sync.Map // of the name of a shared memory domain to its last *domainState
 	announcer *announcer
 }
 
@@ -54,11 +51,10 @@ var (
 	_ fwk.EnqueueExtensions = &Plugin{}
 )
 
-// New makes the plugin; it is a factory of the scheduler's plugin registry. args
-// are *config.BandmateArgs where config and config/v1 were added to the
-// scheduler's configuration scheme, else raw text of config/v1. It fails on
-// arguments that do not validate, and waits up to five seconds for the
-// first list of profiles.
+// New returns the plugin, for the scheduler's plugin registry. args are
+// *config.BandmateArgs where config and config/v1 were added to the scheduler's
+// configuration scheme, else raw text of config/v1. It fails on invalid arguments, and
+// waits up to five seconds for the first list of profiles.
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	typed, err := argsOf(args)
 	if err != nil {
@@ -79,7 +75,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	p.watch.run(ctx)
 	go p.announcer.run(ctx)
 	klog.FromContext(ctx).Info("Plugin started", "plugin", Name, "schedulerProfile", handle.ProfileName(),
-		"profiles", p.watch.snapshot().roster.Len(), "unknownApplications", p.args.UnknownApplications)
+		"profiles", p.watch.profiles().advisor.Len(), "unknownApplications", p.args.UnknownApplications)
 	return p, nil
 }
 
@@ -110,26 +106,18 @@ func argsOf(o runtime.Object) (*config.BandmateArgs, error) {
 	return args, nil
 }
 
-// newPlugin puts a plugin together that does not yet listen to the cluster.
+// newPlugin returns a plugin that does not yet watch the cluster.
 func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Interface, m *instruments) (*Plugin, error) {
-	options := score.Options{Objective: args.Objective, Unknown: args.UnknownApplications}
+	options, err := args.ScoreOptions()
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	}
 	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
 	p.announcer = newAnnouncer(p.explain, m.eventsDropped.Inc)
-	p.pods.gone = p.announcer.forget
-	p.members = &members{gone: func(node string) {
-		p.nodes.Delete(node)
-		p.rows.outdated.Store(true)
-	}}
-	if options.Unknown == score.Assume {
-		standIn, err := predictor.Assumed("assumed", units.TrafficOf(args.AssumedBandwidth, args.AssumedReadShare))
-		if err != nil {
-			return nil, fmt.Errorf("plugin %s: %w", Name, err)
-		}
-		options.StandIn = standIn
-		p.standIn = fast.New(standIn)
-	}
-	if err := options.Validate(); err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", Name, err)
+	p.pods.deleted = p.announcer.forget
+	p.members = &members{deleted: p.nodes.forget}
+	if options.StandIn != nil {
+		p.standIn = fast.New(options.StandIn)
 	}
 	p.scorers = &sync.Pool{New: func() any {
 		s, _ := score.New(options) // the options were validated
@@ -140,12 +128,12 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.watch = watch
-	p.pods.named = func(application string) { watch.snapshot().want(application) }
+	p.pods.named = func(application string) { watch.profiles().expect(application) }
 	return p, nil
 }
 
-// listen hears of nodes and pods through the scheduler's own informers, which
-// start after the plugins were made.
+// listen watches nodes and pods through the scheduler's own informers, which start
+// after all plugins were made.
 func (p *Plugin) listen() error {
 	core := p.handle.SharedInformerFactory().Core().V1()
 	_, nodesErr := core.Nodes().Informer().AddEventHandler(p.members.handler())
@@ -156,10 +144,10 @@ func (p *Plugin) listen() error {
 	return nil
 }
 
-// activate has the pods tried again that a limit rejected, after profiles changed.
+// activate retries the pods that limits rejected, after profiles changed.
 func (p *Plugin) activate(ctx context.Context) {
 	if rejected := p.pods.takeRejected(); len(rejected) > 0 {
-		klog.FromContext(ctx).V(2).Info("Profiles changed: pods that limits rejected are tried again", "pods", len(rejected))
+		klog.FromContext(ctx).V(2).Info("Profiles changed, retrying pods that limits rejected", "pods", len(rejected))
 		p.handle.Activate(klog.FromContext(ctx), rejected)
 	}
 }

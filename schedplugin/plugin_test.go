@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -18,32 +17,6 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 )
-
-func TestReadPod(t *testing.T) {
-	always := v1.ContainerRestartPolicyAlways
-	request := func(cpu string) v1.ResourceRequirements {
-		return v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}
-	}
-	p := pod("p", "web", 0, "1.25")
-	p.Annotations[v1alpha1.NUMANodeAnnotation] = "3"
-	p.Spec.Containers = []v1.Container{{Resources: request("1500m")}, {Resources: request("500m")}}
-	p.Spec.InitContainers = []v1.Container{{Resources: request("1"), RestartPolicy: &always}, {Resources: request("1500m")}}
-	facts, faults := readPod(p)
-	if want := (podFacts{application: "web", cpus: 3, limit: 1.25, numaNode: 3}); facts != want || len(faults) > 0 {
-		t.Errorf("%+v, %v; want %+v", facts, faults, want)
-	}
-	p.Spec.InitContainers[1].Resources = request("4")
-	if facts, _ := readPod(p); facts.cpus != 5 {
-		t.Errorf("%v CPUs, want 5: the init container beside the sidecar", facts.cpus)
-	}
-	if facts, _ := readPod(pod("p", "", 0, "")); facts != (podFacts{cpus: 1, numaNode: anyNUMANode}) {
-		t.Errorf("a pod that says nothing: %+v", facts)
-	}
-	p.Annotations[v1alpha1.MaxSlowdownAnnotation], p.Annotations[v1alpha1.NUMANodeAnnotation] = "much", "-1"
-	if facts, faults := readPod(p); len(faults) != 2 || facts.limit != 0 || facts.numaNode != anyNUMANode {
-		t.Errorf("%+v, %v", facts, faults)
-	}
-}
 
 // Pods that name no application are left to the other plugins, and batched.
 func TestUnlabeledPods(t *testing.T) {
@@ -70,11 +43,11 @@ func TestProfilesChange(t *testing.T) {
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
 		t.Errorf("%v", o.scores)
 	}
-	p.watch.current.Store(newSnapshot(&advisor.Advisor{}))
+	p.watch.current.Store(newProfiles(&advisor.Advisor{}))
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] != o.scores["busy"] {
 		t.Errorf("without profiles: %v", o.scores)
 	}
-	p.watch.current.Store(p.watch.snapshot().next(all.Roster()))
+	p.watch.current.Store(p.watch.profiles().next(all.Roster()))
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
 		t.Errorf("again: %v", o.scores)
 	}
@@ -102,12 +75,12 @@ func TestNote(t *testing.T) {
 		Residents: []score.Effect{{Job: "quiet", Before: 1, After: 1, Known: true}, {Job: "db-0", Before: 1.02, After: 1.08, Known: true}, {Job: "x"}},
 	}
 	other := &alternative{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
-	k := &known{Entry: advisor.Entry{State: advisor.Known}}
+	k := &profile{Entry: advisor.Entry{State: advisor.Known}}
 	want := "predicted 1.04× for this pod, 1.08× for db-0, 1.00× for quiet, 1 beside it not fully known, runner-up node-3 1.12×"
 	if got := note(k, result, other); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	long := &known{Entry: advisor.Entry{State: advisor.Unknown, Reason: strings.Repeat("é", 2000)}}
+	long := &profile{Entry: advisor.Entry{State: advisor.Unknown, Reason: strings.Repeat("é", 2000)}}
 	if got := note(long, result, nil); len(got) > mostNote || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-10:])
 	}
@@ -187,8 +160,8 @@ func TestQueueingHints(t *testing.T) {
 }
 
 func TestMembers(t *testing.T) {
-	var gone []string
-	m := &members{gone: func(n string) { gone = append(gone, n) }}
+	var deleted []string
+	m := &members{deleted: func(n string) { deleted = append(deleted, n) }}
 	h := m.handler()
 	node := func(name, domain string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.MemoryDomainLabel: domain}}}
@@ -199,8 +172,8 @@ func TestMembers(t *testing.T) {
 	before := m.of("x")
 	h.OnUpdate(node("a", "x"), node("a", "y"))
 	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: node("b", "x")})
-	if fmt.Sprint(before, m.of("x"), m.of("y"), m.of(""), gone) != "[a b] [] [a] [] [b]" {
-		t.Error(before, m.of("x"), m.of("y"), m.of(""), gone)
+	if fmt.Sprint(before, m.of("x"), m.of("y"), m.of(""), deleted) != "[a b] [] [a] [] [b]" {
+		t.Error(before, m.of("x"), m.of("y"), m.of(""), deleted)
 	}
 }
 
@@ -219,7 +192,32 @@ func TestLimitedPodsAreCounted(t *testing.T) {
 	h.OnUpdate(free, limited)
 	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: limited})
 	if p.anyLimit() {
-		t.Error("the limit of a pod that is gone is seen")
+		t.Error("the limit of a deleted pod is seen")
+	}
+}
+
+// A cycle that runs while the only limited pod is updated sees its limit.
+func TestLimitStaysDuringUpdates(t *testing.T) {
+	var p pods
+	h := p.handler()
+	limited := pod("a", "web", 1, "1.1")
+	h.OnAdd(limited, false)
+	updated := make(chan struct{})
+	go func() {
+		defer close(updated)
+		for range 100_000 {
+			h.OnUpdate(limited, limited)
+		}
+	}()
+	for {
+		if !p.anyLimit() {
+			t.Fatal("no limit is seen")
+		}
+		select {
+		case <-updated:
+			return
+		default:
+		}
 	}
 }
 
@@ -243,8 +241,8 @@ func TestTyped(t *testing.T) {
 func TestWatchWithoutProfiles(t *testing.T) {
 	p, _ := plugin(t, &advisor.Advisor{}, nil)
 	p.watch.run(t.Context())
-	if !p.watch.tried() || p.watch.snapshot().roster.Len() != 0 {
-		t.Errorf("tried %v, %d profiles", p.watch.tried(), p.watch.snapshot().roster.Len())
+	if !p.watch.tried() || p.watch.profiles().advisor.Len() != 0 {
+		t.Errorf("tried %v, %d profiles", p.watch.tried(), p.watch.profiles().advisor.Len())
 	}
 }
 
@@ -254,27 +252,5 @@ func TestArgsOf(t *testing.T) {
 	}
 	if args, err := argsOf(nil); err != nil || args.Objective != score.AddedCost {
 		t.Errorf("%+v, %v", args, err)
-	}
-}
-
-// A node is read anew where it changed only: the pods that are still there keep
-// their readings, in whatever order the scheduler then has them.
-func TestReadNodeKeepsReadings(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
-	n := h.node("n", "blade")
-	n.add(pod("a", "plain", 1, ""), pod("b", "", 1, ""), pod("c", "reader", 2, "1.5"))
-	s := p.watch.snapshot()
-	o, readings := p.readNode(n, s, nil)
-	if len(o.residents) != 2 || len(readings) != 3 || readings[1].resident != nil {
-		t.Fatalf("%+v", readings)
-	}
-	n.pods[0], n.pods[2] = n.pods[2], n.pods[0]
-	n.add(pod("d", "plain", 1, ""))
-	for name, now := range map[string]*snapshot{"the same profiles": s, "no profiles": newSnapshot(&advisor.Advisor{})} {
-		again, readings := p.readNode(n, now, &seen{0, s, 0, o, readings})
-		fresh, _ := p.readNode(n, now, nil)
-		if !again.equal(fresh) || again.equal(o) || len(readings) != 4 {
-			t.Errorf("%s: %+v, want %+v", name, again, fresh)
-		}
 	}
 }

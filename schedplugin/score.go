@@ -10,129 +10,70 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 )
 
-// Costs are carried in costUnits per CPU lost, in place of the scores that they
-// become.
-const (
-	costUnits = 1e6
-	// mostCost keeps the cost of whatever domain apart from avoidedBy.
-	mostCost = 1 << 40
-	// avoidedBy places domains that the policy avoids after all others.
-	avoidedBy = 1 << 41
-)
-
-// PreScore skips pods that do not concern the plugin.
-func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
-	c := cycleOf(state)
-	if c == nil {
+// PreScore skips pods that do not count.
+func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
+	if cycleOf(state) == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	c.nodes = nodes
+	p.nodes.index(p.handle.SnapshotSharedLister().NodeInfos())
 	return nil
 }
 
-// Score leaves everything to NormalizeScore. One loop over all nodes takes less time
-// than the calls for each, and than handing them out to goroutines.
-func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
-	return 0, nil
-}
-
-// estimateAll puts in place of each score an estimate of what placing the pod on the
-// node would cost its memory domain.
-func (p *Plugin) estimateAll(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
-	var k *known
-	machine := ""
-	c.lookAtAll(c.nodesOf(scores), func(i int, s sight, err error) {
-		if err != nil {
-			p.open(ctx, pod, scores[i].Name, err)
-			scores[i].Score = mostCost
-			return
-		}
-		if k == nil || s.machine != machine {
-			k, machine = c.knownOn(s.machine), s.machine
-		}
-		cost := s.load.Estimate(p.sketchOf(k), c.facts.cpus)
-		scores[i].Score = scaled(cost, p.avoids(k, s.at))
-	})
-}
-
-// scaled turns a cost into what the framework carries: whole numbers of 0 or more.
-func scaled(cost float64, avoided bool) int64 {
-	n := int64(mostCost)
-	if whole := cost * costUnits; whole < mostCost {
-		n = int64(max(whole, 0))
+// Score estimates the cost of placing the pod on the node: the work that it would
+// lose there, and that it would cost the residents of the memory domain.
+func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c := cycleOf(state)
+	if c == nil || info.Node() == nil {
+		return 0, nil
 	}
-	if avoided {
-		n += avoidedBy
+	node := p.nodeState(p.nodes.fastSlot(info), info, c.profiles)
+	domain, err := c.domain(node)
+	if err != nil {
+		c.failed(ctx, node.node.Name, err)
+		return int64(mostCost), nil
 	}
-	return n
-}
-
-// avoids tells from counts what a Score calls Avoided.
-func (p *Plugin) avoids(k *known, at *place) bool {
-	if p.args.UnknownApplications != score.Avoid {
-		return false
-	}
-	knownJobs, unknownJobs := at.known, at.unknown
-	if job := (score.Job{Application: k.Application}); job.Known() {
-		knownJobs++
-	} else {
-		unknownJobs++
-	}
-	return knownJobs > 0 && unknownJobs > 0
-}
-
-// sketchOf is what the policy takes for an application.
-func (p *Plugin) sketchOf(k *known) *fast.Model {
-	if k.sketch == nil {
-		return p.standIn
-	}
-	return k.sketch
-}
-
-func (p *Plugin) machineOf(info fwk.NodeInfo) string {
-	return info.Node().Labels[v1alpha1.MachineLabel]
+	profile := c.profileOn(node.node.Machine)
+	estimate := domain.load.Estimate(p.fastModel(profile), c.newcomer.CPUs)
+	return int64(costOf(estimate, p.avoids(profile, domain))), nil
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
 func (p *Plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// NormalizeScore estimates the cost of every node, scores the domains of the best
-// estimates exactly where estimates are not to be relied on, and turns all costs into
-// what the framework wants: 0 to 100, more is better.
+// NormalizeScore replaces the best of the estimated costs by exact ones, and turns
+// all into what the framework wants: 0 to 100, more is better.
 //
 // With d the cost beyond the best one, for each CPU of the pod, the score is
-// 100·exp(−d ÷ 10%): a hundredth of a CPU, which no prediction is good for,
-// counts 10 points, a tenth 63, and no outlier makes the rest look alike, as
-// stretching from the least to the most would. Domains that are avoided come
-// below all others.
-func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+// 100·exp(−d ÷ 10%): a hundredth of a CPU, which no prediction is good for, counts 10
+// points, a tenth 63. An outlier does not make the others look alike, as stretching
+// from the least to the most would. Domains to avoid come below all others.
+func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil || len(scores) == 0 {
 		return nil
 	}
-	p.estimateAll(ctx, c, pod, scores)
-	p.shortlist(ctx, c, pod, scores)
-	best, anyKept := int64(math.MaxInt64), false
+	c.refine(ctx, scores)
+	best, allAvoided := cost(math.MaxInt64), true
 	for i := range scores {
-		best = min(best, scores[i].Score%avoidedBy)
-		anyKept = anyKept || scores[i].Score < avoidedBy
+		c := cost(scores[i].Score)
+		best = min(best, c.beforeAvoiding())
+		allAvoided = allAvoided && c.avoided()
 	}
-	unit := costUnits * c.facts.cpus * decay
+	unit := costUnits * c.newcomer.CPUs * decay
 	for i := range scores {
-		cost := scores[i].Score % avoidedBy
-		s := 0.0
-		if x := float64(cost-best) / unit; x < farOff {
+		cost, s := cost(scores[i].Score), 0.0
+		if x := float64(cost.beforeAvoiding()-best) / unit; x < farOff {
 			s = math.Exp(-x)
 		}
-		switch avoided := scores[i].Score >= avoidedBy; {
-		case avoided && anyKept:
+		switch {
+		case allAvoided || p.args.UnknownApplications != score.Avoid:
+		case cost.avoided():
 			s *= avoidedTop
-		case anyKept && p.args.UnknownApplications == score.Avoid:
+		default:
 			s = avoidedTop + leastKept + (1-avoidedTop-leastKept)*s
 		}
 		scores[i].Score = int64(math.Round(s * float64(fwk.MaxScore)))
@@ -142,61 +83,63 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, pod *
 
 const (
 	decay      = 0.1  // CPUs lost for each CPU of the pod at which the score has fallen to 100/e
-	avoidedTop = 0.25 // the best score of a domain that is avoided, of 1
-	leastKept  = 0.25 // how much more any other has at least
-	farOff     = 6    // where exp(−x) is too little to be seen in a score
+	avoidedTop = 0.25 // the best score of a domain to avoid, of 1
+	leastKept  = 0.25 // how much higher the others are at least
+	farOff     = 6    // where exp(−x) no longer shows in a score
 )
 
-// mostExact is how many residents a domain may have to be scored exactly although
-// its estimate is fine. Where few meet, their phases matter, which an estimate takes
-// at their mean, and to look is quick; it takes some microseconds for six and some
-// hundred for thirty.
+// mostExact is how many residents a domain may have to be scored exactly although its
+// estimate is reliable. An estimate takes the phases of applications at their mean, which
+// matters among few. An exact score takes microseconds for six and some hundred for
+// thirty.
 const mostExact = 6
 
-// shortlist notes the domains of the best estimates, and replaces estimates by exact
-// costs where these may differ: where few meet, and where no model of the memory
-// describes everyone. The other domains are not better than the best on the list.
-func (p *Plugin) shortlist(ctx context.Context, c *cycle, pod *v1.Pod, scores fwk.NodeScoreList) {
-	list := lowest(scores, int(p.args.ExactDomains))
-	least := int64(math.MaxInt64)
-	nodes := p.handle.SnapshotSharedLister().NodeInfos()
-	for _, i := range list {
+// refine replaces the lowest of the estimates by exact costs where these may differ:
+// among few residents, and where no model of the memory describes them all. No other
+// node then costs less than the best of these.
+func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
+	lowest := lowestScores(scores, int(c.plugin.args.ExactDomains))
+	least := cost(math.MaxInt64)
+	nodes := c.plugin.handle.SnapshotSharedLister().NodeInfos()
+	for _, i := range lowest {
 		info, err := nodes.Get(scores[i].Name)
 		if err != nil || info.Node() == nil {
 			continue
 		}
-		own := p.occupancyOf(info, c.snapshot)
-		at, err := c.placeAt(info, own)
+		node := c.stateOf(info)
+		domain, err := c.domain(node)
 		if err != nil {
-			continue // estimateAll has reported it
+			continue // Score has reported it
 		}
-		if k := c.knownOn(own.machine); len(at.load.Residents()) <= mostExact || !at.load.Reliable(p.sketchOf(k)) {
-			result, err := p.score(c, at, scores[i].Name, own.machine)
+		name, machine := node.node.Name, node.node.Machine
+		if len(domain.load.Residents()) <= mostExact || !domain.load.Reliable(c.plugin.fastModel(c.profileOn(machine))) {
+			result, err := c.score(domain, name, machine)
 			if err != nil {
-				p.open(ctx, pod, scores[i].Name, err)
+				c.failed(ctx, name, err)
 				continue
 			}
-			scores[i].Score = scaled(result.Cost, result.Avoided)
-			klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(pod), "node", scores[i].Name, "explanation", explanation{result})
+			scores[i].Score = int64(costOf(result.Cost, result.Avoided))
+			klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
 		}
-		least = min(least, scores[i].Score)
-		c.ranked = append(c.ranked, candidate{node: scores[i].Name, machine: own.machine, place: at, cost: scores[i].Score})
+		exact := cost(scores[i].Score)
+		least = min(least, exact)
+		c.ranked = append(c.ranked, candidate{node: name, machine: machine, domain: domain, cost: exact})
 	}
 	slices.SortStableFunc(c.ranked, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
-	if least == math.MaxInt64 {
+	if len(c.ranked) == 0 {
 		return
 	}
 	for i := range scores {
-		if !slices.Contains(list, i) {
-			scores[i].Score = max(scores[i].Score, least)
+		if !slices.Contains(lowest, i) {
+			scores[i].Score = max(scores[i].Score, int64(least))
 		}
 	}
 }
 
-// lowest returns the indices of the n lowest scores, in no particular order.
-func lowest(scores fwk.NodeScoreList, n int) []int {
+// lowestScores returns the indices of the n lowest scores, in no particular order.
+func lowestScores(scores fwk.NodeScoreList, n int) []int {
 	chosen := make([]int, 0, min(n, len(scores)))
-	worst := 0 // position in chosen
+	worst := 0 // index in chosen
 	for i := range scores {
 		if len(chosen) < cap(chosen) {
 			chosen = append(chosen, i)
@@ -212,4 +155,48 @@ func lowest(scores fwk.NodeScoreList, n int) []int {
 		}
 	}
 	return chosen
+}
+
+// cost is the cost of a placement as the framework carries it, in whole costUnits for
+// each CPU lost. Costs of domains to avoid are higher than all others by avoiding.
+type cost int64
+
+const (
+	costUnits      = 1e6
+	mostCost  cost = 1 << 40 // of a domain that is not to be avoided
+	avoiding  cost = 1 << 41
+)
+
+func costOf(cpus float64, avoided bool) cost {
+	c := mostCost
+	if units := cpus * costUnits; units < float64(mostCost) {
+		c = cost(max(units, 0))
+	}
+	if avoided {
+		c += avoiding
+	}
+	return c
+}
+
+func (c cost) avoided() bool        { return c >= avoiding }
+func (c cost) beforeAvoiding() cost { return c % avoiding }
+
+// avoids reports whether the policy avoids the domain: the pod would mix known and
+// unknown applications there. An exact score says so in Avoided.
+func (p *Plugin) avoids(profile *profile, d *domainState) bool {
+	if p.args.UnknownApplications != score.Avoid {
+		return false
+	}
+	if (score.Job{Application: profile.Application}).Known() {
+		return d.unknown > 0
+	}
+	return d.known > 0
+}
+
+// fastModel returns what the policy takes for a pod with this profile.
+func (p *Plugin) fastModel(profile *profile) *fast.Model {
+	if profile.fast == nil {
+		return p.standIn
+	}
+	return profile.fast
 }

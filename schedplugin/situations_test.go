@@ -29,15 +29,15 @@ func TestSituations(t *testing.T) {
 				limit = fmt.Sprint(float64(s.Newcomer.Limit))
 			}
 			newcomer := pod("newcomer", s.Newcomer.Application, s.Newcomer.CPUs, limit)
-			p.pods.count(newcomer, 1)
+			p.pods.handler().OnAdd(newcomer, false)
 			for _, n := range h.nodes {
 				for _, r := range n.pods {
-					p.pods.count(r.GetPod(), 1)
+					p.pods.handler().OnAdd(r.GetPod(), false)
 				}
 			}
 			o := schedule(t, p, h, newcomer, names)
 			c := cycleOf(o.state)
-			got := scoresOf(t, p, c, h, names, o)
+			got := scoresOf(t, c, h, names, o)
 			if diff := s.Check(got); diff != "" {
 				t.Error(diff)
 			}
@@ -99,15 +99,16 @@ func placeNode(t *testing.T, h *fakeHandle, d *scoretest.Domain) {
 
 // scoresOf returns what was scored, and what Filter had refused, in the score's
 // order.
-func scoresOf(t *testing.T, p *Plugin, c *cycle, h *fakeHandle, names []string, o outcome) []score.Score {
+func scoresOf(t *testing.T, c *cycle, h *fakeHandle, names []string, o outcome) []score.Score {
 	t.Helper()
 	var got []score.Score
 	for _, name := range names {
-		at, err := c.placeOn(h.nodes[name])
+		node := c.stateOf(h.nodes[name])
+		domain, err := c.domain(node)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := p.score(c, at, name, p.machineOf(h.nodes[name]))
+		s, err := c.score(domain, name, node.node.Machine)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,30 +25,30 @@ const (
 	machineResource     = "machineprofiles"
 )
 
-// settle is how long changes are gathered before they are compiled: a folder of
+// gather is how long changes are collected before they are compiled: a folder of
 // profiles arrives as a burst.
-const settle = 100 * time.Millisecond
+const gather = 100 * time.Millisecond
 
-// restFactor bounds what rebuilding costs while profiles keep coming: to about a
-// twentieth of a CPU, as long as none waits longer than mostRest for it.
+// restFactor bounds rebuilding to about a twentieth of a CPU while profiles keep
+// coming, unless one would wait longer than mostRest.
 const (
 	restFactor = 20
 	mostRest   = 3 * time.Second
 )
 
-// firstSync is how long the scheduler's start waits for the first list, so that
-// pods that are pending then are not taken for unknown.
+// firstSync is how long New waits for the first list, so that pods that are pending
+// then do not count as unknown.
 const firstSync = 5 * time.Second
 
-// profileWatch keeps a snapshot of the cluster's profiles. Whatever goes wrong
-// (resources that are not installed, or removed; an API server that is away)
-// leaves the last known profiles in place and shows in the metrics.
+// profileWatch keeps the profiles of the cluster up to date. A failure (resources that
+// are not installed or were removed, an API server that does not answer) leaves the
+// last profiles in place and shows in the metrics.
 type profileWatch struct {
-	current   atomic.Pointer[snapshot]
+	current   atomic.Pointer[profiles]
 	metrics   *instruments
 	informers map[string]cache.SharedIndexInformer
 	dirty     chan struct{}
-	changed   atomic.Bool             // whether profiles did, since the snapshot was made
+	changed   atomic.Bool             // whether an object did since current was made
 	failed    map[string]*atomic.Bool // whether a list or watch ever failed
 	onChange  func()
 }
@@ -59,7 +59,7 @@ func newProfileWatch(client dynamic.Interface, m *instruments, onChange func()) 
 		metrics: m, onChange: onChange, dirty: make(chan struct{}, 1),
 		informers: map[string]cache.SharedIndexInformer{}, failed: map[string]*atomic.Bool{},
 	}
-	first := newSnapshot(&advisor.Advisor{})
+	first := newProfiles(&advisor.Advisor{})
 	first.onNew = w.touch
 	w.current.Store(first)
 	for resource, empty := range map[string]func() v1alpha1.Object{
@@ -83,11 +83,11 @@ func newProfileWatch(client dynamic.Interface, m *instruments, onChange func()) 
 	return w, nil
 }
 
-// snapshot returns the present profiles.
-func (w *profileWatch) snapshot() *snapshot { return w.current.Load() }
+// profiles returns the present profiles.
+func (w *profileWatch) profiles() *profiles { return w.current.Load() }
 
-// run watches until ctx ends. It returns after the first lists came or failed,
-// or firstSync.
+// run starts watching until ctx ends. It returns when the first lists came or failed,
+// or after firstSync.
 func (w *profileWatch) run(ctx context.Context) {
 	for _, informer := range w.informers {
 		go informer.RunWithContext(ctx)
@@ -95,14 +95,14 @@ func (w *profileWatch) run(ctx context.Context) {
 	if err := wait.PollUntilContextTimeout(ctx, firstSync/100, firstSync, true, func(context.Context) (bool, error) {
 		return w.tried(), nil
 	}); err != nil {
-		klog.FromContext(ctx).Info("Profiles are not listed yet: pods count as unknown until they are", "waited", firstSync)
+		klog.FromContext(ctx).Info("Profiles are not listed yet, pods count as unknown until they are", "waited", firstSync)
 	}
 	w.changed.Store(true)
 	w.rebuild()
 	go w.rebuildOnChange(ctx)
 }
 
-// tried reports whether every resource was listed, or could not be.
+// tried reports whether the list of every resource came or failed.
 func (w *profileWatch) tried() bool {
 	for resource, informer := range w.informers {
 		if !informer.HasSynced() && !w.failed[resource].Load() {
@@ -112,7 +112,7 @@ func (w *profileWatch) tried() bool {
 	return true
 }
 
-// lister lists and watches a resource and notes whether that works.
+// lister lists and watches a resource and remembers whether that works.
 func (w *profileWatch) lister(client dynamic.Interface, resource string) cache.ListerWatcher {
 	api := client.Resource(v1alpha1.GroupVersion().WithResource(resource))
 	failed := &atomic.Bool{}
@@ -143,8 +143,8 @@ func (w *profileWatch) lister(client dynamic.Interface, resource string) cache.L
 	}, client)
 }
 
-// typed turns what the API server sent into a profile. What does not fit the
-// type becomes a profile that says nothing but its name, which is invalid.
+// typed converts an object of the API server to a profile. An object that does not fit
+// the type becomes an invalid profile with nothing but its name.
 func typed(o any, into v1alpha1.Object) any {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -173,7 +173,7 @@ func stub(o v1alpha1.Object) v1alpha1.Object {
 func (w *profileWatch) touch() {
 	select {
 	case w.dirty <- struct{}{}:
-	default: // one is due already
+	default: // it was asked for already
 	}
 }
 
@@ -197,7 +197,7 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 			return
 		case <-w.dirty:
 		}
-		timer := time.NewTimer(max(settle, min(restFactor*lasted, mostRest)))
+		timer := time.NewTimer(max(gather, min(restFactor*lasted, mostRest)))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -205,7 +205,7 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 		case <-timer.C:
 		}
 		select {
-		case <-w.dirty: // came meanwhile, and is seen by this rebuild
+		case <-w.dirty: // this rebuild sees that change as well
 		default:
 		}
 		start := time.Now()
@@ -215,21 +215,21 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 	}
 }
 
-// rebuild makes a snapshot of what the informers hold. Where no profile changed, it
-// only catches up with applications that were asked for since.
+// rebuild compiles the profiles that the informers hold. Where none changed, it only
+// calibrates those that were looked up since.
 func (w *profileWatch) rebuild() {
 	if !w.changed.Swap(false) {
-		w.current.Load().catchUp()
+		w.current.Load().calibrate()
 		return
 	}
 	start := time.Now()
 	applications := objects[*v1alpha1.ApplicationProfile](w.informers[applicationResource])
 	machines := objects[*v1alpha1.MachineProfile](w.informers[machineResource])
 	old := w.current.Load()
-	next := old.next(old.roster.Next(applications, machines))
+	next := old.next(old.advisor.Next(applications, machines))
 	w.current.Store(next)
 	w.metrics.rebuild.Observe(time.Since(start).Seconds())
-	counts := next.roster.Count()
+	counts := next.advisor.Count()
 	for _, state := range []advisor.State{advisor.Known, advisor.HalfKnown, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
 	}

@@ -11,8 +11,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Advice says where a job would suffer, and make others suffer, least. Its JSON
-// form is that of `bandmate slurm advise --json`.
+// Advice ranks nodes for a job. Its JSON form is that of `bandmate slurm advise
+// --json`.
 type Advice struct {
 	// Job is what a user calls the job; empty for one not submitted yet.
 	Job         string `json:"job,omitempty"`
@@ -27,15 +27,14 @@ type Advice struct {
 	// Candidates are the nodes on which the job can run, from best to worst:
 	// those with room now before the others.
 	Candidates []Candidate `json:"candidates"`
-	// Chosen are the nodes it had best start on now; none without room.
+	// Chosen are the best nodes to start on now; none without room.
 	Chosen []string `json:"chosen"`
-	// Exclude are the nodes that it had better stay off, for --exclude: the
-	// user's own choice and ours. Never so many that the job could not start.
+	// Exclude are the nodes to stay off, for --exclude: those that the user excluded
+	// and worse ones. Never so many that the job could not start.
 	Exclude []string `json:"exclude"`
-	// LimitExceeded is true when a limit would be exceeded whatever nodes it
-	// gets.
+	// LimitExceeded is true when a limit would be exceeded on any nodes.
 	LimitExceeded bool `json:"limitExceeded"`
-	// Warnings say what may be doubted; never nil.
+	// Warnings say what makes the advice doubtful; never nil.
 	Warnings []string `json:"warnings"`
 }
 
@@ -46,11 +45,10 @@ type Candidate struct {
 	Machine string `json:"machine,omitempty"`
 	// Profile says how much is known of the job's application on that machine.
 	Profile advisor.State `json:"profile"`
-	// FreeCPUs is how many CPUs nobody has now; Fits says whether there is room
-	// for the job, and is false for the job's own place when it runs.
+	// FreeCPUs is how many CPUs are free now; Fits is true where the job has room.
 	FreeCPUs float64 `json:"freeCPUs"`
 	Fits     bool    `json:"fits"`
-	// Slowdown is the job's, beside those who are there.
+	// Slowdown is that of the job beside the residents.
 	Slowdown units.Slowdown `json:"slowdown"`
 	// Cost is the score: what the placement adds, less is better.
 	Cost float64 `json:"cost"`
@@ -65,13 +63,13 @@ type Candidate struct {
 	Parts *communication.Shown `json:"parts,omitempty"`
 	// Excluded is true when the node is excluded by advice.
 	Excluded bool `json:"excluded"`
-	// Reason says in words what speaks for or against the node.
+	// Reason says in words what makes the node good or bad.
 	Reason string `json:"reason"`
 
-	// Score is the whole score that all of this was taken from.
+	// Score is the score that the rest is taken from.
 	Score score.Score `json:"-"`
 
-	rank int // place in natural order, for equal ones
+	rank int // index in natural order, for equal candidates
 }
 
 // ResidentHere is a job that runs in the memory domain, and what the newcomer
@@ -107,21 +105,21 @@ func (c *Candidate) WorstResident() (units.Slowdown, bool) {
 // compare orders candidates from best to worst.
 func (c *Candidate) compare(other *Candidate) int {
 	return cmp.Or(
-		c.place()-other.place(),
+		cmp.Compare(other.room(), c.room()),
 		score.Compare(c.Score, other.Score),
 		cmp.Compare(c.rank, other.rank),
 	)
 }
 
-// place is 0 for a node with room, 1 for others.
-func (c *Candidate) place() int {
+// room is 1 for a node with room, 0 for others.
+func (c *Candidate) room() int {
 	if c.Fits {
-		return 0
+		return 1
 	}
-	return 1
+	return 0
 }
 
-// explain fills in the reason.
+// explain sets the reason.
 func (c *Candidate) explain() {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }

@@ -6,8 +6,10 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -19,15 +21,14 @@ type Options struct {
 	// Limit is the slowdown that neither the job nor a resident may exceed, 1 or
 	// more; 0 means any. A limit in a job's own comment goes before it.
 	Limit units.Slowdown
-	// Sockets takes every socket of a node as a memory domain of its own. As
-	// nobody knows beforehand on which one a job will run, a node is judged by
-	// the worst of its sockets that have room.
+	// Sockets makes every socket of a node a memory domain. A node is as good as the
+	// worst of its sockets that have room, because Slurm chooses the socket.
 	Sockets bool
-	// Keep is how many nodes stay open at least; 0 means those chosen and those
-	// that are as good.
+	// Keep is how many nodes stay open at least; 0 means those chosen and those as
+	// good.
 	Keep int
-	// Tolerance is how much worse, in slowdown on every CPU of the job, a node
-	// may be and still stay open: 0 or more.
+	// Tolerance is how much worse a node may be and still stay open, in slowdown on
+	// every CPU of the job: 0 or more.
 	Tolerance float64
 }
 
@@ -64,9 +65,9 @@ func (a *Advisor) site() *Site {
 // ErrNoNode means that no node of the cluster can ever run the job.
 var ErrNoNode = errors.New("no node can run the job: see partition, constraint, CPUs, excluded and drained nodes with sinfo -N -l")
 
-// Advise says where in the cluster the job had best go. It fails with ErrNoNode,
-// and on options or requests that do not validate. A job whose application is
-// unknown is ranked as Options.Score says of unknown jobs.
+// Advise ranks the nodes of the cluster for a job. It fails with ErrNoNode, and on
+// invalid options or requests. Options.Score says how a job without a profile is
+// ranked.
 func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err := errors.Join(a.Options.Validate(), r.Validate()); err != nil {
 		return nil, err
@@ -75,9 +76,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &table{
-		advisor: a, request: &r, scorer: scorer,
-		hood: newNeighborhood(c, a, r.Job), room: NewRoom(c), nodes: r.Eligible(c),
+	t := &ranking{
+		advisor: a, request: &r, scorer: scorer, room: NewRoom(c), nodes: r.Eligible(c),
+		occupancy: NewOccupancy(c, a.site(), a.Roster, a.Options.Limit, a.Options.Sockets, r.Job),
 	}
 	if len(t.nodes) == 0 {
 		return nil, ErrNoNode
@@ -97,23 +98,23 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	advice.settle(&r, chosen, &a.Options)
+	advice.exclude(&r, chosen, &a.Options)
 	advice.warn(c, a, &r)
 	return advice, nil
 }
 
-// table is the work on one request.
-type table struct {
-	advisor *Advisor
-	request *Request
-	scorer  *score.Scorer
-	hood    *neighborhood
-	room    *Room
-	nodes   []*Node
+// ranking ranks the nodes of a cluster for one request.
+type ranking struct {
+	advisor   *Advisor
+	request   *Request
+	scorer    *score.Scorer
+	occupancy *Occupancy
+	room      *Room
+	nodes     []*Node
 }
 
-// leave takes a running job off its nodes.
-func (t *table) leave() {
+// leave takes a running job from its nodes.
+func (t *ranking) leave() {
 	j := t.request.Job
 	if j == nil || !j.Occupies() {
 		return
@@ -125,25 +126,27 @@ func (t *table) leave() {
 	}
 }
 
-func (t *table) limit() units.Slowdown {
+func (t *ranking) limit() units.Slowdown {
 	if t.request.Limit != 0 {
 		return t.request.Limit
 	}
 	return t.advisor.Options.Limit
 }
 
-// newcomer returns the job as the score sees it on a node.
-func (t *table) newcomer(n *Node) (score.Job, advisor.Entry) {
-	e := t.hood.roster.Lookup(t.request.Application, t.hood.site.Machine(n))
+// newcomer returns the job as a resident of a node.
+func (t *ranking) newcomer(n *Node) occupancy.Resident {
 	name := "newcomer"
 	if t.request.Job != nil {
 		name = t.request.Job.String()
 	}
-	return score.Job{Name: name, Application: e.Application, CPUs: t.request.CPUsPerNode, Limit: t.limit(), Card: n.Name}, e
+	return occupancy.Resident{
+		Name: name, Node: n.Name, Application: t.request.Application, Entry: *t.occupancy.Entry(t.request.Application, n),
+		CPUs: t.request.CPUsPerNode, Limit: t.limit(),
+	}
 }
 
 // candidates scores every node and sorts them.
-func (t *table) candidates() ([]Candidate, error) {
+func (t *ranking) candidates() ([]Candidate, error) {
 	all := make([]Candidate, 0, len(t.nodes))
 	for i, n := range t.nodes {
 		c, err := t.candidate(n)
@@ -157,60 +160,57 @@ func (t *table) candidates() ([]Candidate, error) {
 	return all, nil
 }
 
-func (t *table) candidate(n *Node) (Candidate, error) {
-	newcomer, entry := t.newcomer(n)
+func (t *ranking) candidate(n *Node) (Candidate, error) {
+	newcomer := t.newcomer(n)
 	var worst score.Score
-	var where *memoryDomain
-	for _, d := range t.landings(n) {
-		s, err := t.scorer.Score(newcomer, score.Domain{Name: d.name, Residents: d.jobs})
+	var there []*occupancy.Resident
+	for i, part := range t.landings(n) {
+		neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
+		s, err := t.scorer.Score(newcomer.Job(), neighbors.Domain())
 		if err != nil {
 			return Candidate{}, fmt.Errorf("node %s: %w", n.Name, err)
 		}
-		if where == nil || score.Compare(s, worst) > 0 {
-			worst, where = s, d
+		if i == 0 || score.Compare(s, worst) > 0 {
+			worst, there = s, neighbors.Residents
 		}
 	}
 	c := Candidate{
-		Node: n.Name, Domain: where.name, Machine: t.hood.site.Machine(n), Profile: entry.State,
+		Node: n.Name, Domain: worst.Domain, Machine: t.advisor.site().Machine(n), Profile: newcomer.Entry.State,
 		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
 		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
 		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst,
 	}
 	for i, e := range worst.Residents {
-		r := where.residents[i]
+		r := there[i]
 		c.Residents[i] = ResidentHere{
-			Job: r.job, Node: r.node, Application: r.application,
+			Job: r.Name, Node: r.Node, Application: r.Application,
 			Before: e.Before, After: e.After, Limit: e.Limit, Known: e.Known, Parts: e.Parts.Show(),
 		}
 		if !e.Known {
-			c.Residents[i].Reason = r.entry.Reason
+			c.Residents[i].Reason = r.Entry.Reason
 		}
 	}
 	c.explain()
 	return c, nil
 }
 
-// landings returns the memory domains of the node on which the job may come to
-// run: those with room, or all where none has room for it alone.
-func (t *table) landings(n *Node) []*memoryDomain {
-	var all, roomy []*memoryDomain
-	for _, name := range t.hood.domainsOf(n, t.advisor.Options.Sockets) {
-		d := t.hood.domains[name]
-		all = append(all, d)
-		if d.freeCPUs >= t.request.CPUsPerNode {
-			roomy = append(roomy, d)
-		}
-	}
+// landings returns the parts of the node on which the job may run: those with room,
+// or all where none has room for it alone.
+func (t *ranking) landings(n *Node) []*occupancy.Node {
+	all := t.occupancy.Parts(n)
+	roomy := slices.DeleteFunc(slices.Clone(all), func(part *occupancy.Node) bool {
+		return t.occupancy.free[part] < t.request.CPUsPerNode
+	})
 	if len(roomy) > 0 {
 		return roomy
 	}
 	return all
 }
 
-// choose places the copies of the job one after the other, each on the best
-// nodes that are left, and counts each as a resident for the next. It returns
-// the candidates as they were when they were chosen.
-func (t *table) choose(ranked []Candidate) ([]Candidate, error) {
+// choose places the copies of the job one after the other, each on the best nodes that
+// are left, as residents for the next. It returns the candidates as they were when
+// they were chosen.
+func (t *ranking) choose(ranked []Candidate) ([]Candidate, error) {
 	var chosen []Candidate
 	open := slices.Clone(ranked)
 	for range max(1, min(t.request.Copies, mostCopies)) {
@@ -228,35 +228,31 @@ func (t *table) choose(ranked []Candidate) ([]Candidate, error) {
 			}
 		}
 		if len(taken) < t.request.Nodes {
-			// Part of the nodes is of no use.
+			// Fewer nodes than the job needs are of no use.
 			return chosen[:len(chosen)-len(taken)], nil
 		}
 	}
 	return chosen, nil
 }
 
-// place makes the job a resident of a node and scores again who shares its
-// memory.
-func (t *table) place(open []Candidate, node string) error {
+// place makes the job a resident of a node, and ranks the nodes of its memory domain
+// again.
+func (t *ranking) place(open []Candidate, node string) error {
 	at := slices.IndexFunc(t.nodes, func(n *Node) bool { return n.Name == node })
 	n := t.nodes[at]
-	newcomer, entry := t.newcomer(n)
-	r := resident{job: newcomer.Name, node: n.Name, application: t.request.Application, entry: entry}
 	if t.request.Exclusive {
 		t.room.Take(n, float64(n.CPUs))
 	} else {
 		t.room.Take(n, t.request.CPUsPerNode)
 	}
-	changed := t.landings(n)
-	for _, d := range changed {
-		d.residents = append(d.residents, r)
-		d.jobs = append(d.jobs, newcomer)
-		d.freeCPUs -= t.request.CPUsPerNode / float64(len(changed))
+	landings := t.landings(n)
+	for _, part := range landings {
+		t.occupancy.Place(t.newcomer(n), part, t.request.CPUsPerNode/float64(len(landings)))
 	}
-	domain := t.hood.site.Domain(n)
+	site := t.advisor.site()
 	for i := range open {
 		other := t.nodes[open[i].rank]
-		if t.hood.site.Domain(other) != domain {
+		if site.Domain(other) != site.Domain(n) {
 			continue
 		}
 		c, err := t.candidate(other)
@@ -270,7 +266,7 @@ func (t *table) place(open []Candidate, node string) error {
 	return nil
 }
 
-// warn collects what may be doubted.
+// warn adds warnings about the cluster, the request and the profiles.
 func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 	a.Warnings = append(a.Warnings, c.Warnings...)
 	say := func(format string, args ...any) {

@@ -75,7 +75,7 @@ func advise(t *testing.T, c *Cluster, r Request, o Options) *Advice {
 	return advice
 }
 
-func ranking(a *Advice) string {
+func ranked(a *Advice) string {
 	var names []string
 	for _, c := range a.Candidates {
 		names = append(names, c.Node)
@@ -194,7 +194,7 @@ func TestAdvise(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			a := advise(t, test.cluster, test.request, test.options)
-			if got := ranking(a); got != test.ranked {
+			if got := ranked(a); got != test.ranked {
 				t.Errorf("ranked %s, want %s", got, test.ranked)
 			}
 			if got := strings.Join(a.Chosen, " "); got != test.chosen {

@@ -1,11 +1,9 @@
-// Package slurm reads a Slurm cluster and says where a job would suffer, and
-// make others suffer, least. It asks with Slurm's own commands, as any user may,
-// and changes nothing: the commands that act on its advice are elsewhere.
+// Package slurm reads a Slurm cluster and advises where a job, and those that run
+// there, lose least to contention for memory. It runs Slurm's own commands, which need
+// no privilege, and changes nothing.
 //
-// The way through it:
-//
-//	Reader.Read  →  Cluster (nodes, jobs)  →  Advisor.Advise  →  Advice
+//	Reader.Read  →  Cluster (nodes, jobs)  →  NewOccupancy  →  Advisor.Advise  →  Advice
 //
 // Only a Runner touches the machine. Everything else is a function of what the
-// commands printed, in any of the shapes between Slurm 22.05 and today's.
+// commands printed, in the formats of Slurm 22.05 and later.
 package slurm

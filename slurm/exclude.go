@@ -7,7 +7,7 @@ import (
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
 
-// settle decides which nodes to exclude:
+// exclude decides which nodes to exclude:
 //
 //   - nodes on which a limit would be exceeded, with room or without;
 //   - when the job has its nodes now, those with room that are worse.
@@ -16,7 +16,7 @@ import (
 // not known. When the limit is exceeded nearly everywhere, the best nodes stay
 // open all the same, as many as the job needs: a job that excludes every node
 // never starts.
-func (a *Advice) settle(r *Request, chosen []Candidate, o *Options) {
+func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 	a.Chosen, a.Exclude = []string{}, slices.Clone(r.Excluded)
 	if a.Exclude == nil {
 		a.Exclude = []string{}

@@ -96,10 +96,15 @@ func pendingTasks(expression string) int {
 	return min(max(1, total), mostCopies)
 }
 
-// Eligible returns the nodes on which the job can ever run, in natural order: in
-// one of its partitions, not down or drained, with CPUs enough and the features
-// it asks for, neither excluded by the user nor left out of the nodes required.
+// Eligible returns the nodes of Matching that are not down or drained.
 func (r *Request) Eligible(c *Cluster) []*Node {
+	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !n.Available() })
+}
+
+// Matching returns the nodes on which the job may ever run, in natural order: those
+// of its partitions that have enough CPUs and the features that it asks for, and that
+// the user neither excluded nor left out of the nodes required.
+func (r *Request) Matching(c *Cluster) []*Node {
 	partitions := r.partitions(c)
 	var nodes []*Node
 	for i := range c.Nodes {
@@ -107,7 +112,7 @@ func (r *Request) Eligible(c *Cluster) []*Node {
 		inPartition := len(partitions) == 0 ||
 			slices.ContainsFunc(partitions, func(p string) bool { return slices.Contains(n.Partitions, p) })
 		switch {
-		case !inPartition, !n.Available(), n.CPUs > 0 && r.CPUsPerNode > float64(n.CPUs):
+		case !inPartition, n.CPUs > 0 && r.CPUsPerNode > float64(n.CPUs):
 		case !n.Offers(r.Features), slices.Contains(r.Excluded, n.Name):
 		case len(r.Required) >= r.Nodes && len(r.Required) > 0 && !slices.Contains(r.Required, n.Name):
 		default:

@@ -1,6 +1,6 @@
 // Package config holds the arguments of the Bandmate plugin in the form that the
-// scheduler works with. People write those of package v1, in the pluginConfig of
-// a KubeSchedulerConfiguration.
+// scheduler uses. Users write those of package v1, in the pluginConfig of a
+// KubeSchedulerConfiguration.
 //
 // +kubebuilder:object:generate=true
 package config
@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
 
-// UnlabeledPolicy says what a pod is that names no application.
+// UnlabeledPolicy says how a pod counts that names no application.
 type UnlabeledPolicy string
 
 const (
-	// UnlabeledIgnored takes it out of all reckoning: it is scheduled as though
-	// the plugin did not exist, and presses on others only where a node agent
-	// measures the traffic of its node.
+	// UnlabeledIgnored leaves the pod to the other plugins. It slows others down only
+	// where a node agent measures its traffic.
 	UnlabeledIgnored UnlabeledPolicy = "ignore"
-	// UnlabeledUnknown treats it as an application without a profile.
+	// UnlabeledUnknown treats the pod as an application without a profile.
 	UnlabeledUnknown UnlabeledPolicy = "unknown"
 )
 
@@ -31,14 +31,14 @@ const (
 type InvalidPolicy string
 
 const (
-	// InvalidIgnored schedules it as though it had no such annotation.
+	// InvalidIgnored ignores the annotation.
 	InvalidIgnored InvalidPolicy = "ignore"
-	// InvalidRejected leaves it pending until it is corrected.
+	// InvalidRejected keeps the pod pending until the annotation is corrected.
 	InvalidRejected InvalidPolicy = "reject"
 )
 
-// BandmateArgs are the arguments of the plugin. Package v1 says what each means,
-// and sets the defaults; here all of them are set.
+// BandmateArgs are the arguments of the plugin. Package v1 documents them and sets
+// the defaults; here all of them are set.
 //
 // +kubebuilder:object:root=true
 type BandmateArgs struct {
@@ -56,8 +56,28 @@ type BandmateArgs struct {
 	DecisionLog           bool
 }
 
-// AddToScheme makes the arguments known as an internal version of the group that
-// the scheduler's own configuration has.
+// Counts reports whether pods of an application are taken into account at all; the
+// application is empty for a pod that names none.
+func (a *BandmateArgs) Counts(application string) bool {
+	return application != "" || a.UnlabeledPods == UnlabeledUnknown
+}
+
+// ScoreOptions returns how the score counts. It fails on traffic that cannot be
+// assumed.
+func (a *BandmateArgs) ScoreOptions() (score.Options, error) {
+	options := score.Options{Objective: a.Objective, Unknown: a.UnknownApplications}
+	if options.Unknown == score.Assume {
+		standIn, err := predictor.Assumed("assumed", units.TrafficOf(a.AssumedBandwidth, a.AssumedReadShare))
+		if err != nil {
+			return options, err
+		}
+		options.StandIn = standIn
+	}
+	return options, options.Validate()
+}
+
+// AddToScheme adds the arguments to a scheme, as the internal version of the group
+// of the scheduler's own configuration.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(schema.GroupVersion{Group: schedulerv1.GroupName, Version: runtime.APIVersionInternal}, &BandmateArgs{})
 	return nil

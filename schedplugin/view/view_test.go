@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
@@ -175,7 +176,7 @@ func fill(t *testing.T, cluster *view.Cluster, domains []scoretest.Domain) {
 func names(v view.Verdict) string {
 	var all []string
 	for _, r := range v.Residents {
-		all = append(all, r.Pod.Name)
+		all = append(all, r.Name)
 	}
 	return strings.Join(all, " ")
 }
@@ -227,7 +228,7 @@ func TestWhoMeetsWhom(t *testing.T) {
 			t.Errorf("%s: meets %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if _, ok, _ := cluster.Judge(view.Pod{}, "gone"); ok {
+	if _, ok, _ := cluster.Judge(occupancy.Resident{}, "gone"); ok {
 		t.Error("a verdict on a node that is none")
 	}
 }
@@ -253,7 +254,7 @@ func TestWarnings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
-	v, _, err := cluster.Judge(view.Pod{Application: "plain", CPUs: 1}, "fresh")
+	v, _, err := cluster.Judge(occupancy.Resident{Application: "plain", CPUs: 1}, "fresh")
 	if err != nil || v.Background == nil || v.Newcomer.State != advisor.Unknown {
 		t.Errorf("%+v, %v", v, err)
 	}

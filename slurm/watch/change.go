@@ -25,8 +25,8 @@ type change struct {
 // below what a system accepts.
 const mostJobs = 100
 
-// group puts together what the same call can do, in the order of the first job
-// of each group.
+// group joins changes that one call can make, in the order of the first job of each
+// group.
 func group(changes []change) []change {
 	type key struct {
 		excluded, remark           string
@@ -71,7 +71,7 @@ func (c change) arguments() []string {
 // tasks is a list of array tasks that Slurm did not cut short.
 var tasks = regexp.MustCompile(`^[0-9]+(-[0-9]+(:[0-9]+)?)?(,[0-9]+(-[0-9]+(:[0-9]+)?)?)*$`)
 
-// address is how scontrol is told exactly this record. The bare id of the
+// address names exactly this record to scontrol. The bare id of the
 // leader of a heterogeneous job means all its components, that of an array all
 // its tasks; naming all waiting tasks together keeps them one record.
 func address(j *slurm.Job) string {
@@ -88,14 +88,13 @@ func address(j *slurm.Job) string {
 // outcome is what became of a change.
 type outcome struct {
 	job *slurm.Job
-	// err is nil when scontrol said that it was made. Otherwise the next look at
-	// the queue says whether it was.
+	// err is nil when scontrol confirmed the change. Otherwise the queue says in the
+	// next round whether it was made.
 	err error
 }
 
-// tell makes the changes and returns what became of each job. It stops at the
-// first sign that slurmctld does not answer: then unanswered is that error, and
-// what is missing among the outcomes was not tried.
+// tell makes the changes and returns the outcome of each. It stops when slurmctld does
+// not answer: unanswered is that error, and changes without an outcome were not tried.
 func tell(ctx context.Context, runner slurm.Runner, changes []change) (outcomes []outcome, unanswered error) {
 	for _, c := range group(changes) {
 		_, err := runner.Run(ctx, "scontrol", c.arguments()...)
@@ -106,7 +105,7 @@ func tell(ctx context.Context, runner slurm.Runner, changes []change) (outcomes 
 			outcomes = append(outcomes, all(c, err)...)
 			continue
 		}
-		// One job of the group cannot be changed; which one, each says for itself.
+		// Some job of the group cannot be changed: each is tried alone.
 		for _, j := range c.jobs {
 			alone := change{jobs: []*slurm.Job{j}, excluded: c.excluded, remark: c.remark}
 			_, err := runner.Run(ctx, "scontrol", alone.arguments()...)
@@ -127,14 +126,14 @@ func all(c change, err error) []outcome {
 	return outcomes
 }
 
-// silent reports whether nobody answered, so that asking on makes no sense.
+// silent reports whether slurmctld did not answer, so that more calls are useless.
 func silent(err error) bool {
 	return errors.Is(err, slurm.ErrTimeout) || errors.Is(err, slurm.ErrUnreachable) ||
 		errors.Is(err, slurm.ErrNotInstalled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// due are the decisions that change something, the releases first: they let jobs
-// run. At most as many as given; the rest is left for the next round.
+// due returns the decisions that change something, at most as many as given, and how
+// many are left for the next round. Releases come first: they let jobs run.
 func due(decisions []Decision, m Memory, most int) (now []Decision, later int) {
 	for _, d := range decisions {
 		if d.Action != Keep && d.Action != Skip && !m[d.Job.ID].waits() {
@@ -164,8 +163,8 @@ func enforcement(d Decision) change {
 	return c
 }
 
-// advice is the change that tells people what would be decided; false when there
-// is nothing to say, or somebody else's comment stands there.
+// advice is the change that shows users what would be decided; false when nothing
+// changes, or the comment is somebody else's.
 func advice(d Decision) (change, bool) {
 	remark := ""
 	if d.Action == Exclude || d.Action == Change {

@@ -37,7 +37,7 @@ type Record struct {
 	Error string `json:"error,omitempty"`
 }
 
-// What the log says of the watch itself.
+// Actions of the watch itself.
 const (
 	// Begun and Ended are the watch's own.
 	Begun Action = "begun"
@@ -45,20 +45,18 @@ const (
 	// Off and On follow the off switch.
 	Off Action = "off"
 	On  Action = "on"
-	// Failed is a round that came to nothing, Recovered the first that did not
-	// after those.
+	// Failed is a round that failed, Recovered the first that succeeded after it.
 	Failed    Action = "failed"
 	Recovered Action = "recovered"
 )
 
-// journal is the decision log. It is opened anew for every batch of records, so
-// that it may be moved away at any time.
+// journal is the decision log. It is opened for every batch of records, so that it may
+// be moved at any time.
 type journal struct {
 	// file is the name of the log; empty means out.
 	file string
 	out  io.Writer
-	// said is what was last said of each waiting job; what has not changed is
-	// not said again.
+	// said is the last record of each waiting job; one that repeats it is left out.
 	said map[int64]spoken
 }
 
@@ -68,8 +66,7 @@ type spoken struct {
 	failed   bool
 }
 
-// write appends the records, each in one line. What was written stays; a line
-// is never cut by another process's.
+// write appends the records, each in a line, in one write.
 func (l *journal) write(records []Record) error {
 	if len(records) == 0 {
 		return nil
@@ -102,8 +99,8 @@ func (l *journal) write(records []Record) error {
 	return nil
 }
 
-// news keeps of the records about waiting jobs those that say something new,
-// and forgets the jobs that wait no longer.
+// news returns the records about waiting jobs that say something new, and forgets the
+// jobs that no longer wait.
 func (l *journal) news(c *slurm.Cluster, of map[int64]Record) []Record {
 	said := make(map[int64]spoken, len(of))
 	var records []Record

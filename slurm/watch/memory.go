@@ -10,8 +10,7 @@ import (
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
 
-// Memory is what a watch knows to be its own doing, by Slurm's job id. It is
-// what the state file holds.
+// Memory is what a watch has set, by Slurm's job id. The state file holds it.
 type Memory map[int64]Entry
 
 // Entry is what was done to one waiting job. Lists are host lists as
@@ -22,19 +21,18 @@ type Entry struct {
 	Application string `json:"application,omitempty"`
 	// Original is what was excluded before the first change: the user's.
 	Original string `json:"original"`
-	// Set is what Slurm answered to have taken last; Original where nothing of
-	// ours is set.
+	// Set is what Slurm confirmed last; Original where the watch has set nothing.
 	Set string `json:"set"`
-	// Intended is what Slurm is being told; nil when no change is under way.
-	// After an end in the middle of it, the queue says whether it was made.
+	// Intended is what Slurm is being told; nil when no change is under way. After a
+	// crash the queue says whether the change was made.
 	Intended *string `json:"intended,omitempty"`
-	// Turn counts decisions: what was decided earlier stands when later jobs are
-	// decided about. No time, because clocks are set back. 0 before the first.
+	// Turn is the number of the first decision; earlier decisions go before later
+	// ones. It is no time, because clocks are set back. 0 before the first.
 	Turn int64 `json:"turn"`
-	// LeftAlone says why the job is not touched any more; empty when it may be.
+	// LeftAlone says why the job is no longer touched; empty when it is.
 	LeftAlone string `json:"leftAlone,omitempty"`
-	// GivenUp says why nothing will be excluded for the job any more; what is
-	// set is taken back.
+	// GivenUp says why nothing is excluded for the job any longer; what is set is
+	// taken back.
 	GivenUp string `json:"givenUp,omitempty"`
 	// Started is true while the job runs: Slurm may queue it again, and what was
 	// set is then still set.
@@ -45,14 +43,13 @@ type Entry struct {
 	Pause int `json:"pause,omitempty"`
 }
 
-// ours reports whether something of ours is set.
+// ours reports whether the watch has set something.
 func (e Entry) ours() bool { return e.Set != e.Original }
 
-// mostPause is after how many rounds at most a failed change is tried again.
+// mostPause is the longest pause before a failed change is tried again, in rounds.
 const mostPause = 64
 
-// waits reports whether a change that failed before is not yet tried again: the
-// longer it has failed, the rarer.
+// waits reports whether a failed change is not to be tried yet.
 func (e Entry) waits() bool { return e.Pause > 0 }
 
 // Remark starts every AdminComment that Bandmate writes.
@@ -61,7 +58,7 @@ const Remark = "bandmate: "
 // submitRemark starts what job_submit.lua writes; the excluded nodes follow.
 const submitRemark = Remark + "exclude="
 
-// Event is something that Reconcile found out about a job.
+// Event is something that happened to a job.
 type Event struct {
 	Job         *slurm.Job
 	ID          int64
@@ -73,11 +70,10 @@ type Event struct {
 	Excluded string
 }
 
-// Reconcile compares what is remembered with what the queue shows, and returns
-// the memory as it is now and what happened since. It forgets jobs that are
-// gone, learns of exclusions that job_submit.lua made, finds out what became of
-// a change that was under way, and leaves alone the jobs whose exclusions
-// somebody else changed.
+// Reconcile compares the memory with the queue, and returns the memory as it is now
+// and what happened since. It drops jobs that are gone, adopts exclusions of
+// job_submit.lua, resolves changes that were under way, and leaves alone the jobs
+// whose exclusions somebody else changed.
 func (m Memory) Reconcile(c *slurm.Cluster, site *slurm.Site) (Memory, []Event) {
 	next := make(Memory, len(m))
 	var events []Event
@@ -122,12 +118,12 @@ func (m Memory) recall(j *slurm.Job) (Entry, bool) {
 	return Entry{}, false
 }
 
-// worthKeeping reports whether forgetting the entry would lose anything.
+// worthKeeping reports whether dropping the entry would lose anything.
 func (e Entry) worthKeeping() bool {
 	return e.Turn > 0 && !e.Started || e.ours() || e.Intended != nil || e.LeftAlone != "" || e.GivenUp != "" || e.Failures > 0
 }
 
-// reconcile finds out what became of a job's exclusions.
+// reconcile updates the entry of a job by what the queue shows.
 func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 	if !j.Pending() {
 		before := e.Started
@@ -172,8 +168,8 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 	return e, event(j, e, LeftAlone, e.LeftAlone)
 }
 
-// adopted returns the entry of a job that job_submit.lua kept off nodes: its
-// remark and the job's list say the same.
+// adopted returns the entry of a job for which job_submit.lua excluded nodes: its
+// remark and the job's list agree.
 func adopted(j *slurm.Job, site *slurm.Site) (Entry, bool) {
 	said, ok := strings.CutPrefix(j.AdminComment, submitRemark)
 	if !ok || !j.Pending() {

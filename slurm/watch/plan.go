@@ -121,7 +121,7 @@ func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 		}
 		waiting = append(waiting, w)
 	}
-	made, err := round.settle(waiting)
+	made, err := round.decide(waiting)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestPlan(t *testing.T) {
 	}{
 		{
 			name: "an empty cluster", nodes: 3, queue: func(f *fake) { f.submit(10, "heavy") },
-			want: "keep", reason: "every node will do",
+			want: "keep", reason: "every node is good",
 		},
 		{
 			name: "a resident that suffers", nodes: 3, queue: func(f *fake) { f.run(1, "tender", "n02"); f.submit(10, "heavy") },
@@ -93,7 +93,7 @@ func TestPlan(t *testing.T) {
 		{
 			name: "never every node", nodes: 2,
 			queue: func(f *fake) { f.run(1, "tender", "n01"); f.run(2, "tender", "n02"); f.submit(10, "heavy") },
-			want:  "exclude n02", reason: "n01 stays open all the same",
+			want:  "exclude n02", reason: "n01 stays open nevertheless",
 		},
 		{
 			name: "the one that stays open is where it has to wait", nodes: 2,
@@ -116,7 +116,7 @@ func TestPlan(t *testing.T) {
 		{
 			name: "as many nodes as it needs", nodes: 4,
 			queue: func(f *fake) { f.run(1, "tender", "n01", "n02", "n03"); f.submit(10, "heavy", needs(3)) },
-			want:  "exclude n03", reason: "3 nodes have to remain",
+			want:  "exclude n03", reason: "3 nodes must remain",
 		},
 		{
 			name: "fewer nodes than it needs", nodes: 2,
@@ -446,7 +446,7 @@ func leavesEnough(f *fake, d Decision) error {
 	up, open := 0, 0
 	request := (&slurm.Site{}).Request(d.Job)
 	request.Excluded = expand(d.Original)
-	for _, n := range candidates(&f.cluster, &request) {
+	for _, n := range request.Matching(&f.cluster) {
 		if n.Available() {
 			up++
 			if !slices.Contains(excluded, n.Name) {

@@ -14,30 +14,29 @@ import (
 type round struct {
 	planner Planner
 	cluster *slurm.Cluster
-	// expected counts the jobs that run and those expected to start; possible
-	// also those that may come to a node, as far as they fit.
-	expected, possible *board
-	// room is what those who run or are expected leave; booked are the CPUs of
-	// those who may come besides.
+	// expected has the jobs that run and those expected to start; possible also those
+	// that may come to a node, as far as they fit.
+	expected, possible *ranking
+	// room is what the jobs of expected leave; booked are the CPUs of the others in
+	// possible.
 	room   *slurm.Room
 	booked map[string]float64
 }
 
-// waiting is a job that something can be decided about.
+// waiting is a waiting job whose application is known.
 type waiting struct {
 	job         *slurm.Job
 	entry       Entry
 	application string
-	// request is what the job asks for, with the user's own exclusions.
+	// request is what the job asks for, and excludes what the user does.
 	request slurm.Request
-	// nodes are the candidates.
+	// nodes are those on which the job may ever run.
 	nodes []*slurm.Node
-	// expected are the nodes where it starts now, reserved those where it starts
-	// once there is room, and reopened those that are open although they are not
-	// good.
+	// expected are the nodes where it starts now, reserved those where it starts when
+	// there is room, and reopened those that stay open although they are not good.
 	expected, reserved, reopened []string
-	// open and closed are the candidates, decided about; fewUp means that too
-	// few of them are up for the job to start.
+	// open and closed divide nodes; fewUp means that too few of them are up for the
+	// job to start.
 	open, closed []option
 	fewUp        bool
 }
@@ -47,21 +46,18 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &round{
+	shared := verdicts{kinds: map[kind]int{}, answers: map[question]verdict{}}
+	return &round{
 		planner: p, cluster: c,
-		expected: newBoard(c, p.Site, p.Roster, scorer, p.Limit),
-		possible: newBoard(c, p.Site, p.Roster, scorer, p.Limit),
-		room:     slurm.NewRoom(c), booked: make(map[string]float64),
-	}
-	// Both know the same kinds of jobs, so that they share answers.
-	r.possible.classes, r.possible.answers = r.expected.classes, r.expected.answers
-	r.possible.lookups, r.possible.labels = r.expected.lookups, r.expected.labels
-	return r, nil
+		expected: p.newRanking(c, scorer, shared), possible: p.newRanking(c, scorer, shared),
+		room: slurm.NewRoom(c), booked: make(map[string]float64),
+	}, nil
 }
 
-// consider returns the job as one to decide about, or nil and why not.
+// consider returns the job if something can be decided about it, else nil and why
+// not.
 func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
-	w := &waiting{job: j, entry: e, application: r.expected.labelOf(j).application, request: r.planner.Site.Request(j)}
+	w := &waiting{job: j, entry: e, application: r.expected.Label(j).Application, request: r.planner.Site.Request(j)}
 	switch {
 	case e.LeftAlone != "":
 		return nil, e.LeftAlone, nil
@@ -78,55 +74,21 @@ func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
 			return nil, "", fmt.Errorf("what the state file says the user excluded: %w", err)
 		}
 	}
-	w.nodes = candidates(r.cluster, &w.request)
-	known := slices.ContainsFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.application(j, n) != nil })
+	// Nodes that are down may be up before the next round.
+	w.nodes = w.request.Matching(r.cluster)
+	known := slices.ContainsFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.knows(j, n) })
 	if !known {
 		return nil, "no profile of " + w.application, nil
 	}
 	return w, "", nil
 }
 
-// option is a node for a job.
-type option struct {
-	node *slurm.Node
-	verdict
-}
-
-// options asks the board about every candidate.
-func (b *board) options(w *waiting) ([]option, error) {
-	options := make([]option, len(w.nodes))
-	for i, n := range w.nodes {
-		v, err := b.ask(w.job, n)
-		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", n.Name, err)
-		}
-		options[i] = option{n, v}
-	}
-	return options, nil
-}
-
-// better orders options: nobody over the limit, then the lower cost.
-func better(a, b option) int {
-	return cmp.Or(
-		cmp.Compare(a.overLimit, b.overLimit),
-		cmp.Compare(avoided(a), avoided(b)),
-		cmp.Compare(a.cost, b.cost),
-	)
-}
-
-func avoided(o option) int {
-	if o.avoided {
-		return 1
-	}
-	return 0
-}
-
-// depth is how many waiting jobs are held against each other in a round, as
-// Slurm's own scheduler tests so many at a time (default_queue_depth).
+// depth is how many waiting jobs are compared with each other in a round, as many as
+// Slurm's own scheduler tests at a time (default_queue_depth).
 const depth = 100
 
-// settle decides about all jobs, in the order given.
-func (r *round) settle(all []*waiting) ([]Decision, error) {
+// decide decides about all jobs, in the order given.
+func (r *round) decide(all []*waiting) ([]Decision, error) {
 	var soon, later, held []*waiting
 	for _, w := range all {
 		switch {
@@ -139,8 +101,8 @@ func (r *round) settle(all []*waiting) ([]Decision, error) {
 			soon = append(soon, w)
 		}
 	}
-	// Those far back in the queue are held against who is there and expected
-	// only: they do not start before the next round.
+	// Jobs far back in the queue do not start before the next round and are compared
+	// only with those that run or are expected.
 	near := min(len(soon), depth)
 	next := min(len(later), depth-near)
 	var decisions []Decision
@@ -168,8 +130,8 @@ func (r *round) settle(all []*waiting) ([]Decision, error) {
 	return decisions, nil
 }
 
-// expect finds the nodes where a job will start if it can start now, and counts
-// it as a resident there; of an array, as many tasks as can start.
+// expect finds the nodes where a job starts if it can start now, and makes it a
+// resident there; of an array, as many tasks as can start.
 func (r *round) expect(w *waiting) error {
 	for range max(1, w.request.Copies) {
 		options, err := r.expected.options(w)
@@ -193,7 +155,7 @@ func (r *round) expect(w *waiting) error {
 	return nil
 }
 
-// takes is how many CPUs the job holds on a node.
+// takes returns how many CPUs the job holds on a node.
 func (w *waiting) takes(n *slurm.Node) float64 {
 	if w.request.Exclusive {
 		return max(w.request.CPUsPerNode, float64(n.CPUs))
@@ -201,9 +163,9 @@ func (w *waiting) takes(n *slurm.Node) float64 {
 	return w.request.CPUsPerNode
 }
 
-// reserve finds nodes for a job that has to wait for room, as if those who are
-// there had gone: as many as it needs where it gets along with all that are
-// expected or have reserved before it, and fits beside the latter.
+// reserve finds as many nodes as a job needs that has to wait for room. Jobs that run
+// there will have ended; it must be good beside all that are expected or have reserved
+// before it, and fit beside those.
 func (r *round) reserve(w *waiting) error {
 	if len(w.expected) > 0 {
 		return nil
@@ -231,10 +193,9 @@ func (r *round) book(w *waiting, n *slurm.Node) {
 	r.booked[n.Name] += w.takes(n)
 }
 
-// widen opens every node to the job on which it gets along with all that may
-// come there, and books it there as long as it fits: what does not fit cannot
-// come, and the earlier ones stand for it. One may always, because a resident may
-// leave.
+// widen opens every node to the job on which it is good beside all that may come
+// there, and books it there as long as it fits: what does not fit cannot come, and the
+// earlier ones stand for it. The first always fits, because a resident may leave.
 func (r *round) widen(w *waiting) error {
 	options, err := r.possible.options(w)
 	if err != nil {
@@ -257,7 +218,7 @@ func (r *round) widen(w *waiting) error {
 	return r.reopen(w)
 }
 
-// compare opens the nodes on which the job gets along with those who are there or
+// compare opens the nodes on which the job is good beside those that run or are
 // expected, and books nothing.
 func (r *round) compare(w *waiting) error {
 	options, err := r.expected.options(w)
@@ -275,9 +236,9 @@ func (r *round) compare(w *waiting) error {
 	return r.reopen(w)
 }
 
-// reopen opens as many nodes as the job needs when fewer are: those where only
-// others that wait speak against it come first; then, of equally bad ones, those
-// where it has to wait for room, because there it harms nobody yet.
+// reopen opens as many nodes as the job needs when fewer are. Nodes that only waiting
+// jobs make bad come first; of equally bad ones, those where the job has to wait for
+// room, because it harms nobody there yet.
 func (r *round) reopen(w *waiting) error {
 	available := 0
 	for _, o := range w.open {
@@ -309,7 +270,7 @@ func (r *round) reopen(w *waiting) error {
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int {
 		return cmp.Or(
-			cmp.Compare(a.expected.overLimit, b.expected.overLimit), cmp.Compare(avoided(a.expected), avoided(b.expected)),
+			cmp.Compare(a.expected.overLimit, b.expected.overLimit), a.expected.compareAvoided(b.expected),
 			cmp.Compare(a.possible.overLimit, b.possible.overLimit),
 			cmp.Compare(a.fits, b.fits), better(a.possible, b.possible),
 		)
@@ -323,13 +284,13 @@ func (r *round) reopen(w *waiting) error {
 		available++
 	}
 	if available < w.request.Nodes {
-		// Fewer nodes are up than the job needs: whatever comes back may do.
+		// Fewer nodes are up than the job needs: any that comes back may do.
 		w.open, w.closed, w.fewUp = append(w.open, w.closed...), nil, true
 	}
 	return nil
 }
 
-// conclude is the decision that excludes what stayed closed.
+// conclude returns the decision that excludes the closed nodes.
 func (r *round) conclude(w *waiting) Decision {
 	reason := r.reason(w)
 	d := compose(w, names(w.closed), reason)
@@ -339,13 +300,13 @@ func (r *round) conclude(w *waiting) Decision {
 	return d
 }
 
-// dear reports whether the margin speaks against a node.
+// dear reports whether a node costs more than the margin allows.
 func (r *round) dear(w *waiting, o option, options []option) bool {
 	allowed := r.planner.Margin * w.request.CPUsPerNode
 	return allowed > 0 && o.cost > options[0].cost+allowed
 }
 
-// reason says in words why nodes are closed, or open all the same.
+// reason says why nodes are closed, or open although they are not good.
 func (r *round) reason(w *waiting) string {
 	over := slices.IndexFunc(w.closed, func(o option) bool { return o.overLimit > 0 })
 	reason := "other nodes cost less"
@@ -353,7 +314,7 @@ func (r *round) reason(w *waiting) string {
 	case w.fewUp:
 		return fmt.Sprintf("fewer than %s are up", nodes(w.request.Nodes))
 	case len(w.closed) == 0:
-		reason = "every node will do"
+		reason = "every node is good"
 	case over >= 0:
 		o := w.closed[over]
 		reason = fmt.Sprintf("on %s %s would be slowed down %s and the worst of the others there %s; the limit is %s",
@@ -367,7 +328,7 @@ func (r *round) reason(w *waiting) string {
 	if len(w.closed) == 0 {
 		reason = "no node is good"
 	}
-	return fmt.Sprintf("%s; %s stays open all the same, because %s have to remain", reason, hostlist.Compress(w.reopened), nodes(w.request.Nodes))
+	return fmt.Sprintf("%s; %s stays open nevertheless, because %s must remain", reason, hostlist.Compress(w.reopened), nodes(w.request.Nodes))
 }
 
 func nodes(n int) string {

@@ -36,7 +36,7 @@ const (
 	JournalName = "decisions.jsonl"
 )
 
-// ErrState means that the state file cannot be believed.
+// ErrState means that the state file cannot be used.
 var ErrState = errors.New("state file of the watch")
 
 // loadState reads the state file; a missing one is an empty memory.
@@ -70,8 +70,8 @@ func parseState(data []byte) (state, error) {
 	return s, nil
 }
 
-// save replaces the state file in one step, if anything has changed; it is on
-// disk when save returns.
+// save replaces the state file atomically if anything changed. It is on disk when save
+// returns.
 func (s *state) save(folder string) error {
 	data, err := json.MarshalIndent(s, "", " ")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Status is what a watch says of itself after every round.
+// Status is what a watch reports after every round.
 type Status struct {
-	// Running is true while the process lives; it is found out when asked.
+	// Running is true while the process lives, by the lock.
 	Running bool `json:"running"`
 	// Process is its number.
 	Process int       `json:"process,omitempty"`
@@ -23,11 +23,10 @@ type Status struct {
 	SwitchedOff bool `json:"switchedOff"`
 	// Round is the last one; nil before the first.
 	Round *Round `json:"round,omitempty"`
-	// FailedRounds counts the rounds in a row that came to nothing, Error says
-	// why the last one did.
+	// FailedRounds counts the rounds that failed in a row; Error is that of the last.
 	FailedRounds int    `json:"failedRounds,omitempty"`
 	Error        string `json:"error,omitempty"`
-	// NextSeconds is after how long the next round was to come.
+	// NextSeconds is how long after the round the next one begins.
 	NextSeconds float64 `json:"nextSeconds,omitempty"`
 }
 
@@ -35,8 +34,8 @@ type Status struct {
 type Round struct {
 	Time    time.Time `json:"time"`
 	Seconds float64   `json:"seconds"`
-	// Waiting counts the jobs that wait, Decided those that something could be
-	// decided about, KeptOff those for which nodes of ours are excluded.
+	// Waiting counts the waiting jobs, Decided those with a decision, KeptOff those
+	// for which the watch excludes nodes.
 	Waiting int `json:"waiting"`
 	Decided int `json:"decided"`
 	KeptOff int `json:"keptOff"`
@@ -53,8 +52,8 @@ type Round struct {
 // ErrNoStatus means that no watch has worked with the folder yet.
 var ErrNoStatus = errors.New("no watch has run here")
 
-// ReadStatus returns what the watch that works, or worked, with the folder said
-// last.
+// ReadStatus returns the last status of the watch that works, or worked, with the
+// folder.
 func ReadStatus(folder string) (Status, error) {
 	var s Status
 	name := filepath.Join(folder, statusName)
@@ -92,7 +91,7 @@ func SwitchOff(folder string) error {
 	return nil
 }
 
-// SwitchOn takes the off switch away.
+// SwitchOn clears the off switch.
 func SwitchOn(folder string) error {
 	err := os.Remove(filepath.Join(folder, offName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

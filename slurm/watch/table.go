@@ -13,12 +13,11 @@ import (
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
 
-// Table is what job_submit.lua reads: for jobs to come, the nodes of every
-// partition that they had better stay off. manifests/slurm/job_submit.lua
-// describes the format.
+// Table is what job_submit.lua reads: the nodes of every partition that new jobs
+// should stay off. manifests/slurm/job_submit.lua describes the format.
 type Table struct {
 	Written time.Time
-	// MaxAge is for how long the table is true.
+	// MaxAge is how long the table is valid.
 	MaxAge time.Duration
 	Lines  []TableLine
 }
@@ -32,7 +31,7 @@ type TableLine struct {
 	Excluded string
 }
 
-// Table returns the table for the cluster as the decisions leave it.
+// Table returns the table for the cluster after the decisions.
 func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, maxAge time.Duration) (Table, error) {
 	t := Table{Written: now, MaxAge: maxAge}
 	round, err := p.open(c)
@@ -58,15 +57,15 @@ func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, ma
 	return t, nil
 }
 
-// line asks about a job of one CPU that only says what it is: how much it is
-// slowed down, and slows down others, does not depend on its CPUs.
+// line asks about a job of one CPU with nothing but an application: slowdowns do not
+// depend on its CPUs.
 func (r *round) line(application string, partition slurm.Partition) (TableLine, error) {
 	line := TableLine{Application: application, Partition: partition.Name}
 	j := &slurm.Job{Partitions: []string{partition.Name}, CPUs: 1, NodeCount: 1}
-	r.expected.labels[j] = label{application: application}
+	r.expected.SetLabel(j, slurm.Label{Application: application, Limit: r.planner.Limit})
 	request := slurm.Request{Job: j, Application: application, Nodes: 1, CPUsPerNode: 1, Partitions: j.Partitions}
-	w := &waiting{job: j, application: application, request: request, nodes: candidates(r.cluster, &request)}
-	w.nodes = slices.DeleteFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.application(j, n) == nil })
+	w := &waiting{job: j, application: application, request: request, nodes: request.Matching(r.cluster)}
+	w.nodes = slices.DeleteFunc(w.nodes, func(n *slurm.Node) bool { return !r.expected.knows(j, n) })
 	options, err := r.expected.options(w)
 	if err != nil {
 		return line, err
@@ -110,7 +109,7 @@ func (t Table) write(file string) error {
 	return nil
 }
 
-// remove takes the table away: no advice is better than old advice.
+// removeTable removes the table: no advice is better than old advice.
 func removeTable(file string) error {
 	if err := os.Remove(file); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("table for job_submit.lua: %w", err)

@@ -18,8 +18,7 @@ type Mode string
 const (
 	// Observe decides and writes the decision log.
 	Observe Mode = "observe"
-	// Advise also says in the AdminComment of a waiting job which nodes it had
-	// better stay off.
+	// Advise also writes the nodes to stay off into the AdminComment of a waiting job.
 	Advise Mode = "advise"
 	// Enforce excludes these nodes, and writes the table for job_submit.lua.
 	Enforce Mode = "enforce"
@@ -42,7 +41,7 @@ type Options struct {
 	Interval time.Duration
 	// MostChanges bounds the jobs that are changed in a round.
 	MostChanges int
-	// Leave keeps what is set when the watch ends, for one that is about to go on.
+	// Leave keeps what is set when the watch ends, for the next watch.
 	Leave bool
 }
 
@@ -71,10 +70,10 @@ type Watcher struct {
 	Runner slurm.Runner
 	// Read reads the cluster.
 	Read func(context.Context) (*slurm.Cluster, error)
-	// Planner returns how to decide, with the profiles as they are now.
+	// Planner returns the planner with the present profiles.
 	Planner func() (Planner, error)
-	// Now is the clock; nil means time.Now. Only what people read depends on it,
-	// and how old the table is.
+	// Now is the clock; nil means time.Now. Only the log, the status and the age of
+	// the table depend on it.
 	Now func() time.Time
 
 	state   state
@@ -85,9 +84,9 @@ type Watcher struct {
 // timeToTakeBack bounds the cleaning up at the end.
 const timeToTakeBack = 30 * time.Second
 
-// Run watches until ctx ends, and then takes back what it set unless told to
-// leave it. It ends by itself only when it cannot remember what it does: when
-// the folder is another watch's, or cannot be read or written.
+// Run watches until ctx ends, and then takes back what it set unless Leave is set. It
+// fails only when it cannot save its state: when the folder is another watch's, or
+// cannot be read or written.
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	release, err := w.open()
 	if err != nil {

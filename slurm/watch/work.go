@@ -11,13 +11,13 @@ import (
 	"bandmate.dev/bandmate/slurm"
 )
 
-// tableLife is for how many intervals the table is true: longer than a round
-// that has to wait for slurmctld.
+// tableLife is how many intervals the table is valid: longer than a round that has to
+// wait for slurmctld.
 const tableLife = 6
 
-// Round reads the cluster, decides, does what the mode says, and remembers. An
-// error that is not ErrState leaves everything as it was, or remembered as
-// under way; the next round goes on from there.
+// Round reads the cluster, decides, acts as the mode says, and saves the state. After
+// an error that is not ErrState everything is as it was or saved as intended, and the
+// next round goes on from there.
 func (w *Watcher) Round(ctx context.Context) error {
 	began := w.now()
 	clock := time.Now()
@@ -90,7 +90,7 @@ func (w *Watcher) round(ctx context.Context, done *Round) error {
 	return errors.Join(err, w.state.save(w.Folder))
 }
 
-// act does what the mode says about the decisions.
+// act carries the decisions out as far as the mode says.
 func (w *Watcher) act(ctx context.Context, c *slurm.Cluster, planner Planner, decisions []Decision, records map[int64]Record, done *Round) error {
 	if w.Mode != Enforce {
 		if left := w.leftBehind(c); len(left) > 0 {
@@ -112,7 +112,7 @@ func (w *Watcher) act(ctx context.Context, c *slurm.Cluster, planner Planner, de
 	return table.write(w.Table)
 }
 
-// look reads the cluster and brings the memory up to date with it.
+// look reads the cluster and reconciles the memory with it.
 func (w *Watcher) look(ctx context.Context, site *slurm.Site) (*slurm.Cluster, error) {
 	c, err := w.Read(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *Watcher) look(ctx context.Context, site *slurm.Site) (*slurm.Cluster, e
 	return c, nil
 }
 
-// number remembers the order in which jobs were first decided about.
+// number records the order in which jobs were first decided about.
 func (w *Watcher) number(decisions []Decision) {
 	turn := w.state.Jobs.turn()
 	for _, d := range decisions {
@@ -151,8 +151,7 @@ func (w *Watcher) number(decisions []Decision) {
 	}
 }
 
-// enforce tells Slurm what was decided. What it is about to be told is on disk
-// before.
+// enforce tells Slurm what was decided, after saving it.
 func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map[int64]Record, done *Round) error {
 	now, later := due(decisions, w.state.Jobs, w.MostChanges)
 	done.Later = later
@@ -221,7 +220,7 @@ func (w *Watcher) advise(ctx context.Context, decisions []Decision, records map[
 	return unanswered
 }
 
-// leftBehind are releases of everything that is set.
+// leftBehind returns the releases of everything that is set.
 func (w *Watcher) leftBehind(c *slurm.Cluster) []Decision {
 	var decisions []Decision
 	for i := range c.Jobs {
@@ -230,15 +229,15 @@ func (w *Watcher) leftBehind(c *slurm.Cluster) []Decision {
 		if j.Pending() && e.ours() && e.LeftAlone == "" {
 			decisions = append(decisions, Decision{
 				Job: j, Application: e.Application, Action: Release, Excluded: e.Original, Original: e.Original,
-				Reason: "the watch does not enforce any more",
+				Reason: "the watch no longer enforces",
 			})
 		}
 	}
 	return decisions
 }
 
-// takeBack releases everything, removes the table and the remarks, and returns
-// for how many jobs that failed.
+// takeBack releases everything, removes the table and the remarks, and returns for how
+// many jobs it failed.
 func (w *Watcher) takeBack(ctx context.Context) (left int, err error) {
 	if w.Table != "" {
 		if err := removeTable(w.Table); err != nil {
@@ -265,7 +264,7 @@ func (w *Watcher) takeBack(ctx context.Context) (left int, err error) {
 	return len(decisions) - done.Released, errors.Join(err, w.state.save(w.Folder))
 }
 
-// unsay removes the remarks of the mode advise.
+// unsay removes the remarks that the mode advise wrote.
 func (w *Watcher) unsay(ctx context.Context, c *slurm.Cluster) error {
 	if w.Mode != Advise {
 		return nil

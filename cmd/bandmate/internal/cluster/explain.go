@@ -99,7 +99,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 	if e.Events, err = objects.events(ctx, object); err != nil {
 		e.Warnings = append(e.Warnings, err.Error())
 	}
-	if cluster.Concerns(pod) && !view.Finished(object) {
+	if cluster.Counts(pod) && !view.Finished(object) {
 		all, err := verdicts(a, cluster, pod, "", e.Node)
 		if err != nil {
 			return err

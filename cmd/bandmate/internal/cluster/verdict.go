@@ -78,7 +78,7 @@ func printable(v view.Verdict, here string) Verdict {
 	for i, r := range v.Residents {
 		e := v.Score.Residents[i]
 		p.Residents = append(p.Residents, residentVerdict{
-			Pod: r.Pod.Name, Namespace: r.Pod.Namespace, Node: r.Node, Application: r.Pod.Application, Profile: stateOf(r.Entry),
+			Pod: r.Name, Namespace: r.Namespace, Node: r.Node, Application: r.Application, Profile: stateOf(r.Entry),
 			Before: float64(e.Before), After: float64(e.After), Limit: float64(e.Limit), OverLimit: e.OverLimit(), Parts: e.Parts.Show(),
 		})
 	}

@@ -16,7 +16,7 @@ func judgmentOf(v Verdict) cli.Judgment {
 	for i, r := range seen.Residents {
 		e := seen.Score.Residents[i]
 		j.Jobs = append(j.Jobs, cli.JudgedJob{
-			Name: r.Pod.Namespace + "/" + r.Pod.Name, Remark: r.Pod.Application, Application: r.Entry.Application,
+			Name: r.Namespace + "/" + r.Name, Remark: r.Application, Application: r.Entry.Application,
 			Known: e.Known, Before: e.Before, After: e.After,
 		})
 	}

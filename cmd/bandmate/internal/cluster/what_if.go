@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
@@ -51,17 +52,18 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
-func (f whatIfFlags) pod(application string) (view.Pod, error) {
+func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 	if !(f.cpus > 0 && f.cpus <= 1e6) {
-		return view.Pod{}, cli.Usagef("--cpus %v: want a number above 0", f.cpus)
+		return occupancy.Resident{}, cli.Usagef("--cpus %v: want a number above 0", f.cpus)
 	}
 	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
-		return view.Pod{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+		return occupancy.Resident{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
-	return view.Pod{
-		Name: application, Application: application, CPUs: f.cpus,
-		Limit: units.Slowdown(f.limit), NUMANode: cli.OptionalNode(f.numaNode),
-	}, nil
+	pod := occupancy.Resident{Name: application, Application: application, CPUs: f.cpus, Limit: units.Slowdown(f.limit)}
+	if f.numaNode >= 0 {
+		pod.NUMANode = occupancy.PinnedTo(f.numaNode)
+	}
+	return pod, nil
 }
 
 // WhatIfAnswer is what what-if prints.
@@ -114,7 +116,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 }
 
 // verdicts ranks the nodes for a pod; with a node, only that one.
-func verdicts(a *cli.App, cluster *view.Cluster, pod view.Pod, node, here string) ([]Verdict, error) {
+func verdicts(a *cli.App, cluster *view.Cluster, pod occupancy.Resident, node, here string) ([]Verdict, error) {
 	if node != "" {
 		v, ok, err := cluster.Judge(pod, node)
 		if err != nil {

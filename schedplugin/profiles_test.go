@@ -35,44 +35,43 @@ func measured(n int) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
-// Models that were asked for come into the same snapshot, once; what is known that
-// well stays as it is.
-func TestCatchUp(t *testing.T) {
-	s := newSnapshot(advisor.New(measured(5), nil))
+// Calibrated profiles replace pending ones, once; others stay as they are.
+func TestCalibrate(t *testing.T) {
+	s := newProfiles(advisor.New(measured(5), nil))
 	asked := 0
 	s.onNew = func() { asked++ }
 	first, nobody := s.lookup("app-1", "blade"), s.lookup("nobody", "blade")
-	if !first.byCurves || nobody.byCurves || nobody.Application != nil {
+	if !first.pending || nobody.pending || nobody.Application != nil {
 		t.Fatalf("at first: %+v, %+v", first, nobody)
 	}
 	round := s.round.Load()
-	s.catchUp()
+	s.calibrate()
 	described := s.lookup("app-1", "blade")
-	if described.byCurves || !described.Application.Calibrated() || described.sketch == nil {
+	if described.pending || !described.Application.Calibrated() || described.fast == nil {
 		t.Errorf("afterwards: %+v", described)
 	}
 	if s.round.Load() == round {
 		t.Error("nobody can tell that it changed")
 	}
 	s.lookup("app-2", "blade")
-	s.catchUp()
+	s.calibrate()
 	if s.lookup("app-1", "blade") != described || asked != 2 {
 		t.Errorf("described twice, or asked for %d times, want 2", asked)
 	}
-	s.waiting.Range(func(key, _ any) bool {
+	s.uncalibrated.Range(func(key, _ any) bool {
 		t.Errorf("%v still waits", key)
 		return true
 	})
 }
 
-// What pods name is described before they are scheduled, and for a snapshot that
-// follows too soon by that one.
-func TestWant(t *testing.T) {
+// Applications that pods name are calibrated before the pods are scheduled, if need be
+// by the next profiles.
+func TestExpect(t *testing.T) {
 	r := advisor.New(measured(5), nil)
-	s := newSnapshot(r)
+	s := newProfiles(r)
 	asked := 0
 	s.onNew = func() { asked++ }
-	p := &pods{named: s.want}
+	p := &pods{named: s.expect}
 	for _, application := range []string{"app-1", "app-1", "nobody", ""} {
 		p.handler().OnAdd(pod("p", application, 1, ""), false)
 	}
@@ -80,9 +79,9 @@ func TestWant(t *testing.T) {
 		t.Errorf("asked %d times for a model, want once", asked)
 	}
 	next := s.next(r)
-	for name, s := range map[string]*snapshot{"the same": s, "the next": next} {
-		s.catchUp()
-		if k := s.lookup("app-1", "blade"); k.byCurves || !k.Application.Calibrated() || k.sketch == nil {
+	for name, s := range map[string]*profiles{"the same": s, "the next": next} {
+		s.calibrate()
+		if k := s.lookup("app-1", "blade"); k.pending || !k.Application.Calibrated() || k.fast == nil {
 			t.Errorf("%s: %+v", name, k)
 		}
 		s.due.Range(func(application, _ any) bool {
@@ -90,60 +89,60 @@ func TestWant(t *testing.T) {
 			return true
 		})
 	}
-	if _, stored := s.wanted.Load("nobody"); stored {
+	if _, stored := s.named.Load("nobody"); stored {
 		t.Error("an invented name is kept")
 	}
 }
 
-// A node whose residents wait for a model is read anew when it is there, and only
-// then.
-func TestNodesCatchUp(t *testing.T) {
+// A node whose residents have pending profiles is read again when these are
+// calibrated, and only then.
+func TestNodesAreCalibrated(t *testing.T) {
 	p, h := plugin(t, advisor.New(measured(5), nil), nil)
 	h.node("waits", "blade").add(pod("a", "app-1", 1, ""))
 	h.node("idle", "blade")
-	s := p.watch.snapshot()
-	before := p.occupancyOf(h.nodes["waits"], s)
-	idle := p.occupancyOf(h.nodes["idle"], s)
-	if !before.waiting || idle.waiting {
-		t.Fatalf("waiting: %v, %v", before.waiting, idle.waiting)
+	s := p.watch.profiles()
+	read := func(node string) *nodeState { return p.nodeState(p.nodes.slot(node), h.nodes[node], s) }
+	before, idle := read("waits"), read("idle")
+	if !before.pending || idle.pending {
+		t.Fatalf("pending: %v, %v", before.pending, idle.pending)
 	}
-	if p.occupancyOf(h.nodes["waits"], s) != before {
-		t.Error("read anew although nothing changed")
+	if read("waits") != before {
+		t.Error("read again although nothing changed")
 	}
-	s.catchUp()
-	after := p.occupancyOf(h.nodes["waits"], s)
-	if after.waiting || !after.residents[0].known.Application.Calibrated() {
+	s.calibrate()
+	after := read("waits")
+	if after.pending || !after.node.Residents[0].Entry.Application.Calibrated() {
 		t.Errorf("afterwards: %+v", after)
 	}
-	if p.occupancyOf(h.nodes["idle"], s) != idle {
-		t.Error("a node without residents was read anew")
+	if read("idle") != idle {
+		t.Error("a node without residents was read again")
 	}
 }
 
-// A pod's first scheduling does not wait for a model of the memory; the next
-// snapshot has it, and asks for no other.
-func TestSnapshotCatchesUp(t *testing.T) {
+// A lookup does not wait for a model of the memory; the next profiles have it and ask
+// for no other.
+func TestNextCalibrates(t *testing.T) {
 	r := advisor.New(measured(5), nil)
-	s := newSnapshot(r)
+	s := newProfiles(r)
 	asked := 0
 	s.onNew = func() { asked++ }
-	if k := s.lookup("app-1", "blade"); k.Application == nil || k.Application.Calibrated() || k.sketch == nil {
+	if k := s.lookup("app-1", "blade"); k.Application == nil || k.Application.Calibrated() || k.fast == nil {
 		t.Fatalf("at first: %+v", k)
 	}
 	if s.lookup("app-1", "blade"); asked != 1 {
-		t.Errorf("asked %d times for a new snapshot, want once", asked)
+		t.Errorf("asked %d times for calibration, want once", asked)
 	}
 	next := s.next(r)
 	k := next.lookup("app-1", "blade")
-	if !k.Application.Calibrated() || k.sketch == nil {
-		t.Errorf("in the next snapshot: %+v", k)
+	if !k.Application.Calibrated() || k.fast == nil {
+		t.Errorf("in the next profiles: %+v", k)
 	}
 	again := next.next(r).lookup("app-1", "blade")
 	if next.next(r).lookup("app-1", "blade") != k {
-		t.Error("it was looked up anew although nothing changed")
+		t.Error("it was looked up again although nothing changed")
 	}
-	if again.sketch != k.sketch || again.Application != k.Application || asked != 1 {
-		t.Errorf("nothing changed, but it was sketched anew, or asked for again (%d)", asked)
+	if again.fast != k.fast || again.Application != k.Application || asked != 1 {
+		t.Errorf("nothing changed, but it was approximated again, or asked for again (%d)", asked)
 	}
 	if gone := next.next(advisor.New(nil, nil)).lookup("app-1", "blade"); gone.Application != nil {
 		t.Error("a profile that is gone is still known")

@@ -1,0 +1,91 @@
+package occupancy
+
+import (
+	"time"
+
+	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// Domain is a memory domain: the nodes that share it, in the order in which
+// residents count.
+type Domain struct {
+	Name  string
+	Nodes []*Node
+}
+
+// Neighbors are the residents of a memory domain whom a newcomer meets.
+type Neighbors struct {
+	Residents []*Resident
+	// Background is the measured traffic of everybody else; nil where nothing fresh
+	// was measured.
+	Background *units.Traffic
+	// Expires is when a measurement in Background is too old; zero for never.
+	Expires time.Time
+
+	domain string
+}
+
+// Neighbors returns whom a newcomer meets at a node of the domain. Measurements
+// older than maxAge do not count.
+//
+// A newcomer that is pinned to a NUMA node does not meet those of the node that are
+// pinned to another one. It meets all residents of other nodes, because nodes share
+// what lies beyond their NUMA nodes. A newcomer that is there already does not meet
+// itself, but what it causes is part of the measurement and not of the background.
+func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge time.Duration) Neighbors {
+	total := 0
+	for _, n := range d.Nodes {
+		total += len(n.Residents)
+	}
+	met := Neighbors{domain: d.Name, Residents: make([]*Resident, 0, total)}
+	for _, n := range d.Nodes {
+		for _, r := range n.Residents {
+			itself := r.ID != "" && r.ID == newcomer.ID
+			if !itself && (n != at || r.NUMANode.Meets(newcomer.NUMANode)) {
+				met.Residents = append(met.Residents, r)
+			}
+		}
+		if n.Measured.Fresh(now, maxAge) {
+			met.measured(n, n.Measured.Time.Add(maxAge))
+		}
+	}
+	return met
+}
+
+// measured adds the background of a node.
+func (n *Neighbors) measured(on *Node, expires time.Time) {
+	background := on.background()
+	if n.Background != nil {
+		background = background.Add(*n.Background)
+	}
+	n.Background = &background
+	if n.Expires.IsZero() || expires.Before(n.Expires) {
+		n.Expires = expires
+	}
+}
+
+// Domain returns the neighbors as the score sees them.
+func (n *Neighbors) Domain() score.Domain {
+	d := score.Domain{Name: n.domain, Residents: make([]score.Job, len(n.Residents)), Background: n.Background}
+	for i, r := range n.Residents {
+		d.Residents[i] = r.Job()
+	}
+	return d
+}
+
+// Load prepares the neighbors for scores and estimates. It fails on residents that
+// the score refuses.
+func (n *Neighbors) Load(s *score.Scorer) (*score.Load, error) {
+	load, err := s.Prepare(n.Domain())
+	if err != nil {
+		return nil, err
+	}
+	models := make([]*fast.Model, len(n.Residents))
+	for i, r := range n.Residents {
+		models[i] = r.Fast
+	}
+	s.Tabulate(load, models)
+	return load, nil
+}

@@ -1,0 +1,120 @@
+// Package occupancy models who runs in which memory domain of a cluster, and whom
+// a newcomer meets there. Kubernetes and Slurm fill it in; package score is asked
+// about what it returns.
+//
+// It is pure: nothing is read or written.
+package occupancy
+
+import (
+	"time"
+
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+// Resident is a job or pod, on a node or on its way to one.
+type Resident struct {
+	// ID identifies it in the cluster; empty for one that is not there yet.
+	ID string
+	// Namespace is that of a pod.
+	Namespace, Name string
+	// Node is where it runs, and names the network card that it uses.
+	Node string
+	// Application is the name that it gives itself; empty without one.
+	Application string
+	// Entry is the profile of the application on the node's machine.
+	Entry advisor.Entry
+	// Fast approximates the application, for estimates; nil where the profile is
+	// missing or nobody estimates.
+	Fast *fast.Model
+	// CPUs is how many CPUs it holds.
+	CPUs float64
+	// Limit is the slowdown that it may suffer at most; zero means any.
+	Limit units.Slowdown
+	// NUMANode is the NUMA node that it is pinned to.
+	NUMANode NUMANode
+}
+
+// Job returns the resident as the score sees it.
+func (r *Resident) Job() score.Job {
+	return score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node}
+}
+
+// equal reports whether predictions with either resident are the same.
+func (r *Resident) equal(other *Resident) bool {
+	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Job() == other.Job()
+}
+
+// NUMANode is the NUMA node that a resident is pinned to, or AnyNUMANode.
+type NUMANode int
+
+// AnyNUMANode is that of a resident that is pinned to none.
+const AnyNUMANode NUMANode = 0
+
+// PinnedTo returns the NUMA node of a number of 0 or more.
+func PinnedTo(number int) NUMANode { return NUMANode(number + 1) }
+
+// Meets reports whether two residents of a node may use the same memory.
+func (n NUMANode) Meets(other NUMANode) bool {
+	return n == AnyNUMANode || other == AnyNUMANode || n == other
+}
+
+// Node is a node with its residents, or a part of a node that is a memory domain of
+// its own.
+type Node struct {
+	Name string
+	// Domain names the memory domain, which nodes of the same Domain share; empty
+	// for a node that is one by itself.
+	Domain string
+	// Machine names the profile of the machine; empty where nobody said.
+	Machine   string
+	Residents []*Resident
+	// Measured is the traffic of everybody on the node; nil where nothing measures it.
+	Measured *Measurement
+
+	shared *Domain // in a Cluster
+}
+
+// Equal reports whether predictions with either reading of a node are the same.
+func (n *Node) Equal(other *Node) bool {
+	if n.Name != other.Name || n.Domain != other.Domain || n.Machine != other.Machine ||
+		len(n.Residents) != len(other.Residents) || !n.Measured.equal(other.Measured) {
+		return false
+	}
+	for i, r := range n.Residents {
+		if !r.equal(other.Residents[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// background returns what was measured beyond the traffic of known residents.
+func (n *Node) background() units.Traffic {
+	jobs := make([]score.Job, len(n.Residents))
+	for i, r := range n.Residents {
+		jobs[i] = r.Job()
+	}
+	return score.Background(n.Measured.Traffic, jobs)
+}
+
+// Measurement is the traffic that the memory controllers of a node carried.
+type Measurement struct {
+	Traffic units.Traffic
+	Time    time.Time
+}
+
+// Fresh reports whether a measurement is at most maxAge old. One from the future was
+// dated by a wrong clock and is as old as it is ahead.
+func (m *Measurement) Fresh(now time.Time, maxAge time.Duration) bool {
+	return m != nil && now.Sub(m.Time).Abs() <= maxAge
+}
+
+func (m *Measurement) equal(other *Measurement) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	return m.Traffic == other.Traffic && m.Time.Equal(other.Time)
+}

@@ -1,0 +1,124 @@
+package occupancy_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/units"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+const maxAge = time.Minute
+
+// cluster has the node alone, and left and right, which share the domain of the name
+// of another node.
+func cluster() *occupancy.Cluster {
+	var c occupancy.Cluster
+	for _, n := range []*occupancy.Node{
+		{Name: "alone", Residents: []*occupancy.Resident{
+			{ID: "1", Name: "zero", Node: "alone", CPUs: 1, NUMANode: occupancy.PinnedTo(0)},
+			{ID: "2", Name: "one", Node: "alone", CPUs: 1, NUMANode: occupancy.PinnedTo(1)},
+			{ID: "3", Name: "any", Node: "alone", CPUs: 1},
+		}},
+		{Name: "left", Domain: "pool", Residents: []*occupancy.Resident{{ID: "4", Name: "l", Node: "left", CPUs: 1, NUMANode: occupancy.PinnedTo(0)}}},
+		{Name: "right", Domain: "pool", Residents: []*occupancy.Resident{{ID: "5", Name: "r", Node: "right", CPUs: 1, NUMANode: occupancy.PinnedTo(1)}}},
+		{Name: "pool", Residents: []*occupancy.Resident{{ID: "6", Name: "p", Node: "pool", CPUs: 1}}},
+	} {
+		c.Add(n)
+	}
+	return &c
+}
+
+func TestWhoMeetsWhom(t *testing.T) {
+	c := cluster()
+	for _, test := range []struct {
+		name, node string
+		newcomer   occupancy.Resident
+		want       string
+	}{
+		{"anywhere on a node", "alone", occupancy.Resident{}, "zero one any"},
+		{"a NUMA node", "alone", occupancy.Resident{NUMANode: occupancy.PinnedTo(0)}, "zero any"},
+		{"a shared domain", "left", occupancy.Resident{}, "l r"},
+		{"a NUMA node of a shared domain", "left", occupancy.Resident{NUMANode: occupancy.PinnedTo(1)}, "r"},
+		{"a node of the name of a domain", "pool", occupancy.Resident{}, "p"},
+		{"itself", "alone", occupancy.Resident{ID: "2"}, "zero any"},
+	} {
+		n := c.Node(test.node)
+		met := c.DomainOf(n).Neighbors(&test.newcomer, n, noon, maxAge)
+		var names []string
+		for _, r := range met.Residents {
+			names = append(names, r.Name)
+		}
+		if got := strings.Join(names, " "); got != test.want {
+			t.Errorf("%s: meets %q, want %q", test.name, got, test.want)
+		}
+		if d := met.Domain(); len(d.Residents) != len(names) || d.Background != nil {
+			t.Errorf("%s: %+v", test.name, d)
+		}
+	}
+}
+
+// Fresh measurements of a domain add up, and the oldest limits how long they count.
+func TestBackground(t *testing.T) {
+	c := cluster()
+	measure := func(node string, at time.Time) {
+		c.Node(node).Measured = &occupancy.Measurement{Traffic: units.Traffic{Read: 3e9, Write: 1e9}, Time: at}
+	}
+	measure("left", noon.Add(-10*time.Second))
+	measure("right", noon.Add(-40*time.Second))
+	left := c.Node("left")
+	met := c.DomainOf(left).Neighbors(&occupancy.Resident{}, left, noon, maxAge)
+	if want := (units.Traffic{Read: 6e9, Write: 2e9}); met.Background == nil || *met.Background != want || !met.Expires.Equal(noon.Add(20*time.Second)) {
+		t.Errorf("background %v until %v, want %v", met.Background, met.Expires, want)
+	}
+	measure("right", noon.Add(2*time.Minute))
+	met = c.DomainOf(left).Neighbors(&occupancy.Resident{}, left, noon, maxAge)
+	if want := (units.Traffic{Read: 3e9, Write: 1e9}); *met.Background != want {
+		t.Errorf("beside a measurement of the future: background %v, want %v", met.Background, want)
+	}
+}
+
+func TestEqual(t *testing.T) {
+	same := func(change func(*occupancy.Node)) bool {
+		n := cluster().Node("alone")
+		n.Measured = &occupancy.Measurement{Time: noon}
+		other := cluster().Node("alone")
+		other.Measured = &occupancy.Measurement{Time: noon}
+		change(other)
+		return n.Equal(other)
+	}
+	if !same(func(*occupancy.Node) {}) {
+		t.Error("two equal readings differ")
+	}
+	for name, change := range map[string]func(*occupancy.Node){
+		"domain":      func(n *occupancy.Node) { n.Domain = "x" },
+		"machine":     func(n *occupancy.Node) { n.Machine = "x" },
+		"measurement": func(n *occupancy.Node) { n.Measured = nil },
+		"a resident":  func(n *occupancy.Node) { n.Residents = n.Residents[1:] },
+		"a limit":     func(n *occupancy.Node) { n.Residents[0].Limit = 2 },
+		"a NUMA node": func(n *occupancy.Node) { n.Residents[0].NUMANode = occupancy.AnyNUMANode },
+	} {
+		if same(change) {
+			t.Errorf("%s: no difference", name)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	c := cluster()
+	alone := c.Node("alone")
+	met := c.DomainOf(alone).Neighbors(&occupancy.Resident{}, alone, noon, maxAge)
+	load, err := met.Load(&score.Scorer{})
+	if err != nil || len(load.Residents()) != 3 || load.Residents()[0].Card != "alone" {
+		t.Errorf("%+v, %v", load, err)
+	}
+	alone.Residents[0].CPUs = -1
+	met = c.DomainOf(alone).Neighbors(&occupancy.Resident{}, alone, noon, maxAge)
+	if _, err := met.Load(&score.Scorer{}); err == nil {
+		t.Error("a resident of −1 CPUs is accepted")
+	}
+}

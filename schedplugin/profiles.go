@@ -1,0 +1,165 @@
+package schedplugin
+
+import (
+	"iter"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/predictor/fast"
+)
+
+// profiles are the profiles of the cluster as scheduling cycles look them up. A cycle
+// never waits for a model of the memory to be fitted: at first a profile predicts by
+// its curves, and calibrate replaces it. They are safe for concurrent use.
+type profiles struct {
+	advisor *advisor.Advisor
+	found   sync.Map // of profileKey to *profile
+	// uncalibrated are the keys of the pending profiles among found.
+	uncalibrated sync.Map // of profileKey to nil
+	// named are the applications that pods named, due those of them that are to be
+	// calibrated on the machines that they were measured on.
+	named, due sync.Map // of string to nil
+	// round counts how often calibrate published what it had fitted.
+	round atomic.Int64
+	// onNew is called when there is something for calibrate to do; may be nil.
+	onNew func()
+}
+
+type profileKey struct{ application, machine string }
+
+// profile is what is known of an application on a machine.
+type profile struct {
+	advisor.Entry
+	fast *fast.Model // nil where the entry has no application
+	// pending is true for a profile that calibrate will replace. Others are valid for
+	// as long as the advisor.
+	pending bool
+}
+
+func newProfiles(a *advisor.Advisor) *profiles {
+	return &profiles{advisor: a}
+}
+
+// next returns the profiles of another advisor. What was looked up before is
+// calibrated here; what did not change keeps its fast model.
+func (p *profiles) next(a *advisor.Advisor) *profiles {
+	n := newProfiles(a)
+	n.onNew = p.onNew
+	forEach(p.found.Range, func() {}, func(key profileKey) { n.calibrateOne(key, p) })
+	p.due.Range(func(application, _ any) bool {
+		n.expect(application.(string)) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return true
+	})
+	return n
+}
+
+// lookup returns the profile of an application on a machine; never nil.
+func (p *profiles) lookup(application, machine string) *profile {
+	key := profileKey{application, machine}
+	if value, ok := p.found.Load(key); ok {
+		return value.(*profile) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	found := &profile{Entry: p.advisor.LookupCurves(application, machine)}
+	if found.Application == nil {
+		return found // not stored: users can invent any number of names
+	}
+	found.fast, found.pending = fast.New(found.Application), true
+	if value, ok := p.found.LoadOrStore(key, found); ok {
+		return value.(*profile) //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	p.uncalibrated.Store(key, nil)
+	p.changed()
+	return found
+}
+
+// expect has an application calibrated on the machines that it was measured on. The
+// informer sees a pod before the scheduler does.
+func (p *profiles) expect(application string) {
+	if !p.advisor.Has(application) {
+		return // not stored: users can invent any number of names
+	}
+	if _, again := p.named.LoadOrStore(application, nil); !again {
+		p.due.Store(application, nil)
+		p.changed()
+	}
+}
+
+func (p *profiles) changed() {
+	if p.onNew != nil {
+		p.onNew()
+	}
+}
+
+// calibrate fits models of the memory to the profiles that wait for one, then to
+// those that pods named. It serves one goroutine at a time.
+func (p *profiles) calibrate() {
+	publish := func() { p.round.Add(1) }
+	forEach(p.uncalibrated.Range, publish, func(key profileKey) {
+		p.uncalibrated.Delete(key)
+		p.calibrateOne(key, p)
+	})
+	forEach(p.due.Range, publish, p.calibrateOwn)
+}
+
+// calibrateOne looks a profile up that old, or p itself, has found.
+func (p *profiles) calibrateOne(key profileKey, old *profiles) {
+	before := old.lookup(key.application, key.machine)
+	if p.advisor == old.advisor && !before.pending {
+		p.found.Store(key, before)
+		return
+	}
+	now := &profile{Entry: p.advisor.Lookup(key.application, key.machine)}
+	if now.Application == nil {
+		return
+	}
+	if now.fast = before.fast; before.Application != now.Application {
+		now.fast = fast.New(now.Application)
+	}
+	p.found.Store(key, now)
+}
+
+// calibrateOwn looks an application up on the machines that it was measured on.
+func (p *profiles) calibrateOwn(application string) {
+	p.due.Delete(application)
+	for machine, entry := range p.advisor.Own(application) {
+		key := profileKey{application, machine}
+		if value, ok := p.found.Load(key); ok && !value.(*profile).pending { //nolint:errcheck,forcetypeassert // nothing else is stored
+			continue
+		}
+		if entry.Application != nil {
+			p.found.Store(key, &profile{Entry: entry, fast: fast.New(entry.Application)})
+		}
+	}
+}
+
+// publishEvery is how long calibrate holds back what it has fitted. All nodes of the
+// applications are read again each time.
+const publishEvery = 3 * time.Second
+
+// forEach calls do for all keys, from several goroutines, and publish at the end and
+// every publishEvery before.
+func forEach[K comparable](keys iter.Seq2[any, any], publish func(), do func(K)) {
+	queue := make(chan K)
+	var workers sync.WaitGroup
+	for range max(runtime.GOMAXPROCS(0)/2, 1) { // the rest is the scheduler's
+		workers.Go(func() {
+			for key := range queue {
+				do(key)
+			}
+		})
+	}
+	published := time.Now()
+	for key := range keys {
+		queue <- key.(K) //nolint:errcheck,forcetypeassert // nothing else is stored
+		if time.Since(published) >= publishEvery {
+			publish()
+			published = time.Now()
+		}
+	}
+	close(queue)
+	workers.Wait()
+	publish()
+}

@@ -1,0 +1,84 @@
+package view
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/api/v1alpha1"
+)
+
+// ReadPod reads the labels, annotations and CPU requests of a pod. What cannot be
+// read counts as absent and is among the faults. Nothing is looked up.
+func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
+	pod = occupancy.Resident{
+		ID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
+		Application: p.Labels[v1alpha1.ApplicationLabel], CPUs: requestedCPUs(p),
+	}
+	if text, ok := p.Annotations[v1alpha1.MaxSlowdownAnnotation]; ok {
+		limit, err := v1alpha1.ParseMaxSlowdown(text)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		pod.Limit = limit
+	}
+	text, ok := p.Annotations[v1alpha1.NUMANodeAnnotation]
+	if !ok {
+		text, ok = p.Labels[v1alpha1.NUMANodeAnnotation]
+	}
+	if ok {
+		number, err := v1alpha1.ParseNUMANode(text)
+		if err != nil {
+			faults = append(faults, err)
+		} else {
+			pod.NUMANode = occupancy.PinnedTo(number)
+		}
+	}
+	return pod, faults
+}
+
+// Finished reports whether a pod has ended. It may stay on its node for a while, but
+// it causes no traffic.
+func Finished(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
+
+// ReadNode reads the labels of a node and what its agent measured; it has no
+// residents. The error says that the measurement cannot be read and does not count.
+func ReadNode(n *v1.Node) (*occupancy.Node, error) {
+	node := &occupancy.Node{Name: n.Name, Domain: n.Labels[v1alpha1.MemoryDomainLabel], Machine: n.Labels[v1alpha1.MachineLabel]}
+	text, ok := n.Annotations[v1alpha1.MeasuredTrafficAnnotation]
+	if !ok {
+		return node, nil
+	}
+	m, err := v1alpha1.ParseMeasuredTraffic(text)
+	if err == nil {
+		node.Measured = &occupancy.Measurement{Traffic: m.Traffic(), Time: m.Time.Time}
+	}
+	return node, err
+}
+
+// requestedCPUs adds up the requests as the kubelet does: containers and sidecars
+// together, or the largest other init container. A pod that requests nothing counts
+// as one CPU: its slowdown must weigh something.
+func requestedCPUs(p *v1.Pod) float64 {
+	var together, largest int64
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		request := c.Resources.Requests.Cpu().MilliValue()
+		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+			together += request
+			request = 0
+		}
+		largest = max(largest, together+request)
+	}
+	for i := range p.Spec.Containers {
+		together += p.Spec.Containers[i].Resources.Requests.Cpu().MilliValue()
+	}
+	if r := p.Spec.Resources; r != nil && r.Requests.Cpu() != nil {
+		together = max(together, r.Requests.Cpu().MilliValue())
+	}
+	if milli := max(together, largest); milli > 0 {
+		return float64(milli) / 1000
+	}
+	return 1
+}

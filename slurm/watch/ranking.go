@@ -1,0 +1,185 @@
+package watch
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/units"
+)
+
+// ranking ranks nodes for waiting jobs, by the jobs that run there and those that were
+// placed there.
+type ranking struct {
+	*slurm.Occupancy
+
+	scorer  *score.Scorer
+	domains map[*occupancy.Domain]*domainState
+	verdicts
+}
+
+// domainState is what is remembered of a memory domain until a resident is added.
+type domainState struct {
+	kinds string      // of the residents, as a key
+	load  *score.Load // nil until it is needed
+}
+
+// verdicts remembers what was asked before: newcomers of one kind have equal costs
+// beside residents of equal kinds, and there are few kinds.
+type verdicts struct {
+	kinds   map[kind]int
+	answers map[question]verdict
+}
+
+// kind is what matters of a job for the score.
+type kind struct {
+	application *predictor.Application
+	cpus        float64
+	limit       units.Slowdown
+	card        string // of a job that communicates, in a domain of several nodes
+}
+
+type question struct {
+	newcomer  int
+	residents string
+}
+
+// verdict is what placing a job on a node would do.
+type verdict struct {
+	cost float64
+	// newcomer is the slowdown of the job, worst the highest of a resident after the
+	// placement; 1 without residents.
+	newcomer, worst units.Slowdown
+	overLimit       int
+	avoided         bool
+}
+
+// good reports whether the placement keeps the limits and the policy.
+func (v verdict) good() bool { return v.overLimit == 0 && !v.avoided }
+
+// option is a node for a job.
+type option struct {
+	node *slurm.Node
+	verdict
+}
+
+// better orders options: nobody over the limit, then the lower cost.
+func better(a, b option) int {
+	return cmp.Or(cmp.Compare(a.overLimit, b.overLimit), a.compareAvoided(b), cmp.Compare(a.cost, b.cost))
+}
+
+func (o option) compareAvoided(other option) int {
+	switch {
+	case o.avoided == other.avoided:
+		return 0
+	case other.avoided:
+		return -1
+	}
+	return 1
+}
+
+// newRanking returns a ranking of a cluster. Rankings of one cluster and the same
+// planner may share verdicts.
+func (p Planner) newRanking(c *slurm.Cluster, scorer *score.Scorer, shared verdicts) *ranking {
+	return &ranking{
+		Occupancy: slurm.NewOccupancy(c, p.Site, p.Roster, p.Limit, false, nil),
+		scorer:    scorer, domains: map[*occupancy.Domain]*domainState{}, verdicts: shared,
+	}
+}
+
+// place counts a waiting job as a resident of a node.
+func (r *ranking) place(j *slurm.Job, n *slurm.Node) {
+	part := r.Parts(n)[0]
+	delete(r.domains, r.DomainOf(part))
+	r.Place(r.Resident(j, n, j.CPUsPerNode()), part, 0)
+}
+
+// domain returns the state of a memory domain.
+func (r *ranking) domain(d *occupancy.Domain) *domainState {
+	s := r.domains[d]
+	if s == nil {
+		var kinds []int
+		for _, n := range d.Nodes {
+			for _, resident := range n.Residents {
+				kinds = append(kinds, r.kindOf(kind{resident.Entry.Application, resident.CPUs, resident.Limit, resident.Node}, d))
+			}
+		}
+		slices.Sort(kinds)
+		key := make([]byte, 0, 2*len(kinds))
+		for _, k := range kinds {
+			key = binary.AppendUvarint(key, uint64(k)) //nolint:gosec // counted from 0
+		}
+		s = &domainState{kinds: string(key)}
+		r.domains[d] = s
+	}
+	return s
+}
+
+func (r *ranking) kindOf(k kind, d *occupancy.Domain) int {
+	switch {
+	case k.application == nil:
+		k.limit, k.card = 0, ""
+	case k.application.Communication() == nil || len(d.Nodes) == 1:
+		k.card = ""
+	}
+	index, ok := r.kinds[k]
+	if !ok {
+		index = len(r.kinds)
+		r.kinds[k] = index
+	}
+	return index
+}
+
+// ask returns what placing a waiting job on a node would do.
+func (r *ranking) ask(j *slurm.Job, n *slurm.Node) (verdict, error) {
+	part := r.Parts(n)[0]
+	domain := r.DomainOf(part)
+	state, label := r.domain(domain), r.Label(j)
+	asked := kind{r.Entry(label.Application, n).Application, j.CPUsPerNode(), label.Limit, n.Name}
+	q := question{r.kindOf(asked, domain), state.kinds}
+	if v, ok := r.answers[q]; ok {
+		return v, nil
+	}
+	newcomer := r.Resident(j, n, asked.cpus)
+	if state.load == nil {
+		neighbors := domain.Neighbors(&newcomer, part, time.Time{}, 0)
+		var err error
+		if state.load, err = r.scorer.Prepare(neighbors.Domain()); err != nil {
+			return verdict{}, err
+		}
+	}
+	s, err := r.scorer.ScoreLoad(newcomer.Job(), state.load)
+	if err != nil {
+		return verdict{}, err
+	}
+	v := verdict{cost: s.Cost, newcomer: s.Newcomer.After, worst: 1, overLimit: s.OverLimit, avoided: s.Avoided}
+	for _, e := range s.Residents {
+		v.worst = max(v.worst, e.After)
+	}
+	r.answers[q] = v
+	return v, nil
+}
+
+// options asks about every candidate of a job.
+func (r *ranking) options(w *waiting) ([]option, error) {
+	options := make([]option, len(w.nodes))
+	for i, n := range w.nodes {
+		v, err := r.ask(w.job, n)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		options[i] = option{n, v}
+	}
+	return options, nil
+}
+
+// knows reports whether there is a profile of a job's application on a node.
+func (r *ranking) knows(j *slurm.Job, n *slurm.Node) bool {
+	return r.Entry(r.Label(j).Application, n).Application != nil
+}
