@@ -99,6 +99,7 @@ func (w svgWriter) area(a area) {
 func (w svgWriter) label(l Label) {
 	attributes := fmt.Sprintf("class=\"f%d\" font-size=\"%s\"", l.Ink, number(l.Size))
 	switch l.Anchor {
+	case Start:
 	case Middle:
 		attributes += " text-anchor=\"middle\""
 	case End:
