@@ -12,7 +12,7 @@
   const BASES = {
     "memory-model": "Predicted by the model of the memory, fitted to all profiles of the machine and corrected by each application’s curves.",
     curves: "Predicted from the curves of these applications.",
-    approximate: "About: approximated, without the network; off by 2 points of normalized performance on average, for groups without a model of the memory by 6.5. Exact: bandmate predict, and this page as bandmate serve serves it.",
+    approximate: "About: approximated, without the network; off by 2 points of normalized performance on average, for groups without a model of the memory by 6.5. Exact: bandmate predict, or this page from bandmate serve.",
   };
 
   // Applications measured on several machines share a name.
