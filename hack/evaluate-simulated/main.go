@@ -49,19 +49,25 @@ func profiles() []profile {
 
 const introduction = `# Errors on simulated memory systems
 
-Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; hack/generate.sh writes it anew.
+Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; ` + "`hack/generate.sh`" + `
+regenerates it.
 
-The data are those of ` + "`predictor/testdata/simulated`" + `: 22 applications on each of two simulated memory systems, alone, beside an
-interferer of 11 read shares × 16 levels, in all 484 ordered pairs and in 150 groups of three and four. Pairs and groups serve to score only.
-Errors are |predicted − measured| in percentage points of normalized performance. The cost is the points a method reads of each application ÷ 4:
-one curve of four levels costs 1. Coverage is the part of the measured slowdowns within the predicted 90% interval. The simulation repeats to a
-standard deviation of 0.56 (ddr3x4) and 0.74 points (ddr4x2), so that no mean error gets far below 0.45 and 0.55.
+The data are those of ` + "`predictor/testdata/simulated`" + `: 22 applications on each of two simulated
+memory systems, alone, beside an interferer of 11 read shares × 16 levels, in all 484 ordered pairs
+and in 150 groups of three and four. Pairs and groups are used only to compute errors. Errors are
+|predicted − measured| in percentage points of normalized performance. The cost is the number of
+points that a method reads of each application ÷ 4: one curve of four levels costs 1. Coverage is
+the share of the measured slowdowns within the predicted 90% interval. The simulation repeats to a
+standard deviation of 0.56 (ddr3x4) and 0.74 points (ddr4x2), so no mean error can be far below 0.45
+and 0.55.
 
-The rows up to ` + "`polynomial-estimated`" + ` are the methods of Zacarias et al. 2020, of which ` + "`memgen`" + ` is the state of the art they compare with.
+The rows up to ` + "`polynomial-estimated`" + ` are the methods of Zacarias et al. 2020; ` + "`memgen`" + ` is the state
+of the art that they compare with.
 
-` + "`default`" + ` fits a model of the memory to the curves of all 22 applications, and takes co-runs to have started together, as these did. Its
-structure was found with these pairs and groups in view (docs/decisions/0012), its numbers come from curves alone. The last table of each
-platform shows what that is worth for applications that had no part in the constants.
+` + "`default`" + ` fits a model of the memory to the curves of all 22 applications and assumes that co-runs
+started together, as these did. Its structure was chosen with these pairs and groups in view
+(docs/decisions/0012); its parameters come from curves alone. The last table of each platform shows
+the errors for applications that had no part in the parameters.
 `
 
 func write(w io.Writer, data string) error {

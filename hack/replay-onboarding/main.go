@@ -24,32 +24,43 @@ func main() { study.WritePage("replay-onboarding", write) }
 
 const introduction = `# Onboarding, replayed on simulated memory systems
 
-Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; hack/generate.sh writes it anew.
+Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; ` + "`hack/generate.sh`" + `
+regenerates it.
 
-The data are those of ` + "`predictor/testdata/simulated`" + ` (see [simulated.md](simulated.md)). The curves answer for the experiments; pairs and groups
-serve to score only. Errors are of ` + "`default`" + `, in percentage points of normalized performance, over all pairs, and the mean over groups with two and
-three co-runners. The cost is the time of all runs beside the interferer ÷ the solo time, mean / highest over the applications; an insensitive one keeps
-95% of its performance beside the strongest pressure. Coverage is the part of the measured slowdowns within the 90% interval.
+The data are those of ` + "`predictor/testdata/simulated`" + ` (see [simulated.md](simulated.md)). The curves
+stand in for the experiments; pairs and groups are used only to compute errors. Errors are those of
+` + "`default`" + `, in percentage points of normalized performance: over all pairs, and the mean over groups
+with two and three co-runners. The cost is the time of all runs beside the interferer ÷ the solo
+time, mean / highest over the applications; an insensitive application keeps 95% of its performance
+beside the strongest pressure. Coverage is the share of the measured slowdowns within the 90%
+interval.
 
 ## Adaptive onboarding
 
-*2 × 4* measures four levels at 50% and 100% reads in whole runs. *Progress watched* measures the same points in two runs, the levels taking turns:
-it needs a program that shows its progress, and is what that would give; ` + "`bandmate onboard --progress`" + ` measures so, with half of the run as control, which the cost leaves out. *Adaptive* chooses each run by what it teaches, presses for a part of the time only where a whole run would
-cost too much, stops when there is little to learn, and infers the points that it did not measure; *traffic not counted* is what it does without counters,
-from whose two unpaced runs the traffic would be inferred (the traffic itself is taken from the data, as in all rows).
+*2 × 4* measures four levels at 50% and 100% reads in whole runs. *Progress watched* measures the
+same points in two runs in which the levels take turns. It stands for a program that reports its
+progress; ` + "`bandmate onboard --progress`" + ` works like this, and half of each run is the control, which
+the cost omits. *Adaptive* chooses each run by its expected information, presses for only part of
+the time where a whole run would cost too much, stops when little remains to be learned, and infers
+the points that it did not measure. *Traffic not counted* is the same without counters, where the
+traffic would be inferred from the two unpaced runs (the traffic itself is taken from the data, as
+in all rows).
 
-With noise, the time of every run is disturbed by that standard deviation; a part of a run is timed less well in proportion to the root of its length. With noise,
-all onboardings are drawn 12 times: *mean* is over all draws, *worst draw* the highest mean of one; *max* is the largest error of a draw, as the median draw has it and as the
-worst one does.
+With noise, the time of every run is disturbed by the given standard deviation; for a part of a run
+it grows in inverse proportion to the square root of its length. With noise, all onboardings are
+drawn 12 times: *mean* is over all draws, and *worst draw* is the highest mean of one draw; *max* is
+the largest error of a draw, for the median draw and for the worst one.
 `
 
 const carriedIntroduction = `
 ## To another machine
 
-Profiles with three read shares × four levels, measured on one simulated machine, transferred to the other by [predictor/transfer](../../predictor/transfer)
-and scored by the pairs there; beside them, profiles measured there. The three pure streams stand for the streams that calibrate a machine, and count as
-co-runners only. Nothing was fitted. Towards ddr3x4, where co-runners use the memory of another socket, the profiles do not say how much slower that makes
-a co-runner, which the measured ones do.
+Profiles with three read shares × four levels, measured on one simulated machine, are transferred to
+the other by [predictor/transfer](../../predictor/transfer) and compared with the pairs there,
+beside profiles measured there. The three pure streams stand for the streams that calibrate a
+machine and count as co-runners only. Nothing was fitted. On ddr3x4 co-runners use the memory of
+another socket; the transferred profiles do not say how much slower that makes a co-runner, which
+the measured ones do.
 
 | from | to | profiles | mean | max | coverage |
 |---|---|---|---|---|---|
