@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 const repository = "../.."
@@ -222,6 +223,27 @@ func TestMarkdown(t *testing.T) {
 	for _, anchor := range []string{"a-b-and-c-e-f", "twice", "twice-1"} {
 		if !m.anchors()[anchor] {
 			t.Errorf("%q is none of the anchors %v", anchor, m.anchors())
+		}
+	}
+}
+
+// proseWidth is the width at which the prose of the documentation wraps, in columns.
+const proseWidth = 100
+
+// TestProseWidth checks that prose wraps. Tables, headings, pictures, code, pages
+// below reference, which are generated from longer texts, and lines of a single
+// word may be longer.
+func TestProseWidth(t *testing.T) {
+	for _, page := range readPages(t) {
+		if strings.HasPrefix(page.path, "docs/reference/") {
+			continue
+		}
+		for i, line := range page.lines {
+			text := strings.TrimSpace(line)
+			if page.code[i] == 0 && !strings.HasPrefix(line, "    ") && utf8.RuneCountInString(line) > proseWidth &&
+				strings.Contains(text, " ") && !strings.ContainsAny(text[:1], "|#!<`") {
+				t.Errorf("%s:%d: %d columns, want at most %d", page.path, i+1, utf8.RuneCountInString(line), proseWidth)
+			}
 		}
 	}
 }
