@@ -262,7 +262,8 @@ if part faults; then
   end_watch KILL
   check 'faults: killed in the middle, the state file says what was intended' grep -q '"intended": "n\[01,03\]"' "$scratch/state/state.json"
   watch_on
-  eventually 'faults: the next watch knows its own' eval 'status | grep -q "1 kept off"'
+  # The status of the watch that was killed is still there until the next one runs.
+  eventually 'faults: the next watch knows its own' eval 'bandmate slurm watch status --state "$scratch/state" >"$scratch/status" && grep -q "1 kept off" "$scratch/status"'
   bandmate slurm watch --off --state "$scratch/state" -q
   eventually 'faults: the off switch takes it back' excludes "$heavy" n03
   bandmate slurm watch --on --state "$scratch/state" -q
