@@ -49,11 +49,11 @@ levels costs 1.`,
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.methods, "method", nil, "methods to evaluate (default: all): "+joinMethods())
-	flags.StringSliceVar(&f.levels, "levels", nil, "use only the points nearest to these shares of the sustained bandwidth, as 0.25,0.5,0.75,1")
-	flags.StringSliceVar(&f.readShares, "read-shares", nil, "use only the curves nearest to these read shares in percent, as 50,100")
-	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, as 0.01")
-	flags.Uint64Var(&f.seed, "seed", 1, "which noise")
-	flags.StringVar(&f.predictions, "predictions", "", "write every row as CSV to this file")
+	flags.StringSliceVar(&f.levels, "levels", nil, "use only the points nearest to these shares of the sustained bandwidth, for example 0.25,0.5,0.75,1")
+	flags.StringSliceVar(&f.readShares, "read-shares", nil, "use only the curves nearest to these read shares in percent, for example 50,100")
+	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, for example 0.01")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of the noise")
+	flags.StringVar(&f.predictions, "predictions", "", "write every row to this CSV file")
 	f.pictures.Add(flags, "the errors of pairs")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }

@@ -64,7 +64,7 @@ command exits with 5 when one has to.`,
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
-	f.add(cmd.Flags(), "prefer pairs in which nobody's slowdown exceeds this, as 1.15")
+	f.add(cmd.Flags(), "prefer pairs in which nobody's slowdown exceeds this, for example 1.15")
 	return cmd
 }
 

@@ -34,7 +34,7 @@ func NewPredict(a *cli.App) *cobra.Command {
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
-	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, as 1.15")
+	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, for example 1.15")
 	pictures.Add(cmd.Flags(), "everyone's slowdown")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
 	return cmd

@@ -21,7 +21,7 @@ type clusterSource struct {
 }
 
 func (f *clusterSource) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.cluster, "cluster", false, "the profiles of a Kubernetes cluster instead of the folder's")
+	flags.BoolVar(&f.cluster, "cluster", false, "use the profiles of a Kubernetes cluster instead of the folder")
 	f.ClusterFlags.Add(flags)
 }
 

@@ -49,9 +49,9 @@ It ends, with exit code 0, on Ctrl-C or SIGTERM.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", usualAddress, "address and port to listen on; port 0 takes a free one")
-	flags.BoolVar(&f.allowRemote, "allow-remote", false, "let --listen be an address that other machines can reach")
-	flags.StringSliceVar(&f.hosts, "allow-host", nil, "name by which requests may address this server, beside localhost and addresses")
+	flags.StringVar(&f.listen, "listen", usualAddress, "address and port to listen on; port 0 chooses a free one")
+	flags.BoolVar(&f.allowRemote, "allow-remote", false, "allow --listen to be an address that other machines can reach")
+	flags.StringSliceVar(&f.hosts, "allow-host", nil, "host name that requests may use besides localhost and IP addresses")
 	f.from.add(flags)
 	return cmd
 }

@@ -41,7 +41,7 @@ func NewConfig(a *App) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "config [COMMAND...]",
-		Short: "Show every setting and where it comes from",
+		Short: "Show every setting and its origin",
 		Long: `Shows the flags that the environment or the configuration file sets, and those
 that all commands have; with a COMMAND, or with --all, every flag.
 

@@ -23,10 +23,10 @@ type PlacementFlags struct {
 }
 
 func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.target, "cpus", "", "CPUs of the application, as 0-3,8 (default: chosen from the topology)")
+	flags.StringVar(&f.target, "cpus", "", "CPUs of the application, for example 0-3,8 (default: chosen from the topology)")
 	flags.StringVar(&f.interferer, "interferer-cpus", "", "CPUs of the interferer (default: chosen from the topology)")
-	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node whose memory both use (default: chosen)")
-	flags.StringVar(&f.memoryCap, "memory-cap", "", "most memory the interferer may take, as 2GiB (default: a quarter of what is available)")
+	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node whose memory both use (default: chosen from the topology)")
+	flags.StringVar(&f.memoryCap, "memory-cap", "", "maximum memory of the interferer, for example 2GiB (default: a quarter of what is available)")
 	flags.BoolVar(&f.realTime, "real-time", false, "run the interferer at real-time priority")
 }
 
@@ -121,8 +121,8 @@ type PrecisionFlags struct {
 
 func (f *PrecisionFlags) Add(flags *pflag.FlagSet) {
 	flags.Float64Var(&f.points, "precision", 1, "repeat until the 90% interval of each median is within this many points of normalized performance")
-	flags.IntVar(&f.repeats, "repeats", 3, "fewest repeats of each condition")
-	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "most repeats of each condition")
+	flags.IntVar(&f.repeats, "repeats", 3, "minimum number of repeats of each condition")
+	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "maximum number of repeats of each condition")
 }
 
 func (f *PrecisionFlags) Precision() (onboard.Precision, error) {

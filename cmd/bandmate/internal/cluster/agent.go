@@ -43,7 +43,7 @@ func NewAgent(a *cli.App) *cobra.Command {
 	f := agentFlags{pace: agent.DefaultPace()}
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Keep what a cluster knows of a node up to date",
+		Short: "Keep a node's labels and measured traffic in a cluster up to date",
 		Long: `Runs on each node of a Kubernetes cluster. It labels the node with the machine
 and memory domain that the scheduler looks for, publishes the machine profile of
 the profile folder, measures the traffic of the memory controllers where there
@@ -61,15 +61,15 @@ bandmate doctor for what is missing.`,
 	flags := cmd.Flags()
 	f.cluster.Add(flags)
 	flags.StringVar(&f.node, "node", "", "name of the node (default $NODE_NAME, else the host's name)")
-	flags.StringVar(&f.machine, "machine", "", "machine profile of the node (default: recognized by its processor)")
+	flags.StringVar(&f.machine, "machine", "", "machine profile of the node (default: found by its processor)")
 	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labeled, else the node itself)")
 	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
-	flags.DurationVar(&f.interval, "interval", 15*time.Second, "how long a measurement lasts, and how often one is made")
-	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "least change worth publishing, as a share of the traffic")
-	flags.DurationVar(&f.pace.Refresh, "publish-refresh", f.pace.Refresh, "longest time between publications")
+	flags.DurationVar(&f.interval, "interval", 15*time.Second, "length of a measurement, and time between measurements")
+	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "minimum change to publish, as a share of the traffic")
+	flags.DurationVar(&f.pace.Refresh, "publish-refresh", f.pace.Refresh, "maximum time between publications")
 	flags.StringVar(&f.listen, "listen", ":9464", "address of /metrics, /healthz and /readyz; empty for none")
-	flags.BoolVar(&f.publish, "publish-machine", true, "put the machine profile of the profile folder into the cluster, if there is one")
-	flags.BoolVar(&f.once, "once", false, "bring the node up to date once and end")
+	flags.BoolVar(&f.publish, "publish-machine", true, "apply the machine profile of the profile folder, if there is one, to the cluster")
+	flags.BoolVar(&f.once, "once", false, "update the node once and exit")
 	return cmd
 }
 

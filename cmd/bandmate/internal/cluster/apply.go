@@ -27,7 +27,7 @@ func NewApply(a *cli.App) *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{
 		Use:   "apply [FILE...]",
-		Short: "Put profiles into a Kubernetes cluster",
+		Short: "Apply profiles to a Kubernetes cluster",
 		Long: `Puts the profiles of files, of standard input (-), or without either of the
 profile folder into a Kubernetes cluster, on the server's side. Every file is
 read and checked before anything is changed. A profile replaces the one of the
@@ -45,7 +45,7 @@ The cluster is that of kubectl: $KUBECONFIG, --kubeconfig, --context.`,
 	flags := cmd.Flags()
 	f.cluster.Add(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false, "have the API server check everything and change nothing")
-	flags.BoolVar(&f.force, "force-conflicts", false, "take over fields that somebody else set, such as kubectl apply")
+	flags.BoolVar(&f.force, "force-conflicts", false, "take over fields that another manager owns, such as kubectl apply")
 	return cmd
 }
 

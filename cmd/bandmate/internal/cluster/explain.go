@@ -26,7 +26,7 @@ func NewExplain(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain POD",
-		Short: "Why a Kubernetes pod is where it is, or why it waits",
+		Short: "Explain why a Kubernetes pod is where it is, or why it is pending",
 		Long: `Says what the scheduler told of a pod, predicts what the pod suffers and makes
 others suffer where it is, and what it would on the other nodes, by the same
 reckoning as the scheduler plugin. The cluster may have changed since the pod was

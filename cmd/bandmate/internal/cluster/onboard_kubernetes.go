@@ -43,7 +43,7 @@ cluster as well; the Job has it.`
   bandmate onboard db --kubernetes pod.yaml --node node-1 > job.yaml`
 	flags := cmd.Flags()
 	own := pflag.NewFlagSet("kubernetes", pflag.ContinueOnError)
-	own.BoolVar(&f.apply, "apply", false, "put the profile and the machine's into a Kubernetes cluster as well")
+	own.BoolVar(&f.apply, "apply", false, "also apply the profile and the machine's profile to a Kubernetes cluster")
 	f.cluster.Add(own)
 	own.StringVar(&f.template, "kubernetes", "", "write the Job that onboards the pod of this file (Pod, PodTemplate or workload)")
 	own.StringVar(&f.node, "node", "", "with --kubernetes, the node to measure on, which should be cordoned")

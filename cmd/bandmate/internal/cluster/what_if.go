@@ -29,7 +29,7 @@ func NewWhatIf(a *cli.App) *cobra.Command {
 	var f whatIfFlags
 	cmd := &cobra.Command{
 		Use:   "what-if APP",
-		Short: "What a pod would do to the nodes of a Kubernetes cluster",
+		Short: "Predict what a pod would do on the nodes of a Kubernetes cluster",
 		Long: `Predicts what a pod of APP would suffer on each node of a cluster, and what it
 would make the pods there suffer, and ranks the nodes as the scheduler plugin
 does. Nothing is placed. Only contention for memory counts: whether the node has
@@ -44,10 +44,10 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	}
 	flags := cmd.Flags()
 	f.view.add(flags)
-	flags.StringVar(&f.node, "node", "", "show this node and everybody on it")
+	flags.StringVar(&f.node, "node", "", "show this node and every pod on it")
 	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
-	flags.Float64Var(&f.limit, "max-slowdown", 0, "slowdown that the pod may suffer at most, as 1.15")
-	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node that the pod would keep to (default: any)")
+	flags.Float64Var(&f.limit, "max-slowdown", 0, "maximum slowdown of the pod, for example 1.15")
+	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node to which the pod would be pinned (default: any)")
 	f.pictures.Add(flags, "the slowdowns")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }

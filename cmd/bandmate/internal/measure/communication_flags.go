@@ -26,11 +26,11 @@ type communicationFlags struct {
 func (f *communicationFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.measure, "measure-communication", false, "measure what CMD sends and receives, by the counters of this network namespace's interfaces")
 	flags.StringSliceVar(&f.interfaces, "interface", nil, "with --measure-communication, the interfaces that count (default: all but the loopback)")
-	flags.StringVar(&f.sent, "sent", "", "what CMD sends to other nodes, as 120MB/s, where it is not measured")
-	flags.StringVar(&f.received, "received", "", "what CMD receives from other nodes, as 120MB/s")
-	flags.StringVar(&f.messageSize, "message-size", "", "size of a message, as 1MiB")
-	flags.BoolVar(&f.overlapped, "overlapped", false, "CMD computes while it communicates; --overlapped=false: it waits (default: not known)")
-	flags.BoolVar(&f.apart, "communication-apart", false, "CMD does not communicate here, as --sent and --received say of where it will run")
+	flags.StringVar(&f.sent, "sent", "", "bandwidth that CMD sends to other nodes, for example 120MB/s, if it is not measured")
+	flags.StringVar(&f.received, "received", "", "bandwidth that CMD receives from other nodes, for example 120MB/s")
+	flags.StringVar(&f.messageSize, "message-size", "", "size of a message, for example 1MiB")
+	flags.BoolVar(&f.overlapped, "overlapped", false, "CMD computes while it communicates; --overlapped=false means that it waits (default: unknown)")
+	flags.BoolVar(&f.apart, "communication-apart", false, "CMD does not communicate during the measurement; --sent and --received describe its production runs")
 }
 
 // chooseFrom remembers what was said of the overlap.

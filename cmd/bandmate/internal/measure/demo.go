@@ -68,7 +68,7 @@ func NewDemo(a *cli.App) *cobra.Command {
 	var placement cli.PlacementFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See it work here: measure, predict, verify, in about a minute",
+		Short: "Measure, predict and verify on this machine, in about a minute",
 		Long: `Measures this machine and six built-in sample applications, predicts how every
 pair of them slows down, runs every pair for real, and shows predicted beside
 measured. Needs nothing installed and changes nothing.`,
@@ -80,7 +80,7 @@ measured. Needs nothing installed and changes nothing.`,
 		},
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 0.4, "amount of work per sample run; more is longer and less noisy")
-	cmd.Flags().BoolVar(&keep, "keep", false, "put the profiles of machine and samples into the store")
+	cmd.Flags().BoolVar(&keep, "keep", false, "store the profiles of the machine and of the samples")
 	placement.Add(cmd.Flags())
 	return cmd
 }

@@ -23,7 +23,7 @@ func NewDoctor(a *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine can measure, and what would make it better",
+		Short: "Show what this machine can measure, and how to enable the rest",
 		Long: `Looks at counters, permissions, CPUs, memory, huge pages, frequency, noise and
 placement, and names the command or setting that would mend what is missing.
 Exits with 4 when nothing can be measured here.
@@ -51,7 +51,7 @@ some 12 seconds on an otherwise idle machine.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.verify, "verify", false, "check the counters of the memory controllers against known traffic")
 	flags.StringVar(&f.source, "source", "", "the counters to verify, such as imc or amd-umc (default: the best that work here)")
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs that make the traffic, as 1 or 4-7 (default: the last one allowed)")
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs that make the traffic, for example 1 or 4-7 (default: the last one allowed)")
 	return cmd
 }
 

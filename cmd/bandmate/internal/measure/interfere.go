@@ -59,14 +59,14 @@ a modified line costs a read and a write.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.bandwidth, "bandwidth", "100%", "a quantity, as 12GB/s, or a share of the sustained maximum, as 50%; 100% is unpaced")
+	flags.StringVar(&f.bandwidth, "bandwidth", "100%", "a quantity, for example 12GB/s, or a share of the sustained maximum, for example 50%; 100% is unpaced")
 	flags.StringVar(&f.readShare, "read-share", "100%", "reads ÷ (reads + writes) at the memory controller")
 	flags.StringVar(&f.pattern, "pattern", string(interferer.Sequential), "order of cache lines: sequential or random")
 	flags.IntVar(&f.inFlight, "in-flight", 0, "random lines in flight per CPU, 1 to 16; 0: as many as it can")
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs to use, as 1 or 4-7 (default: the last one allowed)")
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs to use, for example 1 or 4-7 (default: the last one allowed)")
 	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node of the buffers (default: local)")
-	flags.StringVar(&f.memoryCap, "memory-cap", "", "most memory to take, as 2GiB (default: a quarter of what is available)")
-	flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long")
+	flags.StringVar(&f.memoryCap, "memory-cap", "", "maximum memory to use, for example 2GiB (default: a quarter of what is available)")
+	flags.DurationVar(&f.duration, "duration", 10*time.Second, "how long to run")
 	flags.DurationVar(&f.window, "window", time.Second, "interval of the progress lines on standard error")
 	flags.BoolVar(&f.realTime, "real-time", false, "run at real-time priority")
 	flags.BoolVar(&f.allCPUs, "all-cpus", false, "allow occupying every CPU")

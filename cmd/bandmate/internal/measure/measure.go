@@ -81,10 +81,10 @@ context switches, as far as the kernel counts them.`,
 	f.imported.add(flags)
 	f.scope.add(flags)
 	flags.StringVar(&f.source, "source", "", "how to measure: probe, or counters such as imc or amd-umc (default: the best that works here)")
-	flags.DurationVar(&f.interval, "interval", 0, "length of a sample of the time line that counters give (default: 100ms)")
+	flags.DurationVar(&f.interval, "interval", 0, "length of a sample of the time line, with counters (default: 100ms)")
 	flags.StringVar(&f.machine, "machine", "", "name of the machine profile (default: the host's name; measured first when missing)")
-	flags.DurationVar(&f.duration, "duration", 0, "watch the whole machine this long instead of running a command, or the processes this long at most")
-	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "longest time of one run of CMD")
+	flags.DurationVar(&f.duration, "duration", 0, "measure the whole machine for this long instead of a command, or processes for at most this long")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "maximum time of one run of CMD")
 	flags.IntVar(&f.iterations, "iterations", 1, "run CMD this many times in a row per sample, when it is too short to time")
 	f.pictures.Add(flags, "the time line")
 	return cmd

@@ -21,7 +21,7 @@ import (
 func NewCapability(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capability",
-		Short: "What caches and memory can do, and algorithms made for it",
+		Short: "Model caches and memory, and algorithms optimized for them",
 		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
 machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
 the cheapest barrier, and how long a parallel merge sort has to take. Measures the
@@ -46,12 +46,12 @@ type capableMachine struct{ name, file, memory, contention string }
 func (f *capableMachine) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, or a built-in one (default: the host's name)")
 	cmd.Flags().StringVar(&f.file, "profile", "", "file with a machine profile, instead of --machine")
-	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, as DRAM, where the machine has several (default: its first)")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, for example DRAM, where the machine has several (default: its first)")
 }
 
 // addContention adds the flag for what trees need and few CPUs cannot show.
 func (f *capableMachine) addContention(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.contention, "contention", "", "what N threads that read one line at once take, α+β for α + β·N, as 200ns+34ns (default: the machine's)")
+	cmd.Flags().StringVar(&f.contention, "contention", "", "time in which N threads read one line at once, α+β for α + β·N, for example 200ns+34ns (default: the machine's)")
 }
 
 // parseContention reads "200ns+34ns"; nil when nothing is given.
@@ -63,7 +63,7 @@ func parseContention(text string) (*capability.Line, error) {
 	alpha, baseErr := time.ParseDuration(strings.TrimSpace(base))
 	beta, eachErr := time.ParseDuration(strings.TrimSpace(each))
 	if !ok || baseErr != nil || eachErr != nil || alpha < 0 || beta < 0 || alpha > time.Second || beta > time.Second {
-		return nil, cli.Usagef("--contention %q: want two times of 0 to 1s, as 200ns+34ns", text)
+		return nil, cli.Usagef("--contention %q: want two times of 0 to 1s, for example 200ns+34ns", text)
 	}
 	return &capability.Line{Base: capability.Cost(alpha), Each: capability.Cost(beta)}, nil
 }

@@ -61,7 +61,7 @@ fit of the contention, without which there is no capability tree.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
-	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, as 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the memory)")
+	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, for example 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the memory)")
 	f.medians.add(flags, 2*time.Minute)
 	return cmd
 }

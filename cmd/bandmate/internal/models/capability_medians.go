@@ -19,10 +19,10 @@ type medianFlags struct {
 }
 
 func (f *medianFlags) add(flags *pflag.FlagSet, budget time.Duration) {
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, as 0-3,8 (default: one of each core that may be used)")
-	flags.IntVar(&f.repeats.Least, "repeats", 11, "fewest repeats of each value")
-	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "most repeats of each value")
-	flags.DurationVar(&f.budget, "budget", budget, "time for everything, within which medians are repeated until they are settled")
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, for example 0-3,8 (default: one of each core that may be used)")
+	flags.IntVar(&f.repeats.Least, "repeats", 11, "minimum number of repeats of each value")
+	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "maximum number of repeats of each value")
+	flags.DurationVar(&f.budget, "budget", budget, "total time, within which medians are repeated until they converge")
 }
 
 // on returns the CPUs that were given, or else the first one of every core that may

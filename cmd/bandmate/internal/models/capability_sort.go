@@ -50,7 +50,7 @@ func newCapabilitySortCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "sort",
-		Short: "How long does memory make a parallel merge sort take?",
+		Short: "Predict the time of a parallel merge sort",
 		Long: `Bounds the time of a parallel merge sort by what its accesses cost (Ramos and
 Hoefler 2017, equations 3 to 5): at the inverse of the bandwidth, which sorted input
 comes near, and at the latency, which random input comes near. What comparing costs
@@ -91,8 +91,8 @@ than a tenth of the memory model (by bandwidth): from there memory is not the li
 		},
 	}
 	machine.add(cmd)
-	cmd.Flags().StringVar(&size, "size", "", "amount of data, as 1GiB")
-	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one a core: a power of two")
+	cmd.Flags().StringVar(&size, "size", "", "amount of data, for example 1GiB")
+	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one per core: a power of two")
 	cmd.Flags().StringVar(&sorted, "overhead", "", "file with measured sorts of 1 KiB")
 	return cmd
 }

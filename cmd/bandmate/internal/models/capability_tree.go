@@ -50,7 +50,7 @@ func newCapabilityTreeCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "tree",
-		Short: "The cheapest tree for a broadcast or a reduction",
+		Short: "Find the cheapest tree for a broadcast or a reduction",
 		Long: `Finds the tree with the least modeled cost (Ramos and Hoefler 2017, equation 1)
 and holds it against a flat, a binary and a binomial tree. Each line of the tree is a
 tile, a group of cores that share a cache, or a core where there are none.`,
@@ -87,7 +87,7 @@ tile, a group of cores that share a cache, or a core where there are none.`,
 	machine.addContention(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&operation, "operation", "", "broadcast or reduce")
-	flags.IntVar(&threads, "threads", 0, "threads, one a core, tiles filled one after the other")
+	flags.IntVar(&threads, "threads", 0, "threads, one per core, tiles filled one after the other")
 	flags.StringVar(&shape, "shape", string(capability.Optimal), "tree to show: optimal, flat, binary or binomial")
 	flags.StringVar(&picture, "svg", "", "draw the tree into this file")
 	return cmd
@@ -155,7 +155,7 @@ func newCapabilityBarrierCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "barrier",
-		Short: "The cheapest dissemination barrier",
+		Short: "Find the cheapest dissemination barrier",
 		Long: `Finds how many rounds and how many partners a round make the cheapest
 dissemination barrier (Ramos and Hoefler 2017, equation 2).`,
 		Example: `  bandmate capability barrier --machine knl-7210-quadrant --threads 64 --svg barrier.svg`,
@@ -180,7 +180,7 @@ dissemination barrier (Ramos and Hoefler 2017, equation 2).`,
 		},
 	}
 	machine.add(cmd)
-	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one a core")
+	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one per core")
 	cmd.Flags().StringVar(&picture, "svg", "", "draw the signals into this file")
 	return cmd
 }

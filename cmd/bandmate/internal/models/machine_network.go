@@ -27,7 +27,7 @@ func NewMachineNetwork(a *cli.App) *cobra.Command {
 	var f machineNetworkFlags
 	cmd := &cobra.Command{
 		Use:   "network",
-		Short: "Say how communications share the network and the bus",
+		Short: "Declare how communications share the network and the bus",
 		Long: `Stores in the profile of a machine, which bandmate machine makes, what predictions
 for applications that communicate take: what one communication reaches alone, and
 the model by which several share the card, with the parameters that bandmate network
@@ -40,9 +40,9 @@ stays as it is.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
-	flags.StringVar(&f.rate, "rate", "", "what one communication of large messages reaches alone, in one direction, as 117MB/s")
+	flags.StringVar(&f.rate, "rate", "", "bandwidth of one communication of large messages alone, in one direction, for example 117MB/s")
 	flags.StringVar(&f.model, "model", network.NameGigabitEthernet, "how communications share the card: gigabit-ethernet, myrinet or infiniband")
-	flags.DurationVar(&f.latency, "latency", 0, "time of an empty message, as 30us (default: not known)")
+	flags.DurationVar(&f.latency, "latency", 0, "time of an empty message, for example 30us (default: unknown)")
 	flags.Float64Var(&f.beta, "beta", 1, "gigabit-ethernet: penalty of k communications from one node ÷ k")
 	flags.Float64Var(&f.gammaOut, "gamma-out", 0, "gigabit-ethernet: how unevenly those that leave share the card")
 	flags.Float64Var(&f.gammaIn, "gamma-in", 0, "gigabit-ethernet: how unevenly those that arrive share it")

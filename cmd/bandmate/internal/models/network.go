@@ -19,7 +19,7 @@ import (
 func NewNetwork(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
-		Short: "Communications that share network cards",
+		Short: "Model communications that share network cards",
 		Long: `How much longer communications take that leave the same node or arrive at the
 same node (Vienne et al. 2008): as a penalty, the time ÷ the time alone.`,
 		Example: `  bandmate network penalty --model gigabit-ethernet a:0-1 b:0-2 c:0-3
@@ -44,7 +44,7 @@ func newNetworkPenaltyCommand(a *cli.App) *cobra.Command {
 	paper := network.PaperGigabitEthernet()
 	cmd := &cobra.Command{
 		Use:   "penalty NAME:FROM-TO...",
-		Short: "Penalties of communications that all send at once",
+		Short: "Compute penalties of communications that all send at once",
 		Long: `Each communication has a name and goes from one node, by number, to another.
 
 gigabit-ethernet has three parameters, those of the paper's cluster by default;
@@ -144,7 +144,7 @@ type fittedCommunication struct {
 func newNetworkFitCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "fit CONFLICTS.csv",
-		Short: "Derive the parameters of gigabit-ethernet from measured conflicts",
+		Short: "Fit the parameters of gigabit-ethernet to measured conflicts",
 		Long: `Reads the times of communications in conflicts, and prints the parameters that
 describe them best with the error of each (Vienne et al. 2008, sections V.A and
 VI.B). An error above zero is a model that is too pessimistic.
@@ -246,7 +246,7 @@ func newNetworkSimulateCommand(a *cli.App) *cobra.Command {
 	var picture string
 	cmd := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
-		Short: "Play applications of compute and communication events on a cluster",
+		Short: "Simulate applications of compute and communication events on a cluster",
 		Long: `Plays tasks that compute, send and receive, and says for each how long that took,
 its penalties and its conflicts. Communications start and end at different
 moments; every start and end shares the cards anew (Vienne et al. 2008, section

@@ -45,12 +45,12 @@ where users may have network namespaces.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.rate, "rate", "25MB/s", "what each network card carries in each direction")
-	flags.StringVar(&f.size, "message-size", "4MB", "what each communication sends")
-	flags.StringVar(&f.control, "congestion-control", "", "congestion control of TCP, as cubic (default: this machine's)")
+	flags.StringVar(&f.rate, "rate", "25MB/s", "bandwidth of each network card in each direction")
+	flags.StringVar(&f.size, "message-size", "4MB", "amount that each communication sends")
+	flags.StringVar(&f.control, "congestion-control", "", "congestion control of TCP, for example cubic (default: this machine's)")
 	flags.IntVar(&f.repeats, "repeats", 7, "rounds")
 	flags.Uint64Var(&f.seed, "seed", 1, "order of the conflicts")
-	flags.StringVar(&f.file, "conflicts", "", "write the measured conflicts as CSV into this file")
+	flags.StringVar(&f.file, "conflicts", "", "write the measured conflicts to this CSV file")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 

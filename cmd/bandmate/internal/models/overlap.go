@@ -21,7 +21,7 @@ import (
 func NewOverlap(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "overlap",
-		Short: "Computation and communication that share a memory bus",
+		Short: "Model computation and communication that share a memory bus",
 		Long: `How much computation and communication of one job take from each other when they
 run at the same time: the bandwidths of both by cores and placement (Denis et al.
 2022), and the time of a step that overlaps them (Langguth et al. 2018).`,
@@ -39,7 +39,7 @@ type stepFlags struct{ overlap.Step }
 
 func (f *stepFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.DurationVar(&f.Computation, "computation", 0, "time of the computation alone, as 124.58ms")
+	flags.DurationVar(&f.Computation, "computation", 0, "time of the computation alone, for example 124.58ms")
 	flags.DurationVar(&f.Communication, "communication", 0, "time of the communication alone")
 	flags.Float64Var(&f.ComputationLoss, "computation-loss", 1, "bandwidth of the computation alone ÷ beside the communication")
 	flags.Float64Var(&f.CommunicationLoss, "communication-loss", 1, "bandwidth of the communication alone ÷ beside the computation")
@@ -78,7 +78,7 @@ func newOverlapTimeCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "time",
-		Short: "How long does a step take that computes and communicates at once?",
+		Short: "Predict the time of a step that computes and communicates at once",
 		Long: `Both parts run under contention until the shorter has ended, and what is left of
 the other runs alone (Langguth et al. 2018, section IV). overlap measure finds the
 losses of this machine. --svg draws both times as axes, as the paper's Figure 6.`,
@@ -141,7 +141,7 @@ func newOverlapSplitCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "split",
-		Short: "Which share of the work should accelerators do?",
+		Short: "Find the best share of the work for accelerators",
 		Long: `Divides the work of a step between processors, which also communicate, and
 accelerators so that the step is shortest (Langguth et al. 2018, section VI).
 --computation and --accelerator are the times in which each would do all of it.`,
@@ -230,7 +230,7 @@ func newOverlapFitCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "fit SWEEP.csv",
-		Short: "Derive the parameters of the model from measured sweeps",
+		Short: "Fit the parameters of the model to measured sweeps",
 		Long: `Reads bandwidths measured alone and together with every number of computing cores
 from 1, with all data on node 0 and, where there is another socket, with all data
 on its first node; prints the parameters (Denis et al. 2022, section III.A) and
@@ -338,7 +338,7 @@ func newOverlapBandwidthCommand(a *cli.App) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "bandwidth",
-		Short: "What do computing cores and a communication leave each other?",
+		Short: "Predict the bandwidths of computing cores and a communication",
 		Long: `Predicts the bandwidths of computation and communication that run at the same
 time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote.`,
 		Example: `  bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --computation-node 0 --communication-node 1 -o json

@@ -62,17 +62,17 @@ cost; no network card takes part.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.cpus, "cpus", "", "CPUs that compute, as 0-6 (default: chosen from the topology)")
+	flags.StringVar(&f.cpus, "cpus", "", "CPUs that compute, for example 0-6 (default: chosen from the topology)")
 	flags.IntVar(&f.receiver, "receiver", -1, "CPU that receives (default: chosen)")
 	flags.IntVar(&f.sender, "sender", -1, "CPU that sends (default: another socket's, else another core, else the receiver)")
-	flags.StringVar(&f.nodes, "nodes", "", "NUMA nodes of the data, as 0,1 (default: all that have memory)")
-	flags.StringVar(&f.transport, "transport", transportLoopback, "what messages come over: loopback, or namespaces, two network namespaces with virtual network cards and a switch between them")
+	flags.StringVar(&f.nodes, "nodes", "", "NUMA nodes of the data, for example 0,1 (default: all that have memory)")
+	flags.StringVar(&f.transport, "transport", transportLoopback, "transport of the messages: loopback, or namespaces (two network namespaces with virtual network cards and a switch between them)")
 	flags.StringVar(&f.message, "message-size", "64MiB", "size of a message")
 	flags.IntVar(&f.parts, "parts", 0, "parts that each computing core is divided into, 1 for whole cores (default: 8 with fewer than four computing cores)")
 	flags.IntVar(&f.repeats, "repeats", 7, "samples of each point")
 	flags.DurationVar(&f.window, "window", 100*time.Millisecond, "time of each condition")
 	flags.Uint64Var(&f.seed, "seed", 1, "order of the samples")
-	flags.StringVar(&f.file, "sweep", "", "write the sweep as CSV into this file")
+	flags.StringVar(&f.file, "sweep", "", "write the sweep to this CSV file")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 

@@ -48,10 +48,10 @@ is continued by --resume.`,
 	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the node must have")
 	flags.StringVarP(&f.nodelist, "nodelist", "w", "", "the node to run on")
 	flags.StringVarP(&f.time, "time", "t", "", "time limit of the job (default: the partition's)")
-	flags.StringArrayVar(&f.sbatch, "sbatch", nil, "one more argument for sbatch, as --sbatch=--account=physics; repeatable")
-	flags.StringArrayVar(&f.options, "option", nil, "one more flag for bandmate onboard, as --option=--iterations=3; repeatable")
-	flags.BoolVar(&f.resume, "resume", false, "go on with the samples of a job that was interrupted")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "print the command line, one word a line, and submit nothing")
+	flags.StringArrayVar(&f.sbatch, "sbatch", nil, "additional argument for sbatch, for example --sbatch=--account=physics; repeatable")
+	flags.StringArrayVar(&f.options, "option", nil, "additional flag for bandmate onboard, for example --option=--iterations=3; repeatable")
+	flags.BoolVar(&f.resume, "resume", false, "continue with the samples of an interrupted job")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "print the command line, one word per line, and submit nothing")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func newSlurmPairCommand(a *cli.App) *cobra.Command {
 	f := slurmPairFlags{slurmFlags: slurmFlags{domain: "node"}}
 	cmd := &cobra.Command{
 		Use:   "pair",
-		Short: "Pair the waiting jobs that slow each other down least",
+		Short: "Pair the pending jobs that slow each other down least",
 		Long: `Divides the waiting jobs into pairs so that the sum of all slowdowns is the least
 possible, and gives every pair empty nodes. It is for partitions in which two jobs
 share whole nodes, as with OverSubscribe=FORCE:2. Only jobs of the same
@@ -56,8 +56,8 @@ few pairs as possible exceed it; the command exits with 5 when one has to.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&f.partition, "partition", "p", "", "only the jobs of this partition")
 	flags.BoolVar(&f.apply, "apply", false, "run the commands")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that as few pairs as possible exceed, as 1.2")
-	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that as few pairs as possible may exceed, for example 1.2")
+	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
 	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 func NewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slurm",
-		Short: "The same advice for the jobs of a Slurm cluster",
+		Short: "Advise, submit and place jobs of a Slurm cluster",
 		Long: `Asks Slurm who runs where, and says where a job would suffer, and make others
 suffer, least. No rights are needed, and slurmctld is not changed.
 
@@ -58,15 +58,15 @@ type slurmFlags struct {
 }
 
 func (f *slurmFlags) add(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
+	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
 	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, as 1.15")
-	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "what counts: added-cost or worst-slowdown")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, for example 1.15")
+	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
-	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
-	flags.StringVar(&f.domain, "domain", "node", "what shares memory where no feature says it: node or socket")
-	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse, in slowdown, a node may be and still stay open")
-	flags.IntVar(&f.keep, "keep", 0, "nodes to leave open at least (default: those chosen, and equal ones)")
+	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume assumes: bandwidth,read share")
+	flags.StringVar(&f.domain, "domain", "node", "memory domain if no feature defines it: node or socket")
+	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse than the best node, in slowdown, a node may be without being excluded")
+	flags.IntVar(&f.keep, "keep", 0, "minimum number of nodes not to exclude (default: the chosen ones and equal ones)")
 }
 
 // options returns what the advice is judged by.

@@ -23,7 +23,7 @@ func newSlurmSubmitCommand(a *cli.App) *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "submit [flags] -- [sbatch|srun|salloc] ARGS...",
-		Short: "Submit a job, kept off the nodes where it had better not run",
+		Short: "Submit a job that excludes the nodes where it should not run",
 		Long: `Asks for advice, adds --exclude to the command line, never of all nodes, and
 becomes sbatch, or the command that ARGS begin with: its output and exit code are
 that command's. What the user excluded stays excluded. The application, nodes,
@@ -44,7 +44,7 @@ would be exceeded everywhere.`,
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the command line, one word a line, and submit nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the command line, one word per line, and submit nothing")
 	return cmd
 }
 

@@ -36,7 +36,7 @@ func newSlurmWatchCommand(a *cli.App) *cobra.Command {
 	var f watchFlags
 	cmd := &cobra.Command{
 		Use:   "watch",
-		Short: "Keep waiting jobs off nodes as residents come and go",
+		Short: "Keep pending jobs off unsuitable nodes as running jobs change",
 		Long: `Reads the queue every --interval and decides for every waiting job whose
 application has a profile which nodes it had better stay off: those where its
 slowdown, or that of a job that is there or expected there, would exceed --limit.
@@ -71,28 +71,28 @@ watching on. The off switch is a file in that folder, set by --off.`,
 
 func (f *watchFlags) define(flags *pflag.FlagSet) {
 	f.slurmFlags.domain = "node"
-	flags.StringVar(&f.mode, "mode", string(watch.Observe), "how far to go: observe, advise or enforce")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither a newcomer nor a resident may exceed, as 1.15")
-	flags.Float64Var(&f.margin, "margin", 0, "also stay off nodes that cost a newcomer this much more than the best one, in work lost for each of its CPUs, as 0.1")
+	flags.StringVar(&f.mode, "mode", string(watch.Observe), "observe, advise or enforce")
+	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither a newcomer nor a resident may exceed, for example 1.15")
+	flags.Float64Var(&f.margin, "margin", 0, "also exclude nodes that cost a newcomer this much more than the best one, in work lost per CPU, for example 0.1")
 	flags.DurationVar(&f.interval, "interval", 10*time.Second, "time between rounds")
-	flags.IntVar(&f.mostChanges, "most-changes", 500, "jobs that are changed in one round at most")
+	flags.IntVar(&f.mostChanges, "most-changes", 500, "maximum number of jobs to change in one round")
 	flags.StringVar(&f.table, "table", "", "file for job_submit.lua, with --mode enforce")
 	flags.StringVar(&f.log, "log", "", "decision log (default: standard output)")
 	addStateFlag(flags, &f.state)
-	flags.BoolVar(&f.leave, "leave", false, "keep what is set when ending, for a watch that follows at once")
-	flags.BoolVar(&f.once, "once", false, "one round, leaving what it sets")
-	flags.BoolVar(&f.off, "off", false, "switch off: take back what is set, and do nothing until --on")
-	flags.BoolVar(&f.on, "on", false, "switch on again")
-	flags.BoolVar(&f.takingBack, "undo", false, "take back what a watch that was killed has set")
-	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "longest time for each command of Slurm")
+	flags.BoolVar(&f.leave, "leave", false, "on exit, keep the exclusions for the next watch")
+	flags.BoolVar(&f.once, "once", false, "make one round and keep its exclusions")
+	flags.BoolVar(&f.off, "off", false, "switch the watch off: take its exclusions back, and do nothing until --on")
+	flags.BoolVar(&f.on, "on", false, "switch the watch on again")
+	flags.BoolVar(&f.takingBack, "undo", false, "take back the exclusions of a watch that was killed")
+	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
 	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
-	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "what counts: added-cost or worst-slowdown")
+	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
-	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume takes for them: bandwidth,read share")
+	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume assumes: bandwidth,read share")
 }
 
 func addStateFlag(flags *pflag.FlagSet, state *string) {
-	flags.StringVar(state, "state", "", "folder in which the watch remembers (default $STATE_DIRECTORY, else bandmate/slurm in the XDG state folder)")
+	flags.StringVar(state, "state", "", "folder of the watch's state (default $STATE_DIRECTORY, else bandmate/slurm in the XDG state folder)")
 }
 
 // stateFolder returns the folder of the watch.
@@ -227,7 +227,7 @@ func newSlurmWatchStatusCommand(a *cli.App) *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "What the watch found and did last",
+		Short: "Show what the watch found and did last",
 		Long: `Prints what the watch that works with the --state folder says of itself. The exit
 code is 1 when no watch is running, or its last round failed.`,
 		Example: `  bandmate slurm watch status
