@@ -28,7 +28,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	}
 	node := c.stateOf(info)
 	if domain, err := c.domain(node); err == nil {
-		c.chosen = &candidate{node: nodeName, machine: node.node.Machine, domain: domain}
+		c.chosen = &candidate{node: nodeName, machine: node.machine, domain: domain}
 	}
 	return nil
 }

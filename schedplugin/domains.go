@@ -38,9 +38,9 @@ func (d *domainState) current(now time.Time) bool {
 func (c *cycle) domain(state *nodeState) (*domainState, error) {
 	numaNode := c.newcomer.NUMANode
 	switch {
-	case state.node.Domain != "" && numaNode == occupancy.AnyNUMANode:
+	case state.shared && numaNode == occupancy.AnyNUMANode:
 		return c.sharedDomain(state.node)
-	case state.node.Domain != "":
+	case state.shared:
 		return c.prepare(c.sharing(state.node), state.node)
 	case int(numaNode) >= len(state.domains):
 		return c.prepare([]*occupancy.Node{state.node}, state.node)

@@ -61,7 +61,7 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	if c.newcomer.Limit == 0 && !domain.limited {
 		return nil
 	}
-	result, err := c.score(domain, node.node.Name, node.node.Machine)
+	result, err := c.score(domain, node.node.Name, node.machine)
 	if err != nil {
 		c.failed(ctx, node.node.Name, err)
 		return nil

@@ -20,6 +20,9 @@ type nodeState struct {
 	round    int64 // of the profiles, before they were asked
 	// pending is true where a resident's profile waits for a model of the memory.
 	pending bool
+	// shared and machine are the node's, at hand for Score.
+	shared  bool // whether the node has a memory domain of several
+	machine string
 	// domains are the node's memory domain for pods by their NUMA node, as far as they
 	// were needed; none where the node shares its domain with others.
 	domains [1 + rememberedNUMANodes]atomic.Pointer[domainState]
@@ -140,7 +143,7 @@ func (p *Plugin) readNode(info fwk.NodeInfo, profiles *profiles, last *nodeState
 	if err != nil {
 		p.metrics.measured.WithLabelValues(resultInvalid).Inc()
 	}
-	s.node = node
+	s.node, s.shared, s.machine = node, node.Domain != "", node.Machine
 	node.Residents = make([]*occupancy.Resident, 0, len(pods))
 	sameProfiles := last != nil && last.profiles == profiles && last.node.Machine == node.Machine
 	for i, podInfo := range pods {

@@ -36,7 +36,7 @@ func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, _ *v1.Pod, inf
 		c.failed(ctx, node.node.Name, err)
 		return int64(mostCost), nil
 	}
-	profile := c.profileOn(node.node.Machine)
+	profile := c.profileOn(node.machine)
 	estimate := domain.load.Estimate(p.fastModel(profile), c.newcomer.CPUs)
 	return int64(costOf(estimate, p.avoids(profile, domain))), nil
 }
@@ -111,7 +111,7 @@ func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 		if err != nil {
 			continue // Score has reported it
 		}
-		name, machine := node.node.Name, node.node.Machine
+		name, machine := node.node.Name, node.machine
 		if len(domain.load.Residents()) <= mostExact || !domain.load.Reliable(c.plugin.fastModel(c.profileOn(machine))) {
 			result, err := c.score(domain, name, machine)
 			if err != nil {
