@@ -165,7 +165,7 @@ func TestSettingsFaults(t *testing.T) {
 		"two documents":       {header + "---\n" + header, []string{"more than one document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := cli.ParseSettings("c.yaml", []byte(test.text), testRoot())
+			err := cli.CheckSettings("c.yaml", []byte(test.text), testRoot())
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -279,7 +279,7 @@ func FuzzParseSettings(f *testing.F) {
 	f.Add(header + "onboard: {levels: [1, [2]], ? [x] : y}")
 	root := testRoot()
 	f.Fuzz(func(t *testing.T, text string) {
-		_, err := cli.ParseSettings("c.yaml", []byte(text), root)
+		err := cli.CheckSettings("c.yaml", []byte(text), root)
 		if err != nil && !strings.HasPrefix(err.Error(), "c.yaml") {
 			t.Errorf("no place: %v", err)
 		}

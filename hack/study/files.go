@@ -80,6 +80,6 @@ func WritePage(name string, write func(w io.Writer, data string) error) {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		os.Exit(1) //nolint:forbidigo // the main of a study
+		os.Exit(1)
 	}
 }

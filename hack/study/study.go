@@ -31,7 +31,7 @@ func Main(name string, run func(context.Context, []string) error) {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		os.Exit(1) //nolint:gocritic,forbidigo // the main of every study
+		os.Exit(1) //nolint:gocritic // the main of every study
 	}
 }
 

@@ -29,6 +29,7 @@ type evaluateFlags struct {
 	pictures                    cli.PictureFlags
 }
 
+// NewEvaluate returns the command evaluate.
 func NewEvaluate(a *cli.App) *cobra.Command {
 	var f evaluateFlags
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ type MatrixResult struct {
 	Warnings  []string    `json:"warnings"`
 }
 
+// NewMatrix returns the command matrix.
 func NewMatrix(a *cli.App) *cobra.Command {
 	var f matrixFlags
 	cmd := &cobra.Command{

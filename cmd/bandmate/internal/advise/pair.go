@@ -44,6 +44,7 @@ type pairOfTwo struct {
 	Slowdowns    [2]float64 `json:"slowdowns"`
 }
 
+// NewPair returns the command pair.
 func NewPair(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	cmd := &cobra.Command{

@@ -17,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+// NewPredict returns the command predict.
 func NewPredict(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	var explain bool

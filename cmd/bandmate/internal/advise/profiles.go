@@ -20,6 +20,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+// NewProfiles returns the command profiles.
 func NewProfiles(a *cli.App) *cobra.Command {
 	var machine string
 	var pictures cli.PictureFlags

@@ -13,6 +13,7 @@ import (
 	"bandmate.dev/bandmate/report/page"
 )
 
+// NewReport returns the command report.
 func NewReport(a *cli.App) *cobra.Command {
 	var output, machine string
 	cmd := &cobra.Command{

@@ -27,6 +27,7 @@ type serveFlags struct {
 	hosts       []string
 }
 
+// NewServe returns the command serve.
 func NewServe(a *cli.App) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{

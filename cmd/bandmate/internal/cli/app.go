@@ -46,7 +46,8 @@ const (
 	FormatCSV  = "csv"
 )
 
-// exactArgs and the like turn cobra's complaints into usage errors.
+// WantArgs returns check with its errors turned into usage errors, which say what was
+// wanted.
 func WantArgs(check cobra.PositionalArgs, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -117,6 +118,7 @@ func (a *App) PrintWhole(v any, text func(io.Writer) error) error {
 	return a.WriteBytes(b.Bytes())
 }
 
+// WriteBytes writes data to standard output.
 func (a *App) WriteBytes(data []byte) error {
 	if _, err := a.Stdout.Write(data); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
@@ -179,6 +181,7 @@ func (a *App) Canvas() report.Options {
 	return o
 }
 
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

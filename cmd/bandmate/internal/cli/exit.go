@@ -30,6 +30,7 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// Usagef formats a usage error, which ends with exit code 2.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // UsageError makes err a usage error.
@@ -45,6 +46,7 @@ var (
 	ErrReported = errors.New("reported")
 )
 
+// IsSilent reports whether the message of err has been printed already.
 func IsSilent(err error) bool { return errors.Is(err, ErrReported) }
 
 // Describe adds the remedy that the failing package of a command cannot know.

@@ -22,6 +22,7 @@ type PlacementFlags struct {
 	realTime           bool
 }
 
+// Add defines the flags.
 func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.target, "cpus", "", "CPUs of the application, for example 0-3,8 (default: chosen from the topology)")
 	flags.StringVar(&f.interferer, "interferer-cpus", "", "CPUs of the interferer (default: chosen from the topology)")
@@ -30,6 +31,7 @@ func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.realTime, "real-time", false, "run the interferer at real-time priority")
 }
 
+// Placing returns the placement that the flags ask for, or a usage error.
 func (f *PlacementFlags) Placing() (onboard.Placing, error) {
 	target, err := ParseCPUs("--cpus", f.target)
 	if err != nil {
@@ -50,6 +52,7 @@ func (f *PlacementFlags) Placing() (onboard.Placing, error) {
 	}, nil
 }
 
+// OptionalNode returns nil for a negative number, which means that no node was chosen.
 func OptionalNode(node int) *int {
 	if node < 0 {
 		return nil
@@ -57,6 +60,7 @@ func OptionalNode(node int) *int {
 	return &node
 }
 
+// ParseCPUs reads a list of CPUs such as 0-3,8; empty is no CPU.
 func ParseCPUs(flag, list string) (cpuset.CPUSet, error) {
 	if list == "" {
 		return cpuset.New(), nil
@@ -80,6 +84,7 @@ func ParseBytes(flag, text string) (int64, error) {
 	return int64(amount), nil
 }
 
+// ParseShares reads read shares, from 0% to 100%.
 func ParseShares(flag string, texts []string) ([]units.ReadShare, error) {
 	var shares []units.ReadShare
 	for _, text := range texts {
@@ -92,6 +97,7 @@ func ParseShares(flag string, texts []string) ([]units.ReadShare, error) {
 	return shares, nil
 }
 
+// ParseLevels reads shares of the sustained bandwidth, above 0% up to 100%.
 func ParseLevels(flag string, texts []string) ([]float64, error) {
 	var levels []float64
 	for _, text := range texts {
@@ -104,6 +110,7 @@ func ParseLevels(flag string, texts []string) ([]float64, error) {
 	return levels, nil
 }
 
+// ParsePattern reads an access pattern.
 func ParsePattern(flag, text string) (interferer.Pattern, error) {
 	switch p := interferer.Pattern(text); p {
 	case interferer.Sequential, interferer.Random:
@@ -119,12 +126,14 @@ type PrecisionFlags struct {
 	maxRepeats int
 }
 
+// Add defines the flags.
 func (f *PrecisionFlags) Add(flags *pflag.FlagSet) {
 	flags.Float64Var(&f.points, "precision", 1, "repeat until the 90% interval of each median is within this many points of normalized performance")
 	flags.IntVar(&f.repeats, "repeats", 3, "minimum number of repeats of each condition")
 	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "maximum number of repeats of each condition")
 }
 
+// Precision returns the precision that the flags ask for, or a usage error.
 func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
 	if !(f.points > 0) || f.repeats < 1 || f.maxRepeats < f.repeats {
 		return onboard.Precision{}, Usagef("--precision %v --repeats %d --max-repeats %d: want a precision above 0 and 1 ≤ repeats ≤ max-repeats", f.points, f.repeats, f.maxRepeats)
@@ -132,6 +141,7 @@ func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
 	return onboard.Precision{HalfWidth: f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
 }
 
+// CheckDuration returns a usage error unless d is above zero.
 func CheckDuration(flag string, d time.Duration) error {
 	if d <= 0 {
 		return Usagef("%s %v: want a time above zero, such as 2s", flag, d)

@@ -20,6 +20,7 @@ type ClusterFlags struct {
 	Kubeconfig, context string
 }
 
+// Add defines the flags.
 func (f *ClusterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Kubeconfig, "kubeconfig", "", "file with the cluster's address and credentials (default $KUBECONFIG, else ~/.kube/config, else the pod's service account)")
 	flags.StringVar(&f.context, "context", "", "context of the kubeconfig (default: its current one)")

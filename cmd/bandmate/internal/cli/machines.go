@@ -36,6 +36,7 @@ func (a *App) OpenMachine(name string) (*store.Store, *v1alpha1.MachineProfile, 
 	return folder, profile, nil
 }
 
+// HostName returns the name of the host in lower case, or "" when it is unknown.
 func HostName() string {
 	name, err := os.Hostname()
 	if err != nil {

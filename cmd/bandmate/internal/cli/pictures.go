@@ -13,7 +13,9 @@ import (
 
 // Picture can be written to a file.
 type Picture interface {
+	// Picture returns what SVG and PNG files show.
 	Picture() *drawing.Picture
+	// WriteCSV writes the numbers behind the picture.
 	WriteCSV(w io.Writer) error
 }
 
@@ -22,6 +24,7 @@ type PictureFlags struct {
 	SVG, PNG, csv string
 }
 
+// Add defines the flags; what names the picture in their help.
 func (f *PictureFlags) Add(flags *pflag.FlagSet, what string) {
 	flags.StringVar(&f.SVG, "svg", "", "draw "+what+" into this SVG file (- for standard output)")
 	flags.StringVar(&f.PNG, "png", "", "draw "+what+" into this PNG file (- for standard output)")

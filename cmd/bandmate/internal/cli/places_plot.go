@@ -108,6 +108,7 @@ func Besides(all []*predictor.Application, i int) []*predictor.Application {
 	return append(append(others, all[:i]...), all[i+1:]...)
 }
 
+// PredictedValue returns a prediction as a plot shows it.
 func PredictedValue(p predictor.Prediction) report.SlowdownValue {
 	return report.SlowdownValue{
 		Slowdown: p.Slowdown, Low: p.Interval.Low, High: p.Interval.High, Extrapolated: p.Extrapolated > 0,

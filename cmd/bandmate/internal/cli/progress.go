@@ -32,6 +32,7 @@ func (p *Progress) Progress(done, total int, next string) {
 	p.shown.Step(next)
 }
 
+// Done removes the bar.
 func (p *Progress) Done() { p.shown.Done() }
 
 // ProgressFunc is told how many steps are done, of how many, and the next one.

@@ -83,7 +83,7 @@ func (a *App) configuration(root *cobra.Command) (*configuration, error) {
 		return nil, fmt.Errorf("configuration: %w: name another file with --config, or none with --config /dev/null", err)
 	}
 	c.found = true
-	if c.file, err = ParseSettings(path, data, root); err != nil {
+	if c.file, err = parseSettings(path, data, root); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return c, nil

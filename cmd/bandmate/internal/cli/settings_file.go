@@ -39,12 +39,18 @@ type settingsReader struct {
 	faults []error
 }
 
-// ParseSettings reads a settings file against the commands below root, and returns
+// CheckSettings returns what is wrong with a settings file; see parseSettings.
+func CheckSettings(file string, data []byte, root *cobra.Command) error {
+	_, err := parseSettings(file, data, root)
+	return err
+}
+
+// parseSettings reads a settings file against the commands below root, and returns
 // its values by the variable that would set the same. An empty file sets nothing.
 // Every unknown command or flag, repeated key and value of the wrong kind is
 // reported with its file:line:column. Whether a flag takes the value shows when it is
 // set.
-func ParseSettings(file string, data []byte, root *cobra.Command) (map[string]value, error) {
+func parseSettings(file string, data []byte, root *cobra.Command) (map[string]value, error) {
 	r := &settingsReader{file: file, values: map[string]value{}}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document, more yaml.Node

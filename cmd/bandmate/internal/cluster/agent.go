@@ -39,6 +39,7 @@ type agentFlags struct {
 	once         bool
 }
 
+// NewAgent returns the command agent.
 func NewAgent(a *cli.App) *cobra.Command {
 	f := agentFlags{pace: agent.DefaultPace()}
 	cmd := &cobra.Command{
@@ -122,7 +123,7 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 	if why != "" {
 		status.Warnings = append(status.Warnings, why)
 	}
-	counters, why, err := agentCounters(ctx, a, f.source)
+	counters, why, err := agentCounters(ctx, f.source)
 	if err != nil {
 		return err
 	}
@@ -148,11 +149,11 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 		return errors.Join(err, a.Print(status, func(w io.Writer) error { return writeAgent(a, w, status) }))
 	}
 	a.Warn(status.Warnings)
-	return serveAgent(ctx, a, keeper, options, f.listen)
+	return serveAgent(ctx, keeper, options, f.listen)
 }
 
 // serveAgent runs the agent beside its HTTP server until ctx ends.
-func serveAgent(ctx context.Context, a *cli.App, keeper *agent.Agent, o agent.Options, address string) error {
+func serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, address string) error {
 	if address == "" {
 		return keeper.Run(ctx)
 	}
@@ -230,7 +231,7 @@ func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name s
 
 // agentCounters opens the counters to measure with; without any, why says what
 // was found.
-func agentCounters(ctx context.Context, a *cli.App, source string) (counters cli.Counters, why string, err error) {
+func agentCounters(ctx context.Context, source string) (counters cli.Counters, why string, err error) {
 	if source == agent.NoSource {
 		return counters, "", nil
 	}

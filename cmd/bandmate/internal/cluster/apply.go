@@ -23,6 +23,7 @@ type applyFlags struct {
 	force   bool
 }
 
+// NewApply returns the command apply.
 func NewApply(a *cli.App) *cobra.Command {
 	var f applyFlags
 	cmd := &cobra.Command{

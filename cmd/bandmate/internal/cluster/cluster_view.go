@@ -167,7 +167,7 @@ func (c core) pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 }
 
 // look reads the cluster: its profiles, nodes and pods.
-func look(ctx context.Context, a *cli.App, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
+func look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
 	args, err := f.args()
 	if err != nil {
 		return nil, nil, err

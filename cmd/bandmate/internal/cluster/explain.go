@@ -22,6 +22,7 @@ type explainFlags struct {
 	namespace string
 }
 
+// NewExplain returns the command explain.
 func NewExplain(a *cli.App) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
@@ -82,7 +83,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 	if err != nil {
 		return err
 	}
-	cluster, _, err := look(ctx, a, f.view, objects)
+	cluster, _, err := look(ctx, f.view, objects)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 		e.Warnings = append(e.Warnings, err.Error())
 	}
 	if cluster.Counts(pod) && !view.Finished(object) {
-		all, err := verdicts(a, cluster, pod, "", e.Node)
+		all, err := verdicts(cluster, pod, "", e.Node)
 		if err != nil {
 			return err
 		}

@@ -224,6 +224,8 @@ func checkTemplate(t *corev1.PodTemplateSpec) (*corev1.PodTemplateSpec, error) {
 	return t, nil
 }
 
+// NewCopyItself returns the hidden command by which a Job takes this program into
+// another image.
 func NewCopyItself() *cobra.Command {
 	return &cobra.Command{
 		Use: "copy-itself FOLDER", Hidden: true, Args: cli.WantArgs(cobra.ExactArgs(1), "one folder"),

@@ -25,6 +25,7 @@ type whatIfFlags struct {
 	pictures cli.PictureFlags
 }
 
+// NewWhatIf returns the command what-if.
 func NewWhatIf(a *cli.App) *cobra.Command {
 	var f whatIfFlags
 	cmd := &cobra.Command{
@@ -92,14 +93,14 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	cluster, known, err := look(ctx, a, f.view, objects)
+	cluster, known, err := look(ctx, f.view, objects)
 	if err != nil {
 		return err
 	}
 	if len(known.Own(application)) == 0 {
 		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
 	}
-	verdicts, err := verdicts(a, cluster, pod, f.node, "")
+	verdicts, err := verdicts(cluster, pod, f.node, "")
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 }
 
 // verdicts ranks the nodes for a pod; with a node, only that one.
-func verdicts(a *cli.App, cluster *view.Cluster, pod occupancy.Resident, node, here string) ([]Verdict, error) {
+func verdicts(cluster *view.Cluster, pod occupancy.Resident, node, here string) ([]Verdict, error) {
 	if node != "" {
 		v, ok, err := cluster.Judge(pod, node)
 		if err != nil {

@@ -62,6 +62,7 @@ type demoPair struct {
 	Interval [2]float64 `json:"-"`
 }
 
+// NewDemo returns the command demo.
 func NewDemo(a *cli.App) *cobra.Command {
 	var scale float64
 	var keep bool

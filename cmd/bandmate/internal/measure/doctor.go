@@ -19,6 +19,7 @@ type doctorFlags struct {
 	source, cpus string
 }
 
+// NewDoctor returns the command doctor.
 func NewDoctor(a *cli.App) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{

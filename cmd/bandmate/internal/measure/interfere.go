@@ -42,6 +42,7 @@ type interfereFlags struct {
 	realTime, allCPUs                              bool
 }
 
+// NewInterfere returns the command interfere.
 func NewInterfere(a *cli.App) *cobra.Command {
 	var f interfereFlags
 	cmd := &cobra.Command{

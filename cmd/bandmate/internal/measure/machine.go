@@ -24,6 +24,7 @@ import (
 // machineReadShares are those at which the sustained bandwidth is measured.
 var machineReadShares = []units.ReadShare{0.5, 0.6, 0.75, 0.9, 1}
 
+// NewMachine returns the command machine.
 func NewMachine(a *cli.App) *cobra.Command {
 	var placement cli.PlacementFlags
 	var name string
@@ -108,7 +109,7 @@ func probePrecision(quick bool) onboard.Precision {
 }
 
 // knownMachine is the stored profile; nil when there is none.
-func knownMachine(a *cli.App, folder *store.Store, name string) (*v1alpha1.MachineProfile, error) {
+func knownMachine(folder *store.Store, name string) (*v1alpha1.MachineProfile, error) {
 	profile, err := folder.Machine(name)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
@@ -119,7 +120,7 @@ func knownMachine(a *cli.App, folder *store.Store, name string) (*v1alpha1.Machi
 // calibratedMachine is the stored profile with a probe map for the regime that
 // holds now; what is missing is measured and stored.
 func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session, folder *store.Store, name string) (*v1alpha1.MachineProfile, regime.Class, error) {
-	profile, err := knownMachine(a, folder, name)
+	profile, err := knownMachine(folder, name)
 	if err != nil {
 		return nil, "", err
 	}

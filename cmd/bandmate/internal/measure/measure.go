@@ -30,6 +30,7 @@ type measureFlags struct {
 	pictures   cli.PictureFlags
 }
 
+// NewMeasure returns the command measure.
 func NewMeasure(a *cli.App) *cobra.Command {
 	var f measureFlags
 	cmd := &cobra.Command{

@@ -128,6 +128,7 @@ func writeImport(w io.Writer, r imports.Result) error {
 	return nil
 }
 
+// NewContentiousness returns the command profiles contentiousness.
 func NewContentiousness(a *cli.App) *cobra.Command {
 	var f importFlags
 	var machine string

@@ -46,6 +46,7 @@ type onboardFlags struct {
 	communication communicationFlags
 }
 
+// NewOnboard returns the command onboard.
 func NewOnboard(a *cli.App) *cobra.Command {
 	var f onboardFlags
 	cmd := &cobra.Command{
@@ -265,7 +266,7 @@ type onboarding struct {
 }
 
 func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
-	known, err := knownMachine(j.app, j.folder, j.machine)
+	known, err := knownMachine(j.folder, j.machine)
 	if err != nil {
 		return nil, err
 	}

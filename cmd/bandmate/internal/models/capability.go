@@ -18,6 +18,7 @@ import (
 	"bandmate.dev/bandmate/store"
 )
 
+// NewCapability returns the command capability.
 func NewCapability(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capability",

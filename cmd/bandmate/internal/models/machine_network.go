@@ -23,6 +23,7 @@ type machineNetworkFlags struct {
 	beta, gammaOut, gammaIn       float64
 }
 
+// NewMachineNetwork returns the command machine network.
 func NewMachineNetwork(a *cli.App) *cobra.Command {
 	var f machineNetworkFlags
 	cmd := &cobra.Command{

@@ -16,6 +16,7 @@ import (
 	"bandmate.dev/bandmate/report"
 )
 
+// NewNetwork returns the command network.
 func NewNetwork(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",

@@ -18,6 +18,7 @@ import (
 	"bandmate.dev/bandmate/report"
 )
 
+// NewOverlap returns the command overlap.
 func NewOverlap(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "overlap",

@@ -207,7 +207,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	if err != nil {
 		return by, err
 	}
-	by.cluster, err = newReader(a, f.slurmFlags).Read(ctx)
+	by.cluster, err = newReader(f.slurmFlags).Read(ctx)
 	if err != nil {
 		return by, err
 	}
@@ -226,7 +226,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	if err != nil {
 		return by, err
 	}
-	return by, checkKnown(a, by.Advice)
+	return by, checkKnown(by.Advice)
 }
 
 // request is the job that the flags describe.
@@ -259,7 +259,7 @@ func mustExpand(list string) []string {
 }
 
 // checkKnown fails when there is no profile to predict the job with.
-func checkKnown(a *cli.App, advice *slurm.Advice) error {
+func checkKnown(advice *slurm.Advice) error {
 	for _, c := range advice.Candidates {
 		if c.Score.Newcomer.Known {
 			return nil

@@ -67,7 +67,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := newReader(a, f.slurmFlags).Read(ctx)
+	c, err := newReader(f.slurmFlags).Read(ctx)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+// NewCommand returns the command slurm.
 func NewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slurm",
@@ -150,7 +151,7 @@ func loadProfiles(a *cli.App) (*advisor.Advisor, error) {
 }
 
 // newReader is how the cluster is read.
-func newReader(a *cli.App, f slurmFlags) slurm.Reader {
+func newReader(f slurmFlags) slurm.Reader {
 	return slurm.Reader{
 		Runner:   slurm.Commands{Timeout: f.timeout},
 		JobsFile: f.jobsFile, NodesFile: f.nodesFile,

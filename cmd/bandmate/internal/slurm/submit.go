@@ -86,7 +86,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := newReader(a, f).Read(ctx)
+	cluster, err := newReader(f).Read(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 		}
 		advice, err := advisor.Advise(cluster, request)
 		if err == nil {
-			err = errors.Join(checkKnown(a, advice), checkAdvice(advice))
+			err = errors.Join(checkKnown(advice), checkAdvice(advice))
 		}
 		if err != nil {
 			return nil, err

@@ -121,7 +121,7 @@ func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
 	case f.on:
 		return watch.SwitchOn(w.Folder)
 	case f.takingBack:
-		return takeBack(ctx, a, w)
+		return takeBack(ctx, w)
 	}
 	planner, err := w.Planner()
 	if err != nil {
@@ -154,7 +154,7 @@ func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
 			Interval: f.interval, MostChanges: f.mostChanges, Leave: f.leave || f.once,
 		},
 		Runner: slurm.Commands{Timeout: f.timeout},
-		Read:   newReader(a, f.slurmFlags).Read,
+		Read:   newReader(f.slurmFlags).Read,
 	}
 	if err := w.Validate(); err != nil {
 		return nil, cli.UsageError(err)
@@ -184,10 +184,10 @@ func switchOff(ctx context.Context, a *cli.App, w *watch.Watcher) error {
 		a.Note(fmt.Sprintf("Switched off. Process %s takes back what it set in its next round.", process))
 		return nil
 	}
-	return takeBack(ctx, a, w)
+	return takeBack(ctx, w)
 }
 
-func takeBack(ctx context.Context, a *cli.App, w *watch.Watcher) error {
+func takeBack(ctx context.Context, w *watch.Watcher) error {
 	left, err := w.TakeBack(ctx)
 	if err == nil && left > 0 {
 		err = fmt.Errorf("%d jobs keep what was set: the decision log says why; try again, as SlurmUser or an operator", left)
