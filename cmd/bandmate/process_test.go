@@ -21,7 +21,7 @@ const (
 	// that others use as well.
 	patience = 60 * time.Second
 	// gone is how long what was ended may still be there.
-	gone = 10 * time.Second
+	gone = time.Second
 )
 
 // program is one run of the command line in a process of its own.
@@ -123,7 +123,7 @@ func (p *program) wantExit(code int, message ...string) {
 	}
 }
 
-// wantNobody checks that soon no process of the test is left.
+// wantNobody checks that within a second no process of the test is left.
 func (p *program) wantNobody() {
 	p.t.Helper()
 	var left []int
