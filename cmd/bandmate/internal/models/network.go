@@ -247,7 +247,7 @@ func newNetworkSimulateCommand(a *cli.App) *cobra.Command {
 	var picture string
 	cmd := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
-		Short: "Simulate applications of compute and communication events on a cluster",
+		Short: "Simulate applications that compute and communicate on a cluster",
 		Long: `Plays tasks that compute, send and receive, and says for each how long that took,
 its penalties and its conflicts. Communications start and end at different
 moments; every start and end shares the cards anew (Vienne et al. 2008, section
