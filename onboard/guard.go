@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/reexec"
+	"bandmate.dev/bandmate/ticks"
 )
 
 const (
@@ -48,6 +49,7 @@ func RunIfGuard() {
 		// Nothing is ever written: reading ends when the guarded process does.
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		sweep(mark)
+		ticks.RemoveAbandonedPages()
 		return 0
 	})
 }
