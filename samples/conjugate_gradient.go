@@ -23,6 +23,14 @@ func conjugateGradientSample() Sample {
 	}
 }
 
+// The lengths of a tick in each phase of an iteration, as rows or elements. A
+// tick takes about the same time in all of them.
+const (
+	multiplyTick = 1 << 11
+	dotTick      = 1 << 13 // a multiple of the interleaving of partialSums
+	vectorTick   = 1 << 13
+)
+
 // converged ends a solve when the squared residual has fallen by this factor;
 // the next one begins from zero, so the amount of work stays what was asked.
 const converged = 1e-24
@@ -76,13 +84,22 @@ func (c *conjugateGradient) run(ctx context.Context) error {
 }
 
 func (c *conjugateGradient) iterate() {
-	c.matrix.multiply(c.image, c.direction)
-	step := c.squaredResidual / dot(c.direction, c.image)
-	addScaled(c.x, step, c.direction)
-	addScaled(c.residual, -step, c.image)
+	rows := len(c.x)
+	inTicks(rows, multiplyTick, func(from, to int) { c.matrix.rows(from, to).multiply(c.image[from:to], c.direction) })
+	step := c.squaredResidual / dotInTicks(c.direction, c.image)
+	inTicks(rows, vectorTick, func(from, to int) { addScaled(c.x[from:to], step, c.direction[from:to]) })
+	inTicks(rows, vectorTick, func(from, to int) { addScaled(c.residual[from:to], -step, c.image[from:to]) })
 	previous := c.squaredResidual
-	c.squaredResidual = dot(c.residual, c.residual)
-	scaleAdd(c.direction, c.squaredResidual/previous, c.residual)
+	c.squaredResidual = dotInTicks(c.residual, c.residual)
+	part := c.squaredResidual / previous
+	inTicks(rows, vectorTick, func(from, to int) { scaleAdd(c.direction[from:to], part, c.residual[from:to]) })
+}
+
+// dotInTicks returns what dot does.
+func dotInTicks(x, y []float64) float64 {
+	var sums partialSums
+	inTicks(len(x), dotTick, func(from, to int) { sums.add(x[from:to], y[from:to]) })
+	return sums.total()
 }
 
 func (c *conjugateGradient) work() float64 {

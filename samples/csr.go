@@ -55,6 +55,12 @@ func newLaplacian(memory *region, edge int) csrMatrix {
 	return m
 }
 
+// rows returns some rows of m.
+func (m csrMatrix) rows(from, to int) csrMatrix {
+	m.starts = m.starts[from : to+1]
+	return m
+}
+
 // multiply computes y = m·x. Conversions keep the compiler from fusing
 // operations, so every architecture rounds alike; the same holds below.
 func (m csrMatrix) multiply(y, x []float64) {
@@ -72,10 +78,20 @@ func (m csrMatrix) multiply(y, x []float64) {
 	}
 }
 
-// dot returns the inner product of two vectors of the same length, in four
-// interleaved partial sums.
+// dot returns the inner product of two vectors of the same length.
 func dot(x, y []float64) float64 {
-	var s0, s1, s2, s3 float64
+	var sums partialSums
+	sums.add(x, y)
+	return sums.total()
+}
+
+// partialSums is an inner product in four interleaved sums.
+type partialSums [4]float64
+
+// add adds the products of the elements of two vectors of the same length, which
+// is a multiple of four except in the last call.
+func (p *partialSums) add(x, y []float64) {
+	s0, s1, s2, s3 := p[0], p[1], p[2], p[3]
 	y = y[:len(x)]
 	for len(x) >= 4 && len(y) >= 4 {
 		s0 += float64(x[0] * y[0])
@@ -87,8 +103,10 @@ func dot(x, y []float64) float64 {
 	for i := range x {
 		s0 += float64(x[i] * y[i])
 	}
-	return (s0 + s1) + (s2 + s3)
+	*p = partialSums{s0, s1, s2, s3}
 }
+
+func (p *partialSums) total() float64 { return (p[0] + p[1]) + (p[2] + p[3]) }
 
 // addScaled computes y = y + a·x.
 func addScaled(y []float64, a float64, x []float64) {

@@ -21,6 +21,8 @@ const (
 	// fmaStep is the number of rounds of every chain between two looks at the
 	// context.
 	fmaStep = 1 << 21
+	// fmaTick is the number of rounds of a tick.
+	fmaTick = 1 << 12
 	// fmaFactor and fmaTerm make x → factor·x + term, whose fixed point
 	// term ÷ (1 − factor) every chain approaches slowly.
 	fmaFactor = 1 - 0x1p-24
@@ -50,7 +52,7 @@ func (f *floatingPoint) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		fmaRounds(&f.chains, fmaFactor, fmaTerm, fmaStep)
+		inTicks(fmaStep, fmaTick, func(from, to int) { fmaRounds(&f.chains, fmaFactor, fmaTerm, to-from) })
 	}
 	return nil
 }

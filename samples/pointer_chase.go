@@ -23,6 +23,8 @@ func pointerChaseSample() Sample {
 const (
 	// chaseStep is the number of loads between two looks at the context.
 	chaseStep = 1 << 16
+	// chaseTick is the number of loads of a tick.
+	chaseTick = 1 << 7
 	// lineWords is the number of 32-bit words of a cache line.
 	lineWords = lineBytes / 4
 )
@@ -52,17 +54,21 @@ func newPointerChase(memory *region, bits, loads int) *pointerChase {
 }
 
 func (c *pointerChase) run(ctx context.Context) error {
-	position, words := c.position, c.words
 	for left := c.loads; left > 0; left -= chaseStep {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for range min(left, chaseStep) {
-			position = words[position]
-		}
+		inTicks(min(left, chaseStep), chaseTick, func(from, to int) { c.follow(to - from) })
+	}
+	return nil
+}
+
+func (c *pointerChase) follow(loads int) {
+	position, words := c.position, c.words
+	for range loads {
+		position = words[position]
 	}
 	c.position = position
-	return nil
 }
 
 func (c *pointerChase) work() float64 { return float64(c.loads) }

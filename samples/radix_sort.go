@@ -9,6 +9,15 @@ import (
 // two, so that the 256 places written to do not fall into the same cache sets.
 const radixKeys = 6 << 20
 
+// The numbers of keys of a tick in each phase of a round. A tick takes about the
+// same time in all of them.
+const (
+	makeTick    = 1 << 12
+	countTick   = 1 << 12
+	scatterTick = 1 << 12
+	checkTick   = 1 << 12
+)
+
 func radixSortSample() Sample {
 	return Sample{
 		Name:        "radix-sort",
@@ -78,38 +87,60 @@ func (k *keySet) add(key uint64) {
 func makeKeys(keys []uint64, seed uint64) keySet {
 	var set keySet
 	state := scramble(seed)
+	inTicks(len(keys), makeTick, func(from, to int) { state = set.fill(keys[from:to], state) })
+	return set
+}
+
+// fill makes keys from a state and returns the next one.
+func (k *keySet) fill(keys []uint64, state uint64) uint64 {
+	set := *k
 	for i := range keys {
 		state += golden
 		key := scramble(state)
 		keys[i] = key
 		set.add(key)
 	}
-	return set
+	*k = set
+	return state
 }
 
 // checkSorted reports the first pair of keys out of order.
 func checkSorted(keys []uint64) (keySet, error) {
 	var set keySet
-	previous := uint64(0)
+	var previous uint64
+	var fault error
+	inTicks(len(keys), checkTick, func(from, to int) {
+		if i := set.unsorted(keys[from:to], previous); i >= 0 && fault == nil {
+			fault = fmt.Errorf("%w: key %d is %#x, less than that before", ErrWrongResult, from+i, keys[from+i])
+		}
+		previous = keys[to-1]
+	})
+	return set, fault
+}
+
+// unsorted adds keys to the set. It returns the first one that is less than that
+// before, or -1.
+func (k *keySet) unsorted(keys []uint64, previous uint64) int {
+	set, found := *k, -1
 	for i, key := range keys {
-		if key < previous {
-			return set, fmt.Errorf("%w: key %d is %#x, after %#x", ErrWrongResult, i, key, previous)
+		if key < previous && found < 0 {
+			found = i
 		}
 		set.add(key)
 		previous = key
 	}
-	return set, nil
+	*k = set
+	return found
 }
+
+// digits holds a number for every value of every byte of a key.
+type digits [8][256]uint32
 
 // sortKeys sorts by counting, eight stable passes over one byte each. Spare is
 // scratch space of the same length.
 func sortKeys(keys, spare []uint64) {
-	var counts [8][256]uint32
-	for _, key := range keys {
-		for digit := range counts {
-			counts[digit][uint8(key>>(8*digit))]++
-		}
-	}
+	var counts digits
+	inTicks(len(keys), countTick, func(from, to int) { counts.count(keys[from:to]) })
 	from, to := keys, spare
 	for digit := range counts {
 		// From here on the count of a digit is the place of its next key.
@@ -120,11 +151,24 @@ func sortKeys(keys, spare []uint64) {
 			place += count
 		}
 		shift := uint(8 * digit)
-		for _, key := range from {
-			value := uint8(key >> (shift & 63))
-			to[places[value]] = key
-			places[value]++
-		}
+		inTicks(len(from), scatterTick, func(first, last int) { scatter(to, from[first:last], places, shift) })
 		from, to = to, from
+	}
+}
+
+func (d *digits) count(keys []uint64) {
+	for _, key := range keys {
+		for digit := range d {
+			d[digit][uint8(key>>(8*digit))]++
+		}
+	}
+}
+
+// scatter moves keys to the places of their digit.
+func scatter(to, keys []uint64, places *[256]uint32, shift uint) {
+	for _, key := range keys {
+		value := uint8(key >> (shift & 63))
+		to[places[value]] = key
+		places[value]++
 	}
 }

@@ -13,6 +13,9 @@ const triadLength = 1 << 22
 // the absolute value √−s: only −1 neither grows nor decays over many passes.
 const triadScalar = -1.0
 
+// triadTick is the number of elements of a tick.
+const triadTick = 1 << 14
+
 func triadSample() Sample {
 	return Sample{
 		Name:        "triad",
@@ -56,7 +59,8 @@ func (t *triad) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		triadPass(t.vectors[pass%3], t.vectors[(pass+2)%3], t.vectors[(pass+1)%3], t.scalar)
+		x, y, z := t.vectors[pass%3], t.vectors[(pass+2)%3], t.vectors[(pass+1)%3]
+		inTicks(len(x), triadTick, func(from, to int) { triadPass(x[from:to], y[from:to], z[from:to], t.scalar) })
 	}
 	return nil
 }
