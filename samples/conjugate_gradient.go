@@ -26,9 +26,9 @@ func conjugateGradientSample() Sample {
 // The lengths of a tick in each phase of an iteration, as rows or elements. A
 // tick takes about the same time in all of them.
 const (
-	multiplyTick = 1 << 11
-	dotTick      = 1 << 13 // a multiple of the interleaving of partialSums
-	vectorTick   = 1 << 13
+	multiplyTick = 1152
+	dotTick      = 12 << 10 // a multiple of the interleaving of partialSums
+	vectorTick   = 12 << 10
 )
 
 // converged ends a solve when the squared residual has fallen by this factor;

@@ -12,10 +12,10 @@ const radixKeys = 6 << 20
 // The numbers of keys of a tick in each phase of a round. A tick takes about the
 // same time in all of them.
 const (
-	makeTick    = 1 << 12
-	countTick   = 1 << 12
-	scatterTick = 1 << 12
-	checkTick   = 1 << 12
+	makeTick    = 6 << 10
+	countTick   = 1 << 10
+	scatterTick = 3 << 10
+	checkTick   = 12 << 10
 )
 
 func radixSortSample() Sample {
