@@ -7,11 +7,13 @@ import (
 	"go.uber.org/goleak"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/pausing"
 )
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
 	RunIfGuard()
+	pausing.RunIfWatchdog()
 	runIfCorun()
 	code := m.Run()
 	if code == 0 {

@@ -16,12 +16,14 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/report"
 )
 
 func main() {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
+	pausing.RunIfWatchdog()
 	namespaces.RunIfChild()
 	os.Exit(run(os.Args[1:]))
 }

@@ -16,6 +16,7 @@ import (
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 )
@@ -23,6 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
+	pausing.RunIfWatchdog()
 	namespaces.RunIfChild()
 	testscript.Main(m, map[string]func(){"bandmate": main})
 }

@@ -18,6 +18,7 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )
@@ -27,6 +28,7 @@ import (
 func Main(name string, run func(context.Context, []string) error) {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
+	pausing.RunIfWatchdog()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {

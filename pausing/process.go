@@ -1,0 +1,251 @@
+package pausing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// identity is a process, whatever gets its number later.
+type identity struct {
+	pid int
+	// pidfd is -1 on kernels without (before 5.3).
+	pidfd int
+}
+
+// openIdentity returns an error that wraps ErrEnded for a number that is not a
+// process, but a thread of one, too.
+func openIdentity(pid int) (identity, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	switch {
+	case err == nil:
+		return identity{pid: pid, pidfd: fd}, nil
+	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM): // by an old kernel; by a filter of a container
+		if _, err := os.Stat(procPath(pid, "")); err != nil || !leadsThreads(pid) {
+			return identity{}, fmt.Errorf("process %d: %w", pid, ErrEnded)
+		}
+		return identity{pid: pid, pidfd: -1}, nil
+	case errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT):
+		return identity{}, fmt.Errorf("process %d: %w", pid, ErrEnded)
+	}
+	return identity{}, fmt.Errorf("process %d: pidfd_open: %w", pid, err)
+}
+
+func (id identity) close() {
+	if id.pidfd >= 0 {
+		_ = unix.Close(id.pidfd)
+	}
+}
+
+// signal sends a signal; 0 only asks whether that may be done.
+func (id identity) signal(s unix.Signal) error {
+	var err error
+	if id.pidfd >= 0 {
+		err = unix.PidfdSendSignal(id.pidfd, s, nil, 0)
+	} else {
+		err = unix.Kill(id.pid, s)
+	}
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return fmt.Errorf("process %d: %w", id.pid, ErrEnded)
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("process %d belongs to another user: %w; run as that user, or with CAP_KILL (root)", id.pid, os.ErrPermission)
+	case err != nil:
+		return fmt.Errorf("process %d: %w", id.pid, err)
+	}
+	return nil
+}
+
+// stat is what /proc/PID/stat says (proc_pid_stat(5)).
+type stat struct {
+	name                                         string
+	state                                        byte
+	parent, group, session, terminal, foreground int
+	flags                                        uint64
+	threads                                      int
+	// start is in clock ticks since boot.
+	start uint64
+}
+
+// kernelThread is PF_KTHREAD of the kernel's include/linux/sched.h.
+const kernelThread = 0x00200000
+
+// procPath returns the path of a process's file in procfs.
+func procPath(pid int, file string) string { return "/proc/" + strconv.Itoa(pid) + "/" + file }
+
+// readStat reads the state of a process or of a thread. The error wraps ErrEnded
+// when there is none.
+func readStat(pid int) (stat, error) { return readStatFile(procPath(pid, "stat")) }
+
+func readStatFile(path string) (stat, error) {
+	// The line is shorter: a name of 16 bytes and 51 numbers.
+	var buffer [1536]byte
+	data, err := readSmall(path, buffer[:])
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(data)
+}
+
+// readSmall reads a file without the poller of package os, for speed.
+func readSmall(path string, buffer []byte) ([]byte, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return nil, procError(path, err)
+	}
+	n, err := retry(func() (int, error) { return unix.Read(fd, buffer) })
+	_ = unix.Close(fd)
+	if err != nil {
+		return nil, procError(path, err)
+	}
+	return buffer[:n], nil
+}
+
+func retry(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+func procError(path string, err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("%s: %w", path, ErrEnded)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// errStat is wrapped by every fault of a stat file.
+var errStat = errors.New("not the state of a process")
+
+// parseStat reads a line of /proc/PID/stat:
+//
+//	1234 (some (odd) name) S 1 1234 1234 0 -1 4194560 …
+//
+// The name may hold blanks and parentheses; it ends at the last ")".
+func parseStat(data []byte) (stat, error) {
+	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
+	if open < 0 || end < open {
+		return stat{}, fmt.Errorf("%w: %.40q has no name in parentheses", errStat, data)
+	}
+	s := stat{name: string(data[open+1 : end])}
+	// Numbers of the fields are those of the manual page; the third comes first.
+	field := 3
+	for word := range bytes.FieldsSeq(data[end+1:]) {
+		if err := s.set(field, word); err != nil {
+			return stat{}, fmt.Errorf("%w: field %d of %.40q: %w", errStat, field, data, err)
+		}
+		if field == lastStatField {
+			return s, nil
+		}
+		field++
+	}
+	return stat{}, fmt.Errorf("%w: %.40q has too few fields", errStat, data)
+}
+
+// lastStatField is the last field that is read.
+const lastStatField = 22
+
+func (s *stat) set(field int, word []byte) error {
+	var number *int
+	switch field {
+	case 3:
+		s.state = word[0]
+		return nil
+	case 4:
+		number = &s.parent
+	case 5:
+		number = &s.group
+	case 6:
+		number = &s.session
+	case 7:
+		number = &s.terminal
+	case 8:
+		number = &s.foreground
+	case 20:
+		number = &s.threads
+	case 9, lastStatField:
+		n, err := strconv.ParseUint(string(word), 10, 64)
+		if field == 9 {
+			s.flags = n
+		} else {
+			s.start = n
+		}
+		return err
+	default:
+		return nil
+	}
+	n, err := strconv.Atoi(string(word))
+	*number = n
+	return err
+}
+
+// isEnded reports a process of which only the number is left; threads of it may
+// still run if it is the first thread that ended.
+func (s stat) isEnded() bool { return s.state == 'Z' || s.state == 'X' }
+
+// leadsThreads reports whether a number is that of a process, and not of another
+// thread of one.
+func leadsThreads(pid int) bool { return statusNumber(pid, "Tgid") == uint64(pid) }
+
+// statusNumber reads a number of /proc/PID/status; 0 when there is none.
+func statusNumber(pid int, key string) uint64 {
+	text, ok := statusText(pid, key)
+	if !ok {
+		return 0
+	}
+	n, _ := strconv.ParseUint(text, 10, 64)
+	return n
+}
+
+// statusText reads a value of /proc/PID/status, where each line is KEY:\tVALUE.
+func statusText(pid int, key string) (string, bool) {
+	var buffer [8192]byte
+	data, err := readSmall(procPath(pid, "status"), buffer[:])
+	if err != nil {
+		return "", false
+	}
+	for line := range bytes.Lines(data) {
+		if rest, found := bytes.CutPrefix(line, []byte(key+":")); found {
+			return string(bytes.TrimSpace(rest)), true
+		}
+	}
+	return "", false
+}
+
+// stopSignals are SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU, as a mask.
+const stopSignals = 1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
+
+// stopIsPending reports whether somebody else wants a process stopped that is
+// stopped already: such a signal waits until the process is continued, which
+// discards it.
+func stopIsPending(pid int) bool {
+	text, ok := statusText(pid, "ShdPnd")
+	if !ok {
+		return false
+	}
+	mask, err := strconv.ParseUint(text, 16, 64)
+	return err == nil && mask&stopSignals != 0
+}
+
+// numbers lists the names in a folder that are numbers, in order.
+func numbers(dir string) ([]int, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
+			list = append(list, n)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}

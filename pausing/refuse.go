@@ -1,0 +1,64 @@
+package pausing
+
+import (
+	"fmt"
+	"os"
+	"slices"
+)
+
+// refuse returns an error that wraps ErrRefused for a process that must not be
+// paused. A root is one that was asked for by name.
+func refuse(pid int, st stat, root bool) error {
+	refusal := func(why string) error {
+		return fmt.Errorf("process %d (%s) %w: %s", pid, st.name, ErrRefused, why)
+	}
+	switch {
+	case pid == 1:
+		return refusal("it is the first process of this machine or container")
+	case st.flags&kernelThread != 0:
+		return refusal("it is a thread of the kernel")
+	case pid == os.Getpid():
+		return refusal("it is this process")
+	case slices.Contains(ancestors(), pid):
+		return refusal("this process was started from it")
+	}
+	if tracer := statusNumber(pid, "TracerPid"); tracer != 0 {
+		return refusal(fmt.Sprintf("process %d traces it, which would keep it stopped; end the debugger or strace", tracer))
+	}
+	if root {
+		return refuseForParent(st, refusal)
+	}
+	return nil
+}
+
+// refuseForParent refuses a process whose parent would take a pause for Ctrl-Z.
+func refuseForParent(st stat, refusal func(string) error) error {
+	if st.parent == os.Getpid() || st.parent <= 1 {
+		return nil
+	}
+	parent, err := readStat(st.parent)
+	if err != nil {
+		return nil //nolint:nilerr // it has ended, so nobody watches
+	}
+	switch {
+	case slices.Contains([]string{"sudo", "su", "doas", "runuser"}, parent.name):
+		return refusal(fmt.Sprintf("%s would stop as well; pause %s itself, which is process %d", parent.name, parent.name, st.parent))
+	case st.terminal != 0 && st.group == st.foreground && st.parent == st.session:
+		return refusal("it runs in the foreground of a terminal, where its shell would take a pause for Ctrl-Z; press Ctrl-Z there and enter bg")
+	}
+	return nil
+}
+
+// ancestors lists the processes from which this one was started.
+func ancestors() []int {
+	var list []int
+	for pid := os.Getppid(); pid > 0 && !slices.Contains(list, pid); {
+		list = append(list, pid)
+		st, err := readStat(pid)
+		if err != nil {
+			break
+		}
+		pid = st.parent
+	}
+	return list
+}

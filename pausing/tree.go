@@ -1,0 +1,110 @@
+package pausing
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+)
+
+// roster finds the processes that belong to a group.
+type roster interface {
+	// find lists processes that belong to the group and are not members yet. Those
+	// given as roots have no member as a parent.
+	find(isMember func(pid int) bool) ([]int, error)
+	// settle is called when all members are paused since before the last find:
+	// what that did not see does not belong to the group.
+	settle()
+	// String names the group.
+	String() string
+}
+
+// tree is the roster of processes with their descendants.
+//
+// The kernel numbers processes and threads in turn and shows the last number in
+// /proc/loadavg, so that finding new processes costs little when there are few.
+type tree struct {
+	roots []int
+	// settled is the last number when the tree was known entirely; seen is the
+	// last number at the last find. 0 is unknown.
+	settled, seen int
+}
+
+func treeOf(pids []int) *tree { return &tree{roots: pids} }
+
+// maxNewNumbers is how many numbers are tried one by one before all processes
+// are listed instead.
+const maxNewNumbers = 1000
+
+// limboNumbers is how many of the last numbers may belong to processes that are
+// being started and not visible yet when processes are listed that run.
+const limboNumbers = 256
+
+func (t *tree) String() string {
+	if len(t.roots) == 1 {
+		return fmt.Sprintf("process %d", t.roots[0])
+	}
+	return fmt.Sprintf("processes %d", t.roots)
+}
+
+func (t *tree) settle() { t.settled = t.seen }
+
+func (t *tree) find(isMember func(pid int) bool) ([]int, error) {
+	last := lastNumber()
+	t.seen = last
+	var candidates []int
+	switch {
+	case t.settled != 0 && last == t.settled:
+		return nil, nil
+	case t.settled != 0 && last > t.settled && last-t.settled <= maxNewNumbers:
+		for pid := t.settled + 1; pid <= last; pid++ {
+			candidates = append(candidates, pid)
+		}
+	default:
+		all, err := numbers("/proc")
+		if err != nil {
+			return nil, fmt.Errorf("listing processes: %w; mount procfs on /proc", err)
+		}
+		candidates = all
+		if t.settled == 0 && last > limboNumbers {
+			t.settled = last - limboNumbers
+		}
+	}
+	children := make(map[int][]int)
+	for _, pid := range candidates {
+		if isMember(pid) {
+			continue
+		}
+		// One that cannot be read has ended.
+		if s, err := readStat(pid); err == nil && !s.isEnded() {
+			children[s.parent] = append(children[s.parent], pid)
+		}
+	}
+	var found []int
+	for parent, pids := range children {
+		if isMember(parent) {
+			found = append(found, pids...)
+		}
+	}
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i]]...)
+	}
+	return found, nil
+}
+
+// lastNumber returns the number of the last process or thread that was started,
+// 0 when it is unknown. It is the last field of /proc/loadavg:
+//
+//	0.20 0.18 0.12 1/80 11206
+func lastNumber() int {
+	var buffer [128]byte
+	data, err := readSmall("/proc/loadavg", buffer[:])
+	if err != nil {
+		return 0
+	}
+	data = bytes.TrimSpace(data)
+	n, err := strconv.Atoi(string(data[bytes.LastIndexByte(data, ' ')+1:]))
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package pausing
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sight is what was seen of a process.
+type sight int
+
+const (
+	sawRunning sight = iota
+	// sawBlocked: some threads wait in the kernel for a device, or for a child of
+	// vfork, and nothing else runs. They stop before they run again.
+	sawBlocked
+	sawStopped
+	sawEnded
+)
+
+// blockedGrace is how long threads that are blocked may take to stop. After that
+// they count as stopped, for some stay blocked for long.
+const blockedGrace = time.Millisecond
+
+// look tells what the process does. Threads seen stopped are not looked at again.
+func (m *member) look() (sight, error) {
+	st, err := readStat(m.pid)
+	if errors.Is(err, ErrEnded) || err == nil && (st.start != m.start || st.isEnded() && st.threads <= 1) {
+		return sawEnded, nil
+	}
+	if err != nil {
+		return sawRunning, err
+	}
+	first := sightOf(st)
+	if first == sawRunning || st.threads <= 1 {
+		return first, nil
+	}
+	return m.lookAtThreads()
+}
+
+func (m *member) lookAtThreads() (sight, error) {
+	dir := procPath(m.pid, "task")
+	if m.moving == nil {
+		threads, err := numbers(dir)
+		if err != nil {
+			return sawEnded, nil //nolint:nilerr // it has ended
+		}
+		m.moving = threads
+	}
+	for len(m.moving) > 0 {
+		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", dir, m.moving[0]))
+		switch {
+		case errors.Is(err, ErrEnded):
+		case err != nil:
+			return sawRunning, err
+		case sightOf(st) == sawRunning:
+			return sawRunning, nil
+		case sightOf(st) == sawBlocked:
+			return sawBlocked, nil
+		}
+		m.moving = m.moving[1:]
+	}
+	return sawStopped, nil
+}
+
+// sightOf tells what a thread does; one that has ended counts as stopped.
+func sightOf(st stat) sight {
+	switch st.state {
+	case 'T', 't', 'Z', 'X':
+		return sawStopped
+	case 'D':
+		return sawBlocked
+	}
+	return sawRunning
+}
+
+// await returns when a member that was asked to stop does not run. It is patient
+// with blocked threads for a while.
+func await(m *member, deadline, grace time.Duration) error {
+	blockedSince := time.Duration(-1)
+	for tries := 0; !m.ended; tries++ {
+		seen, err := m.look()
+		if err != nil {
+			return err
+		}
+		switch seen {
+		case sawEnded:
+			m.ended = true
+			return nil
+		case sawStopped:
+			return nil
+		case sawBlocked:
+			if blockedSince < 0 {
+				blockedSince = now()
+			}
+			if now()-blockedSince >= grace {
+				return nil
+			}
+		case sawRunning:
+			blockedSince = -1
+		}
+		if now() >= deadline {
+			return fmt.Errorf("process %d did not stop in time: %w", m.pid, ErrTooLong)
+		}
+		rest(tries)
+	}
+	return nil
+}
+
+// rest lets others run: it is they that have to stop.
+func rest(tries int) {
+	if tries < 10 {
+		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+		return
+	}
+	time.Sleep(20 * time.Microsecond)
+}
