@@ -105,18 +105,16 @@ func surroundings(b *bytes.Buffer, cmd *cobra.Command) {
 			[2]string{"BANDMATE_SLURM", "off keeps cli_filter.lua from asking"},
 			[2]string{"SLURM_CONF", "configuration of the cluster, as for every command of Slurm"})
 	}
-	words := cli.CommandWords(cmd)
 	for _, v := range variables {
 		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", v[0], roff(v[1]))
 	}
-	fmt.Fprintf(b, ".TP\n.B %s_...\nevery other flag, in capitals and with _ for \\-: see\n.BR bandmate\\-config (1)\n", strings.TrimSuffix(cli.VariableOf(words, ""), "_"))
+	fmt.Fprintf(b, ".TP\n.B %s_...\nevery other flag, in capitals and with _ for \\-: see\n.BR bandmate\\-config (1)\n", strings.TrimSuffix(cli.VariableOf(cmd, ""), "_"))
 	b.WriteString(".SH FILES\n.TP\n.I ~/.config/bandmate/config.yaml\nsettings, in $XDG_CONFIG_HOME where that is set\n")
 	b.WriteString(".TP\n.I ~/.local/share/bandmate/profiles\nprofiles, in $XDG_DATA_HOME where that is set\n")
 }
 
 func isSlurm(cmd *cobra.Command) bool {
-	words := cli.CommandWords(cmd)
-	return len(words) > 0 && words[0] == "slurm"
+	return strings.HasPrefix(cmd.CommandPath()+" ", "bandmate slurm ")
 }
 
 // seeAlso names the commands above, below and beside.

@@ -142,30 +142,30 @@ func TestSettingsFaults(t *testing.T) {
 		text string
 		want []string
 	}{
-		"not YAML":            {"a: [", []string{"c.yaml:", "not YAML"}},
-		"tabs":                {"a:\n\tb: 1", []string{"c.yaml:2: not YAML"}},
+		"not YAML":            {"a: [", []string{"c.yaml: yaml: line 1:"}},
+		"tabs":                {"a:\n\tb: 1", []string{"c.yaml: yaml: line 2:"}},
 		"list":                {"- a", []string{"c.yaml:1:1:", "want flags and commands"}},
-		"no kind":             {"quiet: true", []string{"c.yaml:1:1:", "want apiVersion: bandmate.dev/v1alpha1 and kind: Configuration"}},
-		"other kind":          {"apiVersion: bandmate.dev/v1alpha1\nkind: ApplicationProfile", []string{"c.yaml:2:7: kind: want Configuration"}},
-		"other version":       {"apiVersion: bandmate.dev/v9\nkind: Configuration", []string{"c.yaml:1:13: apiVersion: want bandmate.dev/v1alpha1"}},
+		"no kind":             {"quiet: true", []string{"c.yaml:1:1: want apiVersion: bandmate.dev/v1alpha1", "c.yaml:1:1: want kind: Configuration"}},
+		"other kind":          {"apiVersion: bandmate.dev/v1alpha1\nkind: ApplicationProfile", []string{"c.yaml:1:1: want kind: Configuration"}},
+		"other version":       {"apiVersion: bandmate.dev/v9\nkind: Configuration", []string{"c.yaml:1:1: want apiVersion: bandmate.dev/v1alpha1"}},
 		"unknown flag":        {header + "stroe: x", []string{`c.yaml:3:1: "stroe"`}},
 		"unknown, two levels": {header + "slurm:\n  wacht: {}\nprdict: {}", []string{`c.yaml:4:3: "wacht"`, `c.yaml:5:1: "prdict"`}},
-		"flag of another":     {header + "matrix:\n  max-slowdown: 2", []string{`c.yaml:4:3: "max-slowdown"`}},
+		"flag of another":     {header + "matrix:\n  max-slowdown: 2", []string{`c.yaml:4:3: "max-slowdown": no flag of that name: see bandmate matrix --help`}},
 		"help":                {header + "predict:\n  help: true", []string{`c.yaml:4:3: "help"`}},
-		"config":              {header + "config: other.yaml", []string{"c.yaml:3:1: config is a command"}},
+		"config":              {header + "config: other.yaml", []string{`c.yaml:3:1: "config": no flag of that name: see bandmate --help`}},
 		"cobra's own":         {header + "completion: {}", []string{`c.yaml:3:1: "completion"`}},
-		"command as flag":     {header + "predict: 3", []string{"c.yaml:3:1: predict is a command"}},
+		"command as flag":     {header + "predict: 3", []string{`c.yaml:3:1: "predict": no flag of that name: see bandmate --help`}},
 		"no value":            {header + "store:", []string{"c.yaml:3:", "store: want a value"}},
 		"map as value":        {header + "store: {a: b}", []string{"c.yaml:3:8: store: want a value"}},
-		"empty list":          {header + "onboard:\n  levels: []", []string{"c.yaml:4:11: levels: want a value"}},
-		"nested list":         {header + "onboard:\n  levels: [[a]]", []string{"c.yaml:4:11: levels: want a value"}},
+		"empty list":          {header + "onboard:\n  levels: []", []string{"c.yaml:4:11: onboard.levels: want a value"}},
+		"nested list":         {header + "onboard:\n  levels: [[a]]", []string{"c.yaml:4:11: onboard.levels: want a value"}},
 		"twice":               {header + "store: a\nstore: b", []string{"c.yaml:4:1:", "twice"}},
 		"alias":               {header + "store: &a b\nmachine: *a", []string{"c.yaml:4:10: machine: want a value"}},
 		"merge":               {header + "predict: &p {machine: m}\nmatrix: {<<: *p}", []string{`c.yaml:4:10: "<<"`}},
 		"two documents":       {header + "---\n" + header, []string{"more than one document"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := cli.CheckSettings("c.yaml", []byte(test.text), testRoot())
+			_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", test.text)}, "matrix")
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -217,7 +217,7 @@ func TestConfigurationFile(t *testing.T) {
 	if err := os.Truncate(huge, 1<<40); err != nil {
 		requires.Unmet(t, "needs a file system with large files: %v", err)
 	}
-	if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": huge}, "matrix"); err == nil || !strings.Contains(err.Error(), "at most") {
+	if _, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": huge}, "matrix"); err == nil || !strings.Contains(err.Error(), huge) {
 		t.Errorf("a huge file: %v", err)
 	}
 }
@@ -232,10 +232,9 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 	means := map[string]string{}
 	names := map[string]bool{}
 	cli.WalkSettings(testRoot(), func(cmd *cobra.Command, f *pflag.Flag) {
-		words := cli.CommandWords(cmd)
-		for i := range len(words) + 1 {
-			variable := cli.VariableOf(words[:i], f.Name)
-			meaning := strings.Join(words[:i], " ") + " --" + f.Name
+		for at := cmd; at != nil; at = at.Parent() {
+			variable := cli.VariableOf(at, f.Name)
+			meaning := at.CommandPath() + " --" + f.Name
 			if other, ok := means[variable]; ok && other != meaning {
 				t.Errorf("%s: both %q and %q", variable, other, meaning)
 			}
@@ -277,10 +276,10 @@ func FuzzParseSettings(f *testing.F) {
 	f.Add(precedenceFile)
 	f.Add(header + "store: &a b\nmachine: *a\n<<: {}")
 	f.Add(header + "onboard: {levels: [1, [2]], ? [x] : y}")
-	root := testRoot()
 	f.Fuzz(func(t *testing.T, text string) {
-		err := cli.CheckSettings("c.yaml", []byte(text), root)
-		if err != nil && !strings.HasPrefix(err.Error(), "c.yaml") {
+		file := writeIn(t, "c.yaml", text)
+		_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": file}, "onboard")
+		if err != nil && !strings.Contains(err.Error(), file) {
 			t.Errorf("no place: %v", err)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
@@ -32,8 +33,8 @@ type App struct {
 	StoreDir   string
 	ConfigFile string
 	Quiet      bool
-	// settings are the flags that the environment and the file gave.
-	settings []setting
+	// settings are of the flags that the environment and the file gave.
+	settings map[*pflag.Flag]setting
 	// Plugin is true when kubectl runs this program, as kubectl-bandmate.
 	Plugin bool
 }
@@ -78,6 +79,27 @@ func (a *App) checkFormat(cmd *cobra.Command) error {
 		return nil
 	}
 	return Usagef("-o %s: want one of %s", a.Format, strings.Join(known, ", "))
+}
+
+// SettleBeforeArgs makes every command settle its flags, and check its output format,
+// after the command line is parsed and before its arguments are checked.
+func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		check = cobra.ArbitraryArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := a.Settle(cmd); err != nil {
+			return err
+		}
+		if err := a.checkFormat(cmd); err != nil {
+			return err
+		}
+		return check(cmd, args)
+	}
+	for _, child := range cmd.Commands() {
+		a.SettleBeforeArgs(child)
+	}
 }
 
 // Print writes v as JSON or YAML, or calls text, whose lines it folds on a terminal.

@@ -95,9 +95,12 @@ command and a flag, such as machine, is the command if it has flags below it.`,
 // commandNamed returns the command below cmd that the words name; nil without.
 func commandNamed(cmd *cobra.Command, words []string) *cobra.Command {
 	for _, word := range words {
-		if cmd = childNamed(cmd, word); cmd == nil {
+		children := cmd.Commands()
+		i := slices.IndexFunc(children, func(c *cobra.Command) bool { return c.Name() == word && !unsettled(c) })
+		if i < 0 {
 			return nil
 		}
+		cmd = children[i]
 	}
 	return cmd
 }
@@ -107,30 +110,38 @@ func (a *App) showConfig(root *cobra.Command, words []string, all bool) error {
 	if shown == nil {
 		return Usagef("%q: no such command", strings.Join(words, " "))
 	}
-	c, err := a.configuration(root)
+	file, found, err := a.readSettings(root)
 	if err != nil {
 		return err
 	}
-	result := configResult{File: c.path, Found: c.found, Settings: []configSetting{}}
-	add := func(cmd *cobra.Command, s setting) {
-		words := CommandWords(cmd)
+	path, _ := a.ConfigPath()
+	result := configResult{File: path, Found: found, Settings: []configSetting{}}
+	add := func(cmd *cobra.Command, f *pflag.Flag) {
+		s, settled := a.settings[f]
+		switch {
+		case settled:
+		case !cmd.HasParent() && f.Changed:
+			s = setting{from: fromFlag, texts: []string{f.Value.String()}}
+		case !cmd.HasParent() || all || shown.HasParent():
+			s = setting{from: fromDefault, texts: []string{strings.Trim(f.DefValue, "[]")}}
+		default:
+			return
+		}
 		result.Settings = append(result.Settings, configSetting{
-			Command: strings.Join(words, " "), Flag: s.flag.Name, Value: s.text(),
-			From: s.from, Place: s.place, Variable: VariableOf(words, s.flag.Name),
+			Command: strings.TrimSuffix(strings.ReplaceAll(keyOf(cmd, ""), ".", " "), " "), Flag: f.Name,
+			Value: strings.Join(s.texts, ","), From: s.from, Place: s.place, Variable: VariableOf(cmd, f.Name),
 		})
 	}
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if isSetting(f) {
-			add(root, a.settled(f))
+			add(root, f)
 		}
 	})
 	var faults []error
 	WalkSettings(shown, func(cmd *cobra.Command, f *pflag.Flag) {
-		s := c.lookUp(cmd, f)
-		if all || shown.HasParent() || s.from != fromDefault {
-			add(cmd, s)
-		}
-		faults = append(faults, s.apply(cmd.Flags())) // no other command runs in this process
+		// No other command runs in this process: its flags may be set.
+		faults = append(faults, a.settle(file, cmd, f))
+		add(cmd, f)
 	})
 	return errors.Join(append([]error{a.printConfig(result)}, faults...)...)
 }
@@ -150,25 +161,6 @@ func WalkSettings(cmd *cobra.Command, visit func(*cobra.Command, *pflag.Flag)) {
 			WalkSettings(child, visit)
 		}
 	}
-}
-
-// settled is the setting of a common flag in this run.
-func (a *App) settled(f *pflag.Flag) setting {
-	if i := slices.IndexFunc(a.settings, func(s setting) bool { return s.flag == f }); i >= 0 {
-		return a.settings[i]
-	}
-	if f.Changed {
-		return setting{f, fromFlag, value{texts: []string{f.Value.String()}}}
-	}
-	return setting{flag: f, from: fromDefault}
-}
-
-// text is the value as the environment would have it.
-func (s setting) text() string {
-	if s.from != fromDefault {
-		return strings.Join(s.texts, ",")
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(s.flag.DefValue, "["), "]")
 }
 
 func (a *App) printConfig(r configResult) error {

@@ -59,7 +59,7 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  see what there is with: bandmate profiles list"
 	case errors.As(err, new(usageError)):
-		return err.Error() + a.alsoSet() + "\n  see: " + cmd.CommandPath() + " --help"
+		return err.Error() + a.alsoSet(cmd) + "\n  see: " + cmd.CommandPath() + " --help"
 	}
 	return err.Error()
 }

@@ -1,80 +1,86 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// maxSettingsBytes is far more than all flags of all commands take.
-const maxSettingsBytes = 1 << 20
-
-func readSettings(path string) ([]byte, error) {
+// readSettings returns what the settings file says, by keyOf. found is false where
+// there is none.
+func (a *App) readSettings(root *cobra.Command) (values map[string]setting, found bool, err error) {
+	path, chosen := a.ConfigPath()
 	file, err := os.Open(path)
+	if err != nil && !chosen && (path == "" || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return nil, false, nil
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, fmt.Errorf("configuration: %w: name another file with --config, or none with --config /dev/null", err)
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxSettingsBytes+1))
-	if err == nil && len(data) > maxSettingsBytes {
-		err = fmt.Errorf("%s: want at most %d bytes", path, maxSettingsBytes)
+	r := settingsReader{file: path, known: map[string]bool{"apiVersion": true, "kind": true}, values: map[string]setting{}}
+	r.learn(root)
+	if err := r.read(file); err != nil {
+		return nil, false, fmt.Errorf("configuration: %w", err)
 	}
-	return data, err
+	return r.values, true, nil
 }
 
-// settingsReader reads a file whose structure is that of the commands.
 type settingsReader struct {
-	file   string
-	values map[string]value
+	file string
+	// known has the keys of flags, and those of sections, which end with a dot.
+	known  map[string]bool
+	values map[string]setting
 	faults []error
 }
 
-// CheckSettings returns what is wrong with a settings file; see parseSettings.
-func CheckSettings(file string, data []byte, root *cobra.Command) error {
-	_, err := parseSettings(file, data, root)
-	return err
+// learn adds the keys of cmd and of the commands below it. A section may set the flags
+// of all commands below its own.
+func (r *settingsReader) learn(cmd *cobra.Command) {
+	r.known[keyOf(cmd, "")] = true
+	add := func(f *pflag.Flag) {
+		for at := cmd; at != nil && isSetting(f); at = at.Parent() {
+			r.known[keyOf(at, f.Name)] = true
+		}
+	}
+	cmd.LocalFlags().VisitAll(add)
+	cmd.InheritedFlags().VisitAll(add)
+	for _, child := range cmd.Commands() {
+		if !unsettled(child) {
+			r.learn(child)
+		}
+	}
 }
 
-// parseSettings reads a settings file against the commands below root, and returns
-// its values by the variable that would set the same. An empty file sets nothing.
-// Every unknown command or flag, repeated key and value of the wrong kind is
-// reported with its file:line:column. Whether a flag takes the value shows when it is
-// set.
-func parseSettings(file string, data []byte, root *cobra.Command) (map[string]value, error) {
-	r := &settingsReader{file: file, values: map[string]value{}}
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
+// read reports every fault with its place. An empty file sets nothing.
+func (r *settingsReader) read(from io.Reader) error {
+	decoder := yaml.NewDecoder(from)
 	var document, more yaml.Node
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
-		return nil, r.syntax(err)
+	err := decoder.Decode(&document)
+	if err == nil {
+		r.section("", document.Content[0])
+		for _, want := range [][2]string{{"apiVersion", v1alpha1.APIVersion}, {"kind", "Configuration"}} {
+			if strings.Join(r.values[want[0]].texts, ",") != want[1] {
+				r.fault(document.Content[0], "want %s: %s", want[0], want[1])
+			}
+		}
+		if err = decoder.Decode(&more); err == nil {
+			r.fault(&more, "more than one document: want one")
+		}
 	}
-	if err := decoder.Decode(&more); err != nil && !errors.Is(err, io.EOF) {
-		return nil, r.syntax(err)
-	} else if err == nil {
-		return nil, fmt.Errorf("%s: more than one document: want one", r.place(&more))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", r.file, err)
 	}
-	r.section(document.Content[0], root)
-	return r.values, errors.Join(r.faults...)
-}
-
-// syntax puts the line that the parser names where every other fault has it.
-func (r *settingsReader) syntax(err error) error {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if line, text, ok := strings.Cut(strings.TrimPrefix(message, "line "), ": "); ok && strings.HasPrefix(message, "line ") {
-		return fmt.Errorf("%s:%s: not YAML: %s", r.file, line, text)
-	}
-	return fmt.Errorf("%s: not YAML: %s", r.file, message)
+	return errors.Join(r.faults...)
 }
 
 func (r *settingsReader) place(n *yaml.Node) string {
@@ -82,84 +88,46 @@ func (r *settingsReader) place(n *yaml.Node) string {
 }
 
 func (r *settingsReader) fault(at *yaml.Node, format string, args ...any) {
-	r.faults = append(r.faults, fmt.Errorf("%s: "+format, append([]any{r.place(at)}, args...)...))
+	r.faults = append(r.faults, fmt.Errorf("%s: %s", r.place(at), fmt.Sprintf(format, args...)))
 }
 
-// section reads what the file says of a command and of those below it.
-func (r *settingsReader) section(n *yaml.Node, cmd *cobra.Command) {
+// section reads the keys of a section. A name such as machine is a section if it has
+// keys below it, else a flag.
+func (r *settingsReader) section(section string, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, "want flags and commands of %s, one on a line, such as quiet: true", cmd.CommandPath())
+		r.fault(n, "want flags and commands, one on a line, such as quiet: true")
 		return
 	}
-	header := map[string]string{}
-	if !cmd.HasParent() {
-		header = map[string]string{"apiVersion": v1alpha1.APIVersion, "kind": "Configuration"}
-	}
-	missing := len(header)
-	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, content := n.Content[i], n.Content[i+1]
-		name := key.Value
-		child := childNamed(cmd, name)
-		switch {
-		case seen[name]:
-			r.fault(key, "%q appears twice", name)
-		case header[name] != "":
-			missing--
-			if content.Value != header[name] {
-				r.fault(content, "%s: want %s", name, header[name])
-			}
-		// A name such as machine is a command and a flag of others.
-		case child != nil && content.Kind == yaml.MappingNode:
-			r.section(content, child)
-		case takesSetting(cmd, name):
-			r.value(VariableOf(CommandWords(cmd), name), name, content)
-		case child != nil:
-			r.fault(key, "%s is a command: want its flags below it", name)
+		name, content := n.Content[i], n.Content[i+1]
+		key := section + name.Value
+		switch _, twice := r.values[key]; {
+		case twice:
+			r.fault(name, "%q appears twice", name.Value)
+		case r.known[key+"."] && content.Kind == yaml.MappingNode:
+			r.section(key+".", content)
+		case r.known[key]:
+			r.value(key, content)
 		default:
-			r.fault(key, "%q: no flag or command of %s: see %s --help", name, cmd.CommandPath(), cmd.CommandPath())
+			r.fault(name, "%q: no flag of that name: see bandmate %s--help", name.Value, strings.ReplaceAll(section, ".", " "))
 		}
-		seen[name] = true
-	}
-	if missing > 0 {
-		r.fault(n, "want apiVersion: %s and kind: %s", header["apiVersion"], header["kind"])
 	}
 }
 
 // value reads a scalar or a list of scalars.
-func (r *settingsReader) value(variable, name string, n *yaml.Node) {
-	v := value{place: r.place(n)}
+func (r *settingsReader) value(key string, n *yaml.Node) {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 	}
+	s := setting{from: fromFile, place: r.place(n)}
 	for _, item := range items {
 		if item.Kind == yaml.ScalarNode && item.ShortTag() != "!!null" {
-			v.texts = append(v.texts, item.Value)
+			s.texts = append(s.texts, item.Value)
 		}
 	}
-	if len(v.texts) == 0 || len(v.texts) < len(items) {
-		r.fault(n, "%s: want a value, or a list of values", name)
-		return
+	if len(s.texts) == 0 || len(s.texts) < len(items) {
+		r.fault(n, "%s: want a value, or a list of values", key)
 	}
-	r.values[variable] = v
-}
-
-// childNamed returns the command of a name directly below another; nil without.
-func childNamed(cmd *cobra.Command, name string) *cobra.Command {
-	children := cmd.Commands()
-	i := slices.IndexFunc(children, func(c *cobra.Command) bool { return c.Name() == name && !unsettled(c) })
-	if i < 0 {
-		return nil
-	}
-	return children[i]
-}
-
-// takesSetting reports whether a flag of the name belongs to the command or to
-// one below it, so that a section of the command may set it.
-func takesSetting(cmd *cobra.Command, name string) bool {
-	f := cmp.Or(cmd.Flags().Lookup(name), cmd.PersistentFlags().Lookup(name))
-	return f != nil && isSetting(f) || slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool {
-		return !unsettled(c) && takesSetting(c, name)
-	})
+	r.values[key] = s
 }
