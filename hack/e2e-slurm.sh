@@ -179,7 +179,7 @@ hostile() {
   clear_jobs
   job=$(sbatch --parsable -o /dev/null -J $'$(touch pwned)|;\e[2J' --comment $'bandmate=$(touch pwned) `touch pwned`\n1|666|x' -w n01 -n 4 --wrap 'sleep 600')
   wait_for RUNNING "$job" || return 1
-  exits 0 advise --application stream -n 4 --parsable || return 1
+  exits 0 advise --application stream -n 4 -o '%n|%d|%s|%w|%c|%v|%f|%t|%x|%l|%R' || return 1
   [[ $(wc -l <"$scratch/out") == 4 ]] && ! grep -q $'\e' "$scratch/out" "$scratch/err" || { cat -v "$scratch/out"; return 1; }
   awk -F'|' 'NF != 11 { print; bad = 1 } END { exit bad }' "$scratch/out" || return 1
   [[ ! -e pwned ]]
@@ -240,8 +240,8 @@ for word; do case \$word in --json) echo "squeue: unrecognized option '--json'" 
 exec $(command -v squeue) "\$@"
 SH
   chmod +x "$scratch/old/squeue"
-  exits 0 advise --application stream -n 4 --parsable && cp "$scratch/out" "$scratch/json"
-  PATH=$scratch/old:$PATH exits 0 "$scratch/bandmate" slurm advise --application stream -n 4 --parsable
+  exits 0 advise --application stream -n 4 -o csv && cp "$scratch/out" "$scratch/json"
+  PATH=$scratch/old:$PATH exits 0 "$scratch/bandmate" slurm advise --application stream -n 4 -o csv
   diff "$scratch/json" "$scratch/out"
 }
 

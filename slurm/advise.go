@@ -24,9 +24,6 @@ type Options struct {
 	// Sockets makes every socket of a node a memory domain. A node is as good as the
 	// worst of its sockets that have room, because Slurm chooses the socket.
 	Sockets bool
-	// Keep is how many nodes stay open at least; 0 means those chosen and those as
-	// good.
-	Keep int
 	// Tolerance is how much worse a node may be and still stay open, in slowdown on
 	// every CPU of the job: 0 or more.
 	Tolerance float64
@@ -40,9 +37,6 @@ func (o Options) Validate() error {
 	}
 	if !(o.Tolerance >= 0) || math.IsInf(o.Tolerance, 0) {
 		faults = append(faults, fmt.Errorf("a tolerance of %v: want a finite number of 0 or more", o.Tolerance))
-	}
-	if o.Keep < 0 {
-		faults = append(faults, fmt.Errorf("keeping %d nodes: want 0 or more", o.Keep))
 	}
 	return errors.Join(faults...)
 }

@@ -181,10 +181,6 @@ func TestAdvise(t *testing.T) {
 			request: wants("tender", 1, 4), ranked: "n1 n2", chosen: "n1",
 		},
 		{
-			name: "at least as many as are to be kept", cluster: busy(), options: Options{Keep: 2},
-			request: wants("tender", 1, 4), ranked: "n4 n1 n2 n3", chosen: "n4", exclude: "n2",
-		},
-		{
 			name: "what is hardly worse stays open", cluster: cluster(3, runs("writer", 4, "n1"), runs("quiet", 4, "n2")), options: Options{Tolerance: 0.01},
 			request: wants("tender", 1, 4), ranked: "n3 n2 n1", chosen: "n3", exclude: "n1",
 		},
@@ -262,7 +258,6 @@ func TestAdviseFaults(t *testing.T) {
 		{wants("plain", 1, 0), Options{}, "0 CPUs"},
 		{Request{Application: "plain", Nodes: 1, CPUsPerNode: 1, Copies: -1}, Options{}, "-1 copies"},
 		{wants("plain", 1, 1), Options{Limit: 0.5}, "limit of 0.5"},
-		{wants("plain", 1, 1), Options{Keep: -1}, "keeping -1"},
 		{wants("plain", 1, 1), Options{Tolerance: math.NaN()}, "a tolerance of NaN"},
 		{wants("plain", 1, 1), Options{Score: score.Options{Unknown: score.Assume}}, "stand-in"},
 		{wants("plain", 1, 9), Options{}, ErrNoNode.Error()},
@@ -326,7 +321,7 @@ func TestAdviseNeverExcludesEverything(t *testing.T) {
 			r.Excluded = []string{c.Nodes[0].Name}
 		}
 		o := Options{
-			Limit: units.Slowdown(rapid.SampledFrom([]float64{0, 1, 1.05, 1.3}).Draw(t, "limit")), Keep: rapid.IntRange(0, 3).Draw(t, "keep"),
+			Limit: units.Slowdown(rapid.SampledFrom([]float64{0, 1, 1.05, 1.3}).Draw(t, "limit")),
 			Sockets: rapid.Bool().Draw(t, "sockets"), Score: score.Options{Unknown: rapid.SampledFrom([]score.Policy{score.Ignore, score.Avoid}).Draw(t, "policy")},
 		}
 		a, err := (&Advisor{Roster: profiles, Options: o}).Advise(c, r)

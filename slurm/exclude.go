@@ -37,16 +37,15 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 		}
 	}
 	a.LimitExceeded = within < min(r.Nodes, len(a.Candidates))
-	needed := max(r.Nodes, o.Keep)
 	open := 0
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
 		switch {
 		case slices.Contains(a.Chosen, c.Node), slices.Contains(r.Required, c.Node):
 			// It goes there.
-		case c.OverLimit > 0 && (!a.LimitExceeded || open >= needed):
+		case c.OverLimit > 0 && (!a.LimitExceeded || open >= r.Nodes):
 			c.Excluded = true
-		case c.OverLimit == 0 && c.Fits && worst >= 0 && open >= o.Keep && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
+		case c.OverLimit == 0 && c.Fits && worst >= 0 && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
 			c.Excluded = true
 		}
 		if c.Excluded {

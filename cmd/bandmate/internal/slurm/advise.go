@@ -23,12 +23,10 @@ type adviseFlags struct {
 
 	job, application            string
 	nodes, tasks, cpusPerTask   int
-	copies                      int
 	partition, constraint       string
 	exclude                     string
 	exclusive                   bool
-	excludeList, json, parsable bool
-	noHeader                    bool
+	excludeList, noHeader       bool
 	pictures                    cli.PictureFlags
 }
 
@@ -47,7 +45,7 @@ be exceeded, and those with room that are worse than the chosen ones. Never all
 of them. With --limit the command exits with 5 when the limit is exceeded
 wherever the job goes.
 
--o takes text, json or yaml, or a format as other commands of Slurm do:
+-o takes text, json, yaml or csv, or a format as other commands of Slurm do:
 %n node, %d memory domain, %m machine, %s slowdown of the job, %w worst slowdown
 of a resident, %N residents, %l residents with their slowdowns, %c score, %v jobs
 over their limits, %f free CPUs, %t room now, %x excluded, %R reason; a width and
@@ -61,30 +59,27 @@ a dot for alignment to the right as in %.8s.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runAdvise(cmd.Context(), a, f) },
 	}
 	flags := cmd.Flags()
-	f.add(flags)
+	f.addExcluding(flags)
 	flags.StringVarP(&f.job, "job", "j", "", "job in the queue: ID, ID_TASK or ID+OFFSET (default $SLURM_JOB_ID)")
 	flags.StringVarP(&f.application, "application", "a", "", "application of a job that is not in the queue")
 	flags.IntVarP(&f.nodes, "nodes", "N", 1, "nodes that the job needs")
 	flags.IntVarP(&f.tasks, "ntasks", "n", 0, "tasks of the job (default: one per node)")
 	flags.IntVarP(&f.cpusPerTask, "cpus-per-task", "c", 1, "CPUs of each task")
-	flags.IntVar(&f.copies, "copies", 1, "number of such jobs to place one after the other, like the tasks of an array")
 	flags.StringVarP(&f.partition, "partition", "p", "", "partitions in which the job may run (default: the cluster's default partition)")
 	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the nodes must have")
 	flags.StringVarP(&f.exclude, "exclude", "x", "", "nodes that are already excluded")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "the job shares no node")
 	flags.BoolVar(&f.excludeList, "exclude-list", false, "print only the nodes to exclude, as a host list")
-	flags.BoolVar(&f.json, "json", false, "the same as -o json")
-	flags.BoolVar(&f.parsable, "parsable", false, "columns separated by |")
 	flags.BoolVarP(&f.noHeader, "noheader", "h", false, "omit the header line")
 	flags.StringVar(&f.jobsFile, "squeue", "", "read the jobs from a file that squeue --json wrote")
 	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
 	f.pictures.Add(flags, "the slowdowns")
 	// -h is --noheader here, as everywhere in Slurm.
 	flags.Bool("help", false, "help for advise")
-	return cli.WithFormats(cmd, "%")
+	return cli.WithFormats(cmd, cli.FormatCSV, "%")
 }
 
-// adviceDocument is `slurm advise --json`, in the form of Slurm's own answers.
+// adviceDocument is `slurm advise -o json`, in the form of Slurm's own answers.
 type adviceDocument struct {
 	Meta   adviceMeta    `json:"meta"`
 	Errors []adviceError `json:"errors"`
@@ -110,10 +105,7 @@ type adviceError struct {
 }
 
 func runAdvise(ctx context.Context, a *cli.App, f adviseFlags) error {
-	if f.json {
-		a.Format = cli.FormatJSON
-	}
-	custom := strings.Contains(a.Format, "%")
+	structured := a.Format == cli.FormatJSON || a.Format == cli.FormatYAML
 	if err := f.pictures.Check(); err != nil {
 		return err
 	}
@@ -129,17 +121,16 @@ func runAdvise(ctx context.Context, a *cli.App, f adviseFlags) error {
 		}
 	}
 	switch {
-	case advice == nil && (custom || a.Format == cli.FormatText || f.excludeList):
+	case advice == nil && (!structured || f.excludeList):
 		return err
 	case f.excludeList:
 		return errors.Join(a.WriteBytes([]byte(advice.ExcludeList()+"\n")), err)
-	case custom || f.parsable || a.Format == cli.FormatText:
-		text, formatErr := formatAdvice(advice, adviceFormat(a.Format, f.parsable), !f.noHeader)
+	case !structured:
+		text, formatErr := formatAdvice(advice, a.Format, !f.noHeader)
 		if formatErr != nil {
 			return formatErr
 		}
-		usual := !custom && !f.parsable && !f.noHeader
-		if usual && cli.IsTerminal(a.Stdout) && report.Widest(string(text)) > a.Canvas().Width {
+		if a.Format == cli.FormatText && !f.noHeader && cli.IsTerminal(a.Stdout) && report.Widest(string(text)) > a.Canvas().Width {
 			return errors.Join(writeNarrowAdvice(a, advice), err)
 		}
 		if err := a.WriteBytes(text); err != nil {
@@ -157,7 +148,7 @@ func writeNarrowAdvice(a *cli.App, advice *slurm.Advice) error {
 		return err
 	}
 	a.Warn(advice.Warnings)
-	a.Note("cut to the width of the terminal; whole, and with the residents: --parsable")
+	a.Note("cut to the width of the terminal; whole, and with the residents: -o csv")
 	return nil
 }
 
@@ -232,11 +223,11 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 // request is the job that the flags describe.
 func (f *adviseFlags) request() (slurm.Request, error) {
 	r := slurm.Request{
-		Application: f.application, Source: "command line", Nodes: f.nodes, Copies: f.copies,
+		Application: f.application, Source: "command line", Nodes: f.nodes,
 		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit),
 	}
-	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 || f.copies < 1 {
-		return r, cli.Usagef("-N %d -n %d -c %d --copies %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask, f.copies)
+	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 {
+		return r, cli.Usagef("-N %d -n %d -c %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask)
 	}
 	r.CPUsPerNode = float64(max(f.tasks, f.nodes)*f.cpusPerTask) / float64(f.nodes)
 	if f.partition != "" {

@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"cmp"
+	"encoding/csv"
 	"fmt"
 	"slices"
 	"strconv"
@@ -82,17 +83,6 @@ type field struct {
 	right  bool
 }
 
-// adviceFormat returns the fields of a line: those asked for, or the usual ones.
-func adviceFormat(format string, parsable bool) string {
-	switch {
-	case strings.Contains(format, "%"):
-		return format
-	case parsable:
-		return "%n|%d|%s|%w|%c|%v|%f|%t|%x|%l|%R"
-	}
-	return ""
-}
-
 // parseFormat reads a format of Slurm's kind: %[[.]size]letter.
 func parseFormat(format string) ([]field, error) {
 	columns := adviceColumns()
@@ -130,14 +120,17 @@ func parseFormat(format string) ([]field, error) {
 	return fields, nil
 }
 
-// formatAdvice prints one line for each candidate. An empty format stands for a
-// table whose columns are as wide as what they hold.
+// formatAdvice prints one line for each candidate: as text in a table whose columns are
+// as wide as what they hold, as CSV, or in a format of Slurm's kind.
 func formatAdvice(advice *slurm.Advice, format string, header bool) ([]byte, error) {
-	aligned := format == ""
-	if aligned {
-		format = "%n|%d|%s|%w|%c|%f|%x|%l|%R"
+	columns := format
+	switch format {
+	case cli.FormatText:
+		columns = "%n%d%s%w%c%f%x%l%R"
+	case cli.FormatCSV:
+		columns = "%n%d%s%w%c%v%f%t%x%l%R"
 	}
-	fields, err := parseFormat(format)
+	fields, err := parseFormat(columns)
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +141,14 @@ func formatAdvice(advice *slurm.Advice, format string, header bool) ([]byte, err
 	for i := range advice.Candidates {
 		rows = append(rows, cells(fields, func(c adviceColumn) string { return c.value(&advice.Candidates[i]) }))
 	}
-	if aligned {
-		return align(rows), nil
-	}
 	var b bytes.Buffer
+	switch format {
+	case cli.FormatText:
+		return align(rows), nil
+	case cli.FormatCSV:
+		err := csv.NewWriter(&b).WriteAll(rows)
+		return b.Bytes(), err
+	}
 	for _, row := range rows {
 		b.WriteString(strings.Join(row, "") + "\n")
 	}
@@ -189,25 +186,23 @@ func fit(text string, width int, right bool) string {
 	return text + padding
 }
 
-// align prints the columns between the separators under each other; the last one
-// may be as long as it likes.
+// align prints the columns under each other; the last one may be as long as it likes.
 func align(rows [][]string) []byte {
 	var widths []int
 	for _, row := range rows {
-		for i := 0; i < len(row); i += 2 { // every other cell is a separator
-			if i/2 == len(widths) {
+		for i, cell := range row {
+			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i/2] = max(widths[i/2], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
 	var b bytes.Buffer
 	for _, row := range rows {
-		var columns []string
-		for i := 0; i < len(row); i += 2 {
-			columns = append(columns, fit(row[i], widths[i/2], false))
+		for i, cell := range row {
+			row[i] = fit(cell, widths[i], false)
 		}
-		b.WriteString(strings.TrimRight(strings.Join(columns, "  "), " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(row, "  "), " ") + "\n")
 	}
 	return b.Bytes()
 }

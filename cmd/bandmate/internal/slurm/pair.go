@@ -34,7 +34,7 @@ type slurmPairResult struct {
 }
 
 func newSlurmPairCommand(a *cli.App) *cobra.Command {
-	f := slurmPairFlags{slurmFlags: slurmFlags{domain: "node"}}
+	var f slurmPairFlags
 	cmd := &cobra.Command{
 		Use:   "pair",
 		Short: "Pair the pending jobs that slow each other down least",
@@ -54,11 +54,10 @@ few pairs as possible exceed it; the command exits with 5 when one has to.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runPair(cmd.Context(), a, f) },
 	}
 	flags := cmd.Flags()
+	f.addReading(flags)
 	flags.StringVarP(&f.partition, "partition", "p", "", "only the jobs of this partition")
 	flags.BoolVar(&f.apply, "apply", false, "run the commands")
 	flags.Float64Var(&f.limit, "limit", 0, "slowdown that as few pairs as possible may exceed, for example 1.2")
-	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
-	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
 	return cmd
 }
 

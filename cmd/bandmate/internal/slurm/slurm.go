@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,34 +51,41 @@ type slurmFlags struct {
 	limit     float64
 	objective string
 	unknown   string
-	assumed   string
 	domain    string
-	keep      int
 	tolerance float64
 	// jobsFile and nodesFile replace the calls of squeue and sinfo.
 	jobsFile, nodesFile string
 }
 
-func (f *slurmFlags) add(flags *pflag.FlagSet) {
+// addReading defines the flags of all commands that read a cluster.
+func (f *slurmFlags) addReading(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
 	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
+}
+
+// addJudging defines the flags of the commands that choose nodes.
+func (f *slurmFlags) addJudging(flags *pflag.FlagSet) {
+	f.addReading(flags)
 	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, for example 1.15")
 	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
-	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
-	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume assumes: bandwidth,read share")
+	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid, or the traffic to assume, for example 10GB/s,75%")
+}
+
+// addExcluding defines the flags of the commands that exclude nodes for one job.
+func (f *slurmFlags) addExcluding(flags *pflag.FlagSet) {
+	f.addJudging(flags)
 	flags.StringVar(&f.domain, "domain", "node", "memory domain if no feature defines it: node or socket")
 	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse than the best node, in slowdown, a node may be without being excluded")
-	flags.IntVar(&f.keep, "keep", 0, "minimum number of nodes not to exclude (default: the chosen ones and equal ones)")
 }
 
 // options returns what the advice is judged by.
 func (f *slurmFlags) options() (slurm.Options, error) {
 	o := slurm.Options{
 		Score: score.Options{Objective: score.Objective(f.objective), Unknown: score.Policy(f.unknown)},
-		Limit: units.Slowdown(f.limit), Keep: f.keep, Tolerance: f.tolerance,
+		Limit: units.Slowdown(f.limit), Tolerance: f.tolerance,
 	}
 	switch f.domain {
-	case "node":
+	case "", "node":
 	case "socket":
 		o.Sockets = true
 	default:
@@ -86,14 +94,17 @@ func (f *slurmFlags) options() (slurm.Options, error) {
 	if f.limit != 0 && !(f.limit >= 1) {
 		return o, cli.Usagef("--limit %v: want 1 or more, such as 1.15", f.limit)
 	}
-	if o.Score.Unknown == score.Assume {
-		traffic, err := slurm.ParseTraffic(f.assumed)
+	if strings.Contains(f.unknown, ",") {
+		traffic, err := slurm.ParseTraffic(f.unknown)
 		if err != nil {
-			return o, cli.Usagef("--assumed: %w", err)
+			return o, cli.Usagef("--unknown: %w", err)
 		}
+		o.Score.Unknown = score.Assume
 		if o.Score.StandIn, err = predictor.Assumed("assumed", traffic); err != nil {
-			return o, cli.Usagef("--assumed: %w", err)
+			return o, cli.Usagef("--unknown: %w", err)
 		}
+	} else if f.unknown != "" && f.unknown != string(score.Ignore) && f.unknown != string(score.Avoid) {
+		return o, cli.Usagef("--unknown %q: want ignore, avoid, or the traffic to assume, such as 10GB/s,75%%", f.unknown)
 	}
 	if err := o.Validate(); err != nil {
 		return o, cli.UsageError(err)

@@ -43,7 +43,7 @@ would be exceeded everywhere.`,
 			return runSubmit(cmd.Context(), a, f, args, dryRun)
 		},
 	}
-	f.add(cmd.Flags())
+	f.addExcluding(cmd.Flags())
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the command line, one word per line, and submit nothing")
 	return cmd
 }

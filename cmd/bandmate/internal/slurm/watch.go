@@ -12,11 +12,14 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/watch"
 	"bandmate.dev/bandmate/units"
 )
+
+// mostChanges is the number of jobs that a round may change: slurmctld has others to
+// serve.
+const mostChanges = 500
 
 // watchFlags say what a watch does and where it remembers that.
 type watchFlags struct {
@@ -26,7 +29,6 @@ type watchFlags struct {
 	margin              float64
 	table, log          string
 	interval            time.Duration
-	mostChanges         int
 	state               string
 	leave, once         bool
 	off, on, takingBack bool
@@ -70,12 +72,10 @@ watching on. The off switch is a file in that folder, set by --off.`,
 }
 
 func (f *watchFlags) define(flags *pflag.FlagSet) {
-	f.slurmFlags.domain = "node"
+	f.addJudging(flags)
 	flags.StringVar(&f.mode, "mode", string(watch.Observe), "observe, advise or enforce")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither a newcomer nor a resident may exceed, for example 1.15")
 	flags.Float64Var(&f.margin, "margin", 0, "also exclude nodes that cost a newcomer this much more than the best one, in work lost per CPU, for example 0.1")
 	flags.DurationVar(&f.interval, "interval", 10*time.Second, "time between rounds")
-	flags.IntVar(&f.mostChanges, "most-changes", 500, "maximum number of jobs to change in one round")
 	flags.StringVar(&f.table, "table", "", "file for job_submit.lua, with --mode enforce")
 	flags.StringVar(&f.log, "log", "", "decision log (default: standard output)")
 	addStateFlag(flags, &f.state)
@@ -84,11 +84,6 @@ func (f *watchFlags) define(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.off, "off", false, "switch the watch off: take its exclusions back, and do nothing until --on")
 	flags.BoolVar(&f.on, "on", false, "switch the watch on again")
 	flags.BoolVar(&f.takingBack, "undo", false, "take back the exclusions of a watch that was killed")
-	flags.DurationVar(&f.timeout, "timeout", slurm.DefaultTimeout, "maximum time of each Slurm command")
-	flags.StringVar(&f.site, "site", "", "file of applications, machines and memory domains (default $BANDMATE_SLURM_SITE)")
-	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
-	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid or assume")
-	flags.StringVar(&f.assumed, "assumed", "10GB/s,75%", "traffic that --unknown=assume assumes: bandwidth,read share")
 }
 
 func addStateFlag(flags *pflag.FlagSet, state *string) {
@@ -151,7 +146,7 @@ func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
 	w := &watch.Watcher{
 		Options: watch.Options{
 			Mode: watch.Mode(f.mode), Folder: folder, Table: f.table, Log: f.log, Out: a.Stdout,
-			Interval: f.interval, MostChanges: f.mostChanges, Leave: f.leave || f.once,
+			Interval: f.interval, MostChanges: mostChanges, Leave: f.leave || f.once,
 		},
 		Runner: slurm.Commands{Timeout: f.timeout},
 		Read:   newReader(f.slurmFlags).Read,
