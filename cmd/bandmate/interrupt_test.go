@@ -83,10 +83,10 @@ func stages() []stage {
 			return []string{"overlap", "measure", "--repeats", "1000"}
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`computing cores: \d`) }},
 		{"measuring capabilities", func(store string, _ *application) []string {
-			return []string{"capability", "measure", "--store", store, "--name", "here", "--repeats", "9999", "--max-repeats", "9999"}
+			return []string{"capability", "measure", "--store", store, "--name", "here", "--repeats", "9999"}
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`latency in \d`) }},
 		{"racing", func(store string, _ *application) []string {
-			return []string{"capability", "race", "--store", store, "--operation", "barrier", "--repeats", "9999", "--max-repeats", "9999"}
+			return []string{"capability", "race", "--store", store, "--operation", "barrier", "--repeats", "9999"}
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`dissemination|binary|central`) }},
 	}
 	// Elsewhere TestScripts shows that it is refused.

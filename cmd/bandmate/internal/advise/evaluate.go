@@ -24,7 +24,6 @@ import (
 type evaluateFlags struct {
 	methods, levels, readShares []string
 	noise                       float64
-	seed                        uint64
 	predictions                 string
 	pictures                    cli.PictureFlags
 }
@@ -43,7 +42,7 @@ The cost of a method is the points of the curves it reads ÷ 4: one curve of fou
 levels costs 1.`,
 		Example: `  bandmate evaluate measured
   bandmate evaluate measured --read-shares 50,100 --levels 0.25,0.5,0.75,1
-  bandmate evaluate measured --noise 0.01 --seed 1 --predictions rows.csv
+  bandmate evaluate measured --noise 0.01 --predictions rows.csv
   bandmate evaluate measured --svg errors.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runEvaluate(cmd.Context(), a, args[0], f) },
@@ -53,14 +52,13 @@ levels costs 1.`,
 	flags.StringSliceVar(&f.levels, "levels", nil, "use only the points nearest to these shares of the sustained bandwidth, for example 0.25,0.5,0.75,1")
 	flags.StringSliceVar(&f.readShares, "read-shares", nil, "use only the curves nearest to these read shares in percent, for example 50,100")
 	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, for example 0.01")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of the noise")
 	flags.StringVar(&f.predictions, "predictions", "", "write every row to this CSV file")
 	f.pictures.Add(flags, "the errors of pairs")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 func (f *evaluateFlags) options() (evaluation.Options, error) {
-	o := evaluation.Options{Noise: f.noise, Seed: f.seed}
+	o := evaluation.Options{Noise: f.noise, Seed: 1}
 	for _, name := range f.methods {
 		m, err := predictor.ParseMethod(name)
 		if err != nil {

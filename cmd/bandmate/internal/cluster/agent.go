@@ -33,7 +33,6 @@ type agentFlags struct {
 	memoryDomain string
 	source       string
 	interval     time.Duration
-	pace         agent.Pace
 	listen       string
 	publish      bool
 	once         bool
@@ -41,7 +40,7 @@ type agentFlags struct {
 
 // NewAgent returns the command agent.
 func NewAgent(a *cli.App) *cobra.Command {
-	f := agentFlags{pace: agent.DefaultPace()}
+	var f agentFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Keep a node's labels and measured traffic in a cluster up to date",
@@ -66,8 +65,6 @@ bandmate doctor for what is missing.`,
 	flags.StringVar(&f.memoryDomain, "memory-domain", "", "memory domain that the node shares with others (default: as labeled, else the node itself)")
 	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
 	flags.DurationVar(&f.interval, "interval", 15*time.Second, "length of a measurement, and time between measurements")
-	flags.Float64Var(&f.pace.Change, "publish-change", f.pace.Change, "minimum change to publish, as a share of the traffic")
-	flags.DurationVar(&f.pace.Refresh, "publish-refresh", f.pace.Refresh, "maximum time between publications")
 	flags.StringVar(&f.listen, "listen", ":9464", "address of /metrics, /healthz and /readyz; empty for none")
 	flags.BoolVar(&f.publish, "publish-machine", true, "apply the machine profile of the profile folder, if there is one, to the cluster")
 	flags.BoolVar(&f.once, "once", false, "update the node once and exit")
@@ -86,9 +83,6 @@ func (f *agentFlags) validate(a *cli.App) error {
 	}
 	if f.interval < time.Second {
 		return cli.Usagef("--interval %v: want a second or more", f.interval)
-	}
-	if !(f.pace.Change >= 0 && f.pace.Change <= 1) || f.pace.Refresh < f.interval {
-		return cli.Usagef("--publish-change %v --publish-refresh %v: want a share from 0 to 1, and a time of at least the interval", f.pace.Change, f.pace.Refresh)
 	}
 	return nil
 }
@@ -132,7 +126,7 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 		status.Warnings = append(status.Warnings, why)
 	}
 	options := agent.Options{
-		Machine: status.Machine, MemoryDomain: f.memoryDomain, Interval: f.interval, Pace: f.pace,
+		Machine: status.Machine, MemoryDomain: f.memoryDomain, Interval: f.interval, Pace: agent.DefaultPace(),
 		Source: agent.NoSource, Now: time.Now, Logger: slog.New(slog.NewTextHandler(a.Stderr, nil)).With("node", f.node),
 	}
 	if counters.Source != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -42,11 +43,10 @@ a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a
 }
 
 // capableMachine are the flags that choose a machine and its memory.
-type capableMachine struct{ name, file, memory, contention string }
+type capableMachine struct{ name, memory, contention string }
 
 func (f *capableMachine) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, or a built-in one (default: the host's name)")
-	cmd.Flags().StringVar(&f.file, "profile", "", "file with a machine profile, instead of --machine")
+	cmd.Flags().StringVar(&f.name, "machine", "", "machine profile of the store, a built-in one, or a file such as rack7.yaml (default: the host's name)")
 	cmd.Flags().StringVar(&f.memory, "memory", "", "kind of memory, for example DRAM, where the machine has several (default: its first)")
 }
 
@@ -71,11 +71,8 @@ func parseContention(text string) (*capability.Line, error) {
 
 // load finds the machine: what the store holds comes before what is built in.
 func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
-	if f.file != "" && f.name != "" {
-		return nil, cli.Usagef("--machine %s --profile %s: want one of them", f.name, f.file)
-	}
-	if f.file != "" {
-		return readMachineFile(f.file)
+	if ext := filepath.Ext(f.name); strings.Contains(f.name, "/") || ext == ".yaml" || ext == ".yml" || ext == ".json" {
+		return readMachineFile(f.name)
 	}
 	name, err := cli.MachineName(f.name)
 	if err != nil {
@@ -94,7 +91,7 @@ func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
 		return nil, faulty
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w; give --profile FILE, or a built-in machine with --machine knl-7210-quadrant", err)
+		return nil, fmt.Errorf("%w; give --machine FILE.yaml, or a built-in machine with --machine knl-7210-quadrant", err)
 	}
 	return builtIn, nil
 }
@@ -102,11 +99,11 @@ func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
 func readMachineFile(path string) (*v1alpha1.MachineProfile, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--profile: %w", err)
+		return nil, fmt.Errorf("--machine: %w", err)
 	}
 	m, err := v1alpha1.DecodeMachineProfile(data)
 	if err != nil {
-		return nil, fmt.Errorf("--profile %s: %w", path, err)
+		return nil, fmt.Errorf("--machine %s: %w", path, err)
 	}
 	return m, nil
 }

@@ -148,7 +148,7 @@ func refusedCPU(err error) error {
 }
 
 func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Options, error) {
-	options := measure.Options{Repeats: f.medians.repeats, Budget: f.medians.budget, Source: "measured by bandmate capability measure, version " + cli.Version()}
+	options := measure.Options{Repeats: f.medians.repeats(), Budget: f.medians.budget, Source: "measured by bandmate capability measure, version " + cli.Version()}
 	var err error
 	if options.CPUs, err = f.medians.on(machine); err != nil {
 		return options, err

@@ -13,16 +13,20 @@ import (
 // medianFlags are the flags of what repeats medians on chosen CPUs until they are
 // settled.
 type medianFlags struct {
-	cpus    string
-	repeats measure.Repeats
-	budget  time.Duration
+	cpus   string
+	least  int
+	budget time.Duration
 }
 
 func (f *medianFlags) add(flags *pflag.FlagSet, budget time.Duration) {
 	flags.StringVar(&f.cpus, "cpus", "", "CPUs to measure on, for example 0-3,8 (default: one of each core that may be used)")
-	flags.IntVar(&f.repeats.Least, "repeats", 11, "minimum number of repeats of each value")
-	flags.IntVar(&f.repeats.Most, "max-repeats", 200, "maximum number of repeats of each value")
+	flags.IntVar(&f.least, "repeats", 11, "minimum number of repeats of each value")
 	flags.DurationVar(&f.budget, "budget", budget, "total time, within which medians are repeated until they converge")
+}
+
+// repeats bounds the repeats of each value. The budget ends most of them earlier.
+func (f *medianFlags) repeats() measure.Repeats {
+	return measure.Repeats{Least: f.least, Most: max(f.least, 200)}
 }
 
 // on returns the CPUs that were given, or else the first one of every core that may

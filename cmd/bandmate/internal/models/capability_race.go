@@ -82,7 +82,7 @@ func raceCapability(ctx context.Context, a *cli.App, f capabilityRaceFlags) erro
 	if err != nil {
 		return err
 	}
-	options := measure.RaceOptions{CPUs: cpus, Repeats: f.medians.repeats, Budget: f.medians.budget}
+	options := measure.RaceOptions{CPUs: cpus, Repeats: f.medians.repeats(), Budget: f.medians.budget}
 	if err := options.Validate(); err != nil {
 		return cli.UsageError(err)
 	}
@@ -132,7 +132,7 @@ func (f *capabilityRaceFlags) on() ([]int, error) {
 // a machine and this one is not measured.
 func (f *capabilityRaceFlags) known(a *cli.App, r *raceResult) (*capability.Parameters, error) {
 	m, p, err := f.machine.parameters(a)
-	unnamed := f.machine.name == "" && f.machine.file == ""
+	unnamed := f.machine.name == ""
 	if unnamed && (errors.Is(err, store.ErrNotFound) || errors.Is(err, capability.ErrNotCovered)) {
 		r.Warnings = append(r.Warnings, "nothing is modeled: this machine is not measured: bandmate capability measure")
 		return nil, nil

@@ -60,7 +60,7 @@ With --overhead, a file with measured sorts of 1 KiB (CSV, columns threads and
 seconds), what threads cost is fitted and added, and the table says where it is more
 than a tenth of the memory model (by bandwidth): from there memory is not the limit.`,
 		Example: `  bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64
-  bandmate capability sort --profile here.yaml --size 4MiB --threads 8 --overhead small.csv`,
+  bandmate capability sort --machine here.yaml --size 4MiB --threads 8 --overhead small.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NeedFlags(cmd, "size", "threads"); err != nil {

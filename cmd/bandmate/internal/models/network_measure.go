@@ -20,7 +20,6 @@ import (
 type conflictFlags struct {
 	rate, size, control, file string
 	repeats                   int
-	seed                      uint64
 }
 
 func newNetworkMeasureCommand(a *cli.App) *cobra.Command {
@@ -49,13 +48,12 @@ where users may have network namespaces.`,
 	flags.StringVar(&f.size, "message-size", "4MB", "amount that each communication sends")
 	flags.StringVar(&f.control, "congestion-control", "", "congestion control of TCP, for example cubic (default: this machine's)")
 	flags.IntVar(&f.repeats, "repeats", 7, "rounds")
-	flags.Uint64Var(&f.seed, "seed", 1, "order of the conflicts")
 	flags.StringVar(&f.file, "conflicts", "", "write the measured conflicts to this CSV file")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
 
 func (f conflictFlags) options(args []string) (measure.Options, error) {
-	o := measure.Options{Schemes: measure.Schemes(), Repeats: f.repeats, CongestionControl: f.control, Seed: f.seed}
+	o := measure.Options{Schemes: measure.Schemes(), Repeats: f.repeats, CongestionControl: f.control, Seed: 1}
 	if len(args) > 0 {
 		s := measure.Scheme{Name: "given"}
 		for _, arg := range args {

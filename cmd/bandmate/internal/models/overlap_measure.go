@@ -30,7 +30,6 @@ type sweepFlags struct {
 	cpus, nodes, message, transport, file string
 	receiver, sender, parts, repeats      int
 	window                                time.Duration
-	seed                                  uint64
 }
 
 // The transports of messages.
@@ -71,7 +70,6 @@ cost; no network card takes part.`,
 	flags.IntVar(&f.parts, "parts", 0, "parts that each computing core is divided into, 1 for whole cores (default: 8 with fewer than four computing cores)")
 	flags.IntVar(&f.repeats, "repeats", 7, "samples of each point")
 	flags.DurationVar(&f.window, "window", 100*time.Millisecond, "time of each condition")
-	flags.Uint64Var(&f.seed, "seed", 1, "order of the samples")
 	flags.StringVar(&f.file, "sweep", "", "write the sweep to this CSV file")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
@@ -86,7 +84,7 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 	if f.transport != transportLoopback && f.transport != transportNamespaces {
 		return measure.Options{}, cli.Usagef("--transport %s: want %s or %s", f.transport, transportLoopback, transportNamespaces)
 	}
-	o := measure.Options{Repeats: f.repeats, Window: f.window, Seed: f.seed, Parts: f.parts}
+	o := measure.Options{Repeats: f.repeats, Window: f.window, Seed: 1, Parts: f.parts}
 	allowed, err := topology.AllowedCPUs()
 	if err != nil {
 		return o, err

@@ -21,13 +21,13 @@ import (
 type adviseFlags struct {
 	slurmFlags
 
-	job, application            string
-	nodes, tasks, cpusPerTask   int
-	partition, constraint       string
-	exclude                     string
-	exclusive                   bool
-	excludeList, noHeader       bool
-	pictures                    cli.PictureFlags
+	job, application          string
+	nodes, tasks, cpusPerTask int
+	partition, constraint     string
+	exclude                   string
+	exclusive                 bool
+	excludeList, noHeader     bool
+	pictures                  cli.PictureFlags
 }
 
 func newSlurmAdviseCommand(a *cli.App) *cobra.Command {
