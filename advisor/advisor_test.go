@@ -112,7 +112,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestZeroRosterKnowsNobody(t *testing.T) {
+func TestZeroAdvisorKnowsNobody(t *testing.T) {
 	var r Advisor
 	if e := r.Lookup("web", "old"); e.State != Unknown || r.Len() != 0 {
 		t.Errorf("%+v", e)
@@ -177,7 +177,7 @@ func TestNext(t *testing.T) {
 		t.Errorf("the changed profile still causes %v", traffic.Total())
 	}
 	if traffic, _ := first.Lookup("db", "old").Application.Contentiousness(); traffic.Total() != 10*gb {
-		t.Errorf("the first roster changed: %v", traffic.Total())
+		t.Errorf("the first advisor changed: %v", traffic.Total())
 	}
 	if e := next.Next(nil, nil).Lookup("web", "old"); e.State != Unknown {
 		t.Errorf("gone, but %s", e.State)

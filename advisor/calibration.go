@@ -89,7 +89,7 @@ func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile) *calibratio
 // at least one point was measured that says what the interferer achieved.
 func serves(p *v1alpha1.ApplicationProfile) bool {
 	c := &p.Spec.Contentiousness
-	if p.Spec.Carried != nil || !(c.ReadBytesPerSecond+c.WriteBytesPerSecond > 0) {
+	if p.Spec.Transferred != nil || !(c.ReadBytesPerSecond+c.WriteBytesPerSecond > 0) {
 		return false
 	}
 	return slices.ContainsFunc(p.Spec.Curves, func(c v1alpha1.SensitivityCurve) bool {
@@ -159,7 +159,7 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 	if f == nil {
 		return app, ErrFewProfiles
 	}
-	if p.Spec.Carried != nil {
+	if p.Spec.Transferred != nil {
 		return app, fmt.Errorf("%s: %w: transferred from another machine", app.Name(), predictor.ErrNotCalibrated)
 	}
 	if f.fit(); f.err != nil {

@@ -151,7 +151,7 @@ func TestApplySaysWhyNot(t *testing.T) {
 	}
 	c := none.next(profiles)
 	carried := profiles[0].DeepCopy()
-	carried.Spec.Carried = &v1alpha1.Carrying{}
+	carried.Spec.Transferred = &v1alpha1.Transfer{}
 	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
 		t.Errorf("transferred: %v", err)
 	}

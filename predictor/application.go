@@ -121,7 +121,7 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 	if err == nil {
 		a.sequence = compileSequence(&p.Spec, phases)
 	}
-	if c := p.Spec.Carried; c != nil {
+	if c := p.Spec.Transferred; c != nil {
 		a.lossDoubt = c.LossUncertainty
 		if c.CapacityBytesPerSecond != nil {
 			a.capacity = units.Bandwidth(*c.CapacityBytesPerSecond)

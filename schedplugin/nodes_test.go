@@ -12,7 +12,7 @@ import (
 // A node that changed is read again, but its pods that are still there are not, in
 // whatever order the scheduler then has them.
 func TestReadNodeKeepsPods(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	n := h.node("n", "blade")
 	n.add(pod("a", "plain", 1, ""), pod("b", "", 1, ""), pod("c", "reader", 2, "1.5"))
 	s := p.watch.profiles()
@@ -32,7 +32,7 @@ func TestReadNodeKeepsPods(t *testing.T) {
 
 // A change of a node that makes no difference keeps its memory domain.
 func TestUnchangedNodeKeepsDomain(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	n := h.node("n", "blade")
 	n.add(pod("a", "plain", 1, ""))
 	c := p.newCycle(nil, resident(pod("n", "reader", 1, "")))
@@ -53,7 +53,7 @@ func TestUnchangedNodeKeepsDomain(t *testing.T) {
 // Between two syncs with its cache the scheduler assumes and forgets pods of a group
 // without a new generation of the node.
 func TestAssumedWithoutGeneration(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	n := h.node("n", "blade")
 	n.add(pod("a", "plain", 1, ""))
 	s := p.watch.profiles()
@@ -78,7 +78,7 @@ func TestAssumedWithoutGeneration(t *testing.T) {
 
 // Verdicts on a domain of several nodes do not depend on which was asked for first.
 func TestSharedDomainHasOneOrder(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	for i, name := range []string{"b", "c", "a"} {
 		n := h.node(name, "blade")
 		n.node.Labels[v1alpha1.MemoryDomainLabel] = "pool"
@@ -128,7 +128,7 @@ func TestNodeIndex(t *testing.T) {
 
 // Cycles that score the same nodes at once do not disturb each other.
 func TestConcurrentCycles(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	var names []string
 	for i := range 96 {
 		names = append(names, fmt.Sprintf("node-%d", i))

@@ -36,7 +36,7 @@ func TestUnlabeledPods(t *testing.T) {
 // The profile of a snapshot is not mixed with that of the next.
 func TestProfilesChange(t *testing.T) {
 	all := table(t)
-	p, h := plugin(t, all.Roster(), nil)
+	p, h := plugin(t, all.Advisor(), nil)
 	h.node("busy", "blade").add(pod("r", "reader", 1, ""))
 	h.node("idle", "blade")
 	names := []string{"busy", "idle"}
@@ -47,7 +47,7 @@ func TestProfilesChange(t *testing.T) {
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] != o.scores["busy"] {
 		t.Errorf("without profiles: %v", o.scores)
 	}
-	p.watch.current.Store(p.watch.profiles().next(all.Roster()))
+	p.watch.current.Store(p.watch.profiles().next(all.Advisor()))
 	if o := schedule(t, p, h, pod("a", "plain", 1, ""), names); o.scores["idle"] <= o.scores["busy"] {
 		t.Errorf("again: %v", o.scores)
 	}
@@ -55,7 +55,7 @@ func TestProfilesChange(t *testing.T) {
 
 // A pod that was assumed a moment ago is seen by the next.
 func TestAssumedPodsCount(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	names := []string{"a", "b"}
 	for _, name := range names {
 		h.node(name, "blade")
@@ -88,7 +88,7 @@ func TestNote(t *testing.T) {
 
 // The whole of a placement: an event, once; the runner-up in it.
 func TestPostBind(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), func(a *config.BandmateArgs) { a.DecisionLog = true })
+	p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.DecisionLog = true })
 	h.node("busy", "blade").add(pod("r", "reader", 1, ""))
 	h.node("idle", "blade")
 	newcomer := pod("web", "plain", 1, "")
@@ -106,7 +106,7 @@ func TestPostBind(t *testing.T) {
 }
 
 func TestRejectedPodsAreActivated(t *testing.T) {
-	p, h := plugin(t, table(t).Roster(), nil)
+	p, h := plugin(t, table(t).Advisor(), nil)
 	h.node("n", "blade").add(pod("r", "reader", 1, ""))
 	newcomer := pod("web", "plain", 1, "1.05")
 	if o := schedule(t, p, h, newcomer, []string{"n"}); len(o.rejected) != 1 {

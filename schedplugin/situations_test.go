@@ -15,7 +15,7 @@ import (
 // what goes beyond a limit, and the order of the rest is the score's.
 func TestSituations(t *testing.T) {
 	all := table(t)
-	known := all.Roster()
+	known := all.Advisor()
 	for _, s := range all.Situations {
 		t.Run(s.Name, func(t *testing.T) {
 			p, h := plugin(t, known, func(a *config.BandmateArgs) { arguments(t, a, &s) })

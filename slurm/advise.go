@@ -45,7 +45,7 @@ func (o Options) Validate() error {
 type Advisor struct {
 	// Site may be nil: then it is the zero Site.
 	Site    *Site
-	Roster  *advisor.Advisor
+	Advisor *advisor.Advisor
 	Options Options
 }
 
@@ -72,7 +72,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	}
 	t := &ranking{
 		advisor: a, request: &r, scorer: scorer, room: NewRoom(c), nodes: r.Eligible(c),
-		occupancy: NewOccupancy(c, a.site(), a.Roster, a.Options.Limit, a.Options.Sockets, r.Job),
+		occupancy: NewOccupancy(c, a.site(), a.Advisor, a.Options.Limit, a.Options.Sockets, r.Job),
 	}
 	if len(t.nodes) == 0 {
 		return nil, ErrNoNode
@@ -281,7 +281,7 @@ func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 	}
 	site := by.site()
 	for _, candidate := range a.Candidates {
-		e := by.Roster.Lookup(r.Application, candidate.Machine)
+		e := by.Advisor.Lookup(r.Application, candidate.Machine)
 		if e.Reason != "" {
 			say("%s: %s", r.Application, e.Reason)
 		}

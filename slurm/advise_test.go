@@ -17,7 +17,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// known is the roster of the shared situations: writer and reader cause 10 GB/s,
+// known advises on the shared situations: writer and reader cause 10 GB/s,
 // plain and tender suffer from it, quiet does neither.
 func known(t testing.TB) *advisor.Advisor {
 	t.Helper()
@@ -29,7 +29,7 @@ func known(t testing.TB) *advisor.Advisor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return table.Roster()
+	return table.Advisor()
 }
 
 // cluster has nodes n1, n2, … of 8 CPUs on two sockets, all in partition pack,
@@ -68,7 +68,7 @@ func wants(application string, nodes int, cpus float64) Request {
 
 func advise(t *testing.T, c *Cluster, r Request, o Options) *Advice {
 	t.Helper()
-	advice, err := (&Advisor{Roster: known(t), Options: o}).Advise(c, r)
+	advice, err := (&Advisor{Advisor: known(t), Options: o}).Advise(c, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,12 +262,12 @@ func TestAdviseFaults(t *testing.T) {
 		{wants("plain", 1, 1), Options{Score: score.Options{Unknown: score.Assume}}, "stand-in"},
 		{wants("plain", 1, 9), Options{}, ErrNoNode.Error()},
 	} {
-		_, err := (&Advisor{Roster: known(t), Options: test.options}).Advise(c, test.request)
+		_, err := (&Advisor{Advisor: known(t), Options: test.options}).Advise(c, test.request)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want: %s", test.request, err, test.want)
 		}
 	}
-	_, err := (&Advisor{Roster: known(t)}).Advise(c, Request{Application: "plain", Nodes: 1, CPUsPerNode: 1, Partitions: []string{"none"}})
+	_, err := (&Advisor{Advisor: known(t)}).Advise(c, Request{Application: "plain", Nodes: 1, CPUsPerNode: 1, Partitions: []string{"none"}})
 	if !errors.Is(err, ErrNoNode) {
 		t.Errorf("no such partition: %v", err)
 	}
@@ -284,7 +284,7 @@ func TestAdviseWarnings(t *testing.T) {
 	}
 	j := Job{ID: 3, State: Pending, CPUs: 1, Comment: "bandmate=plain bandmate-limit=none", Features: "a|b"}
 	r := site.Request(&j)
-	advice, err := (&Advisor{Site: site, Roster: known(t)}).Advise(c, r)
+	advice, err := (&Advisor{Site: site, Advisor: known(t)}).Advise(c, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestAdviseNeverExcludesEverything(t *testing.T) {
 			Limit: units.Slowdown(rapid.SampledFrom([]float64{0, 1, 1.05, 1.3}).Draw(t, "limit")),
 			Sockets: rapid.Bool().Draw(t, "sockets"), Score: score.Options{Unknown: rapid.SampledFrom([]score.Policy{score.Ignore, score.Avoid}).Draw(t, "policy")},
 		}
-		a, err := (&Advisor{Roster: profiles, Options: o}).Advise(c, r)
+		a, err := (&Advisor{Advisor: profiles, Options: o}).Advise(c, r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestSituations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := table.Roster()
+	known := table.Advisor()
 	asked := 0
 	for _, s := range table.Situations {
 		if measured(&s) {
@@ -33,7 +33,7 @@ func TestSituations(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := situation(&s)
-			advisor := Advisor{Roster: known, Options: Options{Score: options}}
+			advisor := Advisor{Advisor: known, Options: Options{Score: options}}
 			advice, err := advisor.Advise(c, Request{
 				Application: s.Newcomer.Application, Nodes: 1, CPUsPerNode: s.Newcomer.CPUs, Limit: s.Newcomer.Limit,
 			})

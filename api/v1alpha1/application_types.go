@@ -55,9 +55,9 @@ type ApplicationProfileSpec struct {
 	// Communication is the exchange of the application over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
-	// Carried says that the profile was transferred from another machine; absent
+	// Transferred says that the profile was transferred from another machine; absent
 	// when it was measured on this one.
-	Carried *Carrying `json:"carried,omitempty"`
+	Transferred *Transfer `json:"carried,omitempty"`
 	// Phases divide the solo run into parts of steady traffic.
 	//
 	// +kubebuilder:validation:MaxItems=64

@@ -90,7 +90,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"more interferers than fit", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 65 }, []string{"spec.curves[0].points[0].level: Invalid value: 65"}},
 		{"inferred and measured", func(p *profile) { p.Spec.Curves[0].Points[0].Inferred = true }, []string{"spec.curves[0].points[0].repeats: Invalid value: "}},
 		{"carried", func(p *profile) {
-			p.Spec.Carried = &v1alpha1.Carrying{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
+			p.Spec.Transferred = &v1alpha1.Transfer{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
 		}, []string{"spec.carried.fromMachine: Required", `spec.carried.method: Unsupported value: "guess"`, "spec.carried.lossUncertainty: Invalid value: 2", "spec.carried.capacityBytesPerSecond: Invalid value: 40"}},
 		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
 		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want more than the previous"}},

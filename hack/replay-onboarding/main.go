@@ -52,7 +52,7 @@ drawn 12 times: *mean* is over all draws, and *worst draw* is the highest mean o
 the largest error of a draw, for the median draw and for the worst one.
 `
 
-const carriedIntroduction = `
+const transferIntroduction = `
 ## To another machine
 
 Profiles with three read shares × four levels, measured on one simulated machine, are transferred to
@@ -79,10 +79,10 @@ func write(w io.Writer, data string) error {
 			return err
 		}
 	}
-	fmt.Fprint(w, carriedIntroduction)
+	fmt.Fprint(w, transferIntroduction)
 	for _, to := range []string{"ddr4x2", "ddr3x4"} {
 		from := map[string]string{"ddr4x2": "ddr3x4", "ddr3x4": "ddr4x2"}[to]
-		if err := writeCarried(w, from, to, sets); err != nil {
+		if err := writeTransferred(w, from, to, sets); err != nil {
 			return err
 		}
 	}
@@ -139,15 +139,15 @@ func (c *costs) pool(other costs) {
 	c.most = max(c.most, other.most)
 }
 
-func writeCarried(w io.Writer, from, to string, sets map[string]*evaluation.Dataset) error {
+func writeTransferred(w io.Writer, from, to string, sets map[string]*evaluation.Dataset) error {
 	row := func(profiles string, e pairErrors, err error) error {
 		if err == nil {
 			fmt.Fprintf(w, "| %s | %s | %s | %.2f | %.1f | %.0f%% |\n", from, to, profiles, e.mean, e.most, 100*e.coverage)
 		}
 		return err
 	}
-	for _, method := range []string{v1alpha1.CarriedByCapacity, v1alpha1.CarriedBySustained} {
-		e, err := carryAll(sets[from], sets[to], method)
+	for _, method := range []string{v1alpha1.TransferredByCapacity, v1alpha1.TransferredBySustained} {
+		e, err := transferAll(sets[from], sets[to], method)
 		if err := row("transferred by "+method, e, err); err != nil {
 			return err
 		}

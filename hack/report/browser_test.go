@@ -42,7 +42,7 @@ func TestBrowser(t *testing.T) {
 	for _, made := range []situation{
 		{"empty", nil, checkEmpty},
 		{"one", MakeMeasured(1, 5), checkOne},
-		{"curves", MakeCarried(14, 3), checkCurves},
+		{"curves", MakeTransferred(14, 3), checkCurves},
 		{"memory", withCurves(MakeMeasured(14, 3)), checkMemory},
 		{"network", withCurves(MakeCommunicating(14, 3)), checkNetwork},
 		{"large", withCurves(MakeMeasured(2222, 3)), checkLarge},

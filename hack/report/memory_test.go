@@ -31,7 +31,7 @@ func MakeMeasured(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 		case 7:
 			twice(random, p)
 		case 8:
-			p.Spec.Carried = &v1alpha1.Carrying{FromMachine: "elsewhere", Method: v1alpha1.CarriedBySustained, LossUncertainty: 0.05}
+			p.Spec.Transferred = &v1alpha1.Transfer{FromMachine: "elsewhere", Method: v1alpha1.TransferredBySustained, LossUncertainty: 0.05}
 		}
 		if n >= 10 && i%5 == 4 {
 			p.Spec.Machine.Name = "second"

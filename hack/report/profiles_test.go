@@ -25,13 +25,13 @@ func makeProfiles(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
-// MakeCarried makes n profiles that were transferred from another machine, which
+// MakeTransferred makes n profiles that were transferred from another machine, which
 // no model of the memory describes: every prediction from them rests on their
 // curves. The first has texts that try to be markup, the last a name of 200 letters.
-func MakeCarried(n int, seed uint64) []*v1alpha1.ApplicationProfile {
+func MakeTransferred(n int, seed uint64) []*v1alpha1.ApplicationProfile {
 	profiles := makeProfiles(n, seed)
 	for i, p := range profiles {
-		p.Spec.Carried = &v1alpha1.Carrying{FromMachine: "elsewhere", Method: v1alpha1.CarriedBySustained, LossUncertainty: 0.05}
+		p.Spec.Transferred = &v1alpha1.Transfer{FromMachine: "elsewhere", Method: v1alpha1.TransferredBySustained, LossUncertainty: 0.05}
 		if i == 0 {
 			const markup = `</script><img src=x onerror="hacked=1"><b>bold</b> `
 			p.Spec.Command = []string{markup, strings.Repeat("long", 50)}

@@ -24,7 +24,7 @@ func situations(t testing.TB) *scoretest.Table {
 
 func TestSituations(t *testing.T) {
 	table := situations(t)
-	known := table.Roster()
+	known := table.Advisor()
 	for _, s := range table.Situations {
 		t.Run(s.Name, func(t *testing.T) {
 			options, err := s.Options()

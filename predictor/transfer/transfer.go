@@ -50,9 +50,9 @@ func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile
 	case app.Spec.Machine.Name != from.Name:
 		return nil, fmt.Errorf("transferring %s from %s: %w: its profile is of %s: transfer it from there",
 			app.Name, from.Name, ErrOtherMachine, app.Spec.Machine.Name)
-	case app.Spec.Carried != nil:
+	case app.Spec.Transferred != nil:
 		return nil, fmt.Errorf("transferring %s from %s: %w: that profile was transferred from %s itself: transfer the measured one",
-			app.Name, from.Name, ErrOtherMachine, app.Spec.Carried.FromMachine)
+			app.Name, from.Name, ErrOtherMachine, app.Spec.Transferred.FromMachine)
 	}
 	c := newConversion(app, from, to)
 	curves, err := c.curves()
@@ -69,7 +69,7 @@ func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile
 		Seconds: app.Spec.Solo.Seconds / float64(c.speed), RelativeSpread: app.Spec.Solo.RelativeSpread, Repeats: app.Spec.Solo.Repeats,
 	}
 	s.Measurement.Regime, s.Measurement.SharedLastLevelCache = c.placement()
-	s.Carried = &v1alpha1.Carrying{
+	s.Transferred = &v1alpha1.Transfer{
 		FromMachine: from.Name, Method: c.method, LossUncertainty: min(c.uncertainty(), 1), CapacityBytesPerSecond: c.capacity,
 	}
 	s.Warnings = append(slices.Clone(app.Spec.Warnings), c.warnings...)
@@ -94,7 +94,7 @@ type conversion struct {
 }
 
 func newConversion(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *conversion {
-	c := &conversion{app: app, from: from, to: to, method: v1alpha1.CarriedBySustained}
+	c := &conversion{app: app, from: from, to: to, method: v1alpha1.TransferredBySustained}
 	regime := ""
 	if r := app.Spec.Measurement.Regime; r != nil {
 		regime = r.Name
@@ -103,7 +103,7 @@ func newConversion(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineP
 	there, knownThere := capacity(from, regime)
 	here, knownHere := capacity(to, regime)
 	if knownThere && knownHere {
-		c.method, c.ratio = v1alpha1.CarriedByCapacity, here/there
+		c.method, c.ratio = v1alpha1.TransferredByCapacity, here/there
 		c.capacity = new(float64(here))
 	} else {
 		c.warn("the probe map of %s or %s is missing, so pressure is scaled by what one interferer sustains: measure both with: bandmate machine",
@@ -133,7 +133,7 @@ func (c *conversion) cacheDiffers() bool {
 
 func (c *conversion) uncertainty() float64 {
 	loss := capacityUncertainty
-	if c.method == v1alpha1.CarriedBySustained {
+	if c.method == v1alpha1.TransferredBySustained {
 		loss = sustainedUncertainty
 	}
 	if c.cacheDiffers() {

@@ -83,13 +83,13 @@ func TestEqualMachines(t *testing.T) {
 		if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-8e9) > 1 {
 			t.Errorf("reads %v, want 8e9", got)
 		}
-		c := carried.Spec.Carried
+		c := carried.Spec.Transferred
 		if carried.Spec.Machine.Name != "new" || c == nil || c.FromMachine != "old" || len(carried.Spec.Warnings) == 0 {
 			t.Errorf("not flagged: %+v, %v", c, carried.Spec.Warnings)
 		}
-		want := v1alpha1.CarriedBySustained
+		want := v1alpha1.TransferredBySustained
 		if carries > 0 {
-			want = v1alpha1.CarriedByCapacity
+			want = v1alpha1.TransferredByCapacity
 		}
 		if c.Method != want {
 			t.Errorf("method %s, want %s", c.Method, want)
@@ -126,14 +126,14 @@ func TestHalfTheCapacity(t *testing.T) {
 	if got := points[0].NormalizedPerformance; math.Abs(got-0.5/0.8) > 1e-6 {
 		t.Errorf("performance %v, want %v", got, 0.5/0.8)
 	}
-	if got := *carried.Spec.Carried.CapacityBytesPerSecond; got != 15e9 {
+	if got := *carried.Spec.Transferred.CapacityBytesPerSecond; got != 15e9 {
 		t.Errorf("capacity %v, want 15e9", got)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	carriedBefore := app()
-	carriedBefore.Spec.Carried = &v1alpha1.Carrying{FromMachine: "older", Method: v1alpha1.CarriedBySustained}
+	carriedBefore.Spec.Transferred = &v1alpha1.Transfer{FromMachine: "older", Method: v1alpha1.TransferredBySustained}
 	randomOnly := machine("new", 20e9, 0)
 	for i := range randomOnly.Spec.Sustained {
 		randomOnly.Spec.Sustained[i].Pattern = "random"

@@ -83,7 +83,7 @@ func nodeWith(name string, pairs ...string) *v1.Node {
 // The verdicts are those that every other door gives.
 func TestSituations(t *testing.T) {
 	table := table(t)
-	known := table.Roster()
+	known := table.Advisor()
 	for _, s := range table.Situations {
 		t.Run(s.Name, func(t *testing.T) {
 			args := arguments(t, func(a *config.BandmateArgs) {
@@ -183,7 +183,7 @@ func names(v view.Verdict) string {
 
 // Whom a pod would meet.
 func TestWhoMeetsWhom(t *testing.T) {
-	cluster, err := view.New(arguments(t, func(*config.BandmateArgs) {}), table(t).Roster(), noon)
+	cluster, err := view.New(arguments(t, func(*config.BandmateArgs) {}), table(t).Advisor(), noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ const Most = 1000
 
 // Planner pairs jobs.
 type Planner struct {
-	Site   *slurm.Site
-	Roster *advisor.Advisor
+	Site    *slurm.Site
+	Advisor *advisor.Advisor
 	// Partition restricts the plan to the jobs of one partition; empty means all.
 	Partition string
 	// Limit is the slowdown that as few pairs as possible exceed; 0 for none.
@@ -172,7 +172,7 @@ func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
 	if len(nodes) < q.Nodes {
 		return "too few nodes are up"
 	}
-	entry := p.Roster.Lookup(q.Application, p.Site.Machine(nodes[0]))
+	entry := p.Advisor.Lookup(q.Application, p.Site.Machine(nodes[0]))
 	if entry.Application == nil {
 		return entry.Reason
 	}

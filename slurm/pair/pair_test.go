@@ -33,7 +33,7 @@ func profile(name string, gbps, loss float64) *v1alpha1.ApplicationProfile {
 }
 
 func planner() Planner {
-	return Planner{Site: &slurm.Site{}, Roster: advisor.New([]*v1alpha1.ApplicationProfile{
+	return Planner{Site: &slurm.Site{}, Advisor: advisor.New([]*v1alpha1.ApplicationProfile{
 		profile("heavy", 30, 0.5), profile("light", 0.1, 0.001),
 	}, nil)}
 }

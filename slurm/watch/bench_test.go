@@ -42,7 +42,7 @@ func BenchmarkLaterRound(b *testing.B) {
 	w := &Watcher{
 		Options: Options{Mode: Enforce, Folder: b.TempDir(), Out: io.Discard, Interval: 10 * time.Second, MostChanges: 10000},
 		Runner:  f, Read: f.read,
-		Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Roster: known, Limit: 1.15}, nil },
+		Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Advisor: known, Limit: 1.15}, nil },
 	}
 	w.Table = w.Folder + "/advice.table"
 	release, err := w.open()
@@ -78,7 +78,7 @@ func BenchmarkRound(b *testing.B) {
 		w := &Watcher{
 			Options: Options{Mode: Enforce, Folder: b.TempDir(), Out: io.Discard, Interval: 10 * time.Second, MostChanges: 10000},
 			Runner:  f, Read: f.read,
-			Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Roster: known, Limit: 1.15}, nil },
+			Planner: func() (Planner, error) { return Planner{Site: &slurm.Site{}, Advisor: known, Limit: 1.15}, nil },
 		}
 		w.Table = w.Folder + "/advice.table"
 		release, err := w.open()

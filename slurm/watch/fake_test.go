@@ -35,7 +35,7 @@ func profile(name string, gbps, loss float64) *v1alpha1.ApplicationProfile {
 	return p
 }
 
-// known is a roster of heavy, which causes much traffic and suffers from it;
+// known is an advisor that knows heavy, which causes much traffic and suffers from it;
 // tender, which causes little and suffers; and light, which does neither.
 func known(tb testing.TB) *advisor.Advisor {
 	tb.Helper()

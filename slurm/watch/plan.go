@@ -64,8 +64,8 @@ type Decision struct {
 
 // Planner decides which nodes waiting jobs stay off.
 type Planner struct {
-	Site   *slurm.Site
-	Roster *advisor.Advisor
+	Site    *slurm.Site
+	Advisor *advisor.Advisor
 	// Score says how to score; the zero value counts added cost.
 	Score score.Options
 	// Limit is the slowdown that neither a newcomer nor a resident with a

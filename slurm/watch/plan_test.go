@@ -15,7 +15,7 @@ import (
 
 func planner(tb testing.TB) Planner {
 	tb.Helper()
-	return Planner{Site: &slurm.Site{}, Roster: known(tb), Limit: 1.15}
+	return Planner{Site: &slurm.Site{}, Advisor: known(tb), Limit: 1.15}
 }
 
 func plan(tb testing.TB, p Planner, f *fake, m Memory) map[int64]Decision {

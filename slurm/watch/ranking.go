@@ -88,7 +88,7 @@ func (o option) compareAvoided(other option) int {
 // planner may share verdicts.
 func (p Planner) newRanking(c *slurm.Cluster, scorer *score.Scorer, shared verdicts) *ranking {
 	return &ranking{
-		Occupancy: slurm.NewOccupancy(c, p.Site, p.Roster, p.Limit, false, nil),
+		Occupancy: slurm.NewOccupancy(c, p.Site, p.Advisor, p.Limit, false, nil),
 		scorer:    scorer, domains: map[*occupancy.Domain]*domainState{}, verdicts: shared,
 	}
 }

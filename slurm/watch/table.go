@@ -43,7 +43,7 @@ func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, ma
 			round.expected.place(d.Job, c.Node(name))
 		}
 	}
-	for _, application := range p.Roster.Applications() {
+	for _, application := range p.Advisor.Applications() {
 		for _, partition := range c.Partitions {
 			line, err := round.line(application, partition)
 			if err != nil {

@@ -25,8 +25,8 @@ type Table struct {
 	Situations   []Situation
 }
 
-// Roster compiles the profiles of the table.
-func (t *Table) Roster() *advisor.Advisor { return advisor.New(t.Applications, t.Machines) }
+// Advisor compiles the profiles of the table.
+func (t *Table) Advisor() *advisor.Advisor { return advisor.New(t.Applications, t.Machines) }
 
 // Situation is one question with its answer.
 type Situation struct {

@@ -73,7 +73,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 	if _, ok := c.Partition(f.partition); !ok && f.partition != "" {
 		return cli.Usagef("--partition %s: the cluster has no such partition, see sinfo", f.partition)
 	}
-	planner := pair.Planner{Site: advisor.Site, Roster: advisor.Roster, Partition: f.partition, Limit: units.Slowdown(f.limit)}
+	planner := pair.Planner{Site: advisor.Site, Advisor: advisor.Advisor, Partition: f.partition, Limit: units.Slowdown(f.limit)}
 	plan, err := planner.Plan(c)
 	if err != nil {
 		return err

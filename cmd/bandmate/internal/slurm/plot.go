@@ -11,7 +11,7 @@ func advicePlot(by advised) *report.SlowdownPlot {
 	for i := range by.cluster.Nodes {
 		machines[by.cluster.Nodes[i].Name] = by.advisor.Site.Machine(&by.cluster.Nodes[i])
 	}
-	known := by.advisor.Roster
+	known := by.advisor.Advisor
 	var places []cli.Judgment
 	for _, c := range by.Candidates {
 		j := cli.Judgment{Place: c.Node, Jobs: []cli.JudgedJob{{

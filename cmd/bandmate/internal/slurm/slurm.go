@@ -126,7 +126,7 @@ func newAdvisor(a *cli.App, f slurmFlags) (*slurm.Advisor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &slurm.Advisor{Site: site, Roster: known, Options: options}, nil
+	return &slurm.Advisor{Site: site, Advisor: known, Options: options}, nil
 }
 
 // loadSite reads the site file, if one is named.

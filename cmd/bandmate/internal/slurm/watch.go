@@ -129,7 +129,7 @@ func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
 		return w.Once(ctx)
 	}
 	a.Note(fmt.Sprintf("Watching in the mode %s, a round every %v, %d profiles. What is remembered is in %s.",
-		w.Mode, w.Interval, planner.Roster.Len(), w.Folder))
+		w.Mode, w.Interval, planner.Advisor.Len(), w.Folder))
 	return w.Run(ctx)
 }
 
@@ -163,9 +163,9 @@ func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
 		if err != nil {
 			return watch.Planner{}, err
 		}
-		known, err := profiles.roster()
+		known, err := profiles.advisor()
 		return watch.Planner{
-			Site: site, Roster: known, Score: judged.Score, Limit: units.Slowdown(f.limit), Margin: f.margin,
+			Site: site, Advisor: known, Score: judged.Score, Limit: units.Slowdown(f.limit), Margin: f.margin,
 		}, err
 	}
 	return w, nil
@@ -190,7 +190,7 @@ func takeBack(ctx context.Context, w *watch.Watcher) error {
 	return err
 }
 
-// freshProfiles is the roster of the store as it is now, read again when the
+// freshProfiles advises from the store as it is now, read again when the
 // folder has changed.
 type freshProfiles struct {
 	app     *cli.App
@@ -198,7 +198,7 @@ type freshProfiles struct {
 	known   *advisor.Advisor
 }
 
-func (p *freshProfiles) roster() (*advisor.Advisor, error) {
+func (p *freshProfiles) advisor() (*advisor.Advisor, error) {
 	folder, err := p.app.OpenStore()
 	if err != nil {
 		return nil, err

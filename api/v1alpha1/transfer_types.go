@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Carrying says that a profile was computed, not measured: from the profile of the
+// Transfer says that a profile was computed, not measured: from the profile of the
 // same application on another machine and the profiles of both machines.
-type Carrying struct {
+type Transfer struct {
 	// FromMachine is the metadata.name of the machine it was measured on.
 	FromMachine string `json:"fromMachine" want:"machine"`
 	// Method is how it was computed: capacity scales by the observed capacity of
@@ -26,8 +26,8 @@ type Carrying struct {
 	CapacityBytesPerSecond *float64 `json:"capacityBytesPerSecond,omitempty" want:"rate"`
 }
 
-// The methods of Carrying.
+// The methods of Transfer.
 const (
-	CarriedByCapacity  = "capacity"
-	CarriedBySustained = "sustained"
+	TransferredByCapacity  = "capacity"
+	TransferredBySustained = "sustained"
 )

@@ -33,12 +33,12 @@ func (t *tally) errors() pairErrors {
 	return pairErrors{t.sum / t.rows, t.most, t.covered / t.rows}
 }
 
-// carryAll carries the profiles of every application over from one simulated
+// transferAll carries the profiles of every application over from one simulated
 // machine to another and predicts the pairs there. The streams count as
 // co-runners only: the machine was calibrated with them.
-func carryAll(from, to *evaluation.Dataset, method string) (pairErrors, error) {
+func transferAll(from, to *evaluation.Dataset, method string) (pairErrors, error) {
 	there, here := machine("from", from), machine("to", to)
-	if method == v1alpha1.CarriedBySustained {
+	if method == v1alpha1.TransferredBySustained {
 		there.Spec.ProbeMap = nil
 	}
 	apps := map[string]*predictor.Application{}
