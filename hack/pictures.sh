@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the pictures of README and docs anew: curves and terminals as SVG, which
-# hack/generate.sh makes as well, and the report page as PNG in light and dark,
-# which differ with the version of Chromium and its fonts and are not compared.
+# Makes the pictures of README and docs anew: the SVG that hack/generate.sh makes
+# as well, and the report page as PNG in light and dark, which differ with the
+# version of Chromium and its fonts and are not compared.
 source "$(dirname "$0")/lib.sh"
 
 need chromium chromium

@@ -24,29 +24,12 @@ func Slowdown(s units.Slowdown) string {
 	return s.String()
 }
 
-// SlowdownWithin prints a slowdown and half the width of its interval,
-// "1.34× ± 0.03"; without the interval when it is NaN.
-func SlowdownWithin(s, halfWidth units.Slowdown) string {
-	if math.IsNaN(float64(s)) || math.IsNaN(float64(halfWidth)) {
-		return Slowdown(s)
-	}
-	return fmt.Sprintf("%s ± %.2f", s, float64(halfWidth))
-}
-
 // SlowdownBetween prints an interval, "1.21–1.48×".
 func SlowdownBetween(low, high units.Slowdown) string {
 	if math.IsNaN(float64(low)) || math.IsNaN(float64(high)) {
 		return Missing
 	}
 	return fmt.Sprintf("%.2f–%s", float64(low), Slowdown(high))
-}
-
-// Performance prints normalized performance, "0.75".
-func Performance(p units.NormalizedPerformance) string {
-	if math.IsNaN(float64(p)) {
-		return Missing
-	}
-	return strconv.FormatFloat(float64(p), 'f', 2, 64)
 }
 
 // Bandwidth prints "12.3 GB/s".
@@ -72,15 +55,6 @@ func ReadShare(r units.ReadShare) string {
 		return Missing
 	}
 	return r.String() + " reads"
-}
-
-// Points prints a difference of normalized performance in percentage points,
-// 0.012 as "1.2 points".
-func Points(difference units.NormalizedPerformance) string {
-	if math.IsNaN(float64(difference)) {
-		return Missing
-	}
-	return fmt.Sprintf("%.1f points", 100*float64(difference))
 }
 
 // Seconds prints a time with three significant digits and its unit, from

@@ -11,7 +11,7 @@ type loops struct {
 }
 
 // loopLines are the lines of one pass through an assembly loop.
-const loopLines = 4
+const loopLines = 2
 
 // portable are the loops that the others are tested against.
 var portable = loops{name: "generic", copy: copyGeneric, write: writeGeneric, triad: triadGeneric}

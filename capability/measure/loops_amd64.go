@@ -4,36 +4,6 @@
 
 package measure
 
-// copyAVX512 is copyGeneric with AVX512.
-//
-//go:noescape
-func copyAVX512(to [][8]float64, from [][8]float64)
-
-// writeAVX512 is writeGeneric with AVX512.
-//
-//go:noescape
-func writeAVX512(to [][8]float64, value float64)
-
-// triadAVX512 is triadGeneric with AVX512.
-//
-//go:noescape
-func triadAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-
-// copyNTAVX512 is copyGeneric with AVX512 and non-temporal stores.
-//
-//go:noescape
-func copyNTAVX512(to [][8]float64, from [][8]float64)
-
-// writeNTAVX512 is writeGeneric with AVX512 and non-temporal stores.
-//
-//go:noescape
-func writeNTAVX512(to [][8]float64, value float64)
-
-// triadNTAVX512 is triadGeneric with AVX512 and non-temporal stores.
-//
-//go:noescape
-func triadNTAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-
 // copyAVX2 is copyGeneric with AVX2.
 //
 //go:noescape

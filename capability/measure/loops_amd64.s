@@ -4,197 +4,6 @@
 
 #include "textflag.h"
 
-// func copyAVX512(to [][8]float64, from [][8]float64)
-// Requires: AVX, AVX512F
-TEXT ·copyAVX512(SB), NOSPLIT, $0-48
-	MOVQ    to_base+0(FP), AX
-	MOVQ    to_len+8(FP), CX
-	SHLQ    $0x06, CX
-	MOVQ    from_base+24(FP), DX
-	LEAQ    (AX)(CX*1), CX
-	CMPQ    AX, CX
-	JEQ     done
-	PCALIGN $0x40
-
-again:
-	VMOVUPD (DX), Z0
-	VMOVUPD Z0, (AX)
-	VMOVUPD 64(DX), Z0
-	VMOVUPD Z0, 64(AX)
-	VMOVUPD 128(DX), Z0
-	VMOVUPD Z0, 128(AX)
-	VMOVUPD 192(DX), Z0
-	VMOVUPD Z0, 192(AX)
-	ADDQ    $0x00000100, DX
-	ADDQ    $0x00000100, AX
-	CMPQ    AX, CX
-	JNE     again
-
-done:
-	VZEROUPPER
-	RET
-
-// func writeAVX512(to [][8]float64, value float64)
-// Requires: AVX, AVX512F, SSE2
-TEXT ·writeAVX512(SB), NOSPLIT, $0-32
-	MOVQ         to_base+0(FP), AX
-	MOVQ         to_len+8(FP), CX
-	SHLQ         $0x06, CX
-	MOVSD        value+24(FP), X0
-	VBROADCASTSD X0, Z0
-	LEAQ         (AX)(CX*1), CX
-	CMPQ         AX, CX
-	JEQ          done
-	PCALIGN      $0x40
-
-again:
-	VMOVUPD Z0, (AX)
-	VMOVUPD Z0, 64(AX)
-	VMOVUPD Z0, 128(AX)
-	VMOVUPD Z0, 192(AX)
-	ADDQ    $0x00000100, AX
-	CMPQ    AX, CX
-	JNE     again
-
-done:
-	VZEROUPPER
-	RET
-
-// func triadAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, AVX512F, SSE2
-TEXT ·triadAVX512(SB), NOSPLIT, $0-80
-	MOVQ         to_base+0(FP), AX
-	MOVQ         to_len+8(FP), CX
-	SHLQ         $0x06, CX
-	MOVQ         b_base+24(FP), DX
-	MOVQ         c_base+48(FP), BX
-	MOVSD        scale+72(FP), X0
-	VBROADCASTSD X0, Z0
-	LEAQ         (AX)(CX*1), CX
-	CMPQ         AX, CX
-	JEQ          done
-	PCALIGN      $0x40
-
-again:
-	VMOVUPD     (DX), Z1
-	VFMADD231PD (BX), Z0, Z1
-	VMOVUPD     Z1, (AX)
-	VMOVUPD     64(DX), Z1
-	VFMADD231PD 64(BX), Z0, Z1
-	VMOVUPD     Z1, 64(AX)
-	VMOVUPD     128(DX), Z1
-	VFMADD231PD 128(BX), Z0, Z1
-	VMOVUPD     Z1, 128(AX)
-	VMOVUPD     192(DX), Z1
-	VFMADD231PD 192(BX), Z0, Z1
-	VMOVUPD     Z1, 192(AX)
-	ADDQ        $0x00000100, DX
-	ADDQ        $0x00000100, BX
-	ADDQ        $0x00000100, AX
-	CMPQ        AX, CX
-	JNE         again
-
-done:
-	VZEROUPPER
-	RET
-
-// func copyNTAVX512(to [][8]float64, from [][8]float64)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·copyNTAVX512(SB), NOSPLIT, $0-48
-	MOVQ    to_base+0(FP), AX
-	MOVQ    to_len+8(FP), CX
-	SHLQ    $0x06, CX
-	MOVQ    from_base+24(FP), DX
-	LEAQ    (AX)(CX*1), CX
-	CMPQ    AX, CX
-	JEQ     done
-	PCALIGN $0x40
-
-again:
-	VMOVUPD  (DX), Z0
-	VMOVNTPD Z0, (AX)
-	VMOVUPD  64(DX), Z0
-	VMOVNTPD Z0, 64(AX)
-	VMOVUPD  128(DX), Z0
-	VMOVNTPD Z0, 128(AX)
-	VMOVUPD  192(DX), Z0
-	VMOVNTPD Z0, 192(AX)
-	ADDQ     $0x00000100, DX
-	ADDQ     $0x00000100, AX
-	CMPQ     AX, CX
-	JNE      again
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func writeNTAVX512(to [][8]float64, value float64)
-// Requires: AVX, AVX512F, MMX+, SSE2
-TEXT ·writeNTAVX512(SB), NOSPLIT, $0-32
-	MOVQ         to_base+0(FP), AX
-	MOVQ         to_len+8(FP), CX
-	SHLQ         $0x06, CX
-	MOVSD        value+24(FP), X0
-	VBROADCASTSD X0, Z0
-	LEAQ         (AX)(CX*1), CX
-	CMPQ         AX, CX
-	JEQ          done
-	PCALIGN      $0x40
-
-again:
-	VMOVNTPD Z0, (AX)
-	VMOVNTPD Z0, 64(AX)
-	VMOVNTPD Z0, 128(AX)
-	VMOVNTPD Z0, 192(AX)
-	ADDQ     $0x00000100, AX
-	CMPQ     AX, CX
-	JNE      again
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
-// func triadNTAVX512(to [][8]float64, b [][8]float64, c [][8]float64, scale float64)
-// Requires: AVX, AVX512F, MMX+, SSE2
-TEXT ·triadNTAVX512(SB), NOSPLIT, $0-80
-	MOVQ         to_base+0(FP), AX
-	MOVQ         to_len+8(FP), CX
-	SHLQ         $0x06, CX
-	MOVQ         b_base+24(FP), DX
-	MOVQ         c_base+48(FP), BX
-	MOVSD        scale+72(FP), X0
-	VBROADCASTSD X0, Z0
-	LEAQ         (AX)(CX*1), CX
-	CMPQ         AX, CX
-	JEQ          done
-	PCALIGN      $0x40
-
-again:
-	VMOVUPD     (DX), Z1
-	VFMADD231PD (BX), Z0, Z1
-	VMOVNTPD    Z1, (AX)
-	VMOVUPD     64(DX), Z1
-	VFMADD231PD 64(BX), Z0, Z1
-	VMOVNTPD    Z1, 64(AX)
-	VMOVUPD     128(DX), Z1
-	VFMADD231PD 128(BX), Z0, Z1
-	VMOVNTPD    Z1, 128(AX)
-	VMOVUPD     192(DX), Z1
-	VFMADD231PD 192(BX), Z0, Z1
-	VMOVNTPD    Z1, 192(AX)
-	ADDQ        $0x00000100, DX
-	ADDQ        $0x00000100, BX
-	ADDQ        $0x00000100, AX
-	CMPQ        AX, CX
-	JNE         again
-
-done:
-	SFENCE
-	VZEROUPPER
-	RET
-
 // func copyAVX2(to [][8]float64, from [][8]float64)
 // Requires: AVX
 TEXT ·copyAVX2(SB), NOSPLIT, $0-48
@@ -216,16 +25,8 @@ again:
 	VMOVUPD Y0, 64(AX)
 	VMOVUPD 96(DX), Y0
 	VMOVUPD Y0, 96(AX)
-	VMOVUPD 128(DX), Y0
-	VMOVUPD Y0, 128(AX)
-	VMOVUPD 160(DX), Y0
-	VMOVUPD Y0, 160(AX)
-	VMOVUPD 192(DX), Y0
-	VMOVUPD Y0, 192(AX)
-	VMOVUPD 224(DX), Y0
-	VMOVUPD Y0, 224(AX)
-	ADDQ    $0x00000100, DX
-	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000080, DX
+	ADDQ    $0x00000080, AX
 	CMPQ    AX, CX
 	JNE     again
 
@@ -251,11 +52,7 @@ again:
 	VMOVUPD Y0, 32(AX)
 	VMOVUPD Y0, 64(AX)
 	VMOVUPD Y0, 96(AX)
-	VMOVUPD Y0, 128(AX)
-	VMOVUPD Y0, 160(AX)
-	VMOVUPD Y0, 192(AX)
-	VMOVUPD Y0, 224(AX)
-	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000080, AX
 	CMPQ    AX, CX
 	JNE     again
 
@@ -291,21 +88,9 @@ again:
 	VMOVUPD     96(DX), Y1
 	VFMADD231PD 96(BX), Y0, Y1
 	VMOVUPD     Y1, 96(AX)
-	VMOVUPD     128(DX), Y1
-	VFMADD231PD 128(BX), Y0, Y1
-	VMOVUPD     Y1, 128(AX)
-	VMOVUPD     160(DX), Y1
-	VFMADD231PD 160(BX), Y0, Y1
-	VMOVUPD     Y1, 160(AX)
-	VMOVUPD     192(DX), Y1
-	VFMADD231PD 192(BX), Y0, Y1
-	VMOVUPD     Y1, 192(AX)
-	VMOVUPD     224(DX), Y1
-	VFMADD231PD 224(BX), Y0, Y1
-	VMOVUPD     Y1, 224(AX)
-	ADDQ        $0x00000100, DX
-	ADDQ        $0x00000100, BX
-	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, AX
 	CMPQ        AX, CX
 	JNE         again
 
@@ -334,16 +119,8 @@ again:
 	VMOVNTPD Y0, 64(AX)
 	VMOVUPD  96(DX), Y0
 	VMOVNTPD Y0, 96(AX)
-	VMOVUPD  128(DX), Y0
-	VMOVNTPD Y0, 128(AX)
-	VMOVUPD  160(DX), Y0
-	VMOVNTPD Y0, 160(AX)
-	VMOVUPD  192(DX), Y0
-	VMOVNTPD Y0, 192(AX)
-	VMOVUPD  224(DX), Y0
-	VMOVNTPD Y0, 224(AX)
-	ADDQ     $0x00000100, DX
-	ADDQ     $0x00000100, AX
+	ADDQ     $0x00000080, DX
+	ADDQ     $0x00000080, AX
 	CMPQ     AX, CX
 	JNE      again
 
@@ -370,11 +147,7 @@ again:
 	VMOVNTPD Y0, 32(AX)
 	VMOVNTPD Y0, 64(AX)
 	VMOVNTPD Y0, 96(AX)
-	VMOVNTPD Y0, 128(AX)
-	VMOVNTPD Y0, 160(AX)
-	VMOVNTPD Y0, 192(AX)
-	VMOVNTPD Y0, 224(AX)
-	ADDQ     $0x00000100, AX
+	ADDQ     $0x00000080, AX
 	CMPQ     AX, CX
 	JNE      again
 
@@ -411,21 +184,9 @@ again:
 	VMOVUPD     96(DX), Y1
 	VFMADD231PD 96(BX), Y0, Y1
 	VMOVNTPD    Y1, 96(AX)
-	VMOVUPD     128(DX), Y1
-	VFMADD231PD 128(BX), Y0, Y1
-	VMOVNTPD    Y1, 128(AX)
-	VMOVUPD     160(DX), Y1
-	VFMADD231PD 160(BX), Y0, Y1
-	VMOVNTPD    Y1, 160(AX)
-	VMOVUPD     192(DX), Y1
-	VFMADD231PD 192(BX), Y0, Y1
-	VMOVNTPD    Y1, 192(AX)
-	VMOVUPD     224(DX), Y1
-	VFMADD231PD 224(BX), Y0, Y1
-	VMOVNTPD    Y1, 224(AX)
-	ADDQ        $0x00000100, DX
-	ADDQ        $0x00000100, BX
-	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000080, DX
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, AX
 	CMPQ        AX, CX
 	JNE         again
 

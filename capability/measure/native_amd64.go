@@ -7,20 +7,13 @@ import "github.com/klauspost/cpuid/v2"
 // available returns the loops that this CPU has the instructions for, the fastest
 // first, the portable ones last.
 func available() []loops {
-	var sets []loops
-	if cpuid.CPU.Supports(cpuid.AVX512F) {
-		sets = append(sets, loops{
-			name: "AVX-512", copy: copyAVX512, copyNT: copyNTAVX512, write: writeAVX512, writeNT: writeNTAVX512,
-			triad: triadAVX512, triadNT: triadNTAVX512,
-		})
+	if !cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3) {
+		return []loops{portable}
 	}
-	if cpuid.CPU.Supports(cpuid.AVX2, cpuid.FMA3) {
-		sets = append(sets, loops{
-			name: "AVX2", copy: copyAVX2, copyNT: copyNTAVX2, write: writeAVX2, writeNT: writeNTAVX2,
-			triad: triadAVX2, triadNT: triadNTAVX2,
-		})
-	}
-	return append(sets, portable)
+	return []loops{{
+		name: "AVX2", copy: copyAVX2, copyNT: copyNTAVX2, write: writeAVX2, writeNT: writeNTAVX2,
+		triad: triadAVX2, triadNT: triadNTAVX2,
+	}, portable}
 }
 
 // canFlush says that lines can be taken out of all caches.

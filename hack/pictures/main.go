@@ -22,6 +22,8 @@ import (
 )
 
 //go:generate go run . -root ../..
+//go:generate go run ../../cmd/bandmate profiles show radix-sort --store ../../docs/example/store --svg ../../docs/pictures/show.svg
+//go:generate go run ../../cmd/bandmate matrix numpy pointer-chase radix-sort sort sqlite3 triad xz zstd --store ../../docs/example/store --svg ../../docs/pictures/matrix.svg
 
 func main() {
 	root := flag.String("root", ".", "root of the repository")

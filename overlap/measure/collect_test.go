@@ -169,7 +169,7 @@ func TestOneRepeatHasNoSpread(t *testing.T) {
 		t.Errorf("a spread of one repeat:\n%s", &b)
 	}
 	again, err := overlap.ReadSweep(&b, "sweep.csv")
-	if err != nil || len(again) != 2 || again[1] != r.Sweep()[1] {
+	if err != nil || len(again) != 2 || again[1] != r.Points[1].Point {
 		t.Errorf("%+v, %v", again, err)
 	}
 }

@@ -118,15 +118,6 @@ type Point struct {
 // Spread is the relative spread of the two bandwidths.
 type Spread struct{ Computation, Communication float64 }
 
-// Sweep returns the points as package overlap takes them.
-func (r Result) Sweep() overlap.Sweep {
-	s := make(overlap.Sweep, len(r.Points))
-	for i, p := range r.Points {
-		s[i] = p.Point
-	}
-	return s
-}
-
 // Loss are the loss ratios of Langguth et al. (2018, section III), L_M and L_N:
 // the bandwidth alone ÷ beside the other. A ratio below 1 is noise.
 func (p Point) Loss() (computation, communication float64) {

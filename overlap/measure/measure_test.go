@@ -10,6 +10,7 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/overlap"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -54,8 +55,11 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Sweep().Validate(); err != nil || len(r.Points) != 2 || r.NodesPerSocket != 1 || r.Regime == "" {
-		t.Errorf("%+v, %v", r, err)
+	if len(r.Points) != 2 || r.NodesPerSocket != 1 || r.Regime == "" {
+		t.Errorf("%+v", r)
+	}
+	if err := (overlap.Sweep{r.Points[0].Point, r.Points[1].Point}).Validate(); err != nil {
+		t.Error(err)
 	}
 }
 

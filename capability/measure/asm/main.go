@@ -14,64 +14,37 @@ import (
 const (
 	lineBytes = 64
 	// unrolled lines are handled in one pass of a loop; lists are multiples.
-	unrolled = 4
+	unrolled = 2
+	// width is the size of a register in bytes.
+	width = 32
 )
 
+// The loops use AVX2 and FMA. They wait for memory, not for wider registers.
 func main() {
 	ConstraintExpr("amd64")
-	for _, s := range []set{avx512, avx2} {
-		for _, nonTemporal := range []bool{false, true} {
-			s.copy(nonTemporal)
-			s.write(nonTemporal)
-			s.triad(nonTemporal)
+	for _, nonTemporal := range []bool{false, true} {
+		store := func(r, m Op) { VMOVUPD(r, m) }
+		if nonTemporal {
+			store = func(r, m Op) { VMOVNTPD(r, m) }
 		}
+		copyLines(nonTemporal, store)
+		write(nonTemporal, store)
+		triad(nonTemporal, store)
 	}
 	flush()
 	Generate()
 }
 
-// A set says how to handle a line in the registers of an instruction set.
-type set struct {
-	name string
-	// width is the size of a register in bytes.
-	width     int
-	register  func() reg.VecVirtual
-	load      func(m, r Op)
-	store     func(r, m Op)
-	storeNT   func(r, m Op)
-	broadcast func(x, r Op)
-	// addProduct adds a product to a register: sum += m·factor.
-	addProduct func(m, factor, sum Op)
-}
-
-var avx512 = set{
-	name: "AVX512", width: 64, register: ZMM,
-	load:       func(m, r Op) { VMOVUPD(m, r) },
-	store:      func(r, m Op) { VMOVUPD(r, m) },
-	storeNT:    func(r, m Op) { VMOVNTPD(r, m) },
-	broadcast:  func(x, r Op) { VBROADCASTSD(x, r) },
-	addProduct: func(m, factor, sum Op) { VFMADD231PD(m, factor, sum) },
-}
-
-var avx2 = set{
-	name: "AVX2", width: 32, register: YMM,
-	load:       func(m, r Op) { VMOVUPD(m, r) },
-	store:      func(r, m Op) { VMOVUPD(r, m) },
-	storeNT:    func(r, m Op) { VMOVNTPD(r, m) },
-	broadcast:  func(x, r Op) { VBROADCASTSD(x, r) },
-	addProduct: func(m, factor, sum Op) { VFMADD231PD(m, factor, sum) },
-}
-
 // loop runs a body for every register of four lines, until to ends; at returns
 // the operand in a list that runs along.
-func (s set) loop(to, bytes reg.Register, along []reg.Register, nonTemporal bool, body func(at func(list reg.Register) Mem)) {
+func loop(to, bytes reg.Register, along []reg.Register, nonTemporal bool, body func(at func(list reg.Register) Mem)) {
 	end := GP64()
 	LEAQ(Mem{Base: to, Index: bytes, Scale: 1}, end)
 	CMPQ(to, end)
 	JEQ(LabelRef("done"))
 	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(lineBytes)}})
 	Label("again")
-	for offset := 0; offset < unrolled*lineBytes; offset += s.width {
+	for offset := 0; offset < unrolled*lineBytes; offset += width {
 		body(func(list reg.Register) Mem { return Mem{Base: list, Disp: offset} })
 	}
 	for _, list := range append(along, to) {
@@ -89,12 +62,12 @@ func (s set) loop(to, bytes reg.Register, along []reg.Register, nonTemporal bool
 
 // begin declares a function over lists and returns the first one's base and size
 // in bytes.
-func (s set) begin(name, parameters string, nonTemporal bool) (to, bytes reg.Register) {
-	full := name + s.name
-	doc := full + " is " + name + "Generic with " + s.name + "."
+func begin(name, parameters string, nonTemporal bool) (to, bytes reg.Register) {
+	full := name + "AVX2"
+	doc := full + " is " + name + "Generic with AVX2."
 	if nonTemporal {
-		full = name + "NT" + s.name
-		doc = full + " is " + name + "Generic with " + s.name + " and non-temporal stores."
+		full = name + "NTAVX2"
+		doc = full + " is " + name + "Generic with AVX2 and non-temporal stores."
 	}
 	TEXT(full, NOSPLIT, "func(to"+parameters+")")
 	Pragma("noescape")
@@ -105,44 +78,39 @@ func (s set) begin(name, parameters string, nonTemporal bool) (to, bytes reg.Reg
 	return to, bytes
 }
 
-func (s set) storer(nonTemporal bool) func(r, m Op) {
-	if nonTemporal {
-		return s.storeNT
-	}
-	return s.store
-}
-
 func list(name string) reg.Register { return Load(Param(name).Base(), GP64()) }
 
-func (s set) copy(nonTemporal bool) {
-	to, bytes := s.begin("copy", ", from [][8]float64", nonTemporal)
+func broadcast(parameter string) reg.VecVirtual {
+	r := YMM()
+	VBROADCASTSD(Load(Param(parameter), XMM()), r)
+	return r
+}
+
+func copyLines(nonTemporal bool, store func(r, m Op)) {
+	to, bytes := begin("copy", ", from [][8]float64", nonTemporal)
 	from := list("from")
-	s.loop(to, bytes, []reg.Register{from}, nonTemporal, func(at func(reg.Register) Mem) {
-		r := s.register()
-		s.load(at(from), r)
-		s.storer(nonTemporal)(r, at(to))
+	loop(to, bytes, []reg.Register{from}, nonTemporal, func(at func(reg.Register) Mem) {
+		r := YMM()
+		VMOVUPD(at(from), r)
+		store(r, at(to))
 	})
 }
 
-func (s set) write(nonTemporal bool) {
-	to, bytes := s.begin("write", " [][8]float64, value float64", nonTemporal)
-	value := s.register()
-	s.broadcast(Load(Param("value"), XMM()), value)
-	s.loop(to, bytes, nil, nonTemporal, func(at func(reg.Register) Mem) {
-		s.storer(nonTemporal)(value, at(to))
-	})
+func write(nonTemporal bool, store func(r, m Op)) {
+	to, bytes := begin("write", " [][8]float64, value float64", nonTemporal)
+	value := broadcast("value")
+	loop(to, bytes, nil, nonTemporal, func(at func(reg.Register) Mem) { store(value, at(to)) })
 }
 
-func (s set) triad(nonTemporal bool) {
-	to, bytes := s.begin("triad", ", b, c [][8]float64, scale float64", nonTemporal)
+func triad(nonTemporal bool, store func(r, m Op)) {
+	to, bytes := begin("triad", ", b, c [][8]float64, scale float64", nonTemporal)
 	b, c := list("b"), list("c")
-	scale := s.register()
-	s.broadcast(Load(Param("scale"), XMM()), scale)
-	s.loop(to, bytes, []reg.Register{b, c}, nonTemporal, func(at func(reg.Register) Mem) {
-		r := s.register()
-		s.load(at(b), r)
-		s.addProduct(at(c), scale, r)
-		s.storer(nonTemporal)(r, at(to))
+	scale := broadcast("scale")
+	loop(to, bytes, []reg.Register{b, c}, nonTemporal, func(at func(reg.Register) Mem) {
+		r := YMM()
+		VMOVUPD(at(b), r)
+		VFMADD231PD(at(c), scale, r)
+		store(r, at(to))
 	})
 }
 
