@@ -120,7 +120,7 @@ packages() {
   mapfile -t list < <(
     printf '%s\n' "linux-image-$kernel" "linux-headers-$kernel" $headers
     command -v qemu-system-x86_64 >/dev/null || missing qemu-system-x86
-    command -v make >/dev/null || echo make
+    for tool in make cpio; do command -v "$tool" >/dev/null || echo "$tool"; done
   )
   rm -rf "$root"
   mkdir -p "$root"
@@ -158,27 +158,26 @@ module() {
   echo "$stamp" >"$build/stamp"
 }
 
-# programs builds what runs in the guest, and what packs it.
+# programs builds what runs in the guest.
 programs() {
-  CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '-s -w' -o "$scratch/bin/" \
+  mkdir -p "$guest"/{bin,dev,job,lib,proc,sys,tmp}
+  CGO_ENABLED=0 GOARCH=amd64 go build -trimpath -ldflags '-s -w' -o "$guest/bin/" \
     ./cmd/bandmate ./hack/pmuvm/guest ./hack/pmuvm/pmuctl &&
-    CGO_ENABLED=0 GOARCH=amd64 go test -c -trimpath -ldflags '-s -w' -o "$scratch/bin/checks" ./hack/pmuvm/checks || fail "the programs do not build"
-  go build -o "$scratch/initrd" ./hack/pmuvm/initrd || fail "the initrd builder does not build"
+    CGO_ENABLED=0 GOARCH=amd64 go test -c -trimpath -ldflags '-s -w' -o "$guest/bin/checks" ./hack/pmuvm/checks || fail "the programs do not build"
+  mv "$guest/bin/guest" "$guest/init"
+  cp "$cache/module/fakepmu.ko" "$guest/lib/"
+  [[ -z $program ]] || install "$program" "$guest/bin/program"
 }
 
-# job writes down what the guest shall do.
+# job writes down what the guest shall do, and packs its files.
 job() {
-  mkdir "$scratch/job"
   local name
   for name in pmus rates module_options user paranoid before; do
-    printf '%s' "${!name}" >"$scratch/job/$name"
+    printf '%s' "${!name}" >"$guest/job/$name"
   done
-  printf '%s\0' "$run" "${command[@]}" >"$scratch/job/args"
-  local files=(init="$scratch/bin/guest" lib/fakepmu.ko="$cache/module/fakepmu.ko")
-  for name in bandmate pmuctl checks; do files+=("bin/$name=$scratch/bin/$name"); done
-  for name in "$scratch"/job/*; do files+=("job/${name##*/}=$name"); done
-  [[ -z $program ]] || files+=("bin/program=$program")
-  "$scratch/initrd" "$scratch/initrd.cpio" "${files[@]}" || fail "the guest's files cannot be packed"
+  printf '%s\0' "$run" "${command[@]}" >"$guest/job/args"
+  (cd "$guest" && find . | PATH=$PATH:$cache/root/usr/bin:$cache/root/bin cpio --quiet -o -H newc -R 0:0 >"$scratch/initrd.cpio") ||
+    fail "the guest's files cannot be packed: run again with --refresh"
 }
 
 # boot runs the virtual machine. Serial ports: kernel console, then the
@@ -236,6 +235,7 @@ fi
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 scratch=$(mktemp -d)
+guest=$scratch/guest # its root file system
 trap 'rm -rf "$scratch"' EXIT
 (
   flock 9

@@ -9,9 +9,9 @@ import (
 )
 
 // Compress returns a short list in Slurm's language that stands for the names,
-// each once; numbers at the end of names become ranges. Expand returns the same names. A name that Expand would refuse, one
-// with a bracket or a comma, makes a list that Expand refuses: names come from
-// Slurm or have been checked by Valid.
+// each once; numbers at the end of names become ranges. Expand returns the same
+// names. A name with a bracket or a comma, which Expand would refuse, makes a list
+// that Expand refuses: names come from Slurm or have been checked by Valid.
 func Compress(names []string) string {
 	sorted := slices.Compact(slices.SortedFunc(slices.Values(names), Compare))
 	var order []string
@@ -34,14 +34,7 @@ func Compress(names []string) string {
 }
 
 // Valid reports whether Expand would return exactly this name for it.
-func Valid(name string) bool {
-	for i := range len(name) {
-		if !isNameByte(name[i]) {
-			return false
-		}
-	}
-	return name != ""
-}
+func Valid(name string) bool { return name != "" && literal.FindString(name) == name }
 
 // split separates the number at the end of a name, if one can be counted with.
 func split(name string) (prefix, digits string) {
@@ -108,13 +101,11 @@ func Compare(a, b string) int {
 
 // chunk cuts off the first text without digits and the number after it.
 func chunk(name string) (text, digits, rest string) {
-	start := strings.IndexFunc(name, func(r rune) bool { return r >= '0' && r <= '9' })
+	const all = "0123456789"
+	start := strings.IndexAny(name, all)
 	if start < 0 {
 		return name, "", ""
 	}
-	end := start
-	for end < len(name) && isDigit(name[end]) {
-		end++
-	}
-	return name[:start], name[start:end], name[end:]
+	rest = strings.TrimLeft(name[start:], all)
+	return name[:start], name[start : len(name)-len(rest)], rest
 }

@@ -11,6 +11,7 @@ package hostlist
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,192 +27,95 @@ const mostDigits = 18
 // ErrTooMany means that a list stands for more than Most names.
 var ErrTooMany = fmt.Errorf("more than %d names", Most)
 
-// SyntaxError is a fault in a list.
-type SyntaxError struct {
-	List string
-	// Offset is the byte at which the list went wrong, from 0.
-	Offset int
-	Reason string
-}
-
-// Error implements error. The list is quoted, and cut when it is long.
-func (e *SyntaxError) Error() string {
-	const most = 60
-	list := e.List
-	if len(list) > most {
-		list = list[:most] + "…"
-	}
-	return fmt.Sprintf("host list %q: at byte %d: %s", list, e.Offset, e.Reason)
-}
-
 // Expand returns the names that a list stands for, in its order and as often as
-// they are named. An empty list has none. The error is a *SyntaxError or
-// ErrTooMany.
+// they are named. An empty list has none. An error that is not ErrTooMany quotes the
+// list and says at which byte, from 0, it went wrong.
 func Expand(list string) ([]string, error) {
-	p := parser{list: list}
-	var names []string
-	for p.skipCommas(); p.at < len(list); p.skipCommas() {
-		segments, err := p.entry()
-		if err != nil {
-			return nil, err
-		}
-		if names, err = combine(names, segments); err != nil {
-			return nil, fmt.Errorf("host list: %w", err)
-		}
-	}
-	return names, nil
-}
-
-// parser walks a list once.
-type parser struct {
-	list string
-	at   int
-}
-
-func (p *parser) fault(offset int, reason string) error {
-	return &SyntaxError{List: p.list, Offset: offset, Reason: reason}
-}
-
-func (p *parser) skipCommas() {
-	for p.at < len(p.list) && p.list[p.at] == ',' {
-		p.at++
-	}
-}
-
-// segment is a part of a name: literal text, or one of several numbers.
-type segment []string
-
-// entry reads up to the next comma outside brackets.
-func (p *parser) entry() ([]segment, error) {
-	var segments []segment
-	for p.at < len(p.list) && p.list[p.at] != ',' {
-		if p.list[p.at] == '[' {
-			group, err := p.group()
-			if err != nil {
-				return nil, err
-			}
-			segments = append(segments, group)
+	var names, found []string // found are those of the entry so far
+	for at := 0; at < len(list); {
+		if list[at] == ',' {
+			names, found = append(names, found...), nil
+			at++
 			continue
 		}
-		start := p.at
-		for p.at < len(p.list) && isNameByte(p.list[p.at]) {
-			p.at++
+		if found == nil {
+			found = []string{""}
 		}
-		if p.at == start {
-			return nil, p.fault(p.at, fmt.Sprintf("%q cannot be in a node name: want letters, digits, dots, dashes, underscores", p.list[p.at]))
+		part, size, err := segment(list[at:])
+		if err == nil && len(names)+len(found)*len(part) > Most {
+			err = ErrTooMany
 		}
-		segments = append(segments, segment{p.list[start:p.at]})
-	}
-	return segments, nil
-}
-
-func isNameByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '.' || c == '-' || c == '_'
-}
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
-// group reads a bracket with its numbers and ranges.
-func (p *parser) group() (segment, error) {
-	open := p.at
-	p.at++
-	var numbers segment
-	for {
-		low, err := p.number()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("host list %q: at byte %d: %w", shortened(list), at, err)
 		}
-		high := low
-		if p.next('-') {
-			if high, err = p.number(); err != nil {
-				return nil, err
-			}
-		}
-		if numbers, err = count(numbers, low, high); err != nil {
-			if errors.Is(err, ErrTooMany) {
-				return nil, fmt.Errorf("host list: %w", err)
-			}
-			return nil, p.fault(open, err.Error())
-		}
-		switch {
-		case p.next(']'):
-			return numbers, nil
-		case p.next(','):
-		case p.at == len(p.list):
-			return nil, p.fault(open, "the bracket is not closed")
-		default:
-			return nil, p.fault(p.at, fmt.Sprintf("%q cannot be in a bracket: want numbers and ranges", p.list[p.at]))
-		}
+		found = combine(found, part)
+		at += size
 	}
+	return append(names, found...), nil
 }
 
-func (p *parser) next(c byte) bool {
-	if p.at < len(p.list) && p.list[p.at] == c {
-		p.at++
-		return true
+// shortened cuts a list for a message.
+func shortened(list string) string {
+	const most = 60
+	if len(list) > most {
+		return list[:most] + "…"
 	}
-	return false
+	return list
 }
 
-func (p *parser) number() (string, error) {
-	start := p.at
-	for p.at < len(p.list) && isDigit(p.list[p.at]) {
-		p.at++
+// literal is text of a name without brackets.
+var literal = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
+
+// segment returns what the text begins with, literal text or the numbers of a
+// bracket, and how many bytes that takes.
+func segment(text string) (part []string, size int, err error) {
+	if name := literal.FindString(text); name != "" {
+		return []string{name}, len(name), nil
 	}
-	switch digits := p.list[start:p.at]; {
-	case digits == "":
-		return "", p.fault(start, "a number is missing")
-	case len(digits) > mostDigits:
-		return "", p.fault(start, fmt.Sprintf("a number of more than %d digits", mostDigits))
-	default:
-		return digits, nil
+	if text[0] != '[' {
+		return nil, 0, fmt.Errorf("%q cannot be in a node name: want letters, digits, dots, dashes, underscores", text[0])
 	}
+	inside, _, closed := strings.Cut(text[1:], "]")
+	if !closed {
+		return nil, 0, errors.New("the bracket is not closed")
+	}
+	for numbers := range strings.SplitSeq(inside, ",") {
+		low, high, isRange := strings.Cut(numbers, "-")
+		if !isRange {
+			high = low
+		}
+		if part, err = count(part, low, high); err != nil {
+			return nil, 0, err
+		}
+	}
+	return part, len(inside) + len("[]"), nil
 }
 
 // count appends the numbers from low to high, as wide as low.
-func count(numbers segment, low, high string) (segment, error) {
-	first, err := strconv.ParseInt(low, 10, 64)
-	if err != nil {
-		return nil, err
-	}
-	last, err := strconv.ParseInt(high, 10, 64)
-	if err != nil {
-		return nil, err
-	}
+func count(numbers []string, low, high string) ([]string, error) {
+	first, err := strconv.ParseUint(low, 10, 63)
+	last, err2 := strconv.ParseUint(high, 10, 63)
 	switch {
+	case err != nil, err2 != nil, max(len(low), len(high)) > mostDigits:
+		return nil, fmt.Errorf("%q to %q in a bracket: want numbers of 1 to %d digits, and ranges", low, high, mostDigits)
 	case last < first:
 		return nil, fmt.Errorf("the range %s-%s goes backwards", low, high)
-	case last-first >= int64(Most-len(numbers)):
+	case last-first >= uint64(Most-len(numbers)):
 		return nil, ErrTooMany
 	}
-	numbers = slices.Grow(numbers, int(last-first+1))
 	for n := first; n <= last; n++ {
 		numbers = append(numbers, fmt.Sprintf("%0*d", len(low), n))
 	}
 	return numbers, nil
 }
 
-// combine appends every combination of the segments.
-func combine(names []string, segments []segment) ([]string, error) {
-	total := 1
-	for _, s := range segments {
-		if total *= len(s); total > Most {
-			return nil, ErrTooMany
+// combine returns every name with every part behind it.
+func combine(names, parts []string) []string {
+	all := slices.Grow([]string(nil), len(names)*len(parts))
+	for _, name := range names {
+		for _, part := range parts {
+			all = append(all, name+part)
 		}
 	}
-	if len(names)+total > Most {
-		return nil, ErrTooMany
-	}
-	names = slices.Grow(names, total)
-	var b strings.Builder
-	for i := range total {
-		b.Reset()
-		stride := total
-		for _, s := range segments {
-			stride /= len(s)
-			b.WriteString(s[i/stride%len(s)])
-		}
-		names = append(names, b.String())
-	}
-	return names, nil
+	return all
 }
