@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/samples"
 )
@@ -108,6 +111,31 @@ func (x exchange) run() error {
 	}
 	return <-received
 }
+
+// listenFar opens a socket in a network namespace. Its thread has left the namespace
+// of this process and ends with the goroutine.
+func listenFar(namespace string) (listener net.Listener, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		file, fault := os.Open(namespace)
+		if err = fault; err != nil {
+			return
+		}
+		defer file.Close()
+		if err = unix.Setns(int(file.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("entering %s: %w", namespace, err)
+			return
+		}
+		listener, err = net.Listen("tcp", farAddress+":0")
+	}()
+	<-done
+	return listener, err
+}
+
+// farAddress is the receiver's, as hack/evaluate-communication.sh sets it.
+const farAddress = "10.77.0.2"
 
 // receive drops every message in the kernel, as a card that writes to memory
 // spares the CPU the copy, and acknowledges it.

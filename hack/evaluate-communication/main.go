@@ -3,17 +3,17 @@
 // over a rate-limited link, and beside each other, onboards all of them, and
 // writes the profiles and the measured slowdowns.
 //
-//	go build -o /tmp/evaluate-communication ./hack/evaluate-communication
-//	/tmp/evaluate-communication --output docs/results/models/communication
+//	hack/evaluate-communication.sh --output docs/results/models/communication
 //
-// The link is a pair of virtual interfaces between two network namespaces, which
-// take root and iproute2. Every sender has its receiver on its own CPU, so that
-// two applications share nothing but memory and the link. What was measured is
-// kept in the folder: run it again to go on.
+// The script makes the link, from the network namespace that this program runs in
+// to another one. Every sender has its receiver on its own CPU, so that two
+// applications share nothing but memory and the link. What was measured is kept in
+// the folder: run it again to go on.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -29,9 +29,8 @@ func main() { study.Main(name, dispatch) }
 
 // Names of the parts in which the program starts itself.
 const (
-	partExchange  = "exchange"
-	partNamespace = "namespace"
-	partSample    = "sample"
+	partExchange = "exchange"
+	partSample   = "sample"
 )
 
 func dispatch(ctx context.Context, args []string) error {
@@ -39,8 +38,6 @@ func dispatch(ctx context.Context, args []string) error {
 		switch args[0] {
 		case partExchange:
 			return exchangeMain(ctx, args[1:])
-		case partNamespace:
-			return holdNamespace(ctx)
 		case partSample:
 			return sampleMain(ctx, args[1:])
 		}
@@ -52,6 +49,7 @@ func run(ctx context.Context, args []string) error {
 	s := study.Study{Name: name}
 	flags := s.Flags()
 	text := flags.String("rate", "500MB/s", "what the link carries")
+	far := flags.String("far", "", "network namespace at the far end of the link")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,15 +60,10 @@ func run(ctx context.Context, args []string) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	far, err := enterNamespaces(ctx)
-	if err != nil || far == "" {
-		return err
+	if *far == "" {
+		return errors.New("--far is missing: hack/evaluate-communication.sh makes the link")
 	}
-	l, err := makeLink(ctx, far, rate)
-	if err != nil {
-		return err
-	}
-	verified, err := s.Measure(ctx, measurement(programs(l), rate))
+	verified, err := s.Measure(ctx, measurement(programs(*far), rate))
 	if err != nil || verified == nil {
 		return err
 	}

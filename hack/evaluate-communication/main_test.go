@@ -8,7 +8,7 @@ import (
 // Pairs are of interest where somebody sends; the profile that is measured apart
 // from its messages is run beside nobody.
 func TestRuns(t *testing.T) {
-	all := programs(&link{namespace: "/proc/1/ns/net"})
+	all := programs("/proc/1/ns/net")
 	if all[0].exchanges != nil || all[len(all)-1].exchanges == nil {
 		t.Errorf("programs that send come last: %+v", all)
 	}
@@ -34,6 +34,7 @@ func TestRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--rate":      {"--rate", "fast"},
 		"--repeats":   {"--repeats", "1"},
+		"--far":       {"--rate", "1GB/s"},
 		"want one":    {partSample},
 		"no receiver": {partExchange, "--namespace", "/no receiver"},
 	} {

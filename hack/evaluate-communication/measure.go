@@ -28,14 +28,14 @@ const (
 // programs are those that compute, and those that communicate: all the time; as
 // long as they compute, waiting; and for three fifths of that time, without
 // waiting.
-func programs(l *link) []program {
+func programs(far string) []program {
 	var all []program
 	for _, name := range []string{"triad", "stencil", "pointer-chase", "radix-sort", "floating-point"} {
 		all = append(all, program{name: name, args: []string{partSample, name}})
 	}
 	// What waiting computes, for a profile of it that is measured apart from its
 	// communication: a message is a byte.
-	silent := exchange{namespace: l.namespace, steps: 9, message: 1, compute: 350e6}
+	silent := exchange{namespace: far, steps: 9, message: 1, compute: 350e6}
 	all = append(all, program{name: apartName, args: silent.args()})
 	for _, sending := range []struct {
 		name string
@@ -46,7 +46,7 @@ func programs(l *link) []program {
 		{"overlapped", exchange{steps: 12, message: messageBytes * 3 / 5, compute: 420e6, overlapped: true}},
 	} {
 		x := sending.exchange
-		x.namespace = l.namespace
+		x.namespace = far
 		all = append(all, program{name: sending.name, args: x.args(), exchanges: &x})
 	}
 	return all
