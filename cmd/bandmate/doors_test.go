@@ -94,7 +94,8 @@ type doorAnswer struct {
 }
 
 // TestDoors asks every way to a prediction about one store: predict, matrix, pair,
-// the server, the report, Slurm, Kubernetes and the demo give the same numbers.
+// the server, the report, Slurm, Kubernetes, its scheduler and the demo give the same
+// numbers.
 func TestDoors(t *testing.T) {
 	d := newDoors(t)
 	var table []doorAnswer
@@ -113,6 +114,7 @@ func TestDoors(t *testing.T) {
 	}
 	t.Run("slurm", func(t *testing.T) { d.wantSlurm(t, table) })
 	t.Run("kubernetes", func(t *testing.T) { d.wantKubernetes(t, table) })
+	t.Run("scheduler", func(t *testing.T) { d.wantScheduler(t, l, table) })
 	t.Run("demo", func(t *testing.T) { d.wantDemo(t, table) })
 }
 

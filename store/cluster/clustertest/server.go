@@ -135,6 +135,10 @@ func (s *Server) Accept(method, collection string) {
 
 // ServeHTTP answers as an API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Query().Get("watch") != "" {
+		s.watch(w, r)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	code, body := s.answer(r)
@@ -169,6 +173,42 @@ func (s *Server) answer(r *http.Request) (int, any) {
 		return http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}
 	}
 	return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, r.Method)
+}
+
+// watch reports the objects of a collection, where the client asks for them first, and
+// no change of them, until the client leaves.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Get("sendInitialEvents") == "true" {
+		for _, event := range s.initialEvents(r) {
+			// The client notices a cut answer.
+			_ = json.NewEncoder(w).Encode(event)
+		}
+	}
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+// initialEvents are the objects that there are, and the mark of their end.
+func (s *Server) initialEvents(r *http.Request) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	collection, _ := s.find(strings.Trim(r.URL.Path, "/"))
+	list := s.list(collection, r)
+	var events []Object
+	kind := "Status"
+	for _, item := range list["items"].([]any) { //nolint:errcheck,forcetypeassert // list made it
+		o, _ := merge(nil, item).(Object) // a copy, which changes leave alone
+		kind, _ = o["kind"].(string)
+		events = append(events, Object{"type": "ADDED", "object": o})
+	}
+	return append(events, Object{"type": "BOOKMARK", "object": Object{
+		"apiVersion": list["apiVersion"], "kind": kind,
+		"metadata": Object{
+			"resourceVersion": strconv.Itoa(s.version),
+			"annotations":     Object{metav1.InitialEventsAnnotationKey: "true"},
+		},
+	}})
 }
 
 // find splits a path; a namespace in it becomes part of the name.
