@@ -124,6 +124,10 @@ const rateWork = 1e9
 // sample. The next sample may succeed.
 var errStarved = errors.New("the stream moved nothing: free the CPUs of the experiment")
 
+// errDisturbed says that other programs slowed a probe down while it was alone. The
+// next sample may succeed.
+var errDisturbed = errors.New("the interferer was much slower alone than beside the application: other programs keep it from its CPUs: repeat the measurement on a quieter machine")
+
 // rateObservation expresses a stream's rate as the time of fixed work, so that
 // a plan treats streams like applications.
 func rateObservation(stream, beside interferer.Achieved) (Observation, error) {

@@ -185,7 +185,7 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 		taken++
 		start := time.Now()
 		observation, err := next.Run(ctx)
-		if errors.Is(err, errStarved) && starved < starvedLimit {
+		if (errors.Is(err, errStarved) || errors.Is(err, errDisturbed)) && starved < starvedLimit {
 			starved++
 			p.dropped++
 			continue

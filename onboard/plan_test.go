@@ -187,17 +187,23 @@ func TestPlanReportsWhatFailed(t *testing.T) {
 	}
 }
 
-func TestPlanForgivesStarvedSamples(t *testing.T) {
+func TestPlanForgivesLostSamples(t *testing.T) {
 	for _, test := range []struct {
 		inARow int
+		lost   error
 		want   error
-	}{{starvedLimit, nil}, {starvedLimit + 1, errStarved}} {
+	}{
+		{starvedLimit, errStarved, nil},
+		{starvedLimit, errDisturbed, nil},
+		{starvedLimit + 1, errStarved, errStarved},
+		{starvedLimit + 1, errDisturbed, errDisturbed},
+	} {
 		m := newFakeMachine(5)
 		conditions := m.conditions(1, 1)
 		measure, lost := conditions[1].Run, 0
 		conditions[1].Run = func(ctx context.Context) (Observation, error) {
 			if lost++; lost%(test.inARow+1) != 0 {
-				return Observation{}, errStarved
+				return Observation{}, test.lost
 			}
 			return measure(ctx)
 		}

@@ -40,3 +40,50 @@ func TestReadingsThatMove(t *testing.T) {
 		})
 	}
 }
+
+// A probe that seems slower alone than beside the application is read alone again,
+// a bounded number of times; its bandwidth alone is the mean of all readings.
+func TestProbeDisturbedAlone(t *testing.T) {
+	broken := errors.New("broken")
+	const beside = 6
+	for _, test := range []struct {
+		name  string
+		alone []units.Bandwidth // reading by reading; the last stays
+		fails int               // the reading that fails; 0 is none
+		mean  units.Bandwidth
+		reads int
+		want  error
+	}{
+		{"quiet", []units.Bandwidth{8, 10}, 0, 9, 2, nil},
+		{"a little slower alone", []units.Bandwidth{4, 4}, 0, 4, 2, nil},
+		{"disturbed before", []units.Bandwidth{2, 4, 6}, 0, 4, 3, nil},
+		{"disturbed for long", []units.Bandwidth{0, 0, 0, 0, 0, 0, 0, 0, 0, 40}, 0, 4, 10, nil},
+		{"always disturbed", []units.Bandwidth{3}, 0, 0, mostAloneReadings, errDisturbed},
+		{"broken before", []units.Bandwidth{8}, 1, 0, 1, broken},
+		{"broken after", []units.Bandwidth{8}, 2, 0, 2, broken},
+		{"broken later", []units.Bandwidth{2}, 4, 0, 4, broken},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reads := 0
+			observe := func() (Observation, error) {
+				if reads != 1 {
+					t.Errorf("observed after %d readings, want 1", reads)
+				}
+				return Observation{Achieved: interferer.Achieved{Traffic: units.Traffic{Read: beside}}}, nil
+			}
+			got, err := besideAlone(observe, func() (interferer.Achieved, error) {
+				reads++
+				if reads == test.fails {
+					return interferer.Achieved{}, broken
+				}
+				return interferer.Achieved{Traffic: units.Traffic{Read: test.alone[min(reads, len(test.alone))-1]}}, nil
+			})
+			if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || reads != test.reads {
+				t.Fatalf("%d readings, %v; want %d, %v", reads, err, test.reads, test.want)
+			}
+			if got.Alone.Total() != test.mean {
+				t.Errorf("alone %v, want %v", float64(got.Alone.Total()), float64(test.mean))
+			}
+		})
+	}
+}

@@ -156,9 +156,11 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 		Warnings: append(r.Session.Warnings(), "the machine was watched by probes, which press on it themselves: what ran may have been slowed down"),
 	}
 	for _, probe := range probes {
-		run.Readings = append(run.Readings, profiler.ProbeReading{
-			Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe]),
-		})
+		reading := profiler.ProbeReading{Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe])}
+		if reading.RelativeSpeed > v1alpha1.MaxNormalizedPerformance {
+			return profiler.Run{}, fmt.Errorf("probe %q is %.1f times as fast as when the machine was measured, alone: measure the machine again, at a quiet moment, with: bandmate machine", probe, reading.RelativeSpeed)
+		}
+		run.Readings = append(run.Readings, reading)
 	}
 	return run, nil
 }

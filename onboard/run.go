@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/units"
 )
@@ -76,8 +77,17 @@ func (s *Session) withProbe(ctx context.Context, to settings, observe func() (Ob
 	if !to.unpaced() {
 		return observe()
 	}
-	alone := func() (interferer.Achieved, error) { return s.alone(ctx, to, probeAloneWindow) }
-	before, err := retryStarved(alone)
+	return besideAlone(observe, func() (interferer.Achieved, error) {
+		return retryStarved(func() (interferer.Achieved, error) { return s.alone(ctx, to, probeAloneWindow) })
+	})
+}
+
+// besideAlone makes an observation between two readings of what the probe reaches
+// alone. A probe that seems faster beside the application than alone was disturbed
+// while it was alone: it is read alone a few times more, and if that does not help,
+// the observation is lost.
+func besideAlone(observe func() (Observation, error), alone func() (interferer.Achieved, error)) (Observation, error) {
+	before, err := alone()
 	if err != nil {
 		return Observation{}, err
 	}
@@ -85,10 +95,23 @@ func (s *Session) withProbe(ctx context.Context, to settings, observe func() (Ob
 	if err != nil {
 		return Observation{}, err
 	}
-	after, err := retryStarved(alone)
-	o.Alone = before.Traffic.Add(after.Traffic).Scale(0.5)
-	return o, err
+	sum := before.Traffic
+	for readings := 2; readings <= mostAloneReadings; readings++ {
+		after, err := alone()
+		if err != nil {
+			return Observation{}, err
+		}
+		sum = sum.Add(after.Traffic)
+		o.Alone = sum.Scale(1 / float64(readings))
+		if o.Achieved.Traffic.Total() <= v1alpha1.MaxNormalizedPerformance*o.Alone.Total() {
+			return o, nil
+		}
+	}
+	return Observation{}, errDisturbed
 }
+
+// mostAloneReadings bounds the readings of a probe alone around one observation.
+const mostAloneReadings = 10
 
 // runModulated runs a command once, while modulate changes the settings of the
 // interferers until its context ends. They spin when it begins.

@@ -78,9 +78,6 @@ func (r ProbeReading) Validate() error {
 	}
 	if !ratio(r.RelativeSpeed) {
 		fault("relative speed", r.RelativeSpeed, "above 0 to 2")
-		if r.RelativeSpeed > 2 {
-			faults = append(faults, errors.New("the machine is more than twice as fast as when it was measured: measure the machine again"))
-		}
 	}
 	if p := r.ApplicationPerformance; p != nil && !ratio(*p) {
 		fault("application performance", *p, "above 0 to 2")
