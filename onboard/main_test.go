@@ -15,6 +15,11 @@ func TestMain(m *testing.M) {
 	RunIfGuard()
 	pausing.RunIfWatchdog()
 	runIfCorun()
+	// The race detector waits a second at every exit, which the processes that the
+	// tests start need not.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {

@@ -20,6 +20,7 @@ func TestKubernetesScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv(raceVariable, os.Getenv(raceVariable))
 			server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods, clustertest.Events)
 			env.Setenv("KUBECONFIG", server.Kubeconfig)
 			env.Values["server"] = server

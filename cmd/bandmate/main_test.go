@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -21,11 +20,20 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu"
 )
 
+// raceVariable holds the options of the race detector. Programs that were built
+// without it ignore them.
+const raceVariable = "GORACE"
+
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
 	onboard.RunIfGuard()
 	pausing.RunIfWatchdog()
 	namespaces.RunIfChild()
+	// The race detector waits a second at every exit for reports of threads that
+	// still run. The processes of these tests are many and short.
+	if err := os.Setenv(raceVariable, "atexit_sleep_ms=0 "+os.Getenv(raceVariable)); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"bandmate": main})
 }
 
@@ -37,6 +45,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv(raceVariable, os.Getenv(raceVariable))
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -108,16 +117,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	wrong(got)
 }
 
-// alone checks that a second later no process that the script started is left,
-// nor what those started.
+// alone checks that soon no process that the script started is left, nor what those
+// started.
 func alone(ts *testscript.TestScript, _ bool, _ []string) {
-	for deadline := time.Now().Add(gone); ; time.Sleep(20 * time.Millisecond) {
-		left := processesWith("WORK=" + ts.Getenv("WORK"))
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("still running: %v", left)
-		}
+	if left := eventuallyGone(func() []int { return processesWith("WORK=" + ts.Getenv("WORK")) }); len(left) > 0 {
+		ts.Fatalf("still running: %v", left)
 	}
 }
