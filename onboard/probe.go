@@ -157,7 +157,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 	}
 	for _, probe := range probes {
 		reading := profiler.ProbeReading{Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe])}
-		if reading.RelativeSpeed > v1alpha1.MaxNormalizedPerformance {
+		if reading.RelativeSpeed > profiler.MaxRelativeSpeed {
 			return profiler.Run{}, fmt.Errorf("probe %q is %.1f times as fast as when the machine was measured, alone: measure the machine again, at a quiet moment, with: bandmate machine", probe, reading.RelativeSpeed)
 		}
 		run.Readings = append(run.Readings, reading)

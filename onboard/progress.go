@@ -128,7 +128,7 @@ func (w *watchedSampling) next(o *Outcome, _ *v1alpha1.MachineProfile) (*Conditi
 		w.Watch.Ended(w.read.kept(), len(intervals), w.read.lost())
 	}
 	if missing := w.read.missing(w.experiment.Pressures); len(missing) > 0 {
-		return nil, fmt.Errorf("%s: after %d runs no interval tells the performance beside %s (left out: %s): measure fewer --levels, have it print smaller units of progress, or raise --max-repeats",
+		return nil, fmt.Errorf("%s: after %d runs no interval tells the performance beside %s (left out: %s): measure fewer --levels, have it print smaller units of progress, raise --max-repeats, or, where the pace changed because other programs run, repeat the measurement on a quieter machine",
 			w.Application.Name, len(intervals), strings.Join(missing, "; "), w.read.lost())
 	}
 	return nil, nil

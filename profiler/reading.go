@@ -91,8 +91,12 @@ func (r ProbeReading) Validate() error {
 	return errors.Join(faults...)
 }
 
+// MaxRelativeSpeed is the highest speed relative to an undisturbed one that noise
+// explains.
+const MaxRelativeSpeed = 2
+
 // ratio accepts a speed relative to an undisturbed one, with room for noise.
-func ratio(v float64) bool { return v > 0 && v <= 2 }
+func ratio(v float64) bool { return v > 0 && v <= MaxRelativeSpeed }
 
 func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 

@@ -19,7 +19,7 @@ const (
 	testVariable = "BANDMATE_TEST_MARK"
 	// patience is how long a test waits for what has to happen, on a machine
 	// that others use as well.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 )
 
 // eventuallyGone returns what find still finds after it was looked for a hundred
