@@ -18,13 +18,13 @@ import (
 // domainState is a memory domain as a pod finds it, prepared for the score. It is
 // immutable but for the scores that it remembers.
 type domainState struct {
-	load  *score.Load
-	nodes []*occupancy.Node // that it was made of
+	load    *score.Load
+	expires time.Time         // when a measurement is too old; zero for never
+	nodes   []*occupancy.Node // that it was made of
 	// known and unknown count the residents with and without a complete profile, and
 	// limited is true where one has a limit.
 	known, unknown int
 	limited        bool
-	expires        time.Time // when a measurement is too old; zero for never
 
 	scores     sync.Map // of scoreKey to *score.Score
 	remembered atomic.Int32

@@ -30,16 +30,18 @@ type Aggregate struct {
 	// busy is what the residents transfer by themselves in bytes per second, column
 	// its column.
 	busy, column float32
-	byDelay      *byDelay // nil where no model of the memory describes everyone
-	added        addedTable
+	byDelay      byDelay
+	added        addedTable // where byDelay does not serve
 }
 
 // byDelay is what residents transfer together at each delay, and what they lose.
 type byDelay struct {
-	memory *memory.Model
-	alone  point // without a newcomer
-	flow   [memory.Delays]memory.Flow
-	cost   [memory.Delays]float32
+	memory *memory.Model // nil where none describes everyone
+	// alone is the delay without a newcomer, lost what the residents lose then.
+	alone point
+	lost  float32
+	flow  [memory.Delays]memory.Flow
+	cost  [memory.Delays]float32
 }
 
 // addedCells is the number of even steps of a newcomer's traffic in an addedTable.
@@ -54,13 +56,13 @@ type addedTable struct {
 
 // NewAggregate adds residents up. Their cost with a newcomer is the weighted sum of
 // the slowdown that it adds, or where worst is set the highest slowdown less 1.
-func NewAggregate(residents []Resident, worst bool) *Aggregate {
-	g := &Aggregate{worst: worst}
-	models := make([]*Model, len(residents))
-	for i, r := range residents {
-		models[i] = r.Model
+func NewAggregate(residents []Resident, worst bool) Aggregate {
+	g := Aggregate{worst: worst}
+	models := make([]*Model, 0, 64) // of a constant capacity, so that it needs no heap
+	for _, r := range residents {
+		models = append(models, r.Model)
 		g.network.busy += r.Model.network.busy
-		g.addCost(&g.network.stretch, r.Model.network.stretch, r.Weight)
+		g.network.stretch = withCost(worst, g.network.stretch, r.Model.network.stretch, float32(r.Weight))
 	}
 	if shared := sharedMemory(models); shared != nil {
 		g.addUpByDelay(shared, residents)
@@ -70,33 +72,36 @@ func NewAggregate(residents []Resident, worst bool) *Aggregate {
 	return g
 }
 
-// addCost adds what one resident loses to a cost.
-func (g *Aggregate) addCost(cost *float32, excess float32, weight float64) {
-	if g.worst {
-		*cost = max(*cost, excess)
-	} else {
-		*cost += float32(weight) * excess
+// withCost returns a cost together with what one resident loses.
+func withCost(worst bool, cost, excess, weight float32) float32 {
+	if worst {
+		return max(cost, excess)
 	}
+	return cost + weight*excess
 }
 
 func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
-	d := &byDelay{memory: shared}
-	g.byDelay = d
+	d := &g.byDelay
+	d.memory = shared
 	for _, r := range residents {
 		r.Model.addFlows(&d.flow, shared, r.Model.corunner())
 	}
-	d.alone = solve(shared, 0, func(place int) memory.Flow { return d.flow[place] })
+	d.alone = solve(shared, 0, &d.flow, flows{})
 	traffic := shared.Traffic(d.alone.flow(&d.flow))
 	g.busy, g.column = float32(traffic.Total()), predictor.Column(traffic)
+	worst, column := g.worst, g.column
 	for _, r := range residents {
 		if table := r.Model.corunner(); table != nil {
-			half, reads := &table.Excess[0], &table.Excess[1]
-			for place := range d.cost {
-				g.addCost(&d.cost[place], half[place]+g.column*(reads[place]-half[place]), r.Weight)
+			half, reads, weight := &table.Excess[0], &table.Excess[1], float32(r.Weight)
+			for place, cost := range &d.cost {
+				d.cost[place] = withCost(worst, cost, half[place]+column*(reads[place]-half[place]), weight)
 			}
 		}
 	}
+	d.lost = d.costAt(d.alone)
 }
+
+func (d *byDelay) costAt(at point) float32 { return at.between(d.cost[at.place], d.cost[at.place+1]) }
 
 func (g *Aggregate) addUpByTraffic(models []*Model, residents []Resident) {
 	performance := fixedPoint(models)
@@ -126,7 +131,8 @@ func (g *Aggregate) addUpByTraffic(models []*Model, residents []Resident) {
 				if !g.worst {
 					excess -= 1/before - 1
 				}
-				g.addCost(&g.added.cost[column][cell], excess, r.Weight)
+				cost := &g.added.cost[column][cell]
+				*cost = withCost(g.worst, *cost, excess, float32(r.Weight))
 			}
 		}
 	}
@@ -147,7 +153,7 @@ func (t *addedTable) at(traffic, column float32) float32 {
 // good for a shortlist only, as are those of a newcomer and residents that exchange
 // data over a network.
 func (g *Aggregate) Reliable(newcomer *Model) bool {
-	return g.byDelay != nil && newcomer != nil && newcomer.delay != nil && newcomer.delay.Model == g.byDelay.memory &&
+	return newcomer != nil && newcomer.delay != nil && newcomer.delay.Model == g.byDelay.memory &&
 		(newcomer.network == exchange{} || g.network == exchange{})
 }
 
@@ -158,7 +164,7 @@ func (g *Aggregate) Estimate(newcomer *Model, weight float64) float64 {
 		newcomer = nothing
 	}
 	var own, residents float32
-	if g.byDelay != nil {
+	if g.byDelay.memory != nil {
 		own, residents = g.estimateByDelay(newcomer)
 	} else {
 		p := newcomer.beside(g.busy, g.column)
@@ -175,21 +181,19 @@ func (g *Aggregate) Estimate(newcomer *Model, weight float64) float64 {
 // estimateByDelay returns the slowdown of a newcomer less 1, and what the residents
 // lose.
 func (g *Aggregate) estimateByDelay(newcomer *Model) (own, residents float32) {
-	d := g.byDelay
+	d := &g.byDelay
 	var at point
 	if t := newcomer.delay; t != nil && t.Model == d.memory {
-		flows := &t.Target.Flow
-		at = solve(d.memory, d.alone.place, func(place int) memory.Flow { return d.flow[place].Add(flows[place]) })
+		at = solve(d.memory, d.alone.place, &d.flow, newcomer.flows(d.memory, t.Target))
 		own = at.excess(t.Target, g.column)
 	} else {
 		// Slowed down by its traffic table, it presses on the others as alone.
 		own = 1/newcomer.beside(g.busy, g.column) - 1
-		flow := d.memory.Flow(newcomer.alone)
-		at = solve(d.memory, d.alone.place, func(place int) memory.Flow { return d.flow[place].Add(flow) })
+		at = solve(d.memory, d.alone.place, &d.flow, newcomer.flows(d.memory, nil))
 	}
-	residents = at.between(d.cost[at.place], d.cost[at.place+1])
+	residents = d.costAt(at)
 	if !g.worst {
-		residents -= d.alone.between(d.cost[d.alone.place], d.cost[d.alone.place+1])
+		residents -= d.lost
 	}
 	return own, residents
 }

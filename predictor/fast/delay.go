@@ -27,17 +27,39 @@ func (at point) flow(flows *[memory.Delays]memory.Flow) memory.Flow {
 	return memory.Flow{Read: at.between(low.Read, high.Read), Write: at.between(low.Write, high.Write)}
 }
 
-// solve finds the delay at which the memory carries what flow returns, from place
-// on.
-func solve(m *memory.Model, place int, flow func(place int) memory.Flow) point {
+// flows is what an application transfers at each delay.
+type flows struct {
+	byDelay *[memory.Delays]memory.Flow // nil where it is the same at each
+	steady  memory.Flow
+}
+
+func (f flows) at(place int) memory.Flow {
+	if f.byDelay != nil {
+		return f.byDelay[place]
+	}
+	return f.steady
+}
+
+// flows returns what a model transfers in one of its roles; nil without tables.
+func (m *Model) flows(of *memory.Model, role *predictor.RoleTable) flows {
+	if role != nil {
+		return flows{byDelay: &role.Flow}
+	}
+	return flows{steady: of.Flow(m.alone)}
+}
+
+// solve finds the delay at which the memory carries what residents and a newcomer
+// transfer, from place on.
+func solve(m *memory.Model, place int, residents *[memory.Delays]memory.Flow, newcomer flows) point {
 	const last = memory.Delays - 1
-	before := m.Overload(place, flow(place))
+	overload := func(place int) float32 { return m.Overload(place, residents[place].Add(newcomer.at(place))) }
+	before := overload(place)
 	for before <= 0 && place > 0 {
 		place--
-		before = m.Overload(place, flow(place))
+		before = overload(place)
 	}
 	for before > 0 && place < last {
-		after := m.Overload(place+1, flow(place+1))
+		after := overload(place + 1)
 		if after <= 0 {
 			return point{place, before / (before - after)}
 		}
@@ -67,12 +89,17 @@ func sharedMemory(models []*Model) *memory.Model {
 
 // addFlows adds what a model transfers at each delay, in one of its roles.
 func (m *Model) addFlows(sum *[memory.Delays]memory.Flow, of *memory.Model, role *predictor.RoleTable) {
-	steady := of.Flow(m.alone)
-	for place := range sum {
-		if role != nil {
-			steady = role.Flow[place]
+	if role == nil {
+		steady := of.Flow(m.alone)
+		for place := range sum {
+			sum[place].Read += steady.Read
+			sum[place].Write += steady.Write
 		}
-		sum[place] = sum[place].Add(steady)
+		return
+	}
+	for place := range sum {
+		sum[place].Read += role.Flow[place].Read
+		sum[place].Write += role.Flow[place].Write
 	}
 }
 

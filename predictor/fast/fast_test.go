@@ -103,7 +103,8 @@ func TestReliable(t *testing.T) {
 		"one by curves":           {[]fast.Resident{resident}, byCurves, false},
 		"nothing":                 {[]fast.Resident{resident}, nil, false},
 	} {
-		if got := fast.NewAggregate(test.residents, false).Reliable(test.newcomer); got != test.want {
+		g := fast.NewAggregate(test.residents, false)
+		if got := g.Reliable(test.newcomer); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}

@@ -22,14 +22,14 @@ func Group(dst []units.NormalizedPerformance, models []*Model) []units.Normalize
 		}
 		return dst
 	}
-	var flows [memory.Delays]memory.Flow
+	var sum [memory.Delays]memory.Flow
 	role := (*Model).target
 	for _, m := range models {
-		m.addFlows(&flows, shared, role(m))
+		m.addFlows(&sum, shared, role(m))
 		role = (*Model).corunner
 	}
-	at := solve(shared, 0, func(place int) memory.Flow { return flows[place] })
-	column := predictor.Column(shared.Traffic(at.flow(&flows)))
+	at := solve(shared, 0, &sum, flows{})
+	column := predictor.Column(shared.Traffic(at.flow(&sum)))
 	role = (*Model).target
 	for _, m := range models {
 		p := units.NormalizedPerformance(1)

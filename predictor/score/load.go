@@ -13,13 +13,14 @@ import (
 // Load is a domain prepared for being asked about many newcomers. To its users it
 // is immutable, and it is safe for concurrent use.
 type Load struct {
+	// aggregate is everyone there, for estimates.
+	aggregate fast.Aggregate
+
 	domain Domain
 	apps   []*predictor.Application // residents, then the background if any
 	// before are the performances without a newcomer; nil until first asked for, as
 	// estimates do not need them.
 	before atomic.Pointer[[]units.NormalizedPerformance]
-	// aggregate is everyone there, for estimates.
-	aggregate *fast.Aggregate
 }
 
 // Residents returns who is there. The caller must not change it.
