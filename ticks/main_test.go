@@ -1,7 +1,9 @@
 package ticks
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -55,6 +57,8 @@ type started struct {
 	said   string
 	finish func()
 	kill   func()
+	// ask writes a line to the program and returns the one it answers.
+	ask func(line string) string
 }
 
 // startRole starts this program in a role and waits until it has said something.
@@ -91,16 +95,29 @@ func start(t testing.TB, cmd *exec.Cmd) started {
 	s.finish = func() { end(in.Close) }
 	s.kill = func() { end(cmd.Process.Kill) }
 	t.Cleanup(s.kill)
-	said := make(chan string, 1)
-	go func() {
-		var line string
-		_, _ = fmt.Fscanln(out, &line)
-		said <- line
-	}()
-	select {
-	case s.said = <-said:
-	case <-time.After(20 * time.Second):
-		t.Fatal("the program said nothing")
+	lines := bufio.NewReader(out)
+	listen := func() string {
+		said := make(chan string, 1)
+		go func() {
+			line, _ := lines.ReadString('\n')
+			said <- strings.TrimSuffix(line, "\n")
+		}()
+		select {
+		case line := <-said:
+			return line
+		case <-time.After(20 * time.Second):
+			t.Fatal("the program says nothing")
+			return ""
+		}
 	}
+	s.ask = func(line string) string {
+		if _, err := io.WriteString(in, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		return listen()
+	}
+	s.said = listen()
 	return s
 }
+
+func shell(script string) *exec.Cmd { return exec.Command("sh", "-c", script) }

@@ -1,0 +1,154 @@
+package ticks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// IO counts the input and output of the program: bytes, or calls of the system,
+// to and from files, pipes and terminals (proc_pid_io(5)). Mapped memory and most
+// of the network do not count. It costs the program nothing, and is as fine as
+// the program's buffers.
+type IO struct{ Kind IOKind }
+
+// IOKind is a line of /proc/PID/io.
+type IOKind string
+
+// The kinds that count, by their names in the file.
+const (
+	BytesRead    IOKind = "rchar"
+	BytesWritten IOKind = "wchar"
+	ReadCalls    IOKind = "syscr"
+	WriteCalls   IOKind = "syscw"
+)
+
+var ioNames = map[IOKind]string{
+	BytesRead: "bytes read", BytesWritten: "bytes written", ReadCalls: "read calls", WriteCalls: "write calls",
+}
+
+var _ Source = IO{}
+
+// Name returns the kind in words, such as "bytes read".
+func (s IO) Name() string { return ioNames[s.Kind] }
+
+// Prepare looks at what this process reads.
+func (s IO) Prepare() (*Run, error) {
+	if _, known := ioNames[s.Kind]; !known {
+		return nil, fmt.Errorf("no line %q in /proc/PID/io", s.Kind)
+	}
+	own, err := openIO(os.Getpid(), s.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name(), err)
+	}
+	return &Run{
+		Open: func(pid int) (Counter, error) {
+			return newCounter(s.Name(), pid, func() (reader, error) { return openIO(pid, s.Kind) })
+		},
+		Close: func() error { return nil },
+	}, own.close()
+}
+
+// ioTree reads the lines of a process and of its descendants.
+type ioTree struct {
+	kind IOKind
+	stop func()
+
+	mu    sync.Mutex
+	files map[int]*os.File
+	last  float64
+	data  [512]byte
+}
+
+func openIO(pid int, kind IOKind) (reader, error) {
+	t := &ioTree{kind: kind, files: map[int]*os.File{}}
+	file, err := os.Open(ioPath(pid))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("%w: no %s; the kernel needs CONFIG_TASK_IO_ACCOUNTING", ErrUnavailable, ioPath(pid))
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	t.files[pid] = file
+	_, err = t.readFile(file)
+	if err != nil {
+		if errors.Is(err, os.ErrPermission) {
+			err = fmt.Errorf("%w; run it as the user of the program, or as root", err)
+		}
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnavailable, err), file.Close())
+	}
+	t.stop = follow(func() { t.addDescendants(pid) })
+	return t, nil
+}
+
+func ioPath(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/io" }
+
+// addDescendants opens the files of new descendants.
+func (t *ioTree) addDescendants(root int) {
+	for _, pid := range descendants(root) {
+		t.mu.Lock()
+		if t.files[pid] == nil {
+			if file, err := os.Open(ioPath(pid)); err == nil {
+				t.files[pid] = file
+			}
+		}
+		t.mu.Unlock()
+	}
+}
+
+// read adds up all processes. When a process has been waited for, its parent has
+// its count; the sum may be short before that, and the last one holds.
+func (t *ioTree) read() (float64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := 0.0
+	for pid, file := range t.files {
+		n, err := t.readFile(file)
+		switch {
+		case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist):
+			file.Close()
+			delete(t.files, pid)
+		case err != nil:
+			return 0, fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		sum += n
+	}
+	if len(t.files) == 0 {
+		return 0, fmt.Errorf("%w: no process is left", ErrLost)
+	}
+	t.last = max(t.last, sum)
+	return t.last, nil
+}
+
+// readFile reads a line of proc_pid_io(5):
+//
+//	rchar: 323934931
+//	wchar: 323929600
+//	syscr: 632687
+func (t *ioTree) readFile(file *os.File) (float64, error) {
+	n, err := syscall.Pread(int(file.Fd()), t.data[:], 0)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file.Name(), err)
+	}
+	for line := range bytes.Lines(t.data[:n]) {
+		key, value, _ := bytes.Cut(line, []byte(": "))
+		if string(key) == string(t.kind) {
+			count, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64)
+			return float64(count), err
+		}
+	}
+	return 0, fmt.Errorf("%s: no line %q", file.Name(), t.kind)
+}
+
+func (t *ioTree) close() error {
+	t.stop()
+	var faults []error
+	for _, file := range t.files {
+		faults = append(faults, file.Close())
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,113 @@
+package ticks
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/profiler/pmu/perf"
+)
+
+func TestIO(t *testing.T) {
+	program, _ := buildWorker(t)
+	s := startWorker(t, program)
+	bytes, calls := open(t, prepare(t, IO{BytesRead}), s.pid), open(t, prepare(t, IO{ReadCalls}), s.pid)
+	before := [2]float64{}
+	for i, c := range []Counter{bytes, calls} {
+		n, err := c.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[i] = n
+	}
+	// The question is read, too: at most 20 bytes in a call.
+	s.ask("read 1000")
+	for i, want := range []float64{1000 * 100, 1000} {
+		n, err := []Counter{bytes, calls}[i].Read()
+		if n -= before[i]; err != nil || n < want || n > want+20 {
+			t.Errorf("%d: counted %v, %v; want %v to 20 more", i, n, err, want)
+		}
+	}
+	s.finish()
+	if _, err := bytes.Read(); !errors.Is(err, ErrEnded) {
+		t.Errorf("the program has ended: %v", err)
+	}
+	if _, err := (IO{"lines"}).Prepare(); err == nil {
+		t.Error("prepared an unknown kind")
+	}
+}
+
+func TestIOOfTree(t *testing.T) {
+	program, _ := buildWorker(t)
+	s := start(t, shell(program+"; exit 0"))
+	c := open(t, prepare(t, IO{BytesRead}), s.pid)
+	before, err := c.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ask("read 1000")
+	if n, err := c.Read(); err != nil || n-before < 1000*100 {
+		t.Errorf("counted %v, %v; want what the child reads", n-before, err)
+	}
+}
+
+func BenchmarkReadIO(b *testing.B) {
+	c := open(b, prepare(b, IO{BytesRead}), os.Getpid())
+	for b.Loop() {
+		if _, err := c.Read(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestInstructions(t *testing.T) {
+	if err := (Instructions{}).try(); err != nil {
+		if _, err := (Instructions{}).Prepare(); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%v, want %v", err, ErrUnavailable)
+		}
+		t.Skipf("no instructions here: %v", err) // virtual machines have none, whatever is promised
+	}
+	program, _ := buildWorker(t)
+	s := startWorker(t, program)
+	c := open(t, prepare(t, Instructions{}), s.pid)
+	last := 0.0
+	for _, what := range []string{"step 1000000", "thread 1000000", "fork 1000000"} {
+		s.ask(what)
+		n, err := c.Read()
+		// A step has some ten instructions; a start of a process some hundred thousand.
+		if err != nil || n-last < 5e6 || n-last > 60e6 {
+			t.Errorf("%s: counted %v more, %v", what, n-last, err)
+		}
+		last = n
+	}
+}
+
+// forbidden opens nothing.
+type forbidden struct {
+	perf.Opener
+	err error
+}
+
+func (f forbidden) OpenThread(int, perf.Event) (perf.Group, error) { return nil, f.err }
+
+func TestInstructionsUnavailable(t *testing.T) {
+	for _, err := range []error{os.ErrPermission, errors.New("odd")} {
+		if _, got := (Instructions{Opener: forbidden{err: err}}).Prepare(); !errors.Is(got, ErrUnavailable) || !errors.Is(got, err) {
+			t.Errorf("%v, want %v", got, err)
+		}
+	}
+}
+
+func BenchmarkReadInstructions(b *testing.B) {
+	run, err := Instructions{}.Prepare()
+	if err != nil {
+		requires.Unmet(b, "needs counters: %v", err)
+	}
+	c := open(b, run, os.Getpid())
+	for b.Loop() {
+		if _, err := c.Read(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
