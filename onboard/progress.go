@@ -73,7 +73,7 @@ func (b *Onboarding) measurePace(ctx context.Context) (pace, error) {
 		return pace{}, err
 	}
 	if m.arrivals() == 0 {
-		return pace{}, fmt.Errorf("%s: %w", b.Application.Name, m.unmatched(b.Application.Command.String()))
+		return pace{}, fmt.Errorf("%s: %w", b.Application.Name, m.Unmatched(b.Application.Command.String()))
 	}
 	return pace{observation.Wall, m.arrivals()}, nil
 }

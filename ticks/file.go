@@ -1,0 +1,154 @@
+package ticks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+)
+
+// File counts by a file that the program writes: the count is the last number in
+// its last complete lines, or all it holds when that is one number. The file may
+// appear later, be rewritten and be replaced. What it holds before the program
+// starts does not count.
+type File struct{ Path string }
+
+var _ Source = File{}
+
+// Name returns "file PATH".
+func (s File) Name() string { return "file " + s.Path }
+
+// tail is how much of the end of a file is read.
+const tail = 4096
+
+// Prepare remembers what the file is now, which may be from an earlier run.
+func (s File) Prepare() (*Run, error) {
+	before, err := stateOf(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", s.Name(), ErrUnavailable, err)
+	}
+	return &Run{
+		Open: func(pid int) (Counter, error) {
+			return newCounter(s.Name(), pid, func() (reader, error) { return &fileReader{path: s.Path, before: before}, nil })
+		},
+		Close: func() error { return nil },
+	}, nil
+}
+
+// fileState tells one content of a file from another.
+type fileState struct {
+	exists         bool
+	device, inode  uint64
+	size, modified int64
+}
+
+// stateOf returns the state of a file that may not exist.
+func stateOf(path string) (fileState, error) {
+	var status unix.Stat_t
+	err := unix.Stat(path, &status)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fileState{}, nil
+	case err != nil:
+		return fileState{}, fmt.Errorf("%s: %w", path, err)
+	case status.Mode&unix.S_IFMT != unix.S_IFREG:
+		return fileState{}, fmt.Errorf("%s is not a regular file", path)
+	}
+	return fileState{
+		exists: true, device: uint64(status.Dev), inode: status.Ino, //nolint:unconvert // Dev has other types elsewhere
+		size: status.Size, modified: status.Mtim.Nano(),
+	}, nil
+}
+
+// fileReader reads the file from when it is not what it was before. Later changes
+// cannot be told from the file's times, which are coarse.
+type fileReader struct {
+	path   string
+	before fileState
+	file   *os.File
+	last   float64
+	data   [tail]byte
+}
+
+// read keeps the last count while the file is away, or is being rewritten and
+// holds none.
+func (r *fileReader) read() (float64, error) {
+	now, err := stateOf(r.path)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	if !now.exists || r.file == nil && now == r.before {
+		return r.last, nil
+	}
+	if r.file == nil || now.device != r.before.device || now.inode != r.before.inode {
+		if err := r.reopen(); err != nil {
+			return 0, err
+		}
+		if r.file == nil {
+			return r.last, nil
+		}
+	}
+	from := max(0, now.size-tail)
+	n, err := r.file.ReadAt(r.data[:], from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	if count, ok := lastNumber(r.data[:n], from == 0); ok {
+		r.last = count
+	}
+	r.before = now
+	return r.last, nil
+}
+
+// reopen opens the file, unless it is gone already.
+func (r *fileReader) reopen() error {
+	if err := r.close(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(r.path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	r.file = file
+	return nil
+}
+
+func (r *fileReader) close() error {
+	if r.file == nil {
+		return nil
+	}
+	defer func() { r.file = nil }()
+	return r.file.Close()
+}
+
+var number = regexp.MustCompile(`[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?`)
+
+// lastNumber returns the last number of complete lines; of text without a newline
+// only when it is the whole of the file and one number.
+func lastNumber(text []byte, isWhole bool) (n float64, ok bool) {
+	end := bytes.LastIndexByte(text, '\n')
+	if end < 0 {
+		if !isWhole {
+			return 0, false
+		}
+		return finite(bytes.TrimSpace(text))
+	}
+	for complete := text[:end]; len(complete) > 0; {
+		begin := bytes.LastIndexByte(complete, '\n') + 1
+		if begin == 0 && !isWhole {
+			return 0, false // it may begin within a number
+		}
+		if found := number.FindAll(complete[begin:], -1); len(found) > 0 {
+			return finite(found[len(found)-1])
+		}
+		complete = complete[:max(begin-1, 0)]
+	}
+	return 0, false
+}
