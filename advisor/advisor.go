@@ -1,10 +1,9 @@
-// Package advisor goes from the profiles of applications and machines to
-// predictions: it says which profile stands for an application on a machine,
-// transfers profiles between machines, fits the model of each machine's memory,
-// and predicts groups and pairs. Every command, the server and both schedulers ask
-// it, so that all give the same numbers.
+// Package advisor turns the profiles of applications and machines into predictions. It
+// selects the profile of an application on a machine, transfers profiles between
+// machines, fits the model of each machine's memory, and predicts groups and pairs.
+// Every command, the server and both schedulers use it, so all give the same numbers.
 //
-// It is pure: profiles come in as objects, nothing is read or written.
+// The package is pure: no I/O.
 package advisor
 
 import (
@@ -20,9 +19,9 @@ import (
 	"bandmate.dev/bandmate/predictor/communication"
 )
 
-// Advisor is an immutable index of profiles, safe for concurrent use. It compiles a
-// profile, transfers it and fits a model of the memory when first asked. The zero
-// value has no profiles.
+// Advisor is an immutable index of profiles, safe for concurrent use. It compiles and
+// transfers profiles, and fits models of memories, on first use. The zero value has no
+// profiles.
 type Advisor struct {
 	applications map[string]map[string]holding // by application and machine
 	machines     map[string]*v1alpha1.MachineProfile
@@ -33,7 +32,7 @@ type Advisor struct {
 	calibrations *calibrations
 }
 
-// holding is the profile that stands for an application on a machine.
+// holding is the selected profile of an application on a machine.
 type holding struct {
 	*member
 
@@ -71,14 +70,14 @@ type BrokenProfile interface {
 	Profile() (application, machine string)
 }
 
-// New returns an Advisor of profiles, which must not change afterwards. None is
-// refused: lookups report what is wrong with one. Broken are the errors of profiles
-// that could not be read; where one is a BrokenProfile, lookups report it as well.
+// New returns an Advisor of profiles, which must not change afterwards. Lookups report
+// the faults of invalid ones. broken are the errors of profiles that could not be read;
+// lookups also report those that are a BrokenProfile.
 func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
 	return (&Advisor{}).Next(applications, machines, broken...)
 }
 
-// Next is New, but keeps what a computed from the same objects: the same pointers.
+// Next is New, but keeps what a computed from the same objects.
 func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
 	next := &Advisor{
 		applications: make(map[string]map[string]holding, len(applications)),
@@ -128,8 +127,8 @@ func (a *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member 
 	return &member{profile: p, network: next.networks[machine]}
 }
 
-// add takes a profile in. Of several for one application and machine the one
-// measured last counts; of equally old ones, that of the first name.
+// add adds a profile. Of several for one application and machine, the one measured last
+// is used; of equally old ones, that of the first name.
 func (a *Advisor) add(m *member) {
 	name, machine := v1alpha1.ApplicationOf(m.profile), m.profile.Spec.Machine.Name
 	if a.applications[name] == nil {
@@ -152,8 +151,7 @@ func (a *Advisor) add(m *member) {
 		better.profile.Name, worse.profile.Name, better.profile.Name))}
 }
 
-// addBroken takes in a profile that could not be read, where no sound one stands in
-// its place.
+// addBroken adds a profile that could not be read, unless there is a valid one.
 func (a *Advisor) addBroken(fault BrokenProfile) {
 	application, machine := fault.Profile()
 	if _, sound := a.applications[application][machine]; sound || application == "" || machine == "" {
@@ -185,9 +183,9 @@ func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine) Ent
 	sensitivity, contentiousness := application.Known()
 	switch {
 	case !sensitivity:
-		e.State, e.Reason = HalfKnown, "the profile has no sensitivity curves"
+		e.State, e.Reason = Partial, "the profile has no sensitivity curves"
 	case !contentiousness:
-		e.State, e.Reason = HalfKnown, "the profile does not say what traffic the application causes"
+		e.State, e.Reason = Partial, "the profile does not say what traffic the application causes"
 	}
 	return e
 }
@@ -218,7 +216,7 @@ func (a *Advisor) Count() map[State]int {
 // Applications returns the names of all applications with a profile, sorted.
 func (a *Advisor) Applications() []string { return slices.Sorted(maps.Keys(a.applications)) }
 
-// Has reports whether there is a profile of an application, on whatever machine.
+// Has reports whether there is a profile of an application on any machine.
 func (a *Advisor) Has(application string) bool { return len(a.applications[application]) > 0 }
 
 // Machines returns the valid profiles of machines by name, sorted.

@@ -119,7 +119,7 @@ func TestZeroAdvisorKnowsNobody(t *testing.T) {
 	}
 }
 
-// A carried profile doubts itself more than a measured one.
+// A transferred profile doubts itself more than a measured one.
 func TestTransferredIntervalIsWider(t *testing.T) {
 	r := New([]*v1alpha1.ApplicationProfile{profile("web", "old")}, []*v1alpha1.MachineProfile{machine("old", 40), machine("new", 40)})
 	width := func(e Entry) units.Slowdown {
@@ -129,9 +129,9 @@ func TestTransferredIntervalIsWider(t *testing.T) {
 		}
 		return p.Interval.High - p.Interval.Low
 	}
-	own, carried := width(r.Lookup("web", "old")), width(r.Lookup("web", "new"))
-	if carried <= own {
-		t.Errorf("width %v transferred, %v measured", carried, own)
+	own, transferred := width(r.Lookup("web", "old")), width(r.Lookup("web", "new"))
+	if transferred <= own {
+		t.Errorf("width %v transferred, %v measured", transferred, own)
 	}
 }
 

@@ -8,35 +8,34 @@ import (
 	"bandmate.dev/bandmate/predictor"
 )
 
-// MixedBasis is the basis of pairs of which some are predicted by the model of the
-// memory and others from their curves.
+// MixedBasis means that some pairs are predicted by the model of the memory and others
+// from curves.
 const MixedBasis predictor.Basis = "mixed"
 
-// BasisOf returns what predictions of pairs among entries by the default method rest
-// on: the model of the memory where it describes all that have curves, the curves where
-// it describes no pair, and MixedBasis where it depends on the pair.
+// BasisOf returns the basis of the default method's predictions for pairs of entries:
+// MemoryModel if all entries with curves are calibrated, Curves if no pair is, and
+// MixedBasis otherwise.
 func BasisOf(entries []Entry) predictor.Basis {
-	described, alone := 0, 0
+	calibrated, alone := 0, 0
 	for _, e := range entries {
 		switch sensitive, _ := e.Application.Known(); {
 		case e.Application.Calibrated():
-			described++
+			calibrated++
 		case sensitive:
 			alone++
 		}
 	}
 	switch {
-	case alone == 0 && described > 0:
+	case alone == 0 && calibrated > 0:
 		return predictor.MemoryModel
-	case described == 0 || described == 1 && alone > 0:
+	case calibrated == 0 || calibrated == 1 && alone > 0:
 		return predictor.Curves
 	}
 	return MixedBasis
 }
 
-// ExplainBasis says for people what the predictions of the group rest on: the model
-// of the memory, or why the curves alone. It is empty for methods other than the
-// default one.
+// ExplainBasis explains the basis of the group's predictions in words: the model of the
+// memory, or why curves alone are used. It is empty for methods other than the default.
 func (g *Group) ExplainBasis() string {
 	if g.Method != predictor.Default || len(g.Entries) == 0 {
 		return ""

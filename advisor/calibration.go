@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	// leastFitted is how many profiles of one place have to be able to serve
-	// before a model of its memory is fitted: fewer leave open what is the
-	// application's and what the memory's.
+	// leastFitted is the least number of profiles that a model is fitted to: fewer
+	// cannot separate the applications from the memory.
 	leastFitted = 4
-	// mostFitted bounds what fitting costs, however many profiles there are.
+	// mostFitted bounds the time of a fit.
 	mostFitted = 64
 )
 
@@ -24,14 +23,14 @@ const (
 // of its memory to.
 var ErrFewProfiles = fmt.Errorf("fewer than %d profiles of the machine that say what the interferer achieved: onboard more", leastFitted)
 
-// calibrations are models of the memories of machines, each fitted to the profiles
-// that were measured there (predictor.Calibrate), when first asked for. They are safe
-// for concurrent use; nil has no models.
+// calibrations are the models of the memories of machines, each fitted to the profiles
+// measured there on first use (predictor.Calibrate). They are safe for concurrent use;
+// nil has no models.
 type calibrations struct {
 	places map[place]*fitting
 }
 
-// place is where and how profiles were measured that may be fitted together.
+// place is the machine and regime of profiles that may be fitted together.
 type place struct{ machine, regime string }
 
 func placeOf(p *v1alpha1.ApplicationProfile) place {
@@ -50,19 +49,18 @@ type fitting struct {
 	once        sync.Once
 	calibration *predictor.Calibration
 	err         error
-	described   sync.Map // of *predictor.Application to *described
+	applied     sync.Map // of *predictor.Application to *applied
 }
 
-// described is an application as the model describes it.
-type described struct {
+// applied is an application with the model applied to it.
+type applied struct {
 	once        sync.Once
 	application *predictor.Application
 	err         error
 }
 
-// next prepares models from profiles; the order does not matter, and those that
-// cannot serve are passed over. Models of c whose profiles are the same objects are
-// kept.
+// next prepares models from the profiles that can be used, in any order. It keeps the
+// models of c whose profiles are the same objects.
 func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile) *calibrations {
 	candidates := map[place][]*v1alpha1.ApplicationProfile{}
 	for _, p := range profiles {
@@ -99,8 +97,8 @@ func serves(p *v1alpha1.ApplicationProfile) bool {
 	})
 }
 
-// choose returns at most mostFitted profiles, by a hash of the name, so that one
-// more or less seldom changes the choice among many.
+// choose returns at most mostFitted profiles by a hash of the name, so that adding or
+// removing one seldom changes the choice.
 func choose(all []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
 	type ranked struct {
 		hash    uint64
@@ -122,7 +120,7 @@ func choose(all []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
 	return chosen
 }
 
-// fit fits the model, once. What a profile does not allow is left out.
+// fit fits the model once. Invalid profiles are left out.
 func (f *fitting) fit() {
 	f.once.Do(func() {
 		var apps []*predictor.Application
@@ -150,10 +148,9 @@ func (c *calibrations) at(p place) *fitting {
 	return c.places[p]
 }
 
-// apply returns the application that p was compiled to as the model of its place
-// describes it. Where there is no model, or it does not describe the application,
-// it returns app itself, whose curves then serve alone, and says why: ErrFewProfiles,
-// predictor.ErrNotCalibrated, or what predictor.Calibrate fails with.
+// apply returns app, which p was compiled to, calibrated to the model of its place.
+// Otherwise it returns app itself, which predicts from curves alone, and the reason:
+// ErrFewProfiles, predictor.ErrNotCalibrated, or an error of predictor.Calibrate.
 func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
 	f := c.at(placeOf(p))
 	if f == nil {
@@ -165,11 +162,11 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 	if f.fit(); f.err != nil {
 		return app, f.err
 	}
-	value, ok := f.described.Load(app)
+	value, ok := f.applied.Load(app)
 	if !ok {
-		value, _ = f.described.LoadOrStore(app, &described{})
+		value, _ = f.applied.LoadOrStore(app, &applied{})
 	}
-	d := value.(*described) //nolint:errcheck,forcetypeassert // nothing else is stored
+	d := value.(*applied) //nolint:errcheck,forcetypeassert // nothing else is stored
 	d.once.Do(func() {
 		if d.application, d.err = f.calibration.Apply(app); d.err != nil {
 			d.application = app
@@ -178,8 +175,8 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 	return d.application, d.err
 }
 
-// fitted returns how many profiles the model that describes p was fitted to, and
-// from how many they were chosen; 0 where there is none.
+// fitted returns the number of profiles that the model of p's place was fitted to, and
+// the number that they were chosen from; 0 without a model.
 func (c *calibrations) fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
 	f := c.at(placeOf(p))
 	if f == nil {
@@ -191,8 +188,8 @@ func (c *calibrations) fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
 	return len(f.chosen), f.profiles
 }
 
-// calibrated returns an entry as the model of its machine's memory describes it,
-// where there is one. An application without curves stands in any model.
+// calibrated returns e calibrated to the model of its machine's memory, if there is one.
+// An application without curves needs no calibration.
 func (a *Advisor) calibrated(e Entry) Entry {
 	if e.Application != nil && len(e.Profile.Spec.Curves) > 0 {
 		e.Application, e.Uncalibrated = a.calibrations.apply(e.Profile, e.Application)

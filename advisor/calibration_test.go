@@ -150,9 +150,9 @@ func TestApplySaysWhyNot(t *testing.T) {
 		}
 	}
 	c := none.next(profiles)
-	carried := profiles[0].DeepCopy()
-	carried.Spec.Transferred = &v1alpha1.Transfer{}
-	if got, err := c.apply(carried, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
+	moved := profiles[0].DeepCopy()
+	moved.Spec.Transferred = &v1alpha1.Transfer{}
+	if got, err := c.apply(moved, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
 		t.Errorf("transferred: %v", err)
 	}
 	if n, of := c.fitted(profiles[0]); n != 5 || of != 5 {

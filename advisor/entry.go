@@ -9,28 +9,28 @@ import (
 	"bandmate.dev/bandmate/predictor"
 )
 
-// State is how much is known of an application on a machine.
+// State is the state of the profile of an application on a machine.
 type State string
 
 const (
-	// Known means a sound profile, measured on the machine.
+	// Known means a valid profile, measured on the machine.
 	Known State = "known"
-	// HalfKnown means a profile without curves or without contentiousness: good
-	// as a neighbor only, or as a target only.
-	HalfKnown State = "half-known"
+	// Partial means a profile without curves, usable for a co-runner only, or
+	// without contentiousness, usable for a target only.
+	Partial State = "partial"
 	// Transferred means that the profile was measured on another machine and
 	// transferred to this one, with a wider interval.
 	Transferred State = "transferred"
 	// Unknown means that there is no profile to predict with.
 	Unknown State = "unknown"
-	// Invalid means that there is a profile, but nobody should believe it.
+	// Invalid means that the profile is faulty.
 	Invalid State = "invalid"
 )
 
 // States lists every State, the most certain first.
-func States() []State { return []State{Known, HalfKnown, Transferred, Unknown, Invalid} }
+func States() []State { return []State{Known, Partial, Transferred, Unknown, Invalid} }
 
-// Entry is what an Advisor says of an application on a machine.
+// Entry is the result of looking up an application on a machine.
 type Entry struct {
 	// Application predicts; nil when State is Unknown or Invalid.
 	Application *predictor.Application
@@ -39,7 +39,7 @@ type Entry struct {
 	State   State
 	// Reason says why State is not Known; empty when it is.
 	Reason string
-	// Warnings say what else may be doubted, beside the profile's own.
+	// Warnings are warnings beside those of the profile.
 	Warnings []string
 	// Machine is where the profile was measured; empty when there is none.
 	Machine string
@@ -47,15 +47,15 @@ type Entry struct {
 	Measured time.Time
 	// Uncalibrated says why Application predicts from its curves and not by a model
 	// of the memory: ErrFewProfiles, predictor.ErrNotCalibrated, or an error of
-	// predictor.Calibrate. It is nil where a model does, where nobody asked for one,
-	// and for an application without curves.
+	// predictor.Calibrate. It is nil if a model is used, was not requested, or the
+	// application has no curves.
 	Uncalibrated error
 
 	cause error // v1alpha1.ErrNotFound or ErrAmbiguous where that is why State is Unknown
 }
 
-// Age returns how old the measurement is, never below zero: a clock that runs
-// behind another makes nothing younger than new. False when it is not known.
+// Age returns the age of the measurement, 0 for a time in the future; false when
+// unknown.
 func (e Entry) Age(now time.Time) (time.Duration, bool) {
 	if e.Measured.IsZero() {
 		return 0, false
@@ -63,14 +63,12 @@ func (e Entry) Age(now time.Time) (time.Duration, bool) {
 	return max(now.Sub(e.Measured), 0), true
 }
 
-// ErrUnusable means that there is a profile, but none to predict with: it is invalid,
-// or cannot be transferred.
+// ErrUnusable means that the profile is invalid or cannot be transferred.
 var ErrUnusable = errors.New("no usable profile")
 
-// Err returns nil where Application predicts, and else the reason as an error. It
-// wraps v1alpha1.ErrNotFound where a profile of the application or of a machine is
-// missing, v1alpha1.ErrAmbiguous where there are several to choose from, and else
-// ErrUnusable.
+// Err returns nil if Application is not nil, else the reason as an error that wraps
+// v1alpha1.ErrNotFound (no profile of the application or of a machine),
+// v1alpha1.ErrAmbiguous (several to choose from) or ErrUnusable.
 func (e Entry) Err() error {
 	if e.Application != nil {
 		return nil

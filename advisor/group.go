@@ -16,9 +16,8 @@ import (
 )
 
 // Choose returns the entries of applications on a machine, in order. An empty machine
-// means the only one that each was measured on. It fails, as Entry.Err does, on the
-// first that there is no sound profile of. The entries predict from curves alone: see
-// Group.
+// means the only one that each was measured on. The error is [Entry.Err] of the first
+// unusable entry. The entries predict from curves alone: see Group.
 func (a *Advisor) Choose(names []string, machine string) ([]Entry, error) {
 	entries := make([]Entry, len(names))
 	for i, name := range names {
@@ -49,10 +48,9 @@ func (a *Advisor) choose(name, machine string) Entry {
 	return a.LookupCurves(name, machine)
 }
 
-// Select returns what Choose does for names, and for none of them the entries of all
-// sound profiles that were measured on the machine, or on any for an empty one, by
-// name and machine, with what is wrong with others. It fails where a machine is named
-// on which no application was measured.
+// Select is Choose for names. Without names it returns the entries of all valid profiles
+// measured on the machine, or on any if machine is empty, sorted by name and machine, and
+// the faults of invalid ones. It fails if no application was measured on the machine.
 func (a *Advisor) Select(names []string, machine string) (entries []Entry, faults []error, err error) {
 	if len(names) > 0 {
 		entries, err = a.Choose(names, machine)
@@ -86,8 +84,7 @@ func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
 	return entries, faults
 }
 
-// inParallel calls do for every number below n. Each goroutine asks for a do of its
-// own.
+// inParallel calls do for every number below n. Each goroutine has a do of its own.
 func inParallel(n int, newDo func() (do func(int))) {
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -114,8 +111,8 @@ type Group struct {
 	advisor *Advisor
 }
 
-// Group returns the group of entries that a gave. For the default method they become
-// applications that the model of their machine's memory describes, where there is one.
+// Group returns a group of entries of a. For the default method the entries are
+// calibrated to the model of their machine's memory, if there is one.
 func (a *Advisor) Group(entries []Entry, m predictor.Method) *Group {
 	g := &Group{m, slices.Clone(entries), a}
 	if m == predictor.Default {
@@ -155,10 +152,10 @@ func (g *Group) Predict(target int, explain bool) (predictor.Prediction, error) 
 	return p, nil
 }
 
-// Slowdowns returns the slowdown of every member beside every one of others, [i][j]
-// that of member i beside number j; of an application beside itself it is that beside
-// a second instance. Where one is not known it is NaN, and the error says why: it
-// wraps predictor.ErrNoCurves or predictor.ErrNoContentiousness.
+// Slowdowns returns the slowdown of every member beside every one of others: element
+// [i][j] is that of member i beside others[j]. An application beside itself meets a second
+// instance. Unknown slowdowns are NaN; the error gives the reasons and wraps
+// predictor.ErrNoCurves or predictor.ErrNoContentiousness.
 func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
 	targets, corunners := g.Applications(), others.Applications()
 	slowdowns, faults := make([][]units.Slowdown, len(targets)), make([]error, len(targets))
@@ -180,8 +177,8 @@ func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
 	return slowdowns, errors.Join(faults...)
 }
 
-// pair predicts a target beside one co-runner. What the workspace takes as nothing,
-// Predict refuses.
+// pair predicts a target beside one co-runner. The workspace would take missing curves
+// and traffic for none, so Predict is used there.
 func pair(workspace *predictor.Workspace, target, corunner *predictor.Application, m predictor.Method) (units.Slowdown, error) {
 	both := []*predictor.Application{target, corunner}
 	sensitive, _ := target.Known()
@@ -194,8 +191,8 @@ func pair(workspace *predictor.Workspace, target, corunner *predictor.Applicatio
 	return p.Slowdown, err
 }
 
-// Warnings say which profiles were transferred and what may be doubted about them,
-// and when profiles were measured under conditions that do not belong together.
+// Warnings returns warnings about transferred profiles, and about profiles measured under
+// incompatible conditions.
 func Warnings(entries []Entry) []string {
 	var warnings []string
 	machines, regimes := map[string]bool{}, map[string]bool{}

@@ -13,21 +13,20 @@ import (
 	"bandmate.dev/bandmate/predictor/transfer"
 )
 
-// Lookup returns what is known of an application on a machine.
+// Lookup returns the entry of an application on a machine.
 //
-// A profile measured on the machine serves as it is; else the latest of another
-// machine is transferred, if both machines have profiles. An empty machine is one
-// that nobody named: where the application was measured on a single machine, that
-// profile serves, with a warning.
+// A profile measured on the machine is used as it is; else the latest of another machine
+// is transferred, if both machines have profiles. An empty machine is unknown: if the
+// application was measured on a single machine, that profile is used, with a warning.
 //
-// Where there is a model of the machine's memory that describes the application,
-// the entry predicts by it. The first to ask waits for the fit: some tenths of a
-// second for a machine, some milliseconds for an application.
+// The entry is calibrated to the model of the machine's memory, if there is one. The
+// first call waits for the fit: some tenths of a second for a machine, some milliseconds
+// for an application.
 func (a *Advisor) Lookup(application, machine string) Entry {
 	return a.calibrated(a.LookupCurves(application, machine))
 }
 
-// LookupCurves is Lookup for those who cannot wait for a fit: what it returns
+// LookupCurves is Lookup without calibration: it does not wait for a fit, and the entry
 // predicts from curves alone.
 func (a *Advisor) LookupCurves(application, machine string) Entry {
 	byMachine := a.applications[application]

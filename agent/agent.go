@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// Options say what an agent keeps true.
+// Options configure an agent.
 type Options struct {
 	// Machine and MemoryDomain are the values of the node's labels; an empty
 	// one leaves the label as it is.
@@ -36,14 +37,14 @@ type Options struct {
 // NoSource is the name of no counters.
 const NoSource = "none"
 
-// Agent keeps one node's entry true.
+// Agent labels one node and publishes its memory traffic.
 type Agent struct {
 	options Options
 	node    *Node
 	metrics *Metrics
-	// last is what the node says; nil when it says nothing.
+	// last is the published traffic; nil when there is none.
 	last *v1alpha1.MeasuredTraffic
-	// beat is when the loop last went round, in nanoseconds since 1970.
+	// beat is when the last interval began, in nanoseconds since 1970.
 	beat atomic.Int64
 	// labeled is true once the node's labels were set.
 	labeled atomic.Bool
@@ -57,28 +58,28 @@ func New(node *Node, o Options) *Agent {
 	return a
 }
 
-// Published returns the traffic that the node says; nil when it says none.
+// Published returns the published traffic; nil when there is none.
 func (a *Agent) Published() *v1alpha1.MeasuredTraffic { return a.last }
 
-// Alive is nil while the loop goes round.
+// Alive returns an error when no interval has begun for three intervals and a minute.
 func (a *Agent) Alive() error {
 	silent := a.options.Now().Sub(time.Unix(0, a.beat.Load()))
 	if limit := 3*a.options.Interval + time.Minute; silent > limit {
-		return fmt.Errorf("nothing happened for %s, of at most %s", silent.Round(time.Second), limit)
+		return fmt.Errorf("the agent was inactive for %s: want at most %s", silent.Round(time.Second), limit)
 	}
 	return nil
 }
 
-// Ready is nil once the node bears its labels.
+// Ready returns nil once the node is labeled.
 func (a *Agent) Ready() error {
 	if !a.labeled.Load() {
-		return errors.New("the node does not bear its labels yet")
+		return errors.New("the node is not labeled yet")
 	}
 	return nil
 }
 
-// Run labels the node, then measures and publishes until ctx ends. What fails
-// is logged, counted and tried again with the next interval.
+// Run labels the node, then measures and publishes until ctx ends. Failures are
+// logged, counted and retried in the next interval.
 func (a *Agent) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		a.beat.Store(a.options.Now().UnixNano())
@@ -127,8 +128,7 @@ func (a *Agent) Once(ctx context.Context) error {
 	return nil
 }
 
-// label sets what of the node's labels is not as it should be. Somebody else
-// may have changed them meanwhile, and a node that was made anew has none.
+// label corrects the node's labels, which others may change and a new node lacks.
 func (a *Agent) label(ctx context.Context) error {
 	labels, annotations, err := a.node.Read(ctx)
 	if err != nil {
@@ -142,8 +142,7 @@ func (a *Agent) label(ctx context.Context) error {
 			change.Labels[label] = &want
 		}
 	}
-	// What an agent with counters left would be taken for the truth until it
-	// is too old.
+	// Remove the measurement of an earlier agent with counters.
 	if _, ok := annotations[v1alpha1.MeasuredTrafficAnnotation]; ok && a.options.Measure == nil {
 		change.Annotations[v1alpha1.MeasuredTrafficAnnotation] = nil
 	}
@@ -174,4 +173,36 @@ func (a *Agent) publish(ctx context.Context, traffic v1alpha1.MeasuredTraffic) e
 	}
 	a.last = &traffic
 	return nil
+}
+
+// Pace limits how often an agent writes to the API server.
+type Pace struct {
+	// Change is how much the read or the write bandwidth must have moved since
+	// the last publication, relative to the total then; 0.1 is 10%.
+	Change float64
+	// Floor is the total, in bytes per second, below which traffic counts as zero.
+	Floor float64
+	// Refresh is the longest time between publications, which distinguishes a
+	// steady node from a dead agent.
+	Refresh time.Duration
+}
+
+// DefaultPace publishes changes of at least 10% of the total above 100 MB/s, and at
+// least once a minute.
+func DefaultPace() Pace {
+	return Pace{Change: 0.1, Floor: 100e6, Refresh: time.Minute}
+}
+
+// Due reports whether next is worth publishing after last, which is nil when
+// nothing was published yet.
+func (p Pace) Due(last *v1alpha1.MeasuredTraffic, next v1alpha1.MeasuredTraffic) bool {
+	if last == nil || next.Time.Sub(last.Time.Time) >= p.Refresh {
+		return true
+	}
+	total := last.ReadBytesPerSecond + last.WriteBytesPerSecond
+	if max(total, next.ReadBytesPerSecond+next.WriteBytesPerSecond) < p.Floor {
+		return false
+	}
+	moved := max(math.Abs(next.ReadBytesPerSecond-last.ReadBytesPerSecond), math.Abs(next.WriteBytesPerSecond-last.WriteBytesPerSecond))
+	return moved >= p.Change*max(total, p.Floor)
 }

@@ -277,7 +277,7 @@ func TestAgentRun(t *testing.T) {
 		t.Error(err)
 	}
 	k.clock = noon.Add(time.Hour)
-	if code, text := k.get(t, "/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "nothing happened for 1h0m0s") {
+	if code, text := k.get(t, "/healthz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "inactive for 1h0m0s") {
 		t.Errorf("%d %s", code, text)
 	}
 }

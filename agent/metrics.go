@@ -10,7 +10,7 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// Metrics are what an agent tells Prometheus.
+// Metrics are the Prometheus metrics of an agent.
 type Metrics struct {
 	registry     *prometheus.Registry
 	traffic      *prometheus.GaugeVec
@@ -39,7 +39,7 @@ func NewMetrics() *Metrics {
 		}, []string{"result"}),
 		publications: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "bandmate_agent_publications_total",
-			Help: "Intervals by what became of them on the node object: published, held-back (nothing new), failed.",
+			Help: "Intervals by publication on the node object: published, held-back (no significant change), failed.",
 		}, []string{"result"}),
 		source: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "bandmate_agent_source_info",
@@ -66,8 +66,7 @@ func (m *Metrics) failed() {
 	m.measurements.WithLabelValues("failed").Inc()
 }
 
-// Handler serves /metrics, and /healthz and /readyz by what the agent says of
-// itself.
+// Handler serves /metrics, /healthz and /readyz.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics.registry, promhttp.HandlerOpts{}))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/topology"
 )
 
 // Node is the agent's own node in a cluster.
@@ -24,8 +28,7 @@ func NewNode(client dynamic.Interface, name string) *Node {
 	return &Node{client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}), name}
 }
 
-// Metadata is what of a node's metadata concerns the agent. In a change, nil
-// removes an entry.
+// Metadata is a change of a node's labels and annotations; nil removes an entry.
 type Metadata struct {
 	Labels      map[string]*string `json:"labels,omitempty"`
 	Annotations map[string]*string `json:"annotations,omitempty"`
@@ -66,4 +69,25 @@ func (n *Node) explain(verb string, err error) error {
 		return fmt.Errorf("%s node %s: %w: name the node with --node or NODE_NAME", verb, n.name, err)
 	}
 	return fmt.Errorf("%s node %s: %w", verb, n.name, err)
+}
+
+// Recognize returns the name of the one profile whose machine has the same processor
+// and as many sockets, NUMA nodes and CPUs as m. If there is none, or several, name is
+// empty and why gives the reason and a remedy.
+func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile) (name, why string) {
+	var alike []string
+	for _, p := range profiles {
+		if p.Spec.CPUModel == m.CPUModel && p.Spec.Sockets == m.Sockets() &&
+			p.Spec.NUMANodes == len(m.Nodes) && p.Spec.CPUs == len(m.CPUs) {
+			alike = append(alike, p.Name)
+		}
+	}
+	switch len(alike) {
+	case 1:
+		return alike[0], ""
+	case 0:
+		return "", fmt.Sprintf("no machine profile of the cluster is of %s with %d sockets, %d NUMA nodes and %d CPUs: measure one with bandmate machine and apply it, or name the machine with --machine",
+			m.CPUModel, m.Sockets(), len(m.Nodes), len(m.CPUs))
+	}
+	return "", fmt.Sprintf("the machine profiles %s are all of such a machine: choose one with --machine", strings.Join(alike, ", "))
 }

@@ -109,20 +109,12 @@ func (f *Family) Bracket(r units.ReadShare) Bracket {
 	return Bracket{Lower: upper - 1, Upper: upper, Scale: float64((r - low) / (high - low))}
 }
 
-// At estimates performance beside an interferer of read share r that reaches b
-// alone: eq. 3 of the paper between the two measured neighbors of r,
+// Mix interpolates between the performances of the curves Lower and Upper by eq. 3 of
+// the paper,
 //
-//	P = P_lower·(1 − scale) + P_upper·scale
+//	P = lower·(1 − Scale) + upper·Scale
 //
-// where the paper's neighbors are always 50% and 100%. The result lies within
-// Floor and 1. The bracket says what was read.
-func (f *Family) At(r units.ReadShare, b units.Bandwidth) (units.NormalizedPerformance, Bracket) {
-	bracket := f.Bracket(r)
-	return bracket.Mix(f.curves[bracket.Lower].At(b), f.curves[bracket.Upper].At(b)), bracket
-}
-
-// Mix is eq. 3 of the paper, lower·(1 − scale) + upper·scale, which lies
-// between the two.
+// where the paper's curves are always those at 50% and 100% reads.
 func (b Bracket) Mix(lower, upper units.NormalizedPerformance) units.NormalizedPerformance {
 	scale := units.NormalizedPerformance(b.Scale)
 	mixed := lower*(1-scale) + upper*scale

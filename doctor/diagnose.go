@@ -15,7 +15,7 @@ const (
 	Agreement Cause = "none"
 	// DoubleCounting counts the same traffic several times.
 	DoubleCounting Cause = "double-counting"
-	// MissingChannels counts n of m channels, or of sub-channels.
+	// MissingChannels counts some of the channels only, or of the sub-channels.
 	MissingChannels Cause = "missing-channels"
 	// WrongScale takes a count for too many or too few bytes.
 	WrongScale Cause = "wrong-scale"
@@ -36,8 +36,8 @@ const (
 // Diagnosis names a likely cause.
 type Diagnosis struct {
 	Cause Cause `json:"cause"`
-	// Factor is counted ÷ made traffic, where it is about the same in all
-	// checks; else 0.
+	// Factor is counted ÷ generated traffic where it is about the same in all
+	// checks, else 0.
 	Factor float64 `json:"factor,omitempty"`
 	// Detail says what was seen and what it points to; Remedy what to do about
 	// it. Both are empty for Agreement.
@@ -61,10 +61,10 @@ const (
 	mostChannels = 12
 )
 
-// Diagnose names the most likely reason why the counters of checks disagree with
-// the traffic that was made. It needs checks of different read shares to tell
-// reads from writes. Checks without traffic, or with rates that are not finite,
-// are left out; if none is left, the cause is Unknown.
+// Diagnose returns the most likely reason why counters disagree with the generated
+// traffic. It needs checks of different read shares to distinguish reads from writes.
+// Checks without traffic or with rates that are not finite are ignored; without any
+// other check the cause is Unknown.
 func Diagnose(checks []Check) Diagnosis {
 	var usable []Check
 	agree, splitsReadWrite := true, true

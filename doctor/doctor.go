@@ -1,11 +1,8 @@
-// Package doctor finds out what a machine can measure, what is missing, and the
-// command or setting that would mend it.
+// Package doctor reports what a machine can measure, what is missing, and the command
+// or setting that would provide it.
 package doctor
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // State is the Outcome of one finding.
 type State string
@@ -21,7 +18,7 @@ const (
 	Inconclusive State = "inconclusive"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the outcome of one check.
 type Finding struct {
 	// Name is stable, for programs: "memory-counters".
 	Name string `json:"name"`
@@ -30,7 +27,7 @@ type Finding struct {
 	Outcome
 }
 
-// Outcome is what was found.
+// Outcome is the result of a check.
 type Outcome struct {
 	State State `json:"state"`
 	// Detail says what was found and what follows from it.
@@ -53,17 +50,8 @@ type Report struct {
 	Measurable bool `json:"measurable"`
 }
 
-// Finding returns the finding of a name; false when there is none.
-func (r Report) Finding(name string) (Finding, bool) {
-	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name == name })
-	if i < 0 {
-		return Finding{}, false
-	}
-	return r.Findings[i], true
-}
-
-// checks are what Examine looks at, in this order. The last one compares the
-// time before and after the two that take a while.
+// checks are the checks of Examine, in order. The last one compares CPU times before
+// and after the two that take a while.
 var checks = []struct {
 	name, title string
 	look        func(*examination) Outcome
@@ -86,9 +74,9 @@ var checks = []struct {
 	{"virtual-machine", "Bare metal", (*examination).virtualMachine},
 }
 
-// Examine looks at everything once. It takes some seconds: about one for
-// placement regimes, and 0.2 per CPU, for at most 16 CPUs, for noise. When the
-// context ends, what was not yet measured is Inconclusive.
+// Examine runs every check once. It takes about one second for placement regimes and
+// 0.2 s per CPU, of at most 16 CPUs, for noise. When ctx ends, the remaining
+// measurements are Inconclusive.
 func Examine(ctx context.Context, env Environment) Report {
 	x := newExamination(ctx, env)
 	report := Report{Measurable: true}

@@ -393,7 +393,7 @@ func TestFindings(t *testing.T) {
 			f := wholesome()
 			tt.change(f)
 			r := Examine(t.Context(), f.Environment)
-			got, ok := r.Finding(tt.finding)
+			got, ok := finding(r, tt.finding)
 			if !ok {
 				t.Fatalf("no finding %q", tt.finding)
 			}
@@ -450,4 +450,12 @@ func TestReportJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func finding(r Report, name string) (Finding, bool) {
+	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Name == name })
+	if i < 0 {
+		return Finding{}, false
+	}
+	return r.Findings[i], true
 }

@@ -23,12 +23,12 @@ type Environment struct {
 	Allowed func() (cpuset.CPUSet, error)
 	// Pin tries to run on one CPU.
 	Pin func(cpu int) error
-	// OpenSystemWide tries to open and close a perf event that counts
-	// everything on one CPU, as counters outside the cores need it.
+	// OpenSystemWide tries to open a perf event that counts everything on one
+	// CPU, as counters outside the cores require.
 	OpenSystemWide func(cpu int) error
 	// RealTime tries to enter and leave real-time scheduling.
 	RealTime func() error
-	// Interruptions spins on a CPU for a while and reports what it missed.
+	// Interruptions spins on a CPU for a while and reports the gaps.
 	Interruptions func(ctx context.Context, cpu int, window time.Duration) (Interruptions, error)
 	// Regime probes how near two CPUs are.
 	Regime func(ctx context.Context, a, b int) (regime.Tag, error)
@@ -36,7 +36,7 @@ type Environment struct {
 	Pause time.Duration
 }
 
-// Interruptions is the time a thread that never rests was not running.
+// Interruptions is the time that a spinning thread did not run.
 type Interruptions struct {
 	// Window is how long it was watched.
 	Window time.Duration

@@ -27,7 +27,7 @@ func TestHost(t *testing.T) {
 	if r.Measurable != (allowed.Size() >= 2) {
 		t.Errorf("measurable: %v with CPUs %s: %+v", r.Measurable, allowed, r.Findings)
 	}
-	if f, _ := r.Finding("noise"); f.State != OK && f.State != Limited {
+	if f, _ := finding(r, "noise"); f.State != OK && f.State != Limited {
 		t.Errorf("noise: %+v", f)
 	}
 	if after, err := topology.AllowedCPUs(); err != nil || !after.Equals(allowed) {

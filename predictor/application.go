@@ -12,8 +12,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Application is a profile in the form that predicts fast. It is immutable and
-// safe for concurrent use.
+// Application is a compiled profile. It is immutable and safe for concurrent use.
 type Application struct {
 	name         string
 	trafficKnown bool
@@ -50,7 +49,7 @@ type familyKey struct {
 	sampled bool
 }
 
-// uncertainty is what a profile says about the doubt in its contentiousness.
+// uncertainty is that of the contentiousness of a profile.
 type uncertainty struct {
 	bandwidth float64 // half width of the 90% interval ÷ total
 	readShare float64 // half width of the 90% interval
@@ -65,10 +64,10 @@ func (a *Application) Contentiousness() (units.Traffic, bool) {
 	return a.corunner, a.trafficKnown
 }
 
-// Distance says how an application's solo run differs between the role of a target,
-// where its curves were measured, and that of a co-runner: in the paper's set-up a
-// target uses the memory of its own socket, a co-runner that of the other socket. It
-// is not needed where all applications are equally far from the memory.
+// Distance is the difference of an application's solo run as a target, where its curves
+// were measured, and as a co-runner. In the paper's setup a target uses the memory of its
+// own socket and a co-runner that of the other socket. It is not needed where all
+// applications are equally far from the memory.
 type Distance struct {
 	// TargetTraffic is the contentiousness where the curves were measured.
 	TargetTraffic units.Traffic
@@ -101,10 +100,9 @@ func (a *Application) WithDistance(d Distance) (*Application, error) {
 	return &moved, nil
 }
 
-// Compile prepares a profile. It accepts any set of read shares and levels, a
-// profile without curves (good as a co-runner only) and one whose
-// contentiousness is unknown (no source and no traffic; good as a target only),
-// and reports every fault at once with its place in the profile.
+// Compile compiles a profile of any read shares and levels. A profile without curves is
+// usable for a co-runner only, one of unknown contentiousness (no source and no traffic)
+// for a target only. The error joins every fault with its place in the profile.
 func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 	a := &Application{name: p.Name, slowerAway: 1}
 	var faults []error
@@ -136,9 +134,8 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 	return a, nil
 }
 
-// Defaults where a profile is silent about its doubt. Counters of the memory
-// controller are good to about 5% (the paper, section 4.1); the mean over a
-// run hides about as much.
+// Defaults where a profile states no uncertainty. Counters of the memory controller are
+// accurate to about 5% (the paper, section 4.1).
 const (
 	silentBandwidthUncertainty = 0.05
 	silentReadShareUncertainty = 0.02
@@ -246,7 +243,7 @@ func pointSets(chosen []v1alpha1.SensitivityCurve) (all, sampled []curves.Set, e
 			points[i] = curves.Point{
 				Bandwidth:   units.Bandwidth(p.InterfererBytesPerSecond),
 				Performance: units.NormalizedPerformance(p.NormalizedPerformance),
-				Weight:      weight(p, pooled),
+				Weight:      1 / variance(p, pooled),
 			}
 			if err := checkPoint(p); err != nil {
 				faults = append(faults, fmt.Errorf("read share %v, point %d: %w", share, i, err))

@@ -10,21 +10,19 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Calibration is a model of the memory of one machine, fitted to the profiles that
-// were measured on it. It predicts the pairs and groups of the applications that it
-// is applied to. It is immutable and safe for concurrent use.
+// Calibration is a model of the memory of one machine, fitted to the profiles measured
+// on it. It is immutable and safe for concurrent use.
 type Calibration struct {
 	model *memory.Model
 }
 
-// distantRatio is how many times slower the median application has to be as a
-// co-runner than as a target for co-runners to count as distant.
+// distantRatio is the median solo time as a co-runner ÷ as a target above which
+// co-runners count as distant from the memory.
 const distantRatio = 1.03
 
-// Calibrate fits a model to those of apps that were measured on the machine itself,
-// have a known contentiousness, and curves that recorded what the interferer
-// achieved. It fails with memory.ErrNotEnough where these are too few; predictions
-// then rest on the curves alone.
+// Calibrate fits a model to those of apps that were measured on the machine itself and
+// have a known contentiousness and curves with achieved bandwidths. It fails with
+// memory.ErrNotEnough if these are too few.
 func Calibrate(apps []*Application) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
@@ -45,21 +43,17 @@ func Calibrate(apps []*Application) (*Calibration, error) {
 	return &Calibration{model}, nil
 }
 
-// Capacity returns the most traffic that the memory is taken to carry at a read
-// share.
-func (c *Calibration) Capacity(share units.ReadShare) units.Bandwidth { return c.model.Capacity(share) }
-
-// worstFit is the standard deviation of the points about the model above which the
-// model does not describe an application: its curves then count alone.
+// worstFit is the standard deviation of the points about the model above which an
+// application is not calibrated.
 const worstFit = 0.04
 
 // ErrNotCalibrated is returned for an application that a calibration does not fit.
-var ErrNotCalibrated = errors.New("not described by the model of the memory")
+var ErrNotCalibrated = errors.New("the model of the memory does not fit")
 
 // Apply returns a copy of a that is predicted by the model beside others of the same
-// calibration. An application without curves counts as undisturbed. It fails with
-// ErrNotCalibrated where the profile lacks what the model needs, or where the model
-// does not describe its curves.
+// calibration. An application without curves counts as undisturbed. Apply fails with
+// ErrNotCalibrated if the profile lacks required data or the model does not fit its
+// curves.
 func (c *Calibration) Apply(a *Application) (*Application, error) {
 	calibrated := *a
 	if a.family == nil {
@@ -78,12 +72,11 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	return &calibrated, nil
 }
 
-// Calibrated reports whether a Calibration was applied: beside others of the same
-// calibration, the application is predicted by the model.
+// Calibrated reports whether a Calibration was applied to a.
 func (a *Application) Calibrated() bool { return a.calibrated != nil }
 
-// source returns what the profile says of the application where its curves were
-// measured; false where it does not say enough.
+// source returns the data of the application that a model is fitted to; false if they
+// are incomplete.
 func (a *Application) source() (memory.Source, bool) {
 	var s memory.Source
 	if a.apart() {
@@ -102,8 +95,7 @@ func (a *Application) source() (memory.Source, bool) {
 	return s, len(s.Points) > 0
 }
 
-// shortest is the least part of its time as a co-runner that a phase takes as a
-// target, however slow the distance makes it.
+// shortest is the least part of its time as a co-runner that a phase takes as a target.
 const shortest = 0.2
 
 // atHome returns the phases as a target: their shares of time, and their traffic.
@@ -127,7 +119,7 @@ func (a *Application) atHome() (shares []float64, traffic []units.Traffic) {
 	return shares, traffic
 }
 
-// calibrated is an application as a part of a model.
+// calibrated is the state of an application in a model.
 type calibrated struct {
 	model *memory.Model
 	// home and away are its phases as a target and as a co-runner, steady ones its
@@ -239,13 +231,12 @@ func (c *correction) at(p float64) float64 {
 	return c.factor[len(c.factor)-1]
 }
 
-// apart is the least difference between two modeled performances of a correction.
-const apart = 1e-4
+// leastDifference is that between two modeled performances of a correction.
+const leastDifference = 1e-4
 
-// correctionsTo returns the correction of each curve, given the modeled performance
-// of its points, and the standard deviation that remains. Noise must not be
-// corrected: it differs between neighboring levels at random, so only the part of
-// the difference that these have in common is.
+// correctionsTo returns the correction of each curve, given the modeled performance of
+// its points, and the remaining standard deviation. Only the part of the difference that
+// neighboring levels have in common is corrected: the rest is noise.
 func (a *Application) correctionsTo(modeled []units.NormalizedPerformance) (all []correction, residual float64) {
 	var squares, noise, noises, n float64
 	for i := range a.responses {
@@ -256,7 +247,7 @@ func (a *Application) correctionsTo(modeled []units.NormalizedPerformance) (all 
 			s := float64(modeled[j])
 			off[j] = float64(p.Performance) - s
 			squares += off[j] * off[j]
-			if s < c.modeled[len(c.modeled)-1]-apart {
+			if s < c.modeled[len(c.modeled)-1]-leastDifference {
 				c.modeled = append(c.modeled, s)
 				c.factor = append(c.factor, math.Log(float64(r.performance.At(p.Solo))/s))
 			}

@@ -10,9 +10,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// compileCommunication reads the communication of the profile. Its traffic is added
-// where the application was measured without it; a measurement with it holds that
-// traffic already.
+// compileCommunication reads the communication of the profile. Its traffic is added if
+// the application was measured without it.
 func (a *Application) compileCommunication(c *v1alpha1.Communication) error {
 	if c == nil {
 		return nil
@@ -32,9 +31,9 @@ func (a *Application) compileCommunication(c *v1alpha1.Communication) error {
 // apart reports whether the application was measured without its communication.
 func (a *Application) apart() bool { return a.communication != nil && a.communication.Apart }
 
-// WithMachine returns the application as it communicates on a machine; a itself where
-// its profile has no communication. Without a machine the network counts as unknown,
-// and slowdowns are those of memory.
+// WithMachine returns the application with its communication on machine m; a itself if
+// its profile has no communication. A nil machine means an unknown network, so that
+// slowdowns are those of memory.
 func (a *Application) WithMachine(m *communication.Machine) *Application {
 	if a.communication == nil {
 		return a
@@ -44,12 +43,10 @@ func (a *Application) WithMachine(m *communication.Machine) *Application {
 	return &placed
 }
 
-// Communication returns what the application exchanges over the network; nil when
-// nothing is known of it.
+// Communication returns the application's load on the network; nil when unknown.
 func (a *Application) Communication() *communication.Load { return a.load }
 
-// Communicates reports whether the communication of any of the applications is known.
-// Otherwise there is nothing to combine.
+// Communicates reports whether the communication of any of apps is known.
 func Communicates(apps []*Application) bool {
 	return slices.ContainsFunc(apps, func(a *Application) bool { return a.load != nil })
 }
@@ -60,8 +57,7 @@ func (a *Application) Member(memory units.Slowdown, card string) communication.M
 	return communication.Member{Load: a.load, Memory: max(memory, 1), Traffic: a.corunner.Total(), Card: card}
 }
 
-// communicate adds what the applications make each other wait for the network, all
-// on one card.
+// communicate adds the mutual slowdown of the applications' communication on one card.
 func (p *Prediction) communicate(target *Application, corunners []*Application) {
 	apps := append([]*Application{target}, corunners...)
 	if !Communicates(apps) {
@@ -104,7 +100,7 @@ func (p *Prediction) communicate(target *Application, corunners []*Application) 
 // adds, relative to it: judged by docs/results/models.md.
 const penaltyDoubt = 0.25
 
-// communicationDoubt widens the interval by the doubt in what communication adds.
+// communicationDoubt widens the interval by the uncertainty of the penalty.
 func communicationDoubt(p communication.Parts, low, high units.Slowdown) Interval {
 	added := penaltyDoubt * float64(p.Slowdown-p.Memory)
 	down, up := float64(p.Slowdown-low), float64(high-p.Slowdown)

@@ -16,8 +16,8 @@ const (
 	shrinks        = 0.9 // a step that is not this much shorter halves the damping
 )
 
-// curveSolver finds the state of a group in which each application runs at the
-// speed that its curves give beside what the others then transfer.
+// curveSolver finds the fixed point of a group: the performance of each application is
+// that of its curves beside the traffic of the others.
 type curveSolver struct {
 	group
 	phases     []*phase // that each application is in
@@ -129,12 +129,10 @@ func (s *curveSolver) respondTo(i int, others units.Traffic) units.NormalizedPer
 // homeSteps halve the traffic that respondAway looks for.
 const homeSteps = 24
 
-// respondAway returns the performance that co-runner i would have where its
-// curves were measured, beside so much traffic that the memory carries the same
-// in all as it does with the co-runner where it stands. A co-runner that is slow
-// by distance asks for less than it would at home, so the memory is less busy
-// than its curves take it to be. With h the traffic at home, c the traffic as a
-// co-runner and P the curves, others are replaced by the x that conserves
+// respondAway returns the performance that co-runner i would have where its curves were
+// measured, beside so much traffic x that the memory carries the same total. A distant
+// co-runner causes less traffic than its curves assume. With h its traffic as a target, c
+// its traffic as a co-runner and P the curves, x conserves
 //
 //	x + h·P(x) = others + c·away(P(x))
 //

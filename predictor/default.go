@@ -11,8 +11,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// predictDefault predicts by a model of the memory that describes all applications,
-// and otherwise by their curves.
+// predictDefault predicts by the model of the memory that all applications are
+// calibrated to, else by their curves.
 func predictDefault(target *Application, corunners []*Application, o Options) Prediction {
 	p := newPrediction(target, corunners, o.Method)
 	// Where the iteration does not converge, its end depends on the order of the
@@ -122,8 +122,7 @@ func (a *Application) soloPressureWarning() string {
 		"solo bandwidth, which overstates their pressure; onboard it again", a.name)
 }
 
-// beyondWarning says which pressure would have to be measured, and with how many
-// interferers.
+// beyondWarning returns the warning about extrapolation, with the pressure to measure.
 func (a *Application) beyondWarning(others units.Traffic, read outcome) string {
 	measured := others.Total() - read.beyond
 	warning := fmt.Sprintf("%s: pressure is %v above the highest measured: extrapolated", a.name, read.beyond)

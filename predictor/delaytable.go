@@ -6,8 +6,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Columns are the read shares of others at which tables of an application are
-// drawn; Column places traffic between them.
+// Columns returns the read shares of others at which an application is tabulated.
 func Columns() [2]units.ReadShare { return [2]units.ReadShare{0.5, 1} }
 
 // Column returns where traffic lies between the two Columns, from 0 to 1 (eq. 3
@@ -22,10 +21,8 @@ func Column(t units.Traffic) float32 {
 	return float32(min(max((share-at[0])/(at[1]-at[0]), 0), 1))
 }
 
-// DelayTable is a calibrated application, tabulated against the delay of the
-// memory and taken at its mean over the run. Thousands of groups can be estimated
-// from such tables, each in nanoseconds. It is immutable and safe for concurrent
-// use.
+// DelayTable is a calibrated application at its mean over the run, tabulated against the
+// delay of the memory. It is immutable and safe for concurrent use.
 type DelayTable struct {
 	// Model is of the memory. Tables of different models do not go together.
 	Model *memory.Model
@@ -33,7 +30,7 @@ type DelayTable struct {
 	Target, Corunner *RoleTable
 }
 
-// RoleTable is an application in one role, at each delay of the memory.
+// RoleTable is an application in one role, tabulated by the delay of the memory.
 type RoleTable struct {
 	// Flow is what it transfers.
 	Flow [memory.Delays]memory.Flow

@@ -7,19 +7,17 @@ import (
 
 // Bounds of the extrapolation.
 const (
-	// headroom is the assumed capacity of the memory ÷ the most that any of the
-	// applications was seen to share with the interferer. The two simulated platforms
-	// would choose 1.15 and 1.02 for their groups; curves continued from their lower
-	// halves choose 1 to 1.05.
+	// headroom is the assumed ÷ the observed capacity of the memory. The groups of the
+	// two simulated platforms fit 1.15 and 1.02 best; curves continued from their lower
+	// halves fit 1 to 1.05.
 	headroom = 1.05
 	// fullest is the highest load that the queue is evaluated at: closed loops
 	// of requests do not let a queue grow without end.
 	fullest = 0.97
 )
 
-// capacityOf estimates from the profiles alone what the memory can carry: the highest
-// traffic of an application and the interferer together that any profile recorded, or
-// the highest that either reached alone, times headroom.
+// capacityOf estimates the capacity of the memory from the profiles alone: the highest
+// recorded traffic of an application, the interferer or both, times headroom.
 func capacityOf(apps []*Application) units.Bandwidth {
 	var most units.Bandwidth
 	for _, a := range apps {
@@ -28,8 +26,7 @@ func capacityOf(apps []*Application) units.Bandwidth {
 	return most * headroom
 }
 
-// observedCapacity returns the highest traffic that the memory was seen to carry
-// with a.
+// observedCapacity returns the highest recorded traffic of a and the interferer.
 func (a *Application) observedCapacity() units.Bandwidth {
 	return max(a.mostBesideInterferer, a.target.Total())
 }
@@ -48,17 +45,14 @@ func (a *Application) compileObserved() {
 	}
 }
 
-// extrapolate continues a curve beyond its highest measured pressure, where one
-// interferer could push no harder but several neighbors can. The memory is
-// taken as a queue: waiting grows as W(U) = U ÷ (capacity − U) with the total
-// traffic U, the application's own included, and its time by
+// extrapolate continues a curve beyond its highest measured pressure. The memory is a
+// queue whose waiting time grows as W(U) = U ÷ (capacity − U) with the total traffic U,
 //
 //	1/p = (1 + s·W(own·p + others)) ÷ (1 + s·W(own))
 //
-// where s is chosen so that the curve passes through its highest point (top,
-// measured). An application that slows down faster than any s explains is
-// bound by bandwidth: 1/p then grows as W itself. This is not in the paper; one
-// interferer's curve says nothing there, and the prediction is marked.
+// where s makes the curve pass through its highest point (top, measured). An application
+// that slows down faster than any s explains is bound by bandwidth: 1/p then grows as W.
+// This is not in the paper.
 func (a *Application) extrapolate(
 	measured units.NormalizedPerformance, top, others, capacity units.Bandwidth,
 ) units.NormalizedPerformance {

@@ -76,14 +76,12 @@ type phaseSolver interface {
 	timeShare(app, phase int) float64
 }
 
-// longest bounds the natural logarithm of how much longer a combination lasts than
-// the first one. Products over thousands of co-runners do not fit a float; beyond
-// the bound one combination is nearly all the time there is.
+// longest bounds the natural logarithm of the duration of a combination ÷ that of the
+// first one, because products over thousands of co-runners overflow.
 const longest = 300
 
-// averageOverPhases sets the rates to the means over co-run time when phases meet
-// at random: a phase of one application meets those of the others for as long as
-// these then last.
+// averageOverPhases sets the rates to their means over co-run time when phases coincide at
+// random, each combination for as long as the phases then last.
 func (g *group) averageOverPhases(s phaseSolver) {
 	n := len(g.apps)
 	g.rates, g.means = resized(g.rates, n), resized(g.means, n)

@@ -11,45 +11,41 @@ import (
 // standard deviations.
 const normal90 = 1.645
 
-// The error of the method itself, as standard deviations: what remains on the open
-// half of the simulated data when curves and contentiousness are exact.
-// TestIntervalCoverage checks them.
+// The error of the method, as standard deviations on the open half of the simulated data
+// with exact curves and contentiousness. TestIntervalCoverage checks them.
 const (
-	// baseError remains even undisturbed: the repeatability of a run.
+	// baseError is the repeatability of a run.
 	baseError = 0.006
-	// depthError is per unit of lost performance: neighbors of equal bandwidth
-	// and read share do not hurt quite alike.
+	// depthError is per unit of lost performance.
 	depthError = 0.06
-	// groupDepthError comes on top of depthError with two co-runners or more,
-	// whose joint pressure no single interferer measured.
+	// groupDepthError adds to depthError with two co-runners or more.
 	groupDepthError = 0.12
-	// trafficError is of the traffic that the neighbors really cause beside
-	// the target, relative.
+	// trafficError is the relative error of the neighbors' traffic beside the target.
 	trafficError = 0.06
 	// undisturbedTrafficError replaces it where the neighbors' own slowdown is
-	// left out, as in the paper's methods.
+	// neglected, as in the paper's methods.
 	undisturbedTrafficError = 0.15
 	// extrapolationError is per unit of performance lost beyond the measured
 	// pressure.
 	extrapolationError = 0.5
 )
 
-// doubt is the parts of the standard deviation of a predicted normalized
-// performance; they are independent and add in quadrature.
+// doubt holds the independent parts of the standard deviation of a predicted normalized
+// performance.
 type doubt struct {
 	fit           float64 // points about their curve, or their repeats
 	pressure      float64 // contentiousness and its change under contention
 	readShare     float64 // which curve to read
 	model         float64 // see baseError, depthError
 	extrapolation float64 // see extrapolationError
-	carried       float64 // curves measured on another machine
+	transfer      float64 // curves measured on another machine
 }
 
 // interval returns the slowdowns within 90% of p. They are 1 or more: a run
 // cannot gain from neighbors but by noise.
 func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
-		d.model*d.model + d.extrapolation*d.extrapolation + d.carried*d.carried
+		d.model*d.model + d.extrapolation*d.extrapolation + d.transfer*d.transfer
 	half := units.NormalizedPerformance(normal90 * math.Sqrt(variance))
 	return Interval{
 		Low:  min(p+half, 1).Slowdown(),
@@ -96,7 +92,7 @@ func newDoubt(
 		pressure:  halfSpan(read(pressure.Scale(1-min(bandwidth, 1))), read(pressure.Scale(1+bandwidth))),
 		readShare: halfSpan(at(float64(share)-readShare), at(float64(share)+readShare)),
 		model:     math.Hypot(baseError, depthError*(1-float64(performance))),
-		carried:   target.lossDoubt * (1 - float64(performance)),
+		transfer:  target.lossDoubt * (1 - float64(performance)),
 	}
 }
 
@@ -146,8 +142,7 @@ const (
 	// modelBeyondError is per unit of performance lost beyond the most that the
 	// target was seen to lose.
 	modelBeyondError = 0.4
-	// modelPoints is the number of points from which on a loop is known as well as
-	// the model allows. Fewer leave more doubt.
+	// modelPoints is the number of points below which the error of a loop increases.
 	modelPoints = 4
 )
 

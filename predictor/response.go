@@ -11,9 +11,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// response is how an application responds to one read share of the interferer: its
-// performance, and what the interferer achieved beside it, both against what the
-// interferer reaches alone.
+// response is the response of an application to one read share of the interferer: its
+// performance and the interferer's achieved bandwidth, against the interferer's bandwidth
+// alone.
 type response struct {
 	share       units.ReadShare
 	performance *curves.Curve
@@ -39,10 +39,8 @@ type knot struct {
 	solo, achieved units.Bandwidth
 }
 
-// slopeAtLeast is the least slope of achieved against solo bandwidth. Where
-// memory is saturated the interferer achieves no more however hard it pushes,
-// and the level that achieved a bandwidth would not be defined; the slope keeps
-// the inverse continuous.
+// slopeAtLeast is the least slope of achieved against solo bandwidth. It keeps the
+// inverse continuous where memory is saturated.
 const slopeAtLeast = 0.02
 
 // compileResponses builds one response per read share from the profile's
@@ -201,11 +199,9 @@ func (a *Application) Beside(others units.Traffic) units.NormalizedPerformance {
 	return a.respond(others, max(a.observedCapacity(), others.Total())*headroom).performance
 }
 
-// away translates performance where the curves were measured into performance
-// as a co-runner. The delay by distance (an interconnect's latency or
-// bandwidth) and the delay by contention overlap in part: fully where the
-// interconnect is what limits, hardly where latencies add up. They are added in
-// quadrature, which lies between,
+// away translates performance where the curves were measured into performance as a
+// co-runner. The delays by distance and by contention overlap in part, so they are added
+// in quadrature,
 //
 //	(time away)² = ratio² + (1/p)² − 1
 //
@@ -226,4 +222,42 @@ func (a *Application) inPhase(p units.NormalizedPerformance, in *phase) units.No
 		return p
 	}
 	return max(1/(1+(1/p-1)*units.NormalizedPerformance(in.total)), curves.Floor)
+}
+
+// HighestPressure returns the highest traffic that the application was measured
+// beside: what the interferer transferred where that was recorded, else what it
+// reaches alone. Zero without curves. Beyond it predictions are extrapolated.
+func (a *Application) HighestPressure() units.Bandwidth {
+	var highest units.Bandwidth
+	for i := range a.responses {
+		steps := a.responses[i].steps
+		highest = max(highest, steps[len(steps)-1].actual)
+	}
+	return highest
+}
+
+// Fit is the curve that predictions read at one read share.
+type Fit struct {
+	ReadShare units.ReadShare `json:"readShare"`
+	// Curve is the bandwidth that the interferer reaches alone and the normalized
+	// performance beside it, joined by straight lines from (0, 1).
+	Curve [][2]float64 `json:"curve"`
+	// HalfWidth is the half width of the 90% interval of Curve, in normalized
+	// performance, except without pressure.
+	HalfWidth float64 `json:"halfWidth"`
+}
+
+// Fits returns the fitted curves of a in order of read share; none where it has no
+// curves.
+func (a *Application) Fits() []Fit {
+	fits := []Fit{}
+	for i := range a.responses {
+		r := &a.responses[i]
+		f := Fit{ReadShare: r.share, HalfWidth: normal90 * max(r.performance.Residual(), a.noise)}
+		for _, at := range r.performance.Points() {
+			f.Curve = append(f.Curve, [2]float64{float64(at.Bandwidth), float64(r.performance.At(at.Bandwidth))})
+		}
+		fits = append(fits, f)
+	}
+	return fits
 }

@@ -66,5 +66,3 @@ func inferredVariance(all []v1alpha1.SensitivityCurve) float64 {
 	}
 	return sum / n
 }
-
-func weight(p v1alpha1.CurvePoint, pooled float64) float64 { return 1 / variance(p, pooled) }

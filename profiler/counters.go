@@ -25,8 +25,7 @@ const (
 	ScopeProcesses Scope = "processes"
 )
 
-// Explain returns what the scope separates and what it does not, which a
-// [Summary] says in its JSON form; empty for an unknown one.
+// Explain says what the scope includes; empty for an unknown scope.
 func (s Scope) Explain() string {
 	switch s {
 	case ScopeMachine:
@@ -49,11 +48,11 @@ type Counters struct {
 	Channels []ChannelTraffic `json:"channels"`
 	// Sockets add the channels up; empty when it is not known where they are.
 	Sockets []SocketTraffic `json:"sockets"`
-	// Apart is the traffic of memory other than DRAM modules. The totals leave it
-	// out.
-	Apart []MemoryTraffic `json:"apart,omitempty"`
+	// OtherMemory is the traffic of memory other than DRAM modules, which the
+	// totals exclude.
+	OtherMemory []MemoryTraffic `json:"otherMemory,omitempty"`
 	// Background is the traffic shortly before and after a command. It is not
-	// subtracted, because other programs may give way to the command.
+	// subtracted: other programs may slow down while the command runs.
 	Background *Background `json:"background,omitempty"`
 	// TheoreticalPeakBytesPerSecond is the speed of the memory modules × their
 	// channels; absent where the firmware's tables cannot be read.
@@ -61,8 +60,8 @@ type Counters struct {
 	// RelativeSpread is the standard deviation of the total over the time line ÷
 	// its mean; absent with fewer than two samples.
 	RelativeSpread *float64 `json:"relativeSpread,omitempty"`
-	// LeastRunningShare is the lowest share of the time that any event was
-	// counting, 0 to 1; below 1 counts were extrapolated from that share.
+	// LeastRunningShare is the lowest share of the time that any event counted,
+	// 0 to 1. Below 1, counts are extrapolated.
 	LeastRunningShare float64 `json:"leastRunningShare"`
 }
 
@@ -111,19 +110,18 @@ func (c Counters) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Activity is what the processes of a workload did on CPUs. Fields that the
-// kernel cannot or may not count are absent.
+// Activity is the CPU use of a workload's processes. Fields that the kernel cannot
+// or may not count are absent.
 type Activity struct {
 	// CPUSeconds is the CPU time of all their threads together.
 	CPUSeconds *float64 `json:"cpuSeconds,omitempty"`
-	// Instructions they executed, in user space alone where InstructionsUserOnly
-	// is set. Absent on machines without hardware counters in the cores, which
-	// most virtual machines are.
+	// Instructions is the number of instructions executed, in user space alone
+	// where InstructionsUserOnly is set. Most virtual machines cannot count it.
 	Instructions         *float64 `json:"instructions,omitempty"`
 	InstructionsUserOnly bool     `json:"instructionsUserOnly,omitempty"`
 	// ContextSwitches is how often their threads left a CPU.
 	ContextSwitches *float64 `json:"contextSwitches,omitempty"`
-	// OtherCPUSeconds is the CPU time of everything else on the machine in the
-	// same time: other processes, interrupts, and this program.
+	// OtherCPUSeconds is the CPU time of everything else on the machine meanwhile,
+	// including interrupts and this program.
 	OtherCPUSeconds *float64 `json:"otherCPUSeconds,omitempty"`
 }

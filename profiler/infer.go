@@ -15,9 +15,8 @@ import (
 
 // Estimate is the traffic inferred from readings of probes.
 type Estimate struct {
-	// Traffic is that of the application alone: the mean of everything that
-	// fits, weighted by how well it fits. Its total is above zero even where no
-	// effect was seen; High then is the upper bound.
+	// Traffic is the posterior mean of the application's traffic alone. Its total
+	// is above zero even where no effect was seen; High then is the upper bound.
 	Traffic units.Traffic
 	// Low and High bound the 90% interval of the total.
 	Low, High units.Bandwidth
@@ -25,15 +24,15 @@ type Estimate struct {
 	// where the traffic may be zero.
 	RelativeUncertainty float64
 	// ReadShareKnown is false where the readings fit every read share of the
-	// map about equally. Traffic then is split by the mean of the map's read
-	// shares, which is a convention and no measurement.
+	// map about equally. Traffic is then split by the mean of the map's read
+	// shares, by convention.
 	ReadShareKnown bool
 	// ReadShareUncertainty is the half width of the 90% interval of the read
 	// share.
 	ReadShareUncertainty float64
 	// Residual is the root mean square difference between observed and
-	// predicted relative speed at the best fit. Far above the noise of about
-	// 0.02, the application's accesses are unlike the interferer's.
+	// predicted relative speed at the best fit. A value far above the noise, about
+	// 0.02, means that the application's accesses are unlike the interferer's.
 	Residual float64
 	// Saturated is true where the readings set no upper limit below that of
 	// the machine: the application may have any bandwidth above Low.
@@ -42,7 +41,7 @@ type Estimate struct {
 	Warnings []string
 }
 
-// Contentiousness returns e as a profile keeps it. Where the read share is
+// Contentiousness returns e in the form of a profile. Where the read share is
 // unknown, its uncertainty spans the read shares of the map.
 func (e Estimate) Contentiousness() v1alpha1.Contentiousness {
 	return v1alpha1.Contentiousness{
@@ -57,34 +56,32 @@ func (e Estimate) Contentiousness() v1alpha1.Contentiousness {
 const (
 	// Resolution of the search: bandwidths × read shares.
 	bandwidthCells, shareCells = 400, 40
-	// ceilingSoftness is by which part of it, as a standard deviation, an
-	// application may achieve more beside a probe than the interferer did.
+	// ceilingSoftness is the relative standard deviation by which an application
+	// may achieve more beside a probe than the interferer did.
 	ceilingSoftness = 0.15
-	// noEffect is the drop of −2 ln likelihood within which no traffic at all
-	// still belongs to the one-sided 95% (χ², one degree of freedom, 90%).
+	// noEffect is the drop of −2 ln likelihood up to which zero traffic is not
+	// rejected at the one-sided 95% level (χ², one degree of freedom).
 	noEffect = 2.71
 	// conflict is the reduced χ² above which the best fit is called poor.
 	conflict = 4
 )
 
-// Infer finds the bandwidth and read share of an application from readings of
+// Infer estimates the bandwidth and read share of an application from readings of
 // one or more probes.
 //
-// Beside a probe the application runs at its normalized performance there, n,
-// and so has n times its traffic. A total bandwidth B at read share r predicts
-// that probe p keeps the speed of the map at (n·B, r); B lies between zero and
-// 1.15 times the sustained bandwidth, and n·B softly below what the interferer
-// achieved beside the probe. Infer weighs every (B, r) by its likelihood under
-// normal noise in the reading, the map and n, which is the posterior under a
-// uniform prior; the estimate is its mean and the intervals its 5% and 95%
-// quantiles. Where even the best fit is poor, all noise is widened until it is
-// not (Birge 1932), so readings that conflict yield wide intervals.
+// Beside a probe the application has n times its traffic, where n is its
+// normalized performance there. A total bandwidth B at read share r predicts that
+// the probe keeps the speed of the map at (n·B, r). B lies between zero and 1.15
+// times the sustained bandwidth; n·B lies softly below what the interferer achieved
+// beside the probe. Infer weighs every (B, r) by its likelihood under normal noise
+// in the reading, the map and n. The estimate is the mean of that posterior, the
+// intervals are its 5% and 95% quantiles. Where the best fit is poor, all noise is
+// scaled up (Birge 1932), so conflicting readings yield wide intervals.
 //
-// Readings of one probe count as independent of each other, though the error of
-// the map is common to them: give the median of repeats as one reading, with
-// its spread. Readings of probes that are not in the map are left out with a
-// warning. The error joins the faults of every reading; without any usable
-// reading there is no estimate.
+// Readings of one probe count as independent: pass the median of repeats as one
+// reading, with its spread. Readings of probes that the map lacks are left out with
+// a warning. The error joins the faults of all readings; it is not nil if no
+// reading is usable.
 func (m *Map) Infer(readings []ProbeReading) (Estimate, error) {
 	observed, unknown, err := m.observations(readings)
 	if err != nil {
@@ -292,7 +289,7 @@ func (m *Map) summarize(p posterior) Estimate {
 	return e
 }
 
-// judgeShare sets how well the read share is known.
+// judgeShare sets ReadShareKnown and ReadShareUncertainty.
 func (m *Map) judgeShare(e *Estimate, p posterior) {
 	if len(p.shares) == 1 {
 		// Nothing is known beside what the map assumes.
@@ -315,7 +312,7 @@ func (m *Map) judge(e Estimate, p posterior) []string {
 		warnings = append(warnings, fmt.Sprintf("the probes are saturated: the traffic is at least %v and may reach the machine's maximum", e.Low))
 	}
 	if !e.ReadShareKnown {
-		warnings = append(warnings, "the read share could not be told; reads and writes are split by the middle of the calibrated read shares")
+		warnings = append(warnings, "the read share is unknown; reads and writes are split by the mean of the calibrated read shares")
 	}
 	if low, _ := m.ReadShares(); e.ReadShareKnown && low > sameShare && p.lowest > 0.25 {
 		warnings = append(warnings, fmt.Sprintf("the read share may be below %v, the lowest calibrated one: the traffic is equivalent, not actual, where the application stores past the caches", low))

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// LaunchHook prepares the calling thread for starting a command, so that the
-// command can be counted apart from the rest. release undoes that for the thread,
-// not for what it started.
+// LaunchHook prepares the calling thread for starting a command that is counted
+// separately. release undoes that for the thread, not for what it started.
 type LaunchHook func() (release func() error, err error)
 
 type launchHookKey struct{}
@@ -21,9 +20,9 @@ func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
 	return context.WithValue(ctx, launchHookKey{}, append(slices.Clip(hooks), hook))
 }
 
-// BeforeLaunch calls the hooks of ctx. Code that starts a command calls it just
-// before, on the same locked thread, and calls release when the command has
-// started or failed to start. When a hook fails, the earlier ones are undone.
+// BeforeLaunch calls the hooks of ctx. It is called on the locked thread that
+// starts the command; release is called when the command has started or failed to
+// start. When a hook fails, the earlier ones are undone.
 func BeforeLaunch(ctx context.Context) (release func() error, err error) {
 	hooks, _ := ctx.Value(launchHookKey{}).([]LaunchHook)
 	var undo []func() error

@@ -10,12 +10,11 @@ import (
 // ProbeName is the name of the [Probe] source.
 const ProbeName = "probe"
 
-// Runner runs a workload beside probes. It chooses CPUs, memory, order and repeats
-// of the runs, and leaves out runs that were disturbed.
+// Runner runs a workload beside probes. It chooses the CPUs, memory, order and
+// repeats of the runs, and discards disturbed runs.
 type Runner interface {
-	// Read runs w alone and beside each of the probes, as often as stable
-	// readings need. For a workload without a command it leaves
-	// ApplicationPerformance out, which cannot be seen from outside.
+	// Read runs w alone and beside each of the probes until the readings are
+	// stable. ApplicationPerformance is nil for a workload without a command.
 	Read(ctx context.Context, w Workload, probes []string) (Run, error)
 }
 
@@ -33,8 +32,8 @@ type Run struct {
 }
 
 // Probe is the source for machines whose memory controllers cannot be read. It
-// extends the reporter of Bubble-Up (Mars et al. 2011) to two probes and to the
-// application's own slowdown. It resolves neither time nor several nodes.
+// extends the reporter of Bubble-Up (Mars et al. 2011) by a second probe and by the
+// application's own slowdown. It resolves neither time nor NUMA nodes.
 type Probe struct {
 	// Map is the machine's calibration; without it the source is unsupported.
 	Map *Map
@@ -50,7 +49,7 @@ var _ Source = (*Probe)(nil)
 // Name returns [ProbeName].
 func (p *Probe) Name() string { return ProbeName }
 
-// Available reports whether there is a calibration and whether it holds signal.
+// Available reports whether there is a calibration whose probes respond to traffic.
 func (p *Probe) Available(context.Context) Availability {
 	switch {
 	case p.Map == nil:
@@ -72,7 +71,7 @@ func (p *Probe) Available(context.Context) Availability {
 	return Availability{State: Usable}
 }
 
-// Measure has w run beside every probe of the map and infers its traffic; see
+// Measure runs w beside every probe of the map and infers its traffic; see
 // [Map.Infer]. The time line is empty.
 func (p *Probe) Measure(ctx context.Context, w Workload) (Summary, error) {
 	if err := p.Available(ctx).Err(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/units"
 )
 
 func TestNewMapRefuses(t *testing.T) {
@@ -106,7 +105,7 @@ func TestNewMapWarns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(m.Warnings(), "\n"); (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
+			if got := strings.Join(m.warnings, "\n"); (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("warnings %q, want %q", got, tt.want)
 			}
 		})
@@ -176,16 +175,9 @@ func TestRelativeSpeed(t *testing.T) {
 	}{
 		{0, 1, 1}, {16.26, 1, 0.6363}, {1000, 1, 0.5749}, {22.13, 0.75, 0.64}, {16.26, 3, 0.6363},
 	} {
-		got, ok := m.RelativeSpeed(Reader, units.Bandwidth(1e9*tt.gbs), units.ReadShare(tt.share))
-		if !ok || math.Abs(got-tt.want) > 0.01 {
-			t.Errorf("reader beside %v GB/s at %v: %v %v, want %v", tt.gbs, tt.share, got, ok, tt.want)
+		if got := m.probes[Reader].byAchieved.at(1e9*tt.gbs, tt.share); math.Abs(got-tt.want) > 0.01 {
+			t.Errorf("reader beside %v GB/s at %v: %v, want %v", tt.gbs, tt.share, got, tt.want)
 		}
-	}
-	if _, ok := m.RelativeSpeed("unheard", 1e9, 1); ok {
-		t.Error("a probe that is not in the map has a speed")
-	}
-	if _, ok := m.RelativeSpeed(Reader, units.Bandwidth(math.NaN()), 1); ok {
-		t.Error("no bandwidth has a speed")
 	}
 	if low, high := m.ReadShares(); low != 0.5 || high != 1 {
 		t.Errorf("read shares %v to %v", low, high)

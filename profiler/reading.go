@@ -8,9 +8,8 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// The probes: unpaced sequential streams of an interferer. A streaming reader
-// and a streaming modifier see what more probes see; pointer chases and
-// non-temporal writers added nothing measurable.
+// The probes are unpaced sequential streams of an interferer. Pointer chases and
+// non-temporal writers as further probes added nothing measurable.
 const (
 	// Reader reads every line: read share 100%.
 	Reader = "reader"
@@ -43,9 +42,9 @@ type ProbeReading struct {
 	// Spread is the standard deviation of RelativeSpeed; nil when unknown.
 	Spread *float64
 	// ApplicationPerformance is the application's normalized performance in the
-	// same run, above 0 to 2: its traffic beside the probe is this part of its
-	// traffic alone. When nil, the application is taken to give way as an
-	// interferer of the same traffic does, which saturates early.
+	// same run, above 0 to 2. It scales the application's traffic beside the probe.
+	// When nil, the application is assumed to slow down as an interferer of the
+	// same traffic does.
 	ApplicationPerformance *float64
 	// ApplicationSpread is the standard deviation of ApplicationPerformance;
 	// nil when unknown.
@@ -53,8 +52,8 @@ type ProbeReading struct {
 }
 
 // Noise of a relative speed, as a standard deviation. On quiet machines the
-// median of a few samples repeats within 1.5–2%; fewer than two repeats say
-// nothing, and a spread of a few repeats can be small by luck.
+// median of a few samples repeats within 1.5–2%. A lower spread of a few repeats
+// is chance.
 const (
 	leastSpread   = 0.015
 	unknownSpread = 0.02
@@ -100,10 +99,9 @@ func ratio(v float64) bool { return v > 0 && v <= MaxRelativeSpeed }
 
 func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
-// ReadingsFromCurves returns the readings that sensitivity curves already hold:
-// the interferer at level 1, at the read share of a probe and in sequential
-// order, *is* that probe. Points whose achieved bandwidth was not recorded, and
-// inferred points, are left out, so the result may be empty.
+// ReadingsFromCurves returns the readings that sensitivity curves contain: a
+// sequential interferer at level 1 and at the read share of a probe is that probe.
+// Inferred points and points without an achieved bandwidth are left out.
 func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []ProbeReading {
 	var readings []ProbeReading
 	for _, c := range curves {

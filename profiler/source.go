@@ -1,18 +1,11 @@
 // Package profiler measures contentiousness: the read and write bandwidth that
 // an application, or everything on a machine, causes at the memory controller.
 //
-// A [Source] knows one way to measure. Sources that read counters watch a
+// A [Source] implements one way to measure. Sources that read counters watch a
 // [Workload] while it runs once. The [Probe] needs no counters: it runs the
-// workload beside unpaced streams of memory traffic and infers the traffic that
-// explains how much each stream and the workload slow down.
-//
-// On the way from a counter to a profile a bandwidth is first a count with its
-// time (CounterSample of package perf), then the [units.Traffic] of counters that
-// run together, then the [Summary] of a measurement, which holds a Traffic with
-// its uncertainty and its parts, and last the [v1alpha1.Contentiousness] of the
-// profile.
-//
-// The package starts no traffic itself: its callers provide a [Runner].
+// workload beside unpaced streams of memory traffic and infers the traffic from
+// how much the streams and the workload slow down. The package starts no traffic
+// itself: callers provide a [Runner].
 package profiler
 
 import (
@@ -22,8 +15,8 @@ import (
 	"strings"
 )
 
-// Reasons for which a source cannot measure. The command line maps both to the
-// exit code for "not measurable here".
+// Reasons why a source cannot measure. The command line maps both to the exit code
+// for "not measurable here".
 var (
 	// ErrUnsupported means that the hardware, the kernel or a missing
 	// calibration rules the source out.
@@ -35,15 +28,14 @@ var (
 
 // Source is one way to measure contentiousness.
 type Source interface {
-	// Name is the word a user selects the source with and a profile records,
-	// for example "probe".
+	// Name is the name that users select and profiles record, such as "probe".
 	Name() string
-	// Available reports whether the source can measure on this machine, without
-	// measuring. It is cheap enough for every start of the program.
+	// Available reports whether the source can measure on this machine. It is
+	// cheap: it measures nothing.
 	Available(ctx context.Context) Availability
-	// Measure runs or watches w and reports its traffic. It returns the error
+	// Measure runs or watches w and returns its traffic. It returns the error
 	// of [Availability.Err] where the source is not usable, an error of w, or
-	// that of ctx; then the Summary holds nothing.
+	// that of ctx.
 	Measure(ctx context.Context, w Workload) (Summary, error)
 }
 
@@ -56,7 +48,7 @@ const (
 	// Unsupported means that Measure cannot succeed before Remedy is followed.
 	Unsupported State = "unsupported"
 	// Inconclusive means that it is not known whether Measure succeeds, or that
-	// its result would say nothing. A source is free to try or to refuse.
+	// its result would say nothing.
 	Inconclusive State = "inconclusive"
 )
 
@@ -92,10 +84,9 @@ func (a Availability) Err() error {
 	return fmt.Errorf("%w: %s%s", kind, reason, remedy)
 }
 
-// Select returns the source called name or, when name is empty, the first
-// usable one in the given order. The error says why it passed over each source,
-// and wraps [ErrUnsupported] or [ErrInconclusive] accordingly; an unknown
-// name is neither.
+// Select returns the source called name or, when name is empty, the first usable
+// one. The error gives the reason for each source that was tried and wraps
+// [ErrUnsupported] or [ErrInconclusive], but neither for an unknown name.
 func Select(ctx context.Context, name string, sources ...Source) (Source, error) {
 	var faults []error
 	names := make([]string, len(sources))

@@ -7,13 +7,13 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Summary is the result of a measurement. Its JSON form is what
-// `bandmate measure -o json` prints: lists are never null, and what is unknown
-// is absent rather than zero.
+// Summary is the result of a measurement. Its JSON form is that of
+// `bandmate measure -o json`: lists are never null, and unknown values are absent
+// rather than zero.
 type Summary struct {
 	// Source is the name of the source that measured.
 	Source string `json:"source"`
-	// Seconds is the wall time the traffic is the mean of: one run of the
+	// Seconds is the wall time that the traffic is averaged over: one run of the
 	// command alone, or the duration watched.
 	Seconds float64 `json:"seconds"`
 	// Traffic is the mean at the memory controller (Zacarias et al. 2020, eq. 1).
@@ -34,10 +34,10 @@ type Summary struct {
 	Timeline []v1alpha1.TrafficSample `json:"timeline"`
 	// Scope says whose traffic was counted; empty when it was inferred.
 	Scope Scope `json:"scope,omitempty"`
-	// Activity is what the command or the processes did on CPUs; nil when the
+	// Activity is the CPU use of the command or the processes; nil when the
 	// workload is the machine, or nothing could be counted.
 	Activity *Activity `json:"activity,omitempty"`
-	// Counters holds what counter sources know in more detail; nil for others.
+	// Counters holds details of counter sources; nil for others.
 	Counters *Counters `json:"counters,omitempty"`
 	// Warnings are doubts about the result.
 	Warnings []string `json:"warnings"`

@@ -34,10 +34,9 @@ type knot struct {
 	x, y, weight float64
 }
 
-// falling returns the curve through (0, 1) that never rises and lies nearest to
-// the knots in the weighted least-squares sense. More traffic beside a probe does
-// not speed it up; what rises in the data is noise. moved is the largest distance
-// between a knot and the curve, beyond clipping at 1.
+// falling returns the curve through (0, 1) that never rises and fits the knots best
+// by weighted least squares: rises are noise. moved is the largest distance between
+// a knot, clipped at 1, and the curve.
 func falling(knots []knot) (curve piecewise, moved float64) {
 	curve = piecewise{x: []float64{0}, y: []float64{1}}
 	var weights []float64

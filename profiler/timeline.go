@@ -10,9 +10,8 @@ import (
 // maxSamples is the longest time line a profile keeps.
 const maxSamples = v1alpha1.MaxTimeline
 
-// Timeline collects samples of traffic that follow each other. When there are
-// more than a profile keeps, it halves its resolution, as often as needed. The
-// zero value is empty.
+// Timeline collects consecutive samples of traffic. It halves its resolution
+// whenever there are more than a profile keeps. The zero value is empty.
 type Timeline struct {
 	// Least is the length in seconds below which a sample joins the one before.
 	Least float64

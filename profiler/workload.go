@@ -53,9 +53,8 @@ func (w Workload) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Wait runs the command once, waits for the processes, or lets the duration
-// pass: the time during which a counter source samples. It returns the error of
-// the command or of ctx.
+// Wait runs the command once, waits for the processes, or waits for the duration.
+// It returns the error of the command or of ctx.
 func (w Workload) Wait(ctx context.Context) error {
 	switch {
 	case w.Run != nil:

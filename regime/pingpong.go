@@ -16,10 +16,9 @@ const (
 // line that some processors fetch along with it.
 const padding = 128
 
-// pingPong is a cache line that two CPUs take turns in counting up by
-// compare-and-swap, so that each turn moves the line once, with the right to
-// write it. With plain loads and stores a turn costs a second message, to
-// invalidate the other's copy, and round trips scatter twice as much.
+// pingPong is a cache line that two CPUs increment in turn by compare-and-swap, so
+// that each turn moves the line once. With plain loads and stores a turn needs a
+// second message to invalidate the other copy, and round trips scatter twice as much.
 type pingPong struct {
 	_    [padding]byte
 	line atomic.Uint32

@@ -24,12 +24,11 @@ var (
 	ErrOneProcessor = errors.New("this process runs Go on one CPU only: set GOMAXPROCS to 2 or more")
 )
 
-// Probe measures the regime of two CPUs. It keeps both busy for 1 to 4 ms, for
-// at most 200 ms where others compete for them, with one locked thread on each,
-// whose affinity is put back afterwards.
+// Probe measures the regime of CPUs a and b. It keeps both busy for 1 to 4 ms, or for
+// at most 200 ms where others compete for them, with one locked thread on each.
 //
-// Errors: ErrSameCPU, ErrOneProcessor, topology.ErrOffline, topology.ErrNotAllowed,
-// ErrInconclusive, and the cause of the context's end.
+// The error wraps ErrSameCPU, ErrOneProcessor, topology.ErrOffline,
+// topology.ErrNotAllowed, ErrInconclusive, or the cause of the context's end.
 func Probe(ctx context.Context, a, b int) (Tag, error) {
 	if a == b {
 		return Tag{}, fmt.Errorf("CPU %d: %w: choose two CPUs", a, ErrSameCPU)

@@ -1,13 +1,12 @@
-// Package regime measures how near two CPUs are to each other at this moment, by
-// a ping-pong of a cache line between them.
+// Package regime measures how near two CPUs are to each other, by the ping-pong
+// latency of a cache line between them.
 //
-// On a virtual machine the answer changes: the host moves virtual CPUs between
-// core complexes every few seconds to minutes, and with them appears and
-// disappears the cache and the link that two programs compete for. A sample is
-// therefore probed just before and just after, kept only when the regime stayed
-// the same, and never mixed with samples of another regime. A spell of another
-// regime that begins and ends between the two probes goes unseen: samples of a
-// second are safer than samples of a minute.
+// A virtual machine's host moves virtual CPUs between core complexes every few
+// seconds to minutes, which changes the cache and the link that two programs compete
+// for. The regime is therefore probed before and after every sample. A sample is kept
+// only when both probes agree, and never mixed with samples of another regime. A
+// change that is reverted between the two probes goes unseen, so short samples are
+// safer than long ones.
 package regime
 
 import (
@@ -35,30 +34,22 @@ func Classes() []Class { return []Class{SameCore, SameComplex, CrossComplex} }
 // of two CPUs (AMD EPYC of Zen 5), 19828 probes over seven minutes fell into
 // three bands with nothing between them:
 //
-//	 28–37 ns   same core (4.2%), in spells of 0.02 to 1.3 s: a loop of
-//	            additions ran at half speed on each CPU meanwhile, as it does
-//	            beside a busy SMT sibling, although the machine claims two cores
+//	 28–37 ns   same core (4.2%), for 0.02 to 1.3 s at a time
 //	 44–66 ns   same complex (95.3%)
-//	249–272 ns  different complexes (0.5%), in spells of 0.1 to 8 s
-//
-// A ping-pong of plain loads and stores gives 48–75, 71–142 and 340–550 ns for
-// the same three; they are not to be compared with these limits.
+//	249–272 ns  different complexes (0.5%), for 0.1 to 8 s at a time
 //
 // Published round trips by compare-and-swap (github.com/nviennot/core-to-core-latency,
-// twice its one-way figures) agree: SMT siblings 9–20 ns; one last-level cache
-// 32–144 ns on servers and desktops by AMD, Intel, Amazon and HiSilicon; between
-// complexes 168–310 ns; between sockets 216–400 ns. The exceptions are the
-// fastest desktop processors (Zen 3, Skylake: 32–40 ns), which read as one core, and
-// slow meshes (Xeon Phi, 182 ns), which read as several complexes. That changes
-// the label, not whether two tags are the same.
+// twice its one-way figures) agree: SMT siblings 9–20 ns, one last-level cache
+// 32–144 ns, between complexes 168–310 ns, between sockets 216–400 ns. The fastest
+// desktop processors (Zen 3, Skylake: 32–40 ns) read as one core, slow meshes (Xeon
+// Phi, 182 ns) as several complexes; whether two tags are the same is unaffected.
 const (
 	sameCoreBelow    = 41 * time.Nanosecond
 	sameComplexBelow = 150 * time.Nanosecond
 )
 
-// sameFactor is how far two round trips of one class may lie apart within one
-// regime: the widest band above spans a factor of 1.5, and a socket's distance
-// is about twice a complex's.
+// sameFactor is the highest ratio of two round trips of one regime: the widest band
+// above spans a factor of 1.5, and a socket is about twice as far as a complex.
 const sameFactor = 1.7
 
 // Classify names the class of a round trip as Probe measures it.

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Tally counts which samples were kept and which dropped, by regime, for
-// reports. The zero value is empty and ready. It is not safe for concurrent use.
+// Tally counts the samples that were kept and dropped, by regime. The zero value is
+// empty. It is not safe for concurrent use.
 type Tally struct {
 	counts map[Class]*Count
 	total  time.Duration
 }
 
-// Count is what was seen of one class.
+// Count is the tally of one class.
 type Count struct {
 	Class Class
 	// Kept samples began and ended in one regime of this class.
@@ -72,8 +72,8 @@ func (t *Tally) Counts() []Count {
 	return list
 }
 
-// Main returns the class most samples were kept of, the nearer one of two
-// equals; false when none was kept.
+// Main returns the class with most kept samples, the nearer one of two equals; false
+// when no sample was kept.
 func (t *Tally) Main() (Class, bool) {
 	var best Count
 	for _, c := range t.Counts() {

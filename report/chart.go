@@ -7,8 +7,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// chart is a picture of lines in a rectangle of two axes: what curve plots, time
-// lines and error plots share. It is drawn as text or as a picture.
+// chart is a line chart, drawn as text or as a picture.
 type chart struct {
 	title          string
 	xTitle, yTitle string
@@ -22,10 +21,10 @@ type chart struct {
 type chartLine struct {
 	label  string
 	points []chartPoint
-	// sparse marks some of many points, so that lines can be told apart.
+	// sparse marks some of many points only.
 	sparse bool
-	// fit is the line that a picture draws in place of that through the points, with
-	// a ribbon of fitHalf above and below, but none at its beginning.
+	// fit is the line that a picture draws instead of the one through the points. A
+	// ribbon of half width fitHalf surrounds it, except at its start.
 	fit     []chartPoint
 	fitHalf float64
 	// thin is a line that counts less than others.

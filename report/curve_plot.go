@@ -28,12 +28,10 @@ type Curve struct {
 	// Points are ordered by bandwidth. Points that are not valid (NaN,
 	// infinite or negative) are left out.
 	Points []CurvePoint
-	// Fitted is the curve that predictions read, at bandwidths in order; none
-	// where it is not known. Only pictures in files show it, in place of the line
-	// through the points.
+	// Fitted is the curve that predictions read, by ascending bandwidth; empty when
+	// unknown. Pictures show it instead of the line through the points.
 	Fitted []FittedPoint
-	// HalfWidth is half the width of its 90% interval, in normalized performance;
-	// 0 where it is not known. Without pressure there is no doubt.
+	// HalfWidth is the half width of the 90% interval of Fitted; 0 when unknown.
 	HalfWidth units.NormalizedPerformance
 }
 
@@ -123,9 +121,9 @@ func (p *CurvePlot) Picture() *drawing.Picture {
 }
 
 // WriteCSV writes one line per point: readShare, pattern, bytesPerSecond of the
-// interferer alone, normalizedPerformance, and spread, empty where not known; the
-// fitted performance at this bandwidth with the ends of its 90% interval, empty
-// where there is no fitted curve; inferred, true or false.
+// interferer alone, normalizedPerformance, spread, fitted, fittedLow and fittedHigh
+// (performance of the fitted curve and its 90% interval), and inferred. Unknown values
+// are empty.
 func (p *CurvePlot) WriteCSV(w io.Writer) error {
 	t := Table{Columns: []Column{
 		{Key: "readShare"},

@@ -1,8 +1,6 @@
-// Package report draws what Bandmate knows: curve plots, heat maps and tables
-// as text for a terminal, rows as CSV, numbers with their units, and progress
-// while an experiment runs.
+// Package report formats results: plots, heat maps and tables as text and CSV, numbers
+// with units, and the progress of an experiment.
 //
-// Every picture goes to an io.Writer with Options that say how wide it may be
-// and what the reader's terminal can show; Detect finds them out. Names come
-// from files and are never trusted: whatever is drawn passes SanitizeText.
+// Options describe the terminal; Detect determines them. Names come from files and are
+// not trusted: all text passes SanitizeText.
 package report

@@ -9,14 +9,14 @@ import (
 	"bandmate.dev/bandmate/internal/drawing"
 )
 
-// ErrorPlot shows, for several ways to predict, which part of the predictions has
-// an error of at most so much: the farther to the left a line is, the better.
+// ErrorPlot shows the cumulative distribution of the prediction errors of several
+// methods.
 type ErrorPlot struct {
 	Title   string
 	Methods []MethodErrors
 }
 
-// MethodErrors are the errors of one way to predict.
+// MethodErrors are the errors of one method.
 type MethodErrors struct {
 	Method string
 	// Points are errors in percentage points of normalized performance, in any

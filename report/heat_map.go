@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -144,7 +146,7 @@ func (m *HeatMap) layout(o Options) heatMapLayout {
 	for j := range l.columns {
 		l.columns[j] = strconv.Itoa(j + 1)
 	}
-	l.list = !sameNames(m.Targets, m.Corunners)
+	l.list = !slices.Equal(m.Targets, m.Corunners)
 	if !l.list {
 		l.rowWidth = 0
 		digits := len(strconv.Itoa(len(l.rows)))
@@ -157,18 +159,6 @@ func (m *HeatMap) layout(o Options) heatMapLayout {
 	blocks := (len(m.Corunners) + fitting - 1) / fitting
 	l.perBlock = (len(m.Corunners) + blocks - 1) / blocks
 	return l
-}
-
-func sameNames(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func (m *HeatMap) writeBlock(b *strings.Builder, o Options, l heatMapLayout, first, end int) {
@@ -215,4 +205,35 @@ func (m *HeatMap) WriteCSV(w io.Writer) error {
 		}
 	}
 	return t.WriteCSV(w)
+}
+
+// Busiest returns a map of the n applications that suffer or cause the most, in
+// their order, and how many were left out. Rows and columns must be the same
+// applications. An unknown slowdown counts as none.
+func (m *HeatMap) Busiest(n int) (part *HeatMap, left int) {
+	if n <= 0 || n >= len(m.Targets) {
+		return m, 0
+	}
+	weights := make([]float64, len(m.Targets))
+	for i := range m.Targets {
+		for j := range m.Corunners {
+			if s := float64(m.Slowdown(i, j)); s > 1 && !math.IsInf(s, 0) {
+				weights[i] += s - 1
+				weights[j] += s - 1
+			}
+		}
+	}
+	chosen := make([]int, len(weights))
+	for i := range chosen {
+		chosen[i] = i
+	}
+	slices.SortStableFunc(chosen, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
+	chosen = chosen[:n]
+	slices.Sort(chosen)
+	part = &HeatMap{Slowdown: func(i, j int) units.Slowdown { return m.Slowdown(chosen[i], chosen[j]) }}
+	for _, i := range chosen {
+		part.Targets = append(part.Targets, m.Targets[i])
+		part.Corunners = append(part.Corunners, m.Corunners[i])
+	}
+	return part, len(m.Targets) - n
 }

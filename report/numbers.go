@@ -9,8 +9,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Missing stands for a number that was not measured or cannot be known. It is
-// what every function below prints for NaN.
+// Missing stands for an unknown number. Every function below prints it for NaN.
 const Missing = "–"
 
 // Slowdown prints "1.34×".
@@ -72,13 +71,13 @@ func Seconds(seconds float64) string {
 		whole := int(math.Round(abs))
 		return fmt.Sprintf("%s%d min %02d s", minus(seconds), whole/60, whole%60)
 	case abs >= 0.9995 || abs == 0:
-		return significant(seconds) + " s"
+		return units.Significant(seconds) + " s"
 	case abs >= 0.9995e-3:
-		return significant(seconds*1e3) + " ms"
+		return units.Significant(seconds*1e3) + " ms"
 	case abs >= 0.9995e-6:
-		return significant(seconds*1e6) + " µs"
+		return units.Significant(seconds*1e6) + " µs"
 	default:
-		return significant(seconds*1e9) + " ns"
+		return units.Significant(seconds*1e9) + " ns"
 	}
 }
 
@@ -103,13 +102,4 @@ func minus(v float64) string {
 		return "-"
 	}
 	return ""
-}
-
-// significant prints v with three significant digits, four from 1000 on.
-func significant(v float64) string {
-	digits := 2
-	for abs := math.Abs(v); digits > 0 && abs >= 9.995; abs /= 10 {
-		digits--
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
 }

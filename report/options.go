@@ -8,15 +8,13 @@ import (
 	"golang.org/x/term"
 )
 
-// DefaultWidth is the width of a picture, in columns, where nobody says
-// otherwise; minWidth is the narrowest that is drawn.
+// DefaultWidth is the default width of a picture in columns; minWidth is the least.
 const (
 	DefaultWidth = 80
 	minWidth     = 40
 )
 
-// Options say what the place a picture goes to can show. The zero value is
-// plain ASCII, 80 columns wide.
+// Options describe a terminal. The zero value is plain ASCII, 80 columns wide.
 type Options struct {
 	// Width is the number of columns; 0 means DefaultWidth, less than 40
 	// counts as 40.
@@ -28,11 +26,10 @@ type Options struct {
 	Unicode bool
 }
 
-// Detect returns the options for w: the width and colors of a terminal, or
-// 80 columns without color for anything else. Colors are off where NO_COLOR
-// is set (https://no-color.org) or TERM is dumb. Characters beyond ASCII are
-// on unless the locale rules them out. terminal says whether w is a terminal
-// on which a line can be drawn again. Getenv is usually os.Getenv.
+// Detect returns the options for w: the width and colors of a terminal, or 80 columns
+// without color for anything else. NO_COLOR (https://no-color.org) and TERM=dumb turn
+// colors off. Characters beyond ASCII are on unless the locale rules them out. terminal
+// reports whether lines of w can be redrawn. getenv is usually os.Getenv.
 func Detect(w io.Writer, getenv func(string) string) (options Options, terminal bool) {
 	options = Options{Width: DefaultWidth, Unicode: unicodeLocale(getenv)}
 	file, ok := w.(*os.File)

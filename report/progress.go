@@ -8,17 +8,14 @@ import (
 	"time"
 )
 
-// Progress tells a person what runs and how long it will still take. Its
-// methods may be called from several goroutines.
+// Progress shows the current step of an experiment and the time left. It is safe for
+// concurrent use.
 type Progress interface {
 	// Start begins an experiment of total steps; a total of 0 is not known.
 	Start(total int)
-	// Step says that the previous step, if any, has ended and the next one,
-	// called label, begins.
+	// Step ends the previous step, if any, and begins the next one.
 	Step(label string)
-	// Done ends the report and leaves a clean line, whether all steps were
-	// taken or not. It may be called more than once, so that a deferred call
-	// covers interruption.
+	// Done ends the report and leaves a clean line. It may be called repeatedly.
 	Done()
 }
 
@@ -41,8 +38,8 @@ const (
 	clearLine     = "\r\x1b[K"
 )
 
-// NewProgress returns a Progress that writes to w, usually standard error. It
-// drops errors of w: a terminal that is gone is no reason to end an experiment.
+// NewProgress returns a Progress that writes to w, usually standard error. It ignores
+// errors of w.
 func NewProgress(w io.Writer, o ProgressOptions) Progress {
 	if o.Now == nil {
 		o.Now = time.Now

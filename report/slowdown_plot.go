@@ -73,9 +73,8 @@ func (r SlowdownRow) value(series int) SlowdownValue {
 	return SlowdownValue{}
 }
 
-// WriteCSV writes one line per row and series: name, series, slowdown with low and
-// high, the ends of its 90% interval, empty where not known; extrapolated, true or
-// false, empty where there is no prediction; remark.
+// WriteCSV writes one line per row and series: name, series, slowdown, low and high (its
+// 90% interval), extrapolated, and remark. Unknown values are empty.
 func (p *SlowdownPlot) WriteCSV(w io.Writer) error {
 	t := Table{Columns: []Column{
 		{Key: "name"}, {Key: "series"}, {Key: "slowdown"}, {Key: "low"}, {Key: "high"}, {Key: "extrapolated"}, {Key: "remark"},

@@ -52,9 +52,8 @@ const (
 	minColumnWidth = 8
 )
 
-// Write draws the table. Where it would be wider than o allows, its widest
-// text columns give way, down to eight columns each; a table whose numbers
-// alone are wider is drawn wider, rather than with numbers missing.
+// Write draws the table. If it is wider than o allows, its widest text columns are cut,
+// down to eight characters each. Numbers are never cut, even if the table stays wider.
 func (t *Table) Write(w io.Writer, o Options) error {
 	texts := make([][]string, len(t.Rows))
 	for i, row := range t.Rows {

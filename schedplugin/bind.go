@@ -115,7 +115,7 @@ const mostNamed = 3
 func note(profile *profile, result *score.Score, other *alternative) string {
 	var b strings.Builder
 	switch profile.State {
-	case advisor.Known, advisor.HalfKnown:
+	case advisor.Known, advisor.Partial:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
 	case advisor.Transferred:
 		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, profile.Reason)

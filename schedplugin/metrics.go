@@ -70,7 +70,7 @@ func newInstruments() *instruments {
 	}
 	return &instruments{
 		lookups: metrics.NewCounterVec(counter("profile_lookups_total",
-			"Pods placed, by the state of the application's profile on the node's machine: known, half-known, transferred, unknown or invalid."), []string{"result"}),
+			"Pods placed, by the state of the application's profile on the node's machine: known, partial, transferred, unknown or invalid."), []string{"result"}),
 		profileAge: metrics.NewHistogram(histogram("profile_age_seconds",
 			"Age of the profile that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
 		slowdown: metrics.NewHistogramVec(histogram("predicted_slowdown",
@@ -85,7 +85,7 @@ func newInstruments() *instruments {
 			"Readings of a node's measured traffic: used, stale or invalid."), []string{"result"}),
 		failures:      metrics.NewCounter(counter("failures_total", "Memory domains that could not be scored; the pod was let through.")),
 		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Placement events that were not written because there were too many at once.")),
-		profiles:      metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, half-known or invalid."), []string{"state"}),
+		profiles:      metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
 			"1 while the watch of a resource is up, 0 while it is down and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",

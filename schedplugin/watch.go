@@ -230,7 +230,7 @@ func (w *profileWatch) rebuild() {
 	w.current.Store(next)
 	w.metrics.rebuild.Observe(time.Since(start).Seconds())
 	counts := next.advisor.Count()
-	for _, state := range []advisor.State{advisor.Known, advisor.HalfKnown, advisor.Invalid} {
+	for _, state := range []advisor.State{advisor.Known, advisor.Partial, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
 	}
 }

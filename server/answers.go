@@ -40,7 +40,7 @@ func roleOf(place int) string {
 	return "corunner"
 }
 
-// predictMatrix answers as `bandmate matrix` does, for a part of the rows and columns.
+// predictMatrix answers as `bandmate matrix` does, for a window of rows and columns.
 func predictMatrix(a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
 	m := Matrix{
 		Method: q.Method, Offset: q.Rows.Offset, CorunnerOffset: q.Columns.Offset,
@@ -105,8 +105,8 @@ func messages(faults []error) []string {
 	return texts
 }
 
-// applications returns every sound profile in order of name and machine; warnings are
-// of the others.
+// applications returns every valid profile in order of name and machine, and the
+// faults of the others.
 func applications(a *advisor.Advisor) (all []Application, warnings []string) {
 	entries, faults, _ := a.Select(nil, "") // fails only where a machine is named
 	all = []Application{}

@@ -1,8 +1,7 @@
-// Package server answers over HTTP what the command line answers: the page of
-// `bandmate report`, live, and an API in JSON, described by OpenAPI 3.1. It reads
-// and never changes anything.
+// Package server serves the page of `bandmate report`, live, and a JSON API for
+// predictions, whose OpenAPI 3.1 document is openapi.json. It is read-only.
 //
-// It is meant for a loopback interface and trusts nobody who can reach it: names
-// of hosts are checked against DNS rebinding, requests are bounded in size, time
-// and number, and nothing that a profile says becomes markup.
+// It is meant for a loopback interface and trusts no client: host names are checked
+// against DNS rebinding, requests are bounded in size, time and number, and no text of
+// a profile becomes markup.
 package server

@@ -126,7 +126,7 @@ func TestStatuses(t *testing.T) {
 		{"/api/v1/machines?limit=1", 400, "limit", "no such parameter"},
 		{"/api/v1", 404, "", "openapi.json"},
 		{"/api/v1/predict/", 404, "", "openapi.json"},
-		{"/../etc/passwd", 404, "", "nothing is at"},
+		{"/../etc/passwd", 404, "", "no such path"},
 		{"/%00", 400, "", "no text"},
 	} {
 		answer := get(t, h, tt.target)

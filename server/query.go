@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -23,7 +25,7 @@ const (
 	highestOffset    = 1 << 30
 )
 
-// query reads the parameters of a request and remembers what is wrong with them.
+// query reads the parameters of a request and collects their faults.
 type query struct {
 	values url.Values
 	read   map[string]bool
@@ -113,7 +115,7 @@ func (q *query) window(offset, limit string, usual, most int) Window {
 	return Window{q.number(offset, 0, 0, highestOffset), q.number(limit, usual, 1, most)}
 }
 
-// err returns every fault at once, parameters that nobody reads included.
+// err returns every fault at once, including unknown parameters.
 func (q *query) err() error {
 	for _, field := range slices.Sorted(maps.Keys(q.values)) {
 		if !q.read[field] {
@@ -140,7 +142,7 @@ func readQuestion(q *query) (Question, error) {
 		Method: q.method(), Explain: q.boolean("explain"),
 	}
 	if question.Target == "" {
-		q.refuse("target", "is missing: name the application that is asked about")
+		q.refuse("target", "is missing: name the target application")
 	}
 	if len(question.Corunners) == 0 {
 		q.refuse("corunner", "is missing: name one neighbor or several")
@@ -157,7 +159,7 @@ func readMatrixQuestion(q *query) (MatrixQuestion, error) {
 	return question, q.err()
 }
 
-// checkRequest refuses what no path takes.
+// checkRequest refuses other methods, bodies and malformed paths.
 func checkRequest(r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return problemf(http.StatusMethodNotAllowed, "method %q: want GET or HEAD", r.Method)
@@ -169,4 +171,22 @@ func checkRequest(r *http.Request) error {
 		return &problem{http.StatusBadRequest, []*Fault{{Err: fmt.Errorf("the path %q is no text", r.URL.Path)}}}
 	}
 	return nil
+}
+
+// checkHost accepts requests for localhost, IP addresses and the given names only.
+// A malicious page can resolve its own name to a loopback address (DNS rebinding), but
+// the browser still sends that name.
+func checkHost(r *http.Request, names []string) error {
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "localhost" || slices.Contains(names, host) {
+		return nil
+	}
+	if _, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")); err == nil {
+		return nil
+	}
+	return problemf(http.StatusMisdirectedRequest, "host %q: this server answers for localhost and addresses only: ask there, or start it with --allow-host", r.Host)
 }

@@ -8,18 +8,18 @@ import (
 	"bandmate.dev/bandmate/report/page"
 )
 
-// Source has the profiles as they are now.
+// Source provides the current profiles.
 type Source interface {
-	// Now returns the same Advisor as long as nothing changes. It fails where the
+	// Now returns the same Advisor as long as nothing changes, or an error when the
 	// profiles cannot be read.
 	Now(ctx context.Context) (*advisor.Advisor, error)
 }
 
-// Question asks how a target fares beside co-runners.
+// Question asks for the slowdown of a target beside co-runners.
 type Question struct {
 	Target    string
 	Corunners []string // one or more; names may repeat
-	// Machine is for which to predict; empty where the names have one only.
+	// Machine is the machine to predict for; empty where all names have one only.
 	Machine string
 	Method  predictor.Method
 	Explain bool
@@ -37,9 +37,9 @@ type MatrixQuestion struct {
 
 // Window is a part of a list.
 type Window struct {
-	// Offset is the first one, from 0; beyond the end the part is empty.
+	// Offset is the index of the first element; beyond the end the window is empty.
 	Offset int
-	// Limit is the most there are to be, above 0.
+	// Limit is the highest number of elements, above 0.
 	Limit int
 }
 

@@ -62,7 +62,7 @@ func newJSONReply(v any) (reply, error) {
 	return newReply(typeJSON, noContent, append(body, '\n'), gzip.BestSpeed)
 }
 
-// send answers with r, or that the asker has it already.
+// send answers with r, or with 304 when the client has it already.
 func (r reply) send(w http.ResponseWriter, asked *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", r.contentType)
@@ -83,7 +83,7 @@ func (r reply) send(w http.ResponseWriter, asked *http.Request) {
 	_, _ = w.Write(body) // who went away is not there to be told
 }
 
-// secure sets what every answer says, errors included.
+// secure sets the security headers of every answer.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", noContent)
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// Bounds of connections. A slow client keeps one connection, for a while, and
-// nothing else.
+// Bounds of connections.
 const (
 	mostConnections = 512
 	largestHeader   = 32 << 10 // bytes
@@ -68,9 +67,8 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// Serve answers on l until ctx is done, then lets the requests under way end for a
-// few seconds; it closes l. It returns nil when it was asked to end. Complaints of
-// the HTTP server go to complaints.
+// Serve serves h on l until ctx is done, then waits a few seconds for pending requests
+// and closes l. It returns nil when ctx ended it. The HTTP server logs to complaints.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, complaints *log.Logger) error {
 	return serveWithin(ctx, l, h, complaints, usualTimeouts())
 }

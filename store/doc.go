@@ -3,11 +3,10 @@
 //	DIR/applications/NAME@MACHINE.yaml   one ApplicationProfile
 //	DIR/machines/NAME.yaml               one MachineProfile
 //
-// An application measured on two machines has two profiles, so its key is its
-// metadata.name and its spec.machine.name. Neither can hold an @.
+// The key of an application's profile is its metadata.name and its spec.machine.name,
+// neither of which can contain an @.
 //
-// A file is replaced atomically: readers see the old or the new one, and a writer
-// that is stopped leaves the old one whole. Writers need no lock; of two writers of
-// the same profile the last one wins. Other files are left alone. A profile that
-// cannot be read does not hide the others.
+// Files are replaced atomically and without locks: of two writers of the same profile
+// the last one wins. Other files are ignored. An unreadable profile does not hide the
+// others.
 package store

@@ -15,11 +15,10 @@ var (
 	ErrAmbiguous = v1alpha1.ErrAmbiguous
 )
 
-// Application returns the profile of an application. Where it has profiles of
-// several machines, the one of the given machine (a metadata.name) is chosen;
-// if that has none, or machine is empty, the error is ErrAmbiguous and lists
-// them. A single profile is returned whatever its machine: the caller compares
-// spec.machine. ErrNotFound suggests near names.
+// Application returns the profile of an application on a machine. A single profile is
+// returned whatever its machine: the caller compares spec.machine. Of several, none of
+// which is of machine, the error is ErrAmbiguous and lists them. ErrNotFound suggests
+// similar names.
 func (s *Store) Application(name, machine string) (*v1alpha1.ApplicationProfile, error) {
 	entries, err := s.entries(v1alpha1.KindApplicationProfile)
 	if err != nil {
@@ -28,7 +27,7 @@ func (s *Store) Application(name, machine string) (*v1alpha1.ApplicationProfile,
 	return pick[*v1alpha1.ApplicationProfile](entries, v1alpha1.KindApplicationProfile, name, machine)
 }
 
-// Machine returns the profile of a machine, or ErrNotFound with near names.
+// Machine returns the profile of a machine, or ErrNotFound with similar names.
 func (s *Store) Machine(name string) (*v1alpha1.MachineProfile, error) {
 	entries, err := s.entries(v1alpha1.KindMachineProfile)
 	if err != nil {
@@ -37,9 +36,8 @@ func (s *Store) Machine(name string) (*v1alpha1.MachineProfile, error) {
 	return pick[*v1alpha1.MachineProfile](entries, v1alpha1.KindMachineProfile, name, "")
 }
 
-// Applications returns every application profile, sorted by name and machine.
-// Files that cannot be read are named in broken and hide none of the others;
-// err means that the folder itself cannot be read.
+// Applications returns every application profile, sorted by name and machine, and the
+// errors of files that cannot be read. err means that the folder cannot be read.
 func (s *Store) Applications() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	entries, err := s.entries(v1alpha1.KindApplicationProfile)
 	profiles, broken = all[*v1alpha1.ApplicationProfile](entries)

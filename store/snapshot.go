@@ -9,8 +9,8 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// Snapshot holds the profiles of a folder or a cluster at one moment in memory. It
-// is immutable and safe for concurrent use; its profiles must not be changed.
+// Snapshot is the profiles of a folder or a cluster at one moment. It is immutable and
+// safe for concurrent use; its profiles must not be changed.
 type Snapshot struct {
 	applications, machines []held // as list orders keys
 }
@@ -31,10 +31,9 @@ func entriesOf(list []held) []entry {
 	return entries
 }
 
-// Snapshot reads the folder. It takes from previous, which may be nil, the objects
-// of files whose identity, size and time of modification are unchanged, and
-// returns previous itself if all are. It fails if the folder cannot be read;
-// Applications and Machines name files that cannot be read.
+// Snapshot reads the folder. It reuses the objects of previous, which may be nil, whose
+// files have the same identity, size and modification time, and returns previous itself
+// if all are unchanged. It fails if the folder cannot be read.
 func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
 	if previous == nil {
 		previous = &Snapshot{}
@@ -95,10 +94,10 @@ func unchanged(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
-// NewSnapshot returns a snapshot of profiles that were read elsewhere. It takes
-// from previous, which may be nil, the objects of the same metadata.uid and
-// resourceVersion, and returns previous itself if all are. Broken has the errors
-// of profiles that could not be read.
+// NewSnapshot returns a snapshot of profiles that were read elsewhere. It reuses the
+// objects of previous, which may be nil, of the same metadata.uid and resourceVersion,
+// and returns previous itself if all are unchanged. broken are the errors of profiles
+// that could not be read.
 func NewSnapshot(previous *Snapshot, applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken []error) *Snapshot {
 	if previous == nil {
 		previous = &Snapshot{}
@@ -156,23 +155,13 @@ func sameHeld(a, b []held) bool {
 	return true
 }
 
-// Application is as of Store.
-func (s *Snapshot) Application(name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	return pick[*v1alpha1.ApplicationProfile](entriesOf(s.applications), v1alpha1.KindApplicationProfile, name, machine)
-}
-
-// Machine is as of Store.
-func (s *Snapshot) Machine(name string) (*v1alpha1.MachineProfile, error) {
-	return pick[*v1alpha1.MachineProfile](entriesOf(s.machines), v1alpha1.KindMachineProfile, name, "")
-}
-
-// Applications is as of Store; it never fails.
+// Applications is [Store.Applications]; err is always nil.
 func (s *Snapshot) Applications() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	profiles, broken = all[*v1alpha1.ApplicationProfile](entriesOf(s.applications))
 	return profiles, broken, nil
 }
 
-// Machines is as of Store; it never fails.
+// Machines is [Store.Machines]; err is always nil.
 func (s *Snapshot) Machines() (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
 	profiles, broken = all[*v1alpha1.MachineProfile](entriesOf(s.machines))
 	return profiles, broken, nil

@@ -67,8 +67,8 @@ func TestSnapshotFollowsTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	third := snapshot(t, s, second)
-	if p, err := third.Application("cg", ""); err != nil || p.Spec.Solo.Seconds != 7 {
-		t.Errorf("edited in place: %v, %v", p, err)
+	if all, _ := applicationsOf(t, third); all["cg@node-a"].Spec.Solo.Seconds != 7 {
+		t.Errorf("edited in place: %v", all["cg@node-a"])
 	}
 
 	if err := s.Delete(v1alpha1.KindApplicationProfile, "triad", ""); err != nil {
@@ -95,34 +95,6 @@ func TestSnapshotOfNothing(t *testing.T) {
 	empty := snapshot(t, open(t, filepath.Join(t.TempDir(), "missing")), nil)
 	if all, broken := applicationsOf(t, empty); len(all)+len(broken) > 0 {
 		t.Errorf("a missing folder holds %v, %v", all, broken)
-	}
-}
-
-// Whoever asks a snapshot is told what the folder tells, remedies included.
-func TestSnapshotAnswersAsTheStore(t *testing.T) {
-	s := filled(t, application("triad", "node-a", 1), application("triad", "node-b", 2), application("cg", "node-a", 3), machine("node-a"))
-	write(t, filepath.Join(s.Dir(), "applications", "broken@node-a.yaml"), "{")
-	now := snapshot(t, s, nil)
-	text := func(err error) string {
-		if err == nil {
-			return ""
-		}
-		return err.Error()
-	}
-	for _, name := range []string{"triad", "triat", "cg", "broken", "nobody", ""} {
-		for _, machine := range []string{"", "node-a", "node-b", "node-c"} {
-			a, err := s.Application(name, machine)
-			b, again := now.Application(name, machine)
-			if text(err) != text(again) || (a == nil) != (b == nil) || a != nil && a.Spec.Solo.Seconds != b.Spec.Solo.Seconds {
-				t.Errorf("%s on %q: the store %v, the snapshot %v", name, machine, err, again)
-			}
-		}
-	}
-	for _, name := range []string{"node-a", "node-z"} {
-		_, err := s.Machine(name)
-		if _, again := now.Machine(name); text(err) != text(again) {
-			t.Errorf("machine %s: the store %v, the snapshot %v", name, err, again)
-		}
 	}
 }
 

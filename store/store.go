@@ -37,10 +37,8 @@ func Open(dir string) (*Store, error) {
 	return &Store{dir: dir}, nil
 }
 
-// DefaultDir returns the folder to use when none is given: $BANDMATE_STORE,
-// else bandmate/profiles in the XDG data folder, which is $XDG_DATA_HOME or
-// ~/.local/share. env looks a variable up, as os.Getenv does. Without any of
-// BANDMATE_STORE, XDG_DATA_HOME and HOME there is no default.
+// DefaultDir returns the default folder: $BANDMATE_STORE, else bandmate/profiles in
+// $XDG_DATA_HOME or ~/.local/share. env looks up a variable, as os.Getenv does.
 func DefaultDir(env func(string) string) (string, error) {
 	if dir := env("BANDMATE_STORE"); dir != "" {
 		return dir, nil
@@ -140,7 +138,7 @@ func (s *Store) list(kind string) ([]key, error) {
 	return keys, nil
 }
 
-// BrokenError is of a file that cannot be read as a profile.
+// BrokenError is the error of a file that is not a valid profile.
 type BrokenError struct {
 	key key
 	err error
@@ -149,8 +147,8 @@ type BrokenError struct {
 func (e *BrokenError) Error() string { return e.err.Error() }
 func (e *BrokenError) Unwrap() error { return e.err }
 
-// Profile returns the application and the machine that the name of the file says;
-// both are empty where it is the file of a machine.
+// Profile returns the application and the machine in the name of the file; both are
+// empty for the file of a machine.
 func (e *BrokenError) Profile() (application, machine string) {
 	if e.key.kind != v1alpha1.KindApplicationProfile {
 		return "", ""

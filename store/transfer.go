@@ -11,11 +11,10 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// Export writes profiles as one stream of YAML documents, machines first, for
-// Import or kubectl apply. A name selects the application profiles of all machines
-// and the machine profile of that name; without names Export writes all profiles. A
-// name without a profile is ErrNotFound, and a broken file is an error: then nothing
-// is written.
+// Export writes profiles as a stream of YAML documents, machines first, for Import or
+// kubectl apply. A name selects all application profiles and the machine profile of
+// that name; without names, Export writes all profiles. If a name has no profile
+// (ErrNotFound) or a file is broken, nothing is written.
 func (s *Store) Export(w io.Writer, names ...string) error {
 	machines, brokenMachines, err := s.Machines()
 	if err != nil {
@@ -99,12 +98,11 @@ func (s *Store) keys() ([]key, error) {
 	return keys, nil
 }
 
-// Import stores every profile of a stream, as Export and kubectl write it, and
-// returns the names of new profiles and of those that replaced another: NAME for a
-// machine, NAME@MACHINE for an application. It reads and validates the whole stream
-// first: a fault anywhere leaves the store as it was. A repeated profile, or a
-// stream without any, is a fault. If the disk fills up, the names returned with the
-// error are those that were stored.
+// Import stores every profile of a stream, as Export and kubectl write it, and returns
+// the names of new and of replaced profiles: NAME for a machine, NAME@MACHINE for an
+// application. It validates the whole stream first; a fault, a repeated profile or an
+// empty stream leaves the store unchanged. If writing fails, the names returned with
+// the error are those that were stored.
 func (s *Store) Import(r io.Reader) (added, replaced []string, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, v1alpha1.MaxStreamBytes+1))
 	if err != nil {

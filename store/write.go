@@ -20,10 +20,9 @@ import (
 // milliseconds.
 const staleAfter = time.Hour
 
-// Put stores a profile and replaces the one of the same kind, name and
-// machine. The profile must be valid; its numbers are rounded as
-// v1alpha1.Encode does. When Put returns, the profile is on the disk; when it
-// fails, the previous one is still there, whole.
+// Put stores a valid profile durably and replaces the one of the same kind, name and
+// machine. Its numbers are rounded as by v1alpha1.Encode. When Put fails, the previous
+// profile is unchanged.
 func (s *Store) Put(o v1alpha1.Object) error {
 	text, err := v1alpha1.Encode(o)
 	if err != nil {
@@ -114,10 +113,9 @@ func temporary(name string) bool {
 	return hidden && stem != rest && strings.HasSuffix(stem, extension)
 }
 
-// Delete removes a profile. For an application the machine is chosen as by
-// Store.Application, but a machine that is given must be the profile's; for a
-// MachineProfile it must be empty. Broken files can be deleted too. It is
-// ErrNotFound if there is none.
+// Delete removes a profile, which may be broken. An application is chosen as by
+// [Store.Application], but machine must be the profile's if it is not empty; for a
+// MachineProfile it must be empty. The error is ErrNotFound if there is no profile.
 func (s *Store) Delete(kind, name, machine string) error {
 	switch {
 	case kind != v1alpha1.KindApplicationProfile && kind != v1alpha1.KindMachineProfile:

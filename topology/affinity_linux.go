@@ -27,7 +27,7 @@ func AllowedCPUs() (cpuset.CPUSet, error) { return ThreadCPUs(0) }
 func ThreadCPUs(thread int) (cpuset.CPUSet, error) {
 	mask := unix.NewCPUSet(MaxCPUs)
 	if err := unix.SchedGetaffinityDynamic(thread, mask); err != nil {
-		return cpuset.CPUSet{}, affinityUnknown(err)
+		return cpuset.CPUSet{}, fmt.Errorf("reading the CPU affinity: allow sched_getaffinity in the sandbox: %w", err)
 	}
 	var ids []int
 	for id := range MaxCPUs {
@@ -109,10 +109,6 @@ func RunOn(cpu int, run func()) error {
 	}
 	runtime.UnlockOSThread()
 	return nil
-}
-
-func affinityUnknown(err error) error {
-	return fmt.Errorf("reading the CPU affinity: allow sched_getaffinity in the sandbox: %w", err)
 }
 
 // refusal tells an offline CPU from one outside the cpuset: the kernel answers

@@ -6,8 +6,7 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-// explain says where target and interferer run and where they meet. It judges
-// the sets themselves, so it also holds for sets the caller chose.
+// explain says where target and interferer run and what they share.
 func (m *Machine) explain(p Placement) string {
 	text := fmt.Sprintf("The target runs on %s, the interferer on %s; ", cpuText(p.Target), cpuText(p.Interferer))
 	switch {
@@ -54,7 +53,7 @@ func (m *Machine) isRemote(cpus cpuset.CPUSet, memoryNode *int) bool {
 	return !local
 }
 
-// warnings lists what a placement measures beside memory contention.
+// warnings lists the effects beside memory contention that a placement measures.
 func (m *Machine) warnings(p Placement) []string {
 	var list []string
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

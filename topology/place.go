@@ -41,25 +41,22 @@ type Placement struct {
 	Warnings []string
 }
 
-// Place chooses CPUs and memory for an experiment so that target and
-// interferer meet at the same memory and at as little else as the machine
-// allows:
+// Place chooses CPUs and memory for an experiment so that target and interferer
+// share the memory and as little else as possible:
 //
-//   - With two sockets or more, the target takes one NUMA node of a socket and
-//     its memory; the interferer takes another socket and draws on the target's
-//     memory across the link, as in Zacarias et al. 2020.
+//   - With two sockets or more, the target takes one NUMA node and its memory; the
+//     interferer takes another socket and uses the target's memory across the link,
+//     as in Zacarias et al. 2020.
 //   - With several NUMA nodes on one socket, the interferer takes the other
-//     nodes and draws on the target's memory.
+//     nodes and uses the target's memory.
 //   - On one node with several last-level caches, each takes half of the caches.
 //   - On one node with one, each takes half of the cores.
 //
-// Half, as the paper's interferer has half of the machine: a few cores cannot
-// saturate the memory of a server. An odd core or cache goes to the target. The
-// target keeps all SMT siblings of its cores; the interferer gets one CPU per
-// core, the siblings stay idle. A core is shared only where there is just one.
+// An odd core or cache goes to the target. The target keeps all SMT siblings of its
+// cores; the interferer gets one CPU per core. A core is shared only where there is
+// just one. CPU sets of the request are kept.
 //
-// Sets in the request are kept as they are and the rest is chosen around them.
-// Errors: ErrOneCPU; otherwise every fault of the request, joined.
+// The error is ErrOneCPU, or joins every fault of the request.
 func (m *Machine) Place(r Request) (Placement, error) {
 	allowed := m.Online()
 	if !r.Allowed.IsEmpty() {

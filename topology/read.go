@@ -10,11 +10,9 @@ import (
 	"bandmate.dev/bandmate/internal/sysfile"
 )
 
-// Read reads a machine from the roots of its sysfs and procfs; in production
-// those of os.OpenRoot("/sys") and os.OpenRoot("/proc"). What a kernel may
-// leave out (caches, NUMA nodes, socket numbers, the model) is left out of the
-// Machine; a file that is there but not as the kernel documents it is an error
-// that names the file and wraps sysfile.ErrMalformed.
+// Read reads a machine from the roots of its sysfs and procfs. Caches, NUMA nodes,
+// socket numbers and the model may be missing. A file that is not as the kernel
+// documents it is an error that names the file and wraps sysfile.ErrMalformed.
 func Read(sys, proc fs.FS) (*Machine, error) {
 	online, err := listAttribute(sys, "devices/system/cpu/online", MaxCPUs)
 	if err != nil {

@@ -129,9 +129,9 @@ func (m *Machine) LastLevelCache(cpu int) (Cache, bool) {
 // does not list above their private second level.
 const systemCacheLevel = 3
 
-// SharesLastLevelCache reports whether any CPU of a has its last-level cache, or
-// its core, in common with any CPU of b. The answer is not known when nothing
-// is shared and the kernel lists no cache for one of them, or none of level 3.
+// SharesLastLevelCache reports whether any CPU of a shares its last-level cache or
+// its core with any CPU of b. known is false when nothing is shared and the kernel
+// lists no cache of level 3 or above for one of them.
 func (m *Machine) SharesLastLevelCache(a, b cpuset.CPUSet) (shared, known bool) {
 	if !m.siblings(a).Intersection(b).IsEmpty() {
 		return true, true
@@ -151,10 +151,9 @@ func (m *Machine) SharesLastLevelCache(a, b cpuset.CPUSet) (shared, known bool) 
 	return false, known
 }
 
-// LastLevelCacheBytes adds up the last-level caches that cpus reach, each once:
-// what a stream from these CPUs has to exceed to go to memory. False when one of
-// them is unknown, has no size, or is below level 3, where a larger cache that
-// the kernel does not list usually follows.
+// LastLevelCacheBytes returns the total size of the distinct last-level caches of
+// cpus; false when one of them is unknown, has no size, or is below level 3, where
+// a larger cache that the kernel does not list usually follows.
 func (m *Machine) LastLevelCacheBytes(cpus cpuset.CPUSet) (int64, bool) {
 	total := int64(0)
 	for _, group := range m.byCache(cpus) {

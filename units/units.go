@@ -1,5 +1,5 @@
-// Package units holds the quantities that Bandmate measures and predicts, as
-// types that the compiler keeps apart.
+// Package units defines the quantities that Bandmate measures and predicts, each with
+// a type of its own.
 package units
 
 import (
@@ -44,10 +44,12 @@ func (b Bandwidth) String() string {
 	case abs >= 999.5:
 		v, unit = v/1e3, "kB/s"
 	}
-	return significant(v) + " " + unit
+	return Significant(v) + " " + unit
 }
 
-func significant(v float64) string {
+// Significant prints v with three significant digits, and with no fraction from
+// 100 on.
+func Significant(v float64) string {
 	digits := 2
 	for abs := math.Abs(v); digits > 0 && abs >= 9.995; abs /= 10 {
 		digits--

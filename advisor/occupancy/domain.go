@@ -15,25 +15,25 @@ type Domain struct {
 	Nodes []*Node
 }
 
-// Neighbors are the residents of a memory domain whom a newcomer meets.
+// Neighbors are the residents of a memory domain that a newcomer shares memory with.
 type Neighbors struct {
 	Residents []*Resident
-	// Background is the measured traffic of everybody else; nil where nothing fresh
-	// was measured.
+	// Background is the measured traffic of all others; nil without a fresh
+	// measurement.
 	Background *units.Traffic
-	// Expires is when a measurement in Background is too old; zero for never.
+	// Expires is when a measurement in Background becomes too old; zero for never.
 	Expires time.Time
 
 	domain string
 }
 
-// Neighbors returns whom a newcomer meets at a node of the domain. Measurements
+// Neighbors returns the neighbors of a newcomer at a node of the domain. Measurements
 // older than maxAge do not count.
 //
-// A newcomer that is pinned to a NUMA node does not meet those of the node that are
-// pinned to another one. It meets all residents of other nodes, because nodes share
-// what lies beyond their NUMA nodes. A newcomer that is there already does not meet
-// itself, but what it causes is part of the measurement and not of the background.
+// Residents of the node that are pinned to another NUMA node than the newcomer are left
+// out. Residents of other nodes count all, because nodes share the memory beyond their
+// NUMA nodes. A newcomer that is already there is not its own neighbor; its traffic is
+// part of the measurement, not of the background.
 func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge time.Duration) Neighbors {
 	total := 0
 	for _, n := range d.Nodes {
@@ -75,8 +75,8 @@ func (n *Neighbors) Domain() score.Domain {
 	return d
 }
 
-// Load prepares the neighbors for scores and estimates. It fails on residents that
-// the score refuses.
+// Load prepares the neighbors for scores and estimates. It fails on residents that s
+// refuses.
 func (n *Neighbors) Load(s *score.Scorer) (*score.Load, error) {
 	load, err := s.Prepare(n.Domain())
 	if err != nil {

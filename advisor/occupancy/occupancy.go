@@ -1,8 +1,6 @@
-// Package occupancy models who runs in which memory domain of a cluster, and whom
-// a newcomer meets there. Kubernetes and Slurm fill it in; package score is asked
-// about what it returns.
-//
-// It is pure: nothing is read or written.
+// Package occupancy models which jobs run in which memory domain of a cluster, and which
+// of them a newcomer shares memory with. Kubernetes and Slurm fill it in; package score
+// evaluates it. The package is pure: no I/O.
 package occupancy
 
 import (
@@ -22,16 +20,16 @@ type Resident struct {
 	Namespace, Name string
 	// Node is where it runs, and names the network card that it uses.
 	Node string
-	// Application is the name that it gives itself; empty without one.
+	// Application names its application; empty when unknown.
 	Application string
 	// Entry is the profile of the application on the node's machine.
 	Entry advisor.Entry
 	// Fast approximates the application, for estimates; nil where the profile is
 	// missing or nobody estimates.
 	Fast *fast.Model
-	// CPUs is how many CPUs it holds.
+	// CPUs is the number of its CPUs.
 	CPUs float64
-	// Limit is the slowdown that it may suffer at most; zero means any.
+	// Limit is the highest slowdown that it tolerates; zero means any.
 	Limit units.Slowdown
 	// NUMANode is the NUMA node that it is pinned to.
 	NUMANode NUMANode
@@ -71,7 +69,7 @@ type Node struct {
 	// Machine names the profile of the machine; empty where nobody said.
 	Machine   string
 	Residents []*Resident
-	// Measured is the traffic of everybody on the node; nil where nothing measures it.
+	// Measured is the total traffic of the node; nil where it is not measured.
 	Measured *Measurement
 
 	shared *Domain // in a Cluster
@@ -100,14 +98,14 @@ func (n *Node) background() units.Traffic {
 	return score.Background(n.Measured.Traffic, jobs)
 }
 
-// Measurement is the traffic that the memory controllers of a node carried.
+// Measurement is the traffic at the memory controllers of a node.
 type Measurement struct {
 	Traffic units.Traffic
 	Time    time.Time
 }
 
-// Fresh reports whether a measurement is at most maxAge old. One from the future was
-// dated by a wrong clock and is as old as it is ahead.
+// Fresh reports whether m is at most maxAge old. A measurement from the future, by a wrong
+// clock, is as old as it is ahead.
 func (m *Measurement) Fresh(now time.Time, maxAge time.Duration) bool {
 	return m != nil && now.Sub(m.Time).Abs() <= maxAge
 }

@@ -40,7 +40,7 @@ type ApplicationProfileSpec struct {
 	Command []string `json:"command,omitempty" want:"argument" len:"0,1024"`
 	// Machine is where the application was measured.
 	Machine MachineReference `json:"machine"`
-	// Measurement says how.
+	// Measurement records the conditions of the experiment.
 	Measurement Measurement `json:"measurement"`
 	// Solo is the application's time without memory traffic beside it.
 	Solo Timing `json:"solo"`
@@ -55,14 +55,14 @@ type ApplicationProfileSpec struct {
 	// Communication is the exchange of the application over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
-	// Transferred says that the profile was transferred from another machine; absent
+	// Transferred records the transfer of the profile from another machine; absent
 	// when it was measured on this one.
-	Transferred *Transfer `json:"carried,omitempty"`
+	Transferred *Transfer `json:"transferred,omitempty"`
 	// Phases divide the solo run into parts of steady traffic.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	Phases []Phase `json:"phases,omitempty" len:"0,64"`
-	// Warnings say which values of this profile may be doubted.
+	// Warnings name the doubtful values of this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
@@ -83,7 +83,7 @@ type MachineReference struct {
 type Measurement struct {
 	// Time is when the experiment ended.
 	Time metav1.Time `json:"time,omitempty,omitzero"`
-	// BandmateVersion wrote the profile.
+	// BandmateVersion is the version that wrote the profile.
 	BandmateVersion string `json:"bandmateVersion,omitempty"`
 	// TargetCPUs is the kernel CPU list the application ran on, as "0-7".
 	TargetCPUs string `json:"targetCPUs,omitempty" want:"cpus"`
@@ -100,13 +100,12 @@ type Measurement struct {
 	// DroppedSamples counts runs left out because the regime changed or was
 	// another one.
 	DroppedSamples int `json:"droppedSamples,omitempty" want:"count"`
-	// Progress is the regular expression whose matches in the application's
-	// output count its progress, from whose rate the curves were computed; absent
-	// where whole runs were timed.
+	// Progress is the regular expression whose matches in the application's output
+	// measured its progress; absent where whole runs were timed.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	Progress string `json:"progress,omitempty" want:"line"`
-	// Interferers is the number of interferers, 2 to 64, which bounds the level;
+	// Interferers is the number of interferers, 2 to 64, and the highest level;
 	// absent for one. InterfererCPUs are divided equally among them.
 	//
 	// +kubebuilder:validation:Minimum=0
@@ -115,11 +114,11 @@ type Measurement struct {
 }
 
 // Regime is the distance of the application's and the interferer's CPUs, by the
-// round trip of a cache line between them.
+// ping-pong latency of a cache line.
 type Regime struct {
 	// Name is the class: same-core, same-complex or cross-complex.
 	Name string `json:"name" want:"same-core|same-complex|cross-complex"`
-	// RoundTripNanoseconds is the median round trip seen.
+	// RoundTripNanoseconds is the median round trip.
 	RoundTripNanoseconds float64 `json:"roundTripNanoseconds" want:"nanoseconds"`
 }
 
@@ -147,8 +146,8 @@ type Contentiousness struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
-	// Source is what it was measured with: a counter source such as imc, probe for
-	// an estimate without counters, or imported.
+	// Source is the source of the measurement: a counter source such as imc, probe
+	// for an estimate without counters, or imported.
 	Source string `json:"source" want:"source"`
 	// RelativeUncertainty is the half width of the 90% interval of the total
 	// bandwidth ÷ the total; absent when unknown.

@@ -1,7 +1,7 @@
 package v1alpha1
 
-// SizeLatency is the median latency of a line in a buffer that is chased
-// through in random order.
+// SizeLatency is the median latency of a pointer chase in random order through a
+// buffer.
 type SizeLatency struct {
 	// Bytes is the size of the buffer.
 	//
@@ -19,8 +19,8 @@ type SizeLatency struct {
 // ContentionPoint is the median time until the last of several threads has read
 // a line that another core has just modified.
 type ContentionPoint struct {
-	// Threads is the number of threads that read the line at once, without the one
-	// that modified it.
+	// Threads is the number of threads that read the line at once, excluding the
+	// one that modified it.
 	//
 	// +kubebuilder:validation:Minimum=1
 	Threads int `json:"threads" want:"positive,ascending"`
@@ -78,7 +78,7 @@ type TransferPoint struct {
 
 // LoadedLatency is the median latency of memory while other threads stream.
 type LoadedLatency struct {
-	// StreamingThreads is the number of threads that make the load.
+	// StreamingThreads is the number of threads that generate the load.
 	//
 	// +kubebuilder:validation:Minimum=1
 	StreamingThreads int `json:"streamingThreads" want:"positive"`

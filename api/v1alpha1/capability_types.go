@@ -4,7 +4,7 @@ package v1alpha1
 // machine: the parameters of the models of Ramos and Hoefler, "Capability Models
 // for Manycore Memory Systems" (2017).
 type Capability struct {
-	// Source is measured, or imported and from where.
+	// Source is measured, or the origin of imported values.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Source string `json:"source" want:"source"`
@@ -18,8 +18,8 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	Latencies []LineLatency `json:"latencies,omitempty" len:"0,256"`
-	// LatenciesBySize are those of a line in buffers of ascending size, which lie
-	// in farther and farther caches and finally in memory.
+	// LatenciesBySize are those of a line in buffers of ascending size, from the
+	// nearest cache to memory.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	LatenciesBySize []SizeLatency `json:"latenciesBySize,omitempty" len:"0,64"`
@@ -43,7 +43,7 @@ type Capability struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	LoadedLatencies []LoadedLatency `json:"loadedLatencies,omitempty" len:"0,256"`
-	// Warnings say which values may be doubted, and which were not measured.
+	// Warnings name doubtful and missing values.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
@@ -58,8 +58,8 @@ type LineLatency struct {
 	// +kubebuilder:validation:Enum=level1;level2;level3;tile;remote;memory
 	Place string `json:"place" want:"level1|level2|level3|tile|remote|memory"`
 	// State is the state of the line there: modified, exclusive or shared (which
-	// includes forward); invalid if that core had the line and gave it up, so
-	// that it comes from memory; empty where the state makes no difference.
+	// includes forward); invalid if that core evicted the line to memory; empty
+	// where the state makes no difference.
 	//
 	// +kubebuilder:validation:Enum=modified;exclusive;shared;invalid
 	State string `json:"state,omitempty" want:"|modified|exclusive|shared|invalid"`

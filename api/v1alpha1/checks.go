@@ -122,7 +122,7 @@ func (c *Communication) check(f *faults, p *field.Path) {
 	case c.Source == CommunicationDeclared && c.Repeats != 0:
 		f.invalid(p.Child("repeats"), c.Repeats, "want none where the rates are declared")
 	case c.Source == CommunicationMeasured && c.Apart:
-		f.invalid(p.Child("apart"), c.Apart, "want false: communication measured while onboarding was not apart")
+		f.invalid(p.Child("apart"), c.Apart, "want false: the profile was measured with this communication")
 	}
 }
 

@@ -18,8 +18,8 @@ type Communication struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	ReceivedBytesPerSecond *float64 `json:"receivedBytesPerSecond,omitempty" want:"traffic"`
-	// MessageBytes is the size of a message; absent when not known. Without it the
-	// latency of the network does not count.
+	// MessageBytes is the size of a message; absent when not known. The latency of
+	// the network is then neglected.
 	//
 	// +kubebuilder:validation:Minimum=1
 	MessageBytes *int64 `json:"messageBytes,omitempty" want:"message"`
@@ -27,8 +27,8 @@ type Communication struct {
 	// false where it waits; absent when not known.
 	Overlapped *bool `json:"overlapped,omitempty"`
 	// Apart is true if the profile was measured without the communication, as for an
-	// application onboarded on one node that will run on several. Then neither
-	// contentiousness nor curves include it.
+	// application onboarded on one node that will run on several. Neither
+	// contentiousness nor curves then include it.
 	Apart bool `json:"apart,omitempty"`
 	// Repeats is the number of runs measured; 0 if the rates are declared.
 	//

@@ -28,7 +28,7 @@ const (
 // maxReported bounds the faults that an error lists.
 const maxReported = 20
 
-// Fault is one thing that is wrong with a file.
+// Fault is an error in a file.
 //
 // +kubebuilder:object:generate=false
 type Fault struct {
@@ -51,10 +51,9 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // Decode reads exactly one profile, YAML or JSON, and validates it.
 //
-// Reading is strict: unknown and repeated fields, other capitals, YAML
-// references and tags, NaN and text in place of numbers are refused. The error
-// joins up to twenty *Fault. The line of a syntax error is the YAML parser's, which
-// may be the line before.
+// Reading is strict: unknown and repeated fields, wrong capitals, YAML references
+// and tags, NaN, and text in place of numbers are refused. The error joins up to
+// twenty *Fault. The line of a syntax error may be the one before.
 func Decode(data []byte) (Object, error) {
 	objects, err := DecodeAll(data)
 	if err != nil {
@@ -79,10 +78,9 @@ func DecodeMachineProfile(data []byte) (*MachineProfile, error) {
 	return m, nil
 }
 
-// DecodeAll reads a stream of profiles of both kinds: YAML documents separated
-// by "---" lines, or lists as kubectl prints them. Documents without content
-// are skipped; a stream without any profile yields none. It is as strict as
-// Decode: it returns all profiles, or none if one is not sound.
+// DecodeAll reads a stream of profiles of both kinds: YAML documents separated by
+// "---" lines, or lists as kubectl prints them. Empty documents are skipped. It is as
+// strict as Decode: it returns all profiles, or none if one is not valid.
 func DecodeAll(data []byte) ([]Object, error) {
 	if len(data) > MaxStreamBytes {
 		return nil, fmt.Errorf("%d bytes: want at most %d", len(data), MaxStreamBytes)

@@ -4,8 +4,8 @@ package v1alpha1
 // features and comments use the same words.
 const (
 	// ApplicationLabel, on a pod, names its application. On an ApplicationProfile
-	// it names the profile's application if that is not the profile's own name:
-	// profiles of one application on several machines need different names.
+	// it names the application if the profile has another name, because profiles of
+	// one application on several machines need different names.
 	ApplicationLabel = Group + "/application"
 	// MachineLabel, on a node, names the MachineProfile of its kind.
 	MachineLabel = Group + "/machine"

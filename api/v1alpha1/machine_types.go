@@ -28,7 +28,7 @@ type MachineProfile struct {
 type MachineProfileSpec struct {
 	// CPUModel is the processor as the kernel names it.
 	CPUModel string `json:"cpuModel,omitempty"`
-	// Sockets, NUMANodes and CPUs count what is online.
+	// Sockets, NUMANodes and CPUs are the numbers of those online.
 	Sockets   int `json:"sockets" want:"positive"`
 	NUMANodes int `json:"numaNodes" want:"positive"`
 	CPUs      int `json:"cpus" want:"positive"`
@@ -38,7 +38,8 @@ type MachineProfileSpec struct {
 	MemoryBytes int64 `json:"memoryBytes,omitempty" want:"bytes"`
 	// VirtualMachine is true under a hypervisor.
 	VirtualMachine bool `json:"virtualMachine,omitempty"`
-	// Measurement says how the interferer and the probes were placed.
+	// Measurement records the conditions, with the CPUs of the interferer and the
+	// probes.
 	Measurement Measurement `json:"measurement"`
 	// Sustained is the highest bandwidth the interferer reaches alone.
 	//
@@ -59,7 +60,7 @@ type MachineProfileSpec struct {
 	// Network is the network card and the model of its sharing; absent when not
 	// known.
 	Network *Network `json:"network,omitempty"`
-	// Warnings say which values of this profile may be doubted.
+	// Warnings name the doubtful values of this profile.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`

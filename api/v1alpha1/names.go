@@ -15,8 +15,8 @@ var (
 	ErrAmbiguous = errors.New("profiles of several machines")
 )
 
-// NearNames returns up to three of the candidates that are a slip of the
-// fingers away from name, or that it starts, nearest first.
+// NearNames returns up to three of the candidates, nearest first, that differ from
+// name by a typing error or have it as a prefix.
 func NearNames(name string, candidates []string) []string {
 	type match struct {
 		name     string

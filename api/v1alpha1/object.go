@@ -15,10 +15,10 @@ import (
 type Object interface {
 	runtime.Object
 	metav1.Object
-	// Validate returns every fault of the profile at once, each with its
-	// field path; empty for a sound profile.
+	// Validate returns every fault of the profile, each with its field path; empty
+	// for a valid profile.
 	Validate() field.ErrorList
-	// dropSummary forgets what Encode derives anew.
+	// dropSummary removes what Encode derives.
 	dropSummary()
 }
 
@@ -50,9 +50,8 @@ func KindOf(o Object) string {
 	return ""
 }
 
-// SignificantDigits is the precision of numbers in a file. Measurements of
-// bandwidth and time repeat to three or four digits at best; seven also tell
-// the milliseconds of a run of hours apart.
+// SignificantDigits is the precision of numbers in a file. Measurements repeat to
+// three or four digits at best; seven resolve milliseconds in a run of hours.
 const SignificantDigits = 7
 
 // roundNumbers rounds every floating-point number below v, which must be

@@ -1,9 +1,9 @@
 package v1alpha1
 
-// Transfer says that a profile was computed, not measured: from the profile of the
+// Transfer records that a profile was transferred: computed from the profile of the
 // same application on another machine and the profiles of both machines.
 type Transfer struct {
-	// FromMachine is the metadata.name of the machine it was measured on.
+	// FromMachine is the metadata.name of the machine where it was measured.
 	FromMachine string `json:"fromMachine" want:"machine"`
 	// Method is how it was computed: capacity scales by the observed capacity of
 	// both memories, sustained by the bandwidth that the interferer sustains on

@@ -89,9 +89,9 @@ func TestApplicationFaults(t *testing.T) {
 		{"level 0", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 0 }, []string{"spec.curves[0].points[0].level: Invalid value: 0"}},
 		{"more interferers than fit", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 65 }, []string{"spec.curves[0].points[0].level: Invalid value: 65"}},
 		{"inferred and measured", func(p *profile) { p.Spec.Curves[0].Points[0].Inferred = true }, []string{"spec.curves[0].points[0].repeats: Invalid value: "}},
-		{"carried", func(p *profile) {
+		{"transferred", func(p *profile) {
 			p.Spec.Transferred = &v1alpha1.Transfer{Method: "guess", LossUncertainty: 2, CapacityBytesPerSecond: new(40.0)}
-		}, []string{"spec.carried.fromMachine: Required", `spec.carried.method: Unsupported value: "guess"`, "spec.carried.lossUncertainty: Invalid value: 2", "spec.carried.capacityBytesPerSecond: Invalid value: 40"}},
+		}, []string{"spec.transferred.fromMachine: Required", `spec.transferred.method: Unsupported value: "guess"`, "spec.transferred.lossUncertainty: Invalid value: 2", "spec.transferred.capacityBytesPerSecond: Invalid value: 40"}},
 		{"level twice", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 1 }, []string{"spec.curves[0].points[1].level: Duplicate value: 1"}},
 		{"order", func(p *profile) { p.Spec.Curves[0].Points[1].InterfererBytesPerSecond = 10.66e9 }, []string{"spec.curves[0].points[1].interfererBytesPerSecond: Invalid value: 1.066e+10: want more than the previous"}},
 		{"interferer in GB/s", func(p *profile) { p.Spec.Curves[0].Points[0].InterfererBytesPerSecond = 10.66 }, []string{"points[0].interfererBytesPerSecond: Invalid value: 10.66: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},

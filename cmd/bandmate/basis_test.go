@@ -47,7 +47,7 @@ func TestBasis(t *testing.T) {
 	).Replace(clitest.MeasuredProfile("odd", 1)))
 	p = bandmate(t, "predict", "odd", "a", "--explain", "--store", store)
 	p.wantExit(0)
-	if got := p.stdout.String(); !strings.Contains(got, "basis: curves: odd: not described by the model of the memory") {
+	if got := p.stdout.String(); !strings.Contains(got, "basis: curves: odd: the model of the memory does not fit") {
 		t.Errorf("an odd one:\n%s", got)
 	}
 	p = bandmate(t, "matrix", "-o", "json", "--store", store)

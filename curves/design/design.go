@@ -1,6 +1,7 @@
 package design
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,7 +12,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Options say what is known before the first run, and how much may be spent.
+// Options configure a search.
 type Options struct {
 	// Supplies are the read shares that may be measured; at least one.
 	Supplies []Supply
@@ -24,15 +25,13 @@ type Options struct {
 	// Noise is the standard deviation of the time of a run, relative to it; 0
 	// means 0.01.
 	Noise float64
-	// Budget is what all runs beside the interferer may take, in solo times, 1
-	// or more; 0 means 4. An application that loses little gets half. After the
-	// first, no run is begun that is expected to exceed it; one that takes longer
-	// than expected does.
+	// Budget bounds the expected time of all runs beside the interferer, in solo
+	// times, 1 or more; 0 means 4. An insensitive application gets half.
 	Budget float64
-	// Required are settings to be measured whatever they teach, first of all.
+	// Required are settings to measure in any case, before others.
 	Required []Setting
-	// Tolerance is the mean standard deviation of the performance, over all
-	// pressures, that ends the search; 0 means 0.01.
+	// Tolerance is the mean standard deviation of the performance over all settings
+	// that ends the search; 0 means 0.01.
 	Tolerance float64
 }
 
@@ -68,7 +67,7 @@ const (
 	defaultNoise     = 0.01
 	defaultTolerance = 0.01
 	defaultBudget    = 4
-	// leastNoise is the least that a run is taken to vary by.
+	// leastNoise is the least noise of a run.
 	leastNoise = 1e-4
 	// insensitive is the loss of performance up to which an application gets
 	// half the budget.
@@ -85,27 +84,17 @@ func (o Options) withDefaults() Options {
 	if o.Tolerance == 0 {
 		o.Tolerance = defaultTolerance
 	}
-	o.Supplies = slices.SortedFunc(slices.Values(o.Supplies), func(a, b Supply) int { return compare(a.ReadShare, b.ReadShare) })
+	o.Supplies = slices.SortedFunc(slices.Values(o.Supplies), func(a, b Supply) int { return cmp.Compare(a.ReadShare, b.ReadShare) })
 	o.Levels = slices.Sorted(slices.Values(o.Levels))
 	return o
-}
-
-func compare(a, b units.ReadShare) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // Observation is one run beside the interferer.
 type Observation struct {
 	Setting
-	// Performance is the application's while the interferer pressed: finite.
+	// Performance is the application's normalized performance under pressure.
 	Performance units.NormalizedPerformance
-	// Achieved is what the interferer transferred meanwhile.
+	// Achieved is the interferer's bandwidth meanwhile.
 	Achieved units.Bandwidth
 	// Cost is the whole run in solo times.
 	Cost float64
@@ -166,7 +155,7 @@ func (d *Design) Observe(o Observation) {
 // Spent is the cost of all runs so far, in solo times.
 func (d *Design) Spent() float64 { return d.spent }
 
-// Estimate is what is believed of a setting.
+// Estimate is the posterior estimate of a setting.
 type Estimate struct {
 	Performance units.NormalizedPerformance
 	// SD is the standard deviation of Performance.
@@ -176,7 +165,7 @@ type Estimate struct {
 	Alone, Achieved units.Bandwidth
 }
 
-// Estimate returns what is believed of a setting now.
+// Estimate returns the current estimate of a setting.
 func (d *Design) Estimate(s Setting) Estimate {
 	supply := d.supply(s.ReadShare)
 	theta := d.belief.theta(s)
@@ -188,8 +177,7 @@ func (d *Design) Estimate(s Setting) Estimate {
 	}
 }
 
-// Uncertainty is the mean standard deviation of the performance over all
-// settings: what the next run is to reduce.
+// Uncertainty returns the mean standard deviation of the performance over all settings.
 func (d *Design) Uncertainty() float64 {
 	sum, n := 0.0, 0
 	for _, s := range d.all() {
@@ -220,9 +208,8 @@ func (d *Design) slopes() []float64 {
 	return slopes
 }
 
-// after is the uncertainty that a run of the i-th setting would leave, whatever
-// it shows: by the rule of Sherman and Morrison the covariance loses what the
-// run and the rest have in common.
+// after returns the uncertainty that a run of the i-th setting would leave, by the
+// Sherman–Morrison update of the covariance.
 func (d *Design) after(i int, noise float64, slopes []float64) float64 {
 	all := d.all()
 	b := basis(all[i])

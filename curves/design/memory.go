@@ -8,20 +8,19 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Setting is what the interferer is asked for: a point of a curve family.
+// Setting is a setting of the interferer: a point of a curve family.
 type Setting struct {
 	ReadShare units.ReadShare
 	// Level is the share of what the interferer sustains alone, above 0 to 1.
 	Level float64
 }
 
-// Supply is what the memory gives at one read share of the interferer.
+// Supply is the capacity of the memory at one read share of the interferer.
 type Supply struct {
 	ReadShare units.ReadShare
-	// Sustained is what the interferer reaches alone, unpaced.
+	// Sustained is the bandwidth of the unpaced interferer alone.
 	Sustained units.Bandwidth
-	// Capacity is the most that the memory was seen to carry beside it, the
-	// interferer included; Sustained or more.
+	// Capacity is the observed capacity of the memory: Sustained or more.
 	Capacity units.Bandwidth
 }
 
@@ -41,14 +40,12 @@ func (s Supply) Validate() error {
 }
 
 const (
-	// headroom is the assumed capacity of the memory ÷ the most that it was seen to
-	// carry, so that its queue stays finite. Package predictor extrapolates with the
-	// same number.
+	// headroom is the assumed ÷ the observed capacity of the memory, which keeps its
+	// queue finite. Package predictor extrapolates with the same number.
 	headroom = 1.05
 	// fullest is the highest load that the queue is evaluated at.
 	fullest = 0.985
-	// sharpness is how abruptly a paced interferer leaves its pace when the rest of
-	// the memory's bandwidth gets scarce.
+	// sharpness is how abruptly a paced interferer slows when bandwidth is scarce.
 	sharpness = 12
 	// leastShare is the part of its sustained bandwidth that the interferer gets
 	// beside any application.
@@ -61,15 +58,14 @@ type state struct {
 	achieved    units.Bandwidth
 }
 
-// beside finds the state of an application with this traffic alone and a sensitivity
-// θ, beside the interferer at a level. With a what the interferer
-// achieves, U = own·p + a all traffic and C the capacity with headroom,
+// beside returns the state of an application of sensitivity θ and traffic own alone,
+// beside the interferer at a level. Its performance p solves
 //
 //	1/p − 1 = θ·a ÷ (C − U)
 //
-// the time that a queue before the memory adds, as far as a causes it. The
-// interferer keeps its pace as long as the memory has room. The right-hand side
-// falls as p rises, so that bisection finds the one p that fulfills both.
+// the time added by a queue, where a is the interferer's achieved bandwidth, U = own·p + a
+// all traffic, and C the capacity with headroom. The interferer keeps its pace as long as
+// the memory has room. Bisection finds the one solution.
 func (s Supply) beside(own units.Bandwidth, theta, level float64) state {
 	pace := float64(s.Sustained) * level
 	var achieved units.Bandwidth
@@ -109,13 +105,12 @@ func bisect(f func(float64) float64) units.NormalizedPerformance {
 	return units.NormalizedPerformance(high)
 }
 
-// ownFrom estimates an application's traffic alone from an unpaced interferer
-// beside it: what the memory carries less what the interferer got, at the
-// application's speed alone. It is an upper bound where the two together do not
-// fill the memory.
+// ownFrom estimates an application's traffic alone from a run beside an unpaced
+// interferer: the capacity less the interferer's bandwidth, ÷ performance. It is an upper
+// bound where the two do not fill the memory.
 func (s Supply) ownFrom(o Observation) units.Bandwidth {
 	return max(s.Capacity-o.Achieved, 0) / units.Bandwidth(max(o.Performance, lowest))
 }
 
-// lowest keeps a measured performance apart from zero.
+// lowest bounds a measured performance away from zero.
 const lowest = 0.01

@@ -11,9 +11,8 @@ import (
 // Choice is the next run.
 type Choice struct {
 	Setting
-	// Duty is the part of the time during which the interferer presses, above 0
-	// to 1: a run beside strong pressure takes many times the solo time, and one
-	// that is pressed half of the time at most twice. With T the whole time in
+	// Duty is the part of the time during which the interferer runs, above 0 to 1. It
+	// bounds the time of a run: half duty at most doubles it. With T the whole time in
 	// solo times, the performance under pressure is 1 − (1 − 1/T) ÷ Duty.
 	Duty float64
 	// Expected is the performance, Cost the time in solo times that is expected.
@@ -30,24 +29,22 @@ func (c Choice) String() string {
 	case math.IsNaN(c.Before):
 		return "the strongest pressure first"
 	case c.After >= c.Before:
-		return "tells the traffic of the application"
+		return "measures the traffic of the application"
 	}
-	return fmt.Sprintf("takes the doubt from %.1f to %.1f points", 100*c.Before, 100*c.After)
+	return fmt.Sprintf("reduces the uncertainty from %.1f to %.1f points", 100*c.Before, 100*c.After)
 }
 
 const (
-	// firstDuty bounds the cost of the first run, before anything is known, to two
-	// solo times.
+	// firstDuty bounds the first run to two solo times.
 	firstDuty = 0.5
-	// leastDuty is the shortest part of the time that still teaches something.
+	// leastDuty is the least duty that is informative.
 	leastDuty = 0.25
-	// worthwhile is the least part of the doubt that a further run has to take
-	// away.
+	// worthwhile is the least relative reduction of the uncertainty by a further run.
 	worthwhile = 0.02
 )
 
-// Next chooses the run that removes most doubt for its time; false when there is
-// none, and Reason then says why.
+// Next chooses the run that reduces the uncertainty most for its time; false when no run
+// is worthwhile, for the reason that Reason returns.
 func (d *Design) Next() (Choice, bool) {
 	if len(d.seen) == 0 {
 		s := Setting{d.options.Supplies[0].ReadShare, d.options.Levels[len(d.options.Levels)-1]}
@@ -100,9 +97,8 @@ func (d *Design) choose(s Setting, allowed, before float64) Choice {
 	}
 }
 
-// Budget is what all runs may cost, in solo times: the whole of
-// Options.Budget, or half as long as no loss is expected to be great. Doubt does
-// not count: where it is great, nothing is surely lost, and saving would keep it.
+// Budget returns the time that all runs may take, in solo times: Options.Budget, or half
+// of it as long as no setting is expected to cost much performance.
 func (d *Design) Budget() float64 {
 	for _, s := range d.all() {
 		if 1-float64(d.Estimate(s).Performance) > insensitive {
@@ -120,12 +116,12 @@ func (d *Design) Reason() string {
 	case d.Budget()-d.spent < 1:
 		return fmt.Sprintf("%.1f of %.1f solo times are spent, the curves are known to %.1f points", d.spent, d.Budget(), 100*doubt)
 	default:
-		return fmt.Sprintf("no further run would take away much of the doubt of %.1f points", 100*doubt)
+		return fmt.Sprintf("no further run would reduce the uncertainty of %.1f points much", 100*doubt)
 	}
 }
 
-// Cost is the time of a run in solo times, of an application that keeps the
-// performance p while it is pressed, which it is for a part of the time.
+// Cost returns the time of a run in solo times, for performance p under pressure and a
+// duty of the interferer.
 func Cost(p, duty float64) float64 { return 1 / (1 - duty*(1-math.Min(p, 1))) }
 
 // dutyFor is the greatest duty, 1 at the most, with which a run costs no more

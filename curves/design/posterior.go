@@ -24,11 +24,9 @@ func basis(s Setting) [terms]float64 {
 	return [terms]float64{1, share, level, share * level, share*share - 2./3, unpaced}
 }
 
-// What is believed before the first run: mean and standard deviation of each
-// coefficient. A model of queues that was exact would leave nothing but the
-// height, which is nearly free; the others are a little wider than the curves of
-// the applications of both simulated platforms are, whose θ the terms describe
-// to a factor of e^0.07 (pairs and groups were not looked at).
+// The prior of each coefficient. The height is nearly free. The others are a little
+// wider than those of the applications of both simulated platforms, whose θ the terms
+// fit to a factor of e^0.07 (pairs and groups were not used).
 var (
 	priorMean = [terms]float64{-2.5, -0.15, -0.1, 0, 0, 0}
 	priorSD   = [terms]float64{2.5, 0.25, 0.3, 0.1, 0.2, 0.25}
@@ -37,8 +35,7 @@ var (
 // modelError is the standard deviation of the logarithm of θ about the terms.
 const modelError = 0.1
 
-// posterior is what is believed of an application's sensitivity: a normal
-// distribution of the coefficients about the most likely ones.
+// posterior is a normal distribution of the coefficients of an application's sensitivity.
 type posterior struct {
 	mean       [terms]float64
 	covariance *mat.SymDense
@@ -73,8 +70,7 @@ const (
 	difference = 1e-3
 )
 
-// fit finds the most likely coefficients by Gauss and Newton's method, from the
-// prior and the measured performance, whose noise is that of runs.
+// fit finds the most likely coefficients by the Gauss–Newton method.
 func (d *Design) fit() *posterior {
 	p := &posterior{mean: priorMean, covariance: mat.NewSymDense(terms, nil)}
 	for i, sd := range priorSD {
@@ -90,7 +86,7 @@ func (d *Design) fit() *posterior {
 		}
 		for _, o := range d.seen {
 			expected, slope := d.slopeOf(o, p.theta(o.Setting))
-			// What the model leaves out counts as noise, too.
+			// The error of the model counts as noise.
 			noise := math.Hypot(o.Noise, modelError*slope)
 			b := basis(o.Setting)
 			for i := range terms {

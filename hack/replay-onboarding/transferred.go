@@ -44,11 +44,11 @@ func transferAll(from, to *evaluation.Dataset, method string) (pairErrors, error
 	apps := map[string]*predictor.Application{}
 	for i := range from.Apps {
 		profile := measuredThere(&from.Apps[i])
-		carried, err := transfer.Profile(profile, there, here)
+		moved, err := transfer.Profile(profile, there, here)
 		if err != nil {
 			return pairErrors{}, err
 		}
-		if apps[carried.Name], err = predictor.Compile(carried); err != nil {
+		if apps[moved.Name], err = predictor.Compile(moved); err != nil {
 			return pairErrors{}, err
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Member is one of the applications that run beside each other.
+// Member is one of several applications that run beside each other.
 type Member struct {
-	// Load is its communication; nil when nothing is known of it.
+	// Load is its communication; nil when unknown.
 	Load *Load
 	// Memory is its slowdown by the memory traffic of all others, 1 or more.
 	Memory units.Slowdown
@@ -46,8 +46,8 @@ const (
 	converged = 1e-4 // change of a penalty that counts as none
 )
 
-// Combiner combines; it keeps memory from one call to the next. The zero value is
-// ready. It serves one goroutine at a time.
+// Combiner combines slowdowns and reuses its memory. The zero value is ready to use. It
+// is not safe for concurrent use.
 type Combiner struct {
 	states  []state
 	chances []float64
@@ -60,18 +60,16 @@ type state struct {
 	time    float64 // of the run, alone 1
 }
 
-// Combine appends to dst the slowdown of every member beside all the others and
-// returns it.
+// Combine appends to dst the slowdown of every member beside all others and returns it.
 //
-// Communications meet at random: another one is on the card in as much of the
-// time as it takes of its own run, which grows as it is slowed down. A
-// communication that meets k others in the share w(k) of its time goes on at the
-// mean of its rates,
+// Communications coincide at random: each is on the card for its share of its own run. A
+// communication that coincides with k others in the share w(k) of its time proceeds at
+// the mean of its rates,
 //
 //	P = 1 ÷ Σ w(k) ÷ penalty(1 + k)
 //
-// and all P are found together by iteration from 1, which rises to the least
-// state that holds. So never more passes the card than it carries.
+// All P are found by iteration from 1, which rises to the least fixed point. The card
+// then never carries more than its capacity.
 func (c *Combiner) Combine(dst []Parts, members []Member) []Parts {
 	c.states = c.states[:0]
 	var traffic units.Bandwidth

@@ -7,7 +7,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Shown is Parts for people and programs: what is not known is absent.
+// Shown is Parts for output; unknown values are absent.
 type Shown struct {
 	// MemorySlowdown is M, the slowdown by memory traffic.
 	MemorySlowdown units.Slowdown `json:"memorySlowdown"`
@@ -25,7 +25,7 @@ type Shown struct {
 	Equation string `json:"equation,omitempty"`
 }
 
-// Show returns p for people; nil for a member that does not communicate.
+// Show returns p for output; nil for a member that does not communicate.
 func (p Parts) Show() *Shown {
 	if !p.Communicates {
 		return nil
@@ -43,8 +43,8 @@ func (p Parts) Show() *Shown {
 	return s
 }
 
-// Equation is the sum with its numbers filled in; empty for a member that does not
-// communicate, or whose network is not known.
+// Equation returns the equation of the slowdown with its numbers; empty for a member that
+// does not communicate or whose network is unknown.
 func (p Parts) Equation() string {
 	if !p.Communicates || p.Gaps&NoNetwork != 0 {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Load is what an application's communication is for a machine. It is immutable
-// and safe for concurrent use.
+// Load is an application's communication on a machine. It is immutable and safe for
+// concurrent use.
 type Load struct {
 	machine *Machine
 	// out and in are the shares of the run alone that sending and receiving
@@ -20,7 +20,7 @@ type Load struct {
 	gaps              Gap
 }
 
-// Gap is what is not known, or not believable, of a communication; a set of them.
+// Gap is a set of unknown or implausible properties of a communication.
 type Gap uint
 
 // The gaps.
@@ -31,22 +31,22 @@ const (
 	// NoBusSharing means that the loss on the bus is not known, and left out.
 	NoBusSharing
 	// NoOverlap means that it is not known whether the application waits; it is
-	// taken to, which is the slower way.
+	// assumed to, which is slower.
 	NoOverlap
 	// NoSent and NoReceived mean that this direction is not known, and left out.
 	NoSent
 	NoReceived
 	// AboveRate means that the application exchanges more than the network
-	// carries; it is taken to communicate all the time.
+	// carries; it is assumed to communicate all the time.
 	AboveRate
-	// BeyondModel means that the model of the network says nothing of so many
-	// communications; they are taken to share what the most that it knows get,
-	// or, where it knows none in that direction, not to share at all.
+	// BeyondModel means that the model of the network does not cover so many
+	// communications; they are assumed to share the bandwidth of the most that it
+	// covers or, if it covers none in that direction, not to share.
 	BeyondModel
-	// PeersUnknown means that there are neighbors of whose communication nothing
-	// is known; they are taken not to use the card.
+	// PeersUnknown means that the communication of neighbors is unknown; they are
+	// assumed not to use the card.
 	PeersUnknown
-	// NotConverged means that the last step was taken for the fixed point.
+	// NotConverged means that the last step is used as the fixed point.
 	NotConverged
 )
 
@@ -54,8 +54,7 @@ const (
 // has noise and headers.
 const tooMuch = 1.1
 
-// Load returns what a communication is for the machine; m may be nil for a machine
-// of which nothing is known, c may not.
+// Load returns communication c on machine m, which is nil when unknown.
 func (m *Machine) Load(c *v1alpha1.Communication) *Load {
 	l := &Load{machine: m, apart: c.Apart}
 	if c.Overlapped == nil {
@@ -108,15 +107,13 @@ func (l *Load) MachineName() string {
 	return l.machine.name
 }
 
-// Traffic returns what the communication moves through the memory of its node, a
-// byte for a byte: what is sent is read, what is received is written (Denis et
-// al.). A protocol that copies moves more.
+// Traffic returns the memory traffic of a communication on its node: sent bytes are read,
+// received bytes are written (Denis et al.). A protocol that copies causes more.
 func Traffic(c *v1alpha1.Communication) units.Traffic {
 	return units.Traffic{Read: units.Bandwidth(value(c.SentBytesPerSecond)), Write: units.Bandwidth(value(c.ReceivedBytesPerSecond))}
 }
 
-// Remarks says in words what is not known, one sentence for each gap, of an
-// application.
+// Remarks describes each gap of an application's communication in words.
 func (g Gap) Remarks(application, machine string) []string {
 	if machine == "" {
 		machine = "the machine"

@@ -24,12 +24,12 @@ type Machine struct {
 	bus               *overlap.Instance // nil when not known
 }
 
-// mostPeers is how many communications on one card penalties are computed for.
-// Beyond, the last step goes on.
+// mostPeers is the highest number of communications on one card for which penalties are
+// computed. Beyond, they grow in proportion.
 const mostPeers = 32
 
-// NewMachine takes from a machine's profile what concerns communication. It fails
-// on parameters that the models refuse, naming the field.
+// NewMachine returns the communication model of a machine's profile. The error names the
+// field of each parameter that the models refuse.
 func NewMachine(p *v1alpha1.MachineProfile) (*Machine, error) {
 	m := &Machine{name: p.Name}
 	var faults []error
@@ -134,10 +134,9 @@ func penalty(known []float64, k int) float64 {
 	return known[last-1] * float64(k) / float64(last)
 }
 
-// loss returns L, how much less a communication reaches on the bus beside the
-// traffic of own and of other computing cores than beside the own ones alone:
-// 1 or more. The model counts cores; traffic stands for as many of them as cause
-// it, and between two whole numbers the straight line counts.
+// loss returns L, 1 or more: the bandwidth of a communication on the bus beside its own
+// computing cores alone ÷ beside others, too. The model counts cores; traffic is converted
+// to cores with linear interpolation.
 func (m *Machine) loss(own, others units.Bandwidth) float64 {
 	perCore := m.bus.ComputationPerCore
 	return max(1, m.communicationBeside(float64(own/perCore))/m.communicationBeside(float64((own+others)/perCore)))

@@ -3,7 +3,7 @@ package evaluation
 import (
 	"errors"
 	"fmt"
-	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,8 +14,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Options restrict what the predictor sees of a data set, and say what to do
-// with the predictions.
+// Options restrict the data that the predictor sees, and receive the predictions.
 type Options struct {
 	// Methods to evaluate; empty means all.
 	Methods []predictor.Method
@@ -31,8 +30,7 @@ type Options struct {
 	// whatever else the options keep.
 	Seed uint64
 	// CalibrateWith names the applications that the model of the memory is fitted
-	// to; empty means all. It is for cross-validation: the others then tell nothing
-	// but how they use that memory.
+	// to, for cross-validation; empty means all.
 	CalibrateWith []string
 	// Each, when set, is called with every row in order instead of collecting
 	// them in Result.Rows. An error ends the evaluation.
@@ -128,7 +126,7 @@ func Evaluate(d *Dataset, o Options) (*Result, error) {
 	if len(methods) == 0 {
 		methods = predictor.Methods()
 	}
-	tallies := newTallies(methods)
+	tallies := &tallies{methods: methods, by: map[tallyKey]*tally{}}
 	err = predictAll(apps, d.tasks(), methods, func(r Row) error {
 		tallies.add(r)
 		return keep(r)
@@ -219,7 +217,7 @@ func (t *task) predict(apps map[string]*predictor.Application, methods []predict
 // compile turns each application into the predictor's form.
 func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) {
 	apps := make(map[string]*predictor.Application, len(d.Apps))
-	noise := newNoise(o)
+	noise := &noise{o.Noise, rand.New(rand.NewPCG(o.Seed, 0))}
 	for i := range d.Apps {
 		a := &d.Apps[i]
 		noisy := *a
@@ -275,9 +273,9 @@ func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (
 	var group sync.WaitGroup
 	for i := range ordered {
 		group.Go(func() {
-			described, err := calibration.Apply(ordered[i])
+			calibrated, err := calibration.Apply(ordered[i])
 			if !errors.Is(err, predictor.ErrNotCalibrated) {
-				ordered[i], faults[i] = described, err
+				ordered[i], faults[i] = calibrated, err
 			}
 		})
 	}
@@ -290,6 +288,3 @@ func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (
 	}
 	return apps, nil
 }
-
-// absolute returns |error| in points.
-func (r Row) absolute() float64 { return math.Abs(r.Error()) }

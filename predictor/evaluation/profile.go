@@ -77,10 +77,6 @@ type noise struct {
 	source *rand.Rand
 }
 
-func newNoise(o Options) *noise {
-	return &noise{o.Noise, rand.New(rand.NewPCG(o.Seed, 0))}
-}
-
 // leastNoisy keeps performance above zero whatever the noise.
 const leastNoisy = 0.01
 

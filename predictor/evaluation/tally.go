@@ -53,7 +53,7 @@ type tally struct {
 }
 
 func (t *tally) add(r Row) {
-	e := r.absolute()
+	e := math.Abs(r.Error())
 	t.rows++
 	off := e - t.mean
 	t.mean += off / float64(t.rows)
@@ -84,10 +84,6 @@ type tallyKey struct {
 type tallies struct {
 	methods []predictor.Method
 	by      map[tallyKey]*tally
-}
-
-func newTallies(methods []predictor.Method) *tallies {
-	return &tallies{methods: methods, by: map[tallyKey]*tally{}}
 }
 
 func (t *tallies) add(r Row) {

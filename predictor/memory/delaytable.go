@@ -45,9 +45,8 @@ func (m *Model) Tabulate(x *Member) (flow [Delays]Flow, performance [Delays]floa
 	return flow, performance
 }
 
-// Overload returns by how much, relative to the capacity, members that together
-// transfer f at the delay number place exceed what the memory carries with that
-// delay. The solution of Solve lies where it changes its sign.
+// Overload returns the excess of flow f, relative to the capacity, over what the memory
+// carries at delay number place. The solution of Solve lies where it changes its sign.
 func (m *Model) Overload(place int, f Flow) float32 {
 	sum := flow{float64(f.Read), float64(f.Write)}
 	return float32(m.load(sum) - m.loadOf(delayAtPlace(place), sum.writeShare()))

@@ -11,8 +11,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Limits on what the constants are fitted to, so that the effort does not grow with
-// the number of profiles. Every application's own loop is fitted to all its points.
+// Limits on the data that constants are fitted to, which bound the time of a fit. Each
+// application's own loop is fitted to all its points.
 const (
 	mostRuns   = 24
 	mostShares = 6
@@ -26,11 +26,10 @@ var ErrNotEnough = errors.New("too few curves to fit a model of the memory")
 // has constants.
 const leastPoints = 12
 
-// Fit fits a model to the curves of several applications. distant says that
-// co-runners and the interferer stand at another distance from the memory than
-// targets do. The capacity is fitted in two ways, freely and such that the
-// interferer alone has the delay of its requests in flight; the better fit is kept.
-// It fails with ErrNotEnough, and on sources that are not valid.
+// Fit fits a model to the curves of several applications. distant means that co-runners and
+// the interferer are farther from the memory than targets. The capacity is fitted both
+// freely and such that the interferer alone has the delay of its requests in flight; the
+// better fit is kept. Fit fails with ErrNotEnough, and on invalid sources.
 func Fit(sources []Source, distant bool) (*Model, error) {
 	if err := validate(sources); err != nil {
 		return nil, err
@@ -313,10 +312,9 @@ func (f *fit) fitLoops(overlaps ...float64) {
 // preferred: two descents into one minimum differ by less.
 const clearlyLess = 0.9
 
-// minimize fits all constants and returns the remaining sum of squares. The first
-// start is near the truth of most machines, but on the edge of a full memory: there,
-// one disturbed point can make every step lead uphill, and the descent ends where it
-// began, or beside the truth. The second start is away from the edge.
+// minimize fits all constants and returns the remaining sum of squares. The first start
+// suits most machines, but lies at the edge of a full memory, where one disturbed point can
+// stop the descent. The second start is away from the edge.
 func (f *fit) minimize() float64 {
 	f.start(0)
 	left := f.descendTwice()
@@ -333,11 +331,9 @@ func (f *fit) minimize() float64 {
 	return left
 }
 
-// shortage returns, as a sum of squares, how far loops keep fewer requests in flight
-// than their traffic alone takes at the modeled delay (Little, Operations Research
-// 9(3), 1961). A loop that is short of them suffers more than one that does nothing
-// but wait, and a fit that needs such loops explains a noisy point of theirs by a
-// memory that is fuller than it is.
+// shortage returns, as a sum of squares, how far loops have fewer requests in flight than
+// their traffic alone requires at the modeled delay (Little, Operations Research 9(3),
+// 1961). A fit with such loops explains noise by a memory that is too full.
 func (f *fit) shortage() float64 {
 	m := f.model(f.theta)
 	var sum float64

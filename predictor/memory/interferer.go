@@ -13,8 +13,7 @@ type interferer struct {
 	sustained line
 }
 
-// fewestReads keeps the requests in flight of an interferer that hardly reads
-// finite: its writes are what it waits for then.
+// fewestReads keeps the requests in flight of an interferer that hardly reads finite.
 const fewestReads = 0.05
 
 // linkTime returns the time of a link per unit of traffic; 0 without links. It

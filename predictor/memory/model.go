@@ -93,3 +93,55 @@ func (m *Model) loadOf(delay, writeShare float64) float64 {
 func (m *Model) Capacity(share units.ReadShare) units.Bandwidth {
 	return m.unit / units.Bandwidth(m.inverseCapacity(float64(share)))
 }
+
+// Numbers are the parameters from which a Model computes loads and delays.
+type Numbers struct {
+	// Unit is the bandwidth to which a Flow is relative.
+	Unit units.Bandwidth `json:"unit"`
+	// Slowness is pairs of a read share and 1 ÷ the capacity there, in order of
+	// read share; Bend is that of the line between two of them.
+	Slowness [][2]float64 `json:"slowness"`
+	Bend     float64      `json:"bend"`
+	// Linear, Queue and WriteQueue are the factors of the terms of the delay.
+	Linear     float64 `json:"linear"`
+	Queue      float64 `json:"queue"`
+	WriteQueue float64 `json:"writeQueue"`
+}
+
+// Numbers returns those of m.
+func (m *Model) Numbers() Numbers {
+	s := Numbers{Unit: m.unit, Bend: m.bend, Linear: m.linear, Queue: m.queue, WriteQueue: m.writeQueue}
+	for _, n := range m.slowness {
+		s.Slowness = append(s.Slowness, [2]float64{n.share, n.value})
+	}
+	return s
+}
+
+// line is a quantity by read share: nodes in order of share, at least one.
+type line []node
+
+// node is a quantity at a read share.
+type node struct{ share, value float64 }
+
+// bracket returns the nodes around a share and how far it lies from the lower to
+// the upper one, 0 to 1. Beyond the nodes both are the nearest one.
+func (l line) bracket(share float64) (low, high node, part float64) {
+	last := len(l) - 1
+	switch {
+	case !(share > l[0].share):
+		return l[0], l[0], 0
+	case share >= l[last].share:
+		return l[last], l[last], 0
+	}
+	i := 0
+	for l[i+1].share <= share {
+		i++
+	}
+	return l[i], l[i+1], (share - l[i].share) / (l[i+1].share - l[i].share)
+}
+
+// at returns the quantity at a share, by linear interpolation.
+func (l line) at(share float64) float64 {
+	low, high, part := l.bracket(share)
+	return low.value + part*(high.value-low.value)
+}

@@ -8,12 +8,10 @@ const (
 	solveClose = 1e-6
 )
 
-// Solve finds the delay at which the members ask for as much as the memory then
-// carries, writes their performances, and returns the delay. Performance falls
-// with the delay and the load with it, while the load that causes a delay rises:
-// the difference changes its sign once, between no load and what the members would
-// cause undelayed, and the search (regula falsi in the form of Anderson and
-// Björck, BIT 13, 1973) finds it.
+// Solve finds the delay at which the members' traffic equals what the memory then carries,
+// stores their performances, and returns the delay. The load of the members falls with the
+// delay, while the load that causes it rises, so the difference changes its sign once.
+// Regula falsi in the form of Anderson and Björck (BIT 13, 1973) finds it.
 func (m *Model) Solve(members []Member, performances []units.NormalizedPerformance) float64 {
 	var alone flow
 	for i := range members {

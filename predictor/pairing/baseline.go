@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// Greedy pairs the two jobs that add least, then the two of the rest that do,
-// and so on; the last of an odd number stays alone. Pairs over the limit come
-// last. It is what one would do by hand, to compare Optimal with.
+// Greedy repeatedly pairs the two remaining jobs of least total slowdown, pairs over the
+// limit last. It is a baseline for Optimal.
 func Greedy(p Problem) (Pairing, error) {
 	t, err := newTable(p)
 	if err != nil {
@@ -50,9 +49,8 @@ func Greedy(p Problem) (Pairing, error) {
 	return t.pairing(partner), nil
 }
 
-// AverageRandom returns the expected total slowdown when jobs are paired at
-// random, every pairing as likely as any other: each pair of places then occurs
-// with a probability of 1 ÷ (places − 1), so that no pairing has to be drawn.
+// AverageRandom returns the expected total slowdown of a pairing chosen uniformly at
+// random: each pair of places occurs with probability 1 ÷ (places − 1).
 func AverageRandom(p Problem) (total float64, err error) {
 	t, err := newTable(p)
 	if err != nil {
@@ -64,4 +62,23 @@ func AverageRandom(p Problem) (total float64, err error) {
 		}
 	}
 	return total / float64(t.places-1), nil
+}
+
+// Comparison is the optimal pairing with its baselines.
+type Comparison struct {
+	Optimal, Greedy Pairing
+	// Random is the mean total slowdown of all pairings.
+	Random float64
+}
+
+// Compare solves p by every method. It fails as Optimal does.
+func Compare(p Problem) (c Comparison, err error) {
+	if c.Optimal, err = Optimal(p); err != nil {
+		return c, err
+	}
+	if c.Greedy, err = Greedy(p); err != nil {
+		return c, err
+	}
+	c.Random, err = AverageRandom(p)
+	return c, err
 }

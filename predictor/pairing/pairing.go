@@ -1,7 +1,5 @@
-// Package pairing divides jobs into pairs that slow each other down least.
-//
-// It knows nothing of applications: a caller gives the slowdowns of each pair,
-// and gets who goes with whom. Everything is pure and deterministic.
+// Package pairing divides jobs into pairs with the least total slowdown. It is pure and
+// deterministic.
 package pairing
 
 import (
@@ -19,10 +17,9 @@ const Alone = -1
 // a memory domain. It is asked for i < j only.
 type Slowdowns func(i, j int) (ofI, ofJ units.Slowdown)
 
-// Problem is jobs to pair. A job alone has a slowdown of 1.
+// Problem is a pairing problem. A job alone has a slowdown of 1.
 type Problem struct {
-	// Jobs is how many there are, 1 or more. With an odd number one is left
-	// alone.
+	// Jobs is the number of jobs, 1 or more. One of an odd number stays alone.
 	Jobs int
 	// Slowdowns gives finite slowdowns above zero.
 	Slowdowns Slowdowns
@@ -53,7 +50,7 @@ type table struct {
 	limit        units.Slowdown
 }
 
-// newTable asks for all slowdowns and refuses those that are none.
+// newTable queries and validates all slowdowns.
 func newTable(p Problem) (*table, error) {
 	if p.Jobs < 1 {
 		return nil, ErrNoJobs

@@ -36,7 +36,7 @@ const (
 
 // Profile returns the profile that the application of app, measured on the machine
 // from, is expected to have on the machine to: its contentiousness, its curves against
-// the bandwidth that the interferer would reach there, and spec.carried, which widens
+// the bandwidth that the interferer would reach there, and spec.transferred, which widens
 // the interval of predictions. Its warnings say what is doubtful. Profile does not
 // change app, and returns app itself where it was measured on to.
 //

@@ -60,32 +60,32 @@ func machine(name string, sustained, carries float64) *v1alpha1.MachineProfile {
 func carry(t *testing.T, p *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile) *v1alpha1.ApplicationProfile {
 	t.Helper()
 	before := p.DeepCopy()
-	carried, err := transfer.Profile(p, from, to)
+	moved, err := transfer.Profile(p, from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, p); diff != "" {
 		t.Fatalf("the measured profile was changed: %s", diff)
 	}
-	if faults := carried.Validate(); len(faults) > 0 {
+	if faults := moved.Validate(); len(faults) > 0 {
 		t.Fatal(faults.ToAggregate())
 	}
-	return carried
+	return moved
 }
 
 // On a machine that carries just as much nothing changes but the name.
 func TestEqualMachines(t *testing.T) {
 	for _, carries := range []float64{0, 30e9} {
-		carried := carry(t, app(), machine("old", 20e9, carries), machine("new", 20e9, carries))
-		if diff := cmp.Diff(app().Spec.Curves, carried.Spec.Curves, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+		moved := carry(t, app(), machine("old", 20e9, carries), machine("new", 20e9, carries))
+		if diff := cmp.Diff(app().Spec.Curves, moved.Spec.Curves, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 			t.Errorf("curves: %s", diff)
 		}
-		if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-8e9) > 1 {
+		if got := moved.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-8e9) > 1 {
 			t.Errorf("reads %v, want 8e9", got)
 		}
-		c := carried.Spec.Transferred
-		if carried.Spec.Machine.Name != "new" || c == nil || c.FromMachine != "old" || len(carried.Spec.Warnings) == 0 {
-			t.Errorf("not flagged: %+v, %v", c, carried.Spec.Warnings)
+		c := moved.Spec.Transferred
+		if moved.Spec.Machine.Name != "new" || c == nil || c.FromMachine != "old" || len(moved.Spec.Warnings) == 0 {
+			t.Errorf("not flagged: %+v, %v", c, moved.Spec.Warnings)
 		}
 		want := v1alpha1.TransferredBySustained
 		if carries > 0 {
@@ -108,15 +108,15 @@ func TestHalfTheCapacity(t *testing.T) {
 		{Level: 1, InterfererBytesPerSecond: 20e9, AchievedBytesPerSecond: new(16e9), NormalizedPerformance: 0.5, Repeats: 3},
 	}
 	p.Spec.Communication = &v1alpha1.Communication{Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(1e9)}
-	carried := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 15e9))
-	if got, before := *carried.Spec.Communication.SentBytesPerSecond, *p.Spec.Communication.SentBytesPerSecond; math.Abs(got-0.8e9) > 1 || before != 1e9 {
+	moved := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 15e9))
+	if got, before := *moved.Spec.Communication.SentBytesPerSecond, *p.Spec.Communication.SentBytesPerSecond; math.Abs(got-0.8e9) > 1 || before != 1e9 {
 		t.Errorf("sends %v, want as much slower as it computes; before %v", got, before)
 	}
 	// At 8 GB/s the application transfers 10·0.8 = 8 too: that is alone there.
-	if got := carried.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-0.8*8e9) > 1e3 {
+	if got := moved.Spec.Contentiousness.ReadBytesPerSecond; math.Abs(got-0.8*8e9) > 1e3 {
 		t.Errorf("reads %v, want %v", got, 0.8*8e9)
 	}
-	points := carried.Spec.Curves[0].Points
+	points := moved.Spec.Curves[0].Points
 	if len(points) != 1 {
 		t.Fatalf("points %+v, want the second one only", points)
 	}
@@ -126,14 +126,14 @@ func TestHalfTheCapacity(t *testing.T) {
 	if got := points[0].NormalizedPerformance; math.Abs(got-0.5/0.8) > 1e-6 {
 		t.Errorf("performance %v, want %v", got, 0.5/0.8)
 	}
-	if got := *carried.Spec.Transferred.CapacityBytesPerSecond; got != 15e9 {
+	if got := *moved.Spec.Transferred.CapacityBytesPerSecond; got != 15e9 {
 		t.Errorf("capacity %v, want 15e9", got)
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	carriedBefore := app()
-	carriedBefore.Spec.Transferred = &v1alpha1.Transfer{FromMachine: "older", Method: v1alpha1.TransferredBySustained}
+	twice := app()
+	twice.Spec.Transferred = &v1alpha1.Transfer{FromMachine: "older", Method: v1alpha1.TransferredBySustained}
 	randomOnly := machine("new", 20e9, 0)
 	for i := range randomOnly.Spec.Sustained {
 		randomOnly.Spec.Sustained[i].Pattern = "random"
@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 		text     string
 	}{
 		{"other machine", app(), machine("other", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "its profile is of old"},
-		{"carried twice", carriedBefore, machine("old", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "transferred from older"},
+		{"transferred twice", twice, machine("old", 20e9, 0), machine("new", 20e9, 0), transfer.ErrOtherMachine, "transferred from older"},
 		{"no read share in common", app(), machine("old", 20e9, 0), randomOnly, transfer.ErrIncomparable, "bandmate machine"},
 		{"nothing left", app(), machine("old", 20e9, 100e9), machine("new", 1e9, 2e9), transfer.ErrIncomparable, "onboard it there"},
 	}
@@ -168,13 +168,13 @@ func TestRefusals(t *testing.T) {
 func TestCurvesLeftOut(t *testing.T) {
 	to := machine("new", 20e9, 0)
 	to.Spec.Sustained = to.Spec.Sustained[:1]
-	carried := carry(t, app(), machine("old", 20e9, 0), to)
-	if n := len(carried.Spec.Curves); n != 1 || !strings.Contains(strings.Join(carried.Spec.Warnings, " "), "100%") {
-		t.Errorf("%d curves, %v", n, carried.Spec.Warnings)
+	moved := carry(t, app(), machine("old", 20e9, 0), to)
+	if n := len(moved.Spec.Curves); n != 1 || !strings.Contains(strings.Join(moved.Spec.Warnings, " "), "100%") {
+		t.Errorf("%d curves, %v", n, moved.Spec.Warnings)
 	}
 }
 
-// A carried profile predicts with a wider interval.
+// A transferred profile predicts with a wider interval.
 func TestWiderInterval(t *testing.T) {
 	width := func(p *v1alpha1.ApplicationProfile) float64 {
 		c, err := predictor.Compile(p)
@@ -187,9 +187,9 @@ func TestWiderInterval(t *testing.T) {
 		}
 		return float64(got.Interval.High - got.Interval.Low)
 	}
-	carried := carry(t, app(), machine("old", 20e9, 30e9), machine("new", 20e9, 30e9))
-	if was, is := width(app()), width(carried); is < 1.5*was {
-		t.Errorf("width %v carried, %v measured", is, was)
+	moved := carry(t, app(), machine("old", 20e9, 30e9), machine("new", 20e9, 30e9))
+	if was, is := width(app()), width(moved); is < 1.5*was {
+		t.Errorf("width %v transferred, %v measured", is, was)
 	}
 }
 
@@ -210,17 +210,17 @@ func TestAnyMachines(t *testing.T) {
 				p.Spec.Curves[i].Points[j].NormalizedPerformance = rapid.Float64Range(0.02, 1.2).Draw(t, "performance")
 			}
 		}
-		carried, err := transfer.Profile(p, from, to)
+		moved, err := transfer.Profile(p, from, to)
 		if err != nil {
 			if !errors.Is(err, transfer.ErrIncomparable) {
 				t.Fatal(err)
 			}
 			return
 		}
-		if faults := carried.Validate(); len(faults) > 0 {
+		if faults := moved.Validate(); len(faults) > 0 {
 			t.Fatal(faults.ToAggregate())
 		}
-		if _, err := predictor.Compile(carried); err != nil {
+		if _, err := predictor.Compile(moved); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -21,8 +21,8 @@ type event struct {
 	kind   catalog.Kind
 	// bytesPerCount is used where the tool did not scale the count to bytes.
 	bytesPerCount float64
-	// spelling tells names of the same counts apart: traffic under two spellings
-	// is the same traffic twice. Empty for a name that adds to every other.
+	// spelling identifies names of the same counts: traffic under two spellings is
+	// the same traffic twice. Empty for a name that adds to every other.
 	spelling string
 	// caution is a warning about every use of the event; empty for none.
 	caution string
@@ -36,8 +36,8 @@ const (
 	persistent  family = "persistent memory"
 )
 
-// preference returns the families in the order of preference: the first one with
-// complete counts is the memory's traffic, the others are kept apart.
+// preference returns the families in order of preference. The first one with
+// complete counts is the memory's traffic.
 func preference() []family {
 	var list []family
 	for _, source := range catalog.Sources() {
@@ -179,10 +179,6 @@ var catalogEvents = sync.OnceValue(func() []deviceEvents {
 	}
 	return devices
 })
-
-func newDictionary() *dictionary {
-	return &dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}
-}
 
 // find returns the memory event of a name as perf prints it; nil for any other.
 func (d *dictionary) find(name string) *event {

@@ -41,7 +41,7 @@ func TestEvents(t *testing.T) {
 		{"amd_df/event=0x1f,umask=0x7fe/", catalog.AMDDF, catalog.Read, 64},
 		{"hisi_sccl3_ddrc0_1/flux_rd/", catalog.HiSiDDRC, catalog.Read, 32},
 	} {
-		e := newDictionary().find(tt.name)
+		e := (&dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}).find(tt.name)
 		if e == nil {
 			t.Errorf("%s is unknown", tt.name)
 			continue
@@ -56,7 +56,7 @@ func TestEvents(t *testing.T) {
 		"uncore_imc_0/event=0x04,umask=0x03,edge=1/", "uncore_imc_0/cas_count_read/x/",
 		"unc_m_pmm_rpq_inserts", "uncore_imc_free_running_0/data_total/", "xuncore_imc/cas_count_read/", "", "/", ":",
 	} {
-		if e := newDictionary().find(name); e != nil {
+		if e := (&dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}).find(name); e != nil {
 			t.Errorf("%q is taken for %+v", name, e)
 		}
 	}
@@ -91,7 +91,7 @@ func TestEventsOfCatalog(t *testing.T) {
 			for _, what := range []string{e.Name, e.Terms} {
 				name := device + "/" + what + "/"
 				ambiguous := what == allReads || what == "event=0xff,umask=0x20"
-				found := newDictionary().find(name)
+				found := (&dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}).find(name)
 				if what == "" || found == nil && ambiguous {
 					continue
 				}

@@ -1,9 +1,8 @@
-// Package imports reads measurements that other tools made: perf stat,
-// pcm-memory and likwid-perfctr. The result is the [profiler.Summary] of a
-// measurement of our own, with its time line.
+// Package imports reads the measurements of other tools: perf stat, pcm-memory and
+// likwid-perfctr. The result is a [profiler.Summary] with its time line.
 //
-// An interval that a tool could not count is a gap. It is left out with a
-// warning, and is an error where no interval remains. It is never a zero.
+// An interval that a tool could not count is a gap, never zero. It is left out with
+// a warning; a file of gaps alone is an error.
 package imports
 
 import (
@@ -51,15 +50,14 @@ func formatNames() string {
 // ErrFormat is wrapped where a file is in none of the [Formats].
 var ErrFormat = errors.New("unknown format")
 
-// Options say what the file does not.
+// Options supply what the file does not contain.
 type Options struct {
 	// Name is the file's, for errors; empty is "input".
 	Name string
-	// Format is how the file is written; empty finds out.
+	// Format is the format of the file; empty means that it is detected.
 	Format Format
-	// Seconds is the wall time of a measurement that does not hold it: perf
-	// without duration_time, a single row of pcm-memory. 0 is unknown. A time
-	// in the file goes before.
+	// Seconds is the wall time of a measurement whose file lacks it, as of perf
+	// without duration_time; 0 when unknown. A time in the file takes precedence.
 	Seconds float64
 }
 
@@ -75,9 +73,9 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Result is an imported measurement. Its Counters are nil for likwid, whose files
-// hold neither socket nor share of time. Traffic by socket is not in PerNode,
-// because a socket may have several NUMA nodes.
+// Result is an imported measurement. Counters is nil for likwid, whose files lack
+// sockets. PerNode does not include traffic by socket, because a socket may have
+// several NUMA nodes.
 type Result struct {
 	profiler.Summary
 	// Tool made the measurement, for example "perf stat".
@@ -116,9 +114,8 @@ var readers = map[Format]func(*lines, Options) reader{PerfCSV: newPerfCSV, PerfJ
 // sniffBytes is how much of the start of a file tells its format.
 const sniffBytes = 64 << 10
 
-// Read reads one measurement. It keeps a bounded part of the file in memory,
-// however long the file is. The error names the file, the line and the remedy;
-// it wraps [ErrFormat] for the file of another tool.
+// Read reads one measurement in bounded memory. The error names the file, the line
+// and the remedy; it wraps [ErrFormat] for the file of another tool.
 func Read(r io.Reader, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, fmt.Errorf("importing: %w", err)

@@ -91,7 +91,7 @@ type perfReader struct {
 
 func newPerfReader(in *lines, o Options, parse func(string) (record, bool, error)) reader {
 	return &perfReader{
-		series: newSeries(), in: in, options: o, parse: parse, events: newDictionary(), leastRun: 100,
+		series: newSeries(), in: in, options: o, parse: parse, events: &dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}, leastRun: 100,
 		counters: map[counter]counterReading{}, others: map[string]bool{}, apart: map[family]bool{},
 	}
 }

@@ -35,7 +35,7 @@ func (f flow) add(g flow) flow {
 
 func (f flow) total() float64 { return f.read + f.write + f.whole }
 
-// over is the mean over a time. What is whole stands under read, as in every
+// over is the mean over a time. Undivided traffic counts as read, as in every
 // summary of counters.
 func (f flow) over(seconds float64) units.Traffic {
 	return units.Traffic{
@@ -152,7 +152,7 @@ func (s *series) divide(r *Result) {
 func (s *series) warnings() []string {
 	var w []string
 	if s.moved.whole > 0 {
-		w = append(w, "reads and writes were counted together: the read share is unknown, and all traffic stands under read")
+		w = append(w, "reads and writes were counted together: the read share is unknown, and all traffic counts as read")
 	}
 	if s.moved.total() == 0 {
 		w = append(w, "every count is zero: check that the events count on this machine")
@@ -162,7 +162,7 @@ func (s *series) warnings() []string {
 		if more := s.gapCount - len(s.gaps); more > 0 {
 			named += fmt.Sprintf(" and %d more", more)
 		}
-		w = append(w, fmt.Sprintf("%.3g s are gaps and in no mean; in the time line the sample after a gap stands for it: %s", s.missed, named))
+		w = append(w, fmt.Sprintf("%.3g s are gaps and part of no mean; in the time line the sample after a gap includes it: %s", s.missed, named))
 	}
 	if n := s.timeline.Halvings; n > 0 {
 		w = append(w, fmt.Sprintf("the time line was thinned: a sample is the mean of some %d intervals", 1<<n))

@@ -15,7 +15,7 @@ type column struct {
 	// name is for messages.
 	name string
 	place
-	// memory other than modules of DRAM is kept apart; "" is DRAM.
+	// memory is the kind of memory; "" is DRAM, the only kind in totals.
 	memory string
 	kind   catalog.Kind
 	// bytes per second that a unit stands for.
@@ -61,8 +61,7 @@ type table struct {
 
 func newTable() table { return table{series: newSeries(), apart: map[string]flow{}} }
 
-// row adds the traffic of the interval that ends at end, of which cells hold the
-// means.
+// row adds the interval that ends at end, whose mean bandwidths cells contain.
 func (t *table) row(columns []column, cells []string, end float64) error {
 	seconds := end - t.at
 	places, apart := map[place]flow{}, map[string]flow{}
@@ -87,7 +86,7 @@ func (t *table) row(columns []column, cells []string, end float64) error {
 	return t.add(end, places)
 }
 
-// summary is that of the series, with the memory that is kept apart.
+// summary is that of the series, with the other memory.
 func (t *table) summary(remedy string) (Result, error) {
 	r, err := t.series.summary(remedy)
 	if err != nil {
@@ -98,8 +97,8 @@ func (t *table) summary(remedy string) (Result, error) {
 		if mean.Total() == 0 {
 			continue
 		}
-		r.Counters.Apart = append(r.Counters.Apart, profiler.MemoryTraffic{Memory: memory, Traffic: mean})
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s is kept apart and in no figure: %v read, %v written", memory, mean.Read, mean.Write))
+		r.Counters.OtherMemory = append(r.Counters.OtherMemory, profiler.MemoryTraffic{Memory: memory, Traffic: mean})
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%s traffic is not part of any total: %v read, %v written", memory, mean.Read, mean.Write))
 	}
 	return r, nil
 }

@@ -12,12 +12,11 @@ import (
 )
 
 // WithActivity returns a source that measures as s does and adds the activity of
-// the command or the processes. Where the kernel counts none, the summary has
-// none; that is not an error.
+// the command or the processes, if the kernel counts any.
 //
-// passes is how many commands, one after the other, one pass of the workload
-// runs; 0 means 1. A source that runs more than one pass, as the probe does,
-// gets the activity of the one with the least CPU time: the one nearest to alone.
+// passes is the number of commands that one pass of the workload runs in sequence;
+// 0 means 1. Of several passes, as the probe runs, the one with the least CPU time
+// counts: it was disturbed least.
 func WithActivity(s profiler.Source, h *Host, passes int) profiler.Source {
 	return watched{Source: s, host: h, passes: max(passes, 1)}
 }
@@ -91,8 +90,8 @@ func (c clock) stop() usage {
 	return usage{time.Since(c.begun), used.Busy - c.busy, errors.Join(c.err, err)}
 }
 
-// othersShare is the share of one CPU that other programs may use before a result
-// that includes their traffic is doubtful.
+// othersShare is the share of one CPU above which other programs make a result that
+// includes their traffic doubtful.
 const othersShare = 0.05
 
 // othersWarning warns of other programs when their traffic is in the result.
@@ -116,9 +115,7 @@ type activityWatch interface {
 	close() error
 }
 
-// processActivity counts processes that run already, from when a source starts to
-// wait for them to when it stops: it may open counters of its own before, for
-// longer than it measures.
+// processActivity counts running processes while a source waits for them.
 type processActivity struct {
 	profiler.Processes
 	host       *Host
@@ -172,8 +169,8 @@ func unattachedWarning(p profiler.Processes, threads int) string {
 func (p *processActivity) once() bool   { return true }
 func (p *processActivity) close() error { return p.counters.Close() }
 
-// launchActivity counts commands from their start. They follow one another, so
-// the counters of one are read and closed when the next starts.
+// launchActivity counts commands from their start. The counters of one are read and
+// closed when the next one starts.
 type launchActivity struct {
 	host   *Host
 	passes int

@@ -1,6 +1,7 @@
 package pmu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,7 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
 )
 
-// missing says why a source of the catalog has nothing to read.
+// missing returns the reason why a source of the catalog has no device.
 func (h *Host) missing(source string, f found) profiler.Availability {
 	a := profiler.Availability{State: profiler.Unsupported}
 	rows := rowsOf(source)
@@ -26,7 +27,7 @@ func (h *Host) missing(source string, f found) profiler.Availability {
 		a.Reason = f.rejected[0].Device + ": " + f.rejected[0].Reason
 		a.Remedy = "use a newer kernel or a newer version of this program, or another source"
 	case !h.mayHave(rows):
-		a.Reason = fmt.Sprintf("%s is not a processor with such counters", h.processorName())
+		a.Reason = fmt.Sprintf("%s is not a processor with such counters", cmp.Or(h.Machine.CPUModel, "this"))
 	case h.Machine.VirtualMachine:
 		a.Reason = fmt.Sprintf("this is a virtual machine%s, whose hypervisor does not pass the counters of the memory controllers on", under(h.Machine.Hypervisor))
 		a.Remedy = "use a bare-metal machine of the same type, or the source probe"
@@ -84,14 +85,7 @@ func (h *Host) mayHave(rows []catalog.Row) bool {
 	return false
 }
 
-func (h *Host) processorName() string {
-	if h.Machine.CPUModel == "" {
-		return "this"
-	}
-	return h.Machine.CPUModel
-}
-
-// refused says why a counter could not be opened.
+// refused returns the reason why a counter could not be opened.
 func (h *Host) refused(err error) profiler.Availability {
 	a := profiler.Availability{State: profiler.Inconclusive, Reason: err.Error()}
 	switch {

@@ -15,8 +15,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// ErrNothingCounted means that counters ran and all stayed at zero, which memory
-// that is in use never does. It is a [profiler.ErrInconclusive].
+// ErrNothingCounted means that all counters stayed at zero although memory was in
+// use. It wraps [profiler.ErrInconclusive].
 var ErrNothingCounted = fmt.Errorf("%w: every counter stayed at zero", profiler.ErrInconclusive)
 
 // controllers is a source of the catalog: counters outside the cores, mostly
@@ -121,7 +121,7 @@ func (m *meter) watch(ctx context.Context, window time.Duration) (units.Traffic,
 	if err := m.restart(); err != nil {
 		return units.Traffic{}, err
 	}
-	if err := pause(ctx, window); err != nil {
+	if err := (profiler.Workload{Duration: window}).Wait(ctx); err != nil {
 		return units.Traffic{}, err
 	}
 	traffic, _, err := m.sample(true)
@@ -175,17 +175,17 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line p
 		}
 	}
 	for _, memory := range slices.Sorted(maps.Keys(apart)) {
-		details.Apart = append(details.Apart, profiler.MemoryTraffic{Memory: string(memory), Traffic: apart[memory]})
+		details.OtherMemory = append(details.OtherMemory, profiler.MemoryTraffic{Memory: string(memory), Traffic: apart[memory]})
 	}
 	details.TheoreticalPeakBytesPerSecond = s.host.peak(f.channels)
 	result.Warnings = append(result.Warnings, doubts(result, m, allNodes, len(s.host.Machine.Nodes))...)
 	return result
 }
 
-// sharedCounters is the running share below which a summary warns with tookTurns.
+// sharedCounters is the running share below which a summary warns of multiplexing.
 const sharedCounters = 0.98
 
-const tookTurns = "the counters took turns: some counted for %.0f%% of the time, and the rest was extrapolated"
+const multiplexed = "the counters were multiplexed: some counted for %.0f%% of the time, and the rest was extrapolated"
 
 // aboveThePeak leaves room for modules that run a little faster than they say.
 const aboveThePeak = 1.02
@@ -196,7 +196,7 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	c := s.Counters
 	if c.LeastRunningShare < sharedCounters {
-		warn(tookTurns, 100*c.LeastRunningShare)
+		warn(multiplexed, 100*c.LeastRunningShare)
 	}
 	if !allNodes && nodes > 1 {
 		warn("traffic is not divided by NUMA node: a socket has several nodes, or the counters do not say where they are")
@@ -205,7 +205,7 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 		warn("%s is above the theoretical peak of the memory modules, %.0f GB/s: something is counted twice, or the scale is wrong; do not use this figure",
 			s.Traffic.Total(), *peak/1e9)
 	}
-	for _, other := range c.Apart {
+	for _, other := range c.OtherMemory {
 		if other.Total() > 0 {
 			warn("%s memory moved another %.1f GB/s, which the totals leave out", other.Memory, other.Total().GBps())
 		}
@@ -216,8 +216,8 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 	return list
 }
 
-// backgroundShare is the share of the traffic above which what else runs is
-// worth a warning.
+// backgroundShare is the share of the traffic above which background traffic is
+// reported.
 const backgroundShare = 0.05
 
 func backgroundWarning(b profiler.Background, s profiler.Summary) []string {

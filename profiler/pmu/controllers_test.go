@@ -162,9 +162,9 @@ func TestApart(t *testing.T) {
 				if got := float64(s.Traffic.Total()); !near(got, tt.total) {
 					t.Errorf("%s: total %v, want %v", tt.fixture, got, tt.total)
 				}
-				if len(s.Counters.Apart) != 1 || s.Counters.Apart[0].Memory != tt.memory ||
-					!near(float64(s.Counters.Apart[0].Read), tt.read) || !near(float64(s.Counters.Apart[0].Write), tt.writ) {
-					t.Errorf("%s: apart %+v, want %s with %v and %v", tt.fixture, s.Counters.Apart, tt.memory, tt.read, tt.writ)
+				if len(s.Counters.OtherMemory) != 1 || s.Counters.OtherMemory[0].Memory != tt.memory ||
+					!near(float64(s.Counters.OtherMemory[0].Read), tt.read) || !near(float64(s.Counters.OtherMemory[0].Write), tt.writ) {
+					t.Errorf("%s: apart %+v, want %s with %v and %v", tt.fixture, s.Counters.OtherMemory, tt.memory, tt.read, tt.writ)
 				}
 				if !strings.Contains(strings.Join(s.Warnings, "\n"), tt.memory+" memory moved another") {
 					t.Errorf("%s: warnings %q", tt.fixture, s.Warnings)

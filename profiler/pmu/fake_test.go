@@ -1,6 +1,7 @@
 package pmu
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"bandmate.dev/bandmate/internal/golden"
+	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/topology"
 )
@@ -162,4 +164,8 @@ func (g *group) Close() error {
 func wantGolden(t *testing.T, name, got string) {
 	t.Helper()
 	golden.Want(t, filepath.Join("testdata", name+".golden"), []byte(got))
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	return profiler.Workload{Duration: d}.Wait(ctx)
 }

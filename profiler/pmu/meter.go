@@ -15,9 +15,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// leastRunningShare is the share of the time below which a count says little
-// about the rest. Groups of two events on a device of two counters run half of
-// the time beside one other tool.
+// leastRunningShare is the share of the time below which a count is not
+// extrapolated.
 const leastRunningShare = 0.05
 
 // errBarelyRan means that others used the hardware's counters.
@@ -90,8 +89,7 @@ func tallied(events []counted, d perf.CounterSample) tally {
 	return t
 }
 
-// rate is count ÷ the time in which the group was counting: equal to the count
-// scaled by enabled ÷ running, ÷ enabled.
+// traffic returns the counts ÷ the time in which the group was counting.
 func (t tally) traffic() units.Traffic {
 	seconds := t.running.Seconds()
 	if seconds <= 0 {
@@ -207,10 +205,9 @@ func (m *meter) restart() error {
 	return nil
 }
 
-// sample reads every counter. It returns the traffic since the previous
-// complete sample; false when some group has not counted since then, so that
-// the sample has to last longer. The last sample ends the measurement whether or
-// not it is complete.
+// sample reads every counter and returns the traffic since the previous complete
+// sample; false when some group has not counted since then. The last sample ends
+// the measurement, complete or not.
 func (m *meter) sample(last bool) (units.Traffic, bool, error) {
 	if last || !m.complete || time.Since(m.looked) >= lookEvery {
 		if err := m.followCPUs(); err != nil {
@@ -378,8 +375,8 @@ func (m *meter) sameSocket(cpu int, i instance) bool {
 	return err == nil && socket == i.socket
 }
 
-// move reopens an instance on another CPU, keeping what it counted so far. The
-// time between is part of no count, and so of no rate.
+// move reopens an instance on another CPU and keeps its counts. The time in
+// between is not counted.
 func (m *meter) move(l *live, cpu int) error {
 	var layout [][]counted
 	for _, g := range l.groups {

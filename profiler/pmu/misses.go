@@ -145,7 +145,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 		Seconds: elapsed.Seconds(), Traffic: units.Traffic{Read: units.Bandwidth(usage.total / elapsed.Seconds())}, Scope: scope, Timeline: usage.line.Samples,
 	}
 	if latest.RunningShare < sharedCounters {
-		summary.Warnings = append(summary.Warnings, fmt.Sprintf(tookTurns, 100*latest.RunningShare))
+		summary.Warnings = append(summary.Warnings, fmt.Sprintf(multiplexed, 100*latest.RunningShare))
 	}
 	if latest.UserOnly {
 		summary.Warnings = append(summary.Warnings, "misses in the kernel are not permitted to be counted, and missing")

@@ -160,10 +160,9 @@ const gatherAttempts = 10
 // errMonitored refuses to take processes out of another tool's group.
 var errMonitored = fmt.Errorf("%w: in a monitoring group of another tool", profiler.ErrUnsupported)
 
-// gather moves every thread of processes into groups that it makes, one in each
-// class that limits some of them, until there is no other thread. unattached is
-// how many were left when it gave up. The groups are to be removed even when
-// there is an error.
+// gather creates a group in each class that limits some threads of p, and moves all
+// threads there. unattached is the number of threads left after gatherAttempts. The
+// caller removes the groups, even after an error.
 func (s monitoring) gather(p profiler.Processes) (groups []string, unattached int, err error) {
 	name := groupName()
 	ofClass := map[string]string{}
@@ -249,10 +248,9 @@ func (m *monitored) begin() (err error) {
 	return err
 }
 
-// sample adds what was counted since the previous sample. While a domain has no
-// value the sample is left out and the next one lasts longer. Where a domain has
-// its first value, as can happen right after a group was made, counting starts
-// anew from there.
+// sample adds what was counted since the previous sample. A sample is left out
+// while a domain has no value. Counting restarts where a domain has its first
+// value, which can happen right after a group was created.
 func (m *monitored) sample(elapsed time.Duration, _ bool) error {
 	now, err := m.read()
 	if err != nil {

@@ -53,8 +53,8 @@ type found struct {
 	rejected []catalog.Rejected
 }
 
-// groupSize is how many events are scheduled together: a read and a write. The
-// smallest device has two counters, and a group larger than that never runs.
+// groupSize is the number of events that are scheduled together: a read and a
+// write. A larger group would never run on a device with two counters.
 const groupSize = 2
 
 // find looks for the devices of a source.
@@ -204,9 +204,8 @@ func groups(c catalog.Choice) [][]counted {
 	return slices.Collect(slices.Chunk(events, size))
 }
 
-// locate returns the socket of the CPU that stands for a device, and its node
-// where the socket is one node: the devices of all nodes of a socket name the
-// same CPU.
+// locate returns the socket of a device's CPU, and its node where the socket has
+// one: the devices of all nodes of a socket name the same CPU.
 func locate(m *topology.Machine, cpu int) (socket int, node *int) {
 	socket = -1
 	if c, ok := m.CPU(cpu); ok {

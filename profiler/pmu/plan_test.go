@@ -35,7 +35,7 @@ func TestPlans(t *testing.T) {
 }
 
 func describe(b *strings.Builder, source string, f found) {
-	fmt.Fprintf(b, "%s: %d devices, %d channels, reads and writes told apart: %v\n", source, f.devices, f.channels, f.splitsReadWrite)
+	fmt.Fprintf(b, "%s: %d devices, %d channels, reads and writes separate: %v\n", source, f.devices, f.channels, f.splitsReadWrite)
 	for _, i := range f.instances {
 		node, memory := "?", "DRAM"
 		if i.node != nil {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// defaultInterval resolves phases of a second well at a cost far below one
-	// in a thousand of a core.
+	// defaultInterval resolves phases of a second, at a cost below a thousandth of
+	// a core.
 	defaultInterval = 100 * time.Millisecond
-	// leastInterval leaves counters that take turns, every 1 to 4 ms, some turns
-	// in each sample.
+	// leastInterval is several times the 1 to 4 ms after which the kernel
+	// multiplexes counters.
 	leastInterval = 10 * time.Millisecond
 )
 
@@ -22,7 +22,7 @@ func intervalOf(w profiler.Workload) (time.Duration, error) {
 	case w.Interval == 0:
 		return defaultInterval, nil
 	case w.Interval < leastInterval:
-		return 0, fmt.Errorf("interval %v: want at least %v, below which counters that take turns miss a sample", w.Interval, leastInterval)
+		return 0, fmt.Errorf("interval %v: want at least %v, below which multiplexed counters miss a sample", w.Interval, leastInterval)
 	}
 	return w.Interval, nil
 }
@@ -78,9 +78,4 @@ func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sa
 			}
 		}
 	}
-}
-
-// pause waits, or returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	return profiler.Workload{Duration: d}.Wait(ctx)
 }

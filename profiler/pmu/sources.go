@@ -1,9 +1,9 @@
 // Package pmu measures memory traffic with hardware counters: those of the
 // memory controllers, of the resctrl file system, and of the last-level cache.
 //
-// Which counters there are and what they mean is data ([catalog.Rows]); what
-// the kernel says about them is read from sysfs (package sysfs); package perf
-// opens and reads them. Here they become sources of package profiler.
+// Package catalog lists the counters, package sysfs reads what the kernel says
+// about them, and package perf opens and reads them. This package makes sources of
+// package profiler of them.
 package pmu
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // MemoryControllers returns the sources that count at the memory controllers or
-// just before them, in order of preference. They are better than any other.
+// just before them, in order of preference. They are the most accurate ones.
 func MemoryControllers(h *Host) []profiler.Source {
 	var sources []profiler.Source
 	for _, name := range catalog.Sources() {
@@ -28,9 +28,8 @@ func CoreSide(h *Host) []profiler.Source {
 	return []profiler.Source{monitoring{host: h}, misses{host: h}}
 }
 
-// Sources returns every counter source in order of preference. A source that
-// needs no counters belongs between the two kinds: it infers what counters on
-// the side of the cores do not see.
+// Sources returns every counter source: [MemoryControllers], then [CoreSide]. A
+// source without counters ranks between the two.
 func Sources(h *Host) []profiler.Source {
 	return append(MemoryControllers(h), CoreSide(h)...)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // worthAVisit is the number of groups on a CPU from which it pays to move there. A
-// read from another CPU interrupts that CPU and waits for it, which costs several
-// times a local read, and in a virtual machine fifteen times.
+// remote read interrupts that CPU and costs several times a local one, and fifteen
+// times in a virtual machine.
 const worthAVisit = 4
 
 // visitor takes the calling thread to CPUs.

@@ -1,11 +1,9 @@
-// Package page makes the report: one HTML page that holds everything it shows,
-// needs no network and works from a file.
+// Package page writes the report: one self-contained HTML page.
 //
-// The page carries the prediction of every pair. What it does not carry, groups and
-// the pairs of large stores, it asks the server that it came from; opened from a
-// file, it shows an approximation and says so (package fast, ported to fast.js).
-// Nothing in a profile is trusted: its texts reach the page as JSON and are shown
-// as text, never as markup.
+// The page contains the prediction of every pair. For groups, and for the pairs of large
+// stores, it queries the server that served it; opened from a file, it shows an
+// approximation and says so (package fast, ported to fast.js). Profiles are not trusted:
+// their texts reach the page as JSON and are shown as text, never as markup.
 package page
 
 import (
@@ -28,9 +26,8 @@ type Content struct {
 	// Machines and Applications may be empty; the page then says what to do.
 	Machines     []*v1alpha1.MachineProfile
 	Applications []*v1alpha1.ApplicationProfile
-	// Predictors are Applications, in the same order, as predictions are made of
-	// them: compiled, and calibrated where a model of their machine's memory is
-	// known. Nil compiles the profiles, whose curves then serve alone.
+	// Predictors are the compiled, and possibly calibrated, Applications in the same
+	// order. Nil means that the profiles are compiled and not calibrated.
 	Predictors []*predictor.Application
 	// Pairing is the best pairing; nil where none was computed.
 	Pairing *Pairing
@@ -39,11 +36,10 @@ type Content struct {
 	Warnings []string
 }
 
-// NewData compiles the profiles where that is not done, and predicts every pair
-// of up to MaxExact applications. A profile that does not compile is left out and
-// named in the warnings; Pairing must then be nil, because its indices are those
-// of Content. It fails where they are out of range, and where there are Predictors,
-// but not one for each application.
+// NewData compiles the profiles if needed and predicts every pair of up to MaxExact
+// applications. A profile that does not compile is left out with a warning; Pairing must
+// then be nil. NewData fails on indices out of range and on a number of Predictors other
+// than that of Applications.
 func NewData(c Content) (Data, error) {
 	d := Data{
 		Version: report.SanitizeText(c.Version), Method: string(predictor.Default), Pairing: c.Pairing,

@@ -26,11 +26,10 @@ type Data struct {
 	Served bool `json:"served,omitempty"`
 }
 
-// Pair is a prediction in short: the slowdown, the low and the high end of its 90%
-// interval, 1 where it rests on a model of the memory and 0 where on curves, the
-// pressure beyond what was measured in bytes per second, and the slowdown by
-// memory alone where the application communicates. Zeros at the end are left out.
-// A pair that cannot be predicted is nil.
+// Pair is a compact prediction: the slowdown, the low and the high end of its 90%
+// interval, 1 for a model of the memory or 0 for curves, the pressure beyond the measured
+// range in bytes per second, and the slowdown by memory alone if the application
+// communicates. Trailing zeros are left out. A pair that cannot be predicted is nil.
 type Pair []float64
 
 // Pairing divides the applications into pairs.

@@ -21,9 +21,8 @@ var (
 	view string
 )
 
-// Policy returns the content security policy of the page: its own style and
-// scripts, known by their hashes, and where it is served requests to its server;
-// nothing else. The page carries it itself; a server sends it as a header, too.
+// Policy returns the content security policy of the page. It permits the page's own
+// style and scripts by hash and, if served, requests to the server.
 func Policy(served bool) string {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s %s; base-uri 'none'; form-action 'none'",
 		hash(style), hash(approximation), hash(view))

@@ -13,8 +13,8 @@ import (
 // square is the number of predictions, 40,000: some 2 MB.
 const MaxExact = 200
 
-// predict sets Pairs, and who suffers and causes how much: by them, or else by the
-// approximation.
+// predict sets Pairs, Suffers and Causes. Above MaxExact applications it leaves Pairs
+// empty and approximates the rest.
 func (d *Data) predict(apps []*predictor.Application) error {
 	n := len(apps)
 	if n > MaxExact {

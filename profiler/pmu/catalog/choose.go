@@ -60,11 +60,10 @@ type purpose struct {
 	memory Memory
 }
 
-// Choose finds for every device, source and memory the one row that fits best:
-// a row for the very processor, else one whose codes are the kernel's, else one
-// whose events the kernel names. Free-running counters are left out where the
-// regular ones of the same source were chosen, because both count the same
-// traffic.
+// Choose finds the best row for every device, source and memory: a row for this
+// processor, else one whose codes equal the kernel's, else one whose events the
+// kernel names. Free-running counters are left out beside regular ones of the same
+// source, because both count the same traffic.
 func (m *Matcher) Choose(devices []sysfs.Device, p Platform) ([]Choice, []Rejected) {
 	var chosen []Choice
 	var rejected []Rejected
@@ -151,9 +150,8 @@ func fit(d sysfs.Device, r Row, p Platform) (Choice, int, error) {
 	return c, rank, nil
 }
 
-// resolve returns the code of an event, and whether kernel and table agree on
-// it. On a processor that the row names the table is right, elsewhere the
-// kernel.
+// resolve returns the code of an event, and whether kernel and table agree on it.
+// The table wins on a processor that the row names, elsewhere the kernel does.
 func resolve(d sysfs.Device, r Row, e Event, ours bool) (code sysfs.Code, agrees bool, err error) {
 	kernel, isNamed := d.Events[e.Name]
 	switch {

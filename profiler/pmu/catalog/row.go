@@ -46,13 +46,13 @@ type Event struct {
 	// Name is the kernel's in the folder events; empty where the kernel names
 	// none.
 	Name string
-	// Terms describe the event by the fields of the folder format; empty when
-	// only the kernel can know.
+	// Terms describe the event by the fields of the folder format; empty when the
+	// kernel's description is used.
 	Terms string
 	// Bytes a count stands for.
 	Bytes float64
-	// Remote marks what processors of other sockets cause. It is not read on a
-	// machine of one socket, where it is zero and would only take counters.
+	// Remote marks traffic caused by other sockets. It is not read on a machine of
+	// one socket.
 	Remote bool
 }
 
@@ -84,11 +84,11 @@ type Row struct {
 	// CPUs on which Terms hold whatever the kernel says; nil where Terms hold on
 	// every processor with such a device.
 	CPUs []CPU
-	// Memory behind the controller. What is not DRAM is reported apart.
+	// Memory is the memory behind the controller. All but DRAM is reported
+	// separately.
 	Memory Memory
-	// FreeRunning counters cannot be programmed and never stop. They count what
-	// the regular ones of the same controller count, so they serve only where
-	// there are no regular ones.
+	// FreeRunning counters cannot be programmed and never stop. They count the same
+	// as the regular ones of the controller, and are read only without these.
 	FreeRunning bool
 	// Channel is true when a device instance is one memory channel.
 	Channel bool

@@ -51,14 +51,13 @@ type Opener interface {
 	// outside the cores, all of the device. Errors are those of
 	// perf_event_open(2), with the place.
 	OpenCPU(cpu int, events []Event) (Group, error)
-	// OpenCommand counts an event in the programs that the calling thread
-	// starts from now on and in all their descendants, from their start on. The
-	// thread itself is not counted; it must not change between this call and
-	// the start (runtime.LockOSThread).
+	// OpenCommand counts an event in the programs that the calling thread starts
+	// from now on, and in all their descendants. The thread itself is not counted.
+	// It must be locked (runtime.LockOSThread) until the programs have started.
 	OpenCommand(event Event) (Group, error)
-	// OpenThread counts an event in a thread that runs already and in every
-	// thread and process that it starts from now on, from now on. The error is
-	// ESRCH when the thread has ended.
+	// OpenThread counts an event in a running thread and in every thread and
+	// process that it starts from now on. The error is ESRCH when the thread has
+	// ended.
 	OpenThread(thread int, event Event) (Group, error)
 }
 
@@ -66,15 +65,13 @@ type Opener interface {
 // unloaded, or its CPU went offline without a successor.
 var ErrVanished = errors.New("the counter vanished")
 
-// ClockStep is how far the times of a group may go back: the clocks of CPUs may
-// differ by that much where the time-stamp counters are not synchronized, and an
-// event that moved between CPUs then sees one of the others.
+// ClockStep is how far the times of a group may go back when an event moves between
+// CPUs whose time-stamp counters are not synchronized.
 const ClockStep = 50 * time.Microsecond
 
-// Between makes d what was counted from a to b, samples of the same group, and
-// reuses its Values. Times that fall by no more than [ClockStep] have stood still.
-// Times that fall further, and counts that fall, are an error: the group was
-// reset, or is not the same.
+// Between sets d to the counts from a to b, samples of the same group, and reuses
+// its Values. Times that fall by at most [ClockStep] count as unchanged. Times that
+// fall further and counts that fall are errors: the group was reset.
 func (d *CounterSample) Between(a, b CounterSample) error {
 	if len(a.Values) != len(b.Values) {
 		return fmt.Errorf("%d counts after %d: not the same group", len(b.Values), len(a.Values))

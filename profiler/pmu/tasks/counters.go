@@ -1,9 +1,8 @@
 // Package tasks finds the threads of running processes and of cgroups, and
 // counts what threads do on CPUs.
 //
-// A perf counter of a process counts one thread. So every thread is found in
-// /proc and gets a counter of its own, which the threads and processes that it
-// starts later inherit.
+// A perf counter counts one thread. Every thread in /proc therefore gets a counter
+// of its own, which the threads and processes that it starts later inherit.
 package tasks
 
 import (
@@ -19,14 +18,14 @@ import (
 // Event is what to count of threads.
 type Event struct {
 	perf.Event
-	// InKernel marks what happens in the kernel alone. Where only user space may
-	// be counted it is not counted, instead of being zero.
+	// InKernel marks an event of the kernel alone. It is not counted where only
+	// user space may be counted.
 	InKernel bool
 }
 
 // Count is what an event counted in all threads together.
 type Count struct {
-	// Value, extrapolated to the whole time where counters took turns.
+	// Value is extrapolated to the whole time where counters were multiplexed.
 	Value float64
 	// RunningShare is the lowest share of a thread's time in which it was
 	// counted, 0 to 1; 1 when nothing ran.
@@ -80,11 +79,10 @@ func (c *Counters) AddLaunch() error {
 // attempts is how often to start over while processes start threads.
 const attempts = 10
 
-// AddProcesses counts threads that run already, and what they start from now
-// on. Threads that appear while the counters are opened may be counted by their
-// creator's counter or by none, so it starts over until none appears; unattached
-// is how many did in the last attempt. The error wraps [ErrEnded] when there is
-// no thread.
+// AddProcesses counts the running threads of p, and what they start from now on.
+// A thread that appears while the counters are opened may be counted twice or not
+// at all, so AddProcesses starts over until none appears; unattached is how many
+// appeared in the last attempt. The error wraps [ErrEnded] when there is no thread.
 func (c *Counters) AddProcesses(p profiler.Processes) (unattached int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
