@@ -5,9 +5,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// mostCombinations bounds how many combinations of phases are solved one by one, to
-// what a pair can have. Larger groups of many phases are taken at mean traffic, which
-// their pairs then correct.
+// mostCombinations bounds the combinations of phases that are solved, to those of a pair.
+// Larger groups of many phases are solved at mean traffic and corrected by their pairs.
 const mostCombinations = maxPhases * maxPhases
 
 // combinations returns how many combinations of phases are solved; 1 where mean
@@ -74,12 +73,10 @@ func (s *curveSolver) timeShare(app, phase int) float64 { return s.apps[app].pha
 // the effort grows with the square. Larger groups rest on the solution of all.
 const mostCompounded = 16
 
-// compoundPairs holds each application of a group to at most the product of its
-// performances beside each other member alone. A queue
-// grows faster than its load, so that delays by several neighbors at least
-// compound; and every pair meets in its phases, where a large group is solved at
-// mean traffic. The product in turn does not know that the memory carries no more
-// than it can. Both err towards too little contention: the lower one counts.
+// compoundPairs limits the performance of each application of a group to the product of its
+// performances beside each other member alone: a queue grows faster than its load, so delays
+// by several neighbors at least compound. The product neglects the capacity of the memory;
+// both estimates err towards too little contention, so the lower one is used.
 func (s *curveSolver) compoundPairs() {
 	if s.pair == nil {
 		s.pair = &curveSolver{}

@@ -88,8 +88,8 @@ func (r *runner) advance(seconds float64, segmentEnds bool) (ended bool) {
 	return ended
 }
 
-// mostSegments bounds how many stretches of time runTogether goes through: a long
-// target beside very short co-runners meets them at random.
+// mostSegments bounds the steps of runTogether for a long target beside very short
+// co-runners.
 const mostSegments = 10000
 
 // runTogether sets the performance of everyone for a target that starts

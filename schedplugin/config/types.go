@@ -16,7 +16,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// UnlabeledPolicy says how a pod counts that names no application.
+// UnlabeledPolicy is the treatment of a pod that names no application.
 type UnlabeledPolicy string
 
 const (
@@ -27,7 +27,7 @@ const (
 	UnlabeledUnknown UnlabeledPolicy = "unknown"
 )
 
-// InvalidPolicy says what to do with a pod whose annotations cannot be read.
+// InvalidPolicy is the treatment of a pod with an invalid annotation.
 type InvalidPolicy string
 
 const (
@@ -56,14 +56,13 @@ type BandmateArgs struct {
 	DecisionLog           bool
 }
 
-// Counts reports whether pods of an application are taken into account at all; the
-// application is empty for a pod that names none.
+// Counts reports whether pods of an application are taken into account; the application is
+// empty for a pod that names none.
 func (a *BandmateArgs) Counts(application string) bool {
 	return application != "" || a.UnlabeledPods == UnlabeledUnknown
 }
 
-// ScoreOptions returns how the score counts. It fails on traffic that cannot be
-// assumed.
+// ScoreOptions returns the options of the score. It fails on invalid assumed traffic.
 func (a *BandmateArgs) ScoreOptions() (score.Options, error) {
 	options := score.Options{Objective: a.Objective, Unknown: a.UnknownApplications}
 	if options.Unknown == score.Assume {

@@ -7,8 +7,8 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// ReadPod reads the labels, annotations and CPU requests of a pod. What cannot be
-// read counts as absent and is among the faults. Nothing is looked up.
+// ReadPod reads the labels, annotations and CPU requests of a pod. Invalid values count as
+// absent and are among the faults. No profile is looked up.
 func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 	pod = occupancy.Resident{
 		ID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
@@ -36,14 +36,13 @@ func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 	return pod, faults
 }
 
-// Finished reports whether a pod has ended. It may stay on its node for a while, but
-// it causes no traffic.
+// Finished reports whether a pod has ended, although it may still be on its node.
 func Finished(p *v1.Pod) bool {
 	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
 }
 
-// ReadNode reads the labels of a node and what its agent measured; it has no
-// residents. The error says that the measurement cannot be read and does not count.
+// ReadNode reads the labels and the measured traffic of a node, without residents. The
+// error means that the measurement is invalid and ignored.
 func ReadNode(n *v1.Node) (*occupancy.Node, error) {
 	node := &occupancy.Node{Name: n.Name, Domain: n.Labels[v1alpha1.MemoryDomainLabel], Machine: n.Labels[v1alpha1.MachineLabel]}
 	text, ok := n.Annotations[v1alpha1.MeasuredTrafficAnnotation]
@@ -58,8 +57,7 @@ func ReadNode(n *v1.Node) (*occupancy.Node, error) {
 }
 
 // requestedCPUs adds up the requests as the kubelet does: containers and sidecars
-// together, or the largest other init container. A pod that requests nothing counts
-// as one CPU: its slowdown must weigh something.
+// together, or the largest other init container. A pod without requests counts as one CPU.
 func requestedCPUs(p *v1.Pod) float64 {
 	var together, largest int64
 	for i := range p.Spec.InitContainers {

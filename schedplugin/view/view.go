@@ -1,7 +1,5 @@
-// Package view reads the pods and nodes of a Kubernetes cluster, and says without a
-// scheduler what the scheduler plugin would do with a pod, and why.
-//
-// It is pure: objects come in, verdicts go out.
+// Package view reads the pods and nodes of a Kubernetes cluster and predicts, without a
+// scheduler, what the scheduler plugin would do with a pod, and why. It is pure: no I/O.
 package view
 
 import (
@@ -20,7 +18,7 @@ import (
 
 // Cluster is nodes with their pods, as the plugin sees them.
 type Cluster struct {
-	// Warnings say what of the cluster's objects does not count.
+	// Warnings name the objects and annotations that are ignored.
 	Warnings []string
 
 	args          *config.BandmateArgs
@@ -31,8 +29,7 @@ type Cluster struct {
 	unschedulable map[string]bool // by node
 }
 
-// New returns a cluster of nodes without pods. It fails on arguments that the
-// plugin would refuse.
+// New returns an empty cluster. It fails on arguments that the plugin refuses.
 func New(args *config.BandmateArgs, a *advisor.Advisor, now time.Time) (*Cluster, error) {
 	options, err := args.ScoreOptions()
 	if err != nil {
@@ -62,8 +59,8 @@ func (c *Cluster) warn(format string, args ...any) {
 	c.Warnings = append(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// AddPod adds a pod to its node, which was added before. Pods without such a node,
-// those that are finished and those that the plugin ignores are left out.
+// AddPod adds a pod to its node, which must have been added. Pods without such a node,
+// finished pods, and pods that the plugin ignores are left out.
 func (c *Cluster) AddPod(p *v1.Pod) {
 	n := c.occupancy.Node(p.Spec.NodeName)
 	if n == nil || Finished(p) {

@@ -1,8 +1,7 @@
-// Package resctrl reads the bandwidth that processors with resource monitoring
-// count for groups of tasks (Documentation/filesystems/resctrl.rst), and makes
-// such groups with intel/goresctrl. Counters are read here: goresctrl leaves out
-// those of groups that it did not make, and takes the hardware's "Error" for a
-// missing value.
+// Package resctrl reads the bandwidth that processors with resource monitoring count for
+// groups of tasks (Documentation/filesystems/resctrl.rst), and creates such groups with
+// intel/goresctrl. It reads counters itself, because goresctrl ignores those of other
+// groups and takes the hardware's "Error" for a missing value.
 package resctrl
 
 import (
@@ -32,9 +31,9 @@ var (
 // moment is missing.
 type Totals map[string]uint64
 
-// Supported returns nil when the file system is mounted and counts total
-// bandwidth; an error that wraps fs.ErrNotExist when it is not mounted, and
-// [ErrNoBandwidth] when it counts something else only.
+// Supported returns nil when the file system is mounted and counts total bandwidth. The
+// error wraps fs.ErrNotExist when it is not mounted, and [ErrNoBandwidth] when it counts
+// something else only.
 //
 //	info/L3_MON/mon_features   llc_occupancy
 //	                           mbm_total_bytes

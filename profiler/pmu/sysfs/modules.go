@@ -140,9 +140,8 @@ func ParseModule(data []byte) (m Module, populated bool, err error) {
 // ErrNoPeak means that the modules do not tell how fast memory can be.
 var ErrNoPeak = errors.New("the firmware does not say how fast the memory modules are")
 
-// Peak is the highest bandwidth that memory modules allow: that of the fastest
-// module, times the channels that are populated. Where the number of channels is
-// unknown (0), and never more than that, every module counts as one.
+// Peak returns the theoretical bandwidth of memory modules: that of the fastest one times
+// the number of channels, or of modules if these are fewer or channels is 0 (unknown).
 func Peak(modules []Module, channels int) (float64, error) {
 	fastest, populated := 0.0, 0
 	for _, m := range modules {

@@ -52,8 +52,7 @@ func (c *Cgroup) Close() error { return c.root.Close() }
 // String names the group.
 func (c *Cgroup) String() string { return "cgroup " + c.name }
 
-// Threads lists the threads in the group and in those below it; none when it
-// has been removed.
+// Threads lists the threads in the group and below it; none after its removal.
 func (c *Cgroup) Threads() ([]int, error) {
 	var threads []int
 	err := fs.WalkDir(c.fsys, ".", func(name string, d fs.DirEntry, err error) error {
@@ -74,7 +73,7 @@ func (c *Cgroup) Threads() ([]int, error) {
 	return slices.Compact(threads), nil
 }
 
-// ignoreGone forgives that a group was removed meanwhile.
+// ignoreGone ignores the removal of a group.
 func ignoreGone(err error) error {
 	if isGone(err) {
 		return nil

@@ -47,9 +47,8 @@ func (t *Tree) Close() error { return unix.Close(t.pidfd) }
 // String names the process.
 func (t *Tree) String() string { return fmt.Sprintf("process %d and its descendants", t.pid) }
 
-// Threads lists the threads of the process and of all that it started, directly
-// or not. Descendants whose parent has ended belong to another process, and so
-// no longer to the tree. After the end of the process there are none.
+// Threads lists the threads of the process and of its descendants, except those whose
+// parent has ended; none after the end of the process.
 func (t *Tree) Threads() ([]int, error) {
 	children, err := t.families()
 	if err != nil {

@@ -32,23 +32,23 @@ type BandmateArgs struct {
 	// lost to contention because of the pod (the default), or worst-slowdown of
 	// anybody in the memory domain.
 	Objective string `json:"objective,omitempty"`
-	// UnknownApplications says what to do with a pod whose application has no
-	// usable profile: ignore takes it as causing and suffering nothing (the
-	// default), assume takes it as causing the assumed traffic, avoid ignores it
-	// and keeps known and unknown applications apart where it can.
+	// UnknownApplications is the treatment of a pod whose application has no usable
+	// profile: ignore assumes no traffic and no slowdown (the default), assume
+	// assumes the traffic below, avoid ignores it and separates known from unknown
+	// applications where possible.
 	UnknownApplications string `json:"unknownApplications,omitempty"`
 	// AssumedBytesPerSecond is the traffic that assume takes: reads and writes at
 	// the memory controller, above 0. It has no default.
 	AssumedBytesPerSecond *float64 `json:"assumedBytesPerSecond,omitempty"`
 	// AssumedReadShare is its read share, 0 to 1; 0.75 by default.
 	AssumedReadShare *float64 `json:"assumedReadShare,omitempty"`
-	// UnlabeledPods says what a pod is that names no application: ignore leaves
-	// it to the other plugins (the default), unknown treats it as an unknown
+	// UnlabeledPods is the treatment of a pod that names no application: ignore
+	// leaves it to the other plugins (the default), unknown treats it as an unknown
 	// application.
 	UnlabeledPods string `json:"unlabeledPods,omitempty"`
-	// InvalidAnnotations says what to do with a pod whose limit or NUMA node
-	// cannot be read: ignore the annotation (the default), or reject the pod.
-	// Either way an event on the pod says so.
+	// InvalidAnnotations is the treatment of a pod with an invalid limit or NUMA
+	// node: ignore the annotation (the default), or reject the pod. Either way an
+	// event on the pod reports it.
 	InvalidAnnotations string `json:"invalidAnnotations,omitempty"`
 	// MeasuredTrafficMaxAge is how old the traffic that a node agent measured may
 	// be, or how far in the future by a clock that is wrong; 2m by default.
@@ -57,9 +57,9 @@ type BandmateArgs struct {
 	// scored exactly for each pod where few pods share them or no model of the
 	// memory describes all of these; 4 by default, 1 to 1000.
 	ExactDomains *int32 `json:"exactDomains,omitempty"`
-	// PlacementEvents writes an event with the prediction on every pod that is
-	// placed: at once where pods come singly, five a second while many come, and a
-	// hundred a second for the rest as soon as none does; true by default.
+	// PlacementEvents writes an event with the prediction on every placed pod, at up
+	// to five a second while pods arrive, and a hundred a second afterwards; true by
+	// default.
 	PlacementEvents *bool `json:"placementEvents,omitempty"`
 	// DecisionLog logs every placement with its alternatives; false by default.
 	DecisionLog *bool `json:"decisionLog,omitempty"`
