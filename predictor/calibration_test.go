@@ -11,8 +11,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// described returns applications with time lines of two phases, all calibrated.
-func described(t testing.TB, n int) []*Application {
+// calibratedApps returns applications with time lines of two phases, all calibrated.
+func calibratedApps(t testing.TB, n int) []*Application {
 	t.Helper()
 	source := rand.New(rand.NewPCG(5, 0))
 	apps := make([]*Application, n)
@@ -42,7 +42,7 @@ func described(t testing.TB, n int) []*Application {
 }
 
 func TestCalibratedPredictions(t *testing.T) {
-	apps := described(t, 5)
+	apps := calibratedApps(t, 5)
 	var w Workspace
 	for n := 2; n <= len(apps); n++ {
 		p, err := Predict(apps[0], apps[1:n], Options{Explain: true})
@@ -73,7 +73,7 @@ func TestCalibratedPredictions(t *testing.T) {
 // Two that start together and are heavy at the same time hurt each other more than
 // two whose phases meet at random.
 func TestTogether(t *testing.T) {
-	apps := described(t, 5)
+	apps := calibratedApps(t, 5)
 	a := apps[4]
 	random, err := Predict(a, []*Application{a}, Options{})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 	if _, err := Calibrate([]*Application{bare}); !errors.Is(err, memory.ErrNotEnough) {
 		t.Errorf("no curves: %v", err)
 	}
-	calibration := &Calibration{described(t, 4)[0].calibrated.model}
+	calibration := &Calibration{calibratedApps(t, 4)[0].calibrated.model}
 	unrecorded := compiled(t, withCurve(profileOf("unrecorded", 10, 1), 1, 0, 0.9, 0.8, 0.7, 0.6))
 	if _, err := calibration.Apply(unrecorded); !errors.Is(err, ErrNotCalibrated) {
 		t.Errorf("nothing recorded of what the interferer achieved: %v", err)
@@ -117,7 +117,7 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 // Distance delays the phases with most traffic: at home they are shorter, and the
 // mean stays that of the run at home.
 func TestPhasesAtHome(t *testing.T) {
-	a := described(t, 4)[3]
+	a := calibratedApps(t, 4)[3]
 	far, err := a.WithDistance(Distance{TargetTraffic: a.corunner.Scale(1.5), TimeRatio: 1.5})
 	if err != nil {
 		t.Fatal(err)
@@ -137,4 +137,4 @@ func TestPhasesAtHome(t *testing.T) {
 	}
 }
 
-func BenchmarkDescribedPair(b *testing.B) { benchmarkWorkspace(b, described(b, 5)[3:]) }
+func BenchmarkCalibratedPair(b *testing.B) { benchmarkWorkspace(b, calibratedApps(b, 5)[3:]) }

@@ -165,7 +165,7 @@ func TestAnyPredictionIsSound(t *testing.T) {
 }
 
 // Steep curves make the iteration of a pair circle; what is returned is
-// a settled state all the same.
+// a fixed point all the same.
 func TestAnyPairSettles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, errA := Compile(drawProfile(t, "a"))
@@ -177,7 +177,7 @@ func TestAnyPairSettles(t *testing.T) {
 		e.reset([]*Application{a, b}, true)
 		e.solve(false)
 		if !e.solved {
-			t.Fatal("not settled")
+			t.Fatal("no convergence")
 		}
 		e.solvePair()
 		low, high := e.performance[0]-1e-6, e.performance[0]+1e-6
@@ -187,7 +187,7 @@ func TestAnyPairSettles(t *testing.T) {
 			return e.respond(0)
 		}
 		if low > 0 && answerAt(low) < low || high < 1 && answerAt(high) > high {
-			t.Fatalf("no settled state near %v: answers %v and %v", low+1e-6, answerAt(low), answerAt(high))
+			t.Fatalf("no fixed point near %v: answers %v and %v", low+1e-6, answerAt(low), answerAt(high))
 		}
 	})
 }
@@ -239,7 +239,7 @@ func BenchmarkDefaultPair(b *testing.B) {
 	}
 }
 
-// With three phases each, nine states have to settle.
+// With three phases each, nine combinations are solved.
 func BenchmarkWorkspacePairInPhases(b *testing.B) {
 	var apps []*Application
 	for _, name := range []string{"x", "y"} {

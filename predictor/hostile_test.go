@@ -40,7 +40,7 @@ func hostileApplications(t *testing.T) map[string]*Application {
 // one and its neighbors, what can be.
 func TestHostileProfilesAreCalibratedOrRefused(t *testing.T) {
 	var ordinary []*Application
-	for _, a := range described(t, 5) {
+	for _, a := range calibratedApps(t, 5) {
 		plain := *a
 		plain.calibrated = nil
 		ordinary = append(ordinary, &plain)
@@ -99,21 +99,21 @@ func TestHostileProfilesAlone(t *testing.T) {
 
 // Thousands of co-runners press harder than some, and not without bound.
 func TestThousandsOfCorunnersInTheModel(t *testing.T) {
-	apps := described(t, 5)
-	crowd := []*Application{apps[0]}
+	apps := calibratedApps(t, 5)
+	many := []*Application{apps[0]}
 	for i := range 3000 {
-		crowd = append(crowd, apps[1+i%4])
+		many = append(many, apps[1+i%4])
 	}
 	var w Workspace
-	some := w.Performances(nil, crowd[:5])[0]
-	all := w.Performances(nil, crowd)
+	some := w.Performances(nil, many[:5])[0]
+	all := w.Performances(nil, many)
 	for i, p := range all {
 		if !(p > 0 && p <= 1) {
-			t.Fatalf("%d of %d: %v", i, len(crowd), p)
+			t.Fatalf("%d of %d: %v", i, len(many), p)
 		}
 	}
 	if !(all[0] < some) {
 		t.Errorf("%v beside thousands, %v beside four", all[0], some)
 	}
-	soundTogether(t, crowd)
+	soundTogether(t, many)
 }

@@ -111,7 +111,7 @@ func TestEndsGracefully(t *testing.T) {
 }
 
 // More connections than there are places wait; one that ends makes room, and an
-// idle crowd does not keep the server from ending.
+// idle clients do not keep the server from ending.
 func TestConnectionsAreLimited(t *testing.T) {
 	address, end := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), usualTimeouts())
 	connect := func() net.Conn {
@@ -132,19 +132,19 @@ func TestConnectionsAreLimited(t *testing.T) {
 		_, err := http.ReadResponse(bufio.NewReader(c), nil)
 		return err
 	}
-	var crowd []net.Conn
+	var clients []net.Conn
 	for range mostConnections {
 		c := connect()
 		if err := answered(c, patient); err != nil {
 			t.Fatal(err)
 		}
-		crowd = append(crowd, c)
+		clients = append(clients, c)
 	}
 	late := connect()
 	if err := answered(late, 100*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("one connection too many: %v", err)
 	}
-	crowd[0].Close()
+	clients[0].Close()
 	if err := answered(late, patient); err != nil {
 		t.Errorf("when one has ended: %v", err)
 	}
