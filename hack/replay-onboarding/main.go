@@ -147,7 +147,7 @@ func writeTransferred(w io.Writer, from, to string, sets map[string]*evaluation.
 		return err
 	}
 	for _, method := range []string{v1alpha1.TransferredByCapacity, v1alpha1.TransferredBySustained} {
-		e, err := carryAll(sets[from], sets[to], method)
+		e, err := transferAll(sets[from], sets[to], method)
 		if err := row("transferred by "+method, e, err); err != nil {
 			return err
 		}
