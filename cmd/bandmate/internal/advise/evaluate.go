@@ -67,7 +67,7 @@ func (f *evaluateFlags) options() (evaluation.Options, error) {
 		o.Methods = append(o.Methods, m)
 	}
 	var err error
-	if o.Levels, err = cli.ParseLevels("--levels", f.levels); err != nil {
+	if o.Levels, err = parseLevels("--levels", f.levels); err != nil {
 		return o, err
 	}
 	if o.ReadShares, err = parsePercents("--read-shares", f.readShares); err != nil {
@@ -77,6 +77,19 @@ func (f *evaluateFlags) options() (evaluation.Options, error) {
 		return o, cli.UsageError(err)
 	}
 	return o, nil
+}
+
+// parseLevels reads shares of the sustained bandwidth, above 0% up to 100%.
+func parseLevels(flag string, texts []string) ([]float64, error) {
+	var levels []float64
+	for _, text := range texts {
+		level, err := units.ParseShare(text)
+		if err != nil || level == 0 {
+			return nil, cli.Usagef("%s %q: want shares of the sustained bandwidth above 0%% up to 100%%", flag, text)
+		}
+		levels = append(levels, level)
+	}
+	return levels, nil
 }
 
 // parsePercents reads read shares as data sets write them, in percent: 50, 50%
@@ -167,10 +180,9 @@ func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
 }
 
 func printEvaluation(a *cli.App, r *evaluation.Result, p cli.Picture, f cli.PictureFlags) error {
-	if a.Format == cli.FormatCSV && !f.ToStdout() {
-		return errors.Join(a.Draw(p, f), writeEvaluationCSV(a.Stdout, r))
-	}
-	return a.PrintDrawn(r, p, f, func(w io.Writer) error { return writeEvaluation(a, w, r) })
+	return a.PrintDrawnRows(r, p, f,
+		func(w io.Writer) error { return writeEvaluationCSV(w, r) },
+		func(w io.Writer) error { return writeEvaluation(a, w, r) })
 }
 
 func writeEvaluation(a *cli.App, w io.Writer, r *evaluation.Result) error {

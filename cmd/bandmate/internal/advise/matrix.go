@@ -79,10 +79,7 @@ func runMatrix(a *cli.App, names []string, f matrixFlags) error {
 		Targets: result.Applications, Corunners: result.Applications,
 		Slowdown: func(i, j int) units.Slowdown { return units.Slowdown(result.Slowdowns[i][j]) },
 	}
-	if a.Format == cli.FormatCSV && !f.pictures.ToStdout() {
-		return errors.Join(a.Draw(picture, f.pictures), picture.WriteCSV(a.Stdout))
-	}
-	if err := a.PrintDrawn(result, picture, f.pictures, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) }); err != nil {
+	if err := a.PrintDrawnRows(result, picture, f.pictures, picture.WriteCSV, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) }); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText {

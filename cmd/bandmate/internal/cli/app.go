@@ -107,16 +107,6 @@ func (a *App) Print(v any, text func(io.Writer) error) error {
 	return a.PrintWhole(v, a.folded(text))
 }
 
-// PrintWarned is Print with warnings on standard error where the result is text; JSON
-// and YAML hold them.
-func (a *App) PrintWarned(v any, warnings []string, text func(io.Writer) error) error {
-	err := a.Print(v, text)
-	if err == nil && a.Format == FormatText {
-		a.Warn(warnings)
-	}
-	return err
-}
-
 // PrintWhole is print for text with lines that are to be pasted.
 func (a *App) PrintWhole(v any, text func(io.Writer) error) error {
 	switch a.Format {

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/cpuset"
 
@@ -97,19 +96,6 @@ func ParseShares(flag string, texts []string) ([]units.ReadShare, error) {
 	return shares, nil
 }
 
-// ParseLevels reads shares of the sustained bandwidth, above 0% up to 100%.
-func ParseLevels(flag string, texts []string) ([]float64, error) {
-	var levels []float64
-	for _, text := range texts {
-		level, err := units.ParseShare(text)
-		if err != nil || level == 0 {
-			return nil, Usagef("%s %q: want shares of the sustained bandwidth above 0%% up to 100%%", flag, text)
-		}
-		levels = append(levels, level)
-	}
-	return levels, nil
-}
-
 // ParsePattern reads an access pattern.
 func ParsePattern(flag, text string) (interferer.Pattern, error) {
 	switch p := interferer.Pattern(text); p {
@@ -145,20 +131,6 @@ func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
 func CheckDuration(flag string, d time.Duration) error {
 	if d <= 0 {
 		return Usagef("%s %v: want a time above zero, such as 2s", flag, d)
-	}
-	return nil
-}
-
-// NeedFlags refuses a command line that lacks a flag without a sensible default.
-func NeedFlags(cmd *cobra.Command, names ...string) error {
-	var missing []string
-	for _, name := range names {
-		if !cmd.Flags().Changed(name) {
-			missing = append(missing, "--"+name)
-		}
-	}
-	if len(missing) > 0 {
-		return Usagef("give %s", strings.Join(missing, ", "))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -95,11 +96,19 @@ func (a *App) Draw(p Picture, f PictureFlags) error {
 	return nil
 }
 
-// PrintDrawn writes the wanted files, and the result unless a picture takes its
-// place on standard output.
+// PrintDrawn writes the wanted files, and the result unless a picture takes its place
+// on standard output.
 func (a *App) PrintDrawn(v any, p Picture, f PictureFlags, text func(io.Writer) error) error {
 	if err := a.Draw(p, f); err != nil || f.ToStdout() {
 		return err
 	}
 	return a.Print(v, text)
+}
+
+// PrintDrawnRows is PrintDrawn for a command that has CSV, too.
+func (a *App) PrintDrawnRows(v any, p Picture, f PictureFlags, csv, text func(io.Writer) error) error {
+	if a.Format == FormatCSV && !f.ToStdout() {
+		return errors.Join(a.Draw(p, f), csv(a.Stdout))
+	}
+	return a.PrintDrawn(v, p, f, text)
 }

@@ -81,27 +81,6 @@ func PlacesPlot(application string, limit units.Slowdown, places []Judgment) *re
 	return plot
 }
 
-// PlacePlot shows everyone at one place without and with the newcomer.
-func PlacePlot(application string, limit units.Slowdown, place Judgment) *report.SlowdownPlot {
-	plot := &report.SlowdownPlot{
-		Title: application + " on " + place.Place, Series: []string{"without " + application, "with it"}, Limit: limit,
-		Notes: []string{"Intervals are those with it, and missing where something was assumed."},
-	}
-	for i, job := range place.Jobs {
-		before := report.SlowdownValue{Slowdown: job.Before}
-		switch {
-		case i == 0:
-			before = report.SlowdownValue{Missing: "not there yet"}
-		case !job.Known:
-			before = report.SlowdownValue{}
-		}
-		plot.Rows = append(plot.Rows, report.SlowdownRow{
-			Name: job.Name, Remark: job.Remark, Values: []report.SlowdownValue{before, place.Value(i)},
-		})
-	}
-	return plot
-}
-
 // Besides are all but number i.
 func Besides(all []*predictor.Application, i int) []*predictor.Application {
 	others := make([]*predictor.Application, 0, len(all)-1)

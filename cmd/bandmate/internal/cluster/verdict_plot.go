@@ -36,11 +36,32 @@ func whatIfPlot(answer WhatIfAnswer, f whatIfFlags) *report.SlowdownPlot {
 	}
 	limit := units.Slowdown(answer.Limit)
 	if f.node != "" {
-		return cli.PlacePlot(answer.Application, limit, judgmentOf(answer.Nodes[0]))
+		return placePlot(answer.Application, limit, judgmentOf(answer.Nodes[0]))
 	}
 	var places []cli.Judgment
 	for _, v := range answer.Nodes {
 		places = append(places, judgmentOf(v))
 	}
 	return cli.PlacesPlot(answer.Application, limit, places)
+}
+
+// placePlot shows everyone at one place without and with the newcomer.
+func placePlot(application string, limit units.Slowdown, place cli.Judgment) *report.SlowdownPlot {
+	plot := &report.SlowdownPlot{
+		Title: application + " on " + place.Place, Series: []string{"without " + application, "with it"}, Limit: limit,
+		Notes: []string{"Intervals are those with it, and missing where something was assumed."},
+	}
+	for i, job := range place.Jobs {
+		before := report.SlowdownValue{Slowdown: job.Before}
+		switch {
+		case i == 0:
+			before = report.SlowdownValue{Missing: "not there yet"}
+		case !job.Known:
+			before = report.SlowdownValue{}
+		}
+		plot.Rows = append(plot.Rows, report.SlowdownRow{
+			Name: job.Name, Remark: job.Remark, Values: []report.SlowdownValue{before, place.Value(i)},
+		})
+	}
+	return plot
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -151,10 +150,7 @@ func (f *viewFlags) cut(verdicts []Verdict) (kept []Verdict, more int) {
 
 func printWhatIf(a *cli.App, answer WhatIfAnswer, f whatIfFlags) error {
 	plot := whatIfPlot(answer, f)
-	if a.Format == cli.FormatCSV && !f.pictures.ToStdout() {
-		return errors.Join(a.Draw(plot, f.pictures), verdictTable(answer.Nodes).WriteCSV(a.Stdout))
-	}
-	err := a.PrintDrawn(answer, plot, f.pictures, func(w io.Writer) error {
+	err := a.PrintDrawnRows(answer, plot, f.pictures, verdictTable(answer.Nodes).WriteCSV, func(w io.Writer) error {
 		if f.node != "" {
 			return writeVerdict(a, w, answer.Nodes[0])
 		}

@@ -71,7 +71,7 @@ func measureCapability(ctx context.Context, a *cli.App, f capabilityMeasureFlags
 	if err != nil {
 		return err
 	}
-	folder, profile, err := a.OpenMachine(name)
+	folder, profile, err := openMachine(a, name)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ More threads than CPUs are refused: they would race the scheduler.`,
   bandmate capability race --operation reduce --threads 8 --machine knl-7210-quadrant -o json`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NeedFlags(cmd, "operation"); err != nil {
+			if err := needFlags(cmd, "operation"); err != nil {
 				return err
 			}
 			return raceCapability(cmd.Context(), a, f)

@@ -63,7 +63,7 @@ than a tenth of the memory model (by bandwidth): from there memory is not the li
   bandmate capability sort --machine here.yaml --size 4MiB --threads 8 --overhead small.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NeedFlags(cmd, "size", "threads"); err != nil {
+			if err := needFlags(cmd, "size", "threads"); err != nil {
 				return err
 			}
 			bytes, err := cli.ParseBytes("--size", size)

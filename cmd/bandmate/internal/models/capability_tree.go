@@ -58,7 +58,7 @@ tile, a group of cores that share a cache, or a core where there are none.`,
   bandmate capability tree --machine knl-7210-snc4 --operation reduce --threads 64 --svg tree.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NeedFlags(cmd, "operation", "threads"); err != nil {
+			if err := needFlags(cmd, "operation", "threads"); err != nil {
 				return err
 			}
 			m, p, err := machine.parameters(a)
@@ -161,7 +161,7 @@ dissemination barrier (Ramos and Hoefler 2017, equation 2).`,
 		Example: `  bandmate capability barrier --machine knl-7210-quadrant --threads 64 --svg barrier.svg`,
 		Args:    cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NeedFlags(cmd, "threads"); err != nil {
+			if err := needFlags(cmd, "threads"); err != nil {
 				return err
 			}
 			m, p, err := machine.parameters(a)

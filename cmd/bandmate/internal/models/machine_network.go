@@ -78,7 +78,7 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 		}
 		sharing = busSharingOf(parameters)
 	}
-	folder, profile, err := a.OpenMachine(name)
+	folder, profile, err := openMachine(a, name)
 	if err != nil {
 		return err
 	}

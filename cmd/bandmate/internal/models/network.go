@@ -55,7 +55,7 @@ conflicts that are not in it.`,
   bandmate network penalty --model myrinet a:0-1 b:0-2 c:0-3 d:4-1 e:5-1 f:4-6 -o json`,
 		Args: cli.WantArgs(cobra.MinimumNArgs(1), "one communication or more, as a:0-1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.NeedFlags(cmd, "model"); err != nil {
+			if err := needFlags(cmd, "model"); err != nil {
 				return err
 			}
 			m := simulate.Model{Name: name}
@@ -158,7 +158,7 @@ Columns: conflict, communication, from, to, seconds, aloneSeconds.`,
 			if err != nil {
 				return err
 			}
-			return a.PrintWarned(r, r.Warnings, func(w io.Writer) error { return writeNetworkFit(w, r, a.Canvas()) })
+			return printWarned(a, r, r.Warnings, func(w io.Writer) error { return writeNetworkFit(w, r, a.Canvas()) })
 		},
 	}
 }

@@ -48,7 +48,7 @@ func (f *stepFlags) add(cmd *cobra.Command) {
 
 // needStep names the flags of a step that were not given.
 func needStep(cmd *cobra.Command, more ...string) error {
-	return cli.NeedFlags(cmd, append([]string{"computation", "communication", "computation-loss", "communication-loss"}, more...)...)
+	return needFlags(cmd, append([]string{"computation", "communication", "computation-loss", "communication-loss"}, more...)...)
 }
 
 // stepResult is `overlap time -o json`.
@@ -346,7 +346,7 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
   bandmate overlap bandwidth --parameters parameters.yaml --cores 12 --svg prediction.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NeedFlags(cmd, "parameters", "cores"); err != nil {
+			if err := needFlags(cmd, "parameters", "cores"); err != nil {
 				return err
 			}
 			p, err := readParameters(parameters)

@@ -1,0 +1,51 @@
+package models
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/store"
+)
+
+// needFlags refuses a command line that lacks a flag without a sensible default.
+func needFlags(cmd *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if !cmd.Flags().Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) > 0 {
+		return cli.Usagef("give %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// openMachine opens the profile folder, and returns it with the machine that is to
+// be described further.
+func openMachine(a *cli.App, name string) (*store.Store, *v1alpha1.MachineProfile, error) {
+	folder, err := a.OpenStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	profile, err := folder.Machine(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; measure the machine itself first: bandmate machine --name %s", err, name)
+	}
+	return folder, profile, nil
+}
+
+// printWarned prints v with warnings on standard error where the result is text; JSON
+// and YAML hold them.
+func printWarned(a *cli.App, v any, warnings []string, text func(io.Writer) error) error {
+	err := a.Print(v, text)
+	if err == nil && a.Format == cli.FormatText {
+		a.Warn(warnings)
+	}
+	return err
+}
