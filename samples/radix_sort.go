@@ -3,6 +3,8 @@ package samples
 import (
 	"context"
 	"fmt"
+
+	"bandmate.dev/bandmate/ticks/progress"
 )
 
 // radixKeys is the number of keys: two buffers of 48 MiB. It is no power of
@@ -12,10 +14,10 @@ const radixKeys = 6 << 20
 // The numbers of keys of a tick in each phase of a round. A tick takes about the
 // same time in all of them.
 const (
-	makeTick    = 6 << 10
-	countTick   = 1 << 10
-	scatterTick = 3 << 10
-	checkTick   = 12 << 10
+	makeTick    = 12 << 10
+	countTick   = 2 << 10
+	scatterTick = 6 << 10
+	checkTick   = 24 << 10
 )
 
 func radixSortSample() Sample {
@@ -107,40 +109,33 @@ func (k *keySet) fill(keys []uint64, state uint64) uint64 {
 // checkSorted reports the first pair of keys out of order.
 func checkSorted(keys []uint64) (keySet, error) {
 	var set keySet
-	var previous uint64
-	var fault error
-	inTicks(len(keys), checkTick, func(from, to int) {
-		if i := set.unsorted(keys[from:to], previous); i >= 0 && fault == nil {
-			fault = fmt.Errorf("%w: key %d is %#x, less than that before", ErrWrongResult, from+i, keys[from+i])
+	previous := uint64(0)
+	for from := 0; from < len(keys); from += checkTick {
+		for i, key := range keys[from:min(from+checkTick, len(keys))] {
+			if key < previous {
+				return set, fmt.Errorf("%w: key %d is %#x, after %#x", ErrWrongResult, from+i, key, previous)
+			}
+			set.add(key)
+			previous = key
 		}
-		previous = keys[to-1]
-	})
-	return set, fault
-}
-
-// unsorted adds keys to the set. It returns the first one that is less than that
-// before, or -1.
-func (k *keySet) unsorted(keys []uint64, previous uint64) int {
-	set, found := *k, -1
-	for i, key := range keys {
-		if key < previous && found < 0 {
-			found = i
-		}
-		set.add(key)
-		previous = key
+		progress.Add(1)
 	}
-	*k = set
-	return found
+	return set, nil
 }
-
-// digits holds a number for every value of every byte of a key.
-type digits [8][256]uint32
 
 // sortKeys sorts by counting, eight stable passes over one byte each. Spare is
 // scratch space of the same length.
 func sortKeys(keys, spare []uint64) {
-	var counts digits
-	inTicks(len(keys), countTick, func(from, to int) { counts.count(keys[from:to]) })
+	var counts [8][256]uint32
+	// A function of its own would count slower, by a pointer.
+	for from := 0; from < len(keys); from += countTick {
+		for _, key := range keys[from:min(from+countTick, len(keys))] {
+			for digit := range counts {
+				counts[digit][uint8(key>>(8*digit))]++
+			}
+		}
+		progress.Add(1)
+	}
 	from, to := keys, spare
 	for digit := range counts {
 		// From here on the count of a digit is the place of its next key.
@@ -156,15 +151,10 @@ func sortKeys(keys, spare []uint64) {
 	}
 }
 
-func (d *digits) count(keys []uint64) {
-	for _, key := range keys {
-		for digit := range d {
-			d[digit][uint8(key>>(8*digit))]++
-		}
-	}
-}
-
-// scatter moves keys to the places of their digit.
+// scatter moves keys to the places of their digit. In line it would be slower, for
+// want of registers.
+//
+//go:noinline
 func scatter(to, keys []uint64, places *[256]uint32, shift uint) {
 	for _, key := range keys {
 		value := uint8(key >> (shift & 63))
