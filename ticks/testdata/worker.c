@@ -32,7 +32,7 @@ static double now(void) {
 
 static void run(int milliseconds) {
   for (double end = now() + milliseconds; now() < end;) {
-    for (volatile int i = 0; i < 100000; i++) {}
+    for (volatile int i = 0; i < 400000; i++) {}
     steps(1);
   }
 }
