@@ -33,17 +33,15 @@ func runIfActor() {
 	os.Exit(0)
 }
 
-// play plays a part: "pause PID LONGEST" pauses a process and says so; "pausing
-// PID" pauses and continues it without end; "threads N" runs threads of which each
+// play plays a part: "pause PID LONGEST" and "freeze CGROUP LONGEST" pause and say
+// so; "pausing PID" pauses and continues without end; "threads N" runs threads of which each
 // waits in the kernel or computes.
 func play(part string, words []string) error {
 	switch part {
-	case "pause", "pausing":
-		pid, err := strconv.Atoi(words[0])
-		if err != nil {
-			return err
-		}
-		return playPauser(part, pid, words[1:])
+	case "pausing":
+		return playPausing(words[0])
+	case "pause", "freeze":
+		return playPause(part, words[0], words[1])
 	case "threads":
 		n, err := strconv.Atoi(words[0])
 		if err != nil {
@@ -65,30 +63,46 @@ func play(part string, words []string) error {
 	return errors.New("no such part: " + part)
 }
 
-func playPauser(part string, pid int, words []string) error {
-	g, err := Processes(pid)
+func playPausing(target string) error {
+	g, err := openTarget("pause", target)
 	if err != nil {
 		return err
 	}
-	if part == "pausing" {
-		fmt.Println("ready")
-		for {
-			if err := errors.Join(g.Pause(), g.Continue()); err != nil {
-				return err
-			}
+	fmt.Println("ready")
+	for {
+		if err := errors.Join(g.Pause(), g.Continue()); err != nil {
+			return err
 		}
 	}
-	longest, err := time.ParseDuration(words[0])
+}
+
+func playPause(part, target, longest string) error {
+	g, err := openTarget(part, target)
 	if err != nil {
 		return err
 	}
-	g.SetLongest(longest)
+	d, err := time.ParseDuration(longest)
+	if err != nil {
+		return err
+	}
+	g.SetLongest(d)
 	if err := g.Pause(); err != nil {
 		return err
 	}
 	fmt.Println("ready")
 	time.Sleep(time.Hour)
 	return nil
+}
+
+func openTarget(part, target string) (*Group, error) {
+	if part == "freeze" {
+		return Cgroup(target)
+	}
+	pid, err := strconv.Atoi(target)
+	if err != nil {
+		return nil, err
+	}
+	return Processes(pid)
 }
 
 // actor starts this program with a part and waits until it says that it is ready.

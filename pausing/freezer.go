@@ -2,6 +2,7 @@ package pausing
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -57,6 +58,9 @@ func openFreezer(path string) (*freezer, error) {
 func (f *freezer) close() error { return f.file.Close() }
 
 func (f *freezer) pause(deadline time.Duration) error {
+	if populated, err := f.populated(); err != nil || !populated {
+		return f.wrap(cmp.Or(err, ErrEnded))
+	}
 	foreign, err := f.says(f.asked, f.askedIs)
 	if err != nil {
 		return err
@@ -79,6 +83,15 @@ func (f *freezer) pause(deadline time.Duration) error {
 		}
 		rest(tries)
 	}
+}
+
+// populated reports whether there are processes in the cgroup or below it.
+func (f *freezer) populated() (bool, error) {
+	if f.settled == "cgroup.events" {
+		return f.says(f.settled, "populated 1")
+	}
+	pids, err := (&cgroupMembers{path: f.path}).list()
+	return len(pids) > 0, err
 }
 
 func (f *freezer) resume() error {

@@ -192,47 +192,44 @@ func (s stat) isEnded() bool { return s.state == 'Z' || s.state == 'X' }
 
 // leadsThreads reports whether a number is that of a process, and not of another
 // thread of one.
-func leadsThreads(pid int) bool { return statusNumber(pid, "Tgid") == uint64(pid) }
+func leadsThreads(pid int) bool { return readStatus(pid).number("Tgid", 10) == uint64(pid) }
 
-// statusNumber reads a number of /proc/PID/status; 0 when there is none.
-func statusNumber(pid int, key string) uint64 {
-	text, ok := statusText(pid, key)
-	if !ok {
-		return 0
+// status is /proc/PID/status (proc_pid_status(5)): lines of KEY:\tVALUE.
+type status []byte
+
+// readStatus returns nothing for a process that has ended.
+func readStatus(pid int) status {
+	data, err := readSmall(procPath(pid, "status"), make([]byte, 8192))
+	if err != nil {
+		return nil
 	}
-	n, _ := strconv.ParseUint(text, 10, 64)
-	return n
+	return data
 }
 
-// statusText reads a value of /proc/PID/status, where each line is KEY:\tVALUE.
-func statusText(pid int, key string) (string, bool) {
-	var buffer [8192]byte
-	data, err := readSmall(procPath(pid, "status"), buffer[:])
-	if err != nil {
-		return "", false
-	}
-	for line := range bytes.Lines(data) {
+// number returns a number by its key; 0 when there is none.
+func (s status) number(key string, base int) uint64 {
+	for line := range bytes.Lines(s) {
 		if rest, found := bytes.CutPrefix(line, []byte(key+":")); found {
-			return string(bytes.TrimSpace(rest)), true
+			n, err := strconv.ParseUint(string(bytes.TrimSpace(rest)), base, 64)
+			if err != nil {
+				return 0
+			}
+			return n
 		}
 	}
-	return "", false
+	return 0
 }
-
-// stopSignals are SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU, as a mask.
-const stopSignals = 1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
 
 // stopIsPending reports whether somebody else wants a process stopped that is
-// stopped already: such a signal waits until the process is continued, which
-// discards it.
+// stopped already: such a signal waits, and is discarded when the process is
+// continued. One that is blocked waits for other reasons.
 func stopIsPending(pid int) bool {
-	text, ok := statusText(pid, "ShdPnd")
-	if !ok {
-		return false
-	}
-	mask, err := strconv.ParseUint(text, 16, 64)
-	return err == nil && mask&stopSignals != 0
+	s := readStatus(pid)
+	pending, blocked := s.number("ShdPnd", 16), s.number("SigBlk", 16)|s.number("SigCgt", 16)
+	return has(pending, unix.SIGSTOP) || has(pending&^blocked, unix.SIGTSTP)
 }
+
+func has(mask uint64, s unix.Signal) bool { return mask&(1<<(s-1)) != 0 }
 
 // numbers lists the names in a folder that are numbers, in order.
 func numbers(dir string) ([]int, error) {

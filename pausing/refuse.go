@@ -22,7 +22,7 @@ func refuse(pid int, st stat, root bool) error {
 	case slices.Contains(ancestors(), pid):
 		return refusal("this process was started from it")
 	}
-	if tracer := statusNumber(pid, "TracerPid"); tracer != 0 {
+	if tracer := readStatus(pid).number("TracerPid", 10); tracer != 0 {
 		return refusal(fmt.Sprintf("process %d traces it, which would keep it stopped; end the debugger or strace", tracer))
 	}
 	if root {

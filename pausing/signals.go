@@ -75,8 +75,8 @@ func (s *signals) join(pid int, root bool) (*member, error) {
 	if err != nil {
 		return nil, ignoreEnded(err)
 	}
-	m := &member{identity: id, root: root}
-	ok, err := s.admit(m)
+	m := &member{identity: id}
+	ok, err := s.admit(m, root)
 	if err != nil || !ok {
 		id.close()
 		return nil, ignoreEnded(err)
@@ -88,7 +88,7 @@ func (s *signals) join(pid int, root bool) (*member, error) {
 
 // admit checks a process, locks it and gives it a slot. It reports false for a
 // process that has ended.
-func (s *signals) admit(m *member) (bool, error) {
+func (s *signals) admit(m *member, root bool) (bool, error) {
 	st, err := readStat(m.pid)
 	if err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func (s *signals) admit(m *member) (bool, error) {
 	if st.isEnded() && st.threads <= 1 {
 		return false, nil
 	}
-	if err := refuse(m.pid, st, m.root); err != nil {
+	if err := refuse(m.pid, st, root); err != nil {
 		return false, err
 	}
 	if err := m.signal(0); err != nil {
@@ -205,7 +205,7 @@ func (s *signals) stop(members []*member, deadline time.Duration) error {
 
 // ask sends the signal to a member, unless it is stopped already.
 func (s *signals) ask(m *member) error {
-	m.moving = nil
+	m.moving, m.stopped = nil, false
 	switch seen, err := m.look(); {
 	case err != nil:
 		return err
@@ -235,7 +235,8 @@ func (s *signals) resume() error {
 	for _, m := range slices.Backward(s.members) {
 		state := &s.dog.page.slots[m.slot].state
 		if old := state.Load(); old == pausing || old == paused {
-			if !m.root || !stopIsPending(m.pid) {
+			// Before the process has stopped the pending signal may be ours.
+			if !m.stopped || !stopIsPending(m.pid) {
 				errs = append(errs, ignoreEnded(m.signal(unix.SIGCONT)))
 			}
 		}
@@ -254,10 +255,11 @@ type member struct {
 	identity
 	start uint64
 	depth int
-	root  bool
 	slot  uint32
 	// moving are the threads that were not seen stopped since the last signal;
 	// nil before they were listed.
 	moving []int
-	ended  bool
+	// stopped is true when every thread was seen stopped.
+	stopped bool
+	ended   bool
 }

@@ -90,6 +90,7 @@ func await(m *member, deadline, grace time.Duration) error {
 			m.ended = true
 			return nil
 		case sawStopped:
+			m.stopped = true
 			return nil
 		case sawBlocked:
 			if blockedSince < 0 {
