@@ -1,0 +1,217 @@
+package pausing
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// inGroup lists the living processes of a process group.
+func inGroup(t *testing.T, group int) []int {
+	t.Helper()
+	all, err := numbers("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for _, pid := range all {
+		if st, err := readStat(pid); err == nil && st.group == group && !st.isEnded() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// Processes that start others all the time are paused with all of them.
+func TestForks(t *testing.T) {
+	// Fifteen shells, each starting one short process after another, and some that
+	// start two generations.
+	script := `
+grow() {
+	if [ $1 -gt 0 ]; then grow $(($1 - 1)) & grow $(($1 - 1)) & fi
+	while :; do (:); (sleep 0.001 & wait); done
+}
+echo ready
+grow 3`
+	cmd := exec.Command("sh", "-c", script)
+	started(t, cmd)
+	pid := cmd.Process.Pid
+	waitFor(t, "fifteen shells", func() bool { return len(inGroup(t, pid)) >= 15 })
+	g := group(t, pid)
+	rounds := 50
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		if err := g.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range inGroup(t, pid) {
+			if letters := states(t, p); strings.Trim(letters, "TZ") != "" {
+				st, _ := readStat(p)
+				t.Errorf("process %d, child of %d, is %s", p, st.parent, letters)
+			}
+		}
+		if err := g.Continue(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range inGroup(t, pid) {
+		if letters := states(t, p); strings.Contains(letters, "T") {
+			t.Errorf("process %d was left %s", p, letters)
+		}
+	}
+}
+
+// A process is followed when it becomes another program, and when its parent ends.
+func TestFollows(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "go")
+	cmd := exec.Command("sh", "-c", `while [ ! -e "$0" ]; do sleep 0.01; done && exec sleep 300 & echo ready; wait`, file)
+	started(t, cmd)
+	parent := cmd.Process.Pid
+	child := childOf(t, parent)
+	g := group(t, parent)
+	if err := errors.Join(g.Pause(), g.Continue(), os.WriteFile(file, nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the other program", func() bool { st, err := readStat(child); return err == nil && st.name == "sleep" })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end of the parent", func() bool { return strings.Trim(states(t, parent), "Z") == "" })
+	for range 3 {
+		if err := g.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		wantStopped(t, child)
+		if err := g.Continue(); err != nil {
+			t.Fatal(err)
+		}
+		wantRunning(t, child)
+	}
+}
+
+// The caller of vfork waits in the kernel until its child becomes another program,
+// which a paused one does not.
+func TestVfork(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("needs python3, whose subprocess module calls vfork")
+	}
+	cmd := exec.Command(python, "-c", `
+import subprocess
+print("ready", flush=True)
+while True:
+    subprocess.run(["true"])
+`)
+	started(t, cmd)
+	g := group(t, cmd.Process.Pid)
+	for range 50 {
+		if err := g.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range inGroup(t, cmd.Process.Pid) {
+			if letters := states(t, p); strings.Trim(letters, "TDZ") != "" {
+				t.Errorf("process %d is %s", p, letters)
+			}
+		}
+		if err := g.Continue(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The numbers of processes begin anew when they have reached their limit. Then, and
+// when many processes were started, all are listed.
+func TestFindsWhateverTheLastNumber(t *testing.T) {
+	pid := shell(t, "sleep 300 & echo ready; wait").Process.Pid
+	child := childOf(t, pid)
+	last := lastNumber()
+	if last == 0 {
+		t.Fatal("the last number is unknown")
+	}
+	for _, settled := range []int{0, 1, child - 1, last + 1} {
+		tree := &tree{roots: []int{pid}, settled: settled}
+		found, err := tree.find(func(p int) bool { return p == pid })
+		if err != nil || len(found) != 1 || found[0] != child {
+			t.Errorf("since %d: found %d, %v; want %d", settled, found, err, child)
+		}
+	}
+	quiet := &tree{roots: []int{pid}, settled: child}
+	if found, err := quiet.find(func(p int) bool { return p == pid }); err != nil || len(found) != 0 {
+		t.Errorf("since the child: found %d, %v", found, err)
+	}
+}
+
+func TestWithoutPidfd(t *testing.T) {
+	pid := shell(t, "echo ready; "+spin).Process.Pid
+	id := identity{pid: pid, pidfd: -1}
+	if err := id.signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the stop", func() bool { return isStopped(t, pid) })
+	if err := id.signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wantRunning(t, pid)
+	if !leadsThreads(pid) {
+		t.Error("a process is taken for a thread")
+	}
+	threaded := actor(t, "threads", "3").Process.Pid
+	threads, err := numbers(procPath(threaded, "task"))
+	if err != nil || len(threads) < 3 {
+		t.Fatalf("threads %d, %v", threads, err)
+	}
+	last := threads[len(threads)-1]
+	if leadsThreads(last) {
+		t.Error("a thread is taken for a process")
+	}
+	if _, err := openIdentity(last); !errors.Is(err, ErrEnded) {
+		t.Errorf("a thread opens as a process: %v", err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	line := "1234 (some (odd) name) T 1 1230 1229 34816 1231 4194560 101 0 0 0 5 6 0 0 20 0 3 0 56789 1000 20 18446744073709551615 0"
+	st, err := parseStat([]byte(line))
+	want := stat{name: "some (odd) name", state: 'T', parent: 1, group: 1230, session: 1229, terminal: 34816, foreground: 1231, flags: 4194560, threads: 3, start: 56789}
+	if err != nil || st != want {
+		t.Errorf("got %+v, %v; want %+v", st, err, want)
+	}
+	for _, bad := range []string{"", "1234", "1234 (name", "1234 (name) T 1", strings.Replace(line, "1230", "x", 1), strings.Replace(line, "56789", "-1", 1)} {
+		if _, err := parseStat([]byte(bad)); !errors.Is(err, errStat) {
+			t.Errorf("%q: %v, want %v", bad, err, errStat)
+		}
+	}
+	own, err := readStat(os.Getpid())
+	if err != nil || own.parent != os.Getppid() || own.threads < 1 || own.start == 0 {
+		t.Errorf("this process: %+v, %v", own, err)
+	}
+	thread, err := readStatFile(fmt.Sprintf("/proc/self/task/%d/stat", unix.Gettid()))
+	if err != nil || thread.parent != os.Getppid() {
+		t.Errorf("this thread: %+v, %v", thread, err)
+	}
+	if _, err := readStat(1 << 30); !errors.Is(err, ErrEnded) {
+		t.Errorf("no process: %v", err)
+	}
+}
+
+func FuzzParseStat(f *testing.F) {
+	f.Add([]byte("1234 (name) S 1 1234 1234 0 -1 4194560 101 0 0 0 5 6 0 0 20 0 1 0 56789 1000 20"))
+	f.Add([]byte("1 (a) b) R " + strconv.Itoa(1<<40)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if st, err := parseStat(data); err != nil && !errors.Is(err, errStat) {
+			t.Errorf("%+v, %v", st, err)
+		}
+	})
+}
