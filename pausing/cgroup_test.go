@@ -27,7 +27,7 @@ func freezers(t testing.TB) []hierarchy {
 		if h.version == "v1" {
 			magic = unix.CGROUP_SUPER_MAGIC
 		}
-		if unix.Statfs(h.root, &fs) != nil || int64(fs.Type) != magic {
+		if unix.Statfs(h.root, &fs) != nil || fs.Type != magic {
 			continue
 		}
 		folder := filepath.Join(h.root, fmt.Sprintf("bandmate-try-%d", os.Getpid()))
@@ -42,7 +42,7 @@ func freezers(t testing.TB) []hierarchy {
 // make makes a cgroup, which is removed after the test.
 func (h hierarchy) make(t testing.TB) string {
 	t.Helper()
-	folder, err := os.MkdirTemp(h.root, "bandmate-test-")
+	folder, err := os.MkdirTemp(h.root, "bandmate-test-") //nolint:usetesting // it has to lie in cgroupfs
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -213,7 +213,8 @@ func (s *signals) ask(m *member) error {
 		m.ended = true
 		return nil
 	case seen == sawStopped:
-		return nil // by somebody else, who continues it
+		m.stopped = true // by somebody else, who continues it
+		return nil
 	}
 	m.moving = nil
 	state := &s.dog.page.slots[m.slot].state

@@ -80,7 +80,7 @@ func sightOf(st stat) sight {
 // with blocked threads for a while.
 func await(m *member, deadline, grace time.Duration) error {
 	blockedSince := time.Duration(-1)
-	for tries := 0; !m.ended; tries++ {
+	for tries := 0; !m.ended && !m.stopped; tries++ {
 		seen, err := m.look()
 		if err != nil {
 			return err
