@@ -37,7 +37,7 @@ func Cgroup(path string) (*Group, error) {
 		return open(nil, func(dog *watchdog) (brake, error) { return newSignals(dog, members) })
 	}
 	g, err := open(f, func(dog *watchdog) (brake, error) {
-		f.state = &dog.page.header.frozen
+		f.dog = dog
 		return f, nil
 	})
 	if err != nil {

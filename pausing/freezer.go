@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +22,7 @@ type freezer struct {
 	// file that says whether it is.
 	asked, settled     string
 	askedIs, settledIs string
-	state              *atomic.Uint32
+	dog                *watchdog
 }
 
 // openFreezer opens the freezer of a cgroup; nil where it has none, or where this
@@ -66,12 +65,13 @@ func (f *freezer) pause(deadline time.Duration) error {
 		return err
 	}
 	if !foreign {
-		f.state.Store(pausing)
+		state := &f.dog.page.header.frozen
+		f.dog.page.enter(state, pausing)
 		if err := f.write(f.frozen); err != nil {
-			f.state.Store(running)
+			state.Store(running)
 			return err
 		}
-		f.state.Store(paused)
+		f.dog.page.enter(state, paused)
 	}
 	for tries := 0; ; tries++ {
 		settled, err := f.says(f.settled, f.settledIs)
@@ -95,13 +95,13 @@ func (f *freezer) populated() (bool, error) {
 }
 
 func (f *freezer) resume() error {
-	old := f.state.Load()
-	if old == pausing || old == paused {
+	state := &f.dog.page.header.frozen
+	if old := state.Load() & stateMask; old != running && old != released {
 		if err := f.write(f.thawed); err != nil && !errors.Is(err, ErrEnded) {
 			return err // and the watchdog tries
 		}
 	}
-	if f.state.Swap(running) == released {
+	if f.dog.leave(state) {
 		return fmt.Errorf("cgroup %s: %w: the watchdog thawed it", f.path, ErrTooLong)
 	}
 	return nil

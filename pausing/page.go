@@ -52,17 +52,28 @@ type slot struct {
 	_          uint32
 }
 
-// States of a slot, and of the freezer. The group moves running → pausing →
-// paused → running, the watchdog paused → released.
+// States of a slot, and of the freezer. A state is stored with the number of its
+// pause, so that the watchdog cannot change that of a later one. The group moves
+// running → pausing → paused → running, the watchdog paused → releasing → released.
 const (
 	running uint32 = iota
 	// pausing: the pause may or may not have been asked for yet. The watchdog
 	// cannot tell, so it continues the process again and again.
 	pausing
 	paused
-	// released: the watchdog continued the process.
+	// releasing: the watchdog is continuing the process.
+	releasing
+	// released: the watchdog has continued the process.
 	released
+
+	stateBits = 3
+	stateMask = 1<<stateBits - 1
 )
+
+// enter stores a state of the current pause.
+func (p *page) enter(state *atomic.Uint32, s uint32) {
+	state.Store(uint32(p.header.pauses.Load())<<stateBits | s)
+}
 
 func newPage() (*page, *os.File, error) {
 	fd, err := unix.MemfdCreate("bandmate-watchdog", unix.MFD_CLOEXEC)

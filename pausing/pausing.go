@@ -37,8 +37,10 @@ type Group struct {
 	brake   brake
 	dog     *watchdog
 	longest time.Duration
-	paused  bool
-	closed  bool
+	// deadline of the pause.
+	deadline time.Duration
+	paused   bool
+	closed   bool
 }
 
 // brake is a way to pause.
@@ -98,6 +100,7 @@ func (g *Group) Pause() error {
 		return errors.New("pause: the group is paused already")
 	}
 	deadline := now() + g.longest
+	g.deadline = deadline
 	if err := g.dog.arm(deadline); err != nil {
 		return err
 	}
@@ -116,7 +119,7 @@ func (g *Group) Pause() error {
 
 // Continue lets everything in the group run that Pause paused. It does nothing
 // when nothing is paused. An error that wraps [ErrTooLong] says that some of it
-// ran before.
+// may have run before.
 func (g *Group) Continue() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,8 +131,12 @@ func (g *Group) resume() error {
 		return nil
 	}
 	g.paused = false
+	late := now() >= g.deadline
 	err := g.brake.resume()
 	g.dog.disarm()
+	if late && !errors.Is(err, ErrTooLong) {
+		err = errors.Join(err, fmt.Errorf("paused for more than %v: %w", g.longest, ErrTooLong))
+	}
 	return err
 }
 

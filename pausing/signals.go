@@ -218,7 +218,7 @@ func (s *signals) ask(m *member) error {
 	}
 	m.moving = nil
 	state := &s.dog.page.slots[m.slot].state
-	state.Store(pausing)
+	s.dog.page.enter(state, pausing)
 	err := m.signal(unix.SIGSTOP)
 	if err != nil {
 		state.Store(running)
@@ -226,7 +226,7 @@ func (s *signals) ask(m *member) error {
 		return ignoreEnded(err)
 	}
 	// The watchdog leaves pausing as it is.
-	state.Store(paused)
+	s.dog.page.enter(state, paused)
 	return nil
 }
 
@@ -235,14 +235,14 @@ func (s *signals) resume() error {
 	tooLong := false
 	for _, m := range slices.Backward(s.members) {
 		state := &s.dog.page.slots[m.slot].state
-		if old := state.Load(); old == pausing || old == paused {
+		if old := state.Load() & stateMask; old != running && old != released {
 			// Before the process has stopped the pending signal may be ours.
 			if !m.stopped || !stopIsPending(m.pid) {
 				errs = append(errs, ignoreEnded(m.signal(unix.SIGCONT)))
 			}
 		}
 		// Only now: before, the watchdog has to do it if this process is killed.
-		tooLong = state.Swap(running) == released || tooLong
+		tooLong = s.dog.leave(state) || tooLong
 	}
 	s.drop()
 	if tooLong {

@@ -216,34 +216,62 @@ func listen(wait time.Duration) (open bool, err error) {
 	return n > 0 || errors.Is(err, unix.EINTR), nil
 }
 
+// leave moves a state to running after the pause was ended, and reports whether
+// the watchdog ended it before. What the watchdog is doing is waited for, lest it
+// reach the next pause.
+func (d *watchdog) leave(state *atomic.Uint32) (early bool) {
+	giveUp := now() + time.Second
+	for tries := 0; ; tries++ {
+		old := state.Load()
+		s := old & stateMask
+		if s == releasing && !d.gone.Load() && now() < giveUp {
+			rest(tries)
+			continue
+		}
+		if state.CompareAndSwap(old, running) {
+			return s == releasing || s == released
+		}
+	}
+}
+
 // release continues what is paused. Everything is what a pause may have reached
 // even after the watchdog continued it.
 func (p *page) release(thawing string, everything bool) error {
 	var errs []error
-	if state := p.header.frozen.Load(); thawing != "" && due(state, everything) {
-		_, err := unix.Pwrite(freezerFile, []byte(thawing), 0)
-		if err != nil && !errors.Is(err, unix.ENODEV) {
-			errs = append(errs, fmt.Errorf("thawing the cgroup: %w", err))
-		}
-		p.header.frozen.CompareAndSwap(paused, released)
+	if thawing != "" {
+		errs = append(errs, releaseOne(&p.header.frozen, everything, func() error {
+			_, err := unix.Pwrite(freezerFile, []byte(thawing), 0)
+			if err != nil && !errors.Is(err, unix.ENODEV) {
+				return fmt.Errorf("thawing the cgroup: %w", err)
+			}
+			return nil
+		}))
 	}
 	// Children first, as in signals.resume.
 	for i := int(p.header.used.Load()) - 1; i >= 0; i-- {
 		s := &p.slots[i]
-		if !due(s.state.Load(), everything) {
-			continue
-		}
-		if err := continueProcess(int(s.pid.Load()), s.start.Load()); err != nil {
-			errs = append(errs, err)
-		}
-		s.state.CompareAndSwap(paused, released)
+		errs = append(errs, releaseOne(&s.state, everything, func() error {
+			return continueProcess(int(s.pid.Load()), s.start.Load())
+		}))
 	}
 	return errors.Join(errs...)
 }
 
-// due reports whether something in a state is to be continued.
-func due(state uint32, everything bool) bool {
-	return state == pausing || state == paused || everything && state == released
+func releaseOne(state *atomic.Uint32, everything bool, resume func() error) error {
+	old := state.Load()
+	generation := old &^ stateMask
+	switch s := old & stateMask; {
+	case s == paused:
+		if !state.CompareAndSwap(old, generation|releasing) {
+			return nil // the group has ended the pause
+		}
+		err := resume()
+		state.CompareAndSwap(generation|releasing, generation|released)
+		return err
+	case s == pausing, everything && s != running:
+		return resume()
+	}
+	return nil
 }
 
 // continueProcess continues the process that was started at a time, if it still exists.

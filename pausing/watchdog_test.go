@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -195,4 +196,32 @@ func TestOtherUser(t *testing.T) {
 		t.Errorf("it said %q, %v", output, err)
 	}
 	wantRunning(t, root.Process.Pid)
+}
+
+// A watchdog that was slow does not take a later pause for the one that it ended.
+func TestSlowWatchdog(t *testing.T) {
+	var state atomic.Uint32
+	const later = 2<<stateBits | paused
+	state.Store(1<<stateBits | paused)
+	err := releaseOne(&state, false, func() error {
+		if got := state.Load(); got != 1<<stateBits|releasing {
+			t.Errorf("while it continues a process the state is %b", got)
+		}
+		state.Store(later)
+		return nil
+	})
+	if err != nil || state.Load() != later {
+		t.Errorf("the later pause is %b, %v", state.Load(), err)
+	}
+	if err := releaseOne(&state, false, func() error { return nil }); err != nil || state.Load() != 2<<stateBits|released {
+		t.Errorf("after its release the later pause is %b, %v", state.Load(), err)
+	}
+	// What is running already is let alone, and what may be stopped is continued again.
+	for s, want := range map[uint32]bool{running: false, pausing: true, released: false} {
+		state.Store(s)
+		done := false
+		if err := releaseOne(&state, false, func() error { done = true; return nil }); err != nil || done != want {
+			t.Errorf("state %b: continued is %v, %v", s, done, err)
+		}
+	}
 }
