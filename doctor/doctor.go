@@ -64,6 +64,7 @@ var checks = []struct {
 	{"memory-backing", "Memory stays backed", (*examination).memoryBacking},
 	{"memory-counters", "Memory-controller counters", (*examination).counters},
 	{"counter-permission", "Permission to count", (*examination).counterPermission},
+	{"ticks", "Progress of programs", (*examination).ticks},
 	{"resctrl", "Cache and bandwidth monitoring (resctrl)", (*examination).cacheMonitoring},
 	{"huge-pages", "Transparent huge pages", (*examination).hugePages},
 	{"real-time", "Real-time priority", (*examination).realTime},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -82,6 +83,7 @@ func wholesome() *fake {
 		Allowed:        func() (cpuset.CPUSet, error) { return f.allowed, nil },
 		Pin:            func(int) error { return nil },
 		OpenSystemWide: func(int) error { return nil },
+		Ticks:          func() []ticks.Availability { return []ticks.Availability{{Kind: "a page"}} },
 		RealTime:       func() error { return nil },
 		Interruptions: func(_ context.Context, _ int, window time.Duration) (Interruptions, error) {
 			return Interruptions{Window: window, Longest: 50 * time.Microsecond, Total: window / 1000}, nil
@@ -231,6 +233,22 @@ func TestFindings(t *testing.T) {
 		{
 			name: "counting fails oddly", finding: "counter-permission", state: Inconclusive, detail: syscall.EIO.Error(),
 			change: func(f *fake) { f.OpenSystemWide = func(int) error { return syscall.EIO } },
+		},
+		{
+			name: "no instructions", finding: "ticks", state: Limited, detail: "counted are a page; instructions not: none here", remedy: "progress.md",
+			change: func(f *fake) {
+				f.Ticks = func() []ticks.Availability {
+					return []ticks.Availability{{Kind: "instructions", Err: errors.New("none here")}, {Kind: "a page"}}
+				}
+			},
+		},
+		{
+			name: "no ticks", finding: "ticks", state: Missing, detail: "instructions not: none here",
+			change: func(f *fake) {
+				f.Ticks = func() []ticks.Availability {
+					return []ticks.Availability{{Kind: "instructions", Err: errors.New("none here")}}
+				}
+			},
 		},
 		{
 			name: "resctrl not mounted", finding: "resctrl", state: Limited, detail: "not mounted", remedy: "mount -t resctrl",
@@ -416,6 +434,7 @@ func TestNothingToRead(t *testing.T) {
 	f.Sys, f.Proc = fstest.MapFS{}, fstest.MapFS{}
 	f.Machine = func() (*topology.Machine, error) { return nil, fs.ErrNotExist }
 	f.Allowed = func() (cpuset.CPUSet, error) { return cpuset.New(), syscall.ENOSYS }
+	f.Ticks = func() []ticks.Availability { return nil }
 	r := Examine(t.Context(), f.Environment)
 	if r.Measurable {
 		t.Error("measurable")

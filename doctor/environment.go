@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -26,6 +27,8 @@ type Environment struct {
 	// OpenSystemWide tries to open a perf event that counts everything on one
 	// CPU, as counters outside the cores require.
 	OpenSystemWide func(cpu int) error
+	// Ticks tries what counts the work of programs.
+	Ticks func() []ticks.Availability
 	// RealTime tries to enter and leave real-time scheduling.
 	RealTime func() error
 	// Interruptions spins on a CPU for a while and reports the gaps.

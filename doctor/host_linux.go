@@ -10,6 +10,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -27,6 +28,7 @@ func Host() (Environment, error) {
 		Allowed:        topology.AllowedCPUs,
 		Pin:            func(cpu int) error { return pinned(cpu, func() {}) },
 		OpenSystemWide: openSystemWide,
+		Ticks:          ticks.Available,
 		RealTime:       tryRealTime,
 		Interruptions:  watch,
 		Regime:         regime.Probe,

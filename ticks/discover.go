@@ -6,11 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -53,7 +49,9 @@ var ErrNothingCounts = errors.New("nothing of this program counts its work at a 
 // that count at a useful rate, the steadiest first. A program that ends is started
 // again. What is steady need not be work: hold it to whole runs before it is
 // relied on.
-func Discover(ctx context.Context, start Start) ([]Candidate, error) { return Discovery{}.Run(ctx, start) }
+func Discover(ctx context.Context, start Start) ([]Candidate, error) {
+	return Discovery{}.Run(ctx, start)
+}
 
 func (d Discovery) withDefaults() Discovery {
 	d.Limit = cmp.Or(d.Limit, 2*time.Second)
@@ -72,25 +70,31 @@ type search struct {
 	until time.Time
 	// left are the starts that are still allowed.
 	left int
+	// opened are the counters that are still to be closed.
+	opened []Counter
 }
 
-// mostStarts bounds how often a program that ends early is started again.
-const mostStarts = 50
+const (
+	// mostStarts bounds how often a program that ends early is started again.
+	mostStarts = 50
+	// settling is the time in which a program loads its libraries.
+	settling = 30 * time.Millisecond
+)
 
 // Run searches as [Discover] describes.
 func (d Discovery) Run(ctx context.Context, start Start) ([]Candidate, error) {
 	s := &search{Discovery: d.withDefaults(), start: start, stop: func() {}, left: mostStarts}
 	s.until = time.Now().Add(s.Limit)
 	defer func() { s.stop() }()
+	defer s.letGo()
 	if err := s.ensure(ctx); err != nil {
 		return nil, err
 	}
-	free := s.watch(ctx, s.freeSources())
-	active, err := s.active(ctx)
+	functions, err := s.scan(ctx)
 	if err != nil {
 		return nil, err
 	}
-	candidates := append(free, s.watch(ctx, active)...)
+	candidates := s.watch(ctx, append(s.open(free), functions...))
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -135,6 +139,7 @@ func (s *search) ensure(ctx context.Context) error {
 		return err
 	}
 	s.pid, s.stop = pid, stop
+	time.Sleep(settling)
 	return nil
 }
 
@@ -143,9 +148,8 @@ func isFree(s Source) bool {
 	return !isFunction
 }
 
-func (s *search) freeSources() []Source {
-	return []Source{Instructions{}, IO{BytesRead}, IO{ReadCalls}, IO{BytesWritten}, IO{WriteCalls}}
-}
+// free are sources that cost nothing.
+var free = []Source{Instructions{}, IO{BytesRead}, IO{ReadCalls}, IO{BytesWritten}, IO{WriteCalls}}
 
 func (s *search) useful(c Candidate) bool {
 	return c.Windows >= fewestWindows && c.Rate >= s.LeastRate && (c.Rate <= s.MostRate || isFree(c.Source)) && !math.IsNaN(c.Variation)
@@ -156,60 +160,50 @@ const (
 	fewestWindows = 8
 	// windows are those that a source is watched for at most.
 	windows = 40
-	// together is how many functions are tried at the same time.
-	together = 8
-	// glance is how long a function is tried for at first.
-	glance = 8 * time.Millisecond
-	// shortlist is how many functions are watched for longer.
-	shortlist = 6
 )
 
 // watched is an open source with its rates.
 type watched struct {
 	source  Source
 	counter Counter
-	close   func()
+	pid     int
 	last    float64
 	at      time.Time
 	rates   []float64
 }
 
-// open opens what can be opened, at the same time: each takes long, and little
-// work.
+// open opens what can be opened.
 func (s *search) open(sources []Source) []*watched {
-	opened := make([]*watched, len(sources))
-	var all sync.WaitGroup
-	for i, source := range sources {
-		all.Go(func() {
-			run, err := source.Prepare()
-			if err != nil {
-				return
-			}
-			counter, err := run.Open(s.pid)
-			if err != nil {
-				_ = run.Close()
-				return
-			}
-			w := &watched{source: source, counter: counter, close: func() { _, _ = counter.Close(), run.Close() }}
-			if w.last, err = counter.Read(); err != nil {
-				w.close()
-				return
-			}
-			w.at = time.Now()
-			opened[i] = w
-		})
+	var opened []*watched
+	for _, source := range sources {
+		run, err := source.Prepare()
+		if err != nil {
+			continue
+		}
+		if counter, err := run.Open(s.pid); err == nil {
+			opened = append(opened, s.add(source, counter))
+		}
 	}
-	all.Wait()
-	return slices.DeleteFunc(opened, func(w *watched) bool { return w == nil })
+	return opened
 }
 
-// closeAll closes sources at the same time, as removing one takes long, too.
-func closeAll(list []*watched) {
-	var all sync.WaitGroup
-	for _, w := range list {
-		all.Go(w.close)
-	}
-	all.Wait()
+func (s *search) add(source Source, counter Counter) *watched {
+	s.opened = append(s.opened, counter)
+	w := &watched{source: source, counter: counter, pid: s.pid, at: time.Now()}
+	w.last, _ = counter.Read() // a counter that fails shows it when it is sampled
+	return w
+}
+
+// letGo closes what was opened, in the background: to remove a uprobe the kernel
+// waits for some tenths of a second, during which nothing is counted any more.
+func (s *search) letGo() {
+	opened := s.opened
+	s.opened = nil
+	go func() {
+		for _, counter := range opened {
+			_ = counter.Close()
+		}
+	}()
 }
 
 // sample adds a rate; it reports false when there is nothing more to read.
@@ -226,36 +220,54 @@ func (w *watched) sample() bool {
 	return true
 }
 
-// watch watches sources together, window by window, and for half of the time that
-// is left at most.
-func (s *search) watch(ctx context.Context, sources []Source) []Candidate {
-	if s.ensure(ctx) != nil {
-		return nil
+// restart forgets the rates.
+func (w *watched) restart() {
+	if w.sample() {
+		w.rates = w.rates[:0]
 	}
-	open := s.open(sources)
-	for i := range open {
-		open[i].restart()
+}
+
+// watch watches sources together, window by window, in further runs of the
+// program when it ends.
+func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
+	for _, w := range sources {
+		w.restart()
 	}
-	end := time.Now().Add(time.Until(s.until) / 2)
-	all := open
-	for n := 0; n < windows && len(open) > 0 && ctx.Err() == nil && (n < fewestWindows || time.Now().Before(end)); n++ {
+	open := sources
+	for n := 0; n < windows && ctx.Err() == nil && (n < fewestWindows || time.Now().Before(s.until)); n++ {
 		time.Sleep(s.Window)
 		open = slices.DeleteFunc(slices.Clone(open), func(w *watched) bool { return !w.sample() })
+		if len(open) > 0 {
+			continue
+		}
+		if s.ensure(ctx) != nil {
+			break
+		}
+		open = slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !s.reopen(w) })
+		if len(open) == 0 {
+			break
+		}
 	}
-	closeAll(all)
 	var found []Candidate
-	for _, w := range all {
+	for _, w := range sources {
 		rate, variation := spread(w.rates)
 		found = append(found, Candidate{Source: w.source, Rate: rate, Variation: variation, Windows: len(w.rates)})
 	}
 	return found
 }
 
-// restart begins counting now: another source may have been opened meanwhile.
-func (w *watched) restart() {
-	if w.sample() {
-		w.rates = w.rates[:0]
+// reopen opens a source in the present run of the program, unless it is. It
+// reports false when that fails.
+func (s *search) reopen(w *watched) bool {
+	if w.pid == s.pid {
+		return true
 	}
+	for _, opened := range s.open([]Source{w.source}) {
+		opened.rates = w.rates
+		*w = *opened
+		return true
+	}
+	return false
 }
 
 // spread returns the mean and the standard deviation as a part of it.
@@ -271,113 +283,4 @@ func spread(rates []float64) (mean, variation float64) {
 		squares += (r - mean) * (r - mean)
 	}
 	return mean, math.Sqrt(squares/float64(len(rates)-1)) / mean
-}
-
-// active glances at functions, some at a time and in random order, and returns
-// those that are called at a useful rate.
-func (s *search) active(ctx context.Context) ([]Source, error) {
-	functions, err := s.functions()
-	if err != nil || len(functions) == 0 || tryUprobe() != nil {
-		return nil, nil //nolint:nilerr // a program whose functions cannot be found may have other ticks
-	}
-	rand.Shuffle(len(functions), func(i, j int) { functions[i], functions[j] = functions[j], functions[i] })
-	end := time.Now().Add(time.Until(s.until) / 2)
-	type called struct {
-		source Source
-		rate   float64
-	}
-	var found []called
-	for batch := range slices.Chunk(functions, together) {
-		if ctx.Err() != nil || time.Now().After(end) {
-			break
-		}
-		if err := s.ensure(ctx); err != nil {
-			return nil, err
-		}
-		for _, w := range s.glance(batch) {
-			if len(w.rates) > 0 && w.rates[0] >= s.LeastRate && w.rates[0] <= s.MostRate {
-				found = append(found, called{w.source, w.rates[0]})
-			}
-		}
-	}
-	// What is called more often resolves shorter slices.
-	slices.SortFunc(found, func(a, b called) int { return cmp.Compare(b.rate, a.rate) })
-	var sources []Source
-	for _, f := range found[:min(len(found), shortlist)] {
-		sources = append(sources, f.source)
-	}
-	return sources, nil
-}
-
-// glance counts functions for some milliseconds. All are let go at once when one
-// is called too often.
-func (s *search) glance(batch []Source) []*watched {
-	open := s.open(batch)
-	for _, w := range open {
-		w.restart()
-	}
-	const looks = 4
-	for range looks {
-		time.Sleep(glance / looks)
-		if slices.ContainsFunc(open, func(w *watched) bool {
-			n, err := w.counter.Read()
-			return err == nil && n-w.last > s.MostRate*glance.Seconds()
-		}) {
-			break
-		}
-	}
-	for _, w := range open {
-		w.sample()
-	}
-	closeAll(open)
-	return open
-}
-
-// functions lists the functions of the executable, and those of libraries that
-// the executable or a library other than the C library imports.
-func (s *search) functions() ([]Source, error) {
-	used, err := modules(s.pid)
-	if err != nil {
-		return nil, err
-	}
-	tables := make([]*symbols, len(used))
-	wanted := map[string]bool{}
-	for i, m := range used {
-		table, err := readSymbols(m.file)
-		if err != nil {
-			table = &symbols{}
-		}
-		tables[i] = table
-		if i == 0 || !isSystem(m.path) {
-			for name := range table.imported {
-				wanted[name] = true
-			}
-		}
-	}
-	var found []Source
-	for i, m := range used {
-		for name := range tables[i].offsets {
-			switch {
-			case i == 0 && !isStartUp(name):
-				found = append(found, Function{Symbol: name})
-			case i > 0 && wanted[name]:
-				found = append(found, Function{Library: filepath.Base(m.path), Symbol: name})
-			}
-		}
-	}
-	return found, nil
-}
-
-// isSystem reports whether a library belongs to the C library, which calls its
-// own functions.
-func isSystem(path string) bool {
-	base := filepath.Base(path)
-	return slices.ContainsFunc([]string{"libc.", "libc-", "libm.", "libm-", "ld-", "libpthread", "libdl.", "librt."}, func(prefix string) bool {
-		return strings.HasPrefix(base, prefix)
-	})
-}
-
-// isStartUp reports whether a function runs only at the beginning or the end.
-func isStartUp(name string) bool {
-	return name == "main" || strings.HasPrefix(name, "_start") || strings.HasPrefix(name, "_init") || strings.HasPrefix(name, "_fini")
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,9 +28,8 @@ const mostThreads = 256
 // it there, and the start fails (Linux 4.17 to 6.18 at least).
 type uprobe struct {
 	kind   uint32
-	path   *byte // where the kernel reads the file's name
+	path   *byte // where the kernel reads the file's name when an event is opened
 	offset uint64
-	pin    runtime.Pinner
 	stop   func()
 
 	mu sync.Mutex
@@ -68,7 +66,6 @@ func newUprobe(file string, offset uint64) (*uprobe, error) {
 		return nil, err
 	}
 	u := &uprobe{kind: kind, path: path, offset: offset, events: map[int]*goperf.Event{}, stop: func() {}}
-	u.pin.Pin(path)
 	return u, nil
 }
 
@@ -213,6 +210,5 @@ func (u *uprobe) close() error {
 		faults = append(faults, event.Close())
 	}
 	u.events = nil
-	u.pin.Unpin()
 	return errors.Join(faults...)
 }
