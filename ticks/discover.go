@@ -29,10 +29,10 @@ type Discovery struct {
 	Limit time.Duration
 	// Window is the time in which rates are compared; 0 for ten milliseconds.
 	Window time.Duration
-	// LeastRate and MostRate are the useful rates of ticks, per second; 0 for 150
-	// and 20,000. A function that is called more often is let go, as each call
-	// costs the program about a microsecond. MostRate does not bound sources that
-	// cost nothing.
+	// LeastRate and MostRate are the useful rates of ticks, per second; 0 for 150,
+	// and for what costs the program 2% by [CallCost], at most 20,000. A function
+	// that is called more often is let go. MostRate does not bound sources that cost
+	// nothing.
 	LeastRate, MostRate float64
 }
 
@@ -57,7 +57,12 @@ func (d Discovery) withDefaults() Discovery {
 	d.Limit = cmp.Or(d.Limit, 2*time.Second)
 	d.Window = cmp.Or(d.Window, 10*time.Millisecond)
 	d.LeastRate = cmp.Or(d.LeastRate, 150)
-	d.MostRate = cmp.Or(d.MostRate, 20_000)
+	if d.MostRate == 0 {
+		d.MostRate = 20_000
+		if cost, err := CallCost(); err == nil {
+			d.MostRate = min(d.MostRate, mostOverhead/cost.Seconds())
+		}
+	}
 	return d
 }
 
@@ -75,6 +80,8 @@ type search struct {
 }
 
 const (
+	// mostOverhead is the part of the program's time that counting calls may take.
+	mostOverhead = 0.02
 	// mostStarts bounds how often a program that ends early is started again.
 	mostStarts = 50
 	// settling is the time in which a program loads its libraries.

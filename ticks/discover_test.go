@@ -31,7 +31,7 @@ func TestDiscover(t *testing.T) {
 	needUprobe(t)
 	program, _ := buildWorker(t)
 	// The machine may be busy: everything counts that counts at all.
-	d := Discovery{Limit: 4 * time.Second, LeastRate: 10}
+	d := Discovery{Limit: 4 * time.Second, LeastRate: 10, MostRate: 1e5}
 	found, err := d.Run(t.Context(), running(t, program, "run 60000"))
 	if err != nil {
 		t.Fatal(err)

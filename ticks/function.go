@@ -13,8 +13,7 @@ import (
 
 // Function counts the calls of a function of the program or of a library that it
 // uses, by a uprobe: a breakpoint at the function's first instruction that the
-// kernel counts. A call costs the program one to three microseconds more. The
-// kernel wants CAP_PERFMON or root. The calls of a thread that the program starts
+// kernel counts. A call costs the program what [CallCost] says. The kernel wants CAP_PERFMON or root. The calls of a thread that the program starts
 // later count from some milliseconds after its start on.
 type Function struct {
 	// Library is the soname or the path of a library; empty for the program's own

@@ -67,7 +67,7 @@ func (s Instructions) try() error {
 	case err != nil:
 		return err
 	}
-	defer group.Close()
+	defer func() { _ = group.Close() }()
 	for spent := range 1 << 16 {
 		runtime.KeepAlive(spent)
 	}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		return sayAndWait(strings.TrimPrefix(run.Env[0], progress.Variable+"="))
 	})
-	os.Exit(m.Run()) //nolint:forbidigo // a TestMain exits
+	os.Exit(m.Run())
 }
 
 // sayAndWait waits for the end of standard input.

@@ -149,7 +149,7 @@ func soname(pid int, m mapping) string {
 	if err != nil {
 		return ""
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	names, err := file.DynString(dtSoname)
 	if err != nil || len(names) == 0 {
 		return ""

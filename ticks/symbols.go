@@ -41,7 +41,7 @@ func readSymbols(name string) (*symbols, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	s := &symbols{offsets: map[string]uint64{}, imported: map[string]bool{}, resolved: map[string]bool{}}
 	for _, read := range []func() ([]elf.Symbol, error){file.DynamicSymbols, file.Symbols} {
 		list, err := read()
@@ -88,7 +88,7 @@ func entryOffset(name string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	offset, ok := offsetOf(file, file.Entry)
 	if !ok {
 		return 0, fmt.Errorf("%s: its entry lies in no code", name)
