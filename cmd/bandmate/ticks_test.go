@@ -1,0 +1,37 @@
+package main
+
+import (
+	"encoding/binary"
+	"os"
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/ticks"
+	"bandmate.dev/bandmate/ticks/progress"
+)
+
+// The samples count their ticks in the page they are given.
+func TestSamplesCount(t *testing.T) {
+	for name, want := range map[string]uint64{
+		"triad": 256, "radix-sort": 512 + 3072 + 8*1024 + 256, "stencil": 2 * 176,
+		"conjugate-gradient": 768 + 5*72, "pointer-chase": 512, "floating-point": 256,
+	} {
+		run, err := ticks.Page{Dir: t.TempDir()}.Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := prepare(t, "bandmate", "sample", "--scale", "1e-9", name)
+		p.cmd.Env = append(p.cmd.Env, run.Env...)
+		p.start().wantExit(0)
+		page, err := os.ReadFile(strings.TrimPrefix(run.Env[0], progress.Variable+"="))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.NativeEndian.Uint64(page); got != want {
+			t.Errorf("%s: %d ticks, want %d", name, got, want)
+		}
+		if err := run.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
