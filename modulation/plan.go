@@ -1,0 +1,305 @@
+package modulation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bandmate.dev/bandmate/regime"
+)
+
+// Comparison is the ratio of a party's rates in two states.
+type Comparison struct {
+	// Name is unique within a plan.
+	Name string
+	// Party is the one whose rate counts.
+	Party int
+	// On is the state beside the neighbor, Off the one to compare with.
+	On, Off State
+}
+
+// Point is what one block measures.
+type Point struct {
+	// States take turns in the block.
+	States []State
+	// Compare lists what is learned.
+	Compare []Comparison
+	// Prepare sets what the parties will do when they work; nil for nothing. It
+	// is called before each block.
+	Prepare func() error
+}
+
+// Precision says when a plan is done.
+type Precision struct {
+	// StandardError of the performance is what every comparison is to reach; 0
+	// means 0.006, so that the 90% interval is about one point to each side.
+	StandardError float64
+	// Fewest and Most bound the blocks of a comparison; 0 means 10 and 400.
+	Fewest, Most int
+}
+
+func (p Precision) withDefaults() Precision {
+	return Precision{
+		StandardError: cmp.Or(p.StandardError, 0.006),
+		Fewest:        cmp.Or(p.Fewest, 10),
+		Most:          max(cmp.Or(p.Most, 400), p.Fewest),
+	}
+}
+
+// Plan takes blocks of its points in random order until all are precise in one
+// placement regime.
+type Plan struct {
+	Bench     *Bench
+	Points    []Point
+	Precision Precision
+	// Probe tells the placement regime. It is called between groups of blocks.
+	Probe func(context.Context) (regime.Tag, error)
+	// Again is called when a party has ended: it starts that party again.
+	Again func(context.Context) error
+	// Position returns how far party 0 is in its run, in seconds of its own time;
+	// nil where that does not matter.
+	Position func() float64
+	// Budget bounds the time of Run; 0 means none.
+	Budget time.Duration
+	// Report is called after each group with the share of the work that is done,
+	// 0 to 1; may be nil.
+	Report func(done float64)
+
+	// Outcome holds what was measured. It may come from an earlier plan with
+	// comparisons of the same names; nil begins a new one.
+	Outcome *Outcome
+}
+
+// Outcome holds readings by placement regime and comparison.
+type Outcome struct {
+	// Readings is by class and name of the comparison.
+	Readings map[regime.Class]map[string][]Reading
+	// RoundTrips are those of the probes, by class.
+	RoundTrips map[regime.Class][]float64
+	// Dropped counts the blocks during which the regime changed, and Lost those
+	// that ended early because a party ended or stalled.
+	Dropped, Lost int
+}
+
+func newOutcome() *Outcome {
+	return &Outcome{Readings: map[regime.Class]map[string][]Reading{}, RoundTrips: map[regime.Class][]float64{}}
+}
+
+const (
+	// groupLength is the time between two probes of the placement.
+	groupLength = 80 * time.Millisecond
+	// stratumSeconds is the length of a stratum.
+	stratumSeconds = 0.5
+	// mostFailures bounds the blocks lost in a row.
+	mostFailures = 50
+)
+
+// taken is a block with its place in the run.
+type taken struct {
+	point    *Point
+	block    *Block
+	position float64
+}
+
+// Run takes blocks until every comparison is precise in one regime, or the
+// budget is spent. It leaves no party working. The error is the context's, that of a
+// probe or of Again, or ErrStalled where a party makes no progress.
+func (p *Plan) Run(ctx context.Context) (err error) {
+	p.Precision = p.Precision.withDefaults()
+	if p.Outcome == nil {
+		p.Outcome = newOutcome()
+	}
+	defer func() { err = errors.Join(err, p.Bench.Set(0)) }()
+	begin := p.Bench.Clock.Now()
+	before, err := p.probe(ctx)
+	if err != nil {
+		return err
+	}
+	for failures := 0; ; {
+		class := before.Class
+		pending := p.pending(class)
+		if p.Report != nil {
+			p.Report(1 - float64(p.missing(class))/float64(p.Precision.Fewest*len(p.Points)))
+		}
+		if len(pending) == 0 || p.Budget > 0 && p.Bench.Clock.Now()-begin >= p.Budget {
+			return nil
+		}
+		group, failed := p.group(ctx, pending)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		after, err := p.probe(ctx)
+		if err != nil {
+			return err
+		}
+		if before.Same(after) {
+			p.keep(class, group)
+		} else {
+			p.Outcome.Dropped += len(group)
+		}
+		before = after
+		if failed == nil {
+			failures = 0
+			continue
+		}
+		p.Outcome.Lost++
+		if failures++; failures > mostFailures {
+			return fmt.Errorf("%d blocks failed in a row: %w", failures, failed)
+		}
+		if errors.Is(failed, ErrEnded) {
+			if p.Again == nil {
+				return failed
+			}
+			if err := p.Again(ctx); err != nil {
+				return err
+			}
+		} else if !errors.Is(failed, ErrStalled) {
+			return failed
+		}
+	}
+}
+
+// probe tells the regime while nobody works.
+func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
+	if err := p.Bench.Set(0); err != nil {
+		return regime.Tag{}, err
+	}
+	tag, err := p.Probe(ctx)
+	if err == nil {
+		p.Outcome.RoundTrips[tag.Class] = append(p.Outcome.RoundTrips[tag.Class], float64(tag.RoundTrip))
+	}
+	return tag, err
+}
+
+// group takes blocks for the time of a group, one at least, and returns those
+// that were complete.
+func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
+	var group []taken
+	begin := p.Bench.Clock.Now()
+	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < groupLength; n++ {
+		point := pending[n%len(pending)]
+		if point.Prepare != nil {
+			if err := point.Prepare(); err != nil {
+				return group, err
+			}
+		}
+		t := taken{point: point}
+		if p.Position != nil {
+			t.position = p.Position()
+		}
+		var err error
+		if t.block, err = p.Bench.Take(ctx, point.States...); err != nil {
+			return group, err
+		}
+		group = append(group, t)
+	}
+	return group, nil
+}
+
+func (p *Plan) keep(class regime.Class, group []taken) {
+	of := p.Outcome.Readings[class]
+	if of == nil {
+		of = map[string][]Reading{}
+		p.Outcome.Readings[class] = of
+	}
+	for _, t := range group {
+		for _, c := range t.point.Compare {
+			y, ok := t.block.LogRatio(c.Party, c.On, c.Off)
+			if !ok {
+				continue
+			}
+			off := t.block.LogRates[slices.Index(t.block.States, c.Off)][c.Party]
+			of[c.Name] = append(of[c.Name], Reading{
+				Log: y, Weight: t.block.Work[c.Party] / math.Exp(off), Stratum: int(t.position / stratumSeconds),
+			})
+		}
+	}
+}
+
+// pending returns the points that are not precise in a class, those with the
+// fewest readings first and equals in random order.
+func (p *Plan) pending(class regime.Class) []*Point {
+	var list []*Point
+	fewest := map[*Point]int{}
+	for i := range p.Points {
+		point := &p.Points[i]
+		if m := p.lacks(class, point); m > 0 {
+			list = append(list, point)
+			fewest[point] = len(p.Outcome.Readings[class][point.Compare[0].Name])
+		}
+	}
+	p.Bench.Random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, func(a, b *Point) int { return cmp.Compare(fewest[a], fewest[b]) })
+	return list
+}
+
+// missing returns how many of the fewest blocks the points lack in a class, and
+// one for each that is not precise.
+func (p *Plan) missing(class regime.Class) int {
+	sum := 0
+	for i := range p.Points {
+		sum += p.lacks(class, &p.Points[i])
+	}
+	return min(sum, p.Precision.Fewest*len(p.Points))
+}
+
+// lacks returns how many blocks a point lacks: one at a time once it has the
+// fewest.
+func (p *Plan) lacks(class regime.Class, point *Point) int {
+	most := 0
+	for _, c := range point.Compare {
+		readings := p.Outcome.Readings[class][c.Name]
+		switch n := len(readings); {
+		case n < p.Precision.Fewest:
+			most = max(most, p.Precision.Fewest-n)
+		case n < p.Precision.Most && quickError(readings) > p.Precision.StandardError:
+			most = max(most, 1)
+		}
+	}
+	return most
+}
+
+// quickError returns the standard error of the performance by the formula for a
+// trimmed mean (Tukey and McLaughlin 1963), without a bootstrap.
+func quickError(readings []Reading) float64 {
+	logs := make([]float64, len(readings))
+	for i, r := range readings {
+		logs[i] = r.Log
+	}
+	slices.Sort(logs)
+	n := len(logs)
+	cut := int(trim * float64(n))
+	center := stat.Mean(logs[cut:n-cut], nil)
+	for i := range cut {
+		logs[i], logs[n-1-i] = logs[cut], logs[n-1-cut]
+	}
+	winsorized := stat.StdDev(logs, nil)
+	return math.Exp(center) * winsorized / ((1 - 2*float64(cut)/float64(n)) * math.Sqrt(float64(n)))
+}
+
+// Complete returns the class in which the most comparisons have the fewest
+// blocks that the precision asks for, and among equals the one with the most
+// readings; empty without any.
+func (o *Outcome) Complete(fewest int) regime.Class {
+	var best regime.Class
+	bestDone, bestReadings := -1, -1
+	for _, class := range regime.Classes() {
+		done, readings := 0, 0
+		for _, list := range o.Readings[class] {
+			readings += len(list)
+			if len(list) >= fewest {
+				done++
+			}
+		}
+		if readings > 0 && (done > bestDone || done == bestDone && readings > bestReadings) {
+			best, bestDone, bestReadings = class, done, readings
+		}
+	}
+	return best
+}
