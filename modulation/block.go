@@ -23,13 +23,13 @@ type Party interface {
 	// Switch has the party work, or keeps it from working. It may return before
 	// the party follows: a slice begins with a time to settle.
 	Switch(on bool) error
-	// Read returns how much work the party has done: a count that never falls.
-	// The error wraps ErrEnded when the party has ended.
-	Read() (float64, error)
-	// Rate is the number of separate steps in which the count grows per second,
-	// about; 0 or +Inf when it grows smoothly. Where a slice holds few steps, its
-	// rate is taken from one step to another.
-	Rate() float64
+	// Read returns how much work the party had done, a count that never falls, and
+	// when, by the clock of the bench. The error wraps ErrEnded when the party has
+	// ended.
+	Read() (work float64, at time.Duration, err error)
+	// Smooth reports whether the count grows in steps far shorter than a slice.
+	// Otherwise the rate in a slice is taken from one step to another.
+	Smooth() bool
 }
 
 var (
@@ -57,9 +57,6 @@ type Slicing struct {
 }
 
 const (
-	// fineSteps is the number of steps in a slice from which its rate needs no
-	// search for the edges of steps.
-	fineSteps = 400
 	// edgePoll is how often a count is read to find the edges of its steps.
 	edgePoll = 200 * time.Microsecond
 	// stallLimit is how many times its length a slice may take to see two steps.
@@ -70,8 +67,8 @@ const (
 type Block struct {
 	// States are those that took turns.
 	States []State
-	// LogRates holds the mean logarithm of the rate, in work per second, by
-	// state and party; NaN for a party that did not work in the state.
+	// LogRates holds the mean logarithm of the rate, in work per second, by the
+	// index of the state and the party; NaN for a party that did not work in it.
 	LogRates [][]float64
 	// Work is what each party did in the whole block.
 	Work []float64
@@ -79,14 +76,10 @@ type Block struct {
 	Start, End time.Duration
 }
 
-// LogRatio returns the logarithm of the rate of party p in state on ÷ in state
-// off; false where the block does not tell.
-func (b *Block) LogRatio(p int, on, off State) (float64, bool) {
-	i, j := slices.Index(b.States, on), slices.Index(b.States, off)
-	if i < 0 || j < 0 {
-		return 0, false
-	}
-	y := b.LogRates[i][p] - b.LogRates[j][p]
+// LogRatio returns the logarithm of the rate of party p in the state of index on
+// ÷ in that of index off; false where the block does not tell.
+func (b *Block) LogRatio(p, on, off int) (float64, bool) {
+	y := b.LogRates[on][p] - b.LogRates[off][p]
 	return y, !math.IsNaN(y) && !math.IsInf(y, 0)
 }
 
@@ -141,11 +134,14 @@ func reversed(order []int) []int {
 	return back
 }
 
+// Forget has the next Set switch every party, because somebody else may have.
+func (b *Bench) Forget() { b.known = false }
+
 // Set has exactly the parties of s work, those that stop first.
 func (b *Bench) Set(s State) error {
 	for _, on := range []bool{false, true} {
 		for p, party := range b.Parties {
-			if s.Has(p) != on || b.known && b.state.Has(p) == on {
+			if s.Has(p) != on || (b.known && b.state.Has(p) == on) {
 				continue
 			}
 			if err := party.Switch(on); err != nil {
@@ -169,7 +165,7 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 	readings := make([]reading, len(b.Parties))
 	for p, party := range b.Parties {
 		if s.Has(p) {
-			readings[p].fine = party.Rate() <= 0 || party.Rate()*(b.Slicing.Length-b.Slicing.Settle).Seconds() >= fineSteps
+			readings[p].smooth = party.Smooth()
 		}
 	}
 	counted := b.Clock.Now()
@@ -180,14 +176,14 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 			if !s.Has(p) {
 				continue
 			}
-			n, err := party.Read()
+			n, at, err := party.Read()
 			if err != nil {
-				return nil, fmt.Errorf("party %d: %w", p, err)
+				return nil, err
 			}
-			if err := readings[p].add(n, b.Clock.Now()); err != nil {
-				return nil, fmt.Errorf("party %d: %w", p, err)
+			if err := readings[p].add(n, at); err != nil {
+				return nil, err
 			}
-			searching = searching || !readings[p].fine
+			searching = searching || !readings[p].smooth
 		}
 		now := b.Clock.Now()
 		if !first && now >= end && (b.complete(s, readings) || now >= counted+stallLimit*b.Slicing.Length) {
@@ -210,7 +206,7 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 		}
 		rate := readings[p].rate()
 		if !(rate > 0) {
-			return nil, fmt.Errorf("party %d: %w in %v", p, ErrStalled, b.Clock.Now()-begin)
+			return nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
 		}
 		logs[p] = math.Log(rate)
 		// What was done while settling went on at about the same rate.
@@ -231,10 +227,9 @@ func (b *Bench) complete(s State, readings []reading) bool {
 
 // reading collects the count of a party in one slice.
 type reading struct {
-	// fine says that the count grows in steps so small that every moment counts
-	// as an edge of one.
-	fine bool
-	seen int
+	// smooth says that every moment counts as the edge of a step.
+	smooth bool
+	seen   int
 	// value was read last.
 	value float64
 	// from and to are the counts at the first and the last edge, start and stop
@@ -248,7 +243,7 @@ func (r *reading) add(n float64, now time.Duration) error {
 	if r.seen > 0 && n < r.value {
 		return ErrBack
 	}
-	edge := r.fine || r.seen > 0 && n > r.value
+	edge := r.smooth || r.seen > 0 && n > r.value
 	r.seen++
 	r.value = n
 	if !edge {

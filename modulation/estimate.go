@@ -23,6 +23,8 @@ type Reading struct {
 	// one stratum are of the same phase of the program and share what changes
 	// slowly.
 	Stratum int
+	// Alone and Beside are the two rates, in work per second.
+	Alone, Beside float64
 }
 
 // Estimate is the performance beside a neighbor ÷ alone, over a whole run.

@@ -20,8 +20,9 @@ type Comparison struct {
 	Name string
 	// Party is the one whose rate counts.
 	Party int
-	// On is the state beside the neighbor, Off the one to compare with.
-	On, Off State
+	// On is the index of the state beside the neighbor, Off that of the one to
+	// compare with. Where both are the same, only the rate is learned.
+	On, Off int
 }
 
 // Point is what one block measures.
@@ -44,7 +45,8 @@ type Precision struct {
 	Fewest, Most int
 }
 
-func (p Precision) withDefaults() Precision {
+// WithDefaults returns p with its defaults filled in.
+func (p Precision) WithDefaults() Precision {
 	return Precision{
 		StandardError: cmp.Or(p.StandardError, 0.006),
 		Fewest:        cmp.Or(p.Fewest, 10),
@@ -65,6 +67,8 @@ type Plan struct {
 	// Position returns how far party 0 is in its run, in seconds of its own time;
 	// nil where that does not matter.
 	Position func() float64
+	// Class is the only regime that counts; empty for any. Run waits for it.
+	Class regime.Class
 	// Budget bounds the time of Run; 0 means none.
 	Budget time.Duration
 	// Report is called after each group with the share of the work that is done,
@@ -111,7 +115,7 @@ type taken struct {
 // budget is spent. It leaves no party working. The error is the context's, that of a
 // probe or of Again, or ErrStalled where a party makes no progress.
 func (p *Plan) Run(ctx context.Context) (err error) {
-	p.Precision = p.Precision.withDefaults()
+	p.Precision = p.Precision.WithDefaults()
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
@@ -122,6 +126,11 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		return err
 	}
 	for failures := 0; ; {
+		if p.Class != "" && before.Class != p.Class {
+			if before, err = p.await(ctx); err != nil {
+				return err
+			}
+		}
 		class := before.Class
 		pending := p.pending(class)
 		if p.Report != nil {
@@ -165,12 +174,35 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 	}
 }
 
+const (
+	regimePoll = 50 * time.Millisecond
+	// regimePatience bounds the wait for a regime.
+	regimePatience = 20 * time.Second
+)
+
+// ErrRegimeLeft is wrapped when the regime that a plan wants does not come back.
+var ErrRegimeLeft = errors.New("the CPUs moved")
+
+// await returns when the wanted regime has come back.
+func (p *Plan) await(ctx context.Context) (regime.Tag, error) {
+	for begin := p.Bench.Clock.Now(); ; p.Bench.Clock.Sleep(regimePoll) {
+		tag, err := p.probe(ctx)
+		if err != nil || tag.Class == p.Class {
+			return tag, err
+		}
+		if p.Bench.Clock.Now()-begin > regimePatience {
+			return tag, fmt.Errorf("%w: the %s placement did not come back in %v: try again later, or pin the virtual CPUs on the host", ErrRegimeLeft, p.Class, regimePatience)
+		}
+	}
+}
+
 // probe tells the regime while nobody works.
 func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
 	if err := p.Bench.Set(0); err != nil {
 		return regime.Tag{}, err
 	}
 	tag, err := p.Probe(ctx)
+	p.Bench.Forget()
 	if err == nil {
 		p.Outcome.RoundTrips[tag.Class] = append(p.Outcome.RoundTrips[tag.Class], float64(tag.RoundTrip))
 	}
@@ -214,9 +246,10 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 			if !ok {
 				continue
 			}
-			off := t.block.LogRates[slices.Index(t.block.States, c.Off)][c.Party]
+			off := t.block.LogRates[c.Off][c.Party]
 			of[c.Name] = append(of[c.Name], Reading{
 				Log: y, Weight: t.block.Work[c.Party] / math.Exp(off), Stratum: int(t.position / stratumSeconds),
+				Alone: math.Exp(off), Beside: math.Exp(off + y),
 			})
 		}
 	}

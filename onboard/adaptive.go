@@ -200,7 +200,7 @@ func (r *adaptiveSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile)
 	if err != nil {
 		return nil, err
 	}
-	profile, err := r.experiment.profile(r.Application, o, machine, measured)
+	profile, err := r.experiment.profileOf(r.Application, o, machine, measured)
 	if err != nil {
 		return nil, err
 	}

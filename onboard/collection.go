@@ -198,6 +198,9 @@ type Result struct {
 	// RelativeSpeed is the median of the interferer's speed beside the target ÷
 	// alone, sample by sample; NaN when not read.
 	RelativeSpeed float64
+	// StandardError is that of NormalizedPerformance, RelativeSpeedError that of
+	// RelativeSpeed; 0 when unknown.
+	StandardError, RelativeSpeedError float64
 }
 
 // Result summarizes a condition; false when it has no sample.

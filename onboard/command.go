@@ -138,6 +138,9 @@ type process struct {
 	err  error
 }
 
+// kill ends the command at once, whatever it does.
+func (p *process) kill() { _ = unix.Kill(-p.pid, unix.SIGKILL) }
+
 func (p *process) wait() (execution, error) {
 	<-p.done
 	return p.exec, p.err

@@ -10,6 +10,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -97,16 +98,40 @@ func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.Machin
 	if err != nil {
 		return nil, err
 	}
-	return e.profile(a, o, machine, curves)
+	return e.profileOf(a, o, machine, curves)
 }
 
-// profile is Profile with the measured curves.
-func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
+// profileOf is Profile with the measured curves.
+func (e *Experiment) profileOf(a Application, o *Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
 	solo, ok := o.Solo(a.Name)
 	if !ok {
 		return nil, fmt.Errorf("%s was never run alone", a.Name)
 	}
-	traffic, warnings, err := e.contentiousness(a.Name, curves, o, machine)
+	return e.profile(a, measured{o.circumstances(), solo, curves, profiler.ReadingsFromCurves(curves)}, machine)
+}
+
+// circumstances are those under which something was measured.
+type circumstances struct {
+	class     regime.Class
+	roundTrip time.Duration
+	dropped   int
+}
+
+func (o *Outcome) circumstances() circumstances {
+	return circumstances{o.Class, o.RoundTrip, o.Dropped}
+}
+
+// measured is what was measured of an application.
+type measured struct {
+	circumstances
+	solo   v1alpha1.Timing
+	curves []v1alpha1.SensitivityCurve
+	// readings are those of the probes beside it.
+	readings []profiler.ProbeReading
+}
+
+func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	traffic, warnings, err := e.contentiousness(a.Name, m, machine)
 	if err != nil {
 		return nil, fmt.Errorf("contentiousness of %s: %w", a.Name, err)
 	}
@@ -116,10 +141,10 @@ func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.Machin
 		Spec: v1alpha1.ApplicationProfileSpec{
 			Command:         a.Command.Args,
 			Machine:         v1alpha1.MachineReference{Name: machine.Name, CPUModel: e.Session.Machine.CPUModel},
-			Measurement:     e.Session.measurement(o, e.Version),
-			Solo:            solo,
+			Measurement:     e.Session.measurement(m.circumstances, e.Version),
+			Solo:            m.solo,
 			Contentiousness: traffic,
-			Curves:          curves,
+			Curves:          m.curves,
 			Warnings:        append(e.Session.Warnings(), warnings...),
 		},
 	}
@@ -130,8 +155,8 @@ func (e *Experiment) profile(a Application, o *Outcome, machine *v1alpha1.Machin
 	return profile, nil
 }
 
-// measurement records how and where the samples of an outcome were taken.
-func (s *Session) measurement(o *Outcome, version string) v1alpha1.Measurement {
+// measurement records how and where samples were taken.
+func (s *Session) measurement(c circumstances, version string) v1alpha1.Measurement {
 	return v1alpha1.Measurement{
 		Time:                 metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
 		BandmateVersion:      version,
@@ -139,8 +164,8 @@ func (s *Session) measurement(o *Outcome, version string) v1alpha1.Measurement {
 		InterfererCPUs:       s.Placement.Interferer.String(),
 		MemoryNode:           s.Placement.MemoryNode,
 		SharedLastLevelCache: s.Placement.SharedLastLevelCache,
-		Regime:               &v1alpha1.Regime{Name: string(o.Class), RoundTripNanoseconds: float64(o.RoundTrip)},
-		DroppedSamples:       o.Dropped,
+		Regime:               &v1alpha1.Regime{Name: string(c.class), RoundTripNanoseconds: float64(c.roundTrip)},
+		DroppedSamples:       c.dropped,
 	}
 }
 

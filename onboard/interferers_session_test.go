@@ -46,7 +46,7 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--interferers") {
 		t.Errorf("300%% of two interferers: %v", err)
 	}
-	m := session.measurement(&Outcome{collection: newCollection()}, "")
+	m := session.measurement(circumstances{}, "")
 	if m.InterfererCPUs != session.Placement.Interferer.String() || m.Interferers != 0 {
 		t.Errorf("a machine is measured by one interferer: %+v", m)
 	}

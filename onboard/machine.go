@@ -54,6 +54,13 @@ func (s *Session) machineProfile(ctx context.Context, want MachineOptions, c *Ca
 	if err != nil {
 		return nil, err
 	}
+	profile := s.newMachineProfile(want, o.circumstances())
+	profile.Spec.Sustained, profile.Spec.ProbeMap = sustained, points
+	return profile, nil
+}
+
+// newMachineProfile returns a profile without measurements.
+func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alpha1.MachineProfile {
 	profile := &v1alpha1.MachineProfile{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindMachineProfile},
 		ObjectMeta: metav1.ObjectMeta{Name: want.Name},
@@ -64,16 +71,14 @@ func (s *Session) machineProfile(ctx context.Context, want MachineOptions, c *Ca
 			CPUs:           s.Machine.Online().Size(),
 			MemoryBytes:    s.Machine.MemoryBytes,
 			VirtualMachine: s.Machine.VirtualMachine,
-			Measurement:    s.measurement(o, want.Version),
-			Sustained:      sustained,
-			ProbeMap:       points,
+			Measurement:    s.measurement(c, want.Version),
 			Warnings:       s.Warnings(),
 		},
 	}
 	if cache, ok := s.Machine.LastLevelCache(s.Placement.Interferer.List()[0]); ok {
 		profile.Spec.LastLevelCacheBytes = cache.Bytes
 	}
-	return profile, nil
+	return profile
 }
 
 // sustainedConditions run the unpaced interferer alone at every read share.

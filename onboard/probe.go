@@ -36,19 +36,19 @@ func ProbeMap(machine *v1alpha1.MachineProfile, class regime.Class) (*profiler.M
 }
 
 // contentiousness returns the traffic that counters measured, or else infers it
-// from the unpaced points of the application's curves, which are probe readings.
-func (e *Experiment) contentiousness(application string, curves []v1alpha1.SensitivityCurve, o *Outcome, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
+// from the readings of the probes.
+func (e *Experiment) contentiousness(application string, measured measured, machine *v1alpha1.MachineProfile) (v1alpha1.Contentiousness, []string, error) {
 	if counted := e.Traffic[application]; counted != nil {
 		return counted.Contentiousness(), counted.Warnings, nil
 	}
-	m, err := ProbeMap(machine, o.Class)
+	m, err := ProbeMap(machine, measured.class)
 	if err != nil {
 		return v1alpha1.Contentiousness{}, nil, err
 	}
 	if m == nil {
-		return v1alpha1.Contentiousness{}, nil, fmt.Errorf("machine profile %s has no probe map for the %s placement: run: bandmate machine", machine.Name, o.Class)
+		return v1alpha1.Contentiousness{}, nil, fmt.Errorf("machine profile %s has no probe map for the %s placement: run: bandmate machine", machine.Name, measured.class)
 	}
-	estimate, err := m.Infer(profiler.ReadingsFromCurves(curves))
+	estimate, err := m.Infer(measured.readings)
 	if err != nil {
 		return v1alpha1.Contentiousness{}, nil, err
 	}

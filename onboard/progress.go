@@ -135,7 +135,7 @@ func (w *watchedSampling) next(o *Outcome, _ *v1alpha1.MachineProfile) (*Conditi
 }
 
 func (w *watchedSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
-	profile, err := w.experiment.profile(w.Application, o, machine, w.read.curves(w.experiment.Pressures))
+	profile, err := w.experiment.profileOf(w.Application, o, machine, w.read.curves(w.experiment.Pressures))
 	if err != nil {
 		return nil, err
 	}

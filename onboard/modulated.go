@@ -1,0 +1,172 @@
+package onboard
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
+	"bandmate.dev/bandmate/units"
+)
+
+// Modulation has an application measured within its runs: the pressures take
+// turns in slices of milliseconds, each beside an unpressed slice, and the rates
+// of its ticks are compared.
+type Modulation struct {
+	// Source counts the application's ticks.
+	Source ticks.Source
+	// Slicing divides the blocks; the zero value means DefaultSlicing.
+	Slicing modulation.Slicing
+	// Precision of each point.
+	Precision modulation.Precision
+	// Budget bounds the time; 0 means none.
+	Budget time.Duration
+}
+
+// DefaultSlicing is short against the spells of noise of a virtual machine, and
+// its settling long against the 1 ms in which a stream refills a cache of 32 MiB.
+var DefaultSlicing = modulation.Slicing{Length: 4 * time.Millisecond, Settle: 1500 * time.Microsecond}
+
+// besideName names the performance of one beside another.
+func besideName(one, other string) string { return one + " beside " + other }
+
+// pressurePoint compares an application beside a pressure with the application
+// alone. At an unpaced pressure, which is a probe, the interferer's speed is
+// compared too, while the application is paused.
+func pressurePoint(application string, p MeasuredPressure, second *stream) modulation.Point {
+	point := modulation.Point{
+		States: []modulation.State{firstAlone, together},
+		Compare: []modulation.Comparison{
+			{Name: besideName(application, p.String()), Party: 0, On: 1, Off: 0},
+			{Name: besideName(p.String(), application), Party: 1, On: 1, Off: 1},
+		},
+		Prepare: func() error { second.does = p.settings(); return nil },
+	}
+	if p.settings().unpaced() {
+		point.States = append(point.States, secondAlone)
+		point.Compare[1].Off = 2
+	}
+	return point
+}
+
+// pairPoint compares two applications beside each other with each alone.
+func pairPoint(first, second Application) modulation.Point {
+	return modulation.Point{
+		States: []modulation.State{firstAlone, together, secondAlone},
+		Compare: []modulation.Comparison{
+			{Name: besideName(first.Name, corunLabel(second)), Party: 0, On: 1, Off: 0},
+			{Name: besideName(second.Name, corunLabel(first)), Party: 1, On: 1, Off: 2},
+		},
+	}
+}
+
+// controlPoint is the A/A control: nothing differs between its states, so that it
+// has to find 1.
+func controlPoint(application string) modulation.Point {
+	return modulation.Point{
+		States:  []modulation.State{firstAlone, firstAlone},
+		Compare: []modulation.Comparison{{Name: besideName(application, control), Party: 0, On: 1, Off: 0}},
+	}
+}
+
+// control names what stands beside an application in an A/A comparison.
+const control = "nothing"
+
+// circumstancesOf returns those of a class of an outcome.
+func circumstancesOf(o *modulation.Outcome, class regime.Class) circumstances {
+	dropped := o.Dropped
+	for other, readings := range o.Readings {
+		if other == class {
+			continue
+		}
+		for _, list := range readings {
+			dropped += len(list)
+		}
+	}
+	return circumstances{class, time.Duration(stats.Median(o.RoundTrips[class])), dropped}
+}
+
+// estimator summarizes readings of one regime.
+type estimator struct {
+	readings map[string][]modulation.Reading
+	session  *Session
+}
+
+func (e *estimator) of(name string) (modulation.Estimate, []modulation.Reading, bool) {
+	readings := e.readings[name]
+	if len(readings) == 0 {
+		return modulation.Estimate{}, nil, false
+	}
+	return modulation.Summarize(readings, e.session.Random), readings, true
+}
+
+// result returns what was measured of one beside another, and of the other beside
+// it where that was compared too.
+func (e *estimator) result(one, other string) (Result, bool) {
+	first, readings, ok := e.of(besideName(one, other))
+	if !ok {
+		return Result{}, false
+	}
+	r := Result{
+		NormalizedPerformance: units.NormalizedPerformance(min(first.Performance, v1alpha1.MaxNormalizedPerformance)),
+		Repeats:               len(readings), RelativeSpeed: math.NaN(), StandardError: first.StandardError,
+	}
+	if !math.IsInf(first.StandardError, 0) {
+		sd := first.StandardError * math.Sqrt(float64(len(readings)))
+		r.Spread = &sd
+	}
+	if second, readings, ok := e.of(besideName(other, one)); ok {
+		var alone, beside []float64
+		for _, reading := range readings {
+			alone = append(alone, reading.Alone)
+			beside = append(beside, reading.Beside)
+		}
+		r.Achieved = units.Traffic{Read: units.Bandwidth(stats.Median(beside))}
+		r.Alone = units.Bandwidth(stats.Median(alone))
+		r.RelativeSpeed, r.RelativeSpeedError = second.Performance, second.StandardError
+	}
+	return r, true
+}
+
+// precise reports whether every point of a plan has been measured in a regime.
+func precise(o *modulation.Outcome, class regime.Class, points []modulation.Point, fewest int) bool {
+	return !slices.ContainsFunc(points, func(p modulation.Point) bool {
+		return slices.ContainsFunc(p.Compare, func(c modulation.Comparison) bool { return len(o.Readings[class][c.Name]) < fewest })
+	})
+}
+
+// probeReadings returns the readings of the probes beside an application.
+func (e *estimator) probeReadings(application string, pressures []MeasuredPressure) []profiler.ProbeReading {
+	var readings []profiler.ProbeReading
+	for _, p := range pressures {
+		probe, isProbe := probeOf(p.Pressure)
+		r, ok := e.result(application, p.String())
+		if !isProbe || !ok {
+			continue
+		}
+		performance := float64(r.NormalizedPerformance)
+		readings = append(readings, profiler.ProbeReading{
+			Probe: probe, RelativeSpeed: r.RelativeSpeed, Spread: &r.RelativeSpeedError,
+			ApplicationPerformance: &performance, ApplicationSpread: &r.StandardError,
+		})
+	}
+	return readings
+}
+
+// probeOf returns the probe that a pressure is.
+func probeOf(p Pressure) (string, bool) {
+	i := slices.IndexFunc(profiler.Probes(), func(name string) bool {
+		share, _ := profiler.ProbeReadShare(name)
+		return p == Pressure{ReadShare: units.ReadShare(share), Level: 1, Pattern: interferer.Sequential}
+	})
+	if i < 0 {
+		return "", false
+	}
+	return profiler.Probes()[i], true
+}

@@ -1,0 +1,135 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+// machinePrecision is that of a machine's points: the inference from two probes is
+// not made better by more.
+var machinePrecision = modulation.Precision{StandardError: 0.004, Fewest: 6, Most: 30}
+
+// machinePlan measures the sustained bandwidth at every read share, and each
+// probe beside known traffic from the application's CPUs.
+func (g *stage) machinePlan(shares []units.ReadShare, known []MeasuredPressure) (*modulation.Plan, error) {
+	first := &stream{interferers: g.opposite.interferers}
+	second := &stream{interferers: g.interferers}
+	g.parties = [2]modulation.Party{first, second}
+	plan := &modulation.Plan{Bench: g.bench(DefaultSlicing), Precision: machinePrecision, Probe: g.probe}
+	for _, share := range shares {
+		setting := interferer.Setting{Mode: interferer.Stream, ReadShare: share, Pattern: interferer.Sequential}
+		plan.Points = append(plan.Points, modulation.Point{
+			States:  []modulation.State{secondAlone},
+			Compare: []modulation.Comparison{{Name: sustainedLabel(share), Party: 1}},
+			Prepare: func() error { second.does = settingsOf(setting); return nil },
+		})
+	}
+	for _, probe := range profiler.Probes() {
+		setting, err := probeSetting(probe)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range known {
+			plan.Points = append(plan.Points, modulation.Point{
+				States: []modulation.State{firstAlone, together, secondAlone},
+				Compare: []modulation.Comparison{
+					{Name: besideName(p.String(), probe), Party: 0, On: 1, Off: 0},
+					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2},
+				},
+				Prepare: func() error {
+					first.does, second.does = p.settings(), settingsOf(setting)
+					return nil
+				},
+			})
+		}
+	}
+	return plan, nil
+}
+
+// measureMachine measures what the options ask for, in the regime that holds.
+func (g *stage) measureMachine(ctx context.Context, o MachineOptions, report func(float64)) (*v1alpha1.MachineProfile, error) {
+	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := g.machinePlan(o.ReadShares, known)
+	if err != nil {
+		return nil, err
+	}
+	plan.Report = report
+	if err := g.run(ctx, plan); err != nil {
+		return nil, fmt.Errorf("measuring the machine: %w", err)
+	}
+	class := plan.Outcome.Complete(plan.Precision.Fewest)
+	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
+	profile := g.newMachineProfile(o, circumstancesOf(plan.Outcome, class))
+	if profile.Spec.Sustained, err = e.sustained(o.ReadShares); err != nil {
+		return nil, err
+	}
+	profile.Spec.ProbeMap, err = e.probePoints(class, known)
+	return profile, err
+}
+
+// sustained returns the bandwidth of the interferer alone at every read share.
+func (e *estimator) sustained(shares []units.ReadShare) ([]v1alpha1.SustainedBandwidth, error) {
+	var all []v1alpha1.SustainedBandwidth
+	for _, share := range shares {
+		var rates []float64
+		for _, r := range e.readings[sustainedLabel(share)] {
+			rates = append(rates, r.Alone)
+		}
+		if len(rates) == 0 {
+			return nil, fmt.Errorf("sustained bandwidth at %s reads was not measured", share)
+		}
+		s := v1alpha1.SustainedBandwidth{
+			ReadShare: float64(share), Pattern: string(interferer.Sequential),
+			BytesPerSecond: stats.Median(rates), Repeats: len(rates),
+		}
+		if len(rates) > 1 {
+			relative := stat.StdDev(rates, nil) / s.BytesPerSecond
+			s.RelativeSpread = &relative
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// probePoints returns the probe map.
+func (e *estimator) probePoints(class regime.Class, known []MeasuredPressure) ([]v1alpha1.ProbePoint, error) {
+	var points []v1alpha1.ProbePoint
+	for _, probe := range profiler.Probes() {
+		for _, p := range known {
+			speed, _, ok := e.of(besideName(probe, p.String()))
+			_, traffic, known := e.of(besideName(p.String(), probe))
+			if !ok || !known {
+				return nil, fmt.Errorf("calibrating the probes: %s beside %s was not measured", probe, p)
+			}
+			var alone, beside []float64
+			for _, r := range traffic {
+				alone, beside = append(alone, r.Alone), append(beside, r.Beside)
+			}
+			point := v1alpha1.ProbePoint{
+				Probe: probe, Regime: string(class), ReadShare: float64(p.ReadShare), Level: p.Level,
+				InterfererBytesPerSecond: stats.Median(alone), AchievedBytesPerSecond: stats.Median(beside),
+				RelativeSpeed: min(speed.Performance, v1alpha1.MaxNormalizedPerformance), Repeats: speed.Readings,
+			}
+			if !math.IsInf(speed.StandardError, 0) {
+				sd := speed.StandardError * math.Sqrt(float64(speed.Readings))
+				point.Spread = &sd
+			}
+			points = append(points, point)
+		}
+	}
+	return points, nil
+}

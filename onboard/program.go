@@ -1,0 +1,176 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// program is a party that runs a command, again and again. It is paused unless
+// it works; its CPUs then spin.
+type program struct {
+	session *Session
+	command Command
+	source  ticks.Source
+	cpus    cpuset.CPUSet
+	// spinner keeps the CPUs busy while the program is paused.
+	spinner interferers
+	// completed counts the runs that ended by themselves.
+	completed int
+
+	process *process
+	run     *ticks.Run
+	counter ticks.Counter
+	clock   monotonic
+}
+
+// firstTick is how long a program may take from its start to its first tick.
+const firstTick = time.Minute
+
+// startPoll is how often a program that has just started is asked for ticks.
+const startPoll = time.Millisecond
+
+// start starts the command, waits until its count grows, and pauses it.
+func (p *program) start(ctx context.Context) error {
+	run, err := p.source.Prepare()
+	if err != nil {
+		return err
+	}
+	command := p.command
+	if len(run.Env) > 0 {
+		if command.Env == nil {
+			command.Env = os.Environ()
+		}
+		command.Env = append(slices.Clip(command.Env), run.Env...)
+	}
+	if run.Output != nil {
+		if command.Output != nil {
+			command.Output = io.MultiWriter(run.Output, command.Output)
+		} else {
+			command.Output = run.Output
+		}
+	}
+	process, err := p.session.launcher.start(ctx, command, p.cpus, p.session.Placement.MemoryNode)
+	if err != nil {
+		return errors.Join(err, run.Close())
+	}
+	p.process, p.run = process, run
+	if p.counter, err = run.Open(process.pid); err != nil {
+		return errors.Join(p.explain(err), p.stop())
+	}
+	if err := p.awaitTicks(ctx); err != nil {
+		return errors.Join(err, p.stop())
+	}
+	return p.signal(unix.SIGSTOP)
+}
+
+// awaitTicks returns when the count has grown.
+func (p *program) awaitTicks(ctx context.Context) error {
+	first, err := p.counter.Read()
+	for begin := time.Now(); ; {
+		if err != nil {
+			return p.explain(err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Since(begin) > firstTick {
+			return fmt.Errorf("%w: %q made no progress (%s) in %v: choose another measure of progress", ErrCommand, p.command.String(), p.source.Name(), firstTick)
+		}
+		pause(ctx, startPoll)
+		var n float64
+		if n, err = p.counter.Read(); err == nil && n > first {
+			return nil
+		}
+	}
+}
+
+// explain returns why the program ended, if it failed, otherwise the error itself.
+func (p *program) explain(err error) error {
+	if !errors.Is(err, ticks.ErrEnded) {
+		return err
+	}
+	if _, failed := p.process.wait(); failed != nil {
+		return failed
+	}
+	return fmt.Errorf("%q: %w", p.command.String(), modulation.ErrEnded)
+}
+
+// Switch pauses or continues the whole process group of the command.
+func (p *program) Switch(on bool) error {
+	if on {
+		if err := p.spinner.request(settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+			return err
+		}
+		return p.signal(unix.SIGCONT)
+	}
+	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(settingsOf(interferer.Setting{Mode: interferer.Spin})))
+}
+
+// signal signals the process group; one that has ended is told by Read.
+func (p *program) signal(s unix.Signal) error {
+	if err := unix.Kill(-p.process.pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("signaling %q: %w", p.command.String(), err)
+	}
+	return nil
+}
+
+func (p *program) Read() (float64, time.Duration, error) {
+	n, err := p.counter.Read()
+	at := p.clock.Now()
+	if err != nil {
+		return n, at, p.explain(err)
+	}
+	return n, at, nil
+}
+
+func (*program) Smooth() bool { return false }
+
+// again starts the program anew if it has ended.
+func (p *program) again(ctx context.Context) error {
+	select {
+	case <-p.process.done:
+	default:
+		return nil
+	}
+	if _, err := p.process.wait(); err != nil {
+		return err
+	}
+	p.completed++
+	if err := p.release(); err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// stop ends the program.
+func (p *program) stop() error {
+	if p.process == nil {
+		return nil
+	}
+	p.process.kill()
+	<-p.process.done
+	return p.release()
+}
+
+// release closes what belongs to the run that has ended.
+func (p *program) release() error {
+	var err error
+	if p.counter != nil {
+		err = p.counter.Close()
+	}
+	err = errors.Join(err, p.run.Close())
+	p.process, p.run, p.counter = nil, nil, nil
+	return err
+}

@@ -1,0 +1,169 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/topology"
+)
+
+// stage is where two parties are modulated: one on the application's CPUs, one
+// on the interferer's. CPUs whose party does not work spin, so that only the
+// memory traffic differs.
+type stage struct {
+	*Session
+	// opposite has an interferer on the application's CPUs.
+	opposite *Session
+	// parties are the one on the application's CPUs and the one on the
+	// interferer's.
+	parties [2]modulation.Party
+}
+
+// The states of a stage's parties.
+const (
+	firstAlone  modulation.State = 1
+	secondAlone modulation.State = 2
+	together    modulation.State = 3
+)
+
+// openStage starts what a stage needs beside the session. Close it.
+func (s *Session) openStage(ctx context.Context) (*stage, error) {
+	opposite := &Session{Machine: s.Machine, Placement: s.Placement, options: s.options, launcher: s.launcher, count: 1}
+	// Together with the session's interferer it may fill the machine: the
+	// placement of application and interferer asks for that.
+	opposite.options.AllowAllCPUs = true
+	if err := opposite.addInterferer(ctx, s.Placement.Target); err != nil {
+		return nil, err
+	}
+	return &stage{Session: s, opposite: opposite}, nil
+}
+
+func (g *stage) close() error { return g.opposite.interferers.close() }
+
+// bench returns a bench of the stage's parties.
+func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
+	return &modulation.Bench{Clock: monotonic{}, Random: g.Random, Parties: g.parties[:], Slicing: slicing}
+}
+
+// probe tells the placement regime. Everything is idle meanwhile.
+func (g *stage) probe(ctx context.Context) (regime.Tag, error) {
+	if err := g.opposite.interferers.apply(settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		return regime.Tag{}, err
+	}
+	return g.Tag(ctx)
+}
+
+// run carries out a plan on a thread of its own that is kept off the
+// application's CPUs.
+func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
+	done := make(chan error, 1)
+	go func() {
+		// The thread ends with the goroutine, and its priority with it.
+		runtime.LockOSThread()
+		if err := topology.Confine(0, g.controlCPUs()); err != nil {
+			done <- err
+			return
+		}
+		// Without the permission the switches come later when others compete.
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), controlNice)
+		err := plan.Run(ctx)
+		idle := settingsOf(interferer.Setting{Mode: interferer.Idle})
+		done <- errors.Join(err, g.opposite.interferers.apply(idle), g.interferers.apply(idle))
+	}()
+	err := <-done
+	if ended := g.ended(ctx); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// controlNice is the priority of the thread that switches.
+const controlNice = -19
+
+// controlCPUs are those of the thread that switches: CPUs that neither the
+// application nor an interferer uses, otherwise the interferer's, which it takes
+// for some microseconds in each slice.
+func (g *stage) controlCPUs() cpuset.CPUSet {
+	target, pressing := g.Placement.Target, g.Placement.Interferer.Union(g.otherCPUs)
+	var free []int
+	for _, id := range freeCPUs(g.Machine, g.Placement, g.Machine.Online()) {
+		if !target.Contains(id) && !pressing.Contains(id) {
+			free = append(free, id)
+		}
+	}
+	allowed, err := topology.AllowedCPUs()
+	if usable := cpuset.New(free...).Intersection(allowed); err == nil && !usable.IsEmpty() {
+		return usable
+	}
+	return pressing
+}
+
+// monotonic is CLOCK_MONOTONIC, the clock of the interferer's counters.
+type monotonic struct{}
+
+func (monotonic) Now() time.Duration {
+	var ts unix.Timespec
+	// The only errors are those of a wrong address or clock.
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return time.Duration(ts.Nano())
+}
+
+// Sleep puts the thread to sleep: a goroutine that waits for a timer of the Go
+// runtime wakes up to a millisecond later.
+func (monotonic) Sleep(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	ts := unix.NsecToTimespec(d.Nanoseconds())
+	// An interrupted sleep is a short one; those who sleep look at the clock.
+	_ = unix.Nanosleep(&ts, nil)
+}
+
+// stream is a party of interferers, whose work is the bytes they move.
+type stream struct {
+	interferers interferers
+	// does is what they do when they work.
+	does settings
+}
+
+// Switch returns before the threads follow.
+func (s *stream) Switch(on bool) error {
+	if on {
+		return s.interferers.request(s.does)
+	}
+	return s.interferers.request(settingsOf(interferer.Setting{Mode: interferer.Spin}))
+}
+
+func (s *stream) Read() (float64, time.Duration, error) {
+	var bytes uint64
+	var at time.Duration
+	for _, i := range s.interferers {
+		c := i.Counters()
+		bytes += c.ReadBytes + c.WriteBytes
+		at += c.Time / time.Duration(len(s.interferers))
+	}
+	return float64(bytes), at, nil
+}
+
+func (*stream) Smooth() bool { return true }
+
+// request has the interferers follow the settings soon.
+func (g interferers) request(s settings) error {
+	err := g[0].Request(s.first)
+	for _, i := range g[1:] {
+		err = errors.Join(err, i.Request(s.others))
+	}
+	if err != nil {
+		return fmt.Errorf("switching the interferer: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// Trial onboards applications and runs every pair of them for real, by
+// modulation and in one placement regime, so that predictions can be compared
+// with the truth.
+type Trial struct {
+	Session *Session
+	// Applications need ticks: each is counted by Source.
+	Applications []Application
+	Source       ticks.Source
+	// Wanted are the points of the curve families.
+	Wanted []Pressure
+	// Machine says how the machine is measured; its Reporter holds for
+	// everything.
+	Machine MachineOptions
+	// Precision of each point and each pair.
+	Precision modulation.Precision
+	// Budget bounds the time of the whole trial.
+	Budget time.Duration
+}
+
+// Tried is the result of a trial.
+type Tried struct {
+	Machine  *v1alpha1.MachineProfile
+	Profiles []*v1alpha1.ApplicationProfile
+	// Pairs are those measured; Missing names those for which the regime did not
+	// last.
+	Pairs   []Pair
+	Missing []string
+	Class   regime.Class
+	// RoundTrip is the median round trip in that regime.
+	RoundTrip time.Duration
+	// Dropped counts the blocks taken in other regimes or while it changed.
+	Dropped int
+	// Controls are the A/A comparisons, by application.
+	Controls []Pair
+}
+
+// trial is one run of a Trial.
+type trial struct {
+	*Trial
+	*stage
+	experiment *Experiment
+	outcome    *modulation.Outcome
+	solo       map[string]v1alpha1.Timing
+	until      time.Time
+	done       int
+	total      int
+}
+
+// Run measures until everything is precise or the budget is spent.
+func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
+	s := t.Session
+	run := &trial{
+		Trial: t, until: time.Now().Add(t.Budget), solo: map[string]v1alpha1.Timing{},
+		experiment: &Experiment{Session: s, Applications: t.Applications, Version: t.Machine.Version},
+	}
+	n := len(t.Applications)
+	run.total = 1 + 2*n + n*(n+1)/2
+	for _, a := range t.Applications {
+		run.report(a.Name+" alone", 0)
+		o, err := s.runSolo(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		run.solo[a.Name] = v1alpha1.Timing{Seconds: o.Wall.Seconds(), Repeats: 1}
+		run.done++
+	}
+	if run.stage, err = s.openStage(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, run.stage.close()) }()
+	machine, err := run.measureMachine(ctx, t.Machine, func(done float64) { run.report("the machine", done) })
+	if err != nil {
+		return nil, err
+	}
+	run.done++
+	if run.experiment.Pressures, err = s.MeasurePressures(ctx, WithProbes(t.Wanted)); err != nil {
+		return nil, err
+	}
+	class := regime.Class(machine.Spec.Measurement.Regime.Name)
+	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(class); pass++ {
+		for i := range t.Applications {
+			if err := run.take(ctx, i, class); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return run.collect(machine, class)
+}
+
+// report tells how much of the whole is done.
+func (r *trial) report(what string, part float64) {
+	if r.Machine.Reporter != nil {
+		const steps = 100
+		r.Machine.Reporter.Progress(steps*min(r.done, r.total-1)+int(steps*max(0, min(part, 1))), steps*r.total, what)
+	}
+}
+
+// points returns those of application i alone with the interferer.
+func (r *trial) points(i int, second *stream) []modulation.Point {
+	a := r.Applications[i]
+	var points []modulation.Point
+	for _, p := range r.experiment.Pressures {
+		points = append(points, pressurePoint(a.Name, p, second))
+	}
+	return append(points, controlPoint(a.Name))
+}
+
+// lacks reports whether anything is missing in a regime.
+func (r *trial) lacks(class regime.Class) bool {
+	for i := range r.Applications {
+		if !precise(r.outcome, class, r.points(i, &stream{}), r.fewest()) || r.lacksPairs(i, class) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *trial) lacksPairs(i int, class regime.Class) bool {
+	for j := i; j < len(r.Applications); j++ {
+		if !r.hasPair(i, j, class) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *trial) hasPair(i, j int, class regime.Class) bool {
+	point := pairPoint(r.Applications[i], r.Applications[j])
+	return r.outcome != nil && precise(r.outcome, class, []modulation.Point{point}, r.fewest())
+}
+
+func (r *trial) fewest() int { return r.Precision.WithDefaults().Fewest }
+
+// take measures what is missing of application i: its curves, and the pairs with
+// those after it.
+func (r *trial) take(ctx context.Context, i int, class regime.Class) (err error) {
+	second := &stream{interferers: r.interferers}
+	points := r.points(i, second)
+	curves := r.outcome == nil || !precise(r.outcome, class, points, r.fewest())
+	if !curves && !r.lacksPairs(i, class) {
+		return nil
+	}
+	a := r.Applications[i]
+	target := r.program(a, true)
+	if err := target.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.stop()) }()
+	if curves {
+		if err := r.measure(ctx, target, second, points, a.Name+" under pressure"); err != nil {
+			return err
+		}
+	}
+	r.done++
+	for j := i; j < len(r.Applications); j++ {
+		if r.hasPair(i, j, class) {
+			continue
+		}
+		if err := r.takePair(ctx, target, i, j); err != nil {
+			return err
+		}
+		r.done++
+	}
+	return nil
+}
+
+func (r *trial) takePair(ctx context.Context, target *program, i, j int) (err error) {
+	a, b := r.Applications[i], r.Applications[j]
+	neighbor := r.program(b, false)
+	if err := neighbor.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, neighbor.stop()) }()
+	return r.measure(ctx, target, neighbor, []modulation.Point{pairPoint(a, b)}, besideName(a.Name, b.Name))
+}
+
+// program returns an application as a party, on its own CPUs or on the
+// interferer's.
+func (r *trial) program(a Application, first bool) *program {
+	p := &program{session: r.stage.Session, command: a.Command, source: r.Source, cpus: r.Placement.Target, spinner: r.opposite.interferers}
+	if !first {
+		p.cpus, p.spinner = r.Placement.Interferer, r.interferers
+	}
+	return p
+}
+
+// measure takes the points with the two parties.
+func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, what string) error {
+	r.parties = [2]modulation.Party{first, second}
+	plan := &modulation.Plan{
+		Bench: r.bench(DefaultSlicing), Points: points, Precision: r.Precision, Probe: r.probe, Outcome: r.outcome,
+		// What is left of the budget is for all that is left.
+		Budget: max(time.Until(r.until)/time.Duration(max(r.total-r.done, 1))*2, time.Second/2),
+		Report: func(done float64) { r.report(what, done) },
+		Again: func(ctx context.Context) error {
+			var err error
+			for _, party := range r.parties {
+				if p, ok := party.(*program); ok {
+					err = errors.Join(err, p.again(ctx))
+				}
+			}
+			return err
+		},
+	}
+	if err := r.run(ctx, plan); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	r.outcome = plan.Outcome
+	return nil
+}
+
+// collect makes the profiles and the pairs of a regime.
+func (r *trial) collect(machine *v1alpha1.MachineProfile, class regime.Class) (*Tried, error) {
+	c := circumstancesOf(r.outcome, class)
+	tried := &Tried{Machine: machine, Class: class, RoundTrip: c.roundTrip, Dropped: c.dropped}
+	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
+	for _, a := range r.Applications {
+		m := measured{circumstances: c, solo: r.solo[a.Name], readings: e.probeReadings(a.Name, r.experiment.Pressures)}
+		var err error
+		if m.curves, err = e.curves(a.Name, r.experiment.Pressures); err != nil {
+			return nil, err
+		}
+		profile, err := r.experiment.profile(a, m, machine)
+		if err != nil {
+			return nil, err
+		}
+		tried.Profiles = append(tried.Profiles, profile)
+		if result, ok := e.result(a.Name, control); ok {
+			tried.Controls = append(tried.Controls, Pair{Target: a.Name, Result: result})
+		}
+	}
+	for _, target := range r.Applications {
+		for _, corunner := range r.Applications {
+			result, ok := e.result(target.Name, corunLabel(corunner))
+			if !ok {
+				tried.Missing = append(tried.Missing, besideName(target.Name, corunner.Name))
+				continue
+			}
+			tried.Pairs = append(tried.Pairs, Pair{Target: target.Name, Corunner: corunner.Name, Result: result})
+		}
+	}
+	return tried, nil
+}
+
+// curves returns the measured points of an application.
+func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]v1alpha1.SensitivityCurve, error) {
+	var curves []v1alpha1.SensitivityCurve
+	for _, p := range pressures {
+		r, ok := e.result(application, p.String())
+		if !ok {
+			return nil, fmt.Errorf("%s was not measured beside %s: the placement of the CPUs did not last: try again", application, p)
+		}
+		alone, achieved := float64(p.Alone.Total()), float64(r.Achieved.Total())
+		if p.settings().unpaced() {
+			alone = float64(r.Alone)
+			achieved = alone * r.RelativeSpeed
+		}
+		curves = addPoint(curves, p, v1alpha1.CurvePoint{
+			Level: p.Level, InterfererBytesPerSecond: alone, AchievedBytesPerSecond: &achieved,
+			NormalizedPerformance: float64(r.NormalizedPerformance), Repeats: r.Repeats, Spread: r.Spread,
+		})
+	}
+	return ordered(curves), nil
+}
