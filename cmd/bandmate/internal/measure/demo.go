@@ -7,15 +7,18 @@ import (
 	"io"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -80,18 +83,20 @@ measured. Needs nothing installed and changes nothing.`,
 			return runDemo(cmd.Context(), a, scale, keep, placement)
 		},
 	}
-	cmd.Flags().Float64Var(&scale, "scale", 0.4, "amount of work per sample run; more is longer and less noisy")
+	cmd.Flags().Float64Var(&scale, "scale", 3, "amount of work per sample run; more is longer and less noisy")
 	cmd.Flags().BoolVar(&keep, "keep", false, "store the profiles of the machine and of the samples")
 	placement.Add(cmd.Flags())
 	return cmd
 }
 
-// demoLevels and demoPrecision keep the demo to about a minute.
+// demoLevels, demoPrecision and demoBudget keep the demo to a minute.
 var (
 	demoLevels    = []float64{0.5, 1}
 	demoShares    = []units.ReadShare{0.5, 1}
-	demoPrecision = onboard.Precision{MinRepeats: 3, MaxRepeats: 3}
+	demoPrecision = modulation.Precision{StandardError: 0.008, Fewest: 12, Most: 60}
 )
+
+const demoBudget = 55 * time.Second
 
 func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placement cli.PlacementFlags) (err error) {
 	if !(scale > 0) {
@@ -117,32 +122,31 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	a.Note(session.Placement.Explanation)
 	progress := a.NewProgress()
 	defer progress.Done()
-	verification := &onboard.Verification{
-		Experiment: &onboard.Experiment{Session: session, Applications: applications, Version: cli.Version()},
-		Wanted:     onboard.Grid(demoShares, demoLevels, "sequential"),
+	trial := &onboard.Trial{
+		Session: session, Applications: applications, Source: ticks.Page{},
+		Wanted: onboard.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget,
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true),
-			Precision: demoPrecision, Reporter: progress, Version: cli.Version(),
+			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Reporter: progress, Version: cli.Version(),
 		},
 	}
-	verified, err := verification.Run(ctx)
+	tried, err := trial.Run(ctx)
 	if err != nil {
 		return err
 	}
 	progress.Done()
 	if keep {
-		if err := keepProfiles(a, verified); err != nil {
+		if err := keepProfiles(a, tried); err != nil {
 			return err
 		}
 	}
-	result, err := NewDemoResult(verified)
+	result, err := NewDemoResult(tried)
 	if err != nil {
 		return err
 	}
 	return a.Print(result, func(w io.Writer) error { return writeDemo(a, w, result) })
 }
 
-func keepProfiles(a *cli.App, v *onboard.Verified) error {
+func keepProfiles(a *cli.App, v *onboard.Tried) error {
 	folder, err := a.OpenStore()
 	if err != nil {
 		return err
@@ -159,15 +163,15 @@ func keepProfiles(a *cli.App, v *onboard.Verified) error {
 }
 
 // NewDemoResult predicts every pair and compares.
-func NewDemoResult(v *onboard.Verified) (DemoResult, error) {
+func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 	spec := v.Machine.Spec
 	result := DemoResult{
 		Machine: demoMachine{
 			Name: v.Machine.Name, CPUModel: spec.CPUModel, CPUs: spec.CPUs, VirtualMachine: spec.VirtualMachine,
-			Regime: string(v.Outcome.Class), RoundTripNanoseconds: float64(v.Outcome.RoundTrip.Nanoseconds()),
+			Regime: string(v.Class), RoundTripNanoseconds: float64(v.RoundTrip.Nanoseconds()),
 			SharedLastLevelCache: spec.Measurement.SharedLastLevelCache,
 		},
-		DroppedSamples: v.Outcome.Dropped,
+		DroppedSamples: v.Dropped,
 		Warnings:       append([]string{}, spec.Warnings...),
 	}
 	known := advisor.New(v.Profiles, []*v1alpha1.MachineProfile{v.Machine})
@@ -199,7 +203,7 @@ func NewDemoResult(v *onboard.Verified) (DemoResult, error) {
 		result.Pairs = append(result.Pairs, demoPair{
 			Target: pair.Target, Corunner: pair.Corunner,
 			Predicted: float64(p.NormalizedPerformance), Measured: float64(pair.NormalizedPerformance),
-			ErrorPoints: difference, Regime: string(v.Outcome.Class),
+			ErrorPoints: difference, Regime: string(v.Class),
 			Interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
 		})
 		result.MeanAbsErrorPoints += difference / float64(len(v.Pairs))
