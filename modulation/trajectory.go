@@ -1,0 +1,131 @@
+package modulation
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/stat"
+
+	"bandmate.dev/bandmate/internal/stats"
+)
+
+// Progress is how far a program was at a moment of a run.
+type Progress struct {
+	// Count is the count of its ticks, Seconds the time since its start.
+	Count, Seconds float64
+}
+
+// Trajectory makes the ticks of a deterministic program equal: it tells how long
+// the program takes alone to a count of ticks.
+type Trajectory struct {
+	counts, seconds []float64
+	// Variation is the standard deviation of the time of a tick along the run,
+	// relative to its mean: near 0 where ticks are equal already.
+	Variation float64
+	// Disagreement is the same between runs, at the same count.
+	Disagreement float64
+}
+
+var (
+	// ErrTooFewRuns is returned for fewer than three runs: a median of two is no
+	// better than one.
+	ErrTooFewRuns = errors.New("want three solo runs or more")
+	// ErrNotRepeated is returned when the runs did not do the same work.
+	ErrNotRepeated = errors.New("the counts of the runs differ")
+)
+
+const (
+	// trajectoryStep is the time of a step of a trajectory, about: short against a
+	// slice.
+	trajectoryStep = 2e-3
+	// mostSteps bounds the steps of a trajectory.
+	mostSteps = 20000
+	// sameCount is by how much the counts of runs of the same work may differ.
+	sameCount = 0.005
+)
+
+// NewTrajectory returns the trajectory of three or more runs alone, each with its
+// progress in order. The time of each step is its median over the runs, which
+// leaves out spells in which one of them was slow. The errors are ErrTooFewRuns
+// and ErrNotRepeated.
+func NewTrajectory(runs [][]Progress) (*Trajectory, error) {
+	if len(runs) < 3 {
+		return nil, ErrTooFewRuns
+	}
+	var first, last, times []float64
+	for _, run := range runs {
+		if len(run) < 2 || !(run[len(run)-1].Count > run[0].Count) {
+			return nil, ErrNotRepeated
+		}
+		first, last = append(first, run[0].Count), append(last, run[len(run)-1].Count)
+		times = append(times, run[len(run)-1].Seconds-run[0].Seconds)
+	}
+	from, to := slices.Max(first), slices.Min(last)
+	if slices.Max(last) > to*(1+sameCount) || !(to > from) {
+		return nil, ErrNotRepeated
+	}
+	steps := int(min(max(stats.Median(times)/trajectoryStep, 2), mostSteps))
+	t := &Trajectory{counts: make([]float64, steps+1), seconds: make([]float64, steps+1)}
+	moments := make([][]float64, len(runs))
+	for r, run := range runs {
+		moments[r] = make([]float64, steps+1)
+		for k := range moments[r] {
+			moments[r][k] = at(run, from+(to-from)*float64(k)/float64(steps))
+		}
+	}
+	var increments, apart []float64
+	for k := range t.counts {
+		t.counts[k] = from + (to-from)*float64(k)/float64(steps)
+		if k == 0 {
+			continue
+		}
+		of := make([]float64, len(runs))
+		for r := range runs {
+			of[r] = moments[r][k] - moments[r][k-1]
+		}
+		median := stats.Median(of)
+		for _, d := range of {
+			apart = append(apart, math.Abs(d-median))
+		}
+		increments = append(increments, median)
+		t.seconds[k] = t.seconds[k-1] + median
+	}
+	mean := stat.Mean(increments, nil)
+	t.Variation = stat.StdDev(increments, nil) / mean
+	t.Disagreement = normalMAD * stats.Median(apart) / mean
+	return t, nil
+}
+
+// at returns the time at which a run had reached a count.
+func at(run []Progress, count float64) float64 {
+	i := sort.Search(len(run), func(i int) bool { return run[i].Count >= count })
+	switch {
+	case i == 0:
+		return run[0].Seconds
+	case i == len(run):
+		return run[len(run)-1].Seconds
+	}
+	a, b := run[i-1], run[i]
+	return a.Seconds + (b.Seconds-a.Seconds)*(count-a.Count)/(b.Count-a.Count)
+}
+
+// Seconds returns the time that the program takes alone to a count; beyond the
+// last count it goes on at the mean rate.
+func (t *Trajectory) Seconds(count float64) float64 {
+	n := len(t.counts) - 1
+	perCount := t.seconds[n] / (t.counts[n] - t.counts[0])
+	switch {
+	case count <= t.counts[0]:
+		return (count - t.counts[0]) * perCount
+	case count >= t.counts[n]:
+		return t.seconds[n] + (count-t.counts[n])*perCount
+	}
+	k := int((count - t.counts[0]) / (t.counts[n] - t.counts[0]) * float64(n))
+	k = min(max(k, 0), n-1)
+	return t.seconds[k] + (t.seconds[k+1]-t.seconds[k])*(count-t.counts[k])/(t.counts[k+1]-t.counts[k])
+}
+
+// Length returns the time of the whole run alone.
+func (t *Trajectory) Length() float64 { return t.seconds[len(t.seconds)-1] }
