@@ -71,6 +71,9 @@ type Plan struct {
 	Class regime.Class
 	// Budget bounds the time of Run; 0 means none.
 	Budget time.Duration
+	// Whole reports whether the parties have run for long enough, whatever the
+	// precision; nil when that does not matter.
+	Whole func() bool
 	// Report is called after each group with the share of the work that is done,
 	// 0 to 1; may be nil.
 	Report func(done float64)
@@ -136,8 +139,12 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if p.Report != nil {
 			p.Report(1 - float64(p.missing(class))/float64(p.Precision.Fewest*len(p.Points)))
 		}
-		if len(pending) == 0 || p.Budget > 0 && p.Bench.Clock.Now()-begin >= p.Budget {
+		precise := len(pending) == 0
+		if precise && (p.Whole == nil || p.Whole()) || p.Budget > 0 && p.Bench.Clock.Now()-begin >= p.Budget {
 			return nil
+		}
+		if precise {
+			pending = p.all()
 		}
 		group, failed := p.group(ctx, pending)
 		if ctx.Err() != nil {
@@ -269,6 +276,15 @@ func (p *Plan) pending(class regime.Class) []*Point {
 	}
 	p.Bench.Random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	slices.SortStableFunc(list, func(a, b *Point) int { return cmp.Compare(fewest[a], fewest[b]) })
+	return list
+}
+
+// all returns every point in random order.
+func (p *Plan) all() []*Point {
+	list := make([]*Point, len(p.Points))
+	for i, k := range p.Bench.Random.Perm(len(p.Points)) {
+		list[i] = &p.Points[k]
+	}
 	return list
 }
 

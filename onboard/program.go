@@ -29,6 +29,9 @@ type program struct {
 	// completed counts the runs that ended by themselves.
 	completed int
 
+	// equal makes the ticks equal; nil leaves them as they are.
+	equal *modulation.Trajectory
+
 	process *process
 	run     *ticks.Run
 	counter ticks.Counter
@@ -43,6 +46,17 @@ const startPoll = time.Millisecond
 
 // start starts the command, waits until its count grows, and pauses it.
 func (p *program) start(ctx context.Context) error {
+	if err := p.launch(ctx); err != nil {
+		return err
+	}
+	if err := p.awaitTicks(ctx); err != nil {
+		return errors.Join(err, p.stop())
+	}
+	return p.signal(unix.SIGSTOP)
+}
+
+// launch starts the command and opens its counter.
+func (p *program) launch(ctx context.Context) error {
 	run, err := p.source.Prepare()
 	if err != nil {
 		return err
@@ -69,10 +83,7 @@ func (p *program) start(ctx context.Context) error {
 	if p.counter, err = run.Open(process.pid); err != nil {
 		return errors.Join(p.explain(err), p.stop())
 	}
-	if err := p.awaitTicks(ctx); err != nil {
-		return errors.Join(err, p.stop())
-	}
-	return p.signal(unix.SIGSTOP)
+	return nil
 }
 
 // awaitTicks returns when the count has grown.
@@ -132,8 +143,40 @@ func (p *program) Read() (float64, time.Duration, error) {
 	if err != nil {
 		return n, at, p.explain(err)
 	}
+	if p.equal != nil {
+		n = p.equal.Seconds(n)
+	}
 	return n, at, nil
 }
+
+// record runs the program once, alone beside spinning CPUs, and returns its time
+// and its progress. The program must not have been started.
+func (p *program) record(ctx context.Context) (wall time.Duration, progress []modulation.Progress, err error) {
+	begin := p.clock.Now()
+	if err := p.launch(ctx); err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	for {
+		n, at, err := p.Read()
+		if err == nil || errors.Is(err, modulation.ErrEnded) {
+			progress = append(progress, modulation.Progress{Count: n, Seconds: (at - begin).Seconds()})
+		}
+		switch {
+		case errors.Is(err, modulation.ErrEnded):
+			e, err := p.process.wait()
+			return e.wall, progress, err
+		case err != nil:
+			return 0, nil, err
+		case ctx.Err() != nil:
+			return 0, nil, ctx.Err()
+		}
+		p.clock.Sleep(recordPoll)
+	}
+}
+
+// recordPoll is how often progress is recorded.
+const recordPoll = 500 * time.Microsecond
 
 func (*program) Smooth() bool { return false }
 

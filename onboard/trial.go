@@ -22,13 +22,15 @@ type Trial struct {
 	Source       ticks.Source
 	// Wanted are the points of the curve families.
 	Wanted []Pressure
-	// Machine says how the machine is measured; its Reporter holds for
-	// everything.
+	// Machine says how the machine is measured.
 	Machine MachineOptions
 	// Precision of each point and each pair.
 	Precision modulation.Precision
 	// Budget bounds the time of the whole trial.
 	Budget time.Duration
+	// Report is told the share of the trial that is done, 0 to 1, and what runs
+	// now; may be nil.
+	Report func(share float64, what string)
 }
 
 // Tried is the result of a trial.
@@ -103,9 +105,8 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 
 // report tells how much of the whole is done.
 func (r *trial) report(what string, part float64) {
-	if r.Machine.Reporter != nil {
-		const steps = 100
-		r.Machine.Reporter.Progress(steps*min(r.done, r.total-1)+int(steps*max(0, min(part, 1))), steps*r.total, what)
+	if r.Report != nil {
+		r.Report((float64(min(r.done, r.total-1))+max(0, min(part, 1)))/float64(r.total), what)
 	}
 }
 

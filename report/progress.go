@@ -15,6 +15,9 @@ type Progress interface {
 	Start(total int)
 	// Step ends the previous step, if any, and begins the next one.
 	Step(label string)
+	// Share reports that a share of the work is done, 0 to 1, and what runs now:
+	// for work that is not counted in steps. Start is not needed.
+	Share(done float64, label string)
 	// Done ends the report and leaves a clean line. It may be called repeatedly.
 	Done()
 }
@@ -89,6 +92,32 @@ func (p *progress) Step(label string) {
 		fmt.Fprintln(p.w, p.text(label, ended, total, now, p.options.width()))
 	} else {
 		return
+	}
+	p.shown = now
+}
+
+func (p *progress) Share(done float64, label string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.options.Now()
+	if p.started.IsZero() {
+		p.started = now
+	}
+	if p.done || !p.options.Terminal && !p.shown.IsZero() && now.Sub(p.shown) < plainInterval {
+		return
+	}
+	done = min(max(done, 0), 1)
+	after := ""
+	if spent := now.Sub(p.started); done > 0.02 && spent > time.Second {
+		after = ", about " + roughly(time.Duration(float64(spent)*(1/done-1))) + " left"
+	}
+	if p.options.Terminal {
+		bar := p.options.bar(int(100*done), 100)
+		width := p.options.width() - 1 - displayWidth(bar)
+		fmt.Fprint(p.w, clearLine+bar+p.options.truncate(p.options.text(label), max(8, width-len(after)))+after)
+	} else {
+		before := fmt.Sprintf("%.0f%%: ", 100*done)
+		fmt.Fprintln(p.w, before+p.options.truncate(p.options.text(label), max(8, p.options.width()-len(before)-len(after)))+after)
 	}
 	p.shown = now
 }

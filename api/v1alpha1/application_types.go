@@ -100,6 +100,15 @@ type Measurement struct {
 	// DroppedSamples counts runs left out because the regime changed or was
 	// another one.
 	DroppedSamples int `json:"droppedSamples,omitempty" want:"count"`
+	// Ticks names the count of the application's work whose rates were compared in
+	// slices of milliseconds, as "instructions" or "function libz.so.1:deflate";
+	// absent where whole runs were timed.
+	//
+	// +kubebuilder:validation:MaxLength=1024
+	Ticks string `json:"ticks,omitempty" want:"line"`
+	// Control is a measurement with nothing beside the application, made like
+	// the others, which has to find 1; absent where whole runs were timed.
+	Control *Control `json:"control,omitempty"`
 	// Progress is the regular expression whose matches in the application's output
 	// measured its progress; absent where whole runs were timed.
 	//
@@ -111,6 +120,20 @@ type Measurement struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=64
 	Interferers int `json:"interferers,omitempty" want:"interferers"`
+}
+
+// Control is the result of a measurement of which the truth is known: 1.
+type Control struct {
+	// NormalizedPerformance is what was measured, above zero.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1.5
+	NormalizedPerformance float64 `json:"normalizedPerformance" want:"performance"`
+	// StandardError is that of NormalizedPerformance.
+	//
+	// +kubebuilder:validation:Minimum=0
+	StandardError float64 `json:"standardError" want:"spread"`
 }
 
 // Regime is the distance of the application's and the interferer's CPUs, by the

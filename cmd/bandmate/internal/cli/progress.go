@@ -32,6 +32,9 @@ func (p *Progress) Progress(done, total int, next string) {
 	p.shown.Step(next)
 }
 
+// Share shows what share of the work is done, 0 to 1, and what runs now.
+func (p *Progress) Share(done float64, what string) { p.shown.Share(done, what) }
+
 // Done removes the bar.
 func (p *Progress) Done() { p.shown.Done() }
 

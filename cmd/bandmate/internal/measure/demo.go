@@ -124,9 +124,9 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	defer progress.Done()
 	trial := &onboard.Trial{
 		Session: session, Applications: applications, Source: ticks.Page{},
-		Wanted: onboard.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget,
+		Wanted: onboard.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget, Report: progress.Share,
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Reporter: progress, Version: cli.Version(),
+			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Version: cli.Version(),
 		},
 	}
 	tried, err := trial.Run(ctx)
