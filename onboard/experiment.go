@@ -60,10 +60,14 @@ func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Dur
 		return 0, err
 	}
 	if observation.Wall < tooShort {
-		needed := int(tooShort/max(observation.Wall, time.Microsecond))*5 + 1
-		return 0, fmt.Errorf("%s takes %v, too short to time: give it more work, or run it several times per sample with --iterations %d", a.Name, observation.Wall.Round(10*time.Microsecond), needed)
+		return 0, errTooShort(a.Name, observation.Wall)
 	}
 	return observation.Wall, nil
+}
+
+func errTooShort(name string, wall time.Duration) error {
+	needed := int(tooShort/max(wall, time.Microsecond))*5 + 1
+	return fmt.Errorf("%s takes %v, too short to time: give it more work, or run it several times per sample with --iterations %d", name, wall.Round(10*time.Microsecond), needed)
 }
 
 // soloCondition is the solo control of an application.

@@ -81,6 +81,30 @@ func (g *stage) measureMachine(ctx context.Context, o MachineOptions, report fun
 	return profile, err
 }
 
+// addProbes returns the machine's profile with a probe map for a regime.
+func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile, grid []Pressure, class regime.Class) (*v1alpha1.MachineProfile, error) {
+	known, err := g.opposite.MeasurePressures(ctx, grid)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := g.machinePlan(nil, known)
+	if err != nil {
+		return nil, err
+	}
+	plan.Class = class
+	if err := g.run(ctx, plan); err != nil {
+		return nil, fmt.Errorf("calibrating the probes: %w", err)
+	}
+	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
+	points, err := e.probePoints(class, known)
+	if err != nil {
+		return nil, err
+	}
+	machine = machine.DeepCopy()
+	machine.Spec.ProbeMap = append(machine.Spec.ProbeMap, points...)
+	return machine, nil
+}
+
 // sustained returns the bandwidth of the interferer alone at every read share.
 func (e *estimator) sustained(shares []units.ReadShare) ([]v1alpha1.SustainedBandwidth, error) {
 	var all []v1alpha1.SustainedBandwidth

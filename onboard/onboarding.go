@@ -31,9 +31,9 @@ type Onboarding struct {
 	Restored []Sample
 	// Adaptive has the pressures chosen among those wanted; nil measures all.
 	Adaptive *Adaptivity
-	// Watch has the progress watched; nil times whole runs. Not together with
-	// Adaptive, Restored or a command with Iterations.
-	Watch *Watch
+	// Ticking has the application measured within its runs; nil times whole
+	// runs. Not together with Adaptive, Restored or a command with Iterations.
+	Ticking *Ticking
 }
 
 // sampling is a way to find what an application loses beside each pressure. The
@@ -51,6 +51,12 @@ type sampling interface {
 // Run returns the application's profile and the machine's, which is Known
 // itself when it lacked nothing.
 func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
+	if b.Ticking != nil {
+		if b.Adaptive != nil || len(b.Restored) > 0 || b.Application.Command.Iterations > 1 {
+			return nil, nil, errors.New("ticks are counted within single runs beside every pressure: leave out adaptivity, iterations and earlier samples")
+		}
+		return b.runTicked(ctx)
+	}
 	samples, err := b.prepare(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -88,17 +94,7 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 // returns the sampling that was asked for.
 func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
 	e := &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}
-	var alone pace
-	var err error
-	if b.Watch != nil {
-		if b.Adaptive != nil || b.Application.Command.Iterations > 1 {
-			return nil, errors.New("progress is watched in single runs beside every pressure: leave out adaptivity and iterations")
-		}
-		alone, err = b.measurePace(ctx)
-	} else {
-		_, err = e.CheckDuration(ctx, b.Application)
-	}
-	if err != nil {
+	if _, err := e.CheckDuration(ctx, b.Application); err != nil {
 		return nil, err
 	}
 	if b.Source != nil {
@@ -108,14 +104,12 @@ func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
 		}
 		e.Traffic = map[string]*profiler.Summary{b.Application.Name: traffic}
 	}
+	var err error
 	if e.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, err
 	}
-	switch {
-	case b.Adaptive != nil:
+	if b.Adaptive != nil {
 		return &adaptiveSampling{Onboarding: b, experiment: e}, nil
-	case b.Watch != nil:
-		return newWatchedSampling(b, e, alone)
 	}
 	return wholeRuns{b, e}, nil
 }
@@ -145,10 +139,12 @@ func (w wholeRuns) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alp
 
 // lacksProbes reports whether the known machine has no probe map for a regime.
 func (b *Onboarding) lacksProbes(class regime.Class) bool {
-	if b.Known == nil {
-		return true
-	}
-	probes, err := ProbeMap(b.Known, class)
+	return b.Known == nil || lacksProbes(b.Known, class)
+}
+
+// lacksProbes reports whether a machine has no usable probe map for a regime.
+func lacksProbes(machine *v1alpha1.MachineProfile, class regime.Class) bool {
+	probes, err := ProbeMap(machine, class)
 	return err != nil || probes == nil
 }
 

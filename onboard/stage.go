@@ -62,9 +62,14 @@ func (g *stage) probe(ctx context.Context) (regime.Tag, error) {
 	return g.Tag(ctx)
 }
 
-// run carries out a plan on a thread of its own that is kept off the
-// application's CPUs.
+// run carries out a plan on the thread that switches.
 func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
+	return g.control(ctx, func() error { return plan.Run(ctx) })
+}
+
+// control calls f on a thread of its own that is kept off the application's CPUs,
+// and leaves the interferers idle.
+func (g *stage) control(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		// The thread ends with the goroutine, and its priority with it.
@@ -75,7 +80,7 @@ func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
 		}
 		// Without the permission the switches come later when others compete.
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), controlNice)
-		err := plan.Run(ctx)
+		err := f()
 		idle := settingsOf(interferer.Setting{Mode: interferer.Idle})
 		done <- errors.Join(err, g.opposite.interferers.apply(idle), g.interferers.apply(idle))
 	}()
@@ -85,6 +90,9 @@ func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
 	}
 	return err
 }
+
+// spinning keeps CPUs busy without memory traffic.
+var spinning = interferer.Setting{Mode: interferer.Spin}
 
 // controlNice is the priority of the thread that switches.
 const controlNice = -19

@@ -1,0 +1,332 @@
+package onboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// Ticking has an application measured within its runs, by the rate of its ticks.
+type Ticking struct {
+	// Source counts the ticks; nil has it found out.
+	Source ticks.Source
+	// Precision of each point.
+	Precision modulation.Precision
+	// Report is told the share of the work that is done, 0 to 1, and what runs
+	// now; may be nil.
+	Report func(share float64, what string)
+	// Told is called with what the caller should know: which ticks are used, and
+	// why others are not; may be nil.
+	Told func(text string)
+}
+
+// ErrNoTicks is wrapped when no count of an application's work can be used.
+var ErrNoTicks = errors.New("no usable ticks")
+
+const (
+	// soloPatience is the time after which no further run alone is made to learn
+	// how equal ticks are.
+	soloPatience = 4 * time.Second
+	// mostSolos bounds these runs.
+	mostSolos = 5
+	// unequalTicks is the variation from which ticks are made equal.
+	unequalTicks = 0.02
+	// fewestTicks is the fewest changes of a count in a run that is to be divided.
+	fewestTicks = 50
+)
+
+// ticked measures one application by its ticks.
+type ticked struct {
+	*Onboarding
+	*stage
+	experiment *Experiment
+	// solo holds the times of the runs alone.
+	solo []float64
+}
+
+// runTicked is Run by ticks. The error wraps ErrNoTicks where there are none.
+func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
+	t := &ticked{Onboarding: b, experiment: &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}}
+	if t.stage, err = b.Session.openStage(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, t.stage.close()) }()
+	target := &program{
+		session: b.Session, command: b.Application.Command, cpus: b.Session.Placement.Target, spinner: t.opposite.interferers,
+	}
+	t.tell(0, b.Application.Name+" alone")
+	reasons, err := t.choose(ctx, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := t.measureTraffic(ctx); err != nil {
+		return nil, nil, err
+	}
+	t.tell(0.15, "the interferer alone")
+	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
+		return nil, nil, err
+	}
+	machine = b.Known
+	if machine == nil {
+		machine, err = t.measureMachine(ctx, b.Machine, func(done float64) { t.tell(0.2+0.2*done, "the machine") })
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	outcome, err := t.modulate(ctx, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	class := outcome.Complete(b.Ticking.Precision.WithDefaults().Fewest)
+	if b.Source == nil && lacksProbes(machine, class) {
+		if machine, err = t.addProbes(ctx, machine, b.Machine.ProbeGrid, class); err != nil {
+			return nil, nil, err
+		}
+	}
+	profile, err = t.profile(ctx, outcome, class, machine)
+	if err != nil {
+		return nil, nil, err
+	}
+	profile.Spec.Measurement.Ticks = target.source.Name()
+	profile.Spec.Warnings = append(profile.Spec.Warnings, reasons...)
+	return profile, machine, nil
+}
+
+func (t *ticked) tell(share float64, what string) {
+	if t.Ticking.Report != nil {
+		t.Ticking.Report(share, what)
+	}
+}
+
+// measureTraffic measures the application's traffic by counters, where there are
+// any.
+func (t *ticked) measureTraffic(ctx context.Context) error {
+	if t.Source == nil {
+		return nil
+	}
+	traffic, err := t.experiment.MeasureTraffic(ctx, t.Application, t.Source)
+	if err != nil {
+		return err
+	}
+	t.experiment.Traffic = map[string]*profiler.Summary{t.Application.Name: traffic}
+	return nil
+}
+
+// choose finds the ticks of the program, with runs alone. It returns why others
+// are not used.
+func (t *ticked) choose(ctx context.Context, p *program) (reasons []string, err error) {
+	candidates := []ticks.Source{t.Ticking.Source}
+	if t.Ticking.Source == nil {
+		candidates = []ticks.Source{ticks.Page{}, ticks.Instructions{}}
+	}
+	for n := 0; n < len(candidates); n++ {
+		p.source = candidates[n]
+		err := t.learn(ctx, p)
+		switch {
+		case err == nil:
+			return reasons, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case t.Ticking.Source != nil || !errors.Is(err, ErrNoTicks) && !errors.Is(err, ticks.ErrUnavailable):
+			return nil, err
+		}
+		if n == len(candidates)-1 && n < 2 {
+			found, err := t.discover(ctx, p)
+			if err != nil {
+				return nil, err
+			}
+			candidates = append(candidates, found...)
+		}
+	}
+	return nil, fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress", t.Application.Name, ErrNoTicks)
+}
+
+// discover looks for counts that grow steadily while the program runs.
+func (t *ticked) discover(ctx context.Context, p *program) ([]ticks.Source, error) {
+	return nil, nil
+}
+
+// learn runs the program alone until it is known how equal its ticks are.
+func (t *ticked) learn(ctx context.Context, p *program) error {
+	p.equal, t.solo = nil, nil
+	var runs [][]modulation.Progress
+	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience; {
+		wall, progress, err := t.record(ctx, p)
+		if err != nil {
+			return err
+		}
+		if wall < tooShort {
+			return errTooShort(t.Application.Name, wall)
+		}
+		if changes(progress) < fewestTicks {
+			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times", ErrNoTicks, p.source.Name(), changes(progress), wall.Round(time.Millisecond), fewestTicks)
+		}
+		runs = append(runs, progress)
+		t.solo = append(t.solo, wall.Seconds())
+	}
+	trajectory, err := modulation.NewTrajectory(runs)
+	if err == nil && trajectory.Variation > unequalTicks {
+		p.equal = trajectory
+	}
+	return nil
+}
+
+func lastOf(seconds []float64) time.Duration {
+	if len(seconds) == 0 {
+		return 0
+	}
+	return time.Duration(seconds[len(seconds)-1] * float64(time.Second))
+}
+
+// changes counts how often a count was different from the one before.
+func changes(progress []modulation.Progress) int {
+	n := 0
+	for i := 1; i < len(progress); i++ {
+		if progress[i].Count != progress[i-1].Count {
+			n++
+		}
+	}
+	return n
+}
+
+// record runs the program once, alone, on the thread that switches.
+func (t *ticked) record(ctx context.Context, p *program) (wall time.Duration, progress []modulation.Progress, err error) {
+	err = t.control(ctx, func() error {
+		if err := t.interferers.request(settingsOf(spinning)); err != nil {
+			return err
+		}
+		wall, progress, err = p.record(ctx)
+		return err
+	})
+	return wall, progress, err
+}
+
+// modulate measures the program beside every pressure, for one whole run at
+// least.
+func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation.Outcome, err error) {
+	second := &stream{interferers: t.interferers}
+	t.parties = [2]modulation.Party{target, second}
+	plan := &modulation.Plan{
+		Bench: t.bench(DefaultSlicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
+		Whole:  func() bool { return target.completed > 0 },
+		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
+	}
+	for _, p := range t.experiment.Pressures {
+		plan.Points = append(plan.Points, pressurePoint(t.Application.Name, p, second))
+	}
+	plan.Points = append(plan.Points, controlPoint(t.Application.Name))
+	if err := target.start(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, target.stop()) }()
+	if err := t.run(ctx, plan); err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Application.Name, err)
+	}
+	return plan.Outcome, nil
+}
+
+// profile makes the profile, after a check against whole runs.
+func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class regime.Class, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+	e := &estimator{readings: outcome.Readings[class], session: t.stage.Session}
+	name := t.Application.Name
+	curves, err := e.curves(name, t.experiment.Pressures)
+	if err != nil {
+		return nil, err
+	}
+	check, err := t.check(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	timing := v1alpha1.Timing{Seconds: stats.Median(t.solo), Repeats: len(t.solo)}
+	if sd := spread(t.solo); sd != nil {
+		relative := *sd / timing.Seconds
+		timing.RelativeSpread = &relative
+	}
+	profile, err := t.experiment.profile(t.Application, measured{
+		circumstances: circumstancesOf(outcome, class), solo: timing, curves: curves, readings: e.probeReadings(name, t.experiment.Pressures),
+	}, machine)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := e.result(name, control); ok && r.Spread != nil {
+		c := v1alpha1.Control{NormalizedPerformance: float64(r.NormalizedPerformance), StandardError: r.StandardError}
+		profile.Spec.Measurement.Control = &c
+		if math.Abs(c.NormalizedPerformance-1) > controlTolerance*max(c.StandardError, leastControlError) {
+			profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
+				"control: with nothing beside it the performance came out as %.3f ± %.3f instead of 1: the curves may be off by as much", c.NormalizedPerformance, c.StandardError))
+		}
+	}
+	if check != "" {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, check)
+	}
+	return profile, nil
+}
+
+const (
+	// controlTolerance is how many standard errors a control may miss 1 by.
+	controlTolerance = 3
+	// leastControlError keeps a standard error that is small by luck from failing a
+	// control.
+	leastControlError = 0.002
+	// checkTolerance is how many standard errors whole runs may differ by.
+	checkTolerance = 3
+	// wholeRunError is the least relative error of the time of a whole run.
+	wholeRunError = 0.03
+	// checkPatience is the time after which no second whole run is made.
+	checkPatience = 3.0
+)
+
+// check compares the strongest pressure with whole runs. It returns a warning;
+// empty where they agree. ErrNoTicks is wrapped where they contradict each other,
+// as where a program that spins while it waits is counted by its instructions.
+func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
+	var strongest MeasuredPressure
+	lowest := math.Inf(1)
+	var by Result
+	for _, p := range t.experiment.Pressures {
+		if r, ok := e.result(t.Application.Name, p.String()); ok && float64(r.NormalizedPerformance) < lowest {
+			strongest, lowest, by = p, float64(r.NormalizedPerformance), r
+		}
+	}
+	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
+	alone := append([]float64(nil), t.solo...)
+	var beside []float64
+	for range 2 {
+		o, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.settings())
+		if err != nil {
+			return "", err
+		}
+		beside = append(beside, o.Wall.Seconds())
+		if o.Wall.Seconds() > checkPatience {
+			break
+		}
+		solo, err := t.stage.Session.runSolo(ctx, t.Application)
+		if err != nil {
+			return "", err
+		}
+		alone = append(alone, solo.Wall.Seconds())
+	}
+	relative := wholeRunError
+	if sd := spread(alone); sd != nil {
+		relative = max(relative, *sd/stats.Median(alone))
+	}
+	whole := stats.Median(alone) / stats.Median(beside)
+	wholeError := whole * relative * math.Sqrt(1/float64(len(alone))+1/float64(len(beside)))
+	difference := lowest - whole
+	if limit := checkTolerance * math.Hypot(wholeError, cmp.Or(by.StandardError, wholeRunError)); math.Abs(difference) <= limit {
+		return "", nil
+	} else if t.Ticking.Source == nil {
+		return "", fmt.Errorf("%w: beside %s the ticks tell a performance of %.2f and whole runs %.2f ± %.2f", ErrNoTicks, strongest, lowest, whole, wholeError)
+	}
+	return fmt.Sprintf("ticks: beside %s they tell a performance of %.2f, whole runs %.2f ± %.2f", strongest, lowest, whole, wholeError), nil
+}
