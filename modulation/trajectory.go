@@ -129,3 +129,29 @@ func (t *Trajectory) Seconds(count float64) float64 {
 
 // Length returns the time of the whole run alone.
 func (t *Trajectory) Length() float64 { return t.seconds[len(t.seconds)-1] }
+
+// unsteadyWindow is the time over which Unsteadiness takes rates.
+const unsteadyWindow = 20e-3
+
+// Unsteadiness returns the robust standard deviation of the rate of ticks in
+// windows of 20 ms of one run, relative to its median; +Inf for a run of fewer
+// than ten windows. It bounds how unequal ticks are, as noise adds to it.
+func Unsteadiness(run []Progress) float64 {
+	var rates []float64
+	for i, start := 0, 0; i < len(run); i++ {
+		if d := run[i].Seconds - run[start].Seconds; d >= unsteadyWindow {
+			rates = append(rates, (run[i].Count-run[start].Count)/d)
+			start = i
+		}
+	}
+	const fewest = 10
+	median := stats.Median(rates)
+	if len(rates) < fewest || !(median > 0) {
+		return math.Inf(1)
+	}
+	apart := make([]float64, len(rates))
+	for i, r := range rates {
+		apart[i] = math.Abs(r - median)
+	}
+	return normalMAD * stats.Median(apart) / median
+}

@@ -18,7 +18,7 @@ import (
 
 // machinePrecision is that of a machine's points: the inference from two probes is
 // not made better by more.
-var machinePrecision = modulation.Precision{StandardError: 0.004, Fewest: 6, Most: 30}
+var machinePrecision = modulation.Precision{StandardError: 0.008, Fewest: 6, Most: 12}
 
 // machinePlan measures the sustained bandwidth at every read share, and each
 // probe beside known traffic from the application's CPUs.

@@ -46,9 +46,6 @@ type Observation struct {
 	// Alone is the traffic of an unpaced interferer alone just before and after;
 	// zero when not read.
 	Alone units.Traffic
-	// Intervals are those of a run whose progress was watched; nil for other
-	// runs. A journal does not keep them.
-	Intervals []Interval
 }
 
 // Sample is a kept observation.

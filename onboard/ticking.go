@@ -1,7 +1,6 @@
 package onboard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,8 +38,9 @@ const (
 	soloPatience = 4 * time.Second
 	// mostSolos bounds these runs.
 	mostSolos = 5
-	// unequalTicks is the variation from which ticks are made equal.
-	unequalTicks = 0.02
+	// unequalTicks is the variation from which ticks are made equal: a good deal
+	// above what noise alone shows.
+	unequalTicks = 0.05
 	// fewestTicks is the fewest changes of a count in a run that is to be divided.
 	fewestTicks = 50
 )
@@ -173,6 +173,9 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 		}
 		runs = append(runs, progress)
 		t.solo = append(t.solo, wall.Seconds())
+		if len(runs) == 1 && modulation.Unsteadiness(progress) <= unequalTicks {
+			return nil
+		}
 	}
 	trajectory, err := modulation.NewTrajectory(runs)
 	if err == nil && trajectory.Variation > unequalTicks {
@@ -279,11 +282,14 @@ const (
 	// control.
 	leastControlError = 0.002
 	// checkTolerance is how many standard errors whole runs may differ by.
-	checkTolerance = 3
-	// wholeRunError is the least relative error of the time of a whole run.
-	wholeRunError = 0.03
-	// checkPatience is the time after which no second whole run is made.
-	checkPatience = 3.0
+	checkTolerance = 4
+	// leastCheckError keeps a standard error of whole runs that is small by luck
+	// from failing a check.
+	leastCheckError = 0.02
+	// fewestChecks and mostChecks bound the pairs of whole runs of a check; a
+	// second pair is made only within checkPatience.
+	fewestChecks, mostChecks = 2, 6
+	checkPatience            = 8 * time.Second
 )
 
 // check compares the strongest pressure with whole runs. It returns a warning;
@@ -299,34 +305,38 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 		}
 	}
 	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
-	alone := append([]float64(nil), t.solo...)
-	var beside []float64
-	for range 2 {
-		o, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.settings())
+	var ratios []float64
+	for begin := time.Now(); len(ratios) < mostChecks; {
+		pressed, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.settings())
 		if err != nil {
 			return "", err
 		}
-		beside = append(beside, o.Wall.Seconds())
-		if o.Wall.Seconds() > checkPatience {
+		alone, err := t.stage.Session.runSolo(ctx, t.Application)
+		if err != nil {
+			return "", err
+		}
+		t.solo = append(t.solo, alone.Wall.Seconds())
+		ratios = append(ratios, alone.Wall.Seconds()/pressed.Wall.Seconds())
+		if math.Abs(lowest-stats.Median(ratios)) <= t.checkLimit(ratios, by) && len(ratios) >= fewestChecks || time.Since(begin) > checkPatience {
 			break
 		}
-		solo, err := t.stage.Session.runSolo(ctx, t.Application)
-		if err != nil {
-			return "", err
-		}
-		alone = append(alone, solo.Wall.Seconds())
 	}
-	relative := wholeRunError
-	if sd := spread(alone); sd != nil {
-		relative = max(relative, *sd/stats.Median(alone))
-	}
-	whole := stats.Median(alone) / stats.Median(beside)
-	wholeError := whole * relative * math.Sqrt(1/float64(len(alone))+1/float64(len(beside)))
-	difference := lowest - whole
-	if limit := checkTolerance * math.Hypot(wholeError, cmp.Or(by.StandardError, wholeRunError)); math.Abs(difference) <= limit {
+	whole, limit := stats.Median(ratios), t.checkLimit(ratios, by)
+	if math.Abs(lowest-whole) <= limit {
 		return "", nil
-	} else if t.Ticking.Source == nil {
-		return "", fmt.Errorf("%w: beside %s the ticks tell a performance of %.2f and whole runs %.2f ± %.2f", ErrNoTicks, strongest, lowest, whole, wholeError)
 	}
-	return fmt.Sprintf("ticks: beside %s they tell a performance of %.2f, whole runs %.2f ± %.2f", strongest, lowest, whole, wholeError), nil
+	text := fmt.Sprintf("beside %s the ticks tell a performance of %.2f, and %d pairs of whole runs %.2f: more than %.2f apart", strongest, lowest, len(ratios), whole, limit)
+	if t.Ticking.Source == nil {
+		return "", fmt.Errorf("%w: %s", ErrNoTicks, text)
+	}
+	return text, nil
+}
+
+// checkLimit returns how far whole runs may differ from a result by ticks.
+func (t *ticked) checkLimit(ratios []float64, by Result) float64 {
+	whole := 1.0
+	if sd := spread(ratios); sd != nil {
+		whole = *sd / math.Sqrt(float64(len(ratios)))
+	}
+	return checkTolerance * math.Hypot(max(whole, leastCheckError), by.StandardError)
 }

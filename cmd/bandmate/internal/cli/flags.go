@@ -105,6 +105,9 @@ func ParsePattern(flag, text string) (interferer.Pattern, error) {
 	return "", Usagef("%s %q: want sequential or random", flag, text)
 }
 
+// normal90 is the half width of a 90% interval in standard errors.
+const normal90 = 1.645
+
 // PrecisionFlags say how often a condition is repeated.
 type PrecisionFlags struct {
 	points     float64
@@ -114,9 +117,9 @@ type PrecisionFlags struct {
 
 // Add defines the flags.
 func (f *PrecisionFlags) Add(flags *pflag.FlagSet) {
-	flags.Float64Var(&f.points, "precision", 1, "repeat until the 90% interval of each median is within this many points of normalized performance")
-	flags.IntVar(&f.repeats, "repeats", 3, "minimum number of repeats of each condition")
-	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "maximum number of repeats of each condition")
+	flags.Float64Var(&f.points, "precision", 1, "measure until the standard error of each point is at most this many points of normalized performance")
+	flags.IntVar(&f.repeats, "repeats", 3, "of whole runs, minimum number of repeats of each condition")
+	flags.IntVar(&f.maxRepeats, "max-repeats", 7, "of whole runs, maximum number of repeats of each condition")
 }
 
 // Precision returns the precision that the flags ask for, or a usage error.
@@ -124,8 +127,12 @@ func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
 	if !(f.points > 0) || f.repeats < 1 || f.maxRepeats < f.repeats {
 		return onboard.Precision{}, Usagef("--precision %v --repeats %d --max-repeats %d: want a precision above 0 and 1 ≤ repeats ≤ max-repeats", f.points, f.repeats, f.maxRepeats)
 	}
-	return onboard.Precision{HalfWidth: f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
+	return onboard.Precision{HalfWidth: normal90 * f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
 }
+
+// Points returns the standard error that the flags ask for, in points of
+// normalized performance.
+func (f *PrecisionFlags) Points() float64 { return f.points }
 
 // CheckDuration returns a usage error unless d is above zero.
 func CheckDuration(flag string, d time.Duration) error {

@@ -24,23 +24,22 @@ import (
 )
 
 type onboardFlags struct {
-	pictures   cli.PictureFlags
-	placement  cli.PlacementFlags
-	precision  cli.PrecisionFlags
-	readShares []string
-	levels     []string
-	pattern    string
-	machine    string
-	source     string
-	iterations int
-	timeout    time.Duration
-	resume     bool
-	discard    bool
-	showOutput bool
-	adaptive   bool
-	budget     float64
-	// progress is a regular expression; empty times whole runs.
-	progress    string
+	pictures    cli.PictureFlags
+	placement   cli.PlacementFlags
+	precision   cli.PrecisionFlags
+	readShares  []string
+	levels      []string
+	pattern     string
+	machine     string
+	source      string
+	iterations  int
+	timeout     time.Duration
+	resume      bool
+	discard     bool
+	showOutput  bool
+	adaptive    bool
+	budget      float64
+	progress    progressFlags
 	interferers int
 	// communication says what the application exchanges.
 	communication communicationFlags
@@ -52,20 +51,23 @@ func NewOnboard(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "onboard NAME -- CMD...",
 		Short: "Measure an application, alone and under pressure, into a profile",
-		Long: `Runs CMD alone and beside the interferer at several read shares and bandwidths,
-each repeated until its median is known, and stores the profile NAME. CMD must
-do fixed work and end. It runs many times; what it writes, it writes many times.
+		Long: `Measures how much CMD loses beside an interferer at several read shares and
+bandwidths, and stores the profile NAME. CMD must do fixed work and end.
 
-Ctrl-C stops at once and keeps the samples; --resume goes on with them.
+It runs a few times alone, once or more under pressure, and twice more as a
+check; what it writes, it writes each time. While it runs, the interferer is
+switched on and off every few milliseconds, and the progress of CMD in
+neighboring slices is compared, so that the noise of the machine cancels. The
+progress is found out: counts that CMD keeps itself (package ticks/progress),
+instructions, functions that it calls, or what it reads and writes; the choice
+is checked against whole runs. A --progress flag declares it instead: an
+expression such as '^step ([0-9]+)', whose first group, if it is a number, is
+the progress so far; a file; a metric; or a function.
 
---adaptive measures only what teaches most and infers the rest of the curves: a
-few runs instead of dozens, for programs that take long. It says what it chose
-and why.
-
---progress measures all pressures within each run, from the progress that CMD
-prints: every match of the expression in a line of its output is a unit; a group
-that is a number is the progress so far, as in '^step ([0-9]+)'. The interferer
-changes while CMD runs, and pauses in between for comparison.
+Where nothing tells its progress, and with --whole-runs, --iterations or
+--resume, whole runs are timed beside each pressure, dozens of them. Ctrl-C then
+keeps the samples; --resume goes on with them. --adaptive makes a few runs
+instead, beside pressures that teach most, and infers the rest of the curves.
 
 --measure-communication also runs CMD alone to count what it sends and receives over
 the network interfaces, if nobody else uses them; --sent and --received declare it.
@@ -107,7 +109,7 @@ the traffic of several neighbors. Levels above 100% need it.`,
 	flags.BoolVar(&f.discard, "discard", false, "discard the samples of an interrupted run")
 	flags.BoolVar(&f.adaptive, "adaptive", false, "choose each pressure by its expected information, make one run each, and infer the others")
 	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, the total time of the runs beside the interferer, in solo times; half as much for an application that loses little")
-	flags.StringVar(&f.progress, "progress", "", "measure within runs: a regular expression that matches the output of CMD once per unit of progress")
+	f.progress.add(flags)
 	flags.IntVar(&f.interferers, "interferers", 1, "number of interferers of the same size; --interferer-cpus are divided among them")
 	f.communication.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "copy the application's output to standard error")
@@ -187,7 +189,7 @@ func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f o
 	if err := f.validate(name); err != nil {
 		return err
 	}
-	watch, err := f.watch()
+	ticking, err := f.ticking()
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f o
 	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
-		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.Source, watch: watch,
+		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.Source, ticking: ticking,
 		communication: exchanged, measureCommunication: f.communication.measure, interfaces: f.communication.interfaces,
 	}
 	if f.adaptive {
@@ -256,8 +258,8 @@ type onboarding struct {
 	adaptive *onboard.Adaptivity
 	// source measures the application's traffic; nil has it inferred.
 	source profiler.Source
-	// watch has the progress watched; nil times whole runs.
-	watch *onboard.Watch
+	// ticking has it measured within its runs; nil times whole runs.
+	ticking *onboard.Ticking
 	// communication is what was declared of it; nil where nothing was.
 	communication *v1alpha1.Communication
 	// measureCommunication has its rates measured on these interfaces.
@@ -292,23 +294,13 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	experiment := &onboard.Onboarding{
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
 		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
-		Adaptive: j.adaptive, Watch: j.watch,
-	}
-	if j.watch != nil {
-		j.watch.Ended = j.tellIntervals
-		profile, machine, err := experiment.Run(ctx)
-		progress.Done()
-		if err != nil {
-			return nil, err
-		}
-		j.communicate(profile, exchanged)
-		return profile, j.putBoth(profile, machine, known)
+		Adaptive: j.adaptive, Ticking: j.ticking,
 	}
 	journal, err := j.openJournal(experiment)
 	if err != nil {
 		return nil, err
 	}
-	profile, machine, err := experiment.Run(ctx)
+	profile, machine, err := j.measure(ctx, experiment, progress)
 	progress.Done()
 	err = errors.Join(err, journal.Close())
 	if err == nil {
@@ -319,6 +311,27 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 		return nil, errors.Join(err, j.leave(journal))
 	}
 	return profile, j.journal().remove()
+}
+
+// measure runs the experiment, by whole runs where nothing within a run tells its
+// progress.
+func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding, progress *cli.Progress) (*v1alpha1.ApplicationProfile, *v1alpha1.MachineProfile, error) {
+	if j.ticking != nil {
+		j.ticking.Report = progress.Share
+	}
+	profile, machine, err := experiment.Run(ctx)
+	if j.ticking == nil || j.ticking.Source != nil || !errors.Is(err, onboard.ErrNoTicks) {
+		return profile, machine, err
+	}
+	reason := fmt.Sprintf("whole runs were timed: %v", err)
+	j.app.Notef("Timing whole runs: %v.\n", err)
+	experiment.Ticking = nil
+	profile, machine, err = experiment.Run(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	profile.Spec.Warnings = append(profile.Spec.Warnings, reason)
+	return profile, machine, nil
 }
 
 // putBoth stores the profile, and the machine's where it was measured.

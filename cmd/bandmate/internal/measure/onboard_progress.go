@@ -6,50 +6,110 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/units"
 )
 
-// watch is how --progress has the application measured; nil without it. It also
-// refuses what does not go with --progress or --interferers.
-func (f onboardFlags) watch() (*onboard.Watch, error) {
+// progressFlags say how the progress of the application is counted.
+type progressFlags struct {
+	pattern, file, url, metric, function string
+	wholeRuns                            bool
+}
+
+func (f *progressFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.pattern, "progress", "", "count progress by a regular expression that matches the output of CMD once per unit")
+	flags.StringVar(&f.file, "progress-file", "", "count progress by the last number in a file")
+	flags.StringVar(&f.url, "progress-url", "", "count progress by a Prometheus metric at this URL, named by --progress-metric")
+	flags.StringVar(&f.metric, "progress-metric", "", "name of the metric of --progress-url, with labels if needed, such as 'requests_total{code=\"200\"}'")
+	flags.StringVar(&f.function, "progress-function", "", "count progress by the calls of a function: LIBRARY:SYMBOL, or SYMBOL in the program itself")
+	flags.BoolVar(&f.wholeRuns, "whole-runs", false, "time whole runs beside each pressure, where nothing within a run tells its progress")
+}
+
+// declared returns the source of progress that the flags name; nil without.
+func (f progressFlags) declared() (ticks.Source, error) {
+	var given []string
+	for _, flag := range []struct{ name, value string }{
+		{"--progress", f.pattern}, {"--progress-file", f.file}, {"--progress-url", f.url}, {"--progress-function", f.function},
+	} {
+		if flag.value != "" {
+			given = append(given, flag.name)
+		}
+	}
+	switch {
+	case len(given) > 1:
+		return nil, cli.Usagef("%s: want one of them", strings.Join(given, " and "))
+	case (f.url == "") != (f.metric == ""):
+		return nil, cli.Usagef("--progress-url and --progress-metric: want both or none")
+	case len(given) == 0:
+		return nil, nil //nolint:nilnil // it is found out
+	case f.wholeRuns:
+		return nil, cli.Usagef("--whole-runs and %s: want one of them", given[0])
+	case f.pattern != "":
+		return f.output()
+	case f.file != "":
+		return ticks.File{Path: f.file}, nil
+	case f.url != "":
+		return ticks.Metric{URL: f.url, Metric: f.metric}, nil
+	}
+	function, err := ticks.ParseFunction(f.function)
+	if err != nil {
+		return nil, cli.Usagef("--progress-function %w", err)
+	}
+	return function, nil
+}
+
+func (f progressFlags) output() (ticks.Source, error) {
+	if len(f.pattern) > v1alpha1.MaxStringBytes/2 {
+		return nil, cli.Usagef("--progress: want an expression of %d bytes at most", v1alpha1.MaxStringBytes/2)
+	}
+	pattern, err := regexp.Compile(f.pattern)
+	if err != nil {
+		return nil, cli.Usagef("--progress %q: %w: want a regular expression such as '^step ([0-9]+)'", f.pattern, err)
+	}
+	if pattern.MatchString("") {
+		return nil, cli.Usagef("--progress %q matches an empty line: want an expression that matches progress only", f.pattern)
+	}
+	return ticks.Output{Pattern: pattern}, nil
+}
+
+// ticking is how the application is measured within its runs; nil times whole
+// runs. It also refuses flags that exclude each other.
+func (f onboardFlags) ticking() (*onboard.Ticking, error) {
 	if f.interferers < 1 || f.interferers > onboard.MostInterferers {
 		return nil, cli.Usagef("--interferers %d: want 1 to %d", f.interferers, onboard.MostInterferers)
 	}
 	if f.adaptive && f.interferers > 1 {
 		return nil, cli.Usagef("--adaptive and --interferers: want one of them: pressures are chosen up to what one interferer reaches")
 	}
-	if f.progress == "" {
-		return nil, nil //nolint:nilnil // nothing is to be watched
-	}
-	switch {
-	case f.adaptive:
-		return nil, cli.Usagef("--adaptive and --progress: want one of them: with --progress all pressures fit into a few runs")
-	case f.iterations > 1:
-		return nil, cli.Usagef("--iterations and --progress: want one of them: progress is watched within single runs; give the command more work")
-	case f.resume || f.discard:
-		return nil, cli.Usagef("--resume and --discard: not with --progress, which keeps no samples of interrupted runs")
-	case len(f.progress) > v1alpha1.MaxStringBytes:
-		return nil, cli.Usagef("--progress: want an expression of %d bytes at most", v1alpha1.MaxStringBytes)
-	}
-	pattern, err := regexp.Compile(f.progress)
+	source, err := f.progress.declared()
 	if err != nil {
-		return nil, cli.Usagef("--progress %q: %w: want a regular expression such as '^step ([0-9]+)'", f.progress, err)
+		return nil, err
 	}
-	if pattern.MatchString("") {
-		return nil, cli.Usagef("--progress %q matches an empty line: want an expression that matches progress only", f.progress)
+	whole := ""
+	switch {
+	case f.progress.wholeRuns:
+		whole = "--whole-runs"
+	case f.adaptive:
+		whole = "--adaptive"
+	case f.iterations > 1:
+		whole = "--iterations"
+	case f.resume:
+		whole = "--resume"
 	}
-	return &onboard.Watch{Pattern: pattern}, nil
-}
-
-// tellIntervals says what the watched runs yielded.
-func (j onboarding) tellIntervals(intervals, runs int, lost string) {
-	if lost != "" {
-		lost = "; left out: " + lost
+	if whole != "" && source != nil {
+		return nil, cli.Usagef("%s times whole runs, and a --progress flag measures within runs: want one of them", whole)
 	}
-	j.app.Notef("%d intervals of %d runs tell the performance%s.\n", intervals, runs, lost)
+	if whole != "" {
+		return nil, nil //nolint:nilnil // whole runs
+	}
+	precision := modulation.Precision{StandardError: f.precision.Points() / 100}
+	return &onboard.Ticking{Source: source, Precision: precision}, nil
 }
 
 // crowdLevels are the levels above 100% that several interferers add.
