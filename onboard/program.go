@@ -165,6 +165,9 @@ func (p *program) record(ctx context.Context) (wall time.Duration, progress []mo
 		switch {
 		case errors.Is(err, modulation.ErrEnded):
 			e, err := p.process.wait()
+			if err == nil && changes(progress) == 0 && p.run.Unchanged != nil {
+				err = p.run.Unchanged(p.command.String())
+			}
 			return e.wall, progress, err
 		case err != nil:
 			return 0, nil, err

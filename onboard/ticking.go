@@ -52,6 +52,8 @@ type ticked struct {
 	experiment *Experiment
 	// solo holds the times of the runs alone.
 	solo []float64
+	// perSecond is how often the count changes while the program runs alone.
+	perSecond float64
 }
 
 // runTicked is Run by ticks. The error wraps ErrNoTicks where there are none.
@@ -169,8 +171,9 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 			return errTooShort(t.Application.Name, wall)
 		}
 		if changes(progress) < fewestTicks {
-			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times", ErrNoTicks, p.source.Name(), changes(progress), wall.Round(time.Millisecond), fewestTicks)
+			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes(progress), wall.Round(time.Millisecond), fewestTicks)
 		}
+		t.perSecond = float64(changes(progress)) / wall.Seconds()
 		runs = append(runs, progress)
 		t.solo = append(t.solo, wall.Seconds())
 		if len(runs) == 1 && modulation.Unsteadiness(progress) <= unequalTicks {
@@ -182,6 +185,20 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 		p.equal = trajectory
 	}
 	return nil
+}
+
+const (
+	// sliceTicks is how many changes of the count a slice has alone.
+	sliceTicks = 12
+	// longestSlice bounds a slice: beyond, the noise of the machine is another.
+	longestSlice = 40 * time.Millisecond
+)
+
+// slicingFor returns the slices for a count that changes so often per second.
+func slicingFor(perSecond float64) modulation.Slicing {
+	s := DefaultSlicing
+	s.Length = min(max(s.Length, s.Settle+time.Duration(sliceTicks/perSecond*float64(time.Second))), longestSlice)
+	return s
 }
 
 func lastOf(seconds []float64) time.Duration {
@@ -220,7 +237,7 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 	second := &stream{interferers: t.interferers}
 	t.parties = [2]modulation.Party{target, second}
 	plan := &modulation.Plan{
-		Bench: t.bench(DefaultSlicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
+		Bench: t.bench(slicingFor(t.perSecond)), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
 	}

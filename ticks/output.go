@@ -36,7 +36,8 @@ func (s Output) Prepare() (*Run, error) {
 		Open: func(pid int) (Counter, error) {
 			return newCounter(s.Name(), pid, func() (reader, error) { return outputReader{lines}, nil })
 		},
-		Close: func() error { return nil },
+		Unchanged: lines.Unmatched,
+		Close:     func() error { return nil },
 	}, nil
 }
 

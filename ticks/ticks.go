@@ -72,6 +72,9 @@ type Run struct {
 	// program. The whole tree of processes counts, as far as the source can see
 	// it. The error wraps [ErrEnded], or [ErrUnavailable].
 	Open func(pid int) (Counter, error)
+	// Unchanged returns why the count of a program with this command line never
+	// changed, and what would help; nil when there is no more to say than that.
+	Unchanged func(command string) error
 	// Close releases what Prepare made, after the counter is closed. It may be
 	// called twice.
 	Close func() error

@@ -320,6 +320,9 @@ func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding,
 		j.ticking.Report = progress.Share
 	}
 	profile, machine, err := experiment.Run(ctx)
+	if err == nil && j.ticking != nil {
+		j.app.Notef("Progress within the runs was told by: %s.\n", profile.Spec.Measurement.Ticks)
+	}
 	if j.ticking == nil || j.ticking.Source != nil || !errors.Is(err, onboard.ErrNoTicks) {
 		return profile, machine, err
 	}

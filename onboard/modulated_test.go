@@ -1,0 +1,108 @@
+package onboard
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+// readings are n of a performance, with a rate alone, one percent apart.
+func readings(n int, performance, alone float64) []modulation.Reading {
+	var all []modulation.Reading
+	for i := range n {
+		y := math.Log(performance) + 0.01*float64(i%2*2-1)
+		all = append(all, modulation.Reading{Log: y, Weight: 0.01, Alone: alone, Beside: alone * math.Exp(y)})
+	}
+	return all
+}
+
+func TestResultsOfReadings(t *testing.T) {
+	probe := MeasuredPressure{
+		Pressure: Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
+		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential},
+	}
+	half := MeasuredPressure{
+		Pressure: Pressure{ReadShare: 1, Level: 0.5, Pattern: interferer.Sequential},
+		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential, Bandwidth: 5e9},
+		Alone:    units.Traffic{Read: 5e9},
+	}
+	pressures := []MeasuredPressure{half, probe}
+	e := &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{
+		besideName("app", probe.String()): readings(40, 0.8, 1000),
+		besideName(probe.String(), "app"): readings(40, 0.9, 10e9),
+		besideName("app", half.String()):  readings(40, 0.95, 1000),
+		besideName(half.String(), "app"):  readings(40, 1, 4.9e9),
+	}}
+	curves, err := e.curves("app", pressures)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(curves) != 1 || len(curves[0].Points) != 2 {
+		t.Fatalf("curves %+v", curves)
+	}
+	near := func(what string, got, want, tolerance float64) {
+		t.Helper()
+		if math.Abs(got-want) > tolerance*want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	low, high := curves[0].Points[0], curves[0].Points[1]
+	near("performance at half", low.NormalizedPerformance, 0.95, 0.003)
+	near("bandwidth at half is that of the setting", low.InterfererBytesPerSecond, 5e9, 1e-9)
+	near("achieved at half", *low.AchievedBytesPerSecond, 4.9e9, 0.02)
+	near("performance at full", high.NormalizedPerformance, 0.8, 0.003)
+	near("bandwidth at full is that measured within the blocks", high.InterfererBytesPerSecond, 10e9, 0.02)
+	near("achieved at full", *high.AchievedBytesPerSecond, 9e9, 0.02)
+	if high.Repeats != 40 || high.Spread == nil || *high.Spread < 0.002 || *high.Spread > 0.05 {
+		t.Errorf("point %+v", high)
+	}
+	read := e.probeReadings("app", pressures)
+	if len(read) != 1 || read[0].Probe != profiler.Reader {
+		t.Fatalf("probes %+v", read)
+	}
+	near("probe's speed", read[0].RelativeSpeed, 0.9, 0.003)
+	if _, err := e.curves("other", pressures); err == nil {
+		t.Error("curves of what was not measured")
+	}
+}
+
+func TestCircumstancesCountOtherRegimes(t *testing.T) {
+	o := &modulation.Outcome{
+		Dropped: 3,
+		Readings: map[regime.Class]map[string][]modulation.Reading{
+			regime.SameComplex: {"a": readings(9, 1, 1)}, regime.CrossComplex: {"a": readings(4, 1, 1)},
+		},
+		RoundTrips: map[regime.Class][]float64{regime.SameComplex: {50, 60, 70}},
+	}
+	if c := circumstancesOf(o, regime.SameComplex); c.dropped != 7 || c.roundTrip != 60 || c.class != regime.SameComplex {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestSlicingFor(t *testing.T) {
+	for _, tt := range []struct {
+		perSecond float64
+		want      time.Duration
+	}{{1e6, DefaultSlicing.Length}, {1200, 11 * time.Millisecond}, {100, longestSlice}} {
+		if got := slicingFor(tt.perSecond); got.Length != tt.want || got.Settle != DefaultSlicing.Settle {
+			t.Errorf("%v ticks a second: %+v, want %v", tt.perSecond, got, tt.want)
+		}
+	}
+}
+
+func TestChanges(t *testing.T) {
+	var run []modulation.Progress
+	for _, n := range []float64{0, 0, 1, 1, 4, 5, 5} {
+		run = append(run, modulation.Progress{Count: n})
+	}
+	if got := changes(run); got != 3 {
+		t.Errorf("%d changes, want 3", got)
+	}
+}
