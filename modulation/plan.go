@@ -69,7 +69,8 @@ type Plan struct {
 	Position func() float64
 	// Class is the only regime that counts; empty for any. Run waits for it.
 	Class regime.Class
-	// Budget bounds the time of Run; 0 means none.
+	// Budget is the time after which Run returns whatever the precision; 0 means
+	// none.
 	Budget time.Duration
 	// Whole reports whether the parties have run for long enough, whatever the
 	// precision; nil when that does not matter.
@@ -136,11 +137,12 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		}
 		class := before.Class
 		pending := p.pending(class)
-		if p.Report != nil {
-			p.Report(1 - float64(p.missing(class))/float64(p.Precision.Fewest*len(p.Points)))
-		}
 		precise := len(pending) == 0
-		if precise && (p.Whole == nil || p.Whole()) || p.Budget > 0 && p.Bench.Clock.Now()-begin >= p.Budget {
+		spent := p.Bench.Clock.Now() - begin
+		if p.Report != nil {
+			p.Report(p.done(class, spent))
+		}
+		if (precise || p.Budget > 0 && spent >= p.Budget) && (p.Whole == nil || p.Whole()) {
 			return nil
 		}
 		if precise {
@@ -287,6 +289,20 @@ func (p *Plan) all() []*Point {
 	}
 	return list
 }
+
+// done returns the share of the work that is done, by the blocks or by the
+// budget, whichever is further.
+func (p *Plan) done(class regime.Class, spent time.Duration) float64 {
+	share := 1 - float64(p.missing(class))/float64(p.Precision.Fewest*len(p.Points))
+	if p.Budget > 0 {
+		share = max(share*readingShare, min(spent.Seconds()/p.Budget.Seconds(), 1))
+	}
+	return share
+}
+
+// readingShare is the part of the work that the fewest blocks are, about: the rest
+// makes them precise.
+const readingShare = 0.5
 
 // missing returns how many of the fewest blocks the points lack in a class, and
 // one for each that is not precise.

@@ -131,6 +131,9 @@ func (p *program) Switch(on bool) error {
 
 // signal signals the process group; one that has ended is told by Read.
 func (p *program) signal(s unix.Signal) error {
+	if p.process == nil {
+		return nil
+	}
 	if err := unix.Kill(-p.process.pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signaling %q: %w", p.command.String(), err)
 	}
@@ -138,6 +141,9 @@ func (p *program) signal(s unix.Signal) error {
 }
 
 func (p *program) Read() (float64, time.Duration, error) {
+	if p.process == nil {
+		return 0, p.clock.Now(), modulation.ErrEnded
+	}
 	n, err := p.counter.Read()
 	at := p.clock.Now()
 	if err != nil {
@@ -185,6 +191,9 @@ func (*program) Smooth() bool { return false }
 
 // again starts the program anew if it has ended.
 func (p *program) again(ctx context.Context) error {
+	if p.process == nil {
+		return p.start(ctx)
+	}
 	select {
 	case <-p.process.done:
 	default:

@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
@@ -21,12 +23,12 @@ type Ticking struct {
 	Source ticks.Source
 	// Precision of each point.
 	Precision modulation.Precision
+	// Budget bounds the time under pressure, but for one whole run; 0 means half a
+	// minute.
+	Budget time.Duration
 	// Report is told the share of the work that is done, 0 to 1, and what runs
 	// now; may be nil.
 	Report func(share float64, what string)
-	// Told is called with what the caller should know: which ticks are used, and
-	// why others are not; may be nil.
-	Told func(text string)
 }
 
 // ErrNoTicks is wrapped when no count of an application's work can be used.
@@ -36,8 +38,11 @@ const (
 	// soloPatience is the time after which no further run alone is made to learn
 	// how equal ticks are.
 	soloPatience = 4 * time.Second
-	// mostSolos bounds these runs.
-	mostSolos = 5
+	// mostSolos bounds these runs. The first trajectoryRuns are made all the same,
+	// unless they take longer than longestTrajectory each.
+	mostSolos         = 5
+	trajectoryRuns    = 3
+	longestTrajectory = 20 * time.Second
 	// unequalTicks is the variation from which ticks are made equal: a good deal
 	// above what noise alone shows.
 	unequalTicks = 0.05
@@ -67,8 +72,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		session: b.Session, command: b.Application.Command, cpus: b.Session.Placement.Target, spinner: t.opposite.interferers,
 	}
 	t.tell(0, b.Application.Name+" alone")
-	reasons, err := t.choose(ctx, target)
-	if err != nil {
+	if err := t.choose(ctx, target); err != nil {
 		return nil, nil, err
 	}
 	if err := t.measureTraffic(ctx); err != nil {
@@ -100,7 +104,6 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	profile.Spec.Measurement.Ticks = target.source.Name()
-	profile.Spec.Warnings = append(profile.Spec.Warnings, reasons...)
 	return profile, machine, nil
 }
 
@@ -124,45 +127,64 @@ func (t *ticked) measureTraffic(ctx context.Context) error {
 	return nil
 }
 
-// choose finds the ticks of the program, with runs alone. It returns why others
-// are not used.
-func (t *ticked) choose(ctx context.Context, p *program) (reasons []string, err error) {
-	candidates := []ticks.Source{t.Ticking.Source}
-	if t.Ticking.Source == nil {
-		candidates = []ticks.Source{ticks.Page{}, ticks.Instructions{}}
+// choose finds the ticks of the program, with runs alone.
+func (t *ticked) choose(ctx context.Context, p *program) error {
+	if t.Ticking.Source != nil {
+		p.source = t.Ticking.Source
+		return t.learn(ctx, p)
 	}
-	for n := 0; n < len(candidates); n++ {
-		p.source = candidates[n]
-		err := t.learn(ctx, p)
-		switch {
-		case err == nil:
-			return reasons, nil
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case t.Ticking.Source != nil || !errors.Is(err, ErrNoTicks) && !errors.Is(err, ticks.ErrUnavailable):
-			return nil, err
-		}
-		if n == len(candidates)-1 && n < 2 {
-			found, err := t.discover(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			candidates = append(candidates, found...)
+	p.source = ticks.Page{}
+	err := t.learn(ctx, p)
+	if !usableOther(err) {
+		return err
+	}
+	t.tell(0.05, "what counts the work of "+t.Application.Name)
+	candidates, err := t.discover(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, c := range candidates {
+		p.source = c.Source
+		if err := t.learn(ctx, p); !usableOther(err) {
+			return err
 		}
 	}
-	return nil, fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress", t.Application.Name, ErrNoTicks)
+	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress", t.Application.Name, ErrNoTicks)
 }
 
-// discover looks for counts that grow steadily while the program runs.
-func (t *ticked) discover(ctx context.Context, p *program) ([]ticks.Source, error) {
-	return nil, nil
+// usableOther reports whether another source may do where one failed.
+func usableOther(err error) bool {
+	return errors.Is(err, ErrNoTicks) || errors.Is(err, ticks.ErrUnavailable)
+}
+
+// mostCandidates bounds the sources that are tried after a discovery.
+const mostCandidates = 3
+
+// discover looks for counts that grow steadily while the program runs beside
+// spinning CPUs.
+func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
+	if err := t.interferers.apply(settingsOf(spinning)); err != nil {
+		return nil, err
+	}
+	found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
+		process, err := t.launcher.start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
+		if err != nil {
+			return 0, nil, err
+		}
+		return process.pid, func() { process.kill(); <-process.done }, nil
+	})
+	if errors.Is(err, ticks.ErrNothingCounts) {
+		err = nil
+	}
+	return found[:min(len(found), mostCandidates)], errors.Join(err, t.interferers.apply(settingsOf(interferer.Setting{Mode: interferer.Idle})))
 }
 
 // learn runs the program alone until it is known how equal its ticks are.
 func (t *ticked) learn(ctx context.Context, p *program) error {
-	p.equal, t.solo = nil, nil
+	p.equal = nil
 	var runs [][]modulation.Progress
-	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience; {
+	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience ||
+		len(runs) < trajectoryRuns && lastOf(t.solo) < longestTrajectory; {
 		wall, progress, err := t.record(ctx, p)
 		if err != nil {
 			return err
@@ -170,12 +192,12 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 		if wall < tooShort {
 			return errTooShort(t.Application.Name, wall)
 		}
+		t.solo = append(t.solo, wall.Seconds())
 		if changes(progress) < fewestTicks {
 			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes(progress), wall.Round(time.Millisecond), fewestTicks)
 		}
 		t.perSecond = float64(changes(progress)) / wall.Seconds()
 		runs = append(runs, progress)
-		t.solo = append(t.solo, wall.Seconds())
 		if len(runs) == 1 && modulation.Unsteadiness(progress) <= unequalTicks {
 			return nil
 		}
@@ -231,6 +253,9 @@ func (t *ticked) record(ctx context.Context, p *program) (wall time.Duration, pr
 	return wall, progress, err
 }
 
+// defaultBudget is enough for steady ticks: others show what they can in it.
+const defaultBudget = 30 * time.Second
+
 // modulate measures the program beside every pressure, for one whole run at
 // least.
 func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation.Outcome, err error) {
@@ -239,6 +264,7 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 	plan := &modulation.Plan{
 		Bench: t.bench(slicingFor(t.perSecond)), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
+		Budget: cmp.Or(t.Ticking.Budget, defaultBudget),
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
 	}
 	for _, p := range t.experiment.Pressures {
@@ -286,6 +312,10 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 				"control: with nothing beside it the performance came out as %.3f ± %.3f instead of 1: the curves may be off by as much", c.NormalizedPerformance, c.StandardError))
 		}
 	}
+	if worst := worstError(curves); worst > impreciseFactor*t.Ticking.Precision.WithDefaults().StandardError {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
+			"ticks: the standard error of some points is %.1f points: the ticks are few or unequal; --progress-function or another --progress flag may name better ones", 100*worst))
+	}
 	if check != "" {
 		profile.Spec.Warnings = append(profile.Spec.Warnings, check)
 	}
@@ -303,11 +333,30 @@ const (
 	// leastCheckError keeps a standard error of whole runs that is small by luck
 	// from failing a check.
 	leastCheckError = 0.02
+	// wholeRunNoise is the standard error of one pair of whole runs on a virtual
+	// machine.
+	wholeRunNoise = 0.1
 	// fewestChecks and mostChecks bound the pairs of whole runs of a check; a
 	// second pair is made only within checkPatience.
 	fewestChecks, mostChecks = 2, 6
 	checkPatience            = 8 * time.Second
 )
+
+// impreciseFactor is how many times the wanted standard error is worth a warning.
+const impreciseFactor = 2.5
+
+// worstError returns the largest standard error of points.
+func worstError(curves []v1alpha1.SensitivityCurve) float64 {
+	worst := 0.0
+	for _, c := range curves {
+		for _, p := range c.Points {
+			if p.Spread != nil && p.Repeats > 0 {
+				worst = max(worst, *p.Spread/math.Sqrt(float64(p.Repeats)))
+			}
+		}
+	}
+	return worst
+}
 
 // check compares the strongest pressure with whole runs. It returns a warning;
 // empty where they agree. ErrNoTicks is wrapped where they contradict each other,
@@ -351,7 +400,7 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 
 // checkLimit returns how far whole runs may differ from a result by ticks.
 func (t *ticked) checkLimit(ratios []float64, by Result) float64 {
-	whole := 1.0
+	whole := wholeRunNoise
 	if sd := spread(ratios); sd != nil {
 		whole = *sd / math.Sqrt(float64(len(ratios)))
 	}
