@@ -57,8 +57,10 @@ type Slicing struct {
 }
 
 const (
-	// edgePoll is how often a count is read to find the edges of its steps.
+	// edgePoll is how often a count is read to find the edges of its steps, and
+	// edgeGap how far apart two reads are at most that show when a step came.
 	edgePoll = 200 * time.Microsecond
+	edgeGap  = 1 * time.Millisecond
 	// stallLimit is how many times its length a slice may take to see two steps.
 	stallLimit = 4
 )
@@ -70,8 +72,9 @@ type Block struct {
 	// LogRates holds the mean logarithm of the rate, in work per second, by the
 	// index of the state and the party; NaN for a party that did not work in it.
 	LogRates [][]float64
-	// Work is what each party did in the whole block.
-	Work []float64
+	// Counts holds the first count read of each party: how far it was when it
+	// first worked.
+	Counts []float64
 	// Start and End are the times of the block.
 	Start, End time.Duration
 }
@@ -98,13 +101,9 @@ type Bench struct {
 // The parties are left in the last state. The error wraps that of a party, or is
 // the context's.
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
-	block := &Block{States: states, Work: make([]float64, len(b.Parties)), Start: b.Clock.Now()}
+	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
 	for range states {
-		row := make([]float64, len(b.Parties))
-		for p := range row {
-			row[p] = math.NaN()
-		}
-		block.LogRates = append(block.LogRates, row)
+		block.LogRates = append(block.LogRates, b.unknown())
 	}
 	order := b.Random.Perm(len(states))
 	palindrome := slices.Concat(order, reversed(order))
@@ -112,7 +111,7 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		logs, err := b.slice(states[i], block.Work)
+		logs, err := b.slice(states[i], block.Counts)
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +127,15 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	return block, nil
 }
 
+// unknown returns NaN for every party.
+func (b *Bench) unknown() []float64 {
+	row := make([]float64, len(b.Parties))
+	for p := range row {
+		row[p] = math.NaN()
+	}
+	return row
+}
+
 func reversed(order []int) []int {
 	back := slices.Clone(order)
 	slices.Reverse(back)
@@ -137,26 +145,32 @@ func reversed(order []int) []int {
 // Forget has the next Set switch every party, because somebody else may have.
 func (b *Bench) Forget() { b.known = false }
 
-// Set has exactly the parties of s work, those that stop first.
+// Set has exactly the parties of s work, those that stop first. Where one cannot
+// be stopped, the others still are, and nobody starts.
 func (b *Bench) Set(s State) error {
-	for _, on := range []bool{false, true} {
-		for p, party := range b.Parties {
-			if s.Has(p) != on || (b.known && b.state.Has(p) == on) {
-				continue
-			}
-			if err := party.Switch(on); err != nil {
-				b.known = false
-				return err
-			}
+	known := b.known
+	b.known = false
+	var err error
+	for p, party := range b.Parties {
+		if !s.Has(p) && !(known && !b.state.Has(p)) {
+			err = errors.Join(err, party.Switch(false))
 		}
 	}
-	b.state, b.known = s, true
-	return nil
+	for p, party := range b.Parties {
+		if err == nil && s.Has(p) && !(known && b.state.Has(p)) {
+			err = party.Switch(true)
+		}
+	}
+	if err == nil {
+		b.state, b.known = s, true
+	}
+	return err
 }
 
 // slice runs one state for the length of a slice and returns the logarithm of
-// each party's rate, NaN for those that do not work. It adds to work.
-func (b *Bench) slice(s State, work []float64) ([]float64, error) {
+// each party's rate, NaN for those that do not work. It fills in the counts that
+// are not known yet.
+func (b *Bench) slice(s State, counts []float64) ([]float64, error) {
 	begin := b.Clock.Now()
 	if err := b.Set(s); err != nil {
 		return nil, err
@@ -164,14 +178,14 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 	b.Clock.Sleep(begin + b.Slicing.Settle - b.Clock.Now())
 	readings := make([]reading, len(b.Parties))
 	for p, party := range b.Parties {
-		if s.Has(p) {
-			readings[p].smooth = party.Smooth()
-		}
+		readings[p].works = s.Has(p)
+		readings[p].smooth = party.Smooth()
 	}
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
-	for first := true; ; first = false {
-		searching := false
+	limit := counted + stallLimit*b.Slicing.Length
+	for {
+		now := b.Clock.Now()
 		for p, party := range b.Parties {
 			if !s.Has(p) {
 				continue
@@ -180,27 +194,24 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := readings[p].add(n, at); err != nil {
+			if err := readings[p].add(n, at, at >= end); err != nil {
 				return nil, err
 			}
-			searching = searching || !readings[p].smooth
+			if math.IsNaN(counts[p]) {
+				counts[p] = n
+			}
 		}
-		now := b.Clock.Now()
-		if !first && now >= end && (b.complete(s, readings) || now >= counted+stallLimit*b.Slicing.Length) {
+		if now >= limit || !slices.ContainsFunc(readings, reading.incomplete) {
 			break
 		}
-		switch {
-		case searching:
-			b.Clock.Sleep(edgePoll)
-		case now < end:
-			b.Clock.Sleep(end - now)
-		default:
-			b.Clock.Sleep(edgePoll)
+		wait := edgePoll
+		if now < end && !slices.ContainsFunc(readings, reading.seeksFirst) {
+			wait = end - now
 		}
+		b.Clock.Sleep(wait)
 	}
-	logs := make([]float64, len(b.Parties))
+	logs := b.unknown()
 	for p := range b.Parties {
-		logs[p] = math.NaN()
 		if !s.Has(p) {
 			continue
 		}
@@ -209,44 +220,37 @@ func (b *Bench) slice(s State, work []float64) ([]float64, error) {
 			return nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
 		}
 		logs[p] = math.Log(rate)
-		// What was done while settling went on at about the same rate.
-		work[p] += rate * (b.Clock.Now() - begin).Seconds()
 	}
 	return logs, nil
 }
 
-// complete reports whether every working party has a rate.
-func (b *Bench) complete(s State, readings []reading) bool {
-	for p := range b.Parties {
-		if s.Has(p) && !(readings[p].rate() > 0) {
-			return false
-		}
-	}
-	return true
-}
-
 // reading collects the count of a party in one slice.
 type reading struct {
+	works bool
 	// smooth says that every moment counts as the edge of a step.
 	smooth bool
-	seen   int
-	// value was read last.
+	// value was read last, at the time at, if seen.
+	seen  bool
 	value float64
-	// from and to are the counts at the first and the last edge, start and stop
-	// the times of these.
+	at    time.Duration
+	// from and to are the counts at the first edge and at the last, start and
+	// stop the times of these.
 	from, to    float64
 	start, stop time.Duration
 	edges       int
+	// complete says that the last edge came after the end of the slice.
+	complete bool
 }
 
-func (r *reading) add(n float64, now time.Duration) error {
-	if r.seen > 0 && n < r.value {
+// add adds a count, read after the end of the slice if late.
+func (r *reading) add(n float64, now time.Duration, late bool) error {
+	if r.seen && n < r.value {
 		return ErrBack
 	}
-	edge := r.smooth || r.seen > 0 && n > r.value
-	r.seen++
-	r.value = n
-	if !edge {
+	// A step that came during a long sleep came at an unknown time.
+	edge := r.smooth || r.seen && n > r.value && now-r.at <= edgeGap
+	r.seen, r.value, r.at = true, n, now
+	if !edge || r.complete {
 		return nil
 	}
 	if r.edges == 0 {
@@ -254,8 +258,15 @@ func (r *reading) add(n float64, now time.Duration) error {
 	}
 	r.to, r.stop = n, now
 	r.edges++
+	r.complete = late && r.edges > 1 && r.rate() > 0
 	return nil
 }
+
+// seeksFirst reports whether the first edge has not been found.
+func (r reading) seeksFirst() bool { return r.works && r.edges == 0 }
+
+// incomplete reports whether the edge after the end has not been found.
+func (r reading) incomplete() bool { return r.works && !r.complete }
 
 // rate returns the work per second; 0 when it is not known.
 func (r *reading) rate() float64 {

@@ -16,13 +16,12 @@ import (
 type Reading struct {
 	// Log is the logarithm of the rate beside the neighbor ÷ the rate alone.
 	Log float64
-	// Weight is the time that the work of the block takes alone, in seconds:
-	// the part of a whole run for which the reading stands.
-	Weight float64
-	// Stratum numbers the stretch of the run in which it was taken. Readings of
-	// one stratum are of the same phase of the program and share what changes
-	// slowly.
-	Stratum int
+	// Run numbers the run of the party in which the block was taken, and Position
+	// is the party's count at the beginning of the block: how far the run was.
+	// The readings of all runs around one position are of one phase of a program
+	// that does the same in every run.
+	Run      int
+	Position float64
 	// Alone and Beside are the two rates, in work per second.
 	Alone, Beside float64
 }
@@ -31,7 +30,7 @@ type Reading struct {
 type Estimate struct {
 	// Performance is the rate beside the neighbor ÷ alone, above 0.
 	Performance float64
-	// StandardError is that of Performance; +Inf with fewer than two strata.
+	// StandardError is that of Performance; +Inf with a single reading.
 	StandardError float64
 	// Low and High bound the 90% interval of Performance.
 	Low, High float64
@@ -40,8 +39,8 @@ type Estimate struct {
 	Spread float64
 	// Readings is the number of blocks.
 	Readings int
-	// Phases says that the performance differs between strata beyond noise, so
-	// that it is a mean weighted by work, not a robust center.
+	// Phases says that the performance changed along the run beyond noise, so
+	// that Performance is a mean weighted by work, not a robust center.
 	Phases bool
 }
 
@@ -52,109 +51,259 @@ const (
 	confidence = 0.90
 	// phaseLevel is the probability below which strata count as different.
 	phaseLevel = 0.001
-	// fewestPhaseReadings is how many readings a stratum has at least for strata
-	// to be compared.
-	fewestPhaseReadings = 3
+	// stratumReadings is how many readings a stratum has at least, and mostStrata
+	// how many strata there are at most.
+	stratumReadings = 5
+	mostStrata      = 40
+	// fewestStrata is the number of strata from which they are drawn in a
+	// bootstrap sample. Fewer do not show how much they differ.
+	fewestStrata = 8
 )
 
-// Summarize returns the estimate of readings, one at least. Random draws the
-// bootstrap samples.
+// Summarize returns the estimate of readings, one at least, in the order in which
+// they were taken. Random draws the bootstrap samples.
 //
-// The center is the trimmed mean of the logarithms. Where strata differ beyond
-// noise (Kruskal and Wallis 1952), because the program has phases, it is the
-// mean of the strata's slowdowns, each from a trimmed mean, weighted by the time
-// that their work takes alone: Σ w ÷ Σ w·s. The interval is from a bootstrap of strata, and
-// of the readings within each (two-stage; Davison and Hinkley 1997, 3.8), with
-// the quantile of Student's distribution for the few strata there are.
+// Without phases the center is the trimmed mean of the logarithms. Phases show
+// when strata, which are readings of neighboring positions, differ beyond noise
+// (Kruskal and Wallis 1952). Then the performance is that of a whole run: the time
+// of all strata alone ÷ beside, Σ t ÷ Σ t·s. The slowdown s of a stratum is from a
+// trimmed mean, and its time alone t from the width of the stratum, so that a part
+// of the run that was measured twice counts once.
+//
+// The standard error is from a bootstrap. Its samples are drawn from strata of
+// readings that follow each other, because noise that lasts makes these alike. Once
+// phases are known from more than one run, the strata are what there is: the
+// readings within each are drawn, and apart from these the runs from which the
+// times t are. Until then the rest of the run may be different, and strata are
+// drawn. One fewer is drawn than there is, which makes the variance of few right
+// (McCarthy and Snowden 1985). The interval takes the quantile of Student's
+// distribution, with the degrees of freedom of Welch (1947).
 func Summarize(readings []Reading, random *rand.Rand) Estimate {
-	strata := stratified(readings)
+	strata := along(readings)
 	phases := differ(strata)
-	center := func(strata [][]Reading) float64 {
-		if phases {
-			return weightedLog(strata)
-		}
-		return trimmedMean(logsOf(strata))
+	e := Estimate{Readings: len(readings), Phases: phases}
+	center := weightedLog
+	if phases {
+		refine(strata)
+		weigh(strata, nil)
+	} else {
+		strata = divide(readings)
+		center = func(strata []stratum) float64 { return trimmedMean(logsOf(strata)) }
 	}
+	e.Spread = spread(strata)
 	y := center(strata)
-	e := Estimate{
-		Performance: math.Exp(y), Readings: len(readings), Phases: phases,
-		StandardError: math.Inf(1), Low: 0, High: math.Inf(1), Spread: spread(strata),
-	}
+	e.Performance = math.Exp(y)
 	if len(readings) < 2 {
+		e.StandardError, e.High = math.Inf(1), math.Inf(1)
 		return e
 	}
-	n := len(strata)
-	draws := make([]float64, resamples)
-	sample := make([][]Reading, n)
-	for d := range draws {
-		for k := range sample {
-			from := strata[k]
-			if !phases && n >= fewestStrata {
-				from = strata[random.IntN(n)]
-			}
-			sample[k] = resampled(from, random)
-		}
-		draws[d] = center(sample)
+	runs := runsOf(readings)
+	var parts errorParts
+	switch {
+	case phases && len(runs) > 1:
+		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
+		parts.add(bootstrap(func() float64 {
+			sample := slices.Clone(strata)
+			weigh(sample, drawRuns(runs, random))
+			return center(sample)
+		}), len(runs)-1)
+	case len(strata) >= fewestStrata:
+		parts.add(bootstrap(func() float64 { return center(drawStrata(strata, random)) }), len(strata)-1)
+	case phases:
+		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
+	default:
+		all := []stratum{{readings: readings}}
+		parts.add(bootstrap(func() float64 { return center(drawReadings(all, random)) }), len(readings)-1)
 	}
-	se := stat.StdDev(draws, nil)
-	degrees := float64(len(readings) - 1)
-	if !phases && n >= fewestStrata {
-		degrees = float64(n - 1)
-	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile((1 + confidence) / 2)
+	se, half := parts.standardError(), parts.half()
 	e.StandardError = e.Performance * se
-	e.Low, e.High = math.Exp(y-t*se), math.Exp(y+t*se)
+	e.Low, e.High = math.Exp(y-half), math.Exp(y+half)
 	return e
 }
 
-// fewestStrata is the number of strata from which they are drawn in a bootstrap
-// sample. Fewer do not show how much they differ.
-const fewestStrata = 4
+// bootstrap returns the standard deviation of samples' centers.
+func bootstrap(center func() float64) float64 {
+	draws := make([]float64, resamples)
+	for d := range draws {
+		draws[d] = center()
+	}
+	return stat.StdDev(draws, nil)
+}
 
-// stratified divides the readings by stratum, in the order of the strata.
-func stratified(readings []Reading) [][]Reading {
-	sorted := slices.Clone(readings)
-	slices.SortStableFunc(sorted, func(a, b Reading) int { return a.Stratum - b.Stratum })
-	var strata [][]Reading
-	for i, r := range sorted {
-		if i == 0 || r.Stratum != sorted[i-1].Stratum {
-			strata = append(strata, nil)
+// errorParts adds up variances of different origin.
+type errorParts struct {
+	variance float64
+	// shares is the sum of the squared variances ÷ their degrees of freedom.
+	shares float64
+}
+
+func (p *errorParts) add(se float64, degrees int) {
+	p.variance += se * se
+	p.shares += se * se * se * se / float64(degrees)
+}
+
+func (p *errorParts) standardError() float64 { return math.Sqrt(p.variance) }
+
+// half returns half the width of the interval.
+func (p *errorParts) half() float64 {
+	if p.variance == 0 {
+		return 0
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: p.variance * p.variance / p.shares}
+	return t.Quantile((1+confidence)/2) * p.standardError()
+}
+
+// runsOf returns the numbers of the runs in which readings were taken.
+func runsOf(readings []Reading) []int {
+	var runs []int
+	for _, r := range readings {
+		if !slices.Contains(runs, r.Run) {
+			runs = append(runs, r.Run)
 		}
-		strata[len(strata)-1] = append(strata[len(strata)-1], r)
+	}
+	return runs
+}
+
+// stratum is readings that have something in common.
+type stratum struct {
+	readings []Reading
+	// width is how much work the part of the run is for which the stratum stands,
+	// and alone how long it takes alone, in seconds.
+	width, alone float64
+}
+
+// divide returns strata of readings that follow each other.
+func divide(readings []Reading) []stratum {
+	n := len(readings)
+	count := min(max(n/stratumReadings, 1), mostStrata)
+	strata := make([]stratum, count)
+	for k := range strata {
+		strata[k].readings = readings[k*n/count : (k+1)*n/count]
 	}
 	return strata
 }
 
-func resampled(from []Reading, random *rand.Rand) []Reading {
-	to := make([]Reading, len(from))
-	for i := range to {
-		to[i] = from[random.IntN(len(from))]
-	}
-	return to
+// along returns strata of neighboring positions.
+func along(readings []Reading) []stratum {
+	sorted := slices.Clone(readings)
+	slices.SortStableFunc(sorted, func(a, b Reading) int { return cmp.Compare(a.Position, b.Position) })
+	return divide(sorted)
 }
 
-func logsOf(strata [][]Reading) []float64 {
+// refine moves the bounds between strata to where the readings change most, so
+// that few strata are of two phases.
+func refine(strata []stratum) {
+	const fewest = 3
+	for k := range len(strata) - 1 {
+		both := slices.Concat(strata[k].readings, strata[k+1].readings)
+		best, least := len(strata[k].readings), math.Inf(1)
+		for cut := fewest; cut <= len(both)-fewest; cut++ {
+			if d := deviation(both[:cut]) + deviation(both[cut:]); d < least {
+				best, least = cut, d
+			}
+		}
+		strata[k].readings, strata[k+1].readings = both[:best], both[best:]
+	}
+}
+
+// deviation returns the sum of the distances of the logarithms from their median.
+func deviation(readings []Reading) float64 {
+	logs := logsOf([]stratum{{readings: readings}})
+	center, sum := stats.Median(logs), 0.0
+	for _, y := range logs {
+		sum += math.Abs(y - center)
+	}
+	return sum
+}
+
+// weigh finds how long strata of neighboring positions take alone, by the median
+// of the readings in runs, or of all if runs is nil. Strata reach to the middle
+// between two readings. Where the positions are all the same, all count alike.
+func weigh(strata []stratum, runs []int) {
+	sum, begin := 0.0, strata[0].readings[0].Position
+	for k := range strata {
+		s := &strata[k]
+		end := s.readings[len(s.readings)-1].Position
+		if k+1 < len(strata) {
+			end = (end + strata[k+1].readings[0].Position) / 2
+		}
+		s.width = end - begin
+		s.alone = s.width * pace(s.readings, runs)
+		sum += s.alone
+		begin = end
+	}
+	if !(sum > 0) {
+		for k := range strata {
+			strata[k].alone = 1
+		}
+	}
+}
+
+// pace returns the median time per work alone in the runs, or in all where the
+// readings are of none of them.
+func pace(readings []Reading, runs []int) float64 {
+	var paces []float64
+	for _, run := range runs {
+		for _, r := range readings {
+			if r.Run == run {
+				paces = append(paces, 1/r.Alone)
+			}
+		}
+	}
+	if len(paces) == 0 {
+		for _, r := range readings {
+			paces = append(paces, 1/r.Alone)
+		}
+	}
+	return stats.Median(paces)
+}
+
+// drawRuns returns a bootstrap sample of runs.
+func drawRuns(runs []int, random *rand.Rand) []int {
+	sample := make([]int, len(runs)-1)
+	for i := range sample {
+		sample[i] = runs[random.IntN(len(runs))]
+	}
+	return sample
+}
+
+// drawReadings returns a bootstrap sample of the readings of each stratum.
+func drawReadings(strata []stratum, random *rand.Rand) []stratum {
+	sample := make([]stratum, len(strata))
+	for k, s := range strata {
+		sample[k] = stratum{readings: make([]Reading, max(len(s.readings)-1, 1)), alone: s.alone}
+		for i := range sample[k].readings {
+			sample[k].readings[i] = s.readings[random.IntN(len(s.readings))]
+		}
+	}
+	return sample
+}
+
+// drawStrata returns a bootstrap sample of whole strata.
+func drawStrata(strata []stratum, random *rand.Rand) []stratum {
+	sample := make([]stratum, len(strata)-1)
+	for k := range sample {
+		sample[k] = strata[random.IntN(len(strata))]
+	}
+	return sample
+}
+
+func logsOf(strata []stratum) []float64 {
 	var logs []float64
 	for _, s := range strata {
-		for _, r := range s {
+		for _, r := range s.readings {
 			logs = append(logs, r.Log)
 		}
 	}
 	return logs
 }
 
-// weightedLog returns the logarithm of T ÷ Σ w·s.
-func weightedLog(strata [][]Reading) float64 {
+// weightedLog returns the logarithm of Σ t ÷ Σ t·s.
+func weightedLog(strata []stratum) float64 {
 	var alone, beside float64
 	for _, s := range strata {
-		var logs []float64
-		weight := 0.0
-		for _, r := range s {
-			logs = append(logs, r.Log)
-			weight += r.Weight
-		}
-		alone += weight
-		beside += weight * math.Exp(-trimmedMean(logs))
+		alone += s.alone
+		beside += s.alone * math.Exp(-trimmedMean(logsOf([]stratum{s})))
 	}
 	return math.Log(alone / beside)
 }
@@ -173,10 +322,10 @@ func trimmedMean(values []float64) float64 {
 
 // spread returns the robust standard deviation of readings around the centers of
 // their strata.
-func spread(strata [][]Reading) float64 {
+func spread(strata []stratum) float64 {
 	var apart []float64
 	for _, s := range strata {
-		logs := logsOf([][]Reading{s})
+		logs := logsOf([]stratum{s})
 		center := stats.Median(logs)
 		for _, y := range logs {
 			apart = append(apart, math.Abs(y-center))
@@ -191,24 +340,19 @@ const normalMAD = 1.4826
 
 // differ reports whether the logarithms differ between strata beyond noise, by
 // the test of Kruskal and Wallis on ranks.
-func differ(strata [][]Reading) bool {
+func differ(strata []stratum) bool {
+	if len(strata) < 2 {
+		return false
+	}
 	type ranked struct {
 		y       float64
 		stratum int
 	}
 	var all []ranked
-	tested := 0
 	for k, s := range strata {
-		if len(s) < fewestPhaseReadings {
-			continue
-		}
-		tested++
-		for _, r := range s {
+		for _, r := range s.readings {
 			all = append(all, ranked{r.Log, k})
 		}
-	}
-	if tested < 2 {
-		return false
 	}
 	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.y, b.y) })
 	sums := make([]float64, len(strata))
@@ -218,10 +362,8 @@ func differ(strata [][]Reading) bool {
 	n := float64(len(all))
 	h := 0.0
 	for k, s := range strata {
-		if len(s) >= fewestPhaseReadings {
-			h += sums[k] * sums[k] / float64(len(s))
-		}
+		h += sums[k] * sums[k] / float64(len(s.readings))
 	}
 	h = 12/(n*(n+1))*h - 3*(n+1)
-	return distuv.ChiSquared{K: float64(tested - 1)}.Survival(h) < phaseLevel
+	return distuv.ChiSquared{K: float64(len(strata) - 1)}.Survival(h) < phaseLevel
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -64,9 +62,6 @@ type Plan struct {
 	Probe func(context.Context) (regime.Tag, error)
 	// Again is called when a party has ended: it starts that party again.
 	Again func(context.Context) error
-	// Position returns how far party 0 is in its run, in seconds of its own time;
-	// nil where that does not matter.
-	Position func() float64
 	// Class is the only regime that counts; empty for any. Run waits for it.
 	Class regime.Class
 	// Budget is the time after which Run returns whatever the precision; 0 means
@@ -82,6 +77,8 @@ type Plan struct {
 	// Outcome holds what was measured. It may come from an earlier plan with
 	// comparisons of the same names; nil begins a new one.
 	Outcome *Outcome
+
+	checked map[[2]string]checked
 }
 
 // Outcome holds readings by placement regime and comparison.
@@ -102,17 +99,14 @@ func newOutcome() *Outcome {
 const (
 	// groupLength is the time between two probes of the placement.
 	groupLength = 80 * time.Millisecond
-	// stratumSeconds is the length of a stratum.
-	stratumSeconds = 0.5
 	// mostFailures bounds the blocks lost in a row.
 	mostFailures = 50
 )
 
-// taken is a block with its place in the run.
+// taken is a block of a point.
 type taken struct {
-	point    *Point
-	block    *Block
-	position float64
+	point *Point
+	block *Block
 }
 
 // Run takes blocks until every comparison is precise in one regime, or the
@@ -231,9 +225,6 @@ func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 			}
 		}
 		t := taken{point: point}
-		if p.Position != nil {
-			t.position = p.Position()
-		}
 		var err error
 		if t.block, err = p.Bench.Take(ctx, point.States...); err != nil {
 			return group, err
@@ -256,10 +247,15 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 				continue
 			}
 			off := t.block.LogRates[c.Off][c.Party]
-			of[c.Name] = append(of[c.Name], Reading{
-				Log: y, Weight: t.block.Work[c.Party] / math.Exp(off), Stratum: int(t.position / stratumSeconds),
-				Alone: math.Exp(off), Beside: math.Exp(off + y),
-			})
+			r := Reading{Log: y, Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
+			if n := len(of[c.Name]); n > 0 {
+				last := of[c.Name][n-1]
+				r.Run = last.Run
+				if r.Position < last.Position {
+					r.Run++
+				}
+			}
+			of[c.Name] = append(of[c.Name], r)
 		}
 	}
 }
@@ -319,33 +315,41 @@ func (p *Plan) missing(class regime.Class) int {
 func (p *Plan) lacks(class regime.Class, point *Point) int {
 	most := 0
 	for _, c := range point.Compare {
-		readings := p.Outcome.Readings[class][c.Name]
-		switch n := len(readings); {
+		switch n := len(p.Outcome.Readings[class][c.Name]); {
 		case n < p.Precision.Fewest:
 			most = max(most, p.Precision.Fewest-n)
-		case n < p.Precision.Most && quickError(readings) > p.Precision.StandardError:
+		case n < p.Precision.Most && p.standardError(class, c.Name) > p.Precision.StandardError:
 			most = max(most, 1)
 		}
 	}
 	return most
 }
 
-// quickError returns the standard error of the performance by the formula for a
-// trimmed mean (Tukey and McLaughlin 1963), without a bootstrap.
-func quickError(readings []Reading) float64 {
-	logs := make([]float64, len(readings))
-	for i, r := range readings {
-		logs[i] = r.Log
+// checked is a standard error and the number of readings it is from.
+type checked struct {
+	readings      int
+	standardError float64
+}
+
+// checkGrowth is by how much the readings of a comparison grow before its
+// standard error is computed again. Whoever looks after every reading stops when
+// the estimate of the error happens to be low.
+const checkGrowth = 1.1
+
+// standardError returns that of a comparison, as Summarize finds it, from all
+// readings or nearly all.
+func (p *Plan) standardError(class regime.Class, name string) float64 {
+	key := [2]string{string(class), name}
+	readings := p.Outcome.Readings[class][name]
+	c, ok := p.checked[key]
+	if !ok || float64(len(readings)) >= checkGrowth*float64(c.readings) {
+		c = checked{len(readings), Summarize(readings, p.Bench.Random).StandardError}
+		if p.checked == nil {
+			p.checked = map[[2]string]checked{}
+		}
+		p.checked[key] = c
 	}
-	slices.Sort(logs)
-	n := len(logs)
-	cut := int(trim * float64(n))
-	center := stat.Mean(logs[cut:n-cut], nil)
-	for i := range cut {
-		logs[i], logs[n-1-i] = logs[cut], logs[n-1-cut]
-	}
-	winsorized := stat.StdDev(logs, nil)
-	return math.Exp(center) * winsorized / ((1 - 2*float64(cut)/float64(n)) * math.Sqrt(float64(n)))
+	return c.standardError
 }
 
 // Complete returns the class in which the most comparisons have the fewest
