@@ -80,15 +80,14 @@ const (
 // distribution, with the degrees of freedom of Welch (1947).
 func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	strata := along(readings)
-	phases := differ(strata)
-	e := Estimate{Readings: len(readings), Phases: phases}
-	center := weightedLog
-	if phases {
+	e := Estimate{Readings: len(readings), Phases: differ(strata)}
+	center := weighted
+	if e.Phases {
 		refine(strata)
 		weigh(strata, nil)
 	} else {
 		strata = divide(readings)
-		center = func(strata []stratum) float64 { return trimmedMean(logsOf(strata)) }
+		center = pooled
 	}
 	e.Spread = spread(strata)
 	y := center(strata)
@@ -97,26 +96,22 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 		e.StandardError, e.High = math.Inf(1), math.Inf(1)
 		return e
 	}
-	runs := runsOf(readings)
 	var parts errorParts
+	runs := runsOf(readings)
 	switch {
-	case phases && len(runs) > 1:
+	case e.Phases && len(runs) > 1:
 		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
-		parts.add(bootstrap(func() float64 {
-			sample := slices.Clone(strata)
-			weigh(sample, drawRuns(runs, random))
-			return center(sample)
-		}), len(runs)-1)
+		parts.add(bootstrap(func() float64 { return center(drawRuns(strata, runs, random)) }), len(runs)-1)
 	case len(strata) >= fewestStrata:
 		parts.add(bootstrap(func() float64 { return center(drawStrata(strata, random)) }), len(strata)-1)
-	case phases:
+	case e.Phases:
 		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
 	default:
-		all := []stratum{{readings: readings}}
+		all := []stratum{newStratum(readings)}
 		parts.add(bootstrap(func() float64 { return center(drawReadings(all, random)) }), len(readings)-1)
 	}
-	se, half := parts.standardError(), parts.half()
-	e.StandardError = e.Performance * se
+	half := parts.half()
+	e.StandardError = e.Performance * parts.standardError()
 	e.Low, e.High = math.Exp(y-half), math.Exp(y+half)
 	return e
 }
@@ -167,9 +162,22 @@ func runsOf(readings []Reading) []int {
 // stratum is readings that have something in common.
 type stratum struct {
 	readings []Reading
+	// logs are those of the readings, in ascending order, and log is their center.
+	logs []float64
+	log  float64
 	// width is how much work the part of the run is for which the stratum stands,
 	// and alone how long it takes alone, in seconds.
 	width, alone float64
+}
+
+func newStratum(readings []Reading) stratum {
+	s := stratum{readings: readings, logs: make([]float64, len(readings))}
+	for i, r := range readings {
+		s.logs[i] = r.Log
+	}
+	slices.Sort(s.logs)
+	s.log = trimmedMean(s.logs)
+	return s
 }
 
 // divide returns strata of readings that follow each other.
@@ -178,7 +186,7 @@ func divide(readings []Reading) []stratum {
 	count := min(max(n/stratumReadings, 1), mostStrata)
 	strata := make([]stratum, count)
 	for k := range strata {
-		strata[k].readings = readings[k*n/count : (k+1)*n/count]
+		strata[k] = newStratum(readings[k*n/count : (k+1)*n/count])
 	}
 	return strata
 }
@@ -196,21 +204,20 @@ func refine(strata []stratum) {
 	const fewest = 3
 	for k := range len(strata) - 1 {
 		both := slices.Concat(strata[k].readings, strata[k+1].readings)
-		best, least := len(strata[k].readings), math.Inf(1)
+		least := math.Inf(1)
 		for cut := fewest; cut <= len(both)-fewest; cut++ {
-			if d := deviation(both[:cut]) + deviation(both[cut:]); d < least {
-				best, least = cut, d
+			before, after := newStratum(both[:cut]), newStratum(both[cut:])
+			if d := before.deviation() + after.deviation(); d < least {
+				strata[k], strata[k+1], least = before, after, d
 			}
 		}
-		strata[k].readings, strata[k+1].readings = both[:best], both[best:]
 	}
 }
 
 // deviation returns the sum of the distances of the logarithms from their median.
-func deviation(readings []Reading) float64 {
-	logs := logsOf([]stratum{{readings: readings}})
-	center, sum := stats.Median(logs), 0.0
-	for _, y := range logs {
+func (s *stratum) deviation() float64 {
+	center, sum := s.logs[len(s.logs)/2], 0.0
+	for _, y := range s.logs {
 		sum += math.Abs(y - center)
 	}
 	return sum
@@ -242,40 +249,45 @@ func weigh(strata []stratum, runs []int) {
 // pace returns the median time per work alone in the runs, or in all where the
 // readings are of none of them.
 func pace(readings []Reading, runs []int) float64 {
-	var paces []float64
+	paces := make([]float64, 0, len(readings))
 	for _, run := range runs {
-		for _, r := range readings {
-			if r.Run == run {
-				paces = append(paces, 1/r.Alone)
+		for i := range readings {
+			if readings[i].Run == run {
+				paces = append(paces, 1/readings[i].Alone)
 			}
 		}
 	}
 	if len(paces) == 0 {
-		for _, r := range readings {
-			paces = append(paces, 1/r.Alone)
+		for i := range readings {
+			paces = append(paces, 1/readings[i].Alone)
 		}
 	}
 	return stats.Median(paces)
 }
 
-// drawRuns returns a bootstrap sample of runs.
-func drawRuns(runs []int, random *rand.Rand) []int {
-	sample := make([]int, len(runs)-1)
-	for i := range sample {
-		sample[i] = runs[random.IntN(len(runs))]
+// drawReadings returns a bootstrap sample of the readings of each stratum.
+func drawReadings(strata []stratum, random *rand.Rand) []stratum {
+	sample := slices.Clone(strata)
+	for k := range sample {
+		from := strata[k].logs
+		logs := make([]float64, max(len(from)-1, 1))
+		for i := range logs {
+			logs[i] = from[random.IntN(len(from))]
+		}
+		slices.Sort(logs)
+		sample[k].logs, sample[k].log = logs, trimmedMean(logs)
 	}
 	return sample
 }
 
-// drawReadings returns a bootstrap sample of the readings of each stratum.
-func drawReadings(strata []stratum, random *rand.Rand) []stratum {
-	sample := make([]stratum, len(strata))
-	for k, s := range strata {
-		sample[k] = stratum{readings: make([]Reading, max(len(s.readings)-1, 1)), alone: s.alone}
-		for i := range sample[k].readings {
-			sample[k].readings[i] = s.readings[random.IntN(len(s.readings))]
-		}
+// drawRuns returns the strata with their times from a bootstrap sample of runs.
+func drawRuns(strata []stratum, runs []int, random *rand.Rand) []stratum {
+	drawn := make([]int, len(runs)-1)
+	for i := range drawn {
+		drawn[i] = runs[random.IntN(len(runs))]
 	}
+	sample := slices.Clone(strata)
+	weigh(sample, drawn)
 	return sample
 }
 
@@ -288,34 +300,37 @@ func drawStrata(strata []stratum, random *rand.Rand) []stratum {
 	return sample
 }
 
-func logsOf(strata []stratum) []float64 {
-	var logs []float64
-	for _, s := range strata {
-		for _, r := range s.readings {
-			logs = append(logs, r.Log)
-		}
-	}
-	return logs
-}
-
-// weightedLog returns the logarithm of Σ t ÷ Σ t·s.
-func weightedLog(strata []stratum) float64 {
+// weighted returns the logarithm of Σ t ÷ Σ t·s.
+func weighted(strata []stratum) float64 {
 	var alone, beside float64
 	for _, s := range strata {
 		alone += s.alone
-		beside += s.alone * math.Exp(-trimmedMean(logsOf([]stratum{s})))
+		beside += s.alone * math.Exp(-s.log)
 	}
 	return math.Log(alone / beside)
+}
+
+// pooled returns the trimmed mean of all logarithms.
+func pooled(strata []stratum) float64 {
+	if len(strata) == 1 {
+		return strata[0].log
+	}
+	var logs []float64
+	for _, s := range strata {
+		logs = append(logs, s.logs...)
+	}
+	slices.Sort(logs)
+	return trimmedMean(logs)
 }
 
 // trim is the share of the logarithms left out at each end.
 const trim = 0.2
 
-// trimmedMean returns the mean of values without the lowest and the highest fifth
-// (Tukey and McLaughlin 1963): nearly as precise as the mean where noise is
-// normal, and unmoved by interruptions in up to a fifth of the slices.
-func trimmedMean(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
+// trimmedMean returns the mean of values in ascending order without the lowest and
+// the highest fifth (Tukey and McLaughlin 1963): nearly as precise as the mean
+// where noise is normal, and unmoved by interruptions in up to a fifth of the
+// slices.
+func trimmedMean(sorted []float64) float64 {
 	cut := int(trim * float64(len(sorted)))
 	return stat.Mean(sorted[cut:len(sorted)-cut], nil)
 }
@@ -325,10 +340,8 @@ func trimmedMean(values []float64) float64 {
 func spread(strata []stratum) float64 {
 	var apart []float64
 	for _, s := range strata {
-		logs := logsOf([]stratum{s})
-		center := stats.Median(logs)
-		for _, y := range logs {
-			apart = append(apart, math.Abs(y-center))
+		for _, y := range s.logs {
+			apart = append(apart, math.Abs(y-stats.Median(s.logs)))
 		}
 	}
 	return normalMAD * stats.Median(apart)

@@ -334,7 +334,7 @@ type checked struct {
 // checkGrowth is by how much the readings of a comparison grow before its
 // standard error is computed again. Whoever looks after every reading stops when
 // the estimate of the error happens to be low.
-const checkGrowth = 1.1
+const checkGrowth = 1.2
 
 // standardError returns that of a comparison, as Summarize finds it, from all
 // readings or nearly all.
