@@ -2,6 +2,7 @@ package modulation
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -82,9 +83,11 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	strata := along(readings)
 	e := Estimate{Readings: len(readings), Phases: differ(strata)}
 	center := weighted
+	runs := runsOf(readings)
 	if e.Phases {
 		refine(strata)
-		weigh(strata, nil)
+		weigh(strata)
+		timed(strata, runs)
 	} else {
 		strata = divide(readings)
 		center = pooled
@@ -97,9 +100,8 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 		return e
 	}
 	var parts errorParts
-	runs := runsOf(readings)
 	switch {
-	case e.Phases && len(runs) > 1:
+	case e.Phases && repeated(strata):
 		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
 		parts.add(bootstrap(func() float64 { return center(drawRuns(strata, runs, random)) }), len(runs)-1)
 	case len(strata) >= fewestStrata:
@@ -148,6 +150,19 @@ func (p *errorParts) half() float64 {
 	return t.Quantile((1+confidence)/2) * p.standardError()
 }
 
+// repeated reports whether the strata, or nearly all, are each from more than one
+// run.
+func repeated(strata []stratum) bool {
+	const share = 0.75
+	n := 0
+	for _, s := range strata {
+		if len(s.paces) > 1 {
+			n++
+		}
+	}
+	return float64(n) >= share*float64(len(strata))
+}
+
 // runsOf returns the numbers of the runs in which readings were taken.
 func runsOf(readings []Reading) []int {
 	var runs []int
@@ -166,8 +181,11 @@ type stratum struct {
 	logs []float64
 	log  float64
 	// width is how much work the part of the run is for which the stratum stands,
-	// and alone how long it takes alone, in seconds.
-	width, alone float64
+	// paces the times per work alone, by run, and alone how long the part takes
+	// alone, in seconds.
+	width float64
+	paces map[int][]float64
+	alone float64
 }
 
 func newStratum(readings []Reading) stratum {
@@ -223,21 +241,32 @@ func (s *stratum) deviation() float64 {
 	return sum
 }
 
-// weigh finds how long strata of neighboring positions take alone, by the median
-// of the readings in runs, or of all if runs is nil. Strata reach to the middle
-// between two readings. Where the positions are all the same, all count alike.
-func weigh(strata []stratum, runs []int) {
-	sum, begin := 0.0, strata[0].readings[0].Position
+// weigh finds the widths of strata of neighboring positions, which reach to the
+// middle between two readings, and the paces in them.
+func weigh(strata []stratum) {
+	begin := strata[0].readings[0].Position
 	for k := range strata {
 		s := &strata[k]
 		end := s.readings[len(s.readings)-1].Position
 		if k+1 < len(strata) {
 			end = (end + strata[k+1].readings[0].Position) / 2
 		}
-		s.width = end - begin
-		s.alone = s.width * pace(s.readings, runs)
+		s.width, begin = end-begin, end
+		s.paces = map[int][]float64{}
+		for _, r := range s.readings {
+			s.paces[r.Run] = append(s.paces[r.Run], 1/r.Alone)
+		}
+	}
+}
+
+// timed finds how long strata take alone, by the median of the paces in the runs. Where the
+// positions are all the same, all strata count alike.
+func timed(strata []stratum, runs []int) {
+	sum := 0.0
+	for k := range strata {
+		s := &strata[k]
+		s.alone = s.width * s.pace(runs)
 		sum += s.alone
-		begin = end
 	}
 	if !(sum > 0) {
 		for k := range strata {
@@ -248,21 +277,15 @@ func weigh(strata []stratum, runs []int) {
 
 // pace returns the median time per work alone in the runs, or in all where the
 // readings are of none of them.
-func pace(readings []Reading, runs []int) float64 {
-	paces := make([]float64, 0, len(readings))
+func (s *stratum) pace(runs []int) float64 {
+	var all []float64
 	for _, run := range runs {
-		for i := range readings {
-			if readings[i].Run == run {
-				paces = append(paces, 1/readings[i].Alone)
-			}
-		}
+		all = append(all, s.paces[run]...)
 	}
-	if len(paces) == 0 {
-		for i := range readings {
-			paces = append(paces, 1/readings[i].Alone)
-		}
+	if len(all) == 0 {
+		return s.pace(slices.Sorted(maps.Keys(s.paces)))
 	}
-	return stats.Median(paces)
+	return stats.Median(all)
 }
 
 // drawReadings returns a bootstrap sample of the readings of each stratum.
@@ -287,7 +310,7 @@ func drawRuns(strata []stratum, runs []int, random *rand.Rand) []stratum {
 		drawn[i] = runs[random.IntN(len(runs))]
 	}
 	sample := slices.Clone(strata)
-	weigh(sample, drawn)
+	timed(sample, drawn)
 	return sample
 }
 

@@ -16,7 +16,9 @@ func TestExplore(t *testing.T) {
 		n = v
 	}
 	for _, s := range scenarios {
-		if o := os.Getenv("S"); o != "" && s.name != o { continue }
+		if o := os.Getenv("S"); o != "" && s.name != o {
+			continue
+		}
 		begin := time.Now()
 		cover, sum, sq, se, phases, blocks, secs := 0, 0.0, 0.0, 0.0, 0, 0, 0.0
 		for i := range n {
@@ -42,7 +44,9 @@ func TestExplore(t *testing.T) {
 			if e.Low <= truth && truth <= e.High {
 				cover++
 			}
-			if os.Getenv("V") != "" { fmt.Println(i, e, len(runsOf(plan.Outcome.Readings[usual]["beside"]))) }
+			if os.Getenv("V") != "" {
+				fmt.Println(i, e, len(runsOf(plan.Outcome.Readings[usual]["beside"])))
+			}
 			sum += e.Performance - truth
 			sq += (e.Performance - truth) * (e.Performance - truth)
 			se += e.StandardError
@@ -86,13 +90,18 @@ var scenarios = []scenario{
 	{name: "drift", party: steady, noise: noise{white: 0.05, drift: 0.1}},
 	{name: "spells", party: steady, noise: noise{white: 0.05, spells: true, regimes: true}},
 	{name: "interruptions", party: steady, noise: noise{white: 0.05, interruptions: 5}},
-	{name: "phases", party: phased, noise: noise{white: 0.05}, precision: Precision{StandardError: 0.003, Fewest: 200, Most: 800}},
+	{name: "phases", party: phased, noise: noise{white: 0.05}, precision: Precision{Fewest: 60, Most: 800}},
 	{name: "coarse", party: coarse, noise: noise{white: 0.05}, slicing: Slicing{12 * time.Millisecond, 1500 * time.Microsecond}},
 	{name: "oversleep", party: coarse, noise: noise{white: 0.05, oversleep: true, latency: true}, slicing: Slicing{12 * time.Millisecond, 1500 * time.Microsecond}},
 	{name: "all", party: steady, noise: everything},
-	{name: "all phased", party: phased, noise: everything, precision: Precision{StandardError: 0.003, Fewest: 200, Most: 800}},
+	{name: "all phased", party: phased, noise: everything, precision: Precision{Fewest: 60, Most: 800}},
 	{name: "all-reg", party: steady, noise: noise{white: 0.08, drift: 0.05, spells: true, interruptions: 3, oversleep: true, latency: true}},
 	{name: "all-lat", party: steady, noise: noise{white: 0.08, drift: 0.05, spells: true, interruptions: 3, oversleep: true, regimes: true}},
 	{name: "all-early", party: steady, noise: everything, precision: Precision{Fewest: 40, Most: 40}},
+	{name: "ph-reg", party: phased, precision: Precision{Fewest: 60, Most: 800}, noise: noise{white: 0.08, drift: 0.05, spells: true, interruptions: 3, oversleep: true, latency: true}},
+	{name: "ph-int", party: phased, precision: Precision{Fewest: 60, Most: 800}, noise: noise{white: 0.08, interruptions: 3, oversleep: true, latency: true}},
+	{name: "ph-lat", party: phased, precision: Precision{Fewest: 60, Most: 800}, noise: noise{white: 0.08, latency: true}},
+	{name: "ph-regonly", party: phased, precision: Precision{Fewest: 60, Most: 800}, noise: noise{white: 0.08, regimes: true}},
+	{name: "ph-spells", party: phased, precision: Precision{Fewest: 60, Most: 800}, noise: noise{white: 0.08, spells: true}},
 	{name: "A/A", party: steady, noise: everything, alone: true},
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -318,38 +320,40 @@ func (p *Plan) lacks(class regime.Class, point *Point) int {
 		switch n := len(p.Outcome.Readings[class][c.Name]); {
 		case n < p.Precision.Fewest:
 			most = max(most, p.Precision.Fewest-n)
-		case n < p.Precision.Most && p.standardError(class, c.Name) > p.Precision.StandardError:
+		case n < p.Precision.Most && !p.precise(class, c.Name):
 			most = max(most, 1)
 		}
 	}
 	return most
 }
 
-// checked is a standard error and the number of readings it is from.
+// checked is half the width of an interval, and the number of readings it is from.
 type checked struct {
-	readings      int
-	standardError float64
+	readings int
+	half     float64
 }
 
 // checkGrowth is by how much the readings of a comparison grow before its
-// standard error is computed again. Whoever looks after every reading stops when
-// the estimate of the error happens to be low.
+// interval is computed again. Whoever looks after every reading stops when the
+// estimate of the error happens to be low.
 const checkGrowth = 1.2
 
-// standardError returns that of a comparison, as Summarize finds it, from all
-// readings or nearly all.
-func (p *Plan) standardError(class regime.Class, name string) float64 {
+// precise reports whether the interval of a comparison is as narrow as that of the
+// wanted standard error, by all readings or nearly all. The interval of few
+// readings, or few runs, is wider than its standard error says.
+func (p *Plan) precise(class regime.Class, name string) bool {
 	key := [2]string{string(class), name}
 	readings := p.Outcome.Readings[class][name]
 	c, ok := p.checked[key]
 	if !ok || float64(len(readings)) >= checkGrowth*float64(c.readings) {
-		c = checked{len(readings), Summarize(readings, p.Bench.Random).StandardError}
+		e := Summarize(readings, p.Bench.Random)
+		c = checked{len(readings), (e.High - e.Low) / 2}
 		if p.checked == nil {
 			p.checked = map[[2]string]checked{}
 		}
 		p.checked[key] = c
 	}
-	return c.standardError
+	return c.half <= distuv.UnitNormal.Quantile((1+confidence)/2)*p.Precision.StandardError
 }
 
 // Complete returns the class in which the most comparisons have the fewest

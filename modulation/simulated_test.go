@@ -231,10 +231,11 @@ func indicator(b bool) float64 {
 	return 0
 }
 
-// interrupt draws when the party loses its CPU.
+// interrupt draws when the party loses its CPU. Neighbors that never end keep
+// theirs: without, they would press less, which is no noise.
 func (p *simulated) interrupt() {
 	m := p.machine
-	if m.noise.interruptions == 0 || m.now < p.nextInterruption {
+	if m.noise.interruptions == 0 || p.endless || m.now < p.nextInterruption {
 		return
 	}
 	if p.nextInterruption > 0 {
