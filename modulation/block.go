@@ -72,8 +72,8 @@ type Block struct {
 	// LogRates holds the mean logarithm of the rate, in work per second, by the
 	// index of the state and the party; NaN for a party that did not work in it.
 	LogRates [][]float64
-	// Counts holds the first count read of each party: how far it was when it
-	// first worked.
+	// Counts holds the count of each party in the middle of the block, between
+	// the first and the last that was read: how far the party was.
 	Counts []float64
 	// Start and End are the times of the block.
 	Start, End time.Duration
@@ -102,6 +102,7 @@ type Bench struct {
 // the context's.
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
+	first, last := b.unknown(), b.unknown()
 	for range states {
 		block.LogRates = append(block.LogRates, b.unknown())
 	}
@@ -111,7 +112,7 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		logs, err := b.slice(states[i], block.Counts)
+		logs, err := b.slice(states[i], first, last)
 		if err != nil {
 			return nil, err
 		}
@@ -122,6 +123,9 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 				block.LogRates[i][p] += logs[p] / 2
 			}
 		}
+	}
+	for p := range first {
+		block.Counts[p] = (first[p] + last[p]) / 2
 	}
 	block.End = b.Clock.Now()
 	return block, nil
@@ -168,9 +172,9 @@ func (b *Bench) Set(s State) error {
 }
 
 // slice runs one state for the length of a slice and returns the logarithm of
-// each party's rate, NaN for those that do not work. It fills in the counts that
-// are not known yet.
-func (b *Bench) slice(s State, counts []float64) ([]float64, error) {
+// each party's rate, NaN for those that do not work. It keeps the last count read
+// of each, and the first where none is known.
+func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
 	begin := b.Clock.Now()
 	if err := b.Set(s); err != nil {
 		return nil, err
@@ -197,8 +201,8 @@ func (b *Bench) slice(s State, counts []float64) ([]float64, error) {
 			if err := readings[p].add(n, at, at >= end); err != nil {
 				return nil, err
 			}
-			if math.IsNaN(counts[p]) {
-				counts[p] = n
+			if last[p] = n; math.IsNaN(first[p]) {
+				first[p] = n
 			}
 		}
 		if now >= limit || !slices.ContainsFunc(readings, reading.incomplete) {

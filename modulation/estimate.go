@@ -18,7 +18,7 @@ type Reading struct {
 	// Log is the logarithm of the rate beside the neighbor ÷ the rate alone.
 	Log float64
 	// Run numbers the run of the party in which the block was taken, and Position
-	// is the party's count at the beginning of the block: how far the run was.
+	// is the party's count in the middle of the block: how far the run was.
 	// The readings of all runs around one position are of one phase of a program
 	// that does the same in every run.
 	Run      int
