@@ -112,8 +112,9 @@ type taken struct {
 }
 
 // Run takes blocks until every comparison is precise in one regime, or the
-// budget is spent. It leaves no party working. The error is the context's, that of a
-// probe or of Again, or ErrStalled where a party makes no progress.
+// budget is spent. It leaves no party working. The error is the context's, that of
+// a party, a probe or Again, ErrEnded where a party ended and Again is nil,
+// ErrStalled where a party makes no progress, or ErrRegimeLeft.
 func (p *Plan) Run(ctx context.Context) (err error) {
 	p.Precision = p.Precision.WithDefaults()
 	if p.Outcome == nil {
@@ -173,6 +174,10 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 			if err := p.Again(ctx); err != nil {
 				return err
 			}
+			// Starting takes time, in which the regime may have changed.
+			if before, err = p.probe(ctx); err != nil {
+				return err
+			}
 		} else if !errors.Is(failed, ErrStalled) {
 			return failed
 		}
@@ -192,7 +197,7 @@ var ErrRegimeLeft = errors.New("the CPUs moved")
 func (p *Plan) await(ctx context.Context) (regime.Tag, error) {
 	for begin := p.Bench.Clock.Now(); ; p.Bench.Clock.Sleep(regimePoll) {
 		tag, err := p.probe(ctx)
-		if err != nil || tag.Class == p.Class {
+		if err = cmp.Or(err, ctx.Err()); err != nil || tag.Class == p.Class {
 			return tag, err
 		}
 		if p.Bench.Clock.Now()-begin > regimePatience {

@@ -105,10 +105,13 @@ type simulated struct {
 	interrupted      time.Duration // until when
 	nextInterruption time.Duration
 	runs             int
-	// fault is what Read and Switch return; skew is added to the count.
+	// readFault and switchFault are what Read and Switch return, and switched
+	// counts the switches.
 	readFault, switchFault error
-	skew                   float64
 	switched               int
+	// falls has the count fall with every read.
+	falls bool
+	fall  float64
 }
 
 func (m *simulation) add(p *simulated) *simulated {
@@ -321,7 +324,10 @@ func (p *simulated) Read() (float64, time.Duration, error) {
 		return 0, 0, fmt.Errorf("simulated: %w", ErrEnded)
 	}
 	position := math.Floor(p.position/p.grain) * p.grain
-	return p.before + p.ticks(position) + p.skew, m.now, nil
+	if p.falls {
+		p.fall++
+	}
+	return p.before + p.ticks(position) - p.fall, m.now, nil
 }
 
 func (p *simulated) Smooth() bool { return p.smooth }
