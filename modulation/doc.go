@@ -9,6 +9,14 @@
 // that a linear drift cancels. The ratio of rates in a block is one reading; its
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
+// [SlicingFor] tells how long slices are, a [Bench] takes blocks, a [Plan] takes as
+// many as it needs in one placement regime, and [Summarize] makes an [Estimate] of
+// the readings. A program with phases is weighted by its work along the run, so
+// that the estimate is that of a whole run. That needs phases that are long against
+// a block, and runs that repeat: two runs or more tell how sure it is. Phases
+// within a block are averaged by their logarithms. [CheckLengths] finds pressures
+// whose effect takes longer than a slice.
+//
 // The method combines randomized interleaved trials (Abedi and Brecht 2017), duet
 // benchmarking (Bulej et al. 2020), the alternating priorities of MISE and ASM
 // (Subramanian et al. 2013, 2015) and the pausing of neighbors of Bubble-Flux

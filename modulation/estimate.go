@@ -35,8 +35,9 @@ type Estimate struct {
 	StandardError float64
 	// Low and High bound the 90% interval of Performance.
 	Low, High float64
-	// Spread is the standard deviation of single readings, as a share of
-	// Performance: robust, from the median absolute deviation.
+	// Spread is the standard deviation of single readings of one phase, as a share
+	// of Performance: robust, from the median absolute difference of neighbors; 0
+	// with a single reading.
 	Spread float64
 	// Readings is the number of blocks.
 	Readings int
@@ -81,7 +82,7 @@ const (
 // distribution, with the degrees of freedom of Welch (1947).
 func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	strata := along(readings)
-	e := Estimate{Readings: len(readings), Phases: differ(strata)}
+	e := Estimate{Readings: len(readings), Phases: differ(strata), Spread: spread(strata)}
 	center := weighted
 	runs := runsOf(readings)
 	if e.Phases {
@@ -92,7 +93,6 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 		strata = divide(readings)
 		center = pooled
 	}
-	e.Spread = spread(strata)
 	y := center(strata)
 	e.Performance = math.Exp(y)
 	if len(readings) < 2 {
@@ -180,11 +180,12 @@ type stratum struct {
 	// logs are those of the readings, in ascending order, and log is their center.
 	logs []float64
 	log  float64
-	// width is how much work the part of the run is for which the stratum stands,
-	// paces the times per work alone, by run, and alone how long the part takes
-	// alone, in seconds.
-	width float64
-	paces map[int][]float64
+	// width is the work from the first reading to the last, gap that from there to
+	// the next stratum, and paces the times per work alone, by run.
+	width, gap float64
+	paces      map[int][]float64
+	// alone is how long the part of the run takes alone for which the stratum
+	// stands, in seconds.
 	alone float64
 }
 
@@ -241,17 +242,16 @@ func (s *stratum) deviation() float64 {
 	return sum
 }
 
-// weigh finds the widths of strata of neighboring positions, which reach to the
-// middle between two readings, and the paces in them.
+// weigh finds the widths of strata of neighboring positions, the gaps between
+// them, and the paces in them.
 func weigh(strata []stratum) {
-	begin := strata[0].readings[0].Position
 	for k := range strata {
 		s := &strata[k]
-		end := s.readings[len(s.readings)-1].Position
+		first, last := s.readings[0].Position, s.readings[len(s.readings)-1].Position
+		s.width, s.gap = last-first, 0
 		if k+1 < len(strata) {
-			end = (end + strata[k+1].readings[0].Position) / 2
+			s.gap = strata[k+1].readings[0].Position - last
 		}
-		s.width, begin = end-begin, end
 		s.paces = map[int][]float64{}
 		for _, r := range s.readings {
 			s.paces[r.Run] = append(s.paces[r.Run], 1/r.Alone)
@@ -259,13 +259,21 @@ func weigh(strata []stratum) {
 	}
 }
 
-// timed finds how long strata take alone, by the median of the paces in the runs. Where the
-// positions are all the same, all strata count alike.
+// timed finds how long strata take alone, by the median of the paces in the runs.
+// Strata share the time of the gap between them evenly. Where the positions are
+// all the same, all strata count alike.
 func timed(strata []stratum, runs []int) {
-	sum := 0.0
+	sum, before := 0.0, 0.0
+	pace := strata[0].pace(runs)
 	for k := range strata {
 		s := &strata[k]
-		s.alone = s.width * s.pace(runs)
+		s.alone = s.width*pace + before
+		if k+1 < len(strata) {
+			next := strata[k+1].pace(runs)
+			before = s.gap / (1/pace + 1/next)
+			s.alone += before
+			pace = next
+		}
 		sum += s.alone
 	}
 	if !(sum > 0) {
@@ -278,14 +286,16 @@ func timed(strata []stratum, runs []int) {
 // pace returns the median time per work alone in the runs, or in all where the
 // readings are of none of them.
 func (s *stratum) pace(runs []int) float64 {
-	var all []float64
+	var few [32]float64
+	all := few[:0]
 	for _, run := range runs {
 		all = append(all, s.paces[run]...)
 	}
 	if len(all) == 0 {
 		return s.pace(slices.Sorted(maps.Keys(s.paces)))
 	}
-	return stats.Median(all)
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2
 }
 
 // drawReadings returns a bootstrap sample of the readings of each stratum.
@@ -358,14 +368,21 @@ func trimmedMean(sorted []float64) float64 {
 	return stat.Mean(sorted[cut:len(sorted)-cut], nil)
 }
 
-// spread returns the robust standard deviation of readings around the centers of
-// their strata.
+// spread returns the robust standard deviation of readings, from the differences of
+// neighbors, which phases hardly change.
 func spread(strata []stratum) float64 {
 	var apart []float64
+	last := math.NaN()
 	for _, s := range strata {
-		for _, y := range s.logs {
-			apart = append(apart, math.Abs(y-stats.Median(s.logs)))
+		for _, r := range s.readings {
+			if !math.IsNaN(last) {
+				apart = append(apart, math.Abs(r.Log-last)/math.Sqrt2)
+			}
+			last = r.Log
 		}
+	}
+	if len(apart) == 0 {
+		return 0
 	}
 	return normalMAD * stats.Median(apart)
 }
@@ -392,8 +409,15 @@ func differ(strata []stratum) bool {
 	}
 	slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.y, b.y) })
 	sums := make([]float64, len(strata))
-	for i, r := range all {
-		sums[r.stratum] += float64(i + 1)
+	for i := 0; i < len(all); {
+		end := i + 1
+		for end < len(all) && all[end].y == all[i].y {
+			end++
+		}
+		for _, r := range all[i:end] {
+			sums[r.stratum] += float64(i+1+end) / 2 // equals share their mean rank
+		}
+		i = end
 	}
 	n := float64(len(all))
 	h := 0.0

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,7 +84,8 @@ func TestRunMeasuresEveryPoint(t *testing.T) {
 	prepared := map[string]int{}
 	plan.Points = nil
 	slowdowns := map[string]float64{"weak": 1.1, "middle": 1.5, "strong": 2.5}
-	for name, slowdown := range slowdowns {
+	for _, name := range slices.Sorted(maps.Keys(slowdowns)) {
+		slowdown := slowdowns[name]
 		plan.Points = append(plan.Points, Point{
 			States: []State{1, 3, 2},
 			Compare: []Comparison{

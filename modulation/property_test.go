@@ -41,7 +41,7 @@ var scenarios = []scenario{
 	{name: "interruptions", phases: steady, noise: noise{white: 0.05, interruptions: 5}},
 	{name: "late switches", phases: steady, noise: noise{white: 0.05, oversleep: true, latency: true}},
 	{name: "coarse ticks", phases: steady, grain: 1e-3, slicing: coarse, noise: noise{white: 0.05, oversleep: true}},
-	{name: "phases", phases: phased, noise: noise{white: 0.05}, repeats: 120},
+	{name: "phases", phases: phased, noise: noise{white: 0.1}, repeats: 120},
 	{name: "all", phases: steady, noise: everything},
 	{name: "all with phases", phases: phased, noise: everything, repeats: 120},
 	{name: "all with coarse ticks", phases: steady, grain: 1e-3, slicing: coarse, noise: everything},
