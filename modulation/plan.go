@@ -117,6 +117,7 @@ type taken struct {
 // ErrStalled where a party makes no progress, or ErrRegimeLeft.
 func (p *Plan) Run(ctx context.Context) (err error) {
 	p.Precision = p.Precision.WithDefaults()
+	p.checked = map[[2]string]checked{}
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
@@ -332,16 +333,22 @@ func (p *Plan) lacks(class regime.Class, point *Point) int {
 	return most
 }
 
-// checked is half the width of an interval, and the number of readings it is from.
+// checked is how a comparison was found when it was checked last.
 type checked struct {
 	readings int
-	half     float64
+	// narrow counts the checks in a row in which the interval was narrow enough.
+	narrow int
 }
 
-// checkGrowth is by how much the readings of a comparison grow before its
-// interval is computed again. Whoever looks after every reading stops when the
-// estimate of the error happens to be low.
-const checkGrowth = 1.2
+const (
+	// checkGrowth is by how much the readings of a comparison grow before its
+	// interval is computed again.
+	checkGrowth = 1.2
+	// enoughChecks is how many checks in a row find a precise comparison narrow
+	// enough. Whoever stops at the first stops when the estimate of the error
+	// happens to be low.
+	enoughChecks = 2
+)
 
 // precise reports whether the interval of a comparison is as narrow as that of the
 // wanted standard error, by all readings or nearly all. The interval of few
@@ -349,16 +356,30 @@ const checkGrowth = 1.2
 func (p *Plan) precise(class regime.Class, name string) bool {
 	key := [2]string{string(class), name}
 	readings := p.Outcome.Readings[class][name]
-	c, ok := p.checked[key]
-	if !ok || float64(len(readings)) >= checkGrowth*float64(c.readings) {
-		e := Summarize(readings, p.Bench.Random)
-		c = checked{len(readings), (e.High - e.Low) / 2}
-		if p.checked == nil {
-			p.checked = map[[2]string]checked{}
-		}
-		p.checked[key] = c
+	c := p.checked[key]
+	if c.narrow >= enoughChecks || float64(len(readings)) < checkGrowth*float64(c.readings) {
+		return c.narrow >= enoughChecks
 	}
-	return c.half <= distuv.UnitNormal.Quantile((1+confidence)/2)*p.Precision.StandardError
+	if c.readings == 0 {
+		// They may be from an earlier plan.
+		if n := int(float64(len(readings)) / checkGrowth); n >= p.Precision.Fewest && p.narrow(readings[:n]) {
+			c.narrow++
+		}
+	}
+	c.readings = len(readings)
+	if p.narrow(readings) {
+		c.narrow++
+	} else {
+		c.narrow = 0
+	}
+	p.checked[key] = c
+	return c.narrow >= enoughChecks
+}
+
+// narrow reports whether the interval of readings is narrow enough.
+func (p *Plan) narrow(readings []Reading) bool {
+	e := Summarize(readings, p.Bench.Random)
+	return (e.High-e.Low)/2 <= distuv.UnitNormal.Quantile((1+confidence)/2)*p.Precision.StandardError
 }
 
 // Complete returns the class in which the most comparisons have the fewest

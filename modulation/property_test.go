@@ -41,9 +41,9 @@ var scenarios = []scenario{
 	{name: "interruptions", phases: steady, noise: noise{white: 0.05, interruptions: 5}},
 	{name: "late switches", phases: steady, noise: noise{white: 0.05, oversleep: true, latency: true}},
 	{name: "coarse ticks", phases: steady, grain: 1e-3, slicing: coarse, noise: noise{white: 0.05, oversleep: true}},
-	{name: "phases", phases: phased, noise: noise{white: 0.1}, repeats: 120},
+	{name: "phases", phases: phased, noise: noise{white: 0.1}, repeats: 100},
 	{name: "all", phases: steady, noise: everything},
-	{name: "all with phases", phases: phased, noise: everything, repeats: 120},
+	{name: "all with phases", phases: phased, noise: everything, repeats: 100},
 	{name: "all with coarse ticks", phases: steady, grain: 1e-3, slicing: coarse, noise: everything},
 	{name: "control", phases: steady, noise: everything, same: true},
 }
@@ -85,7 +85,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 			t.Parallel()
 			repeats := s.repeats
 			if repeats == 0 {
-				repeats = 250
+				repeats = 200
 			}
 			held, bias, squares, errors := 0, 0.0, 0.0, 0.0
 			for seed := range repeats {
