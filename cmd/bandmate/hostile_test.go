@@ -171,7 +171,7 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		{"interfere", "--pattern", "\x1b[31m"},
 		{"matrix", "-o", "\x1b[31m"},
 		{"predict", "a", "a", "--method", "\x1b[31m"},
-		{"onboard", "x", "--machine", "here", "--source", "probe", "--", "./\x1b[31mcommand"},
+		{"onboard", "x", "--machine", "here", "--source", "probe", "--whole-runs", "--", "./\x1b[31mcommand"},
 	} {
 		p := prepare(t, "bandmate", append(args, "--store", store)...)
 		if slices.Contains(args, "--") {

@@ -61,14 +61,19 @@ func stages() []stage {
 		{"watching the machine", func(store string, _ *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--duration", "10m"}
 		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		{"counting ticks alone", func(store string, _ *application) []string { return tickedArgs(store, "30") }, func(s *terminal, _ string, _ *application) {
+			eventually(s.t, "the program", func() bool { return sampleRuns(s.t) })
+		}},
+		{"taking turns with the interferer", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *terminal, _ string, _ *application) {
+			s.waitFor("app under pressure")
+		}},
+		{"checked against whole runs", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *terminal, _ string, _ *application) {
+			s.waitFor("a whole run")
+		}},
 		{
 			"demonstrating", func(string, *application) []string { return []string{"demo"} },
 			func(s *terminal, _ string, _ *application) {
-				eventually(s.t, "a sample application", func() bool {
-					return slices.ContainsFunc(processesOf(s.t), func(pid int) bool {
-						return strings.Contains(commandOf(pid), "sample")
-					})
-				})
+				eventually(s.t, "a sample application", func() bool { return sampleRuns(s.t) })
 			},
 		},
 		{"interfering", func(string, *application) []string {
@@ -96,6 +101,18 @@ func stages() []stage {
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(two|three|four) (leave|arrive)`) }})
 	}
 	return all
+}
+
+// tickedArgs onboards a sample by its ticks.
+func tickedArgs(store, scale string) []string {
+	return []string{
+		"onboard", "app", "--store", store, "--machine", "here", "--source", "probe", "--levels", "100%", "--precision", "10",
+		"--", "bandmate", "sample", "triad", "--scale", scale,
+	}
+}
+
+func sampleRuns(t *testing.T) bool {
+	return slices.ContainsFunc(processesOf(t), func(pid int) bool { return strings.Contains(commandOf(pid), "sample") })
 }
 
 // runUntil lets runs end until the one that the terminal calls by the label.

@@ -254,7 +254,7 @@ func filesIn(t *testing.T, dir string) string {
 // onboardArgs is the smallest experiment: the solo control and the two probes.
 func onboardArgs(store string, more ...string) []string {
 	return append([]string{
-		"onboard", "app", "--store", store, "--machine", "here", "--source", "probe",
+		"onboard", "app", "--store", store, "--machine", "here", "--source", "probe", "--whole-runs",
 		"--read-share", "100%", "--levels", "100%", "--repeats", "2", "--max-repeats", "2",
 	}, more...)
 }
