@@ -112,7 +112,10 @@ func tickedArgs(store, scale string) []string {
 }
 
 func sampleRuns(t *testing.T) bool {
-	return slices.ContainsFunc(processesOf(t), func(pid int) bool { return strings.Contains(commandOf(pid), "sample") })
+	return slices.ContainsFunc(processesOf(t), func(pid int) bool {
+		words := strings.Fields(commandOf(pid))
+		return len(words) > 1 && words[1] == "sample"
+	})
 }
 
 // runUntil lets runs end until the one that the terminal calls by the label.
