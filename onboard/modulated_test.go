@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
@@ -18,7 +17,7 @@ func readings(n int, performance, alone float64) []modulation.Reading {
 	var all []modulation.Reading
 	for i := range n {
 		y := math.Log(performance) + 0.01*float64(i%2*2-1)
-		all = append(all, modulation.Reading{Log: y, Weight: 0.01, Alone: alone, Beside: alone * math.Exp(y)})
+		all = append(all, modulation.Reading{Log: y, Position: float64(i), Alone: alone, Beside: alone * math.Exp(y)})
 	}
 	return all
 }
@@ -83,17 +82,6 @@ func TestCircumstancesCountOtherRegimes(t *testing.T) {
 	}
 	if c := circumstancesOf(o, regime.SameComplex); c.dropped != 7 || c.roundTrip != 60 || c.class != regime.SameComplex {
 		t.Errorf("%+v", c)
-	}
-}
-
-func TestSlicingFor(t *testing.T) {
-	for _, tt := range []struct {
-		perSecond float64
-		want      time.Duration
-	}{{1e6, DefaultSlicing.Length}, {1200, 11 * time.Millisecond}, {100, longestSlice}} {
-		if got := slicingFor(tt.perSecond); got.Length != tt.want || got.Settle != DefaultSlicing.Settle {
-			t.Errorf("%v ticks a second: %+v, want %v", tt.perSecond, got, tt.want)
-		}
 	}
 }
 

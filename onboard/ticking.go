@@ -209,20 +209,6 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 	return nil
 }
 
-const (
-	// sliceTicks is how many changes of the count a slice has alone.
-	sliceTicks = 12
-	// longestSlice bounds a slice: beyond, the noise of the machine is another.
-	longestSlice = 40 * time.Millisecond
-)
-
-// slicingFor returns the slices for a count that changes so often per second.
-func slicingFor(perSecond float64) modulation.Slicing {
-	s := DefaultSlicing
-	s.Length = min(max(s.Length, s.Settle+time.Duration(sliceTicks/perSecond*float64(time.Second))), longestSlice)
-	return s
-}
-
 func lastOf(seconds []float64) time.Duration {
 	if len(seconds) == 0 {
 		return 0
@@ -261,8 +247,12 @@ const defaultBudget = 30 * time.Second
 func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation.Outcome, err error) {
 	second := &stream{interferers: t.interferers}
 	t.parties = [2]modulation.Party{target, second}
+	slicing, err := modulation.SlicingFor(t.perSecond)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrNoTicks, target.source.Name(), err)
+	}
 	plan := &modulation.Plan{
-		Bench: t.bench(slicingFor(t.perSecond)), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
+		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
 		Budget: cmp.Or(t.Ticking.Budget, defaultBudget),
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
