@@ -128,7 +128,6 @@ func TestRunNeverMixesRegimes(t *testing.T) {
 	m, _, plan := alike(5, noise{white: 0.02, regimes: true})
 	plan.Precision = Precision{StandardError: 1e-6, Most: 1e6}
 	plan.Budget = 60 * time.Second
-	plan.Whole = func() bool { return false }
 	if err := plan.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}

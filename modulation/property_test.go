@@ -80,6 +80,9 @@ func (s *scenario) measure(t *testing.T, seed uint64) (Estimate, float64) {
 // TestIntervalsHoldTheTruth simulates many measurements and counts how many of
 // the 90% intervals hold the slowdown of a whole run.
 func TestIntervalsHoldTheTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("hundreds of simulated measurements take half a minute")
+	}
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
