@@ -139,12 +139,15 @@ func newSchedulerHandle(t *testing.T, kubeconfig string) *schedulerHandle {
 	return &schedulerHandle{config: config, informers: informers.NewSharedInformerFactory(client, 0)}
 }
 
-func (h *schedulerHandle) KubeConfig() *rest.Config                               { return h.config }
+func (h *schedulerHandle) KubeConfig() *rest.Config { return h.config }
+
 func (h *schedulerHandle) SharedInformerFactory() informers.SharedInformerFactory { return h.informers }
-func (h *schedulerHandle) ProfileName() string                                    { return "bandmate-scheduler" }
-func (h *schedulerHandle) SnapshotSharedLister() fwk.SharedLister                 { return h }
-func (h *schedulerHandle) NodeInfos() fwk.NodeInfoLister                          { return h }
-func (h *schedulerHandle) List() ([]fwk.NodeInfo, error)                          { return h.nodes, nil }
+
+func (h *schedulerHandle) ProfileName() string                    { return "bandmate-scheduler" }
+func (h *schedulerHandle) SnapshotSharedLister() fwk.SharedLister { return h }
+func (h *schedulerHandle) NodeInfos() fwk.NodeInfoLister          { return h }
+func (h *schedulerHandle) List() ([]fwk.NodeInfo, error)          { return h.nodes, nil }
+
 func (h *schedulerHandle) Get(name string) (fwk.NodeInfo, error) {
 	for _, n := range h.nodes {
 		if n.Node().Name == name {
