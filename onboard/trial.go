@@ -254,6 +254,9 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile, class regime.Class) (*
 			tried.Pairs = append(tried.Pairs, Pair{Target: target.Name, Corunner: corunner.Name, Result: result})
 		}
 	}
+	if len(tried.Pairs) == 0 {
+		return nil, fmt.Errorf("no pair was measured: the %s placement of the CPUs did not last: try again", class)
+	}
 	return tried, nil
 }
 

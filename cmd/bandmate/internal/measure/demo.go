@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/predictor"
@@ -29,8 +30,11 @@ type DemoResult struct {
 	Pairs              []demoPair        `json:"pairs"`
 	MeanAbsErrorPoints float64           `json:"meanAbsErrorPoints"`
 	MaxAbsErrorPoints  float64           `json:"maxAbsErrorPoints"`
-	DroppedSamples     int               `json:"droppedSamples"`
-	Warnings           []string          `json:"warnings"`
+	// Noise is the median standard error of the measured pairs, in points; absent
+	// where it is not known.
+	Noise          *float64 `json:"noisePoints,omitempty"`
+	DroppedSamples int      `json:"droppedSamples"`
+	Warnings       []string `json:"warnings"`
 }
 
 type demoMachine struct {
@@ -72,7 +76,7 @@ func NewDemo(a *cli.App) *cobra.Command {
 	var placement cli.PlacementFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Measure, predict and verify on this machine, in about a minute",
+		Short: "Measure, predict and verify on this machine, in a minute",
 		Long: `Measures this machine and six built-in sample applications, predicts how every
 pair of them slows down, runs every pair for real, and shows predicted beside
 measured. Needs nothing installed and changes nothing.`,
@@ -194,7 +198,11 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		}
 		result.Applications = append(result.Applications, application)
 	}
+	var noise []float64
 	for _, pair := range v.Pairs {
+		if e := pair.StandardError; e > 0 && !math.IsInf(e, 0) {
+			noise = append(noise, 100*e)
+		}
 		p, err := predictor.Predict(compiled[pair.Target], []*predictor.Application{compiled[pair.Corunner]}, predictor.Options{})
 		if err != nil {
 			return result, err
@@ -209,8 +217,22 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		result.MeanAbsErrorPoints += difference / float64(len(v.Pairs))
 		result.MaxAbsErrorPoints = max(result.MaxAbsErrorPoints, difference)
 	}
+	if len(noise) > 0 {
+		result.Noise = new(stats.Median(noise))
+	}
+	if len(v.Missing) > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
+	}
+	for _, c := range v.Controls {
+		if off := math.Abs(float64(c.NormalizedPerformance) - 1); off > noisyControl && off > 3*c.StandardError {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("control: %s with nothing beside it came out as %.3f ± %.3f instead of 1: this machine is too noisy to tell smaller differences", c.Target, float64(c.NormalizedPerformance), c.StandardError))
+		}
+	}
 	return result, nil
 }
+
+// noisyControl is how far a control may be off without a warning.
+const noisyControl = 0.02
 
 func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	var b strings.Builder
@@ -228,6 +250,9 @@ func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	}
 	fmt.Fprintf(&b, "\nError of %d predictions: mean %.1f, maximum %.1f points of normalized performance;\n%d samples dropped because the CPUs moved.\n",
 		len(r.Pairs), r.MeanAbsErrorPoints, r.MaxAbsErrorPoints, r.DroppedSamples)
+	if r.Noise != nil {
+		fmt.Fprintf(&b, "Noise of the measured pairs: %.1f points (median standard error).\n", *r.Noise)
+	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return fmt.Errorf("writing the result: %w", err)
 	}
