@@ -2,153 +2,165 @@ package onboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
 )
 
-// Calibration measures the speed of each probe on the interferer's CPUs beside
-// known traffic from the application's CPUs. The known traffic starts with the
-// first sample that needs it.
-type Calibration struct {
-	session *Session
-	grid    []Pressure
-	// application has an interferer on the application's CPUs: an application
-	// of known traffic.
-	application *Session
-	pressures   map[Pressure]MeasuredPressure
-}
-
-// NewCalibration prepares a calibration beside the pressures of grid. Close it.
-func (s *Session) NewCalibration(grid []Pressure) *Calibration {
-	return &Calibration{session: s, grid: grid}
-}
-
-// Close ends the known traffic.
-func (c *Calibration) Close() error {
-	if c.application == nil {
-		return nil
+// machinePlan measures the sustained bandwidth at every read share, and each
+// probe beside known traffic from the application's CPUs.
+func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []MeasuredPressure) (*modulation.Plan, error) {
+	first := &stream{interferers: g.opposite.interferers}
+	second := &stream{interferers: g.interferers}
+	g.parties = [2]modulation.Party{first, second}
+	plan := &modulation.Plan{Bench: g.bench(DefaultSlicing), Precision: o.Precision, Probe: g.probe}
+	if o.Report != nil {
+		plan.Report = func(share float64) { o.Report(share, "the machine") }
 	}
-	return c.application.interferers.close()
-}
-
-// start begins the known traffic, if it has not.
-func (c *Calibration) start(ctx context.Context) (err error) {
-	if c.pressures != nil {
-		return nil
-	}
-	s := c.session
-	if c.application == nil {
-		application := &Session{Machine: s.Machine, Placement: s.Placement, options: s.options, launcher: s.launcher, count: 1}
-		// Together with the session's interferer it may fill the machine: the
-		// placement of application and interferer asks for that.
-		application.options.AllowAllCPUs = true
-		if err := application.addInterferer(ctx, s.Placement.Target); err != nil {
-			return err
-		}
-		c.application = application
-	}
-	measured, err := c.application.MeasurePressures(ctx, c.grid)
-	if err != nil {
-		return err
-	}
-	c.pressures = map[Pressure]MeasuredPressure{}
-	for _, p := range measured {
-		c.pressures[p.Pressure] = p
-	}
-	return nil
-}
-
-// Conditions returns each probe alone and beside every pressure, in the regimes
-// that need them.
-func (c *Calibration) Conditions(needed func(regime.Class) bool) []Condition {
-	var all []Condition
-	for _, probe := range profiler.Probes() {
-		all = append(all, Condition{
-			Target: probe, Needed: needed,
-			Run: func(ctx context.Context) (Observation, error) {
-				return c.observe(ctx, probe, nil)
-			},
+	for _, share := range shares {
+		setting := interferer.Setting{Mode: interferer.Stream, ReadShare: share, Pattern: interferer.Sequential}
+		plan.Points = append(plan.Points, modulation.Point{
+			States:  []modulation.State{secondAlone},
+			Compare: []modulation.Comparison{{Name: sustainedLabel(share), Party: 1}},
+			Prepare: func() error { second.does = settingsOf(setting); return nil },
 		})
-		for _, p := range c.grid {
-			all = append(all, Condition{
-				Target: probe, Beside: p.String(), Needed: needed,
-				Run: func(ctx context.Context) (Observation, error) {
-					return c.observe(ctx, probe, &p)
+	}
+	for _, probe := range profiler.Probes() {
+		setting, err := probeSetting(probe)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range known {
+			plan.Points = append(plan.Points, modulation.Point{
+				States: []modulation.State{firstAlone, together, secondAlone},
+				Compare: []modulation.Comparison{
+					{Name: besideName(p.String(), probe), Party: 0, On: 1, Off: 0},
+					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2},
+				},
+				Prepare: func() error {
+					first.does, second.does = p.settings(), settingsOf(setting)
+					return nil
 				},
 			})
 		}
 	}
-	return all
+	return plan, nil
 }
 
-// observe samples a probe's speed beside a pressure, or beside a spinning CPU.
-func (c *Calibration) observe(ctx context.Context, probe string, beside *Pressure) (Observation, error) {
-	setting, err := probeSetting(probe)
+// measureMachine measures what the options ask for, in the regime that holds.
+func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1.MachineProfile, error) {
+	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
 	if err != nil {
-		return Observation{}, err
+		return nil, err
 	}
-	if err := c.start(ctx); err != nil {
-		return Observation{}, fmt.Errorf("calibrating the probes: %w", err)
-	}
-	known := interferer.Setting{Mode: interferer.Spin}
-	if beside != nil {
-		known = c.pressures[*beside].Setting
-	}
-	var speed interferer.Achieved
-	achieved, err := c.application.during(ctx, settingsOf(known), func(ctx context.Context) (err error) {
-		speed, err = c.session.alone(ctx, settingsOf(setting), aloneWindow)
-		return err
-	})
+	plan, err := g.machinePlan(o, o.ReadShares, known)
 	if err != nil {
-		return Observation{}, err
+		return nil, err
 	}
-	return rateObservation(speed, achieved)
+	if err := g.run(ctx, plan); err != nil {
+		return nil, fmt.Errorf("measuring the machine: %w", err)
+	}
+	class := plan.Outcome.Complete(o.Precision.WithDefaults().Fewest)
+	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
+	profile := g.newMachineProfile(o, circumstancesOf(plan.Outcome, class))
+	if profile.Spec.Sustained, err = e.sustained(o.ReadShares); err != nil {
+		return nil, err
+	}
+	profile.Spec.ProbeMap, err = e.probePoints(class, known)
+	return profile, err
 }
 
-// Points returns the probe map of an outcome.
-func (c *Calibration) Points(ctx context.Context, o *Outcome) ([]v1alpha1.ProbePoint, error) {
-	// Samples that were resumed do not start the known traffic.
-	if err := c.start(ctx); err != nil {
+// addProbes is AddProbeMap on an open stage.
+func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (*v1alpha1.MachineProfile, error) {
+	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := g.machinePlan(o, nil, known)
+	if err != nil {
+		return nil, err
+	}
+	plan.Class = class
+	if err := g.run(ctx, plan); err != nil {
 		return nil, fmt.Errorf("calibrating the probes: %w", err)
 	}
+	if class == "" {
+		class = plan.Outcome.Complete(o.Precision.WithDefaults().Fewest)
+	}
+	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
+	points, err := e.probePoints(class, known)
+	if err != nil {
+		return nil, err
+	}
+	machine = machine.DeepCopy()
+	others := slices.DeleteFunc(machine.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == string(class) })
+	machine.Spec.ProbeMap = append(others, points...)
+	return machine, nil
+}
+
+// sustained returns the bandwidth of the interferer alone at every read share.
+func (e *estimator) sustained(shares []units.ReadShare) ([]v1alpha1.SustainedBandwidth, error) {
+	var all []v1alpha1.SustainedBandwidth
+	for _, share := range shares {
+		var rates []float64
+		for _, r := range e.readings[sustainedLabel(share)] {
+			rates = append(rates, r.Alone)
+		}
+		if len(rates) == 0 {
+			return nil, fmt.Errorf("sustained bandwidth at %s reads was not measured", share)
+		}
+		s := v1alpha1.SustainedBandwidth{
+			ReadShare: float64(share), Pattern: string(interferer.Sequential),
+			BytesPerSecond: stats.Median(rates), Repeats: len(rates),
+		}
+		if len(rates) > 1 {
+			relative := stat.StdDev(rates, nil) / s.BytesPerSecond
+			s.RelativeSpread = &relative
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// probePoints returns the probe map.
+func (e *estimator) probePoints(class regime.Class, known []MeasuredPressure) ([]v1alpha1.ProbePoint, error) {
 	var points []v1alpha1.ProbePoint
 	for _, probe := range profiler.Probes() {
-		for _, wanted := range c.grid {
-			p := c.pressures[wanted]
-			result, ok := o.Result(Key{probe, p.String()})
-			if !ok {
+		for _, p := range known {
+			speed, _, ok := e.of(besideName(probe, p.String()))
+			_, traffic, known := e.of(besideName(p.String(), probe))
+			if !ok || !known {
 				return nil, fmt.Errorf("calibrating the probes: %s beside %s was not measured", probe, p)
 			}
-			points = append(points, v1alpha1.ProbePoint{
-				Probe:                    probe,
-				Regime:                   string(o.Class),
-				ReadShare:                float64(p.ReadShare),
-				Level:                    p.Level,
-				InterfererBytesPerSecond: float64(p.Alone.Total()),
-				AchievedBytesPerSecond:   float64(result.Achieved.Total()),
-				RelativeSpeed:            float64(result.NormalizedPerformance),
-				Spread:                   result.Spread,
-				Repeats:                  result.Repeats,
-			})
+			var alone, beside []float64
+			for _, r := range traffic {
+				alone, beside = append(alone, r.Alone), append(beside, r.Beside)
+			}
+			point := v1alpha1.ProbePoint{
+				Probe: probe, Regime: string(class), ReadShare: float64(p.ReadShare), Level: p.Level,
+				InterfererBytesPerSecond: stats.Median(alone), AchievedBytesPerSecond: stats.Median(beside),
+				RelativeSpeed: min(speed.Performance, v1alpha1.MaxNormalizedPerformance), Repeats: speed.Readings,
+			}
+			if !math.IsInf(speed.StandardError, 0) {
+				sd := speed.StandardError * math.Sqrt(float64(speed.Readings))
+				point.Spread = &sd
+			}
+			points = append(points, point)
 		}
 	}
 	return points, nil
 }
 
-// CalibrateProbes runs a plan with the conditions of a calibration alone, in the
-// regime that holds.
-func (s *Session) CalibrateProbes(ctx context.Context, grid []Pressure, plan Plan) (points []v1alpha1.ProbePoint, err error) {
-	c := s.NewCalibration(grid)
-	defer func() { err = errors.Join(err, c.Close()) }()
-	plan.Conditions = c.Conditions(nil)
-	outcome, err := plan.Run(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("calibrating the probes: %w", err)
-	}
-	return c.Points(ctx, outcome)
+func sustainedLabel(share units.ReadShare) string {
+	return fmt.Sprintf("interferer at %s reads", share)
 }

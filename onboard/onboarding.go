@@ -61,32 +61,35 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 	if err != nil {
 		return nil, nil, err
 	}
-	calibration := b.Session.NewCalibration(b.Machine.ProbeGrid)
-	defer func() { err = errors.Join(err, calibration.Close()) }()
+	machine = b.Known
+	if machine == nil {
+		if machine, err = b.Session.MeasureMachine(ctx, b.Machine); err != nil {
+			return nil, nil, err
+		}
+	}
 	plan := Plan{Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep}
 	plan.Conditions, plan.Precision = samples.begin()
-	if b.Known == nil {
-		plan.Conditions = append(plan.Conditions, b.Session.sustainedConditions(b.Machine.ReadShares)...)
-	}
-	plan.Conditions = append(plan.Conditions, calibration.Conditions(b.lacksProbes)...)
 	plan.Restore(b.Restored)
 	for {
 		outcome, err := plan.Run(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		if machine, err = b.complete(ctx, calibration, outcome); err != nil {
-			return nil, nil, err
-		}
 		next, err := samples.next(outcome, machine)
 		if err != nil {
 			return nil, nil, err
 		}
-		if next == nil {
-			profile, err = samples.profile(outcome, machine)
-			return profile, machine, err
+		if next != nil {
+			plan.Conditions = append(plan.Conditions, *next)
+			continue
 		}
-		plan.Conditions = append(plan.Conditions, *next)
+		if b.Source == nil && lacksProbes(machine, outcome.Class) {
+			if machine, err = b.Session.AddProbeMap(ctx, machine, b.Machine, outcome.Class); err != nil {
+				return nil, nil, err
+			}
+		}
+		profile, err = samples.profile(outcome, machine)
+		return profile, machine, err
 	}
 }
 
@@ -137,30 +140,8 @@ func (w wholeRuns) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alp
 	return w.experiment.Profile(w.Application, o, machine)
 }
 
-// lacksProbes reports whether the known machine has no probe map for a regime.
-func (b *Onboarding) lacksProbes(class regime.Class) bool {
-	return b.Known == nil || lacksProbes(b.Known, class)
-}
-
 // lacksProbes reports whether a machine has no usable probe map for a regime.
 func lacksProbes(machine *v1alpha1.MachineProfile, class regime.Class) bool {
 	probes, err := ProbeMap(machine, class)
 	return err != nil || probes == nil
-}
-
-// complete returns the machine's profile with what the plan measured of it.
-func (b *Onboarding) complete(ctx context.Context, c *Calibration, o *Outcome) (*v1alpha1.MachineProfile, error) {
-	if b.Known == nil {
-		return b.Session.machineProfile(ctx, b.Machine, c, o)
-	}
-	if !b.lacksProbes(o.Class) {
-		return b.Known, nil
-	}
-	points, err := c.Points(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	machine := b.Known.DeepCopy()
-	machine.Spec.ProbeMap = append(machine.Spec.ProbeMap, points...)
-	return machine, nil
 }

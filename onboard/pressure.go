@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -147,3 +148,11 @@ func WithProbes(wanted []Pressure) []Pressure {
 	}
 	return all
 }
+
+// errStarved says that other programs kept the interferer from its CPUs for a whole
+// sample. The next sample may succeed.
+var errStarved = errors.New("the stream moved nothing: free the CPUs of the experiment")
+
+// errDisturbed says that other programs slowed a probe down while it was alone. The
+// next sample may succeed.
+var errDisturbed = errors.New("the interferer was much slower alone than beside the application: other programs keep it from its CPUs: repeat the measurement on a quieter machine")

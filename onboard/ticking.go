@@ -84,7 +84,9 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	}
 	machine = b.Known
 	if machine == nil {
-		machine, err = t.measureMachine(ctx, b.Machine, func(done float64) { t.tell(0.2+0.2*done, "the machine") })
+		options := b.Machine
+		options.Report = func(share float64, what string) { t.tell(0.2+0.2*share, what) }
+		machine, err = t.measureMachine(ctx, options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -95,7 +97,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	}
 	class := outcome.Complete(b.Ticking.Precision.WithDefaults().Fewest)
 	if b.Source == nil && lacksProbes(machine, class) {
-		if machine, err = t.addProbes(ctx, machine, b.Machine.ProbeGrid, class); err != nil {
+		if machine, err = t.addProbes(ctx, machine, b.Machine, class); err != nil {
 			return nil, nil, err
 		}
 	}

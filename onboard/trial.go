@@ -84,7 +84,9 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, run.stage.close()) }()
-	machine, err := run.measureMachine(ctx, t.Machine, func(done float64) { run.report("the machine", done) })
+	options := t.Machine
+	options.Report = func(share float64, what string) { run.report(what, share) }
+	machine, err := run.measureMachine(ctx, options)
 	if err != nil {
 		return nil, err
 	}

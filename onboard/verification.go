@@ -2,7 +2,6 @@ package onboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,9 +18,13 @@ type Verification struct {
 	Wanted []Pressure
 	// Pairs reports whether an ordered pair is run; nil runs all.
 	Pairs func(target, corunner string) bool
-	// Machine says how the machine is measured; its Precision and Reporter
-	// hold for everything.
+	// Known is the machine's profile; nil when it is to be measured, as Machine
+	// says. Run sets it.
+	Known   *v1alpha1.MachineProfile
 	Machine MachineOptions
+	// Precision of each condition.
+	Precision Precision
+	Reporter  Reporter
 	// Keep is called with every kept sample; may be nil.
 	Keep func(Sample) error
 	// Restored are samples of an earlier, interrupted run.
@@ -56,11 +59,14 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 			return nil, err
 		}
 	}
-	calibration := s.NewCalibration(v.Machine.ProbeGrid)
-	defer func() { err = errors.Join(err, calibration.Close()) }()
+	if v.Known == nil {
+		if v.Known, err = s.MeasureMachine(ctx, v.Machine); err != nil {
+			return nil, err
+		}
+	}
 	plan := Plan{
-		Conditions: slices.Concat(s.sustainedConditions(v.Machine.ReadShares), calibration.Conditions(nil), e.Conditions(), v.corunConditions()),
-		Precision:  v.Machine.Precision, Reporter: v.Machine.Reporter, Keep: v.Keep,
+		Conditions: slices.Concat(e.Conditions(), v.corunConditions()),
+		Precision:  v.Precision, Reporter: v.Reporter, Keep: v.Keep,
 		Tag: s.Tag, Random: s.Random,
 	}
 	plan.Restore(v.Restored)
@@ -68,15 +74,16 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	if err != nil {
 		return nil, err
 	}
-	return v.collect(ctx, calibration, outcome)
+	if lacksProbes(v.Known, outcome.Class) {
+		if v.Known, err = s.AddProbeMap(ctx, v.Known, v.Machine, outcome.Class); err != nil {
+			return nil, err
+		}
+	}
+	return v.collect(outcome)
 }
 
-func (v *Verification) collect(ctx context.Context, c *Calibration, o *Outcome) (*Verified, error) {
-	e := v.Experiment
-	machine, err := e.Session.machineProfile(ctx, v.Machine, c, o)
-	if err != nil {
-		return nil, err
-	}
+func (v *Verification) collect(o *Outcome) (*Verified, error) {
+	e, machine := v.Experiment, v.Known
 	verified := &Verified{Machine: machine, Outcome: o}
 	for _, a := range e.Applications {
 		profile, err := e.Profile(a, o, machine)

@@ -51,7 +51,7 @@ func stages() []stage {
 		}},
 		{"measuring the machine", func(store string, _ *application) []string {
 			return []string{"machine", "--quick", "--name", "new", "--store", store}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(reader|modifier) beside`) }},
+		}, func(s *terminal, _ string, _ *application) { s.waitFor(`the machine`) }},
 		{"measuring traffic", func(store string, a *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--", a.path}
 		}, func(s *terminal, _ string, a *application) {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/pausing"
@@ -114,17 +115,19 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 		samples = append(samples, sample)
 		return journal.Keep(sample)
 	}
+	var known *v1alpha1.MachineProfile
 	for round := range s.Repeats {
 		v := &onboard.Verification{
 			Experiment: experiment, Pairs: m.Pairs, Wanted: m.Pressures, Keep: keep, Restored: samples,
 			Machine: onboard.MachineOptions{
-				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Reporter: reporter{round + 1},
-				Precision: onboard.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Version: s.Name,
+				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Version: s.Name,
 			},
+			Precision: onboard.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Reporter: reporter{round + 1}, Known: known,
 		}
 		if verified, err = v.Run(ctx); err != nil {
 			return nil, err
 		}
+		known = v.Known
 	}
 	if m.Then != nil {
 		err = m.Then(ctx, session, verified)

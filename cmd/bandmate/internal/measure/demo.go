@@ -130,7 +130,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 		Session: session, Applications: applications, Source: ticks.Page{},
 		Wanted: onboard.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget, Report: progress.Share,
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Version: cli.Version(),
+			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Precision: probePrecision(true), Version: cli.Version(),
 		},
 	}
 	tried, err := trial.Run(ctx)

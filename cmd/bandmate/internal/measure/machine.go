@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -80,7 +80,7 @@ func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, n
 	progress := a.NewProgress()
 	defer progress.Done()
 	options := machineOptions(name, quick)
-	options.Reporter = progress
+	options.Report = progress.Share
 	return session.MeasureMachine(ctx, options)
 }
 
@@ -101,11 +101,11 @@ func probeGrid(quick bool) []onboard.Pressure {
 	return grid
 }
 
-func probePrecision(quick bool) onboard.Precision {
+func probePrecision(quick bool) modulation.Precision {
 	if quick {
-		return onboard.Precision{HalfWidth: 0.02, MinRepeats: 2, MaxRepeats: 2}
+		return modulation.Precision{StandardError: 0.008, Fewest: 6, Most: 12}
 	}
-	return onboard.Precision{HalfWidth: 0.01, MinRepeats: 3, MaxRepeats: 5}
+	return modulation.Precision{StandardError: 0.004, Fewest: 10, Most: 30}
 }
 
 // knownMachine is the stored profile; nil when there is none.
@@ -141,7 +141,11 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 		profile, err = measureMachine(ctx, a, session, name, false)
 	} else {
 		a.Notef("Calibrating the probes for the %s placement.\n", tag.Class)
-		err = addProbeMap(ctx, a, session, profile)
+		progress := a.NewProgress()
+		options := machineOptions(name, false)
+		options.Report = progress.Share
+		profile, err = session.AddProbeMap(ctx, profile, options, "")
+		progress.Done()
 	}
 	if err != nil {
 		return nil, "", err
@@ -151,21 +155,6 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 	}
 	last := profile.Spec.ProbeMap[len(profile.Spec.ProbeMap)-1]
 	return profile, regime.Class(last.Regime), nil
-}
-
-// addProbeMap calibrates in whichever regime lasts, replacing its points.
-func addProbeMap(ctx context.Context, a *cli.App, session *onboard.Session, profile *v1alpha1.MachineProfile) error {
-	progress := a.NewProgress()
-	defer progress.Done()
-	points, err := session.CalibrateProbes(ctx, probeGrid(false), onboard.Plan{
-		Precision: probePrecision(false), Reporter: progress, Random: session.Random, Tag: session.Tag,
-	})
-	if err != nil {
-		return err
-	}
-	others := slices.DeleteFunc(profile.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == points[0].Regime })
-	profile.Spec.ProbeMap = append(others, points...)
-	return nil
 }
 
 func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
