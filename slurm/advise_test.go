@@ -321,7 +321,7 @@ func TestAdviseNeverExcludesEverything(t *testing.T) {
 			r.Excluded = []string{c.Nodes[0].Name}
 		}
 		o := Options{
-			Limit: units.Slowdown(rapid.SampledFrom([]float64{0, 1, 1.05, 1.3}).Draw(t, "limit")),
+			Limit:   units.Slowdown(rapid.SampledFrom([]float64{0, 1, 1.05, 1.3}).Draw(t, "limit")),
 			Sockets: rapid.Bool().Draw(t, "sockets"), Score: score.Options{Unknown: rapid.SampledFrom([]score.Policy{score.Ignore, score.Avoid}).Draw(t, "policy")},
 		}
 		a, err := (&Advisor{Advisor: profiles, Options: o}).Advise(c, r)
