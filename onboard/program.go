@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/ticks"
 )
@@ -35,7 +36,7 @@ type program struct {
 	process *process
 	run     *ticks.Run
 	counter ticks.Counter
-	clock   monotonic
+	clock   monotonic.Clock
 }
 
 // firstTick is how long a program may take from its start to its first tick.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
@@ -51,7 +52,7 @@ func (g *stage) close() error { return g.opposite.interferers.close() }
 
 // bench returns a bench of the stage's parties.
 func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
-	return &modulation.Bench{Clock: monotonic{}, Random: g.Random, Parties: g.parties[:], Slicing: slicing}
+	return &modulation.Bench{Clock: monotonic.Clock{}, Random: g.Random, Parties: g.parties[:], Slicing: slicing}
 }
 
 // probe tells the placement regime. Everything is idle meanwhile.
@@ -113,27 +114,6 @@ func (g *stage) controlCPUs() cpuset.CPUSet {
 		return usable
 	}
 	return pressing
-}
-
-// monotonic is CLOCK_MONOTONIC, the clock of the interferer's counters.
-type monotonic struct{}
-
-func (monotonic) Now() time.Duration {
-	var ts unix.Timespec
-	// The only errors are those of a wrong address or clock.
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return time.Duration(ts.Nano())
-}
-
-// Sleep puts the thread to sleep: a goroutine that waits for a timer of the Go
-// runtime wakes up to a millisecond later.
-func (monotonic) Sleep(d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	ts := unix.NsecToTimespec(d.Nanoseconds())
-	// An interrupted sleep is a short one; those who sleep look at the clock.
-	_ = unix.Nanosleep(&ts, nil)
 }
 
 // stream is a party of interferers, whose work is the bytes they move.

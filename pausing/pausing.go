@@ -87,6 +87,10 @@ func (g *Group) SetLongest(d time.Duration) {
 	g.longest = d
 }
 
+// Watchdog returns the process that continues what this one leaves paused. It is a
+// child of this process, which must neither end it nor wait for it.
+func (g *Group) Watchdog() int { return g.dog.pid }
+
 // Pause pauses everything in the group and returns when nothing of it runs. A
 // thread that waits for a device counts as paused: it stops before it runs again.
 // After an error nothing is paused.

@@ -37,6 +37,7 @@ const (
 // a deadline passes. It shares a page with this process, so that a pause costs no
 // message, and holds the locks as long as it has something to do.
 type watchdog struct {
+	pid  int
 	page *page
 	// lifeline is a pipe that closes when this process ends. A byte in it wakes
 	// the watchdog.
@@ -110,7 +111,7 @@ func (d *watchdog) start(file *os.File, f *freezer) error {
 		lifeline.Close()
 		return err
 	}
-	d.lifeline = lifeline
+	d.pid, d.lifeline = cmd.Process.Pid, lifeline
 	go func() {
 		// How it ended does not matter: no pause begins after that.
 		_ = cmd.Wait()

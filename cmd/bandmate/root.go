@@ -61,7 +61,7 @@ interrupted.`,
 	profiles.AddCommand(measure.NewContentiousness(a))
 	root.AddCommand(
 		measure.NewDemo(a), measure.NewDoctor(a), machine, cluster.WithKubernetes(a, measure.NewOnboard(a)),
-		measure.NewMeasure(a), measure.NewInterfere(a), advise.NewPredict(a), advise.NewMatrix(a),
+		measure.NewMeasure(a), measure.NewObserve(a), measure.NewInterfere(a), advise.NewPredict(a), advise.NewMatrix(a),
 		profiles, measure.NewSample(a),
 		advise.NewEvaluate(a), advise.NewPair(a),
 		cluster.NewApply(a), cluster.NewCopyItself(), cluster.NewAgent(a), cluster.NewExplain(a), cluster.NewWhatIf(a), slurm.NewCommand(a),

@@ -23,12 +23,17 @@ type progressFlags struct {
 }
 
 func (f *progressFlags) add(flags *pflag.FlagSet) {
+	f.addSources(flags)
+	flags.BoolVar(&f.wholeRuns, "whole-runs", false, "time whole runs beside each pressure, where nothing within a run tells its progress")
+}
+
+// addSources defines the flags that declare progress.
+func (f *progressFlags) addSources(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pattern, "progress", "", "count progress by a regular expression that matches the output of CMD once per unit")
 	flags.StringVar(&f.file, "progress-file", "", "count progress by the last number in a file")
 	flags.StringVar(&f.url, "progress-url", "", "count progress by a Prometheus metric at this URL, named by --progress-metric")
 	flags.StringVar(&f.metric, "progress-metric", "", "name of the metric of --progress-url, with labels if needed, such as 'requests_total{code=\"200\"}'")
 	flags.StringVar(&f.function, "progress-function", "", "count progress by the calls of a function: LIBRARY:SYMBOL, or SYMBOL in the program itself")
-	flags.BoolVar(&f.wholeRuns, "whole-runs", false, "time whole runs beside each pressure, where nothing within a run tells its progress")
 }
 
 // declared returns the source of progress that the flags name; nil without.

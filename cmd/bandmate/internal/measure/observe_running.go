@@ -1,0 +1,296 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/observing"
+	"bandmate.dev/bandmate/pausing"
+	"bandmate.dev/bandmate/ticks"
+	"bandmate.dev/bandmate/topology"
+)
+
+const (
+	// mostNeighbors is how many neighbors --all observes: those that work most.
+	mostNeighbors = 16
+	// busyTime is the least time in which --all sees who works.
+	busyTime = time.Second
+	// enoughBlocks are worth showing although the measurement ended early.
+	enoughBlocks = 10
+)
+
+// running is what runs already: the target and its neighbors.
+type running struct {
+	app      *cli.App
+	flags    observeFlags
+	target   observedProgram
+	pids     []int
+	cpus     cpuset.CPUSet
+	started  observing.Snapshot
+	programs []observedProgram
+	// neighbors are in the order of programs.
+	neighbors []observing.Neighbor
+	warnings  []string
+}
+
+// observeRunning observes what runs already.
+func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error) {
+	source, err := f.progress.declared()
+	if err != nil {
+		return err
+	}
+	r := &running{app: a, flags: f}
+	if r.started, err = observing.TakeSnapshot(); err != nil {
+		return err
+	}
+	if err := r.findTarget(); err != nil {
+		return err
+	}
+	if err := r.findNeighbor(); err != nil {
+		return err
+	}
+	progress := a.NewProgress()
+	defer progress.Done()
+	progress.Share(0, "what tells the progress of the target")
+	counting, err := r.count(ctx, source)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counting.Close()) }()
+	if f.beside.all {
+		if err := r.findEverybody(ctx); err != nil {
+			return err
+		}
+	}
+	observer := &observing.Observer{
+		Clock: monotonic.Clock{}, Random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
+		Target: counting, Neighbors: r.neighbors, Duration: f.duration,
+		Report: func(done float64) { progress.Share(done, "pausing neighbors for milliseconds") },
+	}
+	found, err := r.apart(func() (*observing.Result, error) { return observer.Run(ctx) })
+	progress.Done()
+	if errors.Is(err, observing.ErrStandsStill) {
+		return adviseProgress(err)
+	}
+	if err != nil {
+		return err
+	}
+	result, err := r.result(found, counting.Name)
+	if err != nil {
+		return err
+	}
+	return a.Print(result, result.write(a))
+}
+
+// findTarget finds the processes of the target.
+func (r *running) findTarget() error {
+	f := r.flags.target
+	if f.pid != 0 {
+		p, ok := r.started.Processes[f.pid]
+		switch {
+		case !ok:
+			return fmt.Errorf("--pid %d: no such process; list them with: ps -e", f.pid)
+		case p.Kernel:
+			return fmt.Errorf("--pid %d (%s): it is a thread of the kernel, whose work is not counted", f.pid, p.Name)
+		}
+		r.pids, r.target = []int{f.pid}, observedProgram{PID: f.pid, Command: observing.Command(p)}
+	} else {
+		pids, err := observing.CgroupProcesses(f.cgroup)
+		if err != nil {
+			return fmt.Errorf("--cgroup: %w", err)
+		}
+		if r.pids = r.started.Roots(pids); len(r.pids) == 0 {
+			return fmt.Errorf("--cgroup %s: no process is in it", f.cgroup)
+		}
+		r.target = observedProgram{Cgroup: f.cgroup}
+	}
+	var err error
+	r.cpus, err = observing.CPUsOf(r.pids...)
+	return err
+}
+
+// findNeighbor finds the neighbor that the flags name, and takes hold of it once,
+// so that what forbids it is known at once.
+func (r *running) findNeighbor() error {
+	f := r.flags.beside
+	var pids []int
+	switch {
+	case f.pid != 0:
+		pids = []int{f.pid}
+		r.add(observedProgram{PID: f.pid, Command: observing.Command(r.started.Processes[f.pid])})
+	case f.cgroup != "":
+		all, err := observing.CgroupProcesses(f.cgroup)
+		if err != nil {
+			return fmt.Errorf("--beside-cgroup: %w", err)
+		}
+		pids = all
+		r.add(observedProgram{Cgroup: f.cgroup})
+	default:
+		return nil
+	}
+	if f.pid != 0 && r.started.Overlaps(pids, r.pids) {
+		return fmt.Errorf("%s started the target: pausing it would pause both; observe the other one, or one that it started beside the target", r.programs[0])
+	}
+	if r.started.Overlaps(r.pids, pids) || overlaps(pids, r.pids) {
+		return fmt.Errorf("%s is part of the target: want a neighbor outside it", r.programs[0])
+	}
+	held, err := r.neighbors[0].Open()
+	if err != nil {
+		return err
+	}
+	return held.Close()
+}
+
+func overlaps(a, b []int) bool {
+	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
+}
+
+// add adds a neighbor.
+func (r *running) add(p observedProgram) {
+	r.programs = append(r.programs, p)
+	r.neighbors = append(r.neighbors, observing.Neighbor{Name: p.String(), Open: func() (observing.Pauser, error) {
+		group, err := p.hold()
+		if err != nil {
+			return nil, err
+		}
+		group.SetLongest(observing.Longest)
+		return group, nil
+	}})
+}
+
+// hold takes hold of the program to pause it.
+func (p observedProgram) hold() (*pausing.Group, error) {
+	if p.Cgroup != "" {
+		return pausing.Cgroup(p.Cgroup)
+	}
+	return pausing.Processes(p.PID)
+}
+
+// count opens the count of the target's work.
+func (r *running) count(ctx context.Context, declared ticks.Source) (*observing.Counting, error) {
+	sources := []ticks.Source{declared}
+	if declared == nil {
+		var err error
+		if sources, err = observing.Find(ctx, r.pids); err != nil {
+			return nil, r.explain(ctx, err)
+		}
+	}
+	c, err := observing.Open(ctx, monotonic.Clock{}, sources, r.pids)
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return c, nil
+}
+
+// explain makes an error of the target's count one that says what would help.
+func (r *running) explain(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ticks.ErrEnded):
+		return fmt.Errorf("%s ended before anything was measured: %w", r.target, err)
+	case errors.Is(err, observing.ErrNoTicks), errors.Is(err, ticks.ErrUnavailable):
+		return adviseProgress(err)
+	}
+	return err
+}
+
+// findEverybody finds those who work in the target's memory domain.
+func (r *running) findEverybody(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(busyTime - time.Since(r.started.At)):
+	}
+	now, err := observing.TakeSnapshot()
+	if err != nil {
+		return err
+	}
+	machine, err := topology.ReadHost()
+	if err != nil {
+		return fmt.Errorf("reading the machine: %w", err)
+	}
+	domain := observing.Domain(machine, r.cpus)
+	workers := observing.Busy(r.started, now, r.pids, os.Getpid(), func(pid int) bool {
+		cpus, err := observing.CPUsOf(pid)
+		return err == nil && !cpus.Intersection(domain).IsEmpty()
+	})
+	if more := len(workers) - mostNeighbors; more > 0 {
+		r.warnings = append(r.warnings, fmt.Sprintf("%d processes that work less than the others were left out", more))
+		workers = workers[:mostNeighbors]
+	}
+	for _, w := range workers {
+		r.add(observedProgram{PID: w.PID, Command: observing.Command(w.Process)})
+	}
+	return nil
+}
+
+// controlNice is the priority of the thread that pauses.
+const controlNice = -19
+
+// apart calls f on a thread of its own, which is kept off the target's CPUs where
+// that is possible.
+func (r *running) apart(f func() (*observing.Result, error)) (result *observing.Result, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// The thread ends with the goroutine, and its priority with it.
+		runtime.LockOSThread()
+		if allowed, failed := topology.AllowedCPUs(); failed == nil {
+			if free := allowed.Difference(r.cpus); !free.IsEmpty() {
+				// Otherwise the target loses some microseconds in each slice.
+				_ = topology.Confine(0, free)
+			}
+		}
+		// Without the permission the switches come later when others compete.
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), controlNice)
+		result, err = f()
+	}()
+	<-done
+	return result, err
+}
+
+// result says what was found. The error is that of the only neighbor, or says why
+// nothing was measured.
+func (r *running) result(found *observing.Result, counted string) (*ObserveResult, error) {
+	result := newObserveResult(r.target, counted, found.Elapsed)
+	result.Warnings = append(result.Warnings, r.warnings...)
+	blocks := 0
+	for i, f := range found.Findings {
+		n := f.Estimate.Readings
+		blocks += n
+		if f.Err != nil && !r.flags.beside.all && n < enoughBlocks {
+			return nil, f.Err
+		}
+		if f.Err != nil {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %v", r.programs[i], f.Err))
+		}
+		if n > 0 {
+			result.Beside = append(result.Beside, newObservedNeighbor(r.programs[i], f.Estimate, f.PausedShare))
+		} else if f.Err == nil {
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: it could not be paused in time: measure for longer, with --duration", r.programs[i]))
+		}
+	}
+	switch {
+	case found.Ended && blocks < enoughBlocks:
+		return nil, fmt.Errorf("%s ended after %v: too soon to tell what others cost it", r.target, found.Elapsed.Round(time.Millisecond))
+	case found.Ended:
+		result.Warnings = append(result.Warnings, fmt.Sprintf("the target ended after %v", found.Elapsed.Round(time.Millisecond)))
+	case blocks == 0 && !r.flags.beside.all:
+		return nil, fmt.Errorf("%s could not be paused in %v for at most %.0f%% of its time: measure for longer, with --duration", r.programs[0], r.flags.duration, 100*observing.MostPaused)
+	}
+	slices.SortStableFunc(result.Beside, func(a, b observedNeighbor) int { return compareDown(a.Slowdown, b.Slowdown) })
+	result.control(found.Control)
+	return result, nil
+}

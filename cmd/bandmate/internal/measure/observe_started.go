@@ -1,0 +1,68 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard"
+)
+
+// observePrecision is the standard error of a 90% interval of about a point to
+// each side.
+var observePrecision = modulation.Precision{StandardError: 0.006, Fewest: 10, Most: 10_000}
+
+// observeStarted starts both programs.
+func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFlags) (err error) {
+	corunner, err := cli.SplitWords(f.beside.command)
+	if err == nil && len(corunner) == 0 {
+		err = errors.New("no command")
+	}
+	if err != nil {
+		return cli.Usagef("--beside %q: %w", f.beside.command, err)
+	}
+	source, err := f.progress.declared()
+	if err != nil {
+		return err
+	}
+	placing, err := f.placement.Placing()
+	if err != nil {
+		return err
+	}
+	session, err := onboard.Open(ctx, placing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	a.Note(session.Placement.Explanation)
+	progress := a.NewProgress()
+	defer progress.Done()
+	duet := &onboard.Duet{
+		Session: session, Target: onboard.Command{Args: args}, Beside: onboard.Command{Args: corunner}, Source: source,
+		Precision: observePrecision, Budget: f.duration, Report: progress.Share,
+	}
+	found, err := duet.Run(ctx)
+	progress.Done()
+	if errors.Is(err, onboard.ErrNoTicks) {
+		return adviseProgress(err)
+	}
+	if err != nil {
+		return err
+	}
+	target := observedProgram{Command: strings.Join(args, " ")}
+	result := newObserveResult(target, found.Ticks, found.Elapsed)
+	result.Beside = []observedNeighbor{newObservedNeighbor(observedProgram{Command: strings.Join(corunner, " ")}, found.Beside, found.PausedShare)}
+	result.control(found.Control)
+	if found.Dropped > 0 {
+		a.Notef("%d parts of the measurement were dropped because the CPUs moved.\n", found.Dropped)
+	}
+	return a.Print(result, result.write(a))
+}
+
+// adviseProgress adds what helps where nothing tells the progress of a program.
+func adviseProgress(err error) error {
+	return fmt.Errorf("%w: %w; name what counts its progress with --progress, --progress-file, --progress-url or --progress-function; bandmate doctor says what counts here", cli.ErrNotMeasurable, err)
+}

@@ -1,0 +1,209 @@
+package observing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// ErrNoTicks is wrapped when nothing tells the progress of a running program.
+var ErrNoTicks = errors.New("nothing tells its progress")
+
+// searchLimit bounds the search for what counts a running program, which may have
+// to share its CPUs.
+const searchLimit = 5 * time.Second
+
+// Find returns the sources that may count the work of running processes, the best
+// first: instructions where the machine counts them, otherwise what counts
+// steadily. The error wraps ErrNoTicks.
+func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
+	if len(pids) == 0 {
+		return nil, fmt.Errorf("no process: %w", ticks.ErrEnded)
+	}
+	instructions := ticks.Instructions{}
+	_, unavailable := instructions.Prepare()
+	if unavailable == nil {
+		return []ticks.Source{instructions}, nil
+	}
+	first := true
+	search := ticks.Discovery{Limit: searchLimit, LeastRate: slowSteps}
+	found, err := search.Run(ctx, func(context.Context) (int, func(), error) {
+		if !first {
+			return 0, nil, fmt.Errorf("process %d: %w", pids[0], ticks.ErrEnded)
+		}
+		first = false
+		return pids[0], func() {}, nil
+	})
+	if errors.Is(err, ticks.ErrNothingCounts) {
+		return nil, fmt.Errorf("process %d: %w: it neither reads nor writes steadily nor calls a function that can be counted, and %w", pids[0], ErrNoTicks, unavailable)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var sources []ticks.Source
+	for _, c := range found {
+		sources = append(sources, c.Source)
+	}
+	return sources, nil
+}
+
+// Counting is the count of a target's work.
+type Counting struct {
+	ticks.Counter
+	// Name is that of the source.
+	Name string
+	// Steps is how often it grows, per second.
+	Steps float64
+	// Smooth says that it grows in steps far shorter than a slice.
+	Smooth bool
+}
+
+const (
+	// fastSteps per second resolve slices of some milliseconds, slowSteps the
+	// longest ones.
+	fastSteps, slowSteps = 260, 60
+)
+
+// Open counts running processes, with their descendants, by the first source that
+// grows often enough, or else by the one that grows most often. The error wraps
+// ErrNoTicks, ticks.ErrEnded or ticks.ErrUnavailable.
+func Open(ctx context.Context, clock modulation.Clock, sources []ticks.Source, pids []int) (best *Counting, err error) {
+	var faults []error
+	for _, source := range sources {
+		c, err := try(ctx, clock, source, pids)
+		if errors.Is(err, ticks.ErrEnded) || ctx.Err() != nil {
+			return nil, errors.Join(err, best.discard(), c.discard())
+		}
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		if best == nil || c.Steps > best.Steps {
+			best, c = c, best
+		}
+		if err := c.discard(); err != nil {
+			return nil, errors.Join(err, best.discard())
+		}
+		if best.Steps >= fastSteps {
+			break
+		}
+	}
+	if best == nil {
+		return nil, errors.Join(faults...)
+	}
+	return best, nil
+}
+
+// discard closes a count that is not used; c may be nil.
+func (c *Counting) discard() error {
+	if c == nil {
+		return nil
+	}
+	return c.Close()
+}
+
+// try counts by one source, if it grows often enough.
+func try(ctx context.Context, clock modulation.Clock, source ticks.Source, pids []int) (*Counting, error) {
+	c, err := open(source, pids)
+	if err != nil {
+		return nil, err
+	}
+	c.Steps, err = modulation.StepRate(ctx, clock, c.Read)
+	switch {
+	case err != nil:
+	case c.Steps == 0:
+		err = fmt.Errorf("%s: %w: the count stands still; is the program idle?", c.Name, ErrNoTicks)
+	case c.Steps < slowSteps:
+		err = fmt.Errorf("%s: %w: the count grows %.0f times a second: want %d times", c.Name, ErrNoTicks, c.Steps, slowSteps)
+	default:
+		return c, nil
+	}
+	return nil, errors.Join(err, c.Close())
+}
+
+func open(source ticks.Source, pids []int) (*Counting, error) {
+	all := &sum{}
+	_, smooth := source.(ticks.Instructions)
+	c := &Counting{Counter: all, Name: source.Name(), Smooth: smooth}
+	for _, pid := range pids {
+		run, err := source.Prepare()
+		if err == nil && run.NeedsStart() {
+			err = errors.Join(fmt.Errorf("%s: %w: the program has to be started with it", source.Name(), ticks.ErrUnavailable), run.Close())
+		}
+		if err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+		counter, err := run.Open(pid)
+		if errors.Is(err, ticks.ErrEnded) && len(pids) > 1 {
+			if err := run.Close(); err != nil {
+				return nil, errors.Join(err, all.Close())
+			}
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, run.Close(), all.Close())
+		}
+		all.parts = append(all.parts, &part{counter: counter, run: run})
+		if !perProcess(source) {
+			break
+		}
+	}
+	return c, nil
+}
+
+// perProcess reports whether a source counts one process with its descendants,
+// and not something outside it, such as a file.
+func perProcess(source ticks.Source) bool {
+	switch source.(type) {
+	case ticks.File, ticks.Metric:
+		return false
+	}
+	return true
+}
+
+// sum adds up the counts of several processes. One that has ended keeps its last
+// count.
+type sum struct{ parts []*part }
+
+type part struct {
+	counter ticks.Counter
+	run     *ticks.Run
+	last    float64
+	ended   bool
+}
+
+func (s *sum) Read() (float64, error) {
+	total, running := 0.0, 0
+	err := fmt.Errorf("the target: %w", ticks.ErrEnded)
+	for _, p := range s.parts {
+		if !p.ended {
+			n, failed := p.counter.Read()
+			switch {
+			case errors.Is(failed, ticks.ErrEnded):
+				p.ended, err = true, failed
+			case failed != nil:
+				return 0, failed
+			default:
+				running++
+			}
+			p.last = max(p.last, n)
+		}
+		total += p.last
+	}
+	if running == 0 {
+		return total, err
+	}
+	return total, nil
+}
+
+func (s *sum) Close() error {
+	var err error
+	for _, p := range s.parts {
+		err = errors.Join(err, p.counter.Close(), p.run.Close())
+	}
+	return err
+}

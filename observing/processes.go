@@ -1,0 +1,258 @@
+package observing
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/topology"
+)
+
+// Process is a process at a moment.
+type Process struct {
+	PID, Parent int
+	// Name is that of the executable, up to 15 bytes.
+	Name string
+	// Kernel says that it is a thread of the kernel.
+	Kernel bool
+	// Start tells it from others that had its number.
+	Start uint64
+	// Time is the CPU time it has used.
+	Time time.Duration
+}
+
+// Snapshot holds the processes of a moment by their numbers.
+type Snapshot struct {
+	At        time.Time
+	Processes map[int]Process
+}
+
+// kernelThread is PF_KTHREAD of the kernel's include/linux/sched.h.
+const kernelThread = 0x00200000
+
+// userHz is the unit of times in /proc/PID/stat; Linux shows programs no other.
+const userHz = 100
+
+// TakeSnapshot reads /proc.
+func TakeSnapshot() (Snapshot, error) {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("listing processes: %w; mount procfs on /proc", err)
+	}
+	s := Snapshot{At: time.Now(), Processes: map[int]Process{}}
+	for _, p := range all {
+		stat, err := p.Stat()
+		if err != nil {
+			continue // it has ended
+		}
+		s.Processes[stat.PID] = Process{
+			PID: stat.PID, Parent: stat.PPID, Name: stat.Comm, Kernel: stat.Flags&kernelThread != 0, Start: stat.Starttime,
+			Time: time.Duration(stat.UTime+stat.STime) * time.Second / userHz,
+		}
+	}
+	return s, nil
+}
+
+// isBelow reports whether a process is one of the roots or a descendant of one.
+func (s Snapshot) isBelow(pid int, roots []int) bool {
+	for range s.Processes {
+		if slices.Contains(roots, pid) {
+			return true
+		}
+		p, ok := s.Processes[pid]
+		if !ok {
+			return false
+		}
+		pid = p.Parent
+	}
+	return false
+}
+
+// Overlaps reports whether pausing one set of processes, with their descendants,
+// would pause one of the other set.
+func (s Snapshot) Overlaps(paused, others []int) bool {
+	return slices.ContainsFunc(others, func(pid int) bool { return s.isBelow(pid, paused) })
+}
+
+// Roots returns those of the processes whose parents are not among them.
+func (s Snapshot) Roots(pids []int) []int {
+	var roots []int
+	for _, pid := range pids {
+		if p, ok := s.Processes[pid]; ok && !slices.Contains(pids, p.Parent) {
+			roots = append(roots, pid)
+		}
+	}
+	return roots
+}
+
+// Worker is a process that works, with its descendants.
+type Worker struct {
+	Process
+	// CPUs is how many CPUs it kept busy.
+	CPUs float64
+}
+
+// leastBusy is the share of a CPU from which a process counts as working.
+const leastBusy = 0.01
+
+// Busy returns the processes that worked between two snapshots and may be paused
+// without pausing the target or this process, those that worked most first.
+// Descendants of one that is listed belong to it. Meets tells whether a process
+// uses the memory domain of the target.
+func Busy(before, after Snapshot, target []int, self int, meets func(pid int) bool) []Worker {
+	spent := after.At.Sub(before.At).Seconds()
+	busy := map[int]float64{}
+	for pid, p := range after.Processes {
+		then, known := before.Processes[pid]
+		if !known || then.Start != p.Start {
+			then.Time = 0
+		}
+		if share := (p.Time - then.Time).Seconds() / spent; share >= leastBusy {
+			busy[pid] = share
+		}
+	}
+	keep := append(slices.Clone(target), self)
+	mayPause := func(p Process) bool {
+		return p.PID > 1 && !p.Kernel && !after.isBelow(p.PID, keep) && !after.Overlaps([]int{p.PID}, keep)
+	}
+	workers := map[int]*Worker{}
+	for pid, share := range busy {
+		top := 0
+		p, ok := after.Processes[pid]
+		for range after.Processes {
+			if !ok {
+				break
+			}
+			if _, works := busy[p.PID]; works && mayPause(p) {
+				top = p.PID
+			}
+			p, ok = after.Processes[p.Parent]
+		}
+		if top == 0 {
+			continue
+		}
+		if workers[top] == nil {
+			workers[top] = &Worker{Process: after.Processes[top]}
+		}
+		workers[top].CPUs += share
+	}
+	var list []Worker
+	for _, w := range workers {
+		if meets(w.PID) {
+			list = append(list, *w)
+		}
+	}
+	slices.SortFunc(list, func(a, b Worker) int { return cmp.Or(cmp.Compare(b.CPUs, a.CPUs), cmp.Compare(a.PID, b.PID)) })
+	return list
+}
+
+// Domain returns the CPUs that share a NUMA node or a last-level cache with any of
+// the given ones.
+func Domain(m *topology.Machine, cpus cpuset.CPUSet) cpuset.CPUSet {
+	nodes := map[int]bool{}
+	for _, id := range cpus.List() {
+		if c, ok := m.CPU(id); ok {
+			nodes[c.Node] = true
+		}
+	}
+	domain := cpus
+	for _, c := range m.CPUs {
+		if nodes[c.Node] {
+			domain = domain.Union(cpuset.New(c.ID))
+		}
+	}
+	for _, id := range cpus.List() {
+		if cache, ok := m.LastLevelCache(id); ok {
+			domain = domain.Union(cache.CPUs)
+		}
+	}
+	return domain
+}
+
+// CPUsOf returns the CPUs on which the threads of processes may run.
+func CPUsOf(pids ...int) (cpuset.CPUSet, error) {
+	all := cpuset.New()
+	for _, pid := range pids {
+		entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+		if err != nil {
+			return all, fmt.Errorf("threads of process %d: %w", pid, err)
+		}
+		for _, e := range entries {
+			thread, err := strconv.Atoi(e.Name())
+			if err != nil {
+				continue
+			}
+			if cpus, err := topology.ThreadCPUs(thread); err == nil {
+				all = all.Union(cpus)
+			}
+		}
+	}
+	return all, nil
+}
+
+// mostCommand bounds the command lines that are read.
+const mostCommand = 4096
+
+// Command returns the command line of a process, or its name in brackets.
+func Command(p Process) string {
+	file, err := os.Open("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
+	if err == nil {
+		defer file.Close()
+		data := make([]byte, mostCommand)
+		n, _ := file.Read(data)
+		if words := strings.ReplaceAll(strings.TrimRight(string(data[:n]), "\x00"), "\x00", " "); words != "" {
+			return words
+		}
+	}
+	return "[" + p.Name + "]"
+}
+
+// cgroupRoot is where cgroups are mounted.
+const cgroupRoot = "/sys/fs/cgroup"
+
+// CgroupProcesses lists the processes of a cgroup and of those below it, named by
+// its folder; one that is not absolute is below /sys/fs/cgroup.
+func CgroupProcesses(folder string) ([]int, error) {
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(cgroupRoot, folder)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "cgroup.procs")); err != nil {
+		return nil, fmt.Errorf("%s is not a cgroup: %w; list them with: systemd-cgls", folder, err)
+	}
+	var pids []int
+	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return ignoreGone(err)
+		}
+		data, err := os.ReadFile(filepath.Join(name, "cgroup.procs"))
+		if err != nil {
+			return ignoreGone(err)
+		}
+		for line := range bytes.Lines(data) {
+			if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil && pid > 0 {
+				pids = append(pids, pid)
+			}
+		}
+		return nil
+	})
+	return pids, err
+}
+
+func ignoreGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil
+	}
+	return err
+}
