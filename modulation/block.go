@@ -1,6 +1,7 @@
 package modulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +62,8 @@ const (
 	// edgeGap how far apart two reads are at most that show when a step came.
 	edgePoll = 200 * time.Microsecond
 	edgeGap  = 1 * time.Millisecond
-	// stallLimit is how many times its length a slice may take to see two steps.
-	stallLimit = 4
+	// defaultPatience is that of a bench.
+	defaultPatience = 4
 )
 
 // Block is the reading of one palindrome of slices.
@@ -92,6 +93,9 @@ type Bench struct {
 	Random  *rand.Rand
 	Parties []Party
 	Slicing Slicing
+	// Patience is how many times its length a slice may take to see two steps of
+	// every count; 0 means 4.
+	Patience int
 
 	state State
 	known bool
@@ -187,7 +191,7 @@ func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
 	}
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
-	limit := counted + stallLimit*b.Slicing.Length
+	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
 	for {
 		now := b.Clock.Now()
 		for p, party := range b.Parties {

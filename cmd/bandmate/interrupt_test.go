@@ -76,6 +76,21 @@ func stages() []stage {
 				eventually(s.t, "a sample application", func() bool { return sampleRuns(s.t) })
 			},
 		},
+		{
+			"finding what to observe", func(_ string, a *application) []string {
+				return []string{"observe", "--beside", "sleep 600", "--", a.path}
+			},
+			func(_ *terminal, _ string, a *application) {
+				a.running()
+				a.stay()
+			},
+		},
+		{
+			"observing", func(string, *application) []string {
+				return []string{"observe", "--duration", "1h", "--beside", "bandmate sample --scale 900 triad", "--", "bandmate", "sample", "--scale", "900", "pointer-chase"}
+			},
+			func(s *terminal, _ string, _ *application) { s.waitFor(`sample --scale 900`) },
+		},
 		{"interfering", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "1GB/s", "--duration", "10m", "--window", "50ms"}
 		}, func(s *terminal, _ string, _ *application) {
