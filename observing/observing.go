@@ -127,6 +127,8 @@ type observed struct {
 	*Neighbor
 	readings []modulation.Reading
 	paused   time.Duration
+	// longest is the longest pause so far.
+	longest time.Duration
 	// jitter is added to the gap before the next pause, so that pauses do not keep
 	// time with the target.
 	jitter     time.Duration
@@ -193,10 +195,10 @@ func (r *observation) longestPause() time.Duration {
 	return patience*r.slicing.Length + pauseCost
 }
 
-// due returns when a neighbor may be paused for the next time. Even the longest
-// pause then does not bring it beyond the share that it may be paused for.
+// due returns when a neighbor may be paused for the next time. Even a pause as long
+// as any before then does not bring it beyond the share that it may be paused for.
 func (r *observation) due(n *observed) time.Duration {
-	return time.Duration(float64(n.paused+r.longestPause())/MostPaused) + n.jitter
+	return time.Duration(float64(n.paused+max(r.longestPause(), n.longest))/MostPaused) + n.jitter
 }
 
 // step takes one block, or passes time.
@@ -286,6 +288,7 @@ func (r *observation) observe(ctx context.Context, n *observed) error {
 	party := &neighbor{clock: r.Clock, pauser: r.pauser}
 	block, err := r.bench(party).Around(ctx, together, apart)
 	n.paused += party.spent
+	n.longest = max(n.longest, party.spent)
 	r.plan(n)
 	if err == nil {
 		n.lostInRow, r.stalled = 0, 0

@@ -65,7 +65,7 @@ func (f besideFlags) named() []string {
 func NewObserve(a *cli.App) *cobra.Command {
 	var f observeFlags
 	cmd := &cobra.Command{
-		Use:   "observe {--beside CORUNNER -- TARGET... | --pid PID {--beside-pid PID | --all}}",
+		Use:   "observe [-- TARGET...]",
 		Short: "Measure what a neighbor costs a program, now",
 		Long: `Measures how much a neighbor slows a program down: the neighbor is paused for
 some milliseconds again and again, and the progress of the program without it is
