@@ -44,6 +44,8 @@ const (
 	// patience is how many times its length a slice may take until the count has
 	// grown twice.
 	patience = 2
+	// grace bounds the time for which an observation goes on without pauses.
+	grace = 4 * time.Second
 	// pauseCost is by how much a pause may be longer than its slice.
 	pauseCost = time.Millisecond
 	// Longest is longer than any pause that goes well.
@@ -170,12 +172,19 @@ func (o *Observer) Run(ctx context.Context) (result *Result, err error) {
 
 func (r *observation) elapsed() time.Duration { return r.Clock.Now() - r.begin }
 
-// done reports whether the time is over or nothing is left to learn.
+// over reports whether the time is over or nothing is left to learn.
+func (r *observation) over() bool {
+	return r.elapsed() >= r.Duration || !slices.ContainsFunc(r.all, (*observed).wanted)
+}
+
+// done reports whether all is over, and that the last pauses, if they took longer
+// than planned, are made up for by time without any.
 func (r *observation) done() bool {
 	if r.Report != nil {
 		r.Report(min(r.elapsed().Seconds()/r.Duration.Seconds(), 1))
 	}
-	return r.elapsed() >= r.Duration || !slices.ContainsFunc(r.all, (*observed).wanted)
+	overdrawn := slices.ContainsFunc(r.all, func(n *observed) bool { return n.paused.Seconds() > MostPaused*r.elapsed().Seconds() })
+	return r.over() && !(overdrawn && r.elapsed() < r.Duration+grace)
 }
 
 // wanted reports whether more has to be learned of a neighbor.
@@ -187,24 +196,21 @@ func (r *observation) plan(n *observed) {
 	n.jitter = time.Duration(0.4 * r.Random.Float64() * gap * float64(time.Second))
 }
 
-// longestPause is how long a pause takes at most if all goes well.
-func (r *observation) longestPause() time.Duration {
-	if r.Target.Smooth {
-		return r.slicing.Length + pauseCost
-	}
-	return patience*r.slicing.Length + pauseCost
-}
-
 // due returns when a neighbor may be paused for the next time. Even a pause as long
 // as any before then does not bring it beyond the share that it may be paused for.
 func (r *observation) due(n *observed) time.Duration {
-	return time.Duration(float64(n.paused+max(r.longestPause(), n.longest))/MostPaused) + n.jitter
+	cost := max(r.slicing.Length+pauseCost, n.longest)
+	return time.Duration(float64(n.paused+cost)/MostPaused) + n.jitter
 }
 
 // step takes one block, or passes time.
 func (r *observation) step(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if r.over() {
+		r.Clock.Sleep(nap)
+		return nil
 	}
 	next := r.next()
 	now := r.elapsed()

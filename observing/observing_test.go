@@ -231,6 +231,29 @@ func TestObserverRanksAll(t *testing.T) {
 	}
 }
 
+// Pauses that take longer than planned, as on a busy machine, are made up for.
+func TestObserverLongPauses(t *testing.T) {
+	for seed := range 20 {
+		w := newWorld(t, 1.2)
+		random := rand.New(rand.NewPCG(uint64(seed), 9))
+		w.neighbors[0].continueFails = func(int) error {
+			w.neighbors[0].paused = true
+			w.pass(time.Duration(random.ExpFloat64() * float64(5*time.Millisecond)))
+			w.neighbors[0].paused = false
+			return nil
+		}
+		result, err := w.observer(5 * time.Second).Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.checkLeft()
+		f := result.Findings[0]
+		if share := w.neighbors[0].spent.Seconds() / result.Elapsed.Seconds(); share > MostPaused || f.Estimate.Readings == 0 {
+			t.Errorf("paused for %.2f%% of the time in %d blocks", 100*share, f.Estimate.Readings)
+		}
+	}
+}
+
 func TestObserverFaults(t *testing.T) {
 	broken := errors.New("broken")
 	after := func(calls int, err error) func(int) error {
