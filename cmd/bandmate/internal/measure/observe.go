@@ -86,7 +86,7 @@ calls. A --progress flag declares it. The control is the same measurement with
 nothing changed: it has to find 1.
 
 It takes --duration, or less once the interval is within a point (0.01) either way.`,
-		Example: `  bandmate observe --beside "xz -9 -k -c big.tar" -- ./solver input.dat
+		Example: `  bandmate observe --beside ./corunner.sh -- ./solver input.dat
   bandmate observe --pid 4242 --beside-pid 4711
   bandmate observe --pid 4242 --all --duration 60s
   bandmate observe --cgroup web.service --beside-cgroup backup.service -o json`,
