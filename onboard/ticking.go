@@ -59,6 +59,9 @@ type ticked struct {
 	solo []float64
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
+	// slow says that slices are too short for the whole effect of a pressure; empty
+	// where they are not.
+	slow string
 }
 
 // runTicked is Run by ticks. The error wraps ErrNoTicks where there are none.
@@ -270,7 +273,63 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 	if err := t.run(ctx, plan); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
-	return plan.Outcome, nil
+	return plan.Outcome, t.compareLengths(ctx, plan, second)
+}
+
+const (
+	// longestCompared is the length of slices from which there is nothing to
+	// compare: four times as long is longer than most effects take.
+	longestCompared = 10 * time.Millisecond
+	// comparedBlocks is how many long blocks are compared.
+	comparedBlocks = 24
+	// comparedBudget bounds their time.
+	comparedBudget = 4 * time.Second
+)
+
+// compareLengths measures the strongest pressure once more in slices of four times
+// the length, while the parties are still there.
+func (t *ticked) compareLengths(ctx context.Context, short *modulation.Plan, second *stream) error {
+	if short.Bench.Slicing.Length > longestCompared {
+		return nil
+	}
+	class := short.Outcome.Complete(short.Precision.Fewest)
+	p := t.strongest(&estimator{readings: short.Outcome.Readings[class], session: t.stage.Session})
+	point := pressurePoint(t.Application.Name, p, second)
+	long := &modulation.Plan{
+		Bench: t.bench(short.Bench.Slicing.Longer()), Points: []modulation.Point{point}, Probe: t.probe, Again: short.Again, Class: class,
+		Precision: modulation.Precision{StandardError: short.Precision.StandardError, Fewest: comparedBlocks / 2, Most: comparedBlocks},
+		Budget:    comparedBudget,
+	}
+	err := t.run(ctx, long)
+	if errors.Is(err, modulation.ErrRegimeLeft) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Application.Name, err)
+	}
+	name := point.Compare[0].Name
+	readings := long.Outcome.Readings[class][name]
+	if len(readings) < comparedBlocks/2 {
+		return nil
+	}
+	c := modulation.CheckLengths(short.Outcome.Readings[class][name], readings, t.Random)
+	if c.Slow {
+		t.slow = fmt.Sprintf("slices: beside %s the performance is %.3f ± %.3f in slices of %v and %.3f ± %.3f in slices of %v: the effect of a pressure takes longer than a slice, and the curves show a part of it; --whole-runs measures all",
+			p, c.Short.Performance, c.Short.StandardError, short.Bench.Slicing.Length, c.Long.Performance, c.Long.StandardError, long.Bench.Slicing.Length)
+	}
+	return nil
+}
+
+// strongest returns the pressure beside which the application loses most.
+func (t *ticked) strongest(e *estimator) MeasuredPressure {
+	var strongest MeasuredPressure
+	lowest := math.Inf(1)
+	for _, p := range t.experiment.Pressures {
+		if r, ok := e.result(t.Application.Name, p.String()); ok && float64(r.NormalizedPerformance) < lowest {
+			strongest, lowest = p, float64(r.NormalizedPerformance)
+		}
+	}
+	return strongest
 }
 
 // profile makes the profile, after a check against whole runs.
@@ -307,6 +366,9 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 	if worst := worstError(curves); worst > impreciseFactor*t.Ticking.Precision.WithDefaults().StandardError {
 		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
 			"ticks: the standard error of some points is %.1f points: the ticks are few or unequal; --progress-function or another --progress flag may name better ones", 100*worst))
+	}
+	if t.slow != "" {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, t.slow)
 	}
 	if check != "" {
 		profile.Spec.Warnings = append(profile.Spec.Warnings, check)
@@ -354,14 +416,9 @@ func worstError(curves []v1alpha1.SensitivityCurve) float64 {
 // empty where they agree. ErrNoTicks is wrapped where they contradict each other,
 // as where a program that spins while it waits is counted by its instructions.
 func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
-	var strongest MeasuredPressure
-	lowest := math.Inf(1)
-	var by Result
-	for _, p := range t.experiment.Pressures {
-		if r, ok := e.result(t.Application.Name, p.String()); ok && float64(r.NormalizedPerformance) < lowest {
-			strongest, lowest, by = p, float64(r.NormalizedPerformance), r
-		}
-	}
+	strongest := t.strongest(e)
+	by, _ := e.result(t.Application.Name, strongest.String())
+	lowest := float64(by.NormalizedPerformance)
 	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
 	var ratios []float64
 	for begin := time.Now(); len(ratios) < mostChecks; {

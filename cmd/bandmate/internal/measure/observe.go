@@ -72,7 +72,7 @@ some milliseconds again and again, and the progress of the program without it is
 compared with the progress just before and after. No profile is needed.
 
 With -- TARGET both programs are started, each on CPUs of its own, the co-runner
-paused half of the time; one that ends is started again.
+paused three quarters of the time; one that ends is started again.
 
 With --pid or --cgroup both run already. The neighbor is paused for at most 2% of
 its time, never for longer than a tenth of a second, and continues whatever ends
