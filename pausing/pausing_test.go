@@ -48,6 +48,7 @@ func TestCloseContinues(t *testing.T) {
 
 func TestAllThreadsArePaused(t *testing.T) {
 	pid := actor(t, "threads", "64").Process.Pid
+	waitFor(t, "the threads", func() bool { return len(states(t, pid)) >= 64 })
 	g := group(t, pid)
 	for range 20 {
 		if err := g.Pause(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,9 @@ func waitForWatchdog(t *testing.T, pid int) {
 func TestEndOfThePauser(t *testing.T) {
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGSEGV} {
 		t.Run(end.String(), func(t *testing.T) {
+			if signal.Ignored(end) {
+				t.Skip("ignored, as nohup has it, by this process and those it starts")
+			}
 			pid := shell(t, "sleep 300 & echo ready; "+spin).Process.Pid
 			child := childOf(t, pid)
 			pauser := actor(t, "pause", strconv.Itoa(pid), "1h")
