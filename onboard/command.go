@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 )
 
@@ -364,7 +365,8 @@ func (l *launcher) reap() int {
 }
 
 // orphans lists this process's children that are not known: those that commands
-// forked and that were adopted when their parent ended.
+// forked and that were adopted when their parent ended. A watchdog of pauses that
+// has just started is none.
 func (l *launcher) orphans() []procfs.ProcStat {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -376,9 +378,14 @@ func (l *launcher) orphans() []procfs.ProcStat {
 	self := os.Getpid()
 	for _, p := range all {
 		// A process that has just ended cannot be read.
-		if stat, err := p.Stat(); err == nil && stat.PPID == self && !l.known[p.PID] {
-			left = append(left, stat)
+		stat, err := p.Stat()
+		if err != nil || stat.PPID != self || l.known[p.PID] {
+			continue
 		}
+		if line, err := p.CmdLine(); err == nil && len(line) > 0 && line[0] == pausing.WatchdogName {
+			continue
+		}
+		left = append(left, stat)
 	}
 	return left
 }

@@ -270,6 +270,11 @@ func (n *neighbor) start(ctx context.Context) error {
 // hold takes hold of the command that was just started.
 func (n *neighbor) hold(ctx context.Context) (err error) {
 	if n.group, err = pausing.Processes(n.process.pid); err != nil {
+		select {
+		case <-n.process.done:
+			err = errors.Join(modulation.ErrEnded, err)
+		default:
+		}
 		return fmt.Errorf("%q: %w", n.command.String(), neighborEnded(err))
 	}
 	n.session.launcher.know(n.group.Watchdog())

@@ -47,6 +47,9 @@ type watchdog struct {
 	gone     atomic.Bool
 }
 
+// WatchdogName is the name under which a watchdog runs, its first argument.
+const WatchdogName = "bandmate-" + string(watchdogRole)
+
 // RunIfWatchdog has to be among the first statements of main, and of TestMain, in
 // every program that calls [Processes] or [Cgroup]. In a process that they made it
 // is the watchdog and does not return; in every other process it does nothing.
