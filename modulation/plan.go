@@ -102,7 +102,13 @@ const (
 	// groupLength is the time between two probes of the placement.
 	groupLength = 80 * time.Millisecond
 	// mostFailures bounds the blocks lost in a row.
-	mostFailures = 50
+	mostFailures = 60
+	// failuresToLengthen is how many blocks in a row are lost before slices are
+	// made twice as long: where others hold the CPUs for longer than a slice, no
+	// party may get on within one.
+	failuresToLengthen = 10
+	// longestStalled is the length from which slices are not made longer.
+	longestStalled = 80 * time.Millisecond
 )
 
 // taken is a block of a point.
@@ -160,13 +166,18 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 			p.Outcome.Dropped += len(group)
 		}
 		before = after
-		if failed == nil {
+		if len(group) > 0 {
 			failures = 0
+		}
+		if failed == nil {
 			continue
 		}
 		p.Outcome.Lost++
 		if failures++; failures > mostFailures {
 			return fmt.Errorf("%d blocks failed in a row: %w", failures, failed)
+		}
+		if failures%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
+			p.Bench.Slicing.Length *= 2
 		}
 		if errors.Is(failed, ErrEnded) {
 			if p.Again == nil {

@@ -361,3 +361,33 @@ func ExamplePlan() {
 	fmt.Printf("%.2f of the speed alone\n", e.Performance)
 	// Output: 0.80 of the speed alone
 }
+
+// starved is a party that gets its CPU for 3 ms in every 24.
+type starved struct {
+	clock Clock
+	on    bool
+}
+
+func (s *starved) Switch(on bool) error { s.on = on; return nil }
+func (s *starved) Smooth() bool         { return true }
+
+func (s *starved) Read() (float64, time.Duration, error) {
+	const cycle, turn = 24 * time.Millisecond, 3 * time.Millisecond
+	now := s.clock.Now()
+	return float64(now/cycle*turn + min(now%cycle, turn)), now, nil
+}
+
+// Slices in which nobody gets on are made longer until somebody does.
+func TestRunBearsABusyMachine(t *testing.T) {
+	_, _, plan := alike(11, noise{})
+	for p := range plan.Bench.Parties {
+		plan.Bench.Parties[p] = &starved{clock: plan.Bench.Clock}
+	}
+	plan.Precision = Precision{StandardError: 1, Fewest: 20, Most: 40}
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(plan.Outcome.Readings[usual]["beside"]); n < 20 {
+		t.Errorf("%d readings, want 20", n)
+	}
+}
