@@ -374,7 +374,7 @@ func (s *starved) Smooth() bool         { return true }
 func (s *starved) Read() (float64, time.Duration, error) {
 	const cycle, turn = 24 * time.Millisecond, 3 * time.Millisecond
 	now := s.clock.Now()
-	return float64(now/cycle*turn + min(now%cycle, turn)), now, nil
+	return float64(now/cycle)*float64(turn) + float64(min(now%cycle, turn)), now, nil
 }
 
 // Slices in which nobody gets on are made longer until somebody does.

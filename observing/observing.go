@@ -58,8 +58,11 @@ var ErrStandsStill = errors.New("its progress cannot be told within milliseconds
 
 // Pauser pauses a neighbor and continues it; a [pausing.Group] is one.
 type Pauser interface {
+	// Pause returns when nothing of the neighbor runs.
 	Pause() error
+	// Continue undoes Pause.
 	Continue() error
+	// Close continues the neighbor and gives it up.
 	Close() error
 }
 
@@ -288,7 +291,7 @@ const (
 func (r *observation) observe(ctx context.Context, n *observed) error {
 	if err := r.hold(n); err != nil {
 		n.err = err
-		return nil
+		return nil //nolint:nilerr // the neighbor's fault is kept with it; the others go on
 	}
 	r.visit++
 	party := &neighbor{clock: r.Clock, pauser: r.pauser}

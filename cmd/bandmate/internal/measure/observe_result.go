@@ -148,8 +148,12 @@ func (r *ObserveResult) write(a *cli.App) func(io.Writer) error {
 
 func (r *ObserveResult) table() *report.Table {
 	table := &report.Table{Columns: []report.Column{
-		{Title: "beside"}, {Title: "process", Numeric: true}, {Title: "slowdown", Numeric: true},
-		{Title: "90% interval"}, {Title: "paused", Numeric: true}, {Title: "blocks", Numeric: true},
+		{Title: "beside"},
+		{Title: "process", Numeric: true},
+		{Title: "slowdown", Numeric: true},
+		{Title: "90% interval"},
+		{Title: "paused", Numeric: true},
+		{Title: "blocks", Numeric: true},
 	}}
 	for _, n := range r.Beside {
 		process := report.Text("")
