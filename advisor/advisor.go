@@ -70,7 +70,7 @@ type BrokenProfile interface {
 	Profile() (application, machine string)
 }
 
-// New returns an Advisor of profiles, which must not change afterwards. Lookups report
+// New returns an Advisor of profiles, which must not change afterward. Lookups report
 // the faults of invalid ones. broken are the errors of profiles that could not be read;
 // lookups also report those that are a BrokenProfile.
 func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {

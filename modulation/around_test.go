@@ -90,7 +90,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// Whatever fails in whichever slice, the neighbor works afterwards.
+// Whatever fails in whichever slice, the neighbor works afterward.
 func TestAroundRestores(t *testing.T) {
 	broken := errors.New("broken")
 	for failing := range 3 {

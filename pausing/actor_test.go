@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"strconv"
 	"strings"
@@ -85,6 +86,13 @@ func playPause(part, target, longest string) error {
 		return err
 	}
 	g.SetLongest(d)
+	// Under nohup a hangup is ignored, and would end nobody.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	go func() {
+		<-hangup
+		os.Exit(1)
+	}()
 	if err := g.Pause(); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // inGroup lists the living processes of a process group.
@@ -106,7 +108,7 @@ func TestFollows(t *testing.T) {
 func TestVfork(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("needs python3, whose subprocess module calls vfork")
+		requires.Unmet(t, "needs python3, whose subprocess module calls vfork")
 	}
 	cmd := exec.Command(python, "-c", `
 import subprocess

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 // waitForWatchdog waits until the watchdog of a pauser that has ended has ended as well,
@@ -40,9 +41,6 @@ func waitForWatchdog(t *testing.T, pid int) {
 func TestEndOfThePauser(t *testing.T) {
 	for _, end := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGSEGV} {
 		t.Run(end.String(), func(t *testing.T) {
-			if signal.Ignored(end) {
-				t.Skip("ignored, as nohup has it, by this process and those it starts")
-			}
 			pid := shell(t, "sleep 300 & echo ready; "+spin).Process.Pid
 			child := childOf(t, pid)
 			pauser := actor(t, "pause", strconv.Itoa(pid), "1h")
@@ -185,7 +183,7 @@ func TestKilledAnyTime(t *testing.T) {
 // Another user is told what helps.
 func TestOtherUser(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("needs root, to become another user")
+		requires.Unmet(t, "needs root, to become another user")
 	}
 	root := exec.Command("sleep", "300")
 	if err := root.Start(); err != nil {

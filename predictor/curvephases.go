@@ -76,7 +76,7 @@ const mostCompounded = 16
 // compoundPairs limits the performance of each application of a group to the product of its
 // performances beside each other member alone: a queue grows faster than its load, so delays
 // by several neighbors at least compound. The product neglects the capacity of the memory;
-// both estimates err towards too little contention, so the lower one is used.
+// both estimates err toward too little contention, so the lower one is used.
 func (s *curveSolver) compoundPairs() {
 	if s.pair == nil {
 		s.pair = &curveSolver{}

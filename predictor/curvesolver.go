@@ -7,7 +7,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Bounds of the iteration towards the fixed point.
+// Bounds of the iteration toward the fixed point.
 const (
 	converged      = 1e-5 // change of normalized performance that counts as none
 	maxIterations  = 64

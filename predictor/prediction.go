@@ -94,7 +94,7 @@ type Explanation struct {
 	Equation string `json:"equation"`
 	// Readings are the curves that were read, and where.
 	Readings []Reading `json:"readings"`
-	// Iterations are the steps of Default towards the fixed point, the first
+	// Iterations are the steps of Default toward the fixed point, the first
 	// being everyone undisturbed; empty for the other methods.
 	Iterations []Iteration `json:"iterations,omitempty"`
 }
@@ -126,7 +126,7 @@ type SegmentPoint struct {
 	NormalizedPerformance units.NormalizedPerformance `json:"normalizedPerformance"`
 }
 
-// Iteration is one step towards the fixed point.
+// Iteration is one step toward the fixed point.
 type Iteration struct {
 	// NormalizedPerformance is that of the target, then of each co-runner.
 	NormalizedPerformance []units.NormalizedPerformance `json:"normalizedPerformance"`

@@ -87,7 +87,7 @@ func (s surface) at(bandwidth, share float64) float64 {
 	return v
 }
 
-// between returns the curve at or below share and how far share lies towards
+// between returns the curve at or below share and how far share lies toward
 // the next one.
 func (s surface) between(share float64) (i int, t float64) {
 	last := len(s.shares) - 1

@@ -48,7 +48,7 @@ func TestCalibrate(t *testing.T) {
 	s.calibrate()
 	described := s.lookup("app-1", "blade")
 	if described.pending || !described.Application.Calibrated() || described.fast == nil {
-		t.Errorf("afterwards: %+v", described)
+		t.Errorf("afterward: %+v", described)
 	}
 	if s.round.Load() == round {
 		t.Error("nobody can tell that it changed")
@@ -112,7 +112,7 @@ func TestNodesAreCalibrated(t *testing.T) {
 	s.calibrate()
 	after := read("waits")
 	if after.pending || !after.node.Residents[0].Entry.Application.Calibrated() {
-		t.Errorf("afterwards: %+v", after)
+		t.Errorf("afterward: %+v", after)
 	}
 	if read("idle") != idle {
 		t.Error("a node without residents was read again")

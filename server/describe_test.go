@@ -38,7 +38,7 @@ var descriptions = map[string]string{
 
 	"Explanation.equation":   "The formula with its numbers filled in.",
 	"Explanation.readings":   "The curves that were read, and where.",
-	"Explanation.iterations": "The steps towards the fixed point; absent where none were taken.",
+	"Explanation.iterations": "The steps toward the fixed point; absent where none were taken.",
 
 	"Iteration.normalizedPerformance": "Of the target and its neighbors, in order of name.",
 

@@ -17,7 +17,7 @@
 //     excluded, and a list that somebody else changed is not touched again.
 //   - It never excludes every node on which a job could run.
 //   - It saves what it is about to do, so that a watch that was killed knows
-//     afterwards what it has set.
+//     afterward what it has set.
 //
 // Deciding is pure: the same cluster, memory and profiles give the same
 // decisions.

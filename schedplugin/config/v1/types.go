@@ -58,7 +58,7 @@ type BandmateArgs struct {
 	// memory describes all of these; 4 by default, 1 to 1000.
 	ExactDomains *int32 `json:"exactDomains,omitempty"`
 	// PlacementEvents writes an event with the prediction on every placed pod, at up
-	// to five a second while pods arrive, and a hundred a second afterwards; true by
+	// to five a second while pods arrive, and a hundred a second afterward; true by
 	// default.
 	PlacementEvents *bool `json:"placementEvents,omitempty"`
 	// DecisionLog logs every placement with its alternatives; false by default.
