@@ -49,7 +49,12 @@ func (t *tree) String() string {
 func (t *tree) settle() { t.settled = t.seen }
 
 func (t *tree) find(isMember func(pid int) bool) ([]int, error) {
-	last := lastNumber()
+	return t.findUntil(lastNumber(), isMember)
+}
+
+// findUntil is find when last is the number of the process or thread that was
+// started last, 0 when that is unknown.
+func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 	t.seen = last
 	var candidates []int
 	switch {

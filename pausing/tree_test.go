@@ -144,13 +144,13 @@ func TestFindsWhateverTheLastNumber(t *testing.T) {
 	}
 	for _, settled := range []int{0, 1, child - 1, last + 1} {
 		tree := &tree{roots: []int{pid}, settled: settled}
-		found, err := tree.find(func(p int) bool { return p == pid })
+		found, err := tree.findUntil(last, func(p int) bool { return p == pid })
 		if err != nil || len(found) != 1 || found[0] != child {
 			t.Errorf("since %d: found %d, %v; want %d", settled, found, err, child)
 		}
 	}
 	quiet := &tree{roots: []int{pid}, settled: child}
-	if found, err := quiet.find(func(p int) bool { return p == pid }); err != nil || len(found) != 0 {
+	if found, err := quiet.findUntil(last, func(p int) bool { return p == pid }); err != nil || len(found) != 0 {
 		t.Errorf("since the child: found %d, %v", found, err)
 	}
 }
