@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
 )
 
 const (
@@ -136,7 +137,7 @@ func (f *fitting) fit() {
 			f.err = ErrFewProfiles
 			return
 		}
-		f.calibration, f.err = predictor.Calibrate(apps)
+		f.calibration, f.err = predictor.Calibrate(apps, memory.LinkUnknown)
 	})
 }
 

@@ -21,9 +21,10 @@ type Calibration struct {
 const distantRatio = 1.03
 
 // Calibrate fits a model to those of apps that were measured on the machine itself and
-// have a known contentiousness and curves with achieved bandwidths. It fails with
-// memory.ErrNotEnough if these are too few.
-func Calibrate(apps []*Application) (*Calibration, error) {
+// have a known contentiousness and curves with achieved bandwidths. link says how
+// co-runners reach the memory. Calibrate fails with memory.ErrNotEnough if the
+// applications are too few.
+func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
 	for _, a := range apps {
@@ -36,7 +37,10 @@ func Calibrate(apps []*Application) (*Calibration, error) {
 		return nil, fmt.Errorf("calibration: %w", memory.ErrNotEnough)
 	}
 	slices.Sort(ratios)
-	model, err := memory.Fit(sources, ratios[len(ratios)/2] > distantRatio)
+	if link == memory.LinkUnknown && ratios[len(ratios)/2] > distantRatio {
+		link = memory.LinkOwn
+	}
+	model, err := memory.Fit(sources, link)
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}

@@ -29,7 +29,7 @@ func calibratedApps(t testing.TB, n int) []*Application {
 		}
 		apps[i] = compiled(t, p)
 	}
-	calibration, err := Calibrate(apps)
+	calibration, err := Calibrate(apps, memory.LinkUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestTogether(t *testing.T) {
 
 func TestCalibrationNeedsProfiles(t *testing.T) {
 	bare := compiled(t, profileOf("bare", 10, 1))
-	if _, err := Calibrate([]*Application{bare}); !errors.Is(err, memory.ErrNotEnough) {
+	if _, err := Calibrate([]*Application{bare}, memory.LinkUnknown); !errors.Is(err, memory.ErrNotEnough) {
 		t.Errorf("no curves: %v", err)
 	}
 	calibration := &Calibration{calibratedApps(t, 4)[0].calibrated.model}

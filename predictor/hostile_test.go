@@ -47,7 +47,7 @@ func TestHostileProfilesAreCalibratedOrRefused(t *testing.T) {
 	}
 	for name, hostile := range hostileApplications(t) {
 		t.Run(name, func(t *testing.T) {
-			c, err := Calibrate(append(append([]*Application{}, ordinary...), hostile))
+			c, err := Calibrate(append(append([]*Application{}, ordinary...), hostile), memory.LinkUnknown)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func soundTogether(t *testing.T, apps []*Application) {
 // Hostile profiles alone are not enough for a model, or give one.
 func TestHostileProfilesAlone(t *testing.T) {
 	for name, hostile := range hostileApplications(t) {
-		if c, err := Calibrate([]*Application{hostile}); err == nil {
+		if c, err := Calibrate([]*Application{hostile}, memory.LinkUnknown); err == nil {
 			applied, err := c.Apply(hostile)
 			if err == nil {
 				soundTogether(t, []*Application{applied, applied})

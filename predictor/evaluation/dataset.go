@@ -20,6 +20,7 @@ const (
 	interfererFile = "interferer.csv"
 	groupsFile     = "groups.csv"
 	timelineFile   = "timeseries.csv"
+	platformFile   = "platform.json"
 )
 
 // Dataset is what was measured: applications, their curves, and the pairs to
@@ -31,6 +32,8 @@ type Dataset struct {
 	Pairs []Pair
 	// Groups are the measured groups in the order of groups.csv; nil without.
 	Groups []Group
+	// Platform is what platform.json says of the machine; zero without.
+	Platform Platform
 
 	index map[string]int // of an application in Apps, while reading
 }
@@ -73,7 +76,7 @@ type Group struct {
 // Read reads a data set. It is strict: an error names file, line and column.
 func Read(fsys fs.FS) (*Dataset, error) {
 	d := &Dataset{index: map[string]int{}}
-	for _, read := range []func(fs.FS) error{d.readApps, d.readCurves, d.readTimelines, d.readPairs, d.readGroups} {
+	for _, read := range []func(fs.FS) error{d.readPlatform, d.readApps, d.readCurves, d.readTimelines, d.readPairs, d.readGroups} {
 		if err := read(fsys); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -214,4 +215,22 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestReadPlatform(t *testing.T) {
+	files := small()
+	files["platform.json"] = `{"link": "shared", "sharedCache": {"bytes": 1048576, "ways": 16}}`
+	d, err := evaluation.Read(fsOf(files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := d.Platform.SharedCache; d.Platform.Link != memory.LinkShared || c == nil || c.Bytes != 1<<20 || c.Ways != 16 {
+		t.Errorf("%+v", d.Platform)
+	}
+	for _, text := range []string{"{", `{"link": "long"}`, `{"sharedCache": {"bytes": -1, "ways": 16}}`} {
+		files["platform.json"] = text
+		if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), "platform.json: ") {
+			t.Errorf("%s: %v, want an error that names the file", text, err)
+		}
+	}
 }

@@ -1,7 +1,8 @@
 // Package evaluation predicts every row of a measured data set and tabulates
 // the errors per method, as the paper's Tables 1 to 3 do.
 //
-// A data set is a folder of CSV files whose columns are found by name:
+// A data set is a folder of CSV files whose columns are found by name, and of what the
+// topology of the machine says:
 //
 //	apps.csv    app, [local_runtime_s, local_read_Bps, local_write_Bps,]
 //	            remote_runtime_s, remote_read_Bps, remote_write_Bps
@@ -12,11 +13,13 @@
 //	groups.csv (optional)      app, corunners (joined by "+"), norm_perf
 //	interferer.csv (optional)  read_pct, level, solo_read_Bps, solo_write_Bps
 //	timeseries.csv (optional)  app, where, t_end_s, read_Bps, write_Bps
+//	platform.json (optional)   {"link": "none", "own" or "shared",
+//	                            "sharedCache": {"bytes": 1048576, "ways": 16}}
 //
 // Bandwidths are bytes per second at the memory controller, read_pct percent,
 // norm_perf solo time ÷ co-run time. The local_ columns are a run alone as a
 // target, where the curves were measured, the remote_ columns one as a
 // co-runner; the time line is that of the rows where = remote. The
 // interferer_solo_ columns may be left to interferer.csv. Other columns are
-// ignored. pairs.csv and groups.csv serve to score only; no prediction sees them.
+// ignored. The link is how co-runners reach the memory (memory.Link). pairs.csv and groups.csv serve to score only; no prediction sees them.
 package evaluation

@@ -262,7 +262,7 @@ func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (
 			return !slices.Contains(o.CalibrateWith, a.Name())
 		})
 	}
-	calibration, err := predictor.Calibrate(some)
+	calibration, err := predictor.Calibrate(some, d.Platform.Link)
 	if errors.Is(err, memory.ErrNotEnough) {
 		return apps, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -37,7 +38,7 @@ func applications(t testing.TB, platform string, calibrated bool) []*predictor.A
 	if !calibrated {
 		return apps
 	}
-	c, err := predictor.Calibrate(apps)
+	c, err := predictor.Calibrate(apps, memory.LinkUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}

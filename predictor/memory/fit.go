@@ -26,14 +26,15 @@ var ErrNotEnough = errors.New("too few curves to fit a model of the memory")
 // has constants.
 const leastPoints = 12
 
-// Fit fits a model to the curves of several applications. distant means that co-runners and
-// the interferer are farther from the memory than targets. The capacity is fitted both
-// freely and such that the interferer alone has the delay of its requests in flight; the
-// better fit is kept. Fit fails with ErrNotEnough, and on invalid sources.
-func Fit(sources []Source, distant bool) (*Model, error) {
+// Fit fits a model to the curves of several applications. link says how co-runners and the
+// interferer reach the memory; where it is unknown they are taken to be local. The capacity
+// is fitted both freely and such that the interferer alone has the delay of its requests in
+// flight; the better fit is kept. Fit fails with ErrNotEnough, and on invalid sources.
+func Fit(sources []Source, link Link) (*Model, error) {
 	if err := validate(sources); err != nil {
 		return nil, err
 	}
+	distant := link.Distant()
 	best, least := (*fit)(nil), math.Inf(1)
 	for _, pinned := range []bool{false, true} {
 		if pinned && distant {

@@ -55,7 +55,7 @@ func sources(m *Model) ([]Source, []Loop) {
 func TestFitFindsWhatGroupsDo(t *testing.T) {
 	made := truth()
 	all, loops := sources(made)
-	fitted, err := Fit(all, false)
+	fitted, err := Fit(all, LinkNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestFitFindsWhatGroupsDo(t *testing.T) {
 // Nothing may depend on the size of a machine: everything scaled, performance stays.
 func TestFitScales(t *testing.T) {
 	all, _ := sources(truth())
-	fitted, err := Fit(all, false)
+	fitted, err := Fit(all, LinkNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestFitScales(t *testing.T) {
 		}
 		all[i].Phases[0].Alone = all[i].Phases[0].Alone.Scale(factor)
 	}
-	scaled, err := Fit(all, false)
+	scaled, err := Fit(all, LinkNone)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,19 +105,19 @@ func TestFitScales(t *testing.T) {
 func TestFitRefuses(t *testing.T) {
 	all, _ := sources(truth())
 	few := []Source{{Phases: all[0].Phases, Points: all[0].Points[:leastPoints-1]}}
-	if _, err := Fit(few, false); !errors.Is(err, ErrNotEnough) {
+	if _, err := Fit(few, LinkNone); !errors.Is(err, ErrNotEnough) {
 		t.Errorf("%d points: %v", leastPoints-1, err)
 	}
-	if _, err := Fit(nil, false); !errors.Is(err, ErrNotEnough) {
+	if _, err := Fit(nil, LinkNone); !errors.Is(err, ErrNotEnough) {
 		t.Errorf("no sources: %v", err)
 	}
 	all[1].Points[2].Achieved = 0
-	if _, err := Fit(all, false); err == nil || errors.Is(err, ErrNotEnough) {
+	if _, err := Fit(all, LinkNone); err == nil || errors.Is(err, ErrNotEnough) {
 		t.Errorf("nothing achieved: %v", err)
 	}
 	all[1].Points[2].Achieved = 1
 	all[1].Phases = nil
-	if _, err := Fit(all, false); err == nil || errors.Is(err, ErrNotEnough) {
+	if _, err := Fit(all, LinkNone); err == nil || errors.Is(err, ErrNotEnough) {
 		t.Errorf("no phases: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -21,7 +22,7 @@ func described(t testing.TB, platform string) []*predictor.Application {
 	apps := simulated(t, platform, evaluation.Options{
 		ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
 	})
-	c, err := predictor.Calibrate(apps)
+	c, err := predictor.Calibrate(apps, memory.LinkUnknown)
 	if err != nil {
 		t.Fatal(err)
 	}
