@@ -19,17 +19,19 @@ type Application struct {
 	corunner     units.Traffic // alone, as a co-runner
 	target       units.Traffic // alone, as a target
 	slowerAway   float64       // solo time as a co-runner ÷ as a target
-	uncertainty  uncertainty
-	phases       []phase                      // at least one
-	sequence     []segment                    // of the phases; nil when unknown
-	seconds      float64                      // alone, as a target; 0 when unknown
-	calibrated   *calibrated                  // nil without a Calibration
-	families     map[familyKey]*curves.Family // nil without curves
-	family       *curves.Family               // Monotone; nil without curves
-	responses    []response                   // of family, in its order
-	noise        float64                      // standard deviation of a measured point
-	lossDoubt    float64                      // relative standard deviation of the loss, where transferred
-	capacity     units.Bandwidth              // of the memory, where transferred; 0 when unknown
+	// distanceKnown is true where both roles were measured.
+	distanceKnown bool
+	uncertainty   uncertainty
+	phases        []phase                      // at least one
+	sequence      []segment                    // of the phases; nil when unknown
+	seconds       float64                      // alone, as a target; 0 when unknown
+	calibrated    *calibrated                  // nil without a Calibration
+	families      map[familyKey]*curves.Family // nil without curves
+	family        *curves.Family               // Monotone; nil without curves
+	responses     []response                   // of family, in its order
+	noise         float64                      // standard deviation of a measured point
+	lossDoubt     float64                      // relative standard deviation of the loss, where transferred
+	capacity      units.Bandwidth              // of the memory, where transferred; 0 when unknown
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool
@@ -95,7 +97,7 @@ func (a *Application) WithDistance(d Distance) (*Application, error) {
 		return nil, fmt.Errorf("distance of %s: %w", a.name, err)
 	}
 	moved := *a
-	moved.target, moved.slowerAway, moved.calibrated = d.TargetTraffic, d.TimeRatio, nil
+	moved.target, moved.slowerAway, moved.distanceKnown, moved.calibrated = d.TargetTraffic, d.TimeRatio, true, nil
 	moved.compileObserved()
 	return &moved, nil
 }
@@ -110,6 +112,7 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 		faults = append(faults, errors.New("metadata.name is empty: name the application"))
 	}
 	faults = append(faults, a.compileContentiousness(p.Spec.Contentiousness))
+	faults = append(faults, a.compileDistance(&p.Spec))
 	faults = append(faults, a.compileCommunication(p.Spec.Communication))
 	phases, err := compilePhases(&p.Spec)
 	if err != nil {
@@ -170,6 +173,26 @@ func (a *Application) compileContentiousness(c v1alpha1.Contentiousness) error {
 		}
 		*u.into = *u.value
 	}
+	return nil
+}
+
+// compileDistance reads the traffic as a target and how much longer the application
+// takes as a co-runner.
+func (a *Application) compileDistance(spec *v1alpha1.ApplicationProfileSpec) error {
+	if spec.Distance == nil {
+		return nil
+	}
+	d := Distance{
+		TargetTraffic: units.Traffic{
+			Read:  units.Bandwidth(spec.Distance.TargetReadBytesPerSecond),
+			Write: units.Bandwidth(spec.Distance.TargetWriteBytesPerSecond),
+		},
+		TimeRatio: spec.Distance.CorunnerSolo.Seconds / spec.Solo.Seconds,
+	}
+	if err := d.Validate(); err != nil {
+		return fmt.Errorf("spec.distance: %w", err)
+	}
+	a.target, a.slowerAway, a.distanceKnown = d.TargetTraffic, d.TimeRatio, true
 	return nil
 }
 

@@ -2,6 +2,7 @@ package predictor
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,6 +45,25 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("%s: error %v, want one with %q", test.name, err, want)
 			}
 		}
+	}
+}
+
+// A profile that was measured in both roles compiles to what WithDistance makes.
+func TestDistanceOfAProfile(t *testing.T) {
+	near := withCurve(profileOf("a", 10, 1), 1, 1, 0.9, 0.8, 0.7, 0.6)
+	near.Spec.Solo.Seconds = 4
+	want, err := compiled(t, near).WithDistance(Distance{TargetTraffic: units.TrafficOf(15*gb, 1), TimeRatio: 1.5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := near.DeepCopy()
+	far.Spec.Distance = &v1alpha1.Distance{CorunnerSolo: v1alpha1.Timing{Seconds: 6, Repeats: 1}, TargetReadBytesPerSecond: 15 * gb}
+	if got := compiled(t, far); !reflect.DeepEqual(got, want) {
+		t.Errorf("compiled %+v, want %+v", got, want)
+	}
+	far.Spec.Solo.Seconds = 0
+	if _, err := Compile(far); err == nil || !strings.Contains(err.Error(), "spec.distance") {
+		t.Errorf("a solo time of 0: %v, want a fault of spec.distance", err)
 	}
 }
 

@@ -52,6 +52,9 @@ type ApplicationProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves" len:"1,64"`
+	// Distance is the difference between the application as a target and as a
+	// co-runner; absent where both are equally near the memory, or were not measured.
+	Distance *Distance `json:"distance,omitempty"`
 	// Communication is the exchange of the application over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
@@ -197,6 +200,27 @@ type TrafficSample struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond" want:"traffic"`
+}
+
+// Distance is the difference between an application alone as a target, where its
+// curves were measured, and as a co-runner, farther from the memory: on the other socket
+// of two, as in Zacarias et al. 2020, or on another NUMA node. With it,
+// spec.contentiousness, its timeline and spec.phases are those of the co-runner;
+// spec.solo is the time of the target.
+type Distance struct {
+	// CorunnerCPUs is the kernel CPU list that the application ran on as a co-runner.
+	CorunnerCPUs string `json:"corunnerCPUs,omitempty" want:"cpus"`
+	// CorunnerSolo is the application's time alone as a co-runner.
+	CorunnerSolo Timing `json:"corunnerSolo"`
+	// TargetReadBytesPerSecond and TargetWriteBytesPerSecond are the traffic alone as
+	// a target.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	TargetReadBytesPerSecond float64 `json:"targetReadBytesPerSecond" want:"traffic"`
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	TargetWriteBytesPerSecond float64 `json:"targetWriteBytesPerSecond" want:"traffic"`
 }
 
 // SensitivityCurve is normalized performance against the interferer's

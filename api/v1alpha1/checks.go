@@ -55,7 +55,35 @@ func (c *CurvePoint) check(f *faults, p *field.Path) {
 	}
 }
 
+func (d *Distance) check(f *faults, p *field.Path) {
+	if total := d.TargetReadBytesPerSecond + d.TargetWriteBytesPerSecond; total > 0 && total < MinBytesPerSecond {
+		f.invalid(p, total, "want target reads and writes in bytes per second, together 0 or at least 1e3 (is this in GB/s?)")
+	}
+}
+
+// mostFartherAway bounds how much longer, or shorter, an application may take as a
+// co-runner than as a target: more is a mistaken unit, or another run.
+const mostFartherAway = 100
+
+// distance refuses a distance that the rest of the specification contradicts.
+func (s *ApplicationProfileSpec) distance(f *faults, p *field.Path) {
+	if s.Distance == nil {
+		return
+	}
+	away, home := s.Distance.CorunnerSolo.Seconds, s.Solo.Seconds
+	if seconds := numberRules["seconds"]; seconds.holds(away) && seconds.holds(home) && max(away/home, home/away) > mostFartherAway {
+		f.invalid(p.Child("corunnerSolo", "seconds"), away, fmt.Sprintf("want within a factor of %d of spec.solo.seconds, %v", mostFartherAway, home))
+	}
+	target := s.Distance.TargetReadBytesPerSecond + s.Distance.TargetWriteBytesPerSecond
+	corunner := s.Contentiousness.ReadBytesPerSecond + s.Contentiousness.WriteBytesPerSecond
+	if target > 0 && corunner == 0 || target == 0 && corunner > 0 {
+		f.invalid(p.Child("targetReadBytesPerSecond"), target,
+			fmt.Sprintf("want traffic as a target exactly where spec.contentiousness has traffic as a co-runner: it has %v bytes per second", corunner))
+	}
+}
+
 func (s *ApplicationProfileSpec) check(f *faults, p *field.Path) {
+	s.distance(f, p.Child("distance"))
 	const tolerance = 1e-3
 	sum := 0.0
 	for _, phase := range s.Phases {

@@ -41,6 +41,12 @@ type MachineProfileSpec struct {
 	// Measurement records the conditions, with the CPUs of the interferer and the
 	// probes.
 	Measurement Measurement `json:"measurement"`
+	// Link is how co-runners reach the memory of a target: none (as near as the
+	// target), own (each over a link of its own) or shared (all over one link, as from
+	// the other socket of two); absent when unknown.
+	//
+	// +kubebuilder:validation:Enum=none;own;shared
+	Link string `json:"link,omitempty" want:"|none|own|shared"`
 	// Sustained is the highest bandwidth the interferer reaches alone.
 	//
 	// +kubebuilder:validation:MinItems=1
@@ -65,6 +71,13 @@ type MachineProfileSpec struct {
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
 }
+
+// The values of MachineProfileSpec.Link.
+const (
+	LinkNone   = "none"
+	LinkOwn    = "own"
+	LinkShared = "shared"
+)
 
 // SustainedBandwidth is the interferer's unpaced maximum at one read share.
 type SustainedBandwidth struct {

@@ -94,6 +94,13 @@ func (s *ApplicationProfileSpec) rounded() *ApplicationProfileSpec {
 	return c
 }
 
+// Rounded returns a copy of p with the numbers that its file would hold.
+func (p *ApplicationProfile) Rounded() *ApplicationProfile {
+	c := p.DeepCopy()
+	roundNumbers(reflect.ValueOf(&c.Spec).Elem())
+	return c
+}
+
 // rounded returns a copy of the specification as a file would hold it.
 func (s *MachineProfileSpec) rounded() *MachineProfileSpec {
 	c := s.DeepCopy()

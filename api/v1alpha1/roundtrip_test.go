@@ -27,7 +27,8 @@ func drawApplication(t *rapid.T) *v1alpha1.ApplicationProfile {
 	if len(p.Spec.Command) == 0 {
 		p.Spec.Command = nil // both mean absent
 	}
-	p.Spec.Solo.Seconds = rapid.Float64Range(1e-9, 1e9).Draw(t, "seconds")
+	p.Spec.Solo.Seconds = rapid.Float64Range(1e-9, 5e8).Draw(t, "seconds")
+	p.Spec.Distance.CorunnerSolo.Seconds = p.Spec.Solo.Seconds * rapid.Float64Range(0.5, 2).Draw(t, "slower away")
 	p.Spec.Solo.RelativeSpread = new(rapid.Float64Range(0, 10).Draw(t, "spread"))
 	p.Spec.Contentiousness.ReadBytesPerSecond = rapid.Float64Range(1e3, 1e13).Draw(t, "reads")
 	p.Spec.Contentiousness.WriteBytesPerSecond = rapid.Float64Range(0, 1e13).Draw(t, "writes")

@@ -71,9 +71,13 @@ var numberRules = map[string]numberRule{
 	"message":     {1, 1 << 60, false, "want bytes, 1 or more, or the field absent when unknown"},
 }
 
+func (r numberRule) holds(v float64) bool {
+	return v >= r.low && v <= r.high && !(r.open && v == r.low)
+}
+
 // number applies a rule to v, which is shown as value.
 func (f *faults) number(p *field.Path, v float64, value any, rule numberRule) {
-	if !(v >= rule.low && v <= rule.high) || rule.open && v == rule.low {
+	if !rule.holds(v) {
 		f.invalid(p, value, rule.want)
 	}
 }

@@ -52,6 +52,10 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 				{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(0.25, 10.66e9, 0.93), point(1, 42.7e9, 0.61)}},
 				{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.25, 9e9, 0.95), point(1, 36e9, 0.7)}},
 			},
+			Distance: &v1alpha1.Distance{
+				CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 15.5, RelativeSpread: new(0.006), Repeats: 3},
+				TargetReadBytesPerSecond: 35e9, TargetWriteBytesPerSecond: 12e9,
+			},
 			Communication: &v1alpha1.Communication{
 				Source: "measured", SentBytesPerSecond: new(1.25e8), ReceivedBytesPerSecond: new(0.0),
 				MessageBytes: new(int64(1 << 20)), Overlapped: new(false), Repeats: 3, RelativeSpread: new(0.01),
@@ -79,6 +83,7 @@ func soundMachine() *v1alpha1.MachineProfile {
 			MemoryBytes:         64 << 30,
 			VirtualMachine:      true,
 			Measurement:         v1alpha1.Measurement{InterfererCPUs: "4-7"},
+			Link:                "shared",
 			Sustained: []v1alpha1.SustainedBandwidth{
 				{ReadShare: 0.5, Pattern: "random", BytesPerSecond: 21e9, Repeats: 3, RelativeSpread: new(0.01)},
 				{ReadShare: 1, BytesPerSecond: 42.7e9, Repeats: 1},

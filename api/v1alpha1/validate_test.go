@@ -18,6 +18,7 @@ func TestSoundProfilesHaveNoFaults(t *testing.T) {
 	bare.Spec.Phases, bare.Spec.Warnings, bare.Spec.Contentiousness.Timeline = nil, nil, nil
 	idle := soundApplication()
 	idle.Spec.Contentiousness.ReadBytesPerSecond, idle.Spec.Contentiousness.WriteBytesPerSecond = 0, 0
+	idle.Spec.Distance.TargetReadBytesPerSecond, idle.Spec.Distance.TargetWriteBytesPerSecond = 0, 0
 	random := soundApplication()
 	random.Spec.Curves[1].ReadShare, random.Spec.Curves[1].Pattern = 0.5, "random"
 	for name, o := range map[string]v1alpha1.Object{
@@ -55,6 +56,18 @@ func TestApplicationFaults(t *testing.T) {
 		{"year", func(p *profile) {
 			p.Spec.Measurement.Time = metav1.NewTime(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		}, []string{"spec.measurement.time: Invalid"}},
+		{"distance in GB/s", func(p *profile) {
+			p.Spec.Distance.TargetReadBytesPerSecond, p.Spec.Distance.TargetWriteBytesPerSecond = 35, 12
+		}, []string{"spec.distance: Invalid value: 47"}},
+		{"time as a co-runner", func(p *profile) { p.Spec.Distance.CorunnerSolo.Seconds = -1 }, []string{
+			"spec.distance.corunnerSolo.seconds: Invalid value: -1: want seconds",
+		}},
+		{"far away", func(p *profile) { p.Spec.Distance.CorunnerSolo.Seconds = 1251 }, []string{"want within a factor of 100 of spec.solo.seconds, 12.5"}},
+		{"much nearer", func(p *profile) { p.Spec.Distance.CorunnerSolo.Seconds = 0.12 }, []string{"want within a factor of 100"}},
+		{"traffic as a target alone", func(p *profile) {
+			p.Spec.Contentiousness.ReadBytesPerSecond, p.Spec.Contentiousness.WriteBytesPerSecond = 0, 0
+		}, []string{"spec.distance.targetReadBytesPerSecond: Invalid value: 4.7e"}},
+		{"cpu list as a co-runner", func(p *profile) { p.Spec.Distance.CorunnerCPUs = "all" }, []string{"spec.distance.corunnerCPUs: Invalid"}},
 		{"cpu list", func(p *profile) { p.Spec.Measurement.TargetCPUs = "0-3;rm" }, []string{"spec.measurement.targetCPUs: Invalid"}},
 		{"memory node", func(p *profile) { p.Spec.Measurement.MemoryNode = new(-1) }, []string{"spec.measurement.memoryNode: Invalid value: -1"}},
 		{"regime", func(p *profile) { p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "near"} }, []string{"regime.name: Unsupported", "roundTripNanoseconds: Invalid value: 0"}},
@@ -134,6 +147,7 @@ func TestMachineFaults(t *testing.T) {
 		{"counts", func(p *profile) { p.Spec.Sockets, p.Spec.NUMANodes, p.Spec.CPUs = 0, -1, 0 }, []string{"spec.sockets: Invalid", "spec.numaNodes: Invalid", "spec.cpus: Invalid"}},
 		{"warning about capabilities", func(p *profile) { p.Spec.Capability.Warnings[0] = "\x1b[2J" }, []string{"spec.capability.warnings[0]"}},
 		{"sizes", func(p *profile) { p.Spec.LastLevelCacheBytes, p.Spec.MemoryBytes = -1, -1 }, []string{"lastLevelCacheBytes: Invalid", "memoryBytes: Invalid"}},
+		{"link", func(p *profile) { p.Spec.Link = "long" }, []string{`spec.link: Unsupported value: "long": supported values: "none", "own", "shared"`}},
 		{"network model", func(p *profile) { p.Spec.Network.Model = "token-ring" }, []string{`spec.network.model: Unsupported value: "token-ring"`}},
 		{"network in GB/s", func(p *profile) { p.Spec.Network.BytesPerSecond = 1.25 }, []string{"spec.network.bytesPerSecond: Invalid value: 1.25: want bytes per second"}},
 		{"network latency", func(p *profile) { p.Spec.Network.LatencySeconds = new(-1.0) }, []string{"spec.network.latencySeconds: Invalid"}},

@@ -64,6 +64,7 @@ func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile
 	s.Machine = v1alpha1.MachineReference{Name: to.Name, CPUModel: to.Spec.CPUModel}
 	s.Curves = curves
 	s.Contentiousness, s.Phases = c.contentiousness(), c.phases()
+	s.Distance = c.distance()
 	c.communicate(s.Communication)
 	s.Solo = v1alpha1.Timing{
 		Seconds: app.Spec.Solo.Seconds / float64(c.speed), RelativeSpread: app.Spec.Solo.RelativeSpread, Repeats: app.Spec.Solo.Repeats,
@@ -174,6 +175,20 @@ func (c *conversion) contentiousness() v1alpha1.Contentiousness {
 		s.WriteBytesPerSecond *= speed
 	}
 	return t
+}
+
+// distance scales times and traffic by the speed alone. A machine on which nobody is
+// farther from the memory has none.
+func (c *conversion) distance() *v1alpha1.Distance {
+	if c.app.Spec.Distance == nil || c.to.Spec.Link == v1alpha1.LinkNone {
+		return nil
+	}
+	d := *c.app.Spec.Distance.DeepCopy()
+	d.CorunnerCPUs = ""
+	d.CorunnerSolo.Seconds /= float64(c.speed)
+	d.TargetReadBytesPerSecond *= float64(c.speed)
+	d.TargetWriteBytesPerSecond *= float64(c.speed)
+	return &d
 }
 
 func (c *conversion) phases() []v1alpha1.Phase {

@@ -73,6 +73,32 @@ func carry(t *testing.T, p *v1alpha1.ApplicationProfile, from, to *v1alpha1.Mach
 	return moved
 }
 
+// What was measured in both roles is scaled alike, and dropped where all are equally
+// near the memory.
+func TestDistance(t *testing.T) {
+	p := app()
+	p.Spec.Distance = &v1alpha1.Distance{
+		CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 3, Repeats: 3},
+		TargetReadBytesPerSecond: 12e9, TargetWriteBytesPerSecond: 3e9,
+	}
+	moved := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 12e9))
+	d := moved.Spec.Distance
+	if d == nil || d.CorunnerCPUs != "" {
+		t.Fatalf("distance %+v, want one of no particular CPUs", d)
+	}
+	speed := p.Spec.Solo.Seconds / moved.Spec.Solo.Seconds
+	for _, ratio := range []float64{3 / d.CorunnerSolo.Seconds, d.TargetReadBytesPerSecond / 12e9, d.TargetWriteBytesPerSecond / 3e9} {
+		if math.Abs(ratio-speed) > 1e-9 {
+			t.Errorf("scaled by %v, want the speed alone, %v", ratio, speed)
+		}
+	}
+	near := machine("near", 20e9, 30e9)
+	near.Spec.Link = v1alpha1.LinkNone
+	if d := carry(t, p, machine("old", 20e9, 30e9), near).Spec.Distance; d != nil {
+		t.Errorf("distance %+v on a machine without any", d)
+	}
+}
+
 // On a machine that carries just as much nothing changes but the name.
 func TestEqualMachines(t *testing.T) {
 	for _, carries := range []float64{0, 30e9} {
