@@ -23,6 +23,9 @@ type Comparison struct {
 	// On is the index of the state beside the neighbor, Off that of the one to
 	// compare with. Where both are the same, only the rate is learned.
 	On, Off int
+	// StandardError is what the performance is to reach; 0 means that of the
+	// plan's precision.
+	StandardError float64
 }
 
 // Point is what one block measures.
@@ -38,8 +41,8 @@ type Point struct {
 
 // Precision says when a plan is done.
 type Precision struct {
-	// StandardError of the performance is what every comparison is to reach; 0
-	// means 0.006, so that the 90% interval is about one point to each side.
+	// StandardError of the performance is what a comparison is to reach; 0 means
+	// 0.006, so that the 90% interval is about one point to each side.
 	StandardError float64
 	// Fewest and Most bound the blocks of a comparison; 0 means 10 and 400.
 	Fewest, Most int
@@ -337,7 +340,7 @@ func (p *Plan) lacks(class regime.Class, point *Point) int {
 		switch n := len(p.Outcome.Readings[class][c.Name]); {
 		case n < p.Precision.Fewest:
 			most = max(most, p.Precision.Fewest-n)
-		case n < p.Precision.Most && !p.precise(class, c.Name):
+		case n < p.Precision.Most && !p.precise(class, c):
 			most = max(most, 1)
 		}
 	}
@@ -364,21 +367,22 @@ const (
 // precise reports whether the interval of a comparison is as narrow as that of the
 // wanted standard error, by all readings or nearly all. The interval of few
 // readings, or few runs, is wider than its standard error says.
-func (p *Plan) precise(class regime.Class, name string) bool {
-	key := [2]string{string(class), name}
-	readings := p.Outcome.Readings[class][name]
+func (p *Plan) precise(class regime.Class, of Comparison) bool {
+	key := [2]string{string(class), of.Name}
+	readings := p.Outcome.Readings[class][of.Name]
+	wanted := cmp.Or(of.StandardError, p.Precision.StandardError)
 	c := p.checked[key]
 	if c.narrow >= enoughChecks || float64(len(readings)) < checkGrowth*float64(c.readings) {
 		return c.narrow >= enoughChecks
 	}
 	if c.readings == 0 {
 		// They may be from an earlier plan.
-		if n := int(float64(len(readings)) / checkGrowth); n >= p.Precision.Fewest && p.narrow(readings[:n]) {
+		if n := int(float64(len(readings)) / checkGrowth); n >= p.Precision.Fewest && p.narrow(readings[:n], wanted) {
 			c.narrow++
 		}
 	}
 	c.readings = len(readings)
-	if p.narrow(readings) {
+	if p.narrow(readings, wanted) {
 		c.narrow++
 	} else {
 		c.narrow = 0
@@ -387,10 +391,11 @@ func (p *Plan) precise(class regime.Class, name string) bool {
 	return c.narrow >= enoughChecks
 }
 
-// narrow reports whether the interval of readings is narrow enough.
-func (p *Plan) narrow(readings []Reading) bool {
+// narrow reports whether the interval of readings is as narrow as that of a standard
+// error.
+func (p *Plan) narrow(readings []Reading, wanted float64) bool {
 	e := Summarize(readings, p.Bench.Random)
-	return (e.High-e.Low)/2 <= distuv.UnitNormal.Quantile((1+confidence)/2)*p.Precision.StandardError
+	return (e.High-e.Low)/2 <= distuv.UnitNormal.Quantile((1+confidence)/2)*wanted
 }
 
 // Complete returns the class in which the most comparisons have the fewest

@@ -17,6 +17,14 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+const (
+	// calibrationError is the standard error of the speed of a probe beside known
+	// traffic, of which the map joins several.
+	calibrationError = 0.004
+	// trafficError is that of how much the known traffic falls beside the probe.
+	trafficError = 0.02
+)
+
 // machinePlan measures the sustained bandwidth at every read share, and each
 // probe beside known traffic from the application's CPUs.
 func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []MeasuredPressure) (*modulation.Plan, error) {
@@ -44,8 +52,8 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 			plan.Points = append(plan.Points, modulation.Point{
 				States: []modulation.State{firstAlone, together, secondAlone},
 				Compare: []modulation.Comparison{
-					{Name: besideName(p.String(), probe), Party: 0, On: 1, Off: 0},
-					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2},
+					{Name: besideName(p.String(), probe), Party: 0, On: 1, Off: 0, StandardError: trafficError},
+					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2, StandardError: calibrationError},
 				},
 				Prepare: func() error {
 					first.does, second.does = p.settings(), settingsOf(setting)

@@ -53,6 +53,19 @@ func TestCalibrationGridRecovers(t *testing.T) {
 	}
 }
 
+// TestModulatedReadings is the same with the noise of readings that were taken within
+// one run.
+func TestModulatedReadings(t *testing.T) {
+	r, err := newContention(0.003, 7).recover(CalibrationGrid(false), 15, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("bandwidth %.3f, read share %.3f, covered %.2f, uncertainty of weak applications %.2f", r.bandwidth, r.share, r.covered, r.weak)
+	if r.covered < 0.85 || r.covered > 0.985 {
+		t.Errorf("the 90%% intervals hold the truth in %.3f of the cases", r.covered)
+	}
+}
+
 // TestLessNoiseIsMoreAccurate guards against an estimate that ignores its data.
 func TestLessNoiseIsMoreAccurate(t *testing.T) {
 	precise, err := newContention(0.001, 7).recover(CalibrationGrid(false), 4, 15)

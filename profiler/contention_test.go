@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // contention is an analytic machine: two streams share a capacity that depends
@@ -92,11 +93,15 @@ type recovery struct {
 	// bandwidth; share that of the read share, of applications above a third of
 	// it; covered the part of the 90% intervals that held the true total.
 	bandwidth, share, covered float64
+	// weak is the median relative uncertainty of applications of 7 to 13% of the
+	// sustained bandwidth.
+	weak float64
 }
 
 func (c *contention) recover(grid []GridPoint, maps, applications int) (recovery, error) {
 	var r recovery
 	var strong float64
+	var weak []float64
 	n := float64(maps * applications)
 	for range maps {
 		m, err := NewMap(c.calibrate(grid))
@@ -114,11 +119,15 @@ func (c *contention) recover(grid []GridPoint, maps, applications int) (recovery
 				strong++
 				r.share += math.Pow(float64(got)-share, 2)
 			}
+			if part := bandwidth / c.sustained(share); part > 0.07 && part < 0.13 {
+				weak = append(weak, e.RelativeUncertainty)
+			}
 			if bandwidth >= float64(e.Low) && bandwidth <= float64(e.High) {
 				r.covered += 1 / n
 			}
 		}
 	}
 	r.bandwidth, r.share = math.Sqrt(r.bandwidth), math.Sqrt(r.share/strong)
+	r.weak = stats.Median(weak)
 	return r, nil
 }

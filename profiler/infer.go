@@ -125,7 +125,7 @@ func (m *Map) observations(readings []ProbeReading) (observed []observation, unk
 			}
 			continue
 		}
-		spread := min(spreadOr(r.Spread, unknownSpread, leastSpread), 1)
+		spread := min(spreadOr(r.Spread, leastSpread), 1)
 		o := observation{
 			response:    resp,
 			speed:       r.RelativeSpeed,
@@ -133,7 +133,7 @@ func (m *Map) observations(readings []ProbeReading) (observed []observation, unk
 			variance:    spread*spread + resp.spread*resp.spread,
 		}
 		if n := r.ApplicationPerformance; n != nil {
-			s := spreadOr(r.ApplicationSpread, leastApplicationSpread, leastApplicationSpread)
+			s := spreadOr(r.ApplicationSpread, leastSpread)
 			o.performanceSpread = min(s / *n, 1)
 		}
 		observed = append(observed, o)

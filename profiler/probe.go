@@ -60,10 +60,10 @@ func (p *Probe) Available(context.Context) Availability {
 		}
 	case p.Runner == nil:
 		return Availability{State: Unsupported, Reason: "no interferer can run beside the workload"}
-	case p.Map.Contrast() < leastContrast:
+	case !p.Map.responds():
 		return Availability{
 			State: Inconclusive,
-			Reason: fmt.Sprintf("an unpaced interferer slows the probes by %.0f%% only: they do not share its memory bandwidth, or do not need it, or others used the machine when it was measured",
+			Reason: fmt.Sprintf("an unpaced interferer slows the probes by %.1f%% only: they do not share its memory bandwidth, or do not need it, or others used the machine when it was measured",
 				100*p.Map.Contrast()),
 			Remedy: "measure the machine again when it is quiet, or with the interferer on CPUs nearer to the probes' or on more of them: `bandmate machine`",
 		}

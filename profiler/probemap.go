@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/units"
 )
@@ -25,11 +27,11 @@ const (
 	// application may lie: another mix of instructions sustained 6% more than
 	// the interferer at the same read share, more CPUs may sustain more.
 	boundMargin = 1.15
-	// leastContrast is the loss of speed in the map below which readings are
-	// noise.
-	leastContrast = 0.05
+	// leastContrast is the loss of speed, in standard deviations of the map,
+	// below which readings are noise.
+	leastContrast = 4
 	// leastMapSpread is the error left in a point of the map after smoothing.
-	leastMapSpread = 0.01
+	leastMapSpread = 0.003
 	// Rates outside these are no memory bandwidths but mistakes.
 	leastRate, greatestRate = 1, 1e15
 )
@@ -97,8 +99,8 @@ func NewMap(points []v1alpha1.ProbePoint, sustained []v1alpha1.SustainedBandwidt
 	if len(m.probes) < 2 {
 		m.warnings = append(m.warnings, "the probe map has one probe: bandwidth and read share are hard to distinguish")
 	}
-	if c := m.Contrast(); c < leastContrast {
-		m.warnings = append(m.warnings, fmt.Sprintf("the probes lose at most %.0f%% of their speed in the probe map: any traffic fits a reading", 100*c))
+	if !m.responds() {
+		m.warnings = append(m.warnings, fmt.Sprintf("the probes lose at most %.1f%% of their speed in the probe map: any traffic fits a reading", 100*m.Contrast()))
 	}
 	return m, nil
 }
@@ -124,13 +126,29 @@ func (m *Map) ReadShares() (low, high units.ReadShare) {
 }
 
 // Contrast returns the largest loss of relative speed in the map, 0 to 1. Nothing
-// can be inferred where it is within the noise of a reading, about 0.05.
+// can be inferred where it is within the noise of the map.
 func (m *Map) Contrast() float64 {
 	var contrast float64
 	for _, r := range m.probes {
-		for _, c := range r.byAchieved.curves {
-			contrast = max(contrast, 1-c.y[len(c.y)-1])
+		contrast = max(contrast, r.contrast())
+	}
+	return contrast
+}
+
+// responds reports whether traffic slows a probe by more than noise does.
+func (m *Map) responds() bool {
+	for _, r := range m.probes {
+		if r.contrast() >= leastContrast*r.spread {
+			return true
 		}
+	}
+	return false
+}
+
+func (r *response) contrast() float64 {
+	var contrast float64
+	for _, c := range r.byAchieved.curves {
+		contrast = max(contrast, 1-c.y[len(c.y)-1])
 	}
 	return contrast
 }
@@ -140,6 +158,7 @@ func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *respons
 	slices.SortFunc(groups, func(a, b []v1alpha1.ProbePoint) int { return cmp.Compare(a[0].ReadShare, b[0].ReadShare) })
 	r := &response{}
 	var variance, count float64
+	var bends []float64
 	unpaced := true
 	for _, group := range groups {
 		var achieved, solo []knot
@@ -152,7 +171,7 @@ func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *respons
 			top = max(top, p.AchievedBytesPerSecond)
 			driven = driven || p.Level >= unpacedLevel
 			// The median of n normal values has at most π/2 ÷ n of their variance.
-			spread := min(spreadOr(p.Spread, unknownSpread, 0), 1)
+			spread := min(spreadOr(p.Spread, 0), 1)
 			variance += spread * spread * math.Pi / 2 / repeats
 			count++
 		}
@@ -163,6 +182,7 @@ func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *respons
 				"probe map: %s at read share %v rises with traffic by up to %.0f%% of its speed and was smoothed; measure the machine again when it is quiet",
 				probe, units.ReadShare(share), 200*moved))
 		}
+		bends = append(bends, curve.bends()...)
 		soloCurve, _ := falling(solo)
 		r.byAchieved.shares = append(r.byAchieved.shares, share)
 		r.byAchieved.curves = append(r.byAchieved.curves, curve)
@@ -175,7 +195,12 @@ func (m *Map) newResponse(probe string, groups [][]v1alpha1.ProbePoint) *respons
 	if !unpaced {
 		r.ceiling = piecewise{}
 	}
-	r.spread = max(leastMapSpread, math.Sqrt(variance/count))
+	variance /= count
+	if len(bends) > 0 {
+		// The error of a straight line grows with the square of its length.
+		variance += floats.Dot(bends, bends) / float64(len(bends)) / 16
+	}
+	r.spread = max(leastMapSpread, math.Sqrt(variance))
 	return r
 }
 

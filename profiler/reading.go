@@ -51,20 +51,18 @@ type ProbeReading struct {
 	ApplicationSpread *float64
 }
 
-// Noise of a relative speed, as a standard deviation. On quiet machines the
-// median of a few samples repeats within 1.5–2%. A lower spread of a few repeats
-// is chance.
+// Noise of a relative speed or performance, as a standard deviation.
 const (
-	leastSpread   = 0.015
+	// leastSpread is what repeats of a modulated measurement differ by when
+	// each is more precise than that.
+	leastSpread = 0.003
+	// unknownSpread is that of the median of a few whole runs on a quiet machine.
 	unknownSpread = 0.02
-	// leastApplicationSpread is the floor for a normalized performance, which is
-	// the ratio of two wall times.
-	leastApplicationSpread = 0.01
 )
 
-func spreadOr(spread *float64, unknown, least float64) float64 {
+func spreadOr(spread *float64, least float64) float64 {
 	if spread == nil {
-		return unknown
+		return unknownSpread
 	}
 	return max(*spread, least)
 }

@@ -29,6 +29,17 @@ func (p piecewise) at(x float64) float64 {
 	return p.y[i-1] + t*(p.y[i]-p.y[i-1])
 }
 
+// bends returns how far each inner knot lies from the straight line between its
+// neighbors.
+func (p piecewise) bends() []float64 {
+	var bends []float64
+	for i := 1; i < len(p.x)-1; i++ {
+		t := (p.x[i] - p.x[i-1]) / (p.x[i+1] - p.x[i-1])
+		bends = append(bends, p.y[i]-p.y[i-1]-t*(p.y[i+1]-p.y[i-1]))
+	}
+	return bends
+}
+
 // knot is a measured value with the number of repeats behind it.
 type knot struct {
 	x, y, weight float64
