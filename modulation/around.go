@@ -40,14 +40,15 @@ func (b *Bench) Around(ctx context.Context, outer, inner State) (block *Block, e
 }
 
 const (
-	// stepTrial is how long steps are counted, and stepPatience for how long at most
-	// the first one is waited for.
+	// stepTrial and stepPatience are how long steps are counted at least and at
+	// most, and enoughSteps how many suffice.
 	stepTrial, stepPatience = 100 * time.Millisecond, 2 * time.Second
+	enoughSteps             = 50
 )
 
 // StepRate returns how many steps per second a count grows in, which for bytes are
 // far fewer than the bytes. It is told by reading for a tenth of a second, or longer
-// when nothing grows; 0 when nothing grew in two seconds.
+// until there were 50 steps; 0 when nothing grew in two seconds.
 func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (float64, error) {
 	last, err := read()
 	if err != nil {
@@ -68,7 +69,7 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 		}
 		last = n
 		spent := clock.Now() - begin
-		if spent >= stepTrial && steps > 0 || spent >= stepPatience {
+		if spent >= stepTrial && steps >= enoughSteps || spent >= stepPatience {
 			return float64(steps) / spent.Seconds(), nil
 		}
 	}

@@ -45,15 +45,31 @@ const firstTick = time.Minute
 // startPoll is how often a program that has just started is asked for ticks.
 const startPoll = time.Millisecond
 
-// start starts the command, waits until its count grows, and pauses it.
+// mostStarts bounds the starts of a program that ends before its first tick. A
+// busy machine may run all of a short program before its count is read twice.
+const mostStarts = 5
+
+// start starts the command, waits until its count grows, and pauses it. The error
+// wraps ErrNoTicks if the command ended before, in every one of some attempts.
 func (p *program) start(ctx context.Context) error {
-	if err := p.launch(ctx); err != nil {
-		return err
+	for range mostStarts {
+		err := p.launch(ctx)
+		if err == nil {
+			err = p.awaitTicks(ctx)
+		}
+		if err == nil {
+			return p.signal(unix.SIGSTOP)
+		}
+		err = errors.Join(err, p.stop())
+		if !errors.Is(err, modulation.ErrEnded) {
+			return err
+		}
 	}
-	if err := p.awaitTicks(ctx); err != nil {
-		return errors.Join(err, p.stop())
-	}
-	return p.signal(unix.SIGSTOP)
+	return p.endedUncounted()
+}
+
+func (p *program) endedUncounted() error {
+	return fmt.Errorf("%w: %s: %q ended before its count had grown", ErrNoTicks, p.source.Name(), p.command.String())
 }
 
 // launch starts the command and opens its counter.
@@ -160,7 +176,9 @@ func (p *program) Read() (float64, time.Duration, error) {
 // and its progress. The program must not have been started.
 func (p *program) record(ctx context.Context) (wall time.Duration, progress []modulation.Progress, err error) {
 	begin := p.clock.Now()
-	if err := p.launch(ctx); err != nil {
+	if err := p.launch(ctx); errors.Is(err, modulation.ErrEnded) {
+		return 0, nil, p.endedUncounted()
+	} else if err != nil {
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()

@@ -124,7 +124,7 @@ func TestProbeAvailable(t *testing.T) {
 	}{
 		{"no map", Probe{Runner: &runner{}}, Unsupported, ErrUnsupported, "bandmate machine"},
 		{"no runner", Probe{Map: d.newMap(t)}, Unsupported, ErrUnsupported, "no interferer"},
-		{"no contention", Probe{Map: quiet, Runner: &runner{}}, Inconclusive, ErrInconclusive, "1% only"},
+		{"no contention", Probe{Map: quiet, Runner: &runner{}}, Inconclusive, ErrInconclusive, "1.0% only"},
 		{"usable", Probe{Map: d.newMap(t), Runner: &runner{}}, Usable, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	// below which readings are noise.
 	leastContrast = 4
 	// leastMapSpread is the error left in a point of the map after smoothing.
-	leastMapSpread = 0.003
+	leastMapSpread = 0.006
 	// Rates outside these are no memory bandwidths but mistakes.
 	leastRate, greatestRate = 1, 1e15
 )
