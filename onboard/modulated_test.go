@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
@@ -85,12 +86,27 @@ func TestCircumstancesCountOtherRegimes(t *testing.T) {
 	}
 }
 
-func TestChanges(t *testing.T) {
-	var run []modulation.Progress
-	for _, n := range []float64{0, 0, 1, 1, 4, 5, 5} {
-		run = append(run, modulation.Progress{Count: n})
+func TestRecording(t *testing.T) {
+	var r recording
+	for i, n := range []float64{0, 0, 1, 1, 4, 5} {
+		r.add(n, time.Duration(i)*time.Millisecond, false)
 	}
-	if got := changes(run); got != 3 {
-		t.Errorf("%d changes, want 3", got)
+	r.add(5, 6*time.Millisecond, true)
+	if r.steps != 3 || len(r.progress) != 7 {
+		t.Errorf("%d steps and %d kept, want 3 and 7", r.steps, len(r.progress))
+	}
+}
+
+func TestLongRecordingIsBounded(t *testing.T) {
+	var r recording
+	const hour = 3600 * 1000
+	for i := range hour {
+		r.add(float64(i), time.Duration(i)*time.Millisecond, i == hour-1)
+	}
+	if r.steps != hour-1 || len(r.progress) > 8*recordParts {
+		t.Errorf("%d steps and %d kept", r.steps, len(r.progress))
+	}
+	if last := r.progress[len(r.progress)-1]; last.Count != hour-1 {
+		t.Errorf("the last is %v", last)
 	}
 }

@@ -172,39 +172,65 @@ func (p *program) Read() (float64, time.Duration, error) {
 	return n, at, nil
 }
 
-// record runs the program once, alone beside spinning CPUs, and returns its time
-// and its progress. The program must not have been started.
-func (p *program) record(ctx context.Context) (wall time.Duration, progress []modulation.Progress, err error) {
+// recording is a whole run of a program alone.
+type recording struct {
+	wall     time.Duration
+	progress []modulation.Progress
+	// count is the last one, and steps how often it was seen to change.
+	count float64
+	steps int
+}
+
+// record runs the program once, alone beside spinning CPUs. The program must not
+// have been started.
+func (p *program) record(ctx context.Context) (r recording, err error) {
 	begin := p.clock.Now()
 	if err := p.launch(ctx); errors.Is(err, modulation.ErrEnded) {
-		return 0, nil, p.endedUncounted()
+		return r, p.endedUncounted()
 	} else if err != nil {
-		return 0, nil, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	for {
 		n, at, err := p.Read()
-		if err == nil || errors.Is(err, modulation.ErrEnded) {
-			progress = append(progress, modulation.Progress{Count: n, Seconds: (at - begin).Seconds()})
-		}
 		switch {
 		case errors.Is(err, modulation.ErrEnded):
+			r.add(n, at-begin, true)
 			e, err := p.process.wait()
-			if err == nil && changes(progress) == 0 && p.run.Unchanged != nil {
+			if err == nil && r.steps == 0 && p.run.Unchanged != nil {
 				err = p.run.Unchanged(p.command.String())
 			}
-			return e.wall, progress, err
+			r.wall = e.wall
+			return r, err
 		case err != nil:
-			return 0, nil, err
+			return r, err
 		case ctx.Err() != nil:
-			return 0, nil, ctx.Err()
+			return r, ctx.Err()
 		}
+		r.add(n, at-begin, false)
 		p.clock.Sleep(recordPoll)
 	}
 }
 
-// recordPoll is how often progress is recorded.
-const recordPoll = 500 * time.Microsecond
+const (
+	// recordPoll is how often the count is read.
+	recordPoll = 200 * time.Microsecond
+	// recordParts of the run so far are kept, so that a run of hours needs a few
+	// megabytes.
+	recordParts = 50_000
+)
+
+// add adds a count, and keeps it when the run has gone on since the last, or ends.
+func (r *recording) add(count float64, at time.Duration, ended bool) {
+	kept := len(r.progress)
+	if kept > 0 && count != r.count {
+		r.steps++
+	}
+	r.count = count
+	if kept == 0 || ended || at.Seconds()-r.progress[kept-1].Seconds >= at.Seconds()/recordParts {
+		r.progress = append(r.progress, modulation.Progress{Count: count, Seconds: at.Seconds()})
+	}
+}
 
 func (*program) Smooth() bool { return false }
 

@@ -190,20 +190,20 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 	var runs [][]modulation.Progress
 	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience ||
 		len(runs) < trajectoryRuns && lastOf(t.solo) < longestTrajectory; {
-		wall, progress, err := t.record(ctx, p)
+		r, err := t.record(ctx, p)
 		if err != nil {
 			return err
 		}
-		if wall < tooShort {
-			return errTooShort(t.Application.Name, wall)
+		if r.wall < tooShort {
+			return errTooShort(t.Application.Name, r.wall)
 		}
-		t.solo = append(t.solo, wall.Seconds())
-		if changes(progress) < fewestTicks {
-			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes(progress), wall.Round(time.Millisecond), fewestTicks)
+		t.solo = append(t.solo, r.wall.Seconds())
+		if r.steps < fewestTicks {
+			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), r.steps, r.wall.Round(time.Millisecond), fewestTicks)
 		}
-		t.perSecond = float64(changes(progress)) / wall.Seconds()
-		runs = append(runs, progress)
-		if len(runs) == 1 && modulation.Unsteadiness(progress) <= unequalTicks {
+		t.perSecond = float64(r.steps) / r.wall.Seconds()
+		runs = append(runs, r.progress)
+		if len(runs) == 1 && modulation.Unsteadiness(r.progress) <= unequalTicks {
 			return nil
 		}
 	}
@@ -221,27 +221,16 @@ func lastOf(seconds []float64) time.Duration {
 	return time.Duration(seconds[len(seconds)-1] * float64(time.Second))
 }
 
-// changes counts how often a count was different from the one before.
-func changes(progress []modulation.Progress) int {
-	n := 0
-	for i := 1; i < len(progress); i++ {
-		if progress[i].Count != progress[i-1].Count {
-			n++
-		}
-	}
-	return n
-}
-
 // record runs the program once, alone, on the thread that switches.
-func (t *ticked) record(ctx context.Context, p *program) (wall time.Duration, progress []modulation.Progress, err error) {
+func (t *ticked) record(ctx context.Context, p *program) (r recording, err error) {
 	err = t.control(ctx, func() error {
 		if err := t.interferers.request(settingsOf(spinning)); err != nil {
 			return err
 		}
-		wall, progress, err = p.record(ctx)
+		r, err = p.record(ctx)
 		return err
 	})
-	return wall, progress, err
+	return r, err
 }
 
 // defaultBudget is enough for steady ticks: others show what they can in it.
