@@ -45,6 +45,8 @@ func inconclusive(detail string) Outcome    { return Outcome{Inconclusive, detai
 // Report is everything found.
 type Report struct {
 	Findings []Finding `json:"findings"`
+	// Verdict says in one sentence what can be measured here, and how well.
+	Verdict string `json:"verdict"`
 	// Measurable is false when nothing at all can be measured here: the
 	// machine cannot be read, leaves one CPU, or forbids pinning to CPUs.
 	Measurable bool `json:"measurable"`

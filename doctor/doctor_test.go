@@ -461,11 +461,11 @@ func TestSpread(t *testing.T) {
 }
 
 func TestReportJSON(t *testing.T) {
-	got, err := json.Marshal(Report{Findings: []Finding{{Name: "cpus", Title: "CPUs", Outcome: Outcome{State: OK, Detail: "two"}}}, Measurable: true})
+	got, err := json.Marshal(Report{Findings: []Finding{{Name: "cpus", Title: "CPUs", Outcome: Outcome{State: OK, Detail: "two"}}}, Verdict: "good", Measurable: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `{"findings":[{"name":"cpus","title":"CPUs","state":"ok","detail":"two"}],"measurable":true}`
+	const want = `{"findings":[{"name":"cpus","title":"CPUs","state":"ok","detail":"two"}],"verdict":"good","measurable":true}`
 	if string(got) != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -12,7 +12,10 @@ func TestEditDistance(t *testing.T) {
 		{"abc", "", 3},
 		{"abc", "abc", 0},
 		{"kitten", "sitting", 3},
-		{"triad", "traid", 2},
+		{"triad", "traid", 1},
+		{"matrix", "matirx", 1},
+		{"ab", "ba", 1},
+		{"predict", "perdcit", 2},
 		{"flaw", "lawn", 2},
 	}
 	for _, tt := range tests {

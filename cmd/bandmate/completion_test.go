@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,16 @@ func TestCompletionInShells(t *testing.T) {
 // proposes nothing rather than failing.
 func TestCompletion(t *testing.T) {
 	store := storeOf(t, "postgres", "xz")
+	slurm := t.TempDir()
+	for name, prints := range map[string]string{
+		"squeue": `7\tlammps, RUNNING\n8_1\txz, PENDING\n`,
+		"sinfo":  `share\nlong\n`,
+	} {
+		script := "#!/bin/sh\nprintf '" + prints + "'\n"
+		if err := os.WriteFile(filepath.Join(slurm, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, test := range []struct {
 		args []string
 		want []string
@@ -94,10 +105,25 @@ func TestCompletion(t *testing.T) {
 		{[]string{"predict", "--machine", ""}, []string{"here"}},
 		{[]string{"onboard", "--pattern", ""}, []string{"sequential", "random"}},
 		{[]string{"matrix", "-o", ""}, []string{"text", "json", "yaml", "csv"}},
+		{[]string{"predict", "-o", ""}, []string{"text", "json", "yaml"}},
+		{[]string{"slurm", "watch", "--mode", ""}, []string{"observe", "advise", "enforce"}},
+		{[]string{"slurm", "advise", "--objective", ""}, []string{"added-cost", "worst-slowdown"}},
+		{[]string{"slurm", "advise", "--unknown", ""}, []string{"ignore", "avoid"}},
+		{[]string{"slurm", "advise", "--domain", ""}, []string{"node", "socket"}},
+		{[]string{"slurm", "advise", "--job", ""}, []string{"7\tlammps, RUNNING", "8_1\txz, PENDING"}},
+		{[]string{"slurm", "advise", "--application", ""}, []string{"postgres", "xz"}},
+		{[]string{"slurm", "advise", "-p", ""}, []string{"share", "long"}},
+		{[]string{"slurm", "pair", "--partition", ""}, []string{"share", "long"}},
+		{[]string{"slurm", "onboard", "--partition", ""}, []string{"share", "long"}},
+		{[]string{"capability", "race", "--operation", ""}, []string{"barrier", "broadcast", "reduce"}},
+		{[]string{"capability", "tree", "--operation", ""}, []string{"broadcast", "reduce"}},
+		{[]string{"capability", "tree", "--shape", ""}, []string{"optimal", "flat", "binary", "binomial"}},
+		{[]string{"machine", "network", "--model", ""}, []string{"gigabit-ethernet", "myrinet", "infiniband"}},
+		{[]string{"measure", "--format", ""}, []string{"perf-csv", "perf-json", "pcm", "likwid"}},
 		{[]string{"config", "slurm", "wa"}, []string{"watch"}},
 	} {
 		p := prepare(t, "bandmate", append([]string{"__complete"}, test.args...)...)
-		p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store)
+		p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store, "PATH="+slurm)
 		p.start().wait()
 		var got []string
 		for line := range strings.SplitSeq(p.stdout.String(), "\n") {

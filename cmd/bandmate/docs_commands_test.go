@@ -337,7 +337,7 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 	cmd.Stdout, cmd.Stderr = out, out
 	// The exit code is that of the last command, which is checked below.
 	_ = cmd.Run()
-	rest := out.String()
+	rest := strings.ReplaceAll(out.String(), folder, "~")
 	var replaced [][]string
 	for i, step := range steps {
 		printed, after, ok := strings.Cut(rest, fmt.Sprintf("\n%s%d ", mark, i))

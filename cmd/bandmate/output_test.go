@@ -40,7 +40,7 @@ func TestOutputOnFullDevice(t *testing.T) {
 		"predict a b", "predict a b -o json", "predict a b -o yaml",
 		"matrix", "matrix -o csv", "matrix -o json",
 		"profiles list", "profiles list -o csv", "profiles show a", "profiles export",
-		"sample floating-point --scale 0.01",
+		"sample floating-point --scale 0.01", "--help", "predict --help", "completion bash", "version",
 	} {
 		p := prepare(t, "sh", "-c", "exec bandmate "+args+" --store "+store+" > /dev/full").start()
 		p.wantExit(1, "no space left on device")

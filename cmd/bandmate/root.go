@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -36,41 +38,85 @@ interrupted.`,
 			if len(args) == 0 {
 				return nil
 			}
-			hint := ""
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
-			}
-			return cli.Usagef("unknown command %q%s", args[0], hint)
+			return cli.Usagef("unknown command %q%s", args[0], cli.DidYouMean(args[0], commandNames(cmd)))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	if a.Plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl bandmate"}
 	}
-	root.SuggestionsMinimumDistance = 2
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", report.DefaultWidth)))
-	root.SetOut(a.Stdout)
+	root.SetOut(a.Help())
 	root.SetErr(a.Stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.UsageError(err) })
+	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVarP(&a.Format, "output", "o", cli.FormatText, "output format: text, json, yaml (and csv where rows make sense)")
 	root.PersistentFlags().StringVar(&a.StoreDir, "store", "", "folder of profiles (default $BANDMATE_STORE, else the XDG data folder)")
 	root.PersistentFlags().BoolVarP(&a.Quiet, "quiet", "q", false, "no progress")
 	root.PersistentFlags().StringVar(&a.ConfigFile, cli.ConfigFlag, "", "file of settings (default bandmate/config.yaml in the XDG configuration folder)")
-	machine, profiles := measure.NewMachine(a), advise.NewProfiles(a)
-	machine.AddCommand(models.NewMachineNetwork(a))
-	profiles.AddCommand(measure.NewContentiousness(a))
-	root.AddCommand(
-		measure.NewDemo(a), measure.NewDoctor(a), machine, cluster.WithKubernetes(a, measure.NewOnboard(a)),
-		measure.NewMeasure(a), measure.NewObserve(a), measure.NewInterfere(a), advise.NewPredict(a), advise.NewMatrix(a),
-		profiles, measure.NewSample(a),
-		advise.NewEvaluate(a), advise.NewPair(a),
-		cluster.NewApply(a), cluster.NewCopyItself(), cluster.NewAgent(a), cluster.NewExplain(a), cluster.NewWhatIf(a), slurm.NewCommand(a),
-		models.NewOverlap(a), models.NewNetwork(a), models.NewCapability(a), advise.NewReport(a), advise.NewServe(a), cli.NewConfig(a),
-	)
+	addCommands(a, root)
 	a.SettleBeforeArgs(root)
 	a.CompleteFlags(root)
 	fitHelp(root)
 	return root
+}
+
+// addCommands adds the commands in groups, those of every day first.
+func addCommands(a *cli.App, root *cobra.Command) {
+	cobra.EnableCommandSorting = false
+	machine, profiles := measure.NewMachine(a), advise.NewProfiles(a)
+	machine.AddCommand(models.NewMachineNetwork(a))
+	profiles.AddCommand(measure.NewContentiousness(a))
+	for _, group := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"daily", "Every day:", []*cobra.Command{
+			advise.NewPredict(a), cluster.WithKubernetes(a, measure.NewOnboard(a)), advise.NewMatrix(a), advise.NewPair(a), advise.NewReport(a),
+		}},
+		{"start", "To begin with:", []*cobra.Command{measure.NewDemo(a), measure.NewDoctor(a), machine}},
+		{"profiles", "Profiles and predictions:", []*cobra.Command{profiles, advise.NewServe(a), advise.NewEvaluate(a)}},
+		{"clusters", "Kubernetes and Slurm:", []*cobra.Command{
+			cluster.NewWhatIf(a), cluster.NewExplain(a), cluster.NewApply(a), cluster.NewAgent(a), slurm.NewCommand(a),
+		}},
+		{"measuring", "Measuring by hand:", []*cobra.Command{measure.NewMeasure(a), measure.NewObserve(a), measure.NewInterfere(a)}},
+		{"program", "This program:", []*cobra.Command{cli.NewVersion(a), cli.NewConfig(a)}},
+		{"models", "Laboratory of models:", []*cobra.Command{models.NewOverlap(a), models.NewNetwork(a), models.NewCapability(a)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.id, Title: group.title})
+		for _, c := range group.commands {
+			c.GroupID = group.id
+		}
+		root.AddCommand(group.commands...)
+	}
+	root.SetHelpCommandGroupID("program")
+	root.SetCompletionCommandGroupID("program")
+	root.AddCommand(measure.NewSample(a), cluster.NewCopyItself()) // hidden
+}
+
+// commandNames returns the names of the commands below cmd that help shows.
+func commandNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// flagError suggests a flag for one that does not exist.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		})
+		err = fmt.Errorf("%w%s", err, cli.DidYouMean("--"+unknown.GetSpecifiedName(), names))
+	}
+	return cli.UsageError(err)
 }
 
 // fitHelp has the prose of help texts fit into the width of pictures; a paragraph

@@ -18,7 +18,7 @@ var printedLines = []string{
 	"profiles list", "profiles show lu-decomposition", "matrix", "matrix xz sqlite",
 	"predict lu-decomposition stream-triad", "predict xz sqlite lammps --explain",
 	"pair postgres-15 lammps xz sqlite stream-triad graph500-bfs lu-decomposition",
-	"config", "config --all", "doctor",
+	"config", "config --all", "doctor", "version",
 	"evaluate ../../docs/results/real --method default,memgen",
 	"capability tree --machine knl-7210-quadrant --operation broadcast --threads 64", "capability barrier --machine knl-7210-quadrant --threads 64",
 	"capability sort --machine knl-7210-quadrant --size 1GiB --threads 64",

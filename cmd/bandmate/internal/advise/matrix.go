@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,11 +66,11 @@ func runMatrix(a *cli.App, names []string, f matrixFlags) error {
 	if err := f.pictures.Check(); err != nil {
 		return err
 	}
-	m, err := f.parse()
+	g, faults, err := f.selected(a, names)
 	if err != nil {
 		return err
 	}
-	result, err := predictMatrix(a, names, f.machine, m)
+	result, err := predictMatrix(g, faults)
 	if err != nil {
 		return err
 	}
@@ -99,27 +98,15 @@ func writeMatrix(a *cli.App, w io.Writer, picture *report.HeatMap, top int) erro
 	return err
 }
 
-func predictMatrix(a *cli.App, names []string, machine string, method predictor.Method) (MatrixResult, error) {
-	result := MatrixResult{Method: method, Warnings: []string{}}
-	known, err := a.LoadAdvisor()
-	if err != nil {
-		return result, err
-	}
-	entries, faults, err := known.Select(names, machine)
-	if err != nil {
-		return result, err
-	}
-	if len(names) == 0 {
-		faults = slices.Concat(known.Broken(), faults)
-	}
+func predictMatrix(g *advisor.Group, faults []error) (MatrixResult, error) {
+	result := MatrixResult{Method: g.Method, Warnings: []string{}}
 	for _, fault := range faults {
 		result.Warnings = append(result.Warnings, fault.Error())
 	}
-	if len(entries) == 0 {
+	if len(g.Entries) == 0 {
 		return result, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
 	}
-	g := known.Group(entries, method)
-	if method == predictor.Default {
+	if g.Method == predictor.Default {
 		result.Basis = advisor.BasisOf(g.Entries)
 	}
 	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)

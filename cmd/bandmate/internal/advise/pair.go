@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -48,19 +49,22 @@ type pairOfTwo struct {
 func NewPair(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	cmd := &cobra.Command{
-		Use:   "pair APP...",
+		Use:   "pair [APP...]",
 		Short: "Find the pairs that slow each other down least",
-		Long: `Divides the applications into pairs so that the sum of all slowdowns is the least
-possible, and shows what pairing greedily or at random would give. Of an odd
-number one stays alone, the one for which that is best. An application may be
-named more than once.
+		Long: `Divides the applications of the store (or the named ones) into pairs so that the
+sum of all slowdowns is the least possible, and shows what pairing greedily or at
+random would give. Of an odd number one stays alone, the one for which that is
+best. An application may be named more than once.
 
 With --max-slowdown as few pairs as possible exceed it, whatever the sum; the
 command exits with 5 when one has to.`,
-		Example: `  bandmate pair xz sqlite lammps zstd
+		Example: `  bandmate pair
+  bandmate pair xz sqlite lammps zstd
   bandmate pair xz sqlite lammps zstd --max-slowdown 1.2 -o json`,
-		Args: cli.WantArgs(cobra.MinimumNArgs(2), "two applications or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return cli.Usagef("want two applications or more, or none for all of the store")
+			}
 			return runPair(a, args, f)
 		},
 		ValidArgsFunction: a.CompleteApplications,
@@ -70,9 +74,16 @@ command exits with 5 when one has to.`,
 }
 
 func runPair(a *cli.App, names []string, f predictionFlags) error {
-	g, err := f.choose(a, names)
+	g, faults, err := f.selected(a, names)
 	if err != nil {
 		return err
+	}
+	if len(g.Entries) < 2 {
+		return errors.Join(append(faults, fmt.Errorf("the store has %d application profiles: want two or more; make one with: bandmate onboard NAME -- CMD", len(g.Entries)))...)
+	}
+	names = nil
+	for _, e := range g.Entries {
+		names = append(names, e.Application.Name())
 	}
 	slowdowns, err := g.Slowdowns(g)
 	if err != nil {
@@ -83,6 +94,9 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 		return err
 	}
 	result.Method = g.Method
+	for _, fault := range faults {
+		result.Warnings = append(result.Warnings, fault.Error())
+	}
 	if g.Method == predictor.Default {
 		result.Basis = advisor.BasisOf(g.Entries)
 	}

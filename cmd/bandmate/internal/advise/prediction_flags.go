@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -48,6 +49,27 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 		return "", cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
 	return m, nil
+}
+
+// selected returns the named applications, or all of the store, and the faults of
+// profiles that are left out.
+func (f *predictionFlags) selected(a *cli.App, names []string) (g *advisor.Group, faults []error, err error) {
+	method, err := f.parse()
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := a.LoadAdvisor()
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, faults, err := known.Select(names, f.machine)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(names) == 0 {
+		faults = slices.Concat(known.Broken(), faults)
+	}
+	return known.Group(entries, method), faults, nil
 }
 
 // choose returns the named applications, to be predicted as the flags say.

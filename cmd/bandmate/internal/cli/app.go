@@ -35,6 +35,7 @@ type App struct {
 	Quiet      bool
 	// settings are of the flags that the environment and the file gave.
 	settings map[*pflag.Flag]setting
+	help     checkedOutput
 	// Plugin is true when kubectl runs this program, as kubectl-bandmate.
 	Plugin bool
 }
@@ -68,13 +69,17 @@ func WithFormats(cmd *cobra.Command, extra ...string) *cobra.Command {
 	return cmd
 }
 
+func knownFormats(cmd *cobra.Command) []string {
+	return append([]string{FormatText, FormatJSON, FormatYAML}, strings.Fields(cmd.Annotations[formats])...)
+}
+
 // checkFormat refuses formats that a command does not have. A command that redefines
 // --output checks it itself, and so does one that takes formats with a %.
 func (a *App) checkFormat(cmd *cobra.Command) error {
 	if cmd.Flags().Lookup("output") != cmd.Root().PersistentFlags().Lookup("output") {
 		return nil
 	}
-	known := append([]string{FormatText, FormatJSON, FormatYAML}, strings.Fields(cmd.Annotations[formats])...)
+	known := knownFormats(cmd)
 	if slices.Contains(known, a.Format) || slices.Contains(known, "%") && strings.Contains(a.Format, "%") {
 		return nil
 	}
@@ -100,6 +105,30 @@ func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		a.SettleBeforeArgs(child)
 	}
+}
+
+// Help is standard output for help texts and completion scripts, whose writers do not
+// look for errors: HelpError tells them.
+func (a *App) Help() io.Writer {
+	a.help.to = a.Stdout
+	return &a.help
+}
+
+// HelpError returns the first error of writing to Help.
+func (a *App) HelpError() error { return a.help.err }
+
+// checkedOutput keeps the first error of writing to the standard output of an App.
+type checkedOutput struct {
+	to  io.Writer
+	err error
+}
+
+func (c *checkedOutput) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	if err != nil && c.err == nil {
+		c.err = fmt.Errorf("writing the result: %w", err)
+	}
+	return n, err
 }
 
 // Print writes v as JSON or YAML, or calls text, whose lines it folds on a terminal.
@@ -149,6 +178,43 @@ func (a *App) OpenStore() (*store.Store, error) {
 	}
 	return store.Open(dir)
 }
+
+// describeStore says which store was asked and what is in it, in one line.
+func (a *App) describeStore() string {
+	s, err := a.OpenStore()
+	if err != nil {
+		return "see what there is with: bandmate profiles list"
+	}
+	if _, err := os.Stat(s.Dir()); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("the store %s does not exist yet; choose another with --store or BANDMATE_STORE", s.Dir())
+	}
+	applications, broken, err := s.Applications()
+	if err != nil {
+		return "see what there is with: bandmate profiles list"
+	}
+	var names []string
+	for _, p := range applications {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	text := fmt.Sprintf("the store %s has %d applications", s.Dir(), len(names))
+	switch {
+	case len(names) == 1:
+		text = fmt.Sprintf("the store %s has one application: %s", s.Dir(), names[0])
+	case len(names) > mostNamed:
+		text += ": see them with: bandmate profiles list"
+	case len(names) > 0:
+		text += ": " + strings.Join(names, ", ")
+	}
+	if len(broken) > 0 {
+		text += fmt.Sprintf("; %d profiles cannot be read: bandmate profiles list tells why", len(broken))
+	}
+	return text
+}
+
+// mostNamed is how many applications a message names.
+const mostNamed = 8
 
 // CheckWritable fails early where a result could not be stored. The folder
 // itself may be missing yet.

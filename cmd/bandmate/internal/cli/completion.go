@@ -8,6 +8,8 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
 )
 
 // completion proposes what may follow on a command line.
@@ -70,11 +72,11 @@ func (a *App) CompleteFlags(cmd *cobra.Command) {
 		methods = append(methods, string(m))
 	}
 	byName := map[string]completion{
-		"output":  oneOf(FormatText, FormatJSON, FormatYAML, FormatCSV),
+		"output":  completeFormats,
 		"machine": a.completeMachines,
 		"method":  oneOf(methods...),
 		"pattern": oneOf(string(interferer.Sequential), string(interferer.Random)),
-		"domain":  oneOf("node", "socket"),
+		"source":  completeSources,
 		"store":   folders,
 		"state":   folders,
 		"cgroup":  folders,
@@ -82,6 +84,12 @@ func (a *App) CompleteFlags(cmd *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{cmd.PersistentFlags(), cmd.LocalNonPersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			complete := byName[f.Name]
+			if values := f.Annotations[flagValues]; len(values) > 0 {
+				complete = oneOf(values...)
+			}
+			if _, registered := cmd.GetFlagCompletionFunc(f.Name); registered {
+				return
+			}
 			switch {
 			case cmd.Name() == "report" && f.Name == "output": // a file
 			case complete != nil:
@@ -94,6 +102,37 @@ func (a *App) CompleteFlags(cmd *cobra.Command) {
 	for _, child := range cmd.Commands() {
 		a.CompleteFlags(child)
 	}
+}
+
+// flagValues is the annotation of a flag that names its values.
+const flagValues = "values"
+
+// Values declares the values of a flag, which a shell proposes. Others may be valid
+// as well, such as quantities.
+func Values(flags *pflag.FlagSet, name string, values ...string) {
+	if err := flags.SetAnnotation(name, flagValues, values); err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+// completeFormats proposes the formats of a command.
+func completeFormats(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	names := knownFormats(cmd)
+	return slices.DeleteFunc(names, func(s string) bool { return s == "%" }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSources proposes the counters of traffic.
+func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	host, err := pmu.OpenHost()
+	if err != nil {
+		return []string{profiler.ProbeName}, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer host.Close()
+	names := []string{profiler.ProbeName}
+	for _, s := range pmu.Sources(host) {
+		names = append(names, s.Name())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func oneOf(values ...string) completion {

@@ -57,7 +57,7 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 	case errors.Is(err, interferer.ErrCPU):
 		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
 	case errors.Is(err, store.ErrNotFound):
-		return err.Error() + "\n  see what there is with: bandmate profiles list"
+		return err.Error() + "\n  " + a.describeStore()
 	case errors.As(err, new(usageError)):
 		return err.Error() + a.alsoSet(cmd) + "\n  see: " + cmd.CommandPath() + " --help"
 	}

@@ -3,7 +3,19 @@ package cli
 import (
 	"errors"
 	"strings"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
 )
+
+// DidYouMean returns ": did you mean …?" with the candidates that are like a word, or
+// nothing.
+func DidYouMean(word string, candidates []string) string {
+	near := v1alpha1.NearNames(word, candidates)
+	if len(near) == 0 {
+		return ""
+	}
+	return ": did you mean " + strings.Join(near, " or ") + "?"
+}
 
 // SplitWords splits a command line at blanks. Quotes and backslashes keep blanks,
 // as in a shell; nothing else is special.

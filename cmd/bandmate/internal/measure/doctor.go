@@ -68,6 +68,7 @@ func runDoctor(ctx context.Context, a *cli.App) error {
 	if err := addSources(ctx, &examined); err != nil {
 		return err
 	}
+	examined.Conclude()
 	if err := a.Print(examined, func(w io.Writer) error { return writeFindings(w, examined, a.Canvas()) }); err != nil {
 		return err
 	}
@@ -79,11 +80,20 @@ func runDoctor(ctx context.Context, a *cli.App) error {
 
 func writeFindings(w io.Writer, r doctor.Report, o report.Options) error {
 	var b strings.Builder
+	b.WriteString(report.Paragraph("", r.Verdict+".", o) + "\n")
+	var missing []string
 	for _, f := range r.Findings {
+		if f.IsSource() && f.State == doctor.Missing {
+			missing = append(missing, strings.TrimPrefix(f.Title, "Source "))
+			continue
+		}
 		b.WriteString(report.Paragraph(fmt.Sprintf("%-12s ", f.State), f.Title+": "+f.Detail, o))
 		if f.Remedy != "" {
 			b.WriteString(report.Paragraph(fmt.Sprintf("%-12s → ", ""), f.Remedy, o))
 		}
+	}
+	if len(missing) > 0 {
+		b.WriteString(report.Paragraph(fmt.Sprintf("%-12s ", doctor.Missing), "Sources "+strings.Join(missing, ", ")+": -o json says why", o))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -29,6 +29,7 @@ type importFlags struct {
 func (f *importFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.from, "from", "", "import the output of another tool from this file, or - for standard input: perf stat -x or -j, pcm-memory -csv, likwid-perfctr -O or -t")
 	flags.StringVar(&f.format, "format", "", "format of the imported file: perf-csv, perf-json, pcm, likwid (default: detected)")
+	cli.Values(flags, "format", "perf-csv", "perf-json", "pcm", "likwid")
 	flags.Float64Var(&f.seconds, "seconds", 0, "wall time of the imported measurement, if its file does not state it")
 }
 

@@ -86,7 +86,7 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 	for _, s := range pmu.Sources(host) {
 		found := s.Available(ctx)
 		f := doctor.Finding{
-			Name: "source-" + s.Name(), Title: "Source " + s.Name(),
+			Name: doctor.SourceName(s.Name()), Title: "Source " + s.Name(),
 			Outcome: doctor.Outcome{State: states[found.State], Detail: found.Reason, Remedy: found.Remedy},
 		}
 		if found.State == profiler.Usable {
@@ -102,7 +102,7 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 // application and another one for the streams.
 func probeFinding(measurable bool) doctor.Finding {
 	f := doctor.Finding{
-		Name: "source-" + profiler.ProbeName, Title: "Source " + profiler.ProbeName,
+		Name: doctor.SourceName(profiler.ProbeName), Title: "Source " + profiler.ProbeName,
 		Outcome: doctor.Outcome{
 			State:  doctor.OK,
 			Detail: "bandmate measure --source " + profiler.ProbeName + " works here: it infers traffic from how far known streams and the application slow each other, and is calibrated when first used",

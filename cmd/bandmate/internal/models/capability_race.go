@@ -72,6 +72,7 @@ More threads than CPUs are refused: they would race the scheduler.`,
 	f.machine.addContention(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&f.operation, "operation", "", "barrier, broadcast or reduce")
+	cli.Values(flags, "operation", "barrier", "broadcast", "reduce")
 	flags.IntVar(&f.threads, "threads", 0, "threads, one per CPU (default: all CPUs)")
 	f.medians.add(flags, 30*time.Second)
 	return cmd

@@ -87,8 +87,10 @@ tile, a group of cores that share a cache, or a core where there are none.`,
 	machine.addContention(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&operation, "operation", "", "broadcast or reduce")
+	cli.Values(flags, "operation", "broadcast", "reduce")
 	flags.IntVar(&threads, "threads", 0, "threads, one per core, tiles filled one after the other")
 	flags.StringVar(&shape, "shape", string(capability.Optimal), "tree to show: optimal, flat, binary or binomial")
+	cli.Values(flags, "shape", "optimal", "flat", "binary", "binomial")
 	flags.StringVar(&picture, "svg", "", "draw the tree into this file")
 	return cmd
 }

@@ -43,6 +43,7 @@ stays as it is.`,
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
 	flags.StringVar(&f.rate, "rate", "", "bandwidth of one communication of large messages alone, in one direction, for example 117MB/s")
 	flags.StringVar(&f.model, "model", network.NameGigabitEthernet, "how communications share the card: gigabit-ethernet, myrinet or infiniband")
+	cli.Values(flags, "model", network.ModelNames()...)
 	flags.DurationVar(&f.latency, "latency", 0, "time of an empty message, for example 30us (default: unknown)")
 	flags.Float64Var(&f.beta, "beta", 1, "gigabit-ethernet: penalty of k communications from one node ÷ k")
 	flags.Float64Var(&f.gammaOut, "gamma-out", 0, "gigabit-ethernet: how unevenly those that leave share the card")

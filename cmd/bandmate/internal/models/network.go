@@ -74,6 +74,7 @@ conflicts that are not in it.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&name, "model", "", strings.Join(network.ModelNames(), ", "))
+	cli.Values(flags, "model", network.ModelNames()...)
 	flags.Float64Var(values["beta"], "beta", paper.Beta, "gigabit-ethernet: penalty of k communications from one node ÷ k")
 	flags.Float64Var(values["gamma-out"], "gamma-out", paper.GammaOut, "gigabit-ethernet: how unevenly those that leave share the card")
 	flags.Float64Var(values["gamma-in"], "gamma-in", paper.GammaIn, "gigabit-ethernet: how unevenly those that arrive share it")

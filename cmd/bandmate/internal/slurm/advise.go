@@ -74,6 +74,9 @@ a dot for alignment to the right as in %.8s.`,
 	flags.StringVar(&f.jobsFile, "squeue", "", "read the jobs from a file that squeue --json wrote")
 	flags.StringVar(&f.nodesFile, "sinfo", "", "read the nodes from a file that sinfo --json wrote")
 	f.pictures.Add(flags, "the slowdowns")
+	completeJob(cmd)
+	completePartition(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("application", a.CompleteApplications)
 	// -h is --noheader here, as everywhere in Slurm.
 	flags.Bool("help", false, "help for advise")
 	return cli.WithFormats(cmd, cli.FormatCSV, "%")

@@ -45,6 +45,7 @@ is continued by --resume.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.partition, "partition", "p", "", "partition of the job")
+	completePartition(cmd)
 	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the node must have")
 	flags.StringVarP(&f.nodelist, "nodelist", "w", "", "the node to run on")
 	flags.StringVarP(&f.time, "time", "t", "", "time limit of the job (default: the partition's)")

@@ -58,6 +58,7 @@ few pairs as possible exceed it; the command exits with 5 when one has to.`,
 	flags.StringVarP(&f.partition, "partition", "p", "", "only the jobs of this partition")
 	flags.BoolVar(&f.apply, "apply", false, "run the commands")
 	flags.Float64Var(&f.limit, "limit", 0, "slowdown that as few pairs as possible may exceed, for example 1.2")
+	completePartition(cmd)
 	return cmd
 }
 

@@ -68,13 +68,16 @@ func (f *slurmFlags) addJudging(flags *pflag.FlagSet) {
 	f.addReading(flags)
 	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, for example 1.15")
 	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
+	cli.Values(flags, "objective", string(score.AddedCost), string(score.WorstSlowdown))
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid, or the traffic to assume, for example 10GB/s,75%")
+	cli.Values(flags, "unknown", string(score.Ignore), string(score.Avoid))
 }
 
 // addExcluding defines the flags of the commands that exclude nodes for one job.
 func (f *slurmFlags) addExcluding(flags *pflag.FlagSet) {
 	f.addJudging(flags)
 	flags.StringVar(&f.domain, "domain", "node", "memory domain if no feature defines it: node or socket")
+	cli.Values(flags, "domain", "node", "socket")
 	flags.Float64Var(&f.tolerance, "tolerance", 0, "how much worse than the best node, in slowdown, a node may be without being excluded")
 }
 

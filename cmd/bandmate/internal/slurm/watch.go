@@ -74,6 +74,7 @@ watching on. The off switch is a file in that folder, set by --off.`,
 func (f *watchFlags) define(flags *pflag.FlagSet) {
 	f.addJudging(flags)
 	flags.StringVar(&f.mode, "mode", string(watch.Observe), "observe, advise or enforce")
+	cli.Values(flags, "mode", string(watch.Observe), string(watch.Advise), string(watch.Enforce))
 	flags.Float64Var(&f.margin, "margin", 0, "also exclude nodes that cost a newcomer this much more than the best one, in work lost per CPU, for example 0.1")
 	flags.DurationVar(&f.interval, "interval", 10*time.Second, "time between rounds")
 	flags.StringVar(&f.table, "table", "", "file for job_submit.lua, with --mode enforce")
