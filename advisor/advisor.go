@@ -17,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
+	"bandmate.dev/bandmate/predictor/memory"
 )
 
 // Advisor is an immutable index of profiles, safe for concurrent use. It compiles and
@@ -43,6 +44,7 @@ type holding struct {
 type member struct {
 	profile *v1alpha1.ApplicationProfile
 	network *communication.Machine // of its machine; nil when unknown
+	link    memory.Link            // of its machine
 	fault   error                  // of a profile that could not be read
 
 	once     sync.Once
@@ -56,10 +58,10 @@ func (h holding) entry() Entry {
 			h.compiled = Entry{State: Invalid, Machine: h.profile.Spec.Machine.Name, Reason: h.fault.Error()}
 			return
 		}
-		h.compiled = compile(h.profile, h.network)
+		h.compiled = compile(h.profile, h.network, h.link)
 	})
 	e := h.compiled
-	e.Warnings = h.warnings
+	e.Warnings = slices.Concat(h.warnings, e.Warnings)
 	return e
 }
 
@@ -86,13 +88,13 @@ func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*
 		invalid:      map[string]string{},
 		broken:       broken,
 		transferred:  &sync.Map{},
-		calibrations: a.calibrations.next(applications),
 	}
 	for _, m := range machines {
 		if err := next.addMachine(m); err != nil {
 			next.invalid[m.Name] = err.Error()
 		}
 	}
+	next.calibrations = a.calibrations.next(applications, next.links())
 	for _, p := range applications {
 		next.add(a.member(p, next))
 	}
@@ -102,6 +104,37 @@ func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*
 		}
 	}
 	return next
+}
+
+// FittedTo returns an Advisor of the same profiles that fits the models of memories to
+// those of the named applications alone, for cross-validation.
+func (a *Advisor) FittedTo(applications []string) *Advisor {
+	var some []*v1alpha1.ApplicationProfile
+	for _, name := range applications {
+		for _, h := range sortedValues(a.applications[name]) {
+			some = append(some, h.profile)
+		}
+	}
+	fitted := *a
+	fitted.calibrations = (*calibrations)(nil).next(some, a.links())
+	return &fitted
+}
+
+// links returns how co-runners reach the memory, by machine.
+func (a *Advisor) links() map[string]memory.Link {
+	links := make(map[string]memory.Link, len(a.machines))
+	for name := range a.machines {
+		links[name] = a.linkOf(name)
+	}
+	return links
+}
+
+// linkOf returns how co-runners reach the memory of a machine.
+func (a *Advisor) linkOf(machine string) memory.Link {
+	if m := a.machines[machine]; m != nil {
+		return memory.Link(m.Spec.CorunnerLink())
+	}
+	return memory.LinkUnknown
 }
 
 func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
@@ -120,11 +153,12 @@ func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
 func (a *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member {
 	machine := p.Spec.Machine.Name
 	old := a.applications[v1alpha1.ApplicationOf(p)][machine].member
+	link := next.linkOf(machine)
 	sameNetwork := p.Spec.Communication == nil || a.machines[machine] == next.machines[machine]
-	if old != nil && old.profile == p && sameNetwork {
+	if old != nil && old.profile == p && sameNetwork && old.link == link {
 		return old
 	}
-	return &member{profile: p, network: next.networks[machine]}
+	return &member{profile: p, network: next.networks[machine], link: link}
 }
 
 // add adds a profile. Of several for one application and machine, the one measured last
@@ -165,8 +199,9 @@ func (a *Advisor) addBroken(fault BrokenProfile) {
 	a.applications[application][machine] = holding{member: &member{profile: p, fault: fault}}
 }
 
-// compile returns the entry of p on its own machine.
-func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine) Entry {
+// compile returns the entry of p on its own machine, where co-runners reach the memory
+// over link.
+func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine, link memory.Link) Entry {
 	e := Entry{Profile: p, Machine: p.Spec.Machine.Name, Measured: measured(p)}
 	if faults := p.Validate(); len(faults) > 0 {
 		e.State, e.Reason = Invalid, fmt.Sprintf("profile %s: %v", p.Name, faults.ToAggregate())
@@ -180,6 +215,12 @@ func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine) Ent
 		return e
 	}
 	e.Application, e.State = application.WithMachine(network), Known
+	switch d := p.Spec.Distance; {
+	case d == nil && link.Distant():
+		e.Warnings = []string{assumesNear}
+	case d != nil && link == memory.LinkNone && d.CorunnerSolo.Seconds > farther*p.Spec.Solo.Seconds:
+		e.Warnings = []string{fmt.Sprintf(contradictsLink, 100*(d.CorunnerSolo.Seconds/p.Spec.Solo.Seconds-1), e.Machine)}
+	}
 	sensitivity, contentiousness := application.Known()
 	switch {
 	case !sensitivity:
@@ -189,6 +230,17 @@ func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine) Ent
 	}
 	return e
 }
+
+// assumesNear is the warning about a profile that was measured in one role only, on a
+// machine where co-runners are farther from the memory than a target.
+const assumesNear = "measured in one place only: it is taken to be as fast, and to cause the same traffic, as a target and as a co-runner, which is farther from the memory; onboard it again"
+
+// contradictsLink is the warning about a profile that was measured farther from the memory
+// than anyone is by the profile of its machine.
+const contradictsLink = "takes %.0f%% longer as a co-runner, and the profile of %s says that everyone is equally near the memory: measure it again with: bandmate machine"
+
+// farther is the ratio of times above which a distance is no noise.
+const farther = 1.1
 
 // Broken returns the errors of profiles that could not be read.
 func (a *Advisor) Broken() []error { return a.broken }

@@ -119,6 +119,51 @@ func TestZeroAdvisorKnowsNobody(t *testing.T) {
 	}
 }
 
+// A profile that does not say how the application runs as a co-runner says what is
+// assumed, where that is not the same; one that contradicts its machine says so.
+func TestRoles(t *testing.T) {
+	far := func(link string, ratio float64) []string {
+		m := machine("old", 40)
+		m.Spec.Sockets, m.Spec.Link = 2, link
+		p := profile("web", "old")
+		if ratio > 0 {
+			p.Spec.Distance = &v1alpha1.Distance{CorunnerSolo: v1alpha1.Timing{Seconds: 10 * ratio, Repeats: 3}, TargetReadBytesPerSecond: 12 * gb}
+		}
+		return New([]*v1alpha1.ApplicationProfile{p}, []*v1alpha1.MachineProfile{m}).Lookup("web", "old").Warnings
+	}
+	for _, test := range []struct {
+		link    string
+		ratio   float64
+		warning string
+	}{
+		{"", 0, ""},
+		{v1alpha1.LinkNone, 0, ""},
+		{v1alpha1.LinkShared, 0, "measured in one place only"},
+		{v1alpha1.LinkOwn, 0, "measured in one place only"},
+		{v1alpha1.LinkShared, 1.3, ""},
+		{"", 1.3, ""},
+		{v1alpha1.LinkNone, 1.05, ""},
+		{v1alpha1.LinkNone, 1.3, "takes 30% longer as a co-runner"},
+	} {
+		got := strings.Join(far(test.link, test.ratio), "\n")
+		if !strings.Contains(got, test.warning) || (test.warning == "") != (got == "") {
+			t.Errorf("link %q, %v times as slow: warning %q, want %q", test.link, test.ratio, got, test.warning)
+		}
+	}
+}
+
+// A machine that turns out to have a link is fitted anew, and its profiles too.
+func TestNextFollowsTheLink(t *testing.T) {
+	p, m := profile("web", "old"), machine("old", 40)
+	first := New([]*v1alpha1.ApplicationProfile{p}, []*v1alpha1.MachineProfile{m})
+	shared := m.DeepCopy()
+	shared.Spec.Link = v1alpha1.LinkShared
+	next := first.Next([]*v1alpha1.ApplicationProfile{p}, []*v1alpha1.MachineProfile{shared})
+	if was, is := len(first.Lookup("web", "old").Warnings), len(next.Lookup("web", "old").Warnings); was != 0 || is != 1 {
+		t.Errorf("%d warnings without a link, %d with one, want 0 and 1", was, is)
+	}
+}
+
 // A transferred profile doubts itself more than a measured one.
 func TestTransferredIntervalIsWider(t *testing.T) {
 	r := New([]*v1alpha1.ApplicationProfile{profile("web", "old")}, []*v1alpha1.MachineProfile{machine("old", 40), machine("new", 40)})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/memory"
 )
 
 // MixedBasis means that some pairs are predicted by the model of the memory and others
@@ -50,5 +51,19 @@ func (g *Group) ExplainBasis() string {
 		return fmt.Sprintf("%s: %s", predictor.Curves, strings.Join(reasons, "; "))
 	}
 	fitted, of := g.advisor.calibrations.fitted(g.Entries[0].Profile)
-	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine", predictor.MemoryModel, fitted, of)
+	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine; %s",
+		predictor.MemoryModel, fitted, of, g.advisor.explainLink(g.Entries[0].Profile.Spec.Machine.Name))
+}
+
+// explainLink says how co-runners are taken to reach the memory of a machine.
+func (a *Advisor) explainLink(machine string) string {
+	switch a.linkOf(machine) {
+	case memory.LinkNone:
+		return "everyone is equally near the memory"
+	case memory.LinkOwn:
+		return "each co-runner has a link to the memory of its own"
+	case memory.LinkShared:
+		return "co-runners share one link to the memory"
+	}
+	return "no machine profile says how co-runners reach the memory"
 }

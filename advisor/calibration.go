@@ -46,6 +46,7 @@ func placeOf(p *v1alpha1.ApplicationProfile) place {
 type fitting struct {
 	chosen   []*v1alpha1.ApplicationProfile
 	profiles int // that it was chosen from
+	link     memory.Link
 
 	once        sync.Once
 	calibration *predictor.Calibration
@@ -60,9 +61,10 @@ type applied struct {
 	err         error
 }
 
-// next prepares models from the profiles that can be used, in any order. It keeps the
-// models of c whose profiles are the same objects.
-func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile) *calibrations {
+// next prepares models from the profiles that can be used, in any order; links are how
+// co-runners reach the memory of each machine. It keeps the models of c whose profiles are
+// the same objects.
+func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[string]memory.Link) *calibrations {
 	candidates := map[place][]*v1alpha1.ApplicationProfile{}
 	for _, p := range profiles {
 		if serves(p) {
@@ -74,12 +76,12 @@ func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile) *calibratio
 		if len(all) < leastFitted {
 			continue
 		}
-		chosen := choose(all)
-		if old := c.at(at); old != nil && slices.Equal(old.chosen, chosen) {
+		chosen, link := choose(all), links[at.machine]
+		if old := c.at(at); old != nil && old.link == link && slices.Equal(old.chosen, chosen) {
 			n.places[at] = old
 			continue
 		}
-		n.places[at] = &fitting{chosen: chosen, profiles: len(all)}
+		n.places[at] = &fitting{chosen: chosen, profiles: len(all), link: link}
 	}
 	return n
 }
@@ -137,7 +139,7 @@ func (f *fitting) fit() {
 			f.err = ErrFewProfiles
 			return
 		}
-		f.calibration, f.err = predictor.Calibrate(apps, memory.LinkUnknown)
+		f.calibration, f.err = predictor.Calibrate(apps, f.link)
 	})
 }
 

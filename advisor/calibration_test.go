@@ -4,26 +4,33 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/evaluation"
-	"bandmate.dev/bandmate/units"
 )
 
-// simulated returns n profiles of the ddr4x2 data set, with 2 × 4 points.
-func simulated(t testing.TB, n int) []*v1alpha1.ApplicationProfile {
+// measuredOnBlade returns n profiles that were really measured, as of the machine blade.
+func measuredOnBlade(t testing.TB, n int) []*v1alpha1.ApplicationProfile {
 	t.Helper()
-	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/ddr4x2"))
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob("../docs/example/store/applications/*.yaml")
+	if err != nil || len(files) < n {
+		t.Fatalf("%d files, %v", len(files), err)
 	}
 	var profiles []*v1alpha1.ApplicationProfile
-	for i := range n {
-		p := d.Apps[i].Profile(evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}, Levels: []float64{0.25, 0.5, 0.75, 1}})
-		p.Spec.Machine.Name = "blade"
+	for _, file := range files[:n] {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := v1alpha1.Decode(text)
+		p, ok := object.(*v1alpha1.ApplicationProfile)
+		if err != nil || !ok {
+			t.Fatalf("%s: %T, %v", file, object, err)
+		}
+		p.Spec.Machine.Name, p.Spec.Measurement.Regime = "blade", nil
 		profiles = append(profiles, p)
 	}
 	return profiles
@@ -39,7 +46,7 @@ func basis(t *testing.T, target, corunner Entry) predictor.Basis {
 }
 
 func TestLookupDescribesWhereThereAreEnough(t *testing.T) {
-	profiles := simulated(t, 6)
+	profiles := measuredOnBlade(t, 6)
 	one, other := profiles[0].Name, profiles[1].Name
 	moved := func(p *v1alpha1.ApplicationProfile, change func(*v1alpha1.ApplicationProfile)) *v1alpha1.ApplicationProfile {
 		return with(p.DeepCopy(), change)
@@ -85,7 +92,7 @@ func TestLookupDescribesWhereThereAreEnough(t *testing.T) {
 
 // What only the traffic is known of stands in any model.
 func TestBackgroundKeepsTheModel(t *testing.T) {
-	profiles := simulated(t, 5)
+	profiles := measuredOnBlade(t, 5)
 	r := New(profiles, nil)
 	background := &v1alpha1.ApplicationProfile{}
 	background.Name = "background"
@@ -101,7 +108,7 @@ func TestBackgroundKeepsTheModel(t *testing.T) {
 
 // A model is kept while the profiles it was fitted to are.
 func TestNextKeepsTheModel(t *testing.T) {
-	profiles := simulated(t, 5)
+	profiles := measuredOnBlade(t, 5)
 	first := New(profiles, nil)
 	name := profiles[0].Name
 	kept := first.Next(slices.Clone(profiles), nil)
@@ -138,18 +145,18 @@ func TestChoose(t *testing.T) {
 }
 
 func TestApplySaysWhyNot(t *testing.T) {
-	profiles := simulated(t, 5)
+	profiles := measuredOnBlade(t, 5)
 	a, err := predictor.Compile(profiles[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	var none *calibrations
-	for _, c := range []*calibrations{none, none.next(profiles[:2])} {
+	for _, c := range []*calibrations{none, none.next(profiles[:2], nil)} {
 		if got, err := c.apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
 			t.Errorf("too few profiles: %v", err)
 		}
 	}
-	c := none.next(profiles)
+	c := none.next(profiles, nil)
 	moved := profiles[0].DeepCopy()
 	moved.Spec.Transferred = &v1alpha1.Transfer{}
 	if got, err := c.apply(moved, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {

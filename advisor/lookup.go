@@ -131,14 +131,14 @@ func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) En
 			refuse(err.Error())
 			continue
 		}
-		e := compile(p, a.networks[to.Name])
+		e := compile(p, a.networks[to.Name], a.linkOf(to.Name))
 		if e.State == Invalid {
 			refuse(e.Reason)
 			continue
 		}
 		e.State, e.Machine, e.Measured = Transferred, own.Machine, own.Measured
 		e.Reason = fmt.Sprintf("measured on %s and transferred to %s", own.Machine, to.Name)
-		e.Warnings = h.warnings
+		e.Warnings = slices.Concat(h.warnings, e.Warnings)
 		return e
 	}
 	unknown.Reason = fmt.Sprintf("%s on %s: %s", application, to.Name, strings.Join(reasons, "; "))

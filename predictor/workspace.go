@@ -56,12 +56,22 @@ func (w *Workspace) Communicate(performances []units.NormalizedPerformance, apps
 
 // MemoryPerformances is Performances as though nobody communicated.
 func (w *Workspace) MemoryPerformances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
+	return w.memory(dst, apps, true)
+}
+
+// MemoryCorunners is MemoryPerformances of applications that all stand as co-runners,
+// beside each other and no target.
+func (w *Workspace) MemoryCorunners(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
+	return w.memory(dst, apps, false)
+}
+
+func (w *Workspace) memory(dst []units.NormalizedPerformance, apps []*Application, targetFirst bool) []units.NormalizedPerformance {
 	if model := sharedModel(apps); model != nil && len(apps) > 1 {
-		w.byModel.reset(apps, model, true)
+		w.byModel.reset(apps, model, targetFirst)
 		w.byModel.solve()
 		return append(dst, w.byModel.performance...)
 	}
-	w.byCurves.reset(apps, true)
+	w.byCurves.reset(apps, targetFirst)
 	w.byCurves.solveInPhases(false)
 	for i, p := range w.byCurves.performance {
 		dst = append(dst, w.byCurves.hereOf(i, p))

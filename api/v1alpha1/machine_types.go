@@ -79,6 +79,15 @@ const (
 	LinkShared = "shared"
 )
 
+// CorunnerLink returns Link, or LinkNone where it is absent and there is one socket with
+// one NUMA node, on which nobody is farther from the memory.
+func (s *MachineProfileSpec) CorunnerLink() string {
+	if s.Link == "" && s.Sockets == 1 && s.NUMANodes == 1 {
+		return LinkNone
+	}
+	return s.Link
+}
+
 // SustainedBandwidth is the interferer's unpaced maximum at one read share.
 type SustainedBandwidth struct {
 	// ReadShare is the interferer's.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -17,7 +18,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/schedplugin"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
@@ -45,7 +48,7 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 	if !ok {
 		t.Fatalf("the plugin is a %T", made)
 	}
-	before := residentsBefore(t, l, table)
+	before := d.residentsBefore(table)
 	seen := map[string]bool{}
 	for _, a := range table {
 		if seen[a.Target] {
@@ -66,18 +69,21 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 	}
 }
 
-// residentsBefore asks for the slowdowns of the residents of every node, in their
-// order, as they are without a newcomer.
-func residentsBefore(t *testing.T, l live, table []doorAnswer) [][]float64 {
-	t.Helper()
+// residentsBefore returns the slowdowns of the residents of every node, in their order,
+// as they are without a newcomer: all of them as co-runners, which they stay with one.
+func (d *doors) residentsBefore(table []doorAnswer) [][]float64 {
+	known := advisor.New(d.applications, slices.Collect(maps.Values(d.machines)))
+	var workspace predictor.Workspace
 	all := make([][]float64, len(table))
 	for i, a := range table {
-		for j, resident := range a.Corunners {
-			slowdown := 1.0
-			if others := slices.Delete(slices.Clone(a.Corunners), j, j+1); len(others) > 0 {
-				slowdown = askServer(t, l, doorQuestion{a.Machine, resident, others}).Slowdown
-			}
-			all[i] = append(all[i], slowdown)
+		var residents []*predictor.Application
+		for _, name := range a.Corunners {
+			residents = append(residents, known.Lookup(name, a.Machine).Application)
+		}
+		performances := workspace.MemoryCorunners(nil, residents)
+		workspace.Communicate(performances, residents, func(int) string { return "" })
+		for _, p := range performances {
+			all[i] = append(all[i], float64(p.Slowdown()))
 		}
 	}
 	return all

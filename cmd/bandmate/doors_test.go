@@ -138,6 +138,7 @@ func newDoors(t *testing.T) *doors {
 			m.Spec.Sustained = append(m.Spec.Sustained, v1alpha1.SustainedBandwidth{ReadShare: share, BytesPerSecond: sustained * (0.9 + share/10), Repeats: 1})
 		}
 		if machine == doorFitted {
+			m.Spec.Sockets, m.Spec.NUMANodes, m.Spec.Link = 2, 2, v1alpha1.LinkOwn
 			m.Spec.Network = &v1alpha1.Network{Model: "gigabit-ethernet", BytesPerSecond: 1e9, Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0)}
 		}
 		d.machines[machine] = m

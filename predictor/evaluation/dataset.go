@@ -8,6 +8,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/table"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -50,6 +51,8 @@ type App struct {
 	Timeline []v1alpha1.TrafficSample
 	// Curves are its sensitivity curves, ordered by read share.
 	Curves []v1alpha1.SensitivityCurve
+
+	near bool // as near to the memory as a co-runner as as a target
 }
 
 // SoloRun is a run without anyone beside.
@@ -102,7 +105,7 @@ func (d *Dataset) named(t *table.Table, column, name string) *App {
 func (d *Dataset) readApps(fsys fs.FS) error {
 	required := []string{"app", "remote_runtime_s", "remote_read_Bps", "remote_write_Bps"}
 	return readTable(fsys, appsFile, required, func(t *table.Table) {
-		a := App{Name: t.Text("app"), Remote: soloRun(t, "remote_")}
+		a := App{Name: t.Text("app"), Remote: soloRun(t, "remote_"), near: d.Platform.Link == memory.LinkNone}
 		if _, twice := d.index[a.Name]; twice {
 			t.Fail("app", fmt.Errorf("%q appears twice", a.Name))
 		}

@@ -3,20 +3,20 @@ package evaluation
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
 // Options restrict the data that the predictor sees, and receive the predictions.
 type Options struct {
-	// Methods to evaluate; empty means all.
+	// Methods to evaluate, of Methods(); empty means all.
 	Methods []predictor.Method
 	// ReadShares keeps the curves nearest to these; empty means all.
 	ReadShares []units.ReadShare
@@ -41,7 +41,7 @@ type Options struct {
 func (o Options) Validate() error {
 	var faults []error
 	for _, m := range o.Methods {
-		if _, err := predictor.ParseMethod(string(m)); err != nil {
+		if _, err := ParseMethod(string(m)); err != nil {
 			faults = append(faults, err)
 		}
 	}
@@ -122,9 +122,12 @@ func Evaluate(d *Dataset, o Options) (*Result, error) {
 			return nil
 		}
 	}
-	methods := o.Methods
+	methods := make([]predictor.Method, len(o.Methods))
+	for i, m := range o.Methods {
+		methods[i], _ = ParseMethod(string(m)) // it validates
+	}
 	if len(methods) == 0 {
-		methods = predictor.Methods()
+		methods = Methods()
 	}
 	tallies := &tallies{methods: methods, by: map[tallyKey]*tally{}}
 	err = predictAll(apps, d.tasks(), methods, func(r Row) error {
@@ -202,89 +205,50 @@ func (t *task) predict(apps map[string]*predictor.Application, methods []predict
 	}
 	joined := strings.Join(t.corunners, "+")
 	for i, m := range methods {
-		p, err := predictor.Predict(apps[t.target], corunners, predictor.Options{Method: m, Together: true})
+		p, err := predictor.Predict(apps[t.target], corunners, optionsOf(m))
 		if err != nil {
 			return fmt.Errorf("%s beside %s: %w", t.target, joined, err)
 		}
 		rows[i] = Row{
-			Target: t.target, Corunner: joined, Corunners: len(corunners), Method: p.Method,
+			Target: t.target, Corunner: joined, Corunners: len(corunners), Method: m,
 			Predicted: p.NormalizedPerformance, Interval: p.Interval, Measured: t.measured,
 		}
 	}
 	return nil
 }
 
-// compile turns each application into the predictor's form.
+// compile returns the applications by their names in the data set, as every command
+// that predicts from these profiles compiles them.
 func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) {
-	apps := make(map[string]*predictor.Application, len(d.Apps))
-	noise := &noise{o.Noise, rand.New(rand.NewPCG(o.Seed, 0))}
-	for i := range d.Apps {
-		a := &d.Apps[i]
-		noisy := *a
-		noisy.Curves = noise.on(a.Curves)
-		app, err := predictor.Compile(noisy.Profile(o))
-		if err != nil {
-			return nil, err
-		}
-		if a.Local != nil {
-			distance := predictor.Distance{
-				TargetTraffic: a.Local.Traffic,
-				TimeRatio:     a.Remote.Seconds / a.Local.Seconds,
-			}
-			if app, err = app.WithDistance(distance); err != nil {
-				return nil, err
-			}
-		}
-		apps[a.Name] = app
-	}
-	if len(o.Methods) > 0 && !slices.ContainsFunc(o.Methods, isDefault) {
-		return apps, nil // the methods of the paper know no calibration
-	}
-	return d.calibrate(apps, o)
-}
-
-// isDefault reports whether a method that validates is the default one.
-func isDefault(m predictor.Method) bool {
-	parsed, err := predictor.ParseMethod(string(m))
-	return err == nil && parsed == predictor.Default
-}
-
-// calibrate fits a model of the memory to all applications and applies it. Where
-// the data set does not allow one, the curves alone serve, as they do in any store.
-func (d *Dataset) calibrate(apps map[string]*predictor.Application, o Options) (map[string]*predictor.Application, error) {
-	ordered := make([]*predictor.Application, len(d.Apps))
-	for i := range d.Apps {
-		ordered[i] = apps[d.Apps[i].Name]
-	}
-	some := ordered
-	if len(o.CalibrateWith) > 0 {
-		some = slices.DeleteFunc(slices.Clone(ordered), func(a *predictor.Application) bool {
-			return !slices.Contains(o.CalibrateWith, a.Name())
-		})
-	}
-	calibration, err := predictor.Calibrate(some, d.Platform.Link)
-	if errors.Is(err, memory.ErrNotEnough) {
-		return apps, nil
-	}
+	profiles, machine, err := d.Profiles(o)
 	if err != nil {
 		return nil, err
 	}
-	faults := make([]error, len(ordered))
-	var group sync.WaitGroup
-	for i := range ordered {
-		group.Go(func() {
-			calibrated, err := calibration.Apply(ordered[i])
-			if !errors.Is(err, predictor.ErrNotCalibrated) {
-				ordered[i], faults[i] = calibrated, err
+	known := advisor.New(profiles, []*v1alpha1.MachineProfile{machine})
+	if len(o.CalibrateWith) > 0 {
+		var names []string
+		for i := range d.Apps {
+			if slices.Contains(o.CalibrateWith, d.Apps[i].Name) {
+				names = append(names, profiles[i].Name)
 			}
-		})
+		}
+		known = known.FittedTo(names)
 	}
-	group.Wait()
-	if err := errors.Join(faults...); err != nil {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = p.Name
+	}
+	entries, err := known.Choose(names, machine.Name)
+	if err != nil {
 		return nil, err
 	}
-	for _, a := range ordered {
-		apps[a.Name()] = a
+	method := predictor.Memgen // the methods of the paper know no calibration
+	if len(o.Methods) == 0 || slices.ContainsFunc(o.Methods, fitsModel) {
+		method = predictor.Default
+	}
+	apps := make(map[string]*predictor.Application, len(d.Apps))
+	for i, a := range known.Group(entries, method).Applications() {
+		apps[d.Apps[i].Name] = a
 	}
 	return apps, nil
 }

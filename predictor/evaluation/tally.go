@@ -27,8 +27,8 @@ type MethodErrors struct {
 	// two others costs both.
 	Cost float64 `json:"cost"`
 	// Coverage is the part of the measured slowdowns that lie within the 90%
-	// interval.
-	Coverage float64 `json:"-"`
+	// interval, 0 to 1.
+	Coverage float64 `json:"coverage"`
 	// Width is the mean width of the interval, in slowdown.
 	Width float64 `json:"-"`
 }
@@ -41,7 +41,7 @@ type GroupErrors struct {
 	Max       float64          `json:"maxAbsError"`
 	Rows      int              `json:"rows"`
 	// Coverage is as in MethodErrors.
-	Coverage float64 `json:"-"`
+	Coverage float64 `json:"coverage"`
 }
 
 // tally sums up the absolute errors of a method, one row after another, by the
@@ -132,7 +132,7 @@ func (t *tallies) summarize(into *Result, apps map[string]*predictor.Application
 func (e *MethodErrors) count(apps map[string]*predictor.Application) error {
 	points, targets := 0, 0
 	for _, a := range apps {
-		reads, err := a.Reads(e.Name)
+		reads, err := a.Reads(optionsOf(e.Name).Method)
 		if err != nil {
 			return err
 		}

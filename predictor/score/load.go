@@ -66,15 +66,15 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 	return l, nil
 }
 
-// performances returns those of a load's applications without a newcomer. Two that
-// ask at the same time both predict.
+// performances returns those of a load's applications without a newcomer: as co-runners,
+// which they are with one. Two that ask at the same time both predict.
 func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	if before := l.before.Load(); before != nil {
 		return *before
 	}
 	var before []units.NormalizedPerformance
 	if len(l.apps) > 0 {
-		before = s.workspace.MemoryPerformances(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
+		before = s.workspace.MemoryCorunners(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
 		s.workspace.Communicate(before, l.apps, l.cardOf)
 	}
 	l.before.Store(&before)

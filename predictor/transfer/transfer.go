@@ -180,7 +180,7 @@ func (c *conversion) contentiousness() v1alpha1.Contentiousness {
 // distance scales times and traffic by the speed alone. A machine on which nobody is
 // farther from the memory has none.
 func (c *conversion) distance() *v1alpha1.Distance {
-	if c.app.Spec.Distance == nil || c.to.Spec.Link == v1alpha1.LinkNone {
+	if c.app.Spec.Distance == nil || c.to.Spec.CorunnerLink() == v1alpha1.LinkNone {
 		return nil
 	}
 	d := *c.app.Spec.Distance.DeepCopy()

@@ -81,7 +81,9 @@ func TestDistance(t *testing.T) {
 		CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 3, Repeats: 3},
 		TargetReadBytesPerSecond: 12e9, TargetWriteBytesPerSecond: 3e9,
 	}
-	moved := carry(t, p, machine("old", 20e9, 30e9), machine("new", 10e9, 12e9))
+	slower := machine("new", 10e9, 12e9)
+	slower.Spec.Sockets = 2
+	moved := carry(t, p, machine("old", 20e9, 30e9), slower)
 	d := moved.Spec.Distance
 	if d == nil || d.CorunnerCPUs != "" {
 		t.Fatalf("distance %+v, want one of no particular CPUs", d)
@@ -92,10 +94,12 @@ func TestDistance(t *testing.T) {
 			t.Errorf("scaled by %v, want the speed alone, %v", ratio, speed)
 		}
 	}
-	near := machine("near", 20e9, 30e9)
-	near.Spec.Link = v1alpha1.LinkNone
-	if d := carry(t, p, machine("old", 20e9, 30e9), near).Spec.Distance; d != nil {
-		t.Errorf("distance %+v on a machine without any", d)
+	for link, sockets := range map[string]int{v1alpha1.LinkNone: 2, "": 1} {
+		near := machine("near", 20e9, 30e9)
+		near.Spec.Link, near.Spec.Sockets = link, sockets
+		if d := carry(t, p, machine("old", 20e9, 30e9), near).Spec.Distance; d != nil {
+			t.Errorf("distance %+v on a machine without any", d)
+		}
 	}
 }
 

@@ -15,16 +15,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
 
 type evaluateFlags struct {
 	methods, levels, readShares []string
 	noise                       float64
-	predictions                 string
+	predictions, profiles       string
 	pictures                    cli.PictureFlags
 }
 
@@ -35,24 +35,31 @@ func NewEvaluate(a *cli.App) *cobra.Command {
 		Use:   "evaluate DIR",
 		Short: "Compare predictions with co-runs that were measured",
 		Long: `Predicts every row of pairs.csv and groups.csv in DIR by every method, from
-apps.csv, curves.csv and, where they are there, interferer.csv and timeseries.csv,
-and tabulates the absolute errors in percentage points of normalized performance.
+apps.csv, curves.csv and, where they are there, interferer.csv, timeseries.csv and
+platform.json, and tabulates the absolute errors in percentage points of
+normalized performance.
+
+The data become profiles, which --profiles keeps, and predict, the schedulers and
+the report answer from these what is compared here. One row knows more:
+default-started-together is told that all applications started at once.
 
 The cost of a method is the points of the curves it reads ÷ 4: one curve of four
 levels costs 1.`,
 		Example: `  bandmate evaluate measured
   bandmate evaluate measured --read-shares 50,100 --levels 0.25,0.5,0.75,1
   bandmate evaluate measured --noise 0.01 --predictions rows.csv
+  bandmate evaluate measured --profiles measured/store
   bandmate evaluate measured --svg errors.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the folder of a measured data set"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runEvaluate(cmd.Context(), a, args[0], f) },
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&f.methods, "method", nil, "methods to evaluate (default: all): "+joinMethods())
+	flags.StringSliceVar(&f.methods, "method", nil, "methods to evaluate (default: all): "+joinMethods(evaluation.Methods()))
 	flags.StringSliceVar(&f.levels, "levels", nil, "use only the points nearest to these shares of the sustained bandwidth, for example 0.25,0.5,0.75,1")
 	flags.StringSliceVar(&f.readShares, "read-shares", nil, "use only the curves nearest to these read shares in percent, for example 50,100")
 	flags.Float64Var(&f.noise, "noise", 0, "perturb every point of the curves by this relative standard deviation, for example 0.01")
 	flags.StringVar(&f.predictions, "predictions", "", "write every row to this CSV file")
+	flags.StringVar(&f.profiles, "profiles", "", "put the profiles that the data become into this folder of profiles")
 	f.pictures.Add(flags, "the errors of pairs")
 	return cli.WithFormats(cmd, cli.FormatCSV)
 }
@@ -60,7 +67,7 @@ levels costs 1.`,
 func (f *evaluateFlags) options() (evaluation.Options, error) {
 	o := evaluation.Options{Noise: f.noise, Seed: 1}
 	for _, name := range f.methods {
-		m, err := predictor.ParseMethod(name)
+		m, err := evaluation.ParseMethod(name)
 		if err != nil {
 			return o, cli.UsageError(fmt.Errorf("--method: %w", err))
 		}
@@ -123,6 +130,11 @@ func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Clean(dir), err)
 	}
+	if f.profiles != "" {
+		if err := putProfiles(f.profiles, dataset, options); err != nil {
+			return err
+		}
+	}
 	picture := &report.ErrorPlot{Title: "Errors of predictions of pairs"}
 	options.Each = func(r evaluation.Row) error {
 		addError(picture, r)
@@ -133,6 +145,27 @@ func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) e
 		return err
 	}
 	return printEvaluation(a, result, picture, f.pictures)
+}
+
+// putProfiles puts the profiles that a data set becomes into a folder.
+func putProfiles(dir string, dataset *evaluation.Dataset, options evaluation.Options) error {
+	applications, machine, err := dataset.Profiles(options)
+	if err != nil {
+		return err
+	}
+	folder, err := store.Open(dir)
+	if err != nil {
+		return err
+	}
+	if err := folder.Put(machine); err != nil {
+		return err
+	}
+	for _, p := range applications {
+		if err := folder.Put(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addError adds the error of a pair to those of its method.
@@ -175,7 +208,7 @@ func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.O
 }
 
 func writePredictionRow(out *csv.Writer, r evaluation.Row) error {
-	number := func(p units.NormalizedPerformance) string { return strconv.FormatFloat(float64(p), 'f', 6, 64) }
+	number := func(p units.NormalizedPerformance) string { return strconv.FormatFloat(float64(p), 'f', 12, 64) }
 	return out.Write([]string{r.Target, r.Corunner, string(r.Method), number(r.Predicted), number(r.Measured)})
 }
 

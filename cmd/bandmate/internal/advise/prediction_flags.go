@@ -28,13 +28,13 @@ func (f *predictionFlags) add(flags *pflag.FlagSet, limitUsage string) {
 }
 
 func (f *predictionFlags) addMethod(flags *pflag.FlagSet) {
-	flags.StringVar(&f.method, "method", string(predictor.Default), "how to predict: "+joinMethods())
+	flags.StringVar(&f.method, "method", string(predictor.Default), "how to predict: "+joinMethods(predictor.Methods()))
 }
 
 // joinMethods lists the methods for help texts.
-func joinMethods() string {
+func joinMethods(methods []predictor.Method) string {
 	var names []string
-	for _, m := range predictor.Methods() {
+	for _, m := range methods {
 		names = append(names, string(m))
 	}
 	return strings.Join(names, ", ")
