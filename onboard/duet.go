@@ -104,7 +104,14 @@ func (r *duet) find(ctx context.Context) (ticks.Source, error) {
 	if unavailable == nil {
 		return instructions, nil
 	}
-	found, err := ticks.Discover(ctx, r.launch)
+	var found []ticks.Candidate
+	err = r.control(ctx, func() error {
+		if err := r.interferers.request(settingsOf(spinning)); err != nil {
+			return err
+		}
+		found, err = ticks.Discover(ctx, r.launch)
+		return err
+	})
 	if errors.Is(err, ticks.ErrNothingCounts) {
 		return nil, fmt.Errorf("%q: %w: it neither counts its work itself, nor reads or writes steadily, nor calls a function that can be counted, and %w", r.Target.String(), ErrNoTicks, unavailable)
 	}

@@ -168,20 +168,23 @@ const mostCandidates = 3
 // discover looks for counts that grow steadily while the program runs beside
 // spinning CPUs.
 func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
-	if err := t.interferers.apply(settingsOf(spinning)); err != nil {
-		return nil, err
-	}
-	found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
-		process, err := t.launcher.start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
-		if err != nil {
-			return 0, nil, err
+	err = t.control(ctx, func() error {
+		if err := t.interferers.request(settingsOf(spinning)); err != nil {
+			return err
 		}
-		return process.pid, func() { process.kill(); <-process.done }, nil
+		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
+			process, err := t.launcher.start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
+			if err != nil {
+				return 0, nil, err
+			}
+			return process.pid, func() { process.kill(); <-process.done }, nil
+		})
+		return err
 	})
 	if errors.Is(err, ticks.ErrNothingCounts) {
 		err = nil
 	}
-	return found[:min(len(found), mostCandidates)], errors.Join(err, t.interferers.apply(settingsOf(interferer.Setting{Mode: interferer.Idle})))
+	return found[:min(len(found), mostCandidates)], err
 }
 
 // learn runs the program alone until it is known how equal its ticks are.

@@ -8,31 +8,39 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Candidate is a source that was tried on a running program.
 type Candidate struct {
 	Source Source
-	// Rate is in ticks per second.
-	Rate float64
-	// Variation is the standard deviation of the rate in windows of
-	// [Discovery.Window], as a part of the rate.
+	// Steps is how many times per second the count grew, by whatever.
+	Steps float64
+	// Variation is the standard deviation of the rate of ticks between neighboring
+	// windows, as a part of the rate. A window lasts from step to step, for
+	// [Discovery.Window] and [Discovery.Hits] steps at least.
 	Variation float64
 	// Windows is how many windows Variation is of.
 	Windows int
+	// Noise is the standard error, as a part, that the variation would leave in a
+	// rate that was measured for a second.
+	Noise float64
 }
 
 // Discovery is a search for what counts the work of a program. Its zero value is
 // what [Discover] uses.
 type Discovery struct {
-	// Limit bounds the search; 0 for two seconds.
+	// Limit bounds the search; 0 for three seconds.
 	Limit time.Duration
-	// Window is the time in which rates are compared; 0 for ten milliseconds.
+	// Window is the shortest time in which rates are compared; 0 for four
+	// milliseconds. Hits is how many steps of a count it holds at least; 0 for ten.
 	Window time.Duration
-	// LeastRate and MostRate are the useful rates of ticks, per second; 0 for 150,
-	// and for what costs the program 2% by [CallCost], at most 20,000. A function
-	// that is called more often is let go. MostRate does not bound sources that cost
-	// nothing.
+	Hits   int
+	// LeastRate and MostRate are the useful rates of steps, per second; 0 for 60, and
+	// for what costs the program 2% by [CallCost], at most 20,000. A function that is
+	// called more often is let go. MostRate does not bound sources that cost nothing.
 	LeastRate, MostRate float64
 }
 
@@ -46,17 +54,18 @@ var ErrNothingCounts = errors.New("nothing of this program counts its work at a 
 
 // Discover tries instructions, input and output, and the functions that the
 // program imports or that lie in its executable, while it runs, and returns those
-// that count at a useful rate, the steadiest first. A program that ends is started
-// again. What is steady need not be work: hold it to whole runs before it is
-// relied on.
+// that count at a useful rate, those that promise the least noise first. A program
+// that ends is started again. What is steady need not be work: hold it to whole runs
+// before it is relied on.
 func Discover(ctx context.Context, start Start) ([]Candidate, error) {
 	return Discovery{}.Run(ctx, start)
 }
 
 func (d Discovery) withDefaults() Discovery {
-	d.Limit = cmp.Or(d.Limit, 2*time.Second)
-	d.Window = cmp.Or(d.Window, 10*time.Millisecond)
-	d.LeastRate = cmp.Or(d.LeastRate, 150)
+	d.Limit = cmp.Or(d.Limit, 3*time.Second)
+	d.Window = cmp.Or(d.Window, 4*time.Millisecond)
+	d.Hits = cmp.Or(d.Hits, 10)
+	d.LeastRate = cmp.Or(d.LeastRate, 60)
 	if d.MostRate == 0 {
 		d.MostRate = 20_000
 		if cost, err := CallCost(); err == nil {
@@ -75,8 +84,8 @@ type search struct {
 	until time.Time
 	// left are the starts that are still allowed.
 	left int
-	// opened are the counters that are still to be closed.
-	opened []Counter
+	// opened is what is still to be closed.
+	opened []interface{ close() error }
 }
 
 const (
@@ -94,7 +103,7 @@ func (d Discovery) Run(ctx context.Context, start Start) ([]Candidate, error) {
 	s.until = time.Now().Add(s.Limit)
 	defer func() { s.stop() }()
 	defer s.letGo()
-	if err := s.ensure(ctx); err != nil {
+	if _, err := s.ensure(ctx); err != nil {
 		return nil, err
 	}
 	functions, err := s.scan(ctx)
@@ -109,45 +118,41 @@ func (d Discovery) Run(ctx context.Context, start Start) ([]Candidate, error) {
 	if len(candidates) == 0 {
 		return nil, ErrNothingCounts
 	}
-	slices.SortStableFunc(candidates, steadier)
+	slices.SortStableFunc(candidates, quieter)
 	return candidates, nil
 }
 
-// steadier orders candidates by their variation in steps of half a percent; alike
-// ones by what costs nothing, then by their rate.
-func steadier(a, b Candidate) int {
-	const step = 0.005
-	free := func(c Candidate) int {
-		if isFree(c.Source) {
-			return 0
-		}
-		return 1
-	}
+// quieter orders candidates by their noise in steps of a quarter; alike ones by what
+// costs nothing.
+func quieter(a, b Candidate) int {
+	step := func(c Candidate) float64 { return math.Floor(math.Log(max(c.Noise, leastNoise)) / math.Log(1.25)) }
 	return cmp.Or(
-		cmp.Compare(math.Floor(a.Variation/step), math.Floor(b.Variation/step)),
-		cmp.Compare(free(a), free(b)),
-		cmp.Compare(b.Rate, a.Rate),
-		cmp.Compare(a.Variation, b.Variation))
+		cmp.Compare(step(a), step(b)),
+		compareBools(!isFree(a.Source), !isFree(b.Source)),
+		cmp.Compare(a.Noise, b.Noise))
 }
 
-// ensure starts the program, again when it has ended.
-func (s *search) ensure(ctx context.Context) error {
+// leastNoise is too little to matter.
+const leastNoise = 1e-4
+
+// ensure starts the program, again when it has ended. It reports whether it did.
+func (s *search) ensure(ctx context.Context) (started bool, err error) {
 	if s.pid != 0 && isRunning(s.pid) {
-		return nil
+		return false, nil
 	}
 	s.stop()
 	s.stop = func() {}
 	if s.left == 0 {
-		return fmt.Errorf("the program ends too soon: %w", ErrNothingCounts)
+		return false, fmt.Errorf("the program ends too soon: %w", ErrNothingCounts)
 	}
 	s.left--
 	pid, stop, err := s.start(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	s.pid, s.stop = pid, stop
 	time.Sleep(settling)
-	return nil
+	return true, nil
 }
 
 func isFree(s Source) bool {
@@ -159,24 +164,37 @@ func isFree(s Source) bool {
 var free = []Source{Instructions{}, IO{BytesRead}, IO{ReadCalls}, IO{BytesWritten}, IO{WriteCalls}}
 
 func (s *search) useful(c Candidate) bool {
-	return c.Windows >= fewestWindows && c.Rate >= s.LeastRate && (c.Rate <= s.MostRate || isFree(c.Source)) && !math.IsNaN(c.Variation)
+	return c.Windows >= fewestWindows && c.Steps >= s.LeastRate && (c.Steps <= s.MostRate || isFree(c.Source)) && !math.IsNaN(c.Variation)
 }
 
 const (
 	// fewestWindows are needed to say something about steadiness.
 	fewestWindows = 8
-	// windows are those that a source is watched for at most.
-	windows = 40
+	// watching is how long sources are watched for, unless the search ends first, and
+	// leastWatching how long at least.
+	watching, leastWatching = 1200 * time.Millisecond, 300 * time.Millisecond
+	// watchPoll is how often counts are read, and longestPoll how long a poll may
+	// have taken: a step after a longer one came at an unknown time.
+	watchPoll, longestPoll = 300 * time.Microsecond, time.Millisecond
 )
 
-// watched is an open source with its rates.
+// step is a moment at which a count was seen to have grown.
+type step struct {
+	count float64
+	at    time.Duration
+}
+
+// watched is an open source with the steps of its count, by runs of the program.
 type watched struct {
 	source  Source
 	counter Counter
 	pid     int
 	last    float64
 	at      time.Time
-	rates   []float64
+	runs    [][]step
+	// seen is how often the count grew in the time for which it was watched.
+	seen int
+	time time.Duration
 }
 
 // open opens what can be opened.
@@ -195,11 +213,16 @@ func (s *search) open(sources []Source) []*watched {
 }
 
 func (s *search) add(source Source, counter Counter) *watched {
-	s.opened = append(s.opened, counter)
+	s.opened = append(s.opened, closing{counter})
 	w := &watched{source: source, counter: counter, pid: s.pid, at: time.Now()}
 	w.last, _ = counter.Read() // a counter that fails shows it when it is sampled
 	return w
 }
+
+// closing is a counter that is closed like a reader.
+type closing struct{ Counter }
+
+func (c closing) close() error { return c.Close() }
 
 // letGo closes what was opened, in the background: to remove a uprobe the kernel
 // waits for some tenths of a second, during which nothing is counted any more.
@@ -208,59 +231,121 @@ func (s *search) letGo() {
 	s.opened = nil
 	go func() {
 		for _, counter := range opened {
-			_ = counter.Close()
+			_ = counter.close()
 		}
 	}()
 }
 
-// sample adds a rate; it reports false when there is nothing more to read.
+// sample reads the count; it reports false when there is nothing more to read.
 func (w *watched) sample() bool {
 	n, err := w.counter.Read()
 	if err != nil {
 		return false
 	}
 	now := time.Now()
-	if spent := now.Sub(w.at).Seconds(); spent > 0 {
-		w.rates = append(w.rates, (n-w.last)/spent)
+	spent := now.Sub(w.at)
+	if w.time += spent; n > w.last {
+		w.seen++
+		if spent <= longestPoll && len(w.runs) > 0 {
+			run := &w.runs[len(w.runs)-1]
+			*run = append(*run, step{n, w.time})
+		}
 	}
 	w.last, w.at = n, now
 	return true
 }
 
-// restart forgets the rates.
-func (w *watched) restart() {
-	if w.sample() {
-		w.rates = w.rates[:0]
-	}
+// begin begins to watch a run.
+func (w *watched) begin() bool {
+	_, ok := w.rate()
+	w.runs = append(w.runs, nil)
+	return ok
 }
 
-// watch watches sources together, window by window, in further runs of the
-// program when it ends.
-func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
-	for _, w := range sources {
-		w.restart()
+// rate returns the ticks per second since the last call, or since the source was
+// opened.
+func (w *watched) rate() (perSecond float64, ok bool) {
+	n, err := w.counter.Read()
+	now := time.Now()
+	spent := now.Sub(w.at).Seconds()
+	if err != nil || spent <= 0 {
+		return 0, false
 	}
-	open := sources
-	for n := 0; n < windows && ctx.Err() == nil && (n < fewestWindows || time.Now().Before(s.until)); n++ {
-		time.Sleep(s.Window)
-		open = slices.DeleteFunc(slices.Clone(open), func(w *watched) bool { return !w.sample() })
+	perSecond = (n - w.last) / spent
+	w.last, w.at = n, now
+	return perSecond, true
+}
+
+// watch watches sources together, in further runs of the program when it ends.
+func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
+	open := s.begin(sources)
+	for begin := time.Now(); ctx.Err() == nil && time.Since(begin) < watching && (time.Since(begin) < leastWatching || time.Now().Before(s.until)); {
+		monotonic.Clock{}.Sleep(watchPoll)
+		open = slices.DeleteFunc(open, func(w *watched) bool { return !w.sample() })
 		if len(open) > 0 {
 			continue
 		}
-		if s.ensure(ctx) != nil {
+		if _, err := s.ensure(ctx); err != nil {
 			break
 		}
-		open = slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !s.reopen(w) })
+		open = s.begin(slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !s.reopen(w) }))
 		if len(open) == 0 {
 			break
 		}
 	}
 	var found []Candidate
 	for _, w := range sources {
-		rate, variation := spread(w.rates)
-		found = append(found, Candidate{Source: w.source, Rate: rate, Variation: variation, Windows: len(w.rates)})
+		found = append(found, s.candidate(w))
 	}
 	return found
+}
+
+// begin begins a run of sources, and returns those that can be read.
+func (s *search) begin(sources []*watched) []*watched {
+	return slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !w.begin() })
+}
+
+// candidate says what a source was like.
+func (s *search) candidate(w *watched) Candidate {
+	c := Candidate{Source: w.source, Variation: math.NaN()}
+	if w.time <= 0 {
+		return c
+	}
+	c.Steps = float64(w.seen) / w.time.Seconds()
+	window := max(s.Window.Seconds(), float64(s.Hits)/c.Steps)
+	var apart []float64
+	for _, run := range w.runs {
+		rates := logRates(run, window)
+		c.Windows += len(rates)
+		for i := 1; i < len(rates); i++ {
+			apart = append(apart, math.Abs(rates[i]-rates[i-1]))
+		}
+	}
+	if len(apart) > 0 {
+		// The differences of two have √2 times the standard deviation of one.
+		c.Variation = normalMAD * stats.Median(apart) / math.Sqrt2
+		c.Noise = c.Variation * math.Sqrt(window)
+	}
+	return c
+}
+
+// normalMAD is the standard deviation of a normal distribution ÷ its median
+// absolute deviation.
+const normalMAD = 1.4826
+
+// logRates returns the logarithms of the rates in windows of a run, each from a step
+// to another.
+func logRates(run []step, window float64) []float64 {
+	var rates []float64
+	for i, from := 1, 0; i < len(run); i++ {
+		spent := (run[i].at - run[from].at).Seconds()
+		if spent < window {
+			continue
+		}
+		rates = append(rates, math.Log((run[i].count-run[from].count)/spent))
+		from = i
+	}
+	return rates
 }
 
 // reopen opens a source in the present run of the program, unless it is. It
@@ -270,24 +355,9 @@ func (s *search) reopen(w *watched) bool {
 		return true
 	}
 	for _, opened := range s.open([]Source{w.source}) {
-		opened.rates = w.rates
+		opened.runs, opened.seen, opened.time = w.runs, w.seen, w.time
 		*w = *opened
 		return true
 	}
 	return false
-}
-
-// spread returns the mean and the standard deviation as a part of it.
-func spread(rates []float64) (mean, variation float64) {
-	if len(rates) < 2 {
-		return 0, math.NaN()
-	}
-	for _, r := range rates {
-		mean += r / float64(len(rates))
-	}
-	squares := 0.0
-	for _, r := range rates {
-		squares += (r - mean) * (r - mean)
-	}
-	return mean, math.Sqrt(squares/float64(len(rates)-1)) / mean
 }

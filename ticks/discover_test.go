@@ -38,10 +38,10 @@ func TestDiscover(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for i, c := range found {
-		t.Logf("%s: %.0f/s ± %.0f%% in %d windows", c.Source.Name(), c.Rate, 100*c.Variation, c.Windows)
+		t.Logf("%s: %.0f/s ± %.0f%% in %d windows", c.Source.Name(), c.Steps, 100*c.Variation, c.Windows)
 		names[c.Source.Name()] = true
-		if i > 0 && c.Variation < found[i-1].Variation-0.005 {
-			t.Error("not in order of steadiness")
+		if i > 0 && quieter(found[i-1], c) > 0 {
+			t.Error("not in order of noise")
 		}
 	}
 	if !names["function worker_step"] && !names["function libworker.so.1.0:library_step"] {
@@ -70,12 +70,42 @@ func TestDiscoverNothing(t *testing.T) {
 	}
 }
 
-func TestSpread(t *testing.T) {
-	mean, variation := spread([]float64{1, 2, 3})
-	if math.Abs(mean-2) > 1e-12 || math.Abs(variation-0.5) > 1e-12 {
-		t.Errorf("%v, %v; want 2, 0.5", mean, variation)
+func TestLogRates(t *testing.T) {
+	second := time.Second
+	run := []step{{0, 0}, {1, second}, {2, 2 * second}, {5, 3 * second}, {8, 4 * second}, {9, 9 * second / 2}}
+	got := logRates(run, 2)
+	if want := []float64{0, math.Log(3)}; len(got) != 2 || math.Abs(got[0]-want[0]) > 1e-12 || math.Abs(got[1]-want[1]) > 1e-12 {
+		t.Errorf("%v, want %v: a window that is not full does not count", got, want)
 	}
-	if _, variation := spread([]float64{1}); !math.IsNaN(variation) {
-		t.Errorf("of one: %v", variation)
+}
+
+// A coarse count is not better for being of small units.
+func TestCandidatesAreRankedBySteps(t *testing.T) {
+	s := &search{Discovery: Discovery{}.withDefaults()}
+	grows := func(source Source, every time.Duration, ticks float64) Candidate {
+		w := &watched{source: source, time: time.Second}
+		var run []step
+		for n := 1; time.Duration(n)*every <= time.Second; n++ {
+			jitter := time.Duration(n%3) * 100 * time.Microsecond
+			run = append(run, step{count: float64(n) * ticks, at: time.Duration(n)*every + jitter})
+		}
+		w.runs, w.seen = [][]step{run}, len(run)
+		return s.candidate(w)
+	}
+	coarse := grows(IO{BytesRead}, 5*time.Millisecond, 65536)
+	fine := grows(Function{Symbol: "step"}, time.Millisecond, 1)
+	if coarse.Steps > 201 || fine.Steps < 990 {
+		t.Errorf("%.0f and %.0f steps per second, want 200 and 1000", coarse.Steps, fine.Steps)
+	}
+	even := grows(Function{Symbol: "even"}, time.Millisecond, 1)
+	even.Variation, even.Noise = 0, 0
+	if quieter(even, coarse) >= 0 || quieter(coarse, even) <= 0 {
+		t.Error("the source without noise is not the first")
+	}
+	if fine.Noise <= 0 || coarse.Noise <= 0 || math.IsNaN(fine.Noise+coarse.Noise) {
+		t.Errorf("noise %v and %v", fine.Noise, coarse.Noise)
+	}
+	if coarse.Windows > 20 || fine.Windows < 80 {
+		t.Errorf("%d and %d windows: want ten steps in each", coarse.Windows, fine.Windows)
 	}
 }

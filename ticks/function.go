@@ -13,14 +13,16 @@ import (
 
 // Function counts the calls of a function of the program or of a library that it
 // uses, by a uprobe: a breakpoint at the function's first instruction that the
-// kernel counts. A call costs the program what [CallCost] says. The kernel wants CAP_PERFMON or root. The calls of a thread that the program starts
-// later count from some milliseconds after its start on.
+// kernel counts. A call costs the program what [CallCost] says. The kernel wants
+// CAP_PERFMON or root. The calls of a thread that the program starts later count
+// from some milliseconds after its start on.
 type Function struct {
 	// Library is the soname or the path of a library; empty for the program's own
 	// executable.
 	Library string
 	// Symbol is the name of the function as in the symbol table: mangled in C++
-	// and Rust.
+	// and Rust. A function of a stripped file is named by its address there, such
+	// as 0x3a40, which differs from build to build.
 	Symbol string
 	// Patience is how long Open waits for the library to be loaded; 0 for two
 	// seconds.
@@ -84,16 +86,24 @@ func (f Function) open(pid int) (reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
-		symbols, err := readSymbols(m.file)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, m.path, err)
-		}
-		offset, err := symbols.offset(f.Symbol)
+		offset, err := f.offset(m.file)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, m.path, err)
 		}
 		return openUprobe(pid, m.file, offset)
 	}
+}
+
+// offset returns the place of the function in its file.
+func (f Function) offset(name string) (uint64, error) {
+	if strings.HasPrefix(f.Symbol, addressPrefix) {
+		return startOffset(name, f.Symbol)
+	}
+	symbols, err := readSymbols(name)
+	if err != nil {
+		return 0, err
+	}
+	return symbols.offset(f.Symbol)
 }
 
 func isRunning(pid int) bool {

@@ -26,8 +26,9 @@ type module struct {
 // mapping is a line of /proc/PID/maps of executable memory.
 type mapping struct {
 	addresses, path string
-	inode           uint64
-	deleted         bool
+	// offset is where in the file it begins.
+	offset, inode uint64
+	deleted       bool
 }
 
 // parseMaps reads the executable mappings of files in /proc/PID/maps
@@ -42,13 +43,14 @@ func parseMaps(text string) []mapping {
 			continue
 		}
 		inode, err := strconv.ParseUint(fields[4], 10, 64)
-		if err != nil || inode == 0 {
+		offset, errOffset := strconv.ParseUint(fields[2], 16, 64)
+		if err != nil || errOffset != nil || inode == 0 {
 			continue
 		}
 		// A path may hold blanks.
 		path := strings.TrimSuffix(line[strings.IndexByte(line, '/'):], "\n")
 		path, deleted := strings.CutSuffix(path, " (deleted)")
-		found = append(found, mapping{addresses: fields[0], path: path, inode: inode, deleted: deleted})
+		found = append(found, mapping{addresses: fields[0], path: path, offset: offset, inode: inode, deleted: deleted})
 	}
 	return found
 }

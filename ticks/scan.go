@@ -17,11 +17,12 @@ const (
 	together = 8
 	// glance is how long a function is tried for at first.
 	glance = 8 * time.Millisecond
-	// mostEvents bounds the breakpoints of a search, one for each function and
-	// thread: each takes the kernel a tenth of a second to remove.
-	mostEvents = 80
+	// mostEvents bounds the uprobes of a search, one for each function and thread:
+	// each takes the kernel a tenth of a second to remove. mostBreakpoints bounds
+	// the functions that are tried by breakpoints of the processor.
+	mostEvents, mostBreakpoints = 80, 240
 	// shortlist is how many functions are watched for longer.
-	shortlist = 6
+	shortlist = 10
 )
 
 // place is a function with where it is in a file.
@@ -31,74 +32,96 @@ type place struct {
 	offset   uint64
 }
 
-// scan glances at functions, some at a time, and returns those that are called at a
-// useful rate. Functions that are not called stay open: they cost nothing.
+// scan glances at functions, some at a time, and opens those that are called at a
+// useful rate.
 func (s *search) scan(ctx context.Context) ([]*watched, error) {
-	places, err := s.functions()
-	if err != nil || len(places) == 0 || tryUprobe() != nil {
+	if tryUprobe() != nil {
 		return nil, nil // the program may have other ticks
 	}
-	places = places[:min(len(places), max(together, mostEvents/max(1, len(threadsOf(s.pid)))))]
-	end := time.Now().Add(time.Until(s.until) / 2)
-	var tried []*watched
-	for batch := range slices.Chunk(places, together) {
-		if ctx.Err() != nil || time.Now().After(end) {
-			break
-		}
-		if err := s.ensure(ctx); err != nil {
-			return nil, err
-		}
-		tried = append(tried, s.glance(batch)...)
+	regions, err := regionsOf(s.pid)
+	if err != nil {
+		return nil, nil
 	}
-	time.Sleep(glance)
-	rate := map[*watched]float64{}
-	useful := slices.DeleteFunc(tried, func(w *watched) bool {
-		w.sample() // since its glance; a run that has ended leaves that alone
-		if len(w.rates) > 0 {
-			rate[w] = w.rates[len(w.rates)-1]
+	places, err := s.functions(regions)
+	if err != nil {
+		return nil, nil
+	}
+	rates := map[Function]float64{}
+	end := time.Now().Add(time.Until(s.until) / 2)
+	for len(places) > 0 && ctx.Err() == nil && time.Now().Before(end) {
+		if isOther, err := s.ensure(ctx); err != nil {
+			return nil, err
+		} else if isOther {
+			if regions, err = regionsOf(s.pid); err != nil {
+				break
+			}
 		}
-		return rate[w] < s.LeastRate || rate[w] > s.MostRate
-	})
+		tried, unavailable := s.glance(places[:min(len(places), breakpoints)], rates, func(p place) (reader, error) { return breakAt(s.pid, regions, p) })
+		if unavailable {
+			places = places[:min(len(places), max(together, mostEvents/max(1, len(threadsOf(s.pid)))))]
+			tried, _ = s.glance(places[:min(len(places), together)], rates, func(p place) (reader, error) { return p.function.glance(s.pid) })
+		}
+		places = places[tried:]
+	}
+	maps.DeleteFunc(rates, func(_ Function, rate float64) bool { return rate < s.LeastRate || rate > s.MostRate })
 	// What is called more often resolves shorter slices.
-	slices.SortFunc(useful, func(a, b *watched) int { return cmp.Compare(rate[b], rate[a]) })
-	useful = useful[:min(len(useful), shortlist)]
-	if err := s.ensure(ctx); err != nil {
+	useful := slices.SortedFunc(maps.Keys(rates), func(a, b Function) int {
+		return cmp.Or(cmp.Compare(rates[b], rates[a]), cmp.Compare(a.Library, b.Library), cmp.Compare(a.Symbol, b.Symbol))
+	})
+	if _, err := s.ensure(ctx); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(useful, func(w *watched) bool { return !s.reopen(w) }), nil
+	var sources []Source
+	for _, f := range useful[:min(len(useful), shortlist)] {
+		sources = append(sources, f)
+	}
+	return s.open(sources), nil
 }
 
-// glance counts functions for some milliseconds. One that is called too often is
-// let go at once.
-func (s *search) glance(batch []place) (open []*watched) {
+// glance counts functions for some milliseconds and adds their rates. One that is
+// called too often is let go at once. It returns how many were tried, and whether
+// none of them could be counted.
+func (s *search) glance(batch []place, rates map[Function]float64, open func(place) (reader, error)) (tried int, unavailable bool) {
+	counted := map[Function]reader{}
 	for _, p := range batch {
-		counter, err := newCounter(p.function.Name(), s.pid, func() (reader, error) { return glanceAt(s.pid, p) })
-		if err == nil {
-			open = append(open, s.add(p.function, counter))
+		if r, err := open(p); err == nil {
+			counted[p.function] = r
 		}
 	}
+	if len(counted) == 0 {
+		return len(batch), true
+	}
+	begin := time.Now()
 	const looks = 4
 	for range looks {
 		time.Sleep(glance / looks)
-		open = slices.DeleteFunc(open, func(w *watched) bool {
-			n, err := w.counter.Read()
-			isTooMuch := err == nil && n-w.last > s.MostRate*glance.Seconds()
-			if isTooMuch {
-				s.opened = slices.DeleteFunc(s.opened, func(c Counter) bool { return c == w.counter })
-				_ = w.counter.Close()
+		for f, r := range counted {
+			n, err := r.read()
+			rates[f] = n / time.Since(begin).Seconds()
+			if err != nil || n > s.MostRate*glance.Seconds() {
+				_ = r.close()
+				delete(counted, f)
 			}
-			return isTooMuch
-		})
+		}
 	}
-	for _, w := range open {
-		w.sample()
+	for _, r := range counted {
+		s.opened = append(s.opened, r)
 	}
-	return open
+	s.letGo()
+	return len(batch), false
 }
 
-// glanceAt counts in the threads that run now.
-func glanceAt(pid int, p place) (reader, error) {
-	u, err := newUprobe(p.file, p.offset)
+// glance counts in the threads that run now.
+func (f Function) glance(pid int) (reader, error) {
+	m, err := findModule(pid, f.Library)
+	if err != nil {
+		return nil, err
+	}
+	offset, err := f.offset(m.file)
+	if err != nil {
+		return nil, err
+	}
+	u, err := newUprobe(m.file, offset)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +132,47 @@ func glanceAt(pid int, p place) (reader, error) {
 	return u, nil
 }
 
-// functions lists the functions that may be worth trying, in random order within
-// each kind: those that the program imports from libraries other than the C
+// mostActive bounds the functions that are tried because the program is in them.
+const mostActive = 48
+
+// functions lists the functions that may be worth trying: those that the program is
+// in or has called lately, the C library's last, then by their names.
+func (s *search) functions(r regions) ([]place, error) {
+	found, err := active(s.pid, r)
+	if err != nil {
+		found = nil // they are known by their names
+	}
+	slices.SortStableFunc(found, func(a, b place) int {
+		return compareBools(isSystem(a.function.Library), isSystem(b.function.Library))
+	})
+	found = found[:min(len(found), mostActive)]
+	named, err := s.named()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range named {
+		if !slices.ContainsFunc(found, func(other place) bool { return other.function == p.function }) {
+			found = append(found, p)
+		}
+	}
+	return found[:min(len(found), mostBreakpoints)], nil
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// named lists functions by the names that files have for them, in random order
+// within each kind: those that the program imports from libraries other than the C
 // library; those of its executable; those that it imports from the C library; and
 // those that libraries import from each other.
-func (s *search) functions() ([]place, error) {
+func (s *search) named() ([]place, error) {
 	used, err := modules(s.pid)
 	if err != nil {
 		return nil, err
