@@ -20,7 +20,9 @@ type Progress struct {
 // Trajectory makes the ticks of a deterministic program equal: it tells how long
 // the program takes alone to a count of ticks.
 type Trajectory struct {
-	counts, seconds []float64
+	// Counts and Times are its points: the program takes so many seconds alone to a
+	// count. Both ascend.
+	Counts, Times []float64
 	// Variation is the standard deviation of the time of a tick along the run,
 	// relative to its mean: near 0 where ticks are equal already.
 	Variation float64
@@ -67,7 +69,7 @@ func NewTrajectory(runs [][]Progress) (*Trajectory, error) {
 		return nil, ErrNotRepeated
 	}
 	steps := int(min(max(stats.Median(times)/trajectoryStep, 2), mostSteps))
-	t := &Trajectory{counts: make([]float64, steps+1), seconds: make([]float64, steps+1)}
+	t := &Trajectory{Counts: make([]float64, steps+1), Times: make([]float64, steps+1)}
 	moments := make([][]float64, len(runs))
 	for r, run := range runs {
 		moments[r] = make([]float64, steps+1)
@@ -76,8 +78,8 @@ func NewTrajectory(runs [][]Progress) (*Trajectory, error) {
 		}
 	}
 	var increments, apart []float64
-	for k := range t.counts {
-		t.counts[k] = from + (to-from)*float64(k)/float64(steps)
+	for k := range t.Counts {
+		t.Counts[k] = from + (to-from)*float64(k)/float64(steps)
 		if k == 0 {
 			continue
 		}
@@ -90,7 +92,7 @@ func NewTrajectory(runs [][]Progress) (*Trajectory, error) {
 			apart = append(apart, math.Abs(d-median))
 		}
 		increments = append(increments, median)
-		t.seconds[k] = t.seconds[k-1] + median
+		t.Times[k] = t.Times[k-1] + median
 	}
 	mean := stat.Mean(increments, nil)
 	t.Variation = stat.StdDev(increments, nil) / mean
@@ -114,21 +116,21 @@ func at(run []Progress, count float64) float64 {
 // Seconds returns the time that the program takes alone to a count; beyond the
 // last count it goes on at the mean rate.
 func (t *Trajectory) Seconds(count float64) float64 {
-	n := len(t.counts) - 1
-	perCount := t.seconds[n] / (t.counts[n] - t.counts[0])
+	n := len(t.Counts) - 1
+	perCount := t.Times[n] / (t.Counts[n] - t.Counts[0])
 	switch {
-	case count <= t.counts[0]:
-		return (count - t.counts[0]) * perCount
-	case count >= t.counts[n]:
-		return t.seconds[n] + (count-t.counts[n])*perCount
+	case count <= t.Counts[0]:
+		return (count - t.Counts[0]) * perCount
+	case count >= t.Counts[n]:
+		return t.Times[n] + (count-t.Counts[n])*perCount
 	}
-	k := int((count - t.counts[0]) / (t.counts[n] - t.counts[0]) * float64(n))
+	k := int((count - t.Counts[0]) / (t.Counts[n] - t.Counts[0]) * float64(n))
 	k = min(max(k, 0), n-1)
-	return t.seconds[k] + (t.seconds[k+1]-t.seconds[k])*(count-t.counts[k])/(t.counts[k+1]-t.counts[k])
+	return t.Times[k] + (t.Times[k+1]-t.Times[k])*(count-t.Counts[k])/(t.Counts[k+1]-t.Counts[k])
 }
 
 // Length returns the time of the whole run alone.
-func (t *Trajectory) Length() float64 { return t.seconds[len(t.seconds)-1] }
+func (t *Trajectory) Length() float64 { return t.Times[len(t.Times)-1] }
 
 // unsteadyWindow is the time over which Unsteadiness takes rates.
 const unsteadyWindow = 20e-3

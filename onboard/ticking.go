@@ -9,7 +9,6 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
@@ -26,6 +25,11 @@ type Ticking struct {
 	// Budget bounds the time under pressure, but for one whole run; 0 means half a
 	// minute.
 	Budget time.Duration
+	// Class is the only placement regime that counts; empty for whichever lasts.
+	Class regime.Class
+	// Learned is told how the work of the application is counted, once it has been
+	// held to whole runs; may be nil.
+	Learned func(Counted)
 	// Report is told the share of the work that is done, 0 to 1, and what runs
 	// now; may be nil.
 	Report func(share float64, what string)
@@ -109,6 +113,9 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	profile.Spec.Measurement.Ticks = target.source.Name()
+	if t.Ticking.Learned != nil {
+		t.Ticking.Learned(Counted{t.Application, target.source, t.perSecond, target.equal})
+	}
 	return profile, machine, nil
 }
 
@@ -251,6 +258,7 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 	plan := &modulation.Plan{
 		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
+		Class:  t.Ticking.Class,
 		Budget: cmp.Or(t.Ticking.Budget, defaultBudget),
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
 	}

@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil || verified == nil {
 		return err
 	}
-	if err := study.WriteProfiles(s.Output, verified); err != nil {
+	if err := study.WriteProfiles(s.Output, verified.Machine, verified.Profiles); err != nil {
 		return err
 	}
 	return study.WriteCSV(filepath.Join(s.Output, "corun.csv"), pairRows(verified.Pairs))

@@ -1,67 +1,102 @@
 // Evaluate-real holds predictions against real co-runs: it onboards programs
-// from Debian packages and the built-in samples, runs every ordered pair of
-// them, and writes the measurements (apps.csv, curves.csv, pairs.csv), the
-// profiles, and a table of errors per method.
+// from Debian packages and the built-in samples, measures pairs of them in both
+// directions by pausing one beside the other, and writes the measurements
+// (apps.csv, curves.csv, pairs.csv), the profiles, and tables of errors per method
+// (real.md). It then times whole runs beside a strong pressure and measures the same
+// by modulation, again and again (modulation.md). It goes on where an interrupted
+// one stopped.
 //
-//	go run ./hack/evaluate-real --output results
+//	go run ./hack/evaluate-real --output results --budget 24m
 package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"bandmate.dev/bandmate/hack/study"
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
-	"bandmate.dev/bandmate/units"
 )
 
 const name = "evaluate-real"
 
 func main() { study.Main(name, run) }
 
+// trial is one run of the program.
+type trial struct {
+	output string
+	until  time.Time
+	// compare is the part of the time for whole runs.
+	compare time.Duration
+
+	programs []program
+	session  *onboard.Session
+	*state
+}
+
 func run(ctx context.Context, args []string) error {
-	s := study.Study{Name: name}
-	flags := s.Flags()
+	e := &trial{}
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.StringVar(&e.output, "output", name, "folder of the results; what an earlier run left there is gone on with")
+	budget := flags.Duration("budget", 24*time.Minute, "time for all measurements, about")
+	flags.DurationVar(&e.compare, "compare", 5*time.Minute, "part of it for the comparison with whole runs")
 	only := flags.String("only", "", "comma-separated names of the programs to use (default: all)")
+	tables := flags.Bool("tables", false, "measure nothing: write the tables of what was measured")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if err := s.Validate(); err != nil {
+	e.until = time.Now().Add(*budget)
+	var err error
+	if e.state, err = openState(e.output); err != nil {
 		return err
 	}
-	applications, err := prepare(ctx, filepath.Join(s.Output, "inputs"), *only)
+	if !*tables {
+		if err := e.measure(ctx, *only); err != nil {
+			return err
+		}
+	}
+	return e.write()
+}
+
+// measure takes all measurements.
+func (e *trial) measure(ctx context.Context, only string) (err error) {
+	if e.programs, err = prepare(ctx, filepath.Join(e.output, "inputs"), only); err != nil {
+		return err
+	}
+	if e.session, err = onboard.Open(ctx, onboard.Placing{MaxDuration: time.Until(e.until) + time.Hour}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.session.Close()) }()
+	e.log("onboarding")
+	if err := e.onboard(ctx); err != nil {
+		return err
+	}
+	modulator, err := e.session.OpenModulator(ctx)
 	if err != nil {
 		return err
 	}
-	verified, err := s.Measure(ctx, study.Measurement{Machine: "evaluated", Applications: applications, Pressures: pressures()})
-	if err != nil || verified == nil {
+	defer func() { err = errors.Join(err, modulator.Close()) }()
+	e.log("pairs")
+	if err := e.measurePairs(ctx, modulator); err != nil {
 		return err
 	}
-	if err := study.WriteProfiles(filepath.Join(s.Output, "profiles"), verified); err != nil {
-		return err
-	}
-	if err := writeDataset(s.Output, verified); err != nil {
-		return err
-	}
-	return writeTables(s.Output, verified)
+	e.log("whole runs")
+	return e.compareWholeRuns(ctx, modulator)
 }
 
-// pressures are the points of the curve families. Lines in random order are
-// measured at fewer points: their curves lie close to straight lines.
-func pressures() []onboard.Pressure {
-	all := onboard.Grid([]units.ReadShare{0.5, 0.75, 1}, onboard.DefaultLevels, interferer.Sequential)
-	all = append(all, onboard.Grid([]units.ReadShare{1}, []float64{0.5, 1}, interferer.Random)...)
-	return append(all, onboard.Grid([]units.ReadShare{0.5}, []float64{1}, interferer.Random)...)
+func (e *trial) log(format string, a ...any) {
+	fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, a...))
 }
 
 // prepare makes the inputs and chooses the programs.
-func prepare(ctx context.Context, folder, only string) ([]onboard.Application, error) {
+func prepare(ctx context.Context, folder, only string) ([]program, error) {
 	work, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
@@ -73,20 +108,18 @@ func prepare(ctx context.Context, folder, only string) ([]onboard.Application, e
 	if err := buildSamples(ctx, bandmate); err != nil {
 		return nil, err
 	}
-	if err := makeInputs(ctx, work); err != nil {
-		return nil, err
-	}
-	var chosen []onboard.Application
+	var chosen []program
 	var missing []string
+	names := strings.Split(only, ",")
 	for _, p := range programs(work, bandmate) {
-		if only != "" && !strings.Contains(","+only+",", ","+p.name+",") {
+		if only != "" && !slices.Contains(names, p.name) {
 			continue
 		}
 		if _, err := exec.LookPath(p.args[0]); err != nil {
 			missing = append(missing, p.debian)
 			continue
 		}
-		chosen = append(chosen, onboard.Application{Name: p.name, Command: onboard.Command{Args: p.args, Dir: work, Timeout: time.Minute}})
+		chosen = append(chosen, p)
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("programs are missing: apt-get install -y --no-install-recommends %s", strings.Join(missing, " "))
@@ -94,11 +127,11 @@ func prepare(ctx context.Context, folder, only string) ([]onboard.Application, e
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("--only %q names no program", only)
 	}
-	return chosen, nil
+	return chosen, makeInputs(ctx, work)
 }
 
 // buildSamples builds the program that holds the samples, unless an earlier run
-// did: every slice measures the same.
+// did: every run measures the same.
 func buildSamples(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil

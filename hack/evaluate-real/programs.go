@@ -3,83 +3,102 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/samples"
 )
 
-// program is one application of the evaluation: fixed work of a few tenths of
-// a second on one CPU.
+// program is one application of the evaluation: fixed work of a second or two on
+// one CPU.
 type program struct {
 	name string
 	// debian is the package it comes from; empty for our own samples.
 	debian string
 	args   []string
+	dir    string
 }
+
+func (p program) application() onboard.Application {
+	return onboard.Application{Name: p.name, Command: onboard.Command{Args: p.args, Dir: p.dir, Timeout: 2 * time.Minute}}
+}
+
+// sampleScale is the work of the samples.
+const sampleScale = "4"
 
 // programs are those of Debian packages, then the built-in samples.
 func programs(work, bandmate string) []program {
-	in := func(name string) string { return filepath.Join(work, name) }
 	all := []program{
-		{"xz", "xz-utils", []string{"xz", "-1", "-k", "-c", "-T1", in("text-6m")}},
-		{"zstd", "zstd", []string{"zstd", "-q", "-6", "-T1", "-c", in("text-20m")}},
-		{"bzip2", "bzip2", []string{"bzip2", "-k", "-c", in("text-6m")}},
-		{"sqlite3", "sqlite3", []string{"sqlite3", "-readonly", in("table.db"), sqliteQuery}},
-		{"sort", "coreutils", []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", in("text-32m")}},
-		{"ffmpeg", "ffmpeg", strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1920x1080:rate=25:duration=1 -c:v mpeg4 -f null -")},
-		{"lammps", "lammps", []string{"lmp", "-log", "none", "-screen", "none", "-in", in("melt.lammps")}},
-		{"numpy", "python3-numpy", []string{"/usr/bin/python3", in("arrays.py")}},
-		{"stress-stream", "stress-ng", strings.Fields("stress-ng --quiet --stream 1 --stream-ops 1 --stream-l3-size 64m")},
-		{"stress-matrix", "stress-ng", strings.Fields("stress-ng --quiet --matrix 1 --matrix-size 512 --matrix-method add --matrix-ops 8000")},
-		{"sysbench", "sysbench", strings.Fields("sysbench memory --threads=1 --time=0 --memory-block-size=64M --memory-total-size=4G --memory-oper=write run")},
+		{name: "xz", debian: "xz-utils", args: []string{"xz", "-1", "-k", "-c", "-T1", "text-12m"}},
+		{name: "gzip", debian: "gzip", args: []string{"gzip", "-c", "text-32m"}},
+		{name: "zstd", debian: "zstd", args: []string{"zstd", "-q", "-9", "--single-thread", "-c", "text-32m"}},
+		{name: "lz4", debian: "lz4", args: []string{"lz4", "-q", "-9", "-c", "text-32m"}},
+		{name: "brotli", debian: "brotli", args: []string{"brotli", "-q", "5", "-c", "text-32m"}},
+		{name: "sqlite3", debian: "sqlite3", args: []string{"sqlite3", "-readonly", "table.db", sqliteQuery}},
+		{name: "sort", debian: "coreutils", args: []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", "text-32m"}},
+		{name: "gawk", debian: "gawk", args: []string{"gawk", gawkProgram, "text-32m"}},
+		{name: "perl", debian: "perl", args: []string{"perl", "-e", perlProgram}},
+		{name: "python3", debian: "python3", args: []string{"/usr/bin/python3", "graph.py"}},
+		{name: "ffmpeg", debian: "ffmpeg", args: strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1280x720:rate=25:duration=4 -c:v mpeg4 -f null -")},
+		{name: "flac", debian: "flac", args: strings.Fields("flac -s -8 -f -o /dev/null sound.wav")},
+		{name: "lame", debian: "lame", args: strings.Fields("lame --quiet -q 5 sound.wav /dev/null")},
+		{name: "openssl", debian: "openssl", args: strings.Fields("openssl dgst -sha512 text-256m")},
 	}
 	for _, s := range samples.All() {
-		all = append(all, program{s.Name, "", []string{bandmate, "sample", s.Name}})
+		all = append(all, program{name: s.Name, args: []string{bandmate, "sample", "--scale", sampleScale, s.Name}})
+	}
+	for i := range all {
+		all[i].dir = work
 	}
 	return all
 }
 
 const sqliteQuery = "pragma cache_size=-200000; select count(*), sum(a.v) from t a join t b on a.k = b.id where b.v % 3 = 0;"
 
-const lammpsInput = `units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 20 0 20 0 20
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 3.0 87287
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-fix 1 all nve
-run 7
-`
+// gawkProgram counts words.
+const gawkProgram = `{ for (i = 1; i <= NF; i++) n[$i]++ } END { print length(n) }`
 
-const numpyProgram = `import numpy
-a = numpy.arange(8_000_000, dtype=numpy.float64)
-b = numpy.ones_like(a)
-for _ in range(12):
-    b += 0.5 * a
-assert b[1] == 7.0
+// perlProgram fills a hash that is larger than caches, in a random order.
+const perlProgram = `my ($x, %h) = (1); for (1 .. 900000) { $x = ($x * 1103515245 + 12345) % 2147483648; $h{$x % 400000} += $_ } print scalar(keys %h), "\n"`
+
+// pythonProgram walks a random graph.
+const pythonProgram = `import random
+random.seed(1)
+n = 200_000
+nodes = list(range(n))
+random.shuffle(nodes)
+ranks = [1.0] * n
+for _ in range(20):
+    following = [0.0] * n
+    for i, to in enumerate(nodes):
+        following[to] += 0.5 * ranks[i] + 0.5
+    ranks = following
+print(sum(ranks))
 `
 
 // makeInputs writes every input that is not there yet, always the same.
 func makeInputs(ctx context.Context, work string) error {
 	text := wordText(32 << 20)
-	for name, content := range map[string][]byte{
-		"text-32m":    text,
-		"text-20m":    text[:20<<20],
-		"text-6m":     text[:6<<20],
-		"melt.lammps": []byte(lammpsInput),
-		"arrays.py":   []byte(numpyProgram),
+	for name, content := range map[string]func() []byte{
+		"text-12m":  func() []byte { return text[:12<<20] },
+		"text-32m":  func() []byte { return text },
+		"text-256m": func() []byte { return bytes.Repeat(text, 8) },
+		"graph.py":  func() []byte { return []byte(pythonProgram) },
+		"sound.wav": func() []byte { return sound(40) },
 	} {
-		if err := os.WriteFile(filepath.Join(work, name), content, 0o644); err != nil {
+		path := filepath.Join(work, name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := os.WriteFile(path, content(), 0o644); err != nil {
 			return err
 		}
 	}
@@ -88,12 +107,41 @@ func makeInputs(ctx context.Context, work string) error {
 		return nil
 	}
 	const fill = `create table t(id integer primary key, k integer, v integer);
-with recursive n(i) as (select 1 union all select i+1 from n where i < 400000)
-insert into t select i, (i * 7919) % 400000 + 1, (i * 104729) % 1000 from n;`
+with recursive n(i) as (select 1 union all select i+1 from n where i < 2000000)
+insert into t select i, (i * 7919) % 2000000 + 1, (i * 104729) % 1000 from n;`
 	if out, err := exec.CommandContext(ctx, "sqlite3", database, fill).CombinedOutput(); err != nil {
 		return fmt.Errorf("making the database: %w: %s", err, out)
 	}
 	return nil
+}
+
+// sound is a WAV file of some seconds: three tones that swell, and noise.
+func sound(seconds int) []byte {
+	const rate, channels, sampleBytes = 44100, 2, 2
+	random := rand.New(rand.NewPCG(7, 0))
+	samples := make([]int16, 0, seconds*rate*channels)
+	for n := range seconds * rate {
+		t := float64(n) / rate
+		v := 0.05 * (random.Float64() - 0.5)
+		for i, frequency := range []float64{220, 331, 1471} {
+			v += 0.25 * math.Sin(2*math.Pi*frequency*t) * math.Sin(float64(i+1)*t)
+		}
+		samples = append(samples, int16(32000*v), int16(30000*v))
+	}
+	var file bytes.Buffer
+	write := func(data any) { _ = binary.Write(&file, binary.LittleEndian, data) } // to memory
+	size := uint32(len(samples) * sampleBytes)
+	file.WriteString("RIFF")
+	write(36 + size)
+	file.WriteString("WAVEfmt ")
+	write([]uint32{16})
+	write([]uint16{1, channels})
+	write([]uint32{rate, rate * channels * sampleBytes})
+	write([]uint16{channels * sampleBytes, 8 * sampleBytes})
+	file.WriteString("data")
+	write(size)
+	write(samples)
+	return file.Bytes()
 }
 
 // wordText is text of made-up words with the skew of a natural language.

@@ -13,14 +13,13 @@ import (
 	"strings"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/onboard"
 )
 
 // WriteProfiles writes the profiles of the machine and of the applications to a
 // folder, each as NAME.yaml. Commands are left out: they name paths of this machine.
-func WriteProfiles(folder string, v *onboard.Verified) error {
-	objects := []v1alpha1.Object{v.Machine}
-	for _, p := range v.Profiles {
+func WriteProfiles(folder string, machine *v1alpha1.MachineProfile, profiles []*v1alpha1.ApplicationProfile) error {
+	objects := []v1alpha1.Object{machine}
+	for _, p := range profiles {
 		p.Spec.Command = nil
 		objects = append(objects, p)
 	}

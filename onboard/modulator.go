@@ -1,0 +1,143 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// Counted is an application with what counts its work.
+type Counted struct {
+	Application Application
+	Source      ticks.Source
+	// Steps is how often the count grows alone, per second.
+	Steps float64
+	// Equal makes the ticks equal; nil leaves them as they are.
+	Equal *modulation.Trajectory
+}
+
+// Modulator measures applications whose ticks are known, beside each other and
+// beside pressures. Close it.
+type Modulator struct{ stage *stage }
+
+// OpenModulator starts what modulation needs beside the session.
+func (s *Session) OpenModulator(ctx context.Context) (*Modulator, error) {
+	g, err := s.openStage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Modulator{g}, nil
+}
+
+// Close ends what OpenModulator started.
+func (m *Modulator) Close() error { return m.stage.close() }
+
+// Wanted says how precisely a [Modulator] measures.
+type Wanted struct {
+	// Class is the only placement regime that counts; empty for any.
+	Class     regime.Class
+	Precision modulation.Precision
+	// Budget bounds the time; 0 means none.
+	Budget time.Duration
+	// Outcome is what was measured before of the same; nil for nothing.
+	Outcome *modulation.Outcome
+}
+
+// Pair measures two applications beside each other, each compared with itself
+// alone. CorunResult reads the outcome.
+func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (outcome *modulation.Outcome, err error) {
+	parties := [2]*program{m.program(first, true), m.program(second, false)}
+	for _, p := range parties {
+		if err := p.start(ctx); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, p.stop()) }()
+	}
+	points := []modulation.Point{pairPoint(first.Application, second.Application)}
+	outcome, err = m.measure(ctx, [2]modulation.Party{parties[0], parties[1]}, points, min(first.Steps, second.Steps), w)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", besideName(first.Application.Name, second.Application.Name), err)
+	}
+	return outcome, err
+}
+
+// Pressed measures an application beside a pressure. PressedResult reads the
+// outcome.
+func (m *Modulator) Pressed(ctx context.Context, a Counted, p MeasuredPressure, w Wanted) (outcome *modulation.Outcome, err error) {
+	target, second := m.program(a, true), &stream{interferers: m.stage.interferers}
+	if err := target.start(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, target.stop()) }()
+	points := []modulation.Point{pressurePoint(a.Application.Name, p, second)}
+	outcome, err = m.measure(ctx, [2]modulation.Party{target, second}, points, a.Steps, w)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", besideName(a.Application.Name, p.String()), err)
+	}
+	return outcome, err
+}
+
+// WholeRuns times an application alone and beside a pressure, one run each.
+func (m *Modulator) WholeRuns(ctx context.Context, a Application, p MeasuredPressure) (alone, pressed time.Duration, err error) {
+	first, err := m.stage.Session.runSolo(ctx, a)
+	if err != nil {
+		return 0, 0, err
+	}
+	second, err := m.stage.runUnder(ctx, a.Command, p.settings())
+	return first.Wall, second.Wall, err
+}
+
+// program returns an application as a party, on its own CPUs or on the
+// interferer's.
+func (m *Modulator) program(c Counted, first bool) *program {
+	g := m.stage
+	p := &program{session: g.Session, command: c.Application.Command, source: c.Source, equal: c.Equal, cpus: g.Placement.Target, spinner: g.opposite.interferers}
+	if !first {
+		p.cpus, p.spinner = g.Placement.Interferer, g.interferers
+	}
+	return p
+}
+
+// measure takes points with two parties, whose counts grow so many times per
+// second or more.
+func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, points []modulation.Point, steps float64, w Wanted) (*modulation.Outcome, error) {
+	slicing, err := modulation.SlicingFor(steps)
+	if err != nil {
+		return nil, err
+	}
+	m.stage.parties = parties
+	plan := &modulation.Plan{
+		Bench: m.stage.bench(slicing), Points: points, Precision: w.Precision, Probe: m.stage.probe,
+		Class: w.Class, Budget: w.Budget, Outcome: w.Outcome,
+		Again: func(ctx context.Context) error {
+			var err error
+			for _, party := range parties {
+				if p, ok := party.(*program); ok {
+					err = errors.Join(err, p.again(ctx))
+				}
+			}
+			return err
+		},
+	}
+	err = m.stage.run(ctx, plan)
+	return plan.Outcome, err
+}
+
+// CorunResult returns what an outcome says of a target beside a co-runner in a
+// regime.
+func (s *Session) CorunResult(o *modulation.Outcome, class regime.Class, target, corunner Application) (Result, bool) {
+	e := &estimator{readings: o.Readings[class], session: s}
+	return e.result(target.Name, corunLabel(corunner))
+}
+
+// PressedResult returns what an outcome says of an application beside a pressure in
+// a regime.
+func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p Pressure) (Result, bool) {
+	e := &estimator{readings: o.Readings[class], session: s}
+	return e.result(a.Name, p.String())
+}
