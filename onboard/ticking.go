@@ -157,11 +157,12 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 	}
 	for _, c := range candidates {
 		p.source = c.Source
-		if err := t.learn(ctx, p); !usableOther(err) {
+		if err = t.learn(ctx, p); !usableOther(err) {
 			return err
 		}
 	}
-	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress", t.Application.Name, ErrNoTicks)
+	// The last error says why the last source did not do.
+	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, ErrNoTicks, err)
 }
 
 // usableOther reports whether another source may do where one failed.

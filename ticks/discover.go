@@ -172,7 +172,7 @@ const (
 	fewestWindows = 8
 	// watching is how long sources are watched for, unless the search ends first, and
 	// leastWatching how long at least.
-	watching, leastWatching = 1200 * time.Millisecond, 300 * time.Millisecond
+	watching, leastWatching = 1200 * time.Millisecond, 600 * time.Millisecond
 	// watchPoll is how often counts are read, and longestPoll how long a poll may
 	// have taken: a step after a longer one came at an unknown time.
 	watchPoll, longestPoll = 300 * time.Microsecond, time.Millisecond

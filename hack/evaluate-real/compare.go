@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/ticks"
 )
 
 const (
@@ -34,6 +37,10 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 	if err != nil {
 		return err
 	}
+	cost, err := ticks.CallCost()
+	if err != nil {
+		e.log("what a counted call costs is not known: %v", err)
+	}
 	for _, a := range all {
 		c := &comparison{Name: a.Application.Name, Pressure: strong.String()}
 		if known, err := e.load(comparedPrefix+c.Name, c); err != nil || known {
@@ -60,7 +67,8 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 				return err
 			}
 			c.ModulatedSeconds += time.Since(begin).Seconds() / repeats
-			if r, ok := e.session.PressedResult(o, class, a.Application, strong); ok {
+			c.Calls, c.CallSeconds = calls(a, o.Readings[class]), cost.Seconds()
+			if r, ok := e.session.PressedResult(o, class, a.Application, strong); ok && r.Repeats > 1 {
 				c.Modulated = append(c.Modulated, result{Performance: float64(r.NormalizedPerformance), StandardError: r.StandardError, Readings: r.Repeats})
 			}
 		}
@@ -69,4 +77,26 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 		}
 	}
 	return nil
+}
+
+// calls returns how many calls of a function per second are counted while the
+// program runs alone.
+func calls(c onboard.Counted, readings map[string][]modulation.Reading) float64 {
+	if _, isFunction := c.Source.(ticks.Function); !isFunction {
+		return 0
+	}
+	if c.Equal != nil {
+		n := len(c.Equal.Counts) - 1
+		return (c.Equal.Counts[n] - c.Equal.Counts[0]) / c.Equal.Length()
+	}
+	var rates []float64
+	for name, list := range readings {
+		if !strings.HasPrefix(name, c.Application.Name+" ") {
+			continue
+		}
+		for _, r := range list {
+			rates = append(rates, r.Alone)
+		}
+	}
+	return stats.Median(rates)
 }

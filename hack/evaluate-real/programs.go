@@ -32,24 +32,24 @@ func (p program) application() onboard.Application {
 }
 
 // sampleScale is the work of the samples.
-const sampleScale = "4"
+const sampleScale = "1"
 
 // programs are those of Debian packages, then the built-in samples.
 func programs(work, bandmate string) []program {
 	all := []program{
-		{name: "xz", debian: "xz-utils", args: []string{"xz", "-1", "-k", "-c", "-T1", "text-12m"}},
-		{name: "gzip", debian: "gzip", args: []string{"gzip", "-c", "text-32m"}},
-		{name: "zstd", debian: "zstd", args: []string{"zstd", "-q", "-9", "--single-thread", "-c", "text-32m"}},
-		{name: "lz4", debian: "lz4", args: []string{"lz4", "-q", "-9", "-c", "text-32m"}},
-		{name: "brotli", debian: "brotli", args: []string{"brotli", "-q", "5", "-c", "text-32m"}},
+		{name: "xz", debian: "xz-utils", args: []string{"xz", "-1", "-k", "-c", "-T1", "text-6m"}},
+		{name: "gzip", debian: "gzip", args: []string{"gzip", "-c", "text-20m"}},
+		{name: "zstd", debian: "zstd", args: []string{"zstd", "-q", "-9", "--single-thread", "-c", "text-12m"}},
+		{name: "lz4", debian: "lz4", args: []string{"lz4", "-q", "-9", "-c", "text-20m"}},
+		{name: "brotli", debian: "brotli", args: []string{"brotli", "-q", "5", "-c", "text-12m"}},
 		{name: "sqlite3", debian: "sqlite3", args: []string{"sqlite3", "-readonly", "table.db", sqliteQuery}},
-		{name: "sort", debian: "coreutils", args: []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", "text-32m"}},
-		{name: "gawk", debian: "gawk", args: []string{"gawk", gawkProgram, "text-32m"}},
+		{name: "sort", debian: "coreutils", args: []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", "text-64m"}},
+		{name: "gawk", debian: "gawk", args: []string{"gawk", gawkProgram, "text-12m"}},
 		{name: "perl", debian: "perl", args: []string{"perl", "-e", perlProgram}},
 		{name: "python3", debian: "python3", args: []string{"/usr/bin/python3", "graph.py"}},
-		{name: "ffmpeg", debian: "ffmpeg", args: strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1280x720:rate=25:duration=4 -c:v mpeg4 -f null -")},
+		{name: "ffmpeg", debian: "ffmpeg", args: strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1280x720:rate=25:duration=6 -c:v mpeg4 -f null -")},
 		{name: "flac", debian: "flac", args: strings.Fields("flac -s -8 -f -o /dev/null sound.wav")},
-		{name: "lame", debian: "lame", args: strings.Fields("lame --quiet -q 5 sound.wav /dev/null")},
+		{name: "lame", debian: "lame", args: strings.Fields("lame --quiet -q 5 speech.wav /dev/null")},
 		{name: "openssl", debian: "openssl", args: strings.Fields("openssl dgst -sha512 text-256m")},
 	}
 	for _, s := range samples.All() {
@@ -76,7 +76,7 @@ n = 200_000
 nodes = list(range(n))
 random.shuffle(nodes)
 ranks = [1.0] * n
-for _ in range(20):
+for _ in range(8):
     following = [0.0] * n
     for i, to in enumerate(nodes):
         following[to] += 0.5 * ranks[i] + 0.5
@@ -88,11 +88,14 @@ print(sum(ranks))
 func makeInputs(ctx context.Context, work string) error {
 	text := wordText(32 << 20)
 	for name, content := range map[string]func() []byte{
-		"text-12m":  func() []byte { return text[:12<<20] },
-		"text-32m":  func() []byte { return text },
-		"text-256m": func() []byte { return bytes.Repeat(text, 8) },
-		"graph.py":  func() []byte { return []byte(pythonProgram) },
-		"sound.wav": func() []byte { return sound(40) },
+		"text-6m":    func() []byte { return text[:6<<20] },
+		"text-20m":   func() []byte { return text[:20<<20] },
+		"text-12m":   func() []byte { return text[:12<<20] },
+		"text-64m":   func() []byte { return bytes.Repeat(text, 2) },
+		"text-512m":  func() []byte { return bytes.Repeat(text, 16) },
+		"graph.py":   func() []byte { return []byte(pythonProgram) },
+		"sound.wav":  func() []byte { return sound(160) },
+		"speech.wav": func() []byte { return sound(50) },
 	} {
 		path := filepath.Join(work, name)
 		if _, err := os.Stat(path); err == nil {
@@ -107,8 +110,8 @@ func makeInputs(ctx context.Context, work string) error {
 		return nil
 	}
 	const fill = `create table t(id integer primary key, k integer, v integer);
-with recursive n(i) as (select 1 union all select i+1 from n where i < 2000000)
-insert into t select i, (i * 7919) % 2000000 + 1, (i * 104729) % 1000 from n;`
+with recursive n(i) as (select 1 union all select i+1 from n where i < 1000000)
+insert into t select i, (i * 7919) % 1000000 + 1, (i * 104729) % 1000 from n;`
 	if out, err := exec.CommandContext(ctx, "sqlite3", database, fill).CombinedOutput(); err != nil {
 		return fmt.Errorf("making the database: %w: %s", err, out)
 	}

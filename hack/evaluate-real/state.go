@@ -66,6 +66,9 @@ type comparison struct {
 	Whole, Modulated []result
 	// WholeSeconds and ModulatedSeconds are the times of one.
 	WholeSeconds, ModulatedSeconds float64
+	// Calls is how many calls per second are counted, 0 where the ticks cost nothing,
+	// and CallSeconds what one costs.
+	Calls, CallSeconds float64
 }
 
 func openState(folder string) (*state, error) {

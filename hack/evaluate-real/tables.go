@@ -298,11 +298,12 @@ func (i interval) overlaps(other interval) bool {
 	return math.Abs(i.mean-other.mean) <= i.half+other.half
 }
 
-// writeComparisons writes how whole runs and modulation agree, and the spread of
-// their repeats against the time that they take.
+// writeComparisons writes how whole runs and modulation agree, the spread of their
+// repeats against the time that they take, and what ticks cost.
 func writeComparisons(w io.Writer, m *measured) {
-	study.TableHeader(w, "program", "whole runs", "modulated", "agree", "spread, whole", "time", "spread, modulated", "time", "modulated ÷ whole, same time")
-	agree := 0
+	fmt.Fprint(w, comparisonsIntroduction)
+	study.TableHeader(w, "program", "whole runs", "modulated", "agree", "spread, whole", "time", "spread, modulated", "time", "modulated ÷ whole, same time", "ticks cost")
+	agree, cost := 0, 0.0
 	var ratios []float64
 	for _, c := range m.comparisons {
 		if len(c.Whole) < 2 || len(c.Modulated) < 2 {
@@ -317,13 +318,27 @@ func writeComparisons(w io.Writer, m *measured) {
 		// The spread of a mean falls with the root of the time.
 		ratio := modulated.sd / whole.sd * math.Sqrt(c.ModulatedSeconds/c.WholeSeconds)
 		ratios = append(ratios, ratio)
-		fmt.Fprintf(w, "| %s | %.3f ± %.3f | %.3f ± %.3f | %s | %.1f | %.1f s | %.1f | %.1f s | %.2f |\n", c.Name, whole.mean, whole.half,
-			modulated.mean, modulated.half, answer, 100*whole.sd, c.WholeSeconds, 100*modulated.sd, c.ModulatedSeconds, ratio)
+		cost = c.CallSeconds
+		fmt.Fprintf(w, "| %s | %.3f ± %.3f | %.3f ± %.3f | %s | %.1f | %.1f s | %.1f | %.1f s | %.2f | %.1f%% |\n", c.Name, whole.mean, whole.half,
+			modulated.mean, modulated.half, answer, 100*whole.sd, c.WholeSeconds, 100*modulated.sd, c.ModulatedSeconds, ratio, 100*c.Calls*c.CallSeconds)
 	}
 	if len(ratios) > 0 {
-		fmt.Fprintf(w, "\n%d of %d programs agree. For the same time the spread by modulation is %.2f of that by whole runs (median).\n", agree, len(ratios), stats.Median(ratios))
+		fmt.Fprintf(w, "\n%d of %d programs agree: the intervals overlap. For the same time the spread by modulation\nis %.2f of that by whole runs (median). A counted call costs %.1f µs here.\n",
+			agree, len(ratios), stats.Median(ratios), 1e6*cost)
 	}
 }
+
+// comparisonsIntroduction is a section of docs/results/onboarding.md.
+const comparisonsIntroduction = `
+## Modulation beside whole runs, measured
+
+Each program of [real.md](real.md) beside an unpaced stream of 50% reads, five times by each way in
+turns: a pair of whole runs, alone and under pressure, and one modulated measurement within the
+program's run. Performances are means with their 90% intervals; spreads are standard deviations
+between the five repeats, in points; times are those of one repeat. The last column is the time that
+counting takes from the program: counted calls per second × the cost of a call. Counts of bytes and
+of a page cost nothing. This machine counts no instructions, so what these cost was not measured.
+`
 
 // studentQuantile is that of 0.95.
 func studentQuantile(degrees int) float64 {
