@@ -35,17 +35,7 @@ type place struct {
 // scan glances at functions, some at a time, and opens those that are called at a
 // useful rate.
 func (s *search) scan(ctx context.Context) ([]*watched, error) {
-	if tryUprobe() != nil {
-		return nil, nil // the program may have other ticks
-	}
-	regions, err := regionsOf(s.pid)
-	if err != nil {
-		return nil, nil
-	}
-	places, err := s.functions(regions)
-	if err != nil {
-		return nil, nil
-	}
+	regions, places := s.places()
 	rates := map[Function]float64{}
 	end := time.Now().Add(time.Until(s.until) / 2)
 	for len(places) > 0 && ctx.Err() == nil && time.Now().Before(end) {
@@ -53,7 +43,7 @@ func (s *search) scan(ctx context.Context) ([]*watched, error) {
 			return nil, err
 		} else if isOther {
 			if regions, err = regionsOf(s.pid); err != nil {
-				break
+				return nil, err
 			}
 		}
 		tried, unavailable := s.glance(places[:min(len(places), breakpoints)], rates, func(p place) (reader, error) { return breakAt(s.pid, regions, p) })
@@ -130,6 +120,24 @@ func (f Function) glance(pid int) (reader, error) {
 		return nil, errors.Join(err, u.close())
 	}
 	return u, nil
+}
+
+// places returns the functions that are worth trying, and what the program
+// executes; nothing where functions cannot be counted: the program may have other
+// ticks.
+func (s *search) places() (regions, []place) {
+	if tryUprobe() != nil {
+		return nil, nil
+	}
+	r, err := regionsOf(s.pid)
+	if err != nil {
+		return nil, nil
+	}
+	places, err := s.functions(r)
+	if err != nil {
+		return nil, nil
+	}
+	return r, places
 }
 
 // mostActive bounds the functions that are tried because the program is in them.

@@ -51,8 +51,8 @@ func readCode(file *elf.File) (*code, error) {
 		return nil, errNoStarts
 	}
 	count := min(int(file.ByteOrder.Uint32(data[8:])), (len(data)-head)/entry)
-	for i := range count {
-		relative := int32(file.ByteOrder.Uint32(data[head+entry*i:])) //nolint:gosec // a signed number is stored there
+	for i := range count { // signed numbers
+		relative := int32(file.ByteOrder.Uint32(data[head+entry*i:]))
 		c.starts = append(c.starts, section.Addr+uint64(int64(relative)))
 	}
 	slices.Sort(c.starts)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -217,16 +218,13 @@ type parts struct{ all, common, targets, corunners, single float64 }
 // partsOf takes the mean off the errors, then the mean of each target, then that of
 // each co-runner.
 func partsOf(errs map[[2]string]float64) parts {
-	left := map[[2]string]float64{}
+	left := maps.Clone(errs)
 	square := func() float64 {
 		sum := 0.0
 		for _, e := range left {
 			sum += e * e
 		}
 		return sum / float64(len(left))
-	}
-	for k, e := range errs {
-		left[k] = e
 	}
 	takeOff := func(group func([2]string) string) float64 {
 		before := square()
@@ -264,8 +262,12 @@ func writeParts(w io.Writer, all []ordered, evaluated *evaluation.Result) {
 		name string
 		part float64
 	}{
-		{"all", p.all}, {"common to all pairs", p.common}, {"common to a target", p.targets},
-		{"common to a co-runner", p.corunners}, {"of single pairs", p.single}, {"thereof noise of the measured pairs", noise},
+		{"all", p.all},
+		{"common to all pairs", p.common},
+		{"common to a target", p.targets},
+		{"common to a co-runner", p.corunners},
+		{"of single pairs", p.single},
+		{"thereof noise of the measured pairs", noise},
 	} {
 		fmt.Fprintf(w, "| %s | %.1f | %.0f%% |\n", row.name, row.part, 100*row.part/p.all)
 	}

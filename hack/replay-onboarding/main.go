@@ -2,7 +2,7 @@
 // how right its profiles are, by running it on the simulated data sets that the
 // project carries, and what profiles are worth on another machine.
 //
-// What was measured on a machine, by hack/evaluate-real, follows.
+//	go run ./hack/replay-onboarding > docs/results/onboarding.md
 package main
 
 import (
@@ -18,13 +18,14 @@ import (
 	"bandmate.dev/bandmate/predictor/evaluation"
 )
 
-//go:generate sh -c "(go run . --data ../../predictor/testdata/simulated && cat ../../docs/results/real/modulation.md) > onboarding.md.new && mv onboarding.md.new ../../docs/results/onboarding.md"
+//go:generate sh -c "go run . --data ../../predictor/testdata/simulated > onboarding.md.new && mv onboarding.md.new ../../docs/results/onboarding.md"
 
 func main() { study.WritePage("replay-onboarding", write) }
 
 const introduction = `# Onboarding, replayed on simulated memory systems
 
-Written by [hack/replay-onboarding](../../hack/replay-onboarding); ` + "`hack/generate.sh`" + ` regenerates it.
+Written by ` + "`go run ./hack/replay-onboarding > docs/results/onboarding.md`" + `; ` + "`hack/generate.sh`" + `
+regenerates it.
 
 The data are those of ` + "`predictor/testdata/simulated`" + ` (see [simulated.md](simulated.md)). The curves
 stand in for the experiments; pairs and groups are used only to compute errors. Errors are those of
