@@ -30,6 +30,8 @@ type Experiment struct {
 	Traffic map[string]*profiler.Summary
 	// Version is written into the profiles.
 	Version string
+
+	distant map[string]*distant // by the name of the application
 }
 
 // DefaultReadShares and DefaultLevels are the four levels at two read shares
@@ -151,6 +153,9 @@ func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.Machin
 			Curves:          m.curves,
 			Warnings:        append(e.Session.Warnings(), warnings...),
 		},
+	}
+	if d := e.distant[a.Name]; d != nil {
+		d.addTo(profile, e.Session.Placement.Target)
 	}
 	if s := e.Session; s.count > 1 {
 		profile.Spec.Measurement.Interferers = s.count

@@ -63,6 +63,7 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 			MemoryBytes:    s.Machine.MemoryBytes,
 			VirtualMachine: s.Machine.VirtualMachine,
 			Measurement:    s.measurement(c, want.Version),
+			Link:           string(s.Machine.Link(s.Placement)),
 			Warnings:       s.Warnings(),
 		},
 	}

@@ -107,6 +107,9 @@ func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
 		}
 		e.Traffic = map[string]*profiler.Summary{b.Application.Name: traffic}
 	}
+	if err := e.MeasureDistance(ctx, b.Application, b.Source); err != nil {
+		return nil, err
+	}
 	var err error
 	if e.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, err

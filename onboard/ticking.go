@@ -126,8 +126,11 @@ func (t *ticked) tell(share float64, what string) {
 }
 
 // measureTraffic measures the application's traffic by counters, where there are
-// any.
+// any, and the application as a co-runner, where that is farther from the memory.
 func (t *ticked) measureTraffic(ctx context.Context) error {
+	if err := t.experiment.MeasureDistance(ctx, t.Application, t.Source); err != nil {
+		return err
+	}
 	if t.Source == nil {
 		return nil
 	}

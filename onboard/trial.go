@@ -78,6 +78,9 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 			return nil, err
 		}
 		run.solo[a.Name] = v1alpha1.Timing{Seconds: o.Wall.Seconds(), Repeats: 1}
+		if err := run.experiment.MeasureDistance(ctx, a, nil); err != nil {
+			return nil, err
+		}
 		run.done++
 	}
 	if run.stage, err = s.openStage(ctx); err != nil {

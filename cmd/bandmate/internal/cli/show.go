@@ -88,9 +88,23 @@ func TrafficText(c v1alpha1.Contentiousness) string {
 	return text + " (by " + report.SanitizeText(c.Source) + ")"
 }
 
+// writeAlone says how the application runs alone: in both roles, where they differ.
+func writeAlone(w io.Writer, p *v1alpha1.ApplicationProfile) {
+	name, solo, traffic := report.SanitizeText(p.Name), report.Seconds(p.Spec.Solo.Seconds), TrafficText(p.Spec.Contentiousness)
+	d := p.Spec.Distance
+	if d == nil {
+		fmt.Fprintf(w, "%s: %s alone, %s\n", name, solo, traffic)
+		return
+	}
+	target := p.Spec.Contentiousness
+	target.ReadBytesPerSecond, target.WriteBytesPerSecond = d.TargetReadBytesPerSecond, d.TargetWriteBytesPerSecond
+	fmt.Fprintf(w, "%s: %s alone as a target, %s\n", name, solo, TrafficText(target))
+	fmt.Fprintf(w, "as a co-runner, farther from the memory: %s alone, %s\n", report.Seconds(d.CorunnerSolo.Seconds), traffic)
+}
+
 // WriteProfile shows a profile with the plot of its curves.
 func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
-	fmt.Fprintf(w, "%s: %s alone, %s\n", report.SanitizeText(p.Name), report.Seconds(p.Spec.Solo.Seconds), TrafficText(p.Spec.Contentiousness))
+	writeAlone(w, p)
 	m := p.Spec.Measurement
 	if m.Regime != nil {
 		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %d samples dropped\n",

@@ -157,6 +157,13 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 	return profile, regime.Class(last.Regime), nil
 }
 
+// linkTexts say how co-runners reach the memory, by the link of a machine.
+var linkTexts = map[string]string{
+	v1alpha1.LinkNone:   "as near to the memory as a target",
+	v1alpha1.LinkOwn:    "farther from the memory than a target, each over a link of its own",
+	v1alpha1.LinkShared: "farther from the memory than a target, all over one link",
+}
+
 func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
 	fmt.Fprintf(w, "%s: %s, %d CPUs, %d socket(s), %d NUMA node(s)", report.SanitizeText(p.Name), report.SanitizeText(p.Spec.CPUModel), p.Spec.CPUs, p.Spec.Sockets, p.Spec.NUMANodes)
 	if p.Spec.VirtualMachine {
@@ -166,6 +173,9 @@ func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
 	if r := p.Spec.Measurement.Regime; r != nil {
 		fmt.Fprintf(w, "placement: CPUs %s and %s, %s (%.0f ns round trip), %d samples dropped\n",
 			p.Spec.Measurement.TargetCPUs, p.Spec.Measurement.InterfererCPUs, r.Name, r.RoundTripNanoseconds, p.Spec.Measurement.DroppedSamples)
+	}
+	if text, ok := linkTexts[p.Spec.Link]; ok {
+		fmt.Fprintf(w, "co-runners: %s\n", text)
 	}
 	table := cli.Table(">read share", ">sustained", ">spread", ">repeats")
 	for _, s := range p.Spec.Sustained {

@@ -202,10 +202,29 @@ func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) 
 		p.Spec.Phases = nil
 		warnings = append(warnings, "the phases were left out: they divide the run whose contentiousness was replaced")
 	}
-	if solo := p.Spec.Solo.Seconds; math.Abs(r.Seconds/solo-1) > sameRun {
+	if solo := adoptRole(p, r.Seconds); math.Abs(r.Seconds/solo-1) > sameRun {
 		warnings = append(warnings, fmt.Sprintf("the import covers %.3g s and a solo run takes %.3g s: it should cover the application alone, from start to end", r.Seconds, solo))
 	}
 	room := max(v1alpha1.MaxWarnings-len(warnings), 0)
 	p.Spec.Warnings = append(p.Spec.Warnings[:min(room, len(p.Spec.Warnings))], warnings...)
 	return warnings
+}
+
+// adoptRole keeps both roles of a profile whose contentiousness was replaced by that of a
+// run of so many seconds: of the role that takes nearest to that long. In the other role,
+// the application moves the same bytes in its own time. It returns the solo time of the
+// role.
+func adoptRole(p *v1alpha1.ApplicationProfile, seconds float64) float64 {
+	home, d, c := p.Spec.Solo.Seconds, p.Spec.Distance, &p.Spec.Contentiousness
+	if d == nil {
+		return home
+	}
+	away := d.CorunnerSolo.Seconds
+	if math.Abs(seconds-away) < math.Abs(seconds-home) {
+		d.TargetReadBytesPerSecond, d.TargetWriteBytesPerSecond = c.ReadBytesPerSecond*away/home, c.WriteBytesPerSecond*away/home
+		return away
+	}
+	d.TargetReadBytesPerSecond, d.TargetWriteBytesPerSecond = c.ReadBytesPerSecond, c.WriteBytesPerSecond
+	c.ReadBytesPerSecond, c.WriteBytesPerSecond = c.ReadBytesPerSecond*home/away, c.WriteBytesPerSecond*home/away
+	return home
 }

@@ -1,0 +1,122 @@
+package onboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/utils/cpuset"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/topology"
+)
+
+// distantRuns is the number of runs alone as a co-runner without counters.
+const distantRuns = 3
+
+// distant is an application alone as a co-runner, farther from the memory than the target.
+type distant struct {
+	cpus    cpuset.CPUSet
+	seconds []float64
+	traffic *profiler.Summary // by counters; nil without
+}
+
+// MeasureDistance runs an application alone where co-runners stand, if they are farther
+// from the memory than the target there, and counts its traffic with source, which may be
+// nil. Its profile then has both roles.
+func (e *Experiment) MeasureDistance(ctx context.Context, a Application, source profiler.Source) error {
+	s := e.Session
+	if !s.Machine.Distant(s.Placement) {
+		return nil
+	}
+	d := &distant{cpus: s.corunnerCPUs()}
+	run := func(ctx context.Context) error {
+		o, err := s.runAway(ctx, a.Command, d.cpus)
+		d.seconds = append(d.seconds, o.Wall.Seconds())
+		return err
+	}
+	var err error
+	if source != nil {
+		d.traffic, err = measureTraffic(ctx, a.Name, source, run)
+	} else {
+		for range distantRuns {
+			if err = run(ctx); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s as a co-runner, on CPUs %s: %w", a.Name, d.cpus, err)
+	}
+	if e.distant == nil {
+		e.distant = map[string]*distant{}
+	}
+	e.distant[a.Name] = d
+	return nil
+}
+
+// corunnerCPUs returns as many CPUs as the target has, as far as the interferer's NUMA
+// nodes have them, those of the interferer first.
+func (s *Session) corunnerCPUs() cpuset.CPUSet {
+	chosen := s.Placement.Interferer.List()
+	nodes := map[int]bool{}
+	for _, id := range chosen {
+		if c, ok := s.Machine.CPU(id); ok {
+			nodes[c.Node] = true
+		}
+	}
+	allowed, err := topology.AllowedCPUs()
+	for _, c := range s.Machine.CPUs {
+		if nodes[c.Node] && !slices.Contains(chosen, c.ID) && err == nil && allowed.Contains(c.ID) {
+			chosen = append(chosen, c.ID)
+		}
+	}
+	return cpuset.New(chosen[:min(len(chosen), s.Placement.Target.Size())]...)
+}
+
+// runAway runs a command once on CPUs other than the target's, with the target's memory,
+// while the interferers are idle.
+func (s *Session) runAway(ctx context.Context, c Command, cpus cpuset.CPUSet) (o Observation, err error) {
+	_, err = s.during(ctx, settingsOf(interferer.Setting{Mode: interferer.Idle}), func(ctx context.Context) error {
+		e, err := s.launcher.run(ctx, c, cpus, s.Placement.MemoryNode)
+		o.Wall = e.wall
+		return err
+	})
+	return o, err
+}
+
+// addTo makes a profile that was measured as a target one of both roles: its
+// contentiousness becomes that of the co-runner. Without counters the co-runner is taken
+// to move the same bytes as the target, in its own time.
+func (d *distant) addTo(p *v1alpha1.ApplicationProfile, target cpuset.CPUSet) {
+	solo := v1alpha1.Timing{Seconds: stats.Median(d.seconds), Repeats: len(d.seconds)}
+	if sd := spread(d.seconds); sd != nil {
+		relative := *sd / solo.Seconds
+		solo.RelativeSpread = &relative
+	}
+	home := &p.Spec.Contentiousness
+	p.Spec.Distance = &v1alpha1.Distance{
+		CorunnerCPUs: d.cpus.String(), CorunnerSolo: solo,
+		TargetReadBytesPerSecond: home.ReadBytesPerSecond, TargetWriteBytesPerSecond: home.WriteBytesPerSecond,
+	}
+	if d.traffic != nil {
+		*home = d.traffic.Contentiousness()
+	} else {
+		speed := p.Spec.Solo.Seconds / solo.Seconds
+		home.ReadBytesPerSecond *= speed
+		home.WriteBytesPerSecond *= speed
+		for i := range home.Timeline {
+			t := &home.Timeline[i]
+			t.Seconds /= speed
+			t.ReadBytesPerSecond *= speed
+			t.WriteBytesPerSecond *= speed
+		}
+	}
+	if d.cpus.Size() < target.Size() {
+		p.Spec.Warnings = append(p.Spec.Warnings, fmt.Sprintf(
+			"as a co-runner it had %d CPUs (%s), as a target %d: the difference of its times is not that of the memory alone", d.cpus.Size(), d.cpus, target.Size()))
+	}
+}
