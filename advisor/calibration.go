@@ -52,6 +52,11 @@ type fitting struct {
 	calibration *predictor.Calibration
 	err         error
 	applied     sync.Map // of *predictor.Application to *applied
+
+	kept *keeping // nil where nothing is
+	mu   sync.Mutex
+	// states are those of applications as loaded, fresh those since, both by sum.
+	states, fresh map[string]string
 }
 
 // applied is an application with the model applied to it.
@@ -126,6 +131,10 @@ func choose(all []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
 // fit fits the model once. Invalid profiles are left out.
 func (f *fitting) fit() {
 	f.once.Do(func() {
+		if f.load() {
+			return
+		}
+		defer f.saveModel()
 		var apps []*predictor.Application
 		for _, p := range f.chosen {
 			if len(p.Validate()) > 0 {
@@ -171,7 +180,7 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 	}
 	d := value.(*applied) //nolint:errcheck,forcetypeassert // nothing else is stored
 	d.once.Do(func() {
-		if d.application, d.err = f.calibration.Apply(app); d.err != nil {
+		if d.application, d.err = f.applyTo(p, app); d.err != nil {
 			d.application = app
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
@@ -21,6 +22,7 @@ type held struct {
 	object v1alpha1.Object // nil where err is not
 	err    error
 	info   fs.FileInfo // of the file when it was read; nil without a file
+	sum    sum         // of the file's text; zero without a file
 }
 
 func entriesOf(list []held) []entry {
@@ -35,6 +37,12 @@ func entriesOf(list []held) []entry {
 // files have the same identity, size and modification time, and returns previous itself
 // if all are unchanged. It fails if the folder cannot be read.
 func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
+	return s.SnapshotKept(previous, Kept{})
+}
+
+// SnapshotKept is Snapshot, and has what was decoded kept, so that the same files need
+// not be decoded again.
+func (s *Store) SnapshotKept(previous *Snapshot, kept Kept) (*Snapshot, error) {
 	if previous == nil {
 		previous = &Snapshot{}
 	}
@@ -46,23 +54,26 @@ func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
 		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	defer root.Close()
-	applications, keptApplications, err := s.refresh(root, v1alpha1.KindApplicationProfile, previous.applications)
+	d := newDecoder(kept)
+	applications, keptApplications, err := s.refresh(root, v1alpha1.KindApplicationProfile, previous.applications, d)
 	if err != nil {
 		return nil, err
 	}
-	machines, keptMachines, err := s.refresh(root, v1alpha1.KindMachineProfile, previous.machines)
+	machines, keptMachines, err := s.refresh(root, v1alpha1.KindMachineProfile, previous.machines, d)
 	if err != nil {
 		return nil, err
 	}
 	if keptApplications && keptMachines {
 		return previous, nil
 	}
-	return &Snapshot{applications, machines}, nil
+	next := &Snapshot{applications, machines}
+	d.save(next)
+	return next, nil
 }
 
 // refresh reads the files of a kind that changed since before; same reports that
 // none did.
-func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, same bool, err error) {
+func (s *Store) refresh(root *os.Root, kind string, before []held, d *decoder) (now []held, same bool, err error) {
 	keys, err := s.list(kind)
 	if err != nil {
 		return nil, false, err
@@ -72,6 +83,7 @@ func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, 
 		known[e.key] = e
 	}
 	same = true
+	var changed []int
 	for _, k := range keys {
 		// A look before reading: what changes in between differs next time.
 		info, err := root.Stat(k.path())
@@ -81,12 +93,14 @@ func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, 
 			continue
 		}
 		same = false
-		e := held{key: k, info: info}
-		if e.object, e.err = s.read(k); errors.Is(e.err, ErrNotFound) {
-			continue // deleted meanwhile
-		}
-		now = append(now, e)
+		now = append(now, held{key: k, info: info})
+		changed = append(changed, len(now)-1)
 	}
+	inParallel(len(changed), func(i int) {
+		e := &now[changed[i]]
+		e.object, e.sum, e.err = s.readBy(e.key, d.decode)
+	})
+	now = slices.DeleteFunc(now, func(h held) bool { return errors.Is(h.err, ErrNotFound) }) // deleted meanwhile
 	return now, same && len(now) == len(before), nil
 }
 
@@ -153,6 +167,18 @@ func sameHeld(a, b []held) bool {
 		}
 	}
 	return true
+}
+
+// Sums returns the SHA-256 sums of the files of the applications' profiles, by profile.
+// Profiles without a file have none.
+func (s *Snapshot) Sums() map[*v1alpha1.ApplicationProfile]string {
+	sums := make(map[*v1alpha1.ApplicationProfile]string, len(s.applications))
+	for _, h := range s.applications {
+		if p, ok := h.object.(*v1alpha1.ApplicationProfile); ok && h.sum != (sum{}) {
+			sums[p] = string(h.sum[:])
+		}
+	}
+	return sums
 }
 
 // Applications is [Store.Applications]; err is always nil.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -159,20 +160,31 @@ func (e *BrokenError) Profile() (application, machine string) {
 // read returns the profile of k. The error is ErrNotFound when there is none, and
 // else a BrokenError that names the file.
 func (s *Store) read(k key) (v1alpha1.Object, error) {
-	object, err := s.decode(k)
+	object, _, err := s.readBy(k, v1alpha1.Decode)
+	return object, err
+}
+
+// readBy is read with a way to decode the text of a file, whose sum it returns.
+func (s *Store) readBy(k key, decode func([]byte) (v1alpha1.Object, error)) (object v1alpha1.Object, sum [sha256.Size]byte, err error) {
+	text, err := s.text(k)
+	if err == nil {
+		sum = sha256.Sum256(text)
+		object, err = decode(text)
+	}
 	file := filepath.Join(s.dir, filepath.FromSlash(k.path()))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: %w", k, ErrNotFound)
+		return nil, sum, fmt.Errorf("%s: %w", k, ErrNotFound)
 	case err != nil:
-		return nil, &BrokenError{k, fmt.Errorf("%s: %w%s", file, err, remedy(err))}
+		return nil, sum, &BrokenError{k, fmt.Errorf("%s: %w%s", file, err, remedy(err))}
 	case keyOf(object) != k:
-		return nil, &BrokenError{k, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))}
+		return nil, sum, &BrokenError{k, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))}
 	}
-	return object, nil
+	return object, sum, nil
 }
 
-func (s *Store) decode(k key) (v1alpha1.Object, error) {
+// text reads the file of k.
+func (s *Store) text(k key) ([]byte, error) {
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		return nil, err
@@ -191,9 +203,5 @@ func (s *Store) decode(k key) (v1alpha1.Object, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, v1alpha1.MaxDocumentBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	return v1alpha1.Decode(text)
+	return io.ReadAll(io.LimitReader(f, v1alpha1.MaxDocumentBytes+1))
 }

@@ -52,6 +52,7 @@ func run(args []string) int {
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	a.SaveKept()
 	err = errors.Join(err, a.HelpError())
 	if err != nil && !cli.IsSilent(err) {
 		a.Complain("bandmate: " + sanitizeLines(a.Describe(cmd, err)) + "\n")

@@ -36,6 +36,8 @@ type App struct {
 	// settings are of the flags that the environment and the file gave.
 	settings map[*pflag.Flag]setting
 	help     checkedOutput
+	// saveKept is set once profiles were loaded.
+	saveKept func()
 	// Plugin is true when kubectl runs this program, as kubectl-bandmate.
 	Plugin bool
 }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What is kept beside the profiles changes no answer, whatever happens to it, and is never
+// that of other profiles.
+func TestKeptFits(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "store")
+	if err := os.CopyFS(folder, os.DirFS("../../docs/example/store")); err != nil {
+		t.Fatal(err)
+	}
+	answer := func() string {
+		t.Helper()
+		p := bandmate(t, "predict", "xz", "triad", "lammps", "--explain", "--store", folder)
+		p.wantExit(0)
+		return p.stdout.String()
+	}
+	kept := func() []string {
+		t.Helper()
+		files, err := filepath.Glob(filepath.Join(folder, ".kept", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	same := func(when, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s\nwant %s", when, got, want)
+		}
+	}
+	want := answer()
+	if !strings.Contains(want, "basis: memory-model") || len(kept()) < 3 {
+		t.Fatalf("%s\nkept %v", want, kept())
+	}
+	same("kept", answer(), want)
+
+	for _, file := range kept() {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)-1] ^= 1
+		writeFile(t, file, string(text))
+	}
+	same("damaged", answer(), want)
+	same("mended", answer(), want)
+
+	profile := filepath.Join(folder, "applications", "sqlite3@cloud-vm.yaml")
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(profile); err != nil {
+		t.Fatal(err)
+	}
+	without := answer()
+	if without == want {
+		t.Error("one profile fewer: the answer is that of all")
+	}
+	writeFile(t, profile, string(text))
+	same("as before", answer(), want)
+
+	if err := os.RemoveAll(filepath.Join(folder, ".kept")); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			p := prepare(t, "bandmate", "predict", "xz", "triad", "lammps", "--explain", "--store", folder).start()
+			p.wait()
+			p.wantExit(0)
+			same("several at once", p.stdout.String(), want)
+		})
+	}
+	group.Wait()
+
+	if err := os.RemoveAll(filepath.Join(folder, ".kept")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(folder, ".kept"), "nothing can be kept here")
+	same("nothing can be kept", answer(), want)
+}

@@ -1,0 +1,46 @@
+package predictor
+
+import (
+	"fmt"
+
+	"bandmate.dev/bandmate/internal/plain"
+)
+
+// MarshalBinary returns c in a form that UnmarshalBinary of the same program reads.
+func (c *Calibration) MarshalBinary() ([]byte, error) { return plain.Marshal(c) }
+
+// UnmarshalBinary sets c to what MarshalBinary of the same program wrote. c must be new.
+func (c *Calibration) UnmarshalBinary(data []byte) error {
+	if err := plain.Unmarshal(data, c); err != nil {
+		return err
+	}
+	if c.model == nil {
+		return fmt.Errorf("calibration: %w: no model", plain.ErrDamaged)
+	}
+	return nil
+}
+
+// State returns what Apply found out about a, for Restore.
+func (c *Calibration) State(a *Application) ([]byte, error) {
+	if a.calibrated == nil || a.calibrated.model != c.model {
+		return nil, fmt.Errorf("%s: %w", a.name, ErrNotCalibrated)
+	}
+	state := *a.calibrated
+	state.model = nil
+	return plain.Marshal(&state)
+}
+
+// Restore is Apply with the State of the same application in the same calibration, which
+// saves the time of a fit.
+func (c *Calibration) Restore(a *Application, state []byte) (*Application, error) {
+	if _, ok := a.source(); !ok {
+		return nil, fmt.Errorf("%s: %w", a.name, ErrNotCalibrated)
+	}
+	restored := *a
+	restored.calibrated = &calibrated{}
+	if err := plain.Unmarshal(state, restored.calibrated); err != nil {
+		return nil, err
+	}
+	restored.calibrated.model = c.model
+	return &restored, nil
+}
