@@ -13,6 +13,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/models"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/observe"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/slurm"
 	"bandmate.dev/bandmate/report"
 )
@@ -78,7 +79,7 @@ func addCommands(a *cli.App, root *cobra.Command) {
 		{"clusters", "Kubernetes and Slurm:", []*cobra.Command{
 			cluster.NewWhatIf(a), cluster.NewExplain(a), cluster.NewApply(a), cluster.NewAgent(a), slurm.NewCommand(a),
 		}},
-		{"measuring", "Measuring by hand:", []*cobra.Command{measure.NewMeasure(a), measure.NewObserve(a), measure.NewInterfere(a)}},
+		{"measuring", "Measuring by hand:", []*cobra.Command{measure.NewMeasure(a), observe.NewCommand(a), measure.NewInterfere(a)}},
 		{"program", "This program:", []*cobra.Command{cli.NewVersion(a), cli.NewConfig(a)}},
 		{"models", "Laboratory of models:", []*cobra.Command{models.NewOverlap(a), models.NewNetwork(a), models.NewCapability(a)}},
 	} {

@@ -41,7 +41,7 @@ var notShown = map[string]string{
 	"interfere":                "measures: see TestWrittenFits",
 	"machine":                  "measures: see TestWrittenFits",
 	"network measure":          "needs root: see TestWrittenFits",
-	"observe":                  "measures: see TestWrittenMeasureFits",
+	"observe":                  "measures: see TestWrittenFits",
 	"onboard":                  "measures; prints what profiles show does",
 	"overlap measure":          "measures: see TestWrittenFits",
 	"overlap bandwidth":        "needs a file of overlap fit: see TestOverlapBandwidthFits",

@@ -39,7 +39,8 @@ type onboardFlags struct {
 	showOutput  bool
 	adaptive    bool
 	budget      float64
-	progress    progressFlags
+	progress    cli.ProgressFlags
+	wholeRuns   bool
 	interferers int
 	// communication says what the application exchanges.
 	communication communicationFlags
@@ -109,7 +110,8 @@ the traffic of several neighbors. Levels above 100% need it.`,
 	flags.BoolVar(&f.discard, "discard", false, "discard the samples of an interrupted run")
 	flags.BoolVar(&f.adaptive, "adaptive", false, "choose each pressure by its expected information, make one run each, and infer the others")
 	flags.Float64Var(&f.budget, "budget", 4, "with --adaptive, the total time of the runs beside the interferer, in solo times; half as much for an application that loses little")
-	f.progress.add(flags)
+	f.progress.Add(flags)
+	flags.BoolVar(&f.wholeRuns, "whole-runs", false, "time whole runs beside each pressure, where nothing within a run tells its progress")
 	flags.IntVar(&f.interferers, "interferers", 1, "number of interferers of the same size; --interferer-cpus are divided among them")
 	f.communication.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "copy the application's output to standard error")

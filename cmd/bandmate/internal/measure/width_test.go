@@ -37,14 +37,6 @@ func TestWrittenMeasureFits(t *testing.T) {
 		"interfere": func(w io.Writer) error {
 			return writeInterfere(w, interferer.Setting{Bandwidth: bandwidth, ReadShare: share}, interferer.Achieved{Elapsed: time.Hour})
 		},
-		"observe": func(w io.Writer) error {
-			low, high := 101.234, 1234.567
-			s := observedSlowdown{Slowdown: 123.456, Low: &low, High: &high, Blocks: 12345}
-			r := newObserveResult(observedProgram{PID: 4_194_304, Command: long}, "function "+long, time.Hour)
-			r.Beside = []observedNeighbor{{observedProgram{PID: 4_194_304, Command: long}, s, 0.123}}
-			r.Control = &s
-			return r.write(a)(w)
-		},
 		"measure": func(w io.Writer) error {
 			return writeSummary(w, profiler.Summary{
 				Source: "nvidia-scf", Seconds: 12345, Traffic: units.Traffic{Read: units.Bandwidth(most), Write: units.Bandwidth(most)}, RelativeUncertainty: &within,

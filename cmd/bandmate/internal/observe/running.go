@@ -1,4 +1,4 @@
-package measure
+package observe
 
 import (
 	"context"
@@ -46,7 +46,7 @@ type running struct {
 
 // observeRunning observes what runs already.
 func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error) {
-	source, err := f.progress.declared()
+	source, err := f.progress.Source()
 	if err != nil {
 		return err
 	}
@@ -263,8 +263,8 @@ func (r *running) apart(f func() (*observing.Result, error)) (result *observing.
 
 // result says what was found. The error is that of the only neighbor, or says why
 // nothing was measured.
-func (r *running) result(found *observing.Result, counted string) (*ObserveResult, error) {
-	result := newObserveResult(r.target, counted, found.Elapsed)
+func (r *running) result(found *observing.Result, counted string) (*Result, error) {
+	result := newResult(r.target, counted, found.Elapsed)
 	result.Warnings = append(result.Warnings, r.warnings...)
 	blocks := 0
 	for i, f := range found.Findings {

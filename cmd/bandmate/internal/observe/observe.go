@@ -1,4 +1,5 @@
-package measure
+// Package observe has the command that measures what a neighbor costs a program, now.
+package observe
 
 import (
 	"time"
@@ -11,7 +12,7 @@ import (
 
 type observeFlags struct {
 	placement cli.PlacementFlags
-	progress  progressFlags
+	progress  cli.ProgressFlags
 	target    observedFlags
 	beside    besideFlags
 	duration  time.Duration
@@ -61,8 +62,8 @@ func (f besideFlags) named() []string {
 	return names
 }
 
-// NewObserve returns the command observe.
-func NewObserve(a *cli.App) *cobra.Command {
+// NewCommand returns the command observe.
+func NewCommand(a *cli.App) *cobra.Command {
 	var f observeFlags
 	cmd := &cobra.Command{
 		Use:   "observe [-- TARGET...]",
@@ -106,7 +107,7 @@ It takes --duration, or less once the interval is within a point (0.01) either w
 	flags := cmd.Flags()
 	f.target.add(flags)
 	f.beside.add(flags)
-	f.progress.addSources(flags)
+	f.progress.Add(flags)
 	f.placement.Add(flags)
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "maximum time of the measurement")
 	return cmd

@@ -1,4 +1,4 @@
-package measure
+package observe
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	if err != nil {
 		return cli.Usagef("--beside %q: %w", f.beside.command, err)
 	}
-	source, err := f.progress.declared()
+	source, err := f.progress.Source()
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 		return err
 	}
 	target := observedProgram{Command: strings.Join(args, " ")}
-	result := newObserveResult(target, found.Ticks, found.Elapsed)
+	result := newResult(target, found.Ticks, found.Elapsed)
 	result.Beside = []observedNeighbor{newObservedNeighbor(observedProgram{Command: strings.Join(corunner, " ")}, found.Beside, found.PausedShare)}
 	result.control(found.Control)
 	if found.Dropped > 0 {

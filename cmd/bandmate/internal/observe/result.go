@@ -1,4 +1,4 @@
-package measure
+package observe
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// ObserveResult is `observe -o json`.
-type ObserveResult struct {
+// Result is `observe -o json`.
+type Result struct {
 	Target observedProgram    `json:"target"`
 	Beside []observedNeighbor `json:"beside"`
 	// Ticks names what counted the target's work.
@@ -50,8 +50,8 @@ type observedNeighbor struct {
 	PausedShare float64 `json:"pausedShare"`
 }
 
-func newObserveResult(target observedProgram, ticks string, elapsed time.Duration) *ObserveResult {
-	return &ObserveResult{Target: target, Ticks: ticks, Seconds: elapsed.Seconds(), Beside: []observedNeighbor{}, Warnings: []string{}}
+func newResult(target observedProgram, ticks string, elapsed time.Duration) *Result {
+	return &Result{Target: target, Ticks: ticks, Seconds: elapsed.Seconds(), Beside: []observedNeighbor{}, Warnings: []string{}}
 }
 
 func newObservedSlowdown(e modulation.Estimate) observedSlowdown {
@@ -76,7 +76,7 @@ const (
 )
 
 // control adds the estimate of the control, and a warning where it is not 1.
-func (r *ObserveResult) control(e modulation.Estimate) {
+func (r *Result) control(e modulation.Estimate) {
 	if e.Readings == 0 {
 		return
 	}
@@ -130,7 +130,7 @@ func (s observedSlowdown) interval() string {
 }
 
 // write returns what writes the result as text.
-func (r *ObserveResult) write(a *cli.App) func(io.Writer) error {
+func (r *Result) write(a *cli.App) func(io.Writer) error {
 	return func(w io.Writer) error {
 		fmt.Fprintf(w, "%s\nprogress counted by: %s\n\n", r.Target, report.SanitizeText(r.Ticks))
 		if len(r.Beside) == 0 {
@@ -146,7 +146,7 @@ func (r *ObserveResult) write(a *cli.App) func(io.Writer) error {
 	}
 }
 
-func (r *ObserveResult) table() *report.Table {
+func (r *Result) table() *report.Table {
 	table := &report.Table{Columns: []report.Column{
 		{Title: "beside"},
 		{Title: "process", Numeric: true},
