@@ -69,9 +69,10 @@ type Plan struct {
 	Again func(context.Context) error
 	// Class is the only regime that counts; empty for any. Run waits for it.
 	Class regime.Class
-	// Budget is the time after which Run returns whatever the precision; 0 means
-	// none.
+	// Budget is the time after which Run returns whatever the precision, if every
+	// comparison has Least readings; 0 means none.
 	Budget time.Duration
+	Least  int
 	// Whole reports whether the parties have run for long enough, whatever the
 	// precision; nil when that does not matter.
 	Whole func() bool
@@ -149,7 +150,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if p.Report != nil {
 			p.Report(p.done(class, spent))
 		}
-		if (precise || p.Budget > 0 && spent >= p.Budget) && (p.Whole == nil || p.Whole()) {
+		if (precise || p.Budget > 0 && spent >= p.Budget && p.least(class) >= p.Least) && (p.Whole == nil || p.Whole()) {
 			return nil
 		}
 		if precise {
@@ -330,6 +331,17 @@ func (p *Plan) missing(class regime.Class) int {
 		sum += p.lacks(class, &p.Points[i])
 	}
 	return min(sum, p.Precision.Fewest*len(p.Points))
+}
+
+// least returns the fewest readings that a comparison has in a class.
+func (p *Plan) least(class regime.Class) int {
+	least := math.MaxInt
+	for _, point := range p.Points {
+		for _, c := range point.Compare {
+			least = min(least, len(p.Outcome.Readings[class][c.Name]))
+		}
+	}
+	return least
 }
 
 // lacks returns how many blocks a point lacks: one at a time once it has the

@@ -76,6 +76,18 @@ func TestRunKeepsItsBudget(t *testing.T) {
 	}
 }
 
+func TestRunTakesTheLeastReadings(t *testing.T) {
+	_, _, plan := alike(3, everything)
+	plan.Precision = Precision{StandardError: 1e-6, Most: 1e6}
+	plan.Budget, plan.Least = time.Nanosecond, 7
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(plan.Outcome.Readings[usual]["beside"]); n < 7 || n > 20 {
+		t.Errorf("%d readings, want 7 and at most the rest of a group", n)
+	}
+}
+
 func TestRunMeasuresEveryPoint(t *testing.T) {
 	m := newSimulation(4, everything)
 	m.add(&simulated{phases: steady})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -23,6 +24,10 @@ const (
 	calibrationError = 0.004
 	// trafficError is that of how much the known traffic falls beside the probe.
 	trafficError = 0.02
+	// calibrationBudget is enough for a machine that other programs use, too;
+	// leastCalibrated readings are taken of every point all the same.
+	calibrationBudget = time.Minute
+	leastCalibrated   = 3
 )
 
 // machinePlan measures the sustained bandwidth at every read share, and each
@@ -31,7 +36,10 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 	first := &stream{interferers: g.opposite.interferers}
 	second := &stream{interferers: g.interferers}
 	g.parties = [2]modulation.Party{first, second}
-	plan := &modulation.Plan{Bench: g.bench(DefaultSlicing), Precision: o.Precision, Probe: g.probe}
+	plan := &modulation.Plan{
+		Bench: g.bench(DefaultSlicing), Precision: o.Precision, Probe: g.probe,
+		Budget: calibrationBudget, Least: leastCalibrated,
+	}
 	if o.Report != nil {
 		plan.Report = func(share float64) { o.Report(share, "the machine") }
 	}
@@ -78,7 +86,7 @@ func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1
 	if err := g.run(ctx, plan); err != nil {
 		return nil, fmt.Errorf("measuring the machine: %w", err)
 	}
-	class := plan.Outcome.Complete(o.Precision.WithDefaults().Fewest)
+	class := plan.Outcome.Complete(leastCalibrated)
 	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
 	profile := g.newMachineProfile(o, circumstancesOf(plan.Outcome, class))
 	if profile.Spec.Sustained, err = e.sustained(o.ReadShares); err != nil {
@@ -103,7 +111,7 @@ func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile,
 		return nil, fmt.Errorf("calibrating the probes: %w", err)
 	}
 	if class == "" {
-		class = plan.Outcome.Complete(o.Precision.WithDefaults().Fewest)
+		class = plan.Outcome.Complete(leastCalibrated)
 	}
 	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
 	points, err := e.probePoints(class, known)

@@ -87,8 +87,9 @@ func (r *duet) report(share float64, what string) {
 }
 
 const (
-	// pageTrial is how long a program may take to count into its page.
-	pageTrial = time.Second
+	// pageTrial is the CPU time that a program may take to count into its page, and
+	// pagePatience the time where it waits or others hold its CPUs.
+	pageTrial, pagePatience = time.Second, 10 * time.Second
 	// warmUp is what the neighbor is given to begin its work.
 	warmUp = 200 * time.Millisecond
 )
@@ -144,7 +145,7 @@ func (r *duet) countsItself(ctx context.Context) (counts bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	for begin := p.clock.Now(); p.clock.Now()-begin < pageTrial && ctx.Err() == nil; pause(ctx, startPoll) {
+	for begin := p.clock.Now(); p.cpuTime() < pageTrial && p.clock.Now()-begin < pagePatience && ctx.Err() == nil; pause(ctx, startPoll) {
 		n, _, err := p.Read()
 		if n > 0 {
 			return true, nil
@@ -279,10 +280,11 @@ func (n *neighbor) hold(ctx context.Context) (err error) {
 	if n.group, err = pausing.Processes(n.process.pid); err != nil {
 		select {
 		case <-n.process.done:
-			err = errors.Join(modulation.ErrEnded, err)
+			err = modulation.ErrEnded
 		default:
+			err = neighborEnded(err)
 		}
-		return fmt.Errorf("%q: %w", n.command.String(), neighborEnded(err))
+		return fmt.Errorf("%q: %w", n.command.String(), err)
 	}
 	n.session.launcher.know(n.group.Watchdog())
 	n.group.SetLongest(longestOff)
