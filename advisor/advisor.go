@@ -46,6 +46,7 @@ type member struct {
 	network *communication.Machine // of its machine; nil when unknown
 	link    memory.Link            // of its machine
 	fault   error                  // of a profile that could not be read
+	sound   bool                   // validated as it was read
 
 	once     sync.Once
 	compiled Entry
@@ -58,7 +59,7 @@ func (h holding) entry() Entry {
 			h.compiled = Entry{State: Invalid, Machine: h.profile.Spec.Machine.Name, Reason: h.fault.Error()}
 			return
 		}
-		h.compiled = compile(h.profile, h.network, h.link)
+		h.compiled = compile(h.profile, h.network, h.link, h.sound)
 	})
 	e := h.compiled
 	e.Warnings = slices.Concat(h.warnings, e.Warnings)
@@ -200,12 +201,14 @@ func (a *Advisor) addBroken(fault BrokenProfile) {
 }
 
 // compile returns the entry of p on its own machine, where co-runners reach the memory
-// over link.
-func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine, link memory.Link) Entry {
+// over link. One that is sound need not be validated again.
+func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine, link memory.Link, sound bool) Entry {
 	e := Entry{Profile: p, Machine: p.Spec.Machine.Name, Measured: measured(p)}
-	if faults := p.Validate(); len(faults) > 0 {
-		e.State, e.Reason = Invalid, fmt.Sprintf("profile %s: %v", p.Name, faults.ToAggregate())
-		return e
+	if !sound {
+		if faults := p.Validate(); len(faults) > 0 {
+			e.State, e.Reason = Invalid, fmt.Sprintf("profile %s: %v", p.Name, faults.ToAggregate())
+			return e
+		}
 	}
 	named := *p
 	named.Name = v1alpha1.ApplicationOf(p)

@@ -32,9 +32,14 @@ type keeping struct {
 }
 
 // Keep has the models that a fits kept by k, and returns a. sums identify the content of
-// profiles; models of others are not kept. It must be called before a is asked for
-// anything, and Save after that.
+// profiles that were validated as they were read; models of others are not kept. It must
+// be called before a is asked for anything, and SaveKept after that.
 func (a *Advisor) Keep(k Keeper, sums map[*v1alpha1.ApplicationProfile]string) *Advisor {
+	for _, byMachine := range a.applications {
+		for _, h := range byMachine {
+			_, h.sound = sums[h.profile]
+		}
+	}
 	for at, f := range a.calibrations.places {
 		if key, ok := f.key(at, sums); ok && f.kept == nil {
 			f.kept = &keeping{k, sums, key}

@@ -131,7 +131,7 @@ func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) En
 			refuse(err.Error())
 			continue
 		}
-		e := compile(p, a.networks[to.Name], a.linkOf(to.Name))
+		e := compile(p, a.networks[to.Name], a.linkOf(to.Name), false)
 		if e.State == Invalid {
 			refuse(e.Reason)
 			continue
