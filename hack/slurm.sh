@@ -13,6 +13,8 @@
 #
 # Environment, all optional:
 #   NODE_CPUS=8 NODE_SOCKETS=1 NODE_FEATURES=a,b   of every node
+#   FIRST_GRES=gpu:2                               generic resources of n01
+#   SELECT=CR_Core_Memory                          what jobs consume (default CR_Core)
 #   TASK_PLUGIN=task/affinity                      pins jobs to their CPUs
 #   EXTRA_CONF=TEXT                                more lines for slurm.conf
 #   LUA_DIR=DIR                                    job_submit.lua and cli_filter.lua to put beside slurm.conf
@@ -77,7 +79,7 @@ free_ports() {
 }
 
 write_conf() {
-  local dir=$1 nodes=$2 base=$3 host user cpus sockets i odd=() lua=()
+  local dir=$1 nodes=$2 base=$3 host user cpus sockets gres i odd=() lua=()
   host=$(hostname -s)
   user=$(id -un)
   cpus=${NODE_CPUS:-8}
@@ -115,7 +117,7 @@ ReturnToService=2
 # Nodes may claim more CPUs and memory than the machine has.
 SlurmdParameters=config_overrides
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters=${SELECT:-CR_Core}
 SchedulerType=sched/backfill
 # Jobs start as soon as they can: tests wait for them.
 SchedulerParameters=bf_interval=2,bf_max_job_test=200,sched_min_interval=0,batch_sched_delay=0,sched_interval=2,default_queue_depth=500
@@ -127,11 +129,14 @@ KillWait=2
 MaxJobCount=20000
 ${lua[0]:-}
 ${lua[1]:-}
+${FIRST_GRES:+GresTypes=${FIRST_GRES%%:*}}
 ${EXTRA_CONF:-}
 CONF
   for ((i = 1; i <= nodes; i++)); do
-    printf 'NodeName=n%02d NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d Sockets=%d CoresPerSocket=%d ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN%s\n' \
-      "$i" "$host" $((base + i)) "$cpus" "$sockets" $((cpus / sockets)) "${NODE_FEATURES:+ Features=$NODE_FEATURES}"
+    gres=
+    ((i > 1)) || gres=${FIRST_GRES:-}
+    printf 'NodeName=n%02d NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d Sockets=%d CoresPerSocket=%d ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN%s%s\n' \
+      "$i" "$host" $((base + i)) "$cpus" "$sockets" $((cpus / sockets)) "${NODE_FEATURES:+ Features=$NODE_FEATURES}" "${gres:+ Gres=$gres}"
     ((i % 2 == 0)) || odd+=("$(printf 'n%02d' "$i")")
   done
   cat <<CONF
@@ -161,6 +166,11 @@ up() {
     --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --num-threads=2
   base=$(free_ports $((nodes + 1)))
   write_conf "$dir" "$nodes" "$base" >"$dir/slurm.conf"
+  if [[ -n ${FIRST_GRES:-} ]]; then
+    # A GPU needs a file; which one does not matter without cgroups.
+    for ((i = 0; i < ${FIRST_GRES##*:}; i++)); do : >"$dir/gres$i"; done
+    echo "NodeName=n01 Name=${FIRST_GRES%%:*} File=$dir/gres[0-$((i - 1))]" >"$dir/gres.conf"
+  fi
   export SLURM_CONF=$dir/slurm.conf
   slurmctld -i >"$dir/log/start" 2>&1 || fail "slurmctld does not start: $(tail -n 3 "$dir/log/start" "$dir/log/slurmctld.log")"
   for ((i = 1; i <= nodes; i++)); do

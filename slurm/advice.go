@@ -54,6 +54,10 @@ type Candidate struct {
 	Cost float64 `json:"cost"`
 	// OverLimit is how many jobs the placement takes above their limits.
 	OverLimit int `json:"overLimit"`
+	// Together is how many tasks of an array may start on the node at once, where that
+	// would exceed a limit, and TogetherSlowdown is then that of each.
+	Together         int            `json:"together,omitempty"`
+	TogetherSlowdown units.Slowdown `json:"togetherSlowdown,omitempty"`
 	// Avoided is true when the node would mix known and unknown jobs, and that
 	// is to be avoided.
 	Avoided   bool           `json:"avoided,omitempty"`
@@ -119,33 +123,40 @@ func (c *Candidate) room() int {
 	return 0
 }
 
-// explain sets the reason.
+// explain sets the reason: who would be slowed down, from what to what.
 func (c *Candidate) explain() {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if e := c.Score.Newcomer; e.OverLimit() {
-		say("the job itself %s, above %s", e.After, e.Limit)
+		say("the job itself would be slowed down %s%s, above its limit of %s", e.After, c.by(), e.Limit)
+	}
+	switch limit := c.Score.Newcomer.Limit; {
+	case c.Together == 0:
+	case limit != 0 && c.TogetherSlowdown > limit:
+		say("%d of its tasks at once would be slowed down %s each, above their limit of %s", c.Together, c.TogetherSlowdown, limit)
+	default:
+		say("%d of its tasks at once would take others above their limits", c.Together)
 	}
 	for _, r := range c.Residents {
 		if r.Limit != 0 && r.After > r.Limit && r.After > r.Before {
-			say("%s would rise to %s, above %s", r.Job, r.After, r.Limit)
+			say("%s would go from %s to %s, above its limit of %s", r.name(), r.Before, r.After, r.Limit)
 		}
 	}
 	if c.Avoided {
 		say("mixes known and unknown jobs")
 	}
 	if c.OverLimit == 0 {
-		switch worst, anyone := c.WorstResident(); {
-		case !anyone:
+		switch worst := c.worst(); {
+		case worst == nil:
 			say("nobody else is there")
 		case !c.Score.Newcomer.Known:
 			say("what the job would suffer is not known")
 		case c.Slowdown < 1.005 && c.Cost < 0.005:
 			say("nobody would notice")
-		case worst >= c.Slowdown:
-			say("slows down who is there")
+		case worst.After >= c.Slowdown:
+			say("slows down %s from %s to %s", worst.name(), worst.Before, worst.After)
 		default:
-			say("is slowed down by who is there")
+			say("is slowed down %s%s", c.Slowdown, c.by())
 		}
 	}
 	if p := c.Score.Newcomer.Parts; p.Communicates && p.Penalty > noticed {
@@ -158,6 +169,39 @@ func (c *Candidate) explain() {
 		say("no room now")
 	}
 	c.Reason = strings.Join(parts, "; ")
+}
+
+// name is the resident as people know it.
+func (r *ResidentHere) name() string {
+	if r.Application == "" {
+		return r.Job
+	}
+	return fmt.Sprintf("%s (%s)", r.Job, r.Application)
+}
+
+// worst returns the resident with the highest slowdown after the placement; nil
+// without residents.
+func (c *Candidate) worst() *ResidentHere {
+	var worst *ResidentHere
+	for i := range c.Residents {
+		if r := &c.Residents[i]; worst == nil || r.After > worst.After {
+			worst = r
+		}
+	}
+	return worst
+}
+
+// by names those who slow the job down: one or two residents, or how many.
+func (c *Candidate) by() string {
+	switch len(c.Residents) {
+	case 0:
+		return ""
+	case 1:
+		return " by " + c.Residents[0].name()
+	case 2:
+		return " by " + c.Residents[0].name() + " and " + c.Residents[1].name()
+	}
+	return fmt.Sprintf(" by %s and %d others", c.Residents[0].name(), len(c.Residents)-1)
 }
 
 // noticed is the least penalty of the network that is worth a word.

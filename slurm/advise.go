@@ -57,7 +57,7 @@ func (a *Advisor) site() *Site {
 }
 
 // ErrNoNode means that no node of the cluster can ever run the job.
-var ErrNoNode = errors.New("no node can run the job: see partition, constraint, CPUs, excluded and drained nodes with sinfo -N -l")
+var ErrNoNode = errors.New("no node can run the job: see partition, constraint, CPUs, memory, reservations, excluded and drained nodes with sinfo -N -l")
 
 // Advise ranks the nodes of the cluster for a job. It fails with ErrNoNode, and on
 // invalid options or requests. Options.Score says how a job without a profile is
@@ -78,6 +78,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 		return nil, ErrNoNode
 	}
 	t.leave()
+	if err := t.seatWaiting(c); err != nil {
+		return nil, err
+	}
 	advice := &Advice{
 		Application: r.Application, Source: r.Source, Nodes: r.Nodes, CPUsPerNode: r.CPUsPerNode,
 		Limit: t.limit(), Warnings: []string{},
@@ -88,11 +91,12 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if advice.Candidates, err = t.candidates(); err != nil {
 		return nil, err
 	}
-	chosen, err := t.choose(advice.Candidates)
+	chosen, short, err := t.choose(advice.Candidates)
 	if err != nil {
 		return nil, err
 	}
 	advice.exclude(&r, chosen, &a.Options)
+	advice.LimitExceeded = advice.LimitExceeded || short
 	advice.warn(c, a, &r)
 	return advice, nil
 }
@@ -105,6 +109,8 @@ type ranking struct {
 	occupancy *Occupancy
 	room      *Room
 	nodes     []*Node
+	// placing is true while copies are placed one by one.
+	placing bool
 }
 
 // leave takes a running job from its nodes.
@@ -115,7 +121,7 @@ func (t *ranking) leave() {
 	}
 	for _, n := range t.nodes {
 		if slices.Contains(j.Nodes, n.Name) {
-			t.room.Take(n, -j.CPUsOn(n))
+			t.room.Leave(t.request, n)
 		}
 	}
 }
@@ -184,8 +190,98 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 			c.Residents[i].Reason = r.Entry.Reason
 		}
 	}
+	if err := t.pile(n, &c); err != nil {
+		return Candidate{}, fmt.Errorf("node %s: %w", n.Name, err)
+	}
 	c.explain()
 	return c, nil
+}
+
+// pile judges a node by as many tasks of an array as Slurm may start there together:
+// they have one list of excluded nodes, so nothing spreads them. It matters only where
+// a limit does.
+func (t *ranking) pile(n *Node, c *Candidate) error {
+	if t.request.Copies < 2 || t.limit() == 0 || t.placing || c.OverLimit > 0 {
+		return nil
+	}
+	part := t.landings(n)[0]
+	newcomer := t.newcomer(n)
+	neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
+	beside := neighbors.Domain()
+	empty := beside
+	empty.Residents = nil
+	for _, there := range []struct {
+		domain score.Domain
+		cpus   float64
+	}{{beside, c.FreeCPUs}, {empty, float64(n.CPUs)}} {
+		tasks := min(t.request.Copies, int(there.cpus/t.request.CPUsPerNode))
+		if tasks < 2 {
+			continue
+		}
+		domain := there.domain
+		domain.Residents = slices.Clone(domain.Residents)
+		for range tasks - 1 {
+			domain.Residents = append(domain.Residents, newcomer.Job())
+		}
+		s, err := t.scorer.Score(newcomer.Job(), domain)
+		if err != nil {
+			return err
+		}
+		if s.OverLimit > 0 && s.Newcomer.After > c.TogetherSlowdown {
+			c.Together, c.TogetherSlowdown, c.OverLimit = tasks, s.Newcomer.After, s.OverLimit
+			c.Score.OverLimit = s.OverLimit
+		}
+	}
+	return nil
+}
+
+// mostSeated bounds how many waiting jobs are seated before an advice.
+const mostSeated = 100
+
+// seatWaiting makes the jobs residents that are about to start: those that have just
+// been submitted, and those of the same user, that wait although there is room for
+// them. Each takes the best nodes that it may use.
+func (t *ranking) seatWaiting(c *Cluster) error {
+	seated := 0
+	for i := range c.Jobs {
+		j := &c.Jobs[i]
+		if seated == mostSeated || !t.comesBefore(j) {
+			continue
+		}
+		request := t.advisor.site().Request(j)
+		if request.Validate() != nil {
+			continue
+		}
+		its := &ranking{
+			advisor: t.advisor, request: &request, scorer: t.scorer, occupancy: t.occupancy, room: t.room, placing: true,
+			nodes: slices.DeleteFunc(request.Eligible(c), func(n *Node) bool { return !t.room.Fits(&request, n) }),
+		}
+		if len(its.nodes) < request.Nodes {
+			continue
+		}
+		seated++
+		ranked, err := its.candidates()
+		if err != nil {
+			return fmt.Errorf("job %s: %w", j, err)
+		}
+		for i := range ranked {
+			ranked[i].OverLimit = 0 // it is in the queue, whatever it does to others
+		}
+		if _, _, err := its.choose(ranked); err != nil {
+			return fmt.Errorf("job %s: %w", j, err)
+		}
+	}
+	return nil
+}
+
+// comesBefore reports whether a job in the queue may start before the one that is
+// advised about.
+func (t *ranking) comesBefore(j *Job) bool {
+	r := t.request
+	if !j.MayStart() || (r.Job != nil && (!r.Job.Pending() || j.ID >= r.Job.ID)) {
+		return false
+	}
+	return j.Fresh() || (r.User != "" && j.User == r.User)
 }
 
 // landings returns the parts of the node on which the job may run: those with room,
@@ -203,9 +299,12 @@ func (t *ranking) landings(n *Node) []*occupancy.Node {
 
 // choose places the copies of the job one after the other, each on the best nodes that
 // are left, as residents for the next. It returns the candidates as they were when
-// they were chosen.
-func (t *ranking) choose(ranked []Candidate) ([]Candidate, error) {
-	var chosen []Candidate
+// they were chosen; short is true when a copy is left for which there is room, but only
+// over a limit.
+func (t *ranking) choose(ranked []Candidate) (chosen []Candidate, short bool, err error) {
+	placing := t.placing
+	t.placing = true
+	defer func() { t.placing = placing }()
 	open := slices.Clone(ranked)
 	for range max(1, min(t.request.Copies, mostCopies)) {
 		taken := map[string]bool{}
@@ -218,15 +317,30 @@ func (t *ranking) choose(ranked []Candidate) ([]Candidate, error) {
 			taken[c.Node] = true
 			chosen = append(chosen, c)
 			if err := t.place(open, c.Node); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
 		if len(taken) < t.request.Nodes {
 			// Fewer nodes than the job needs are of no use.
-			return chosen[:len(chosen)-len(taken)], nil
+			complete := chosen[:len(chosen)-len(taken)]
+			return complete, len(complete) > 0 && t.crowded(open), nil
 		}
 	}
-	return chosen, nil
+	return chosen, false, nil
+}
+
+// crowded reports whether there is room for the job, but nowhere within the limits.
+func (t *ranking) crowded(open []Candidate) bool {
+	fitting, within := 0, 0
+	for i := range open {
+		if open[i].Fits {
+			fitting++
+			if open[i].OverLimit == 0 {
+				within++
+			}
+		}
+	}
+	return t.limit() != 0 && fitting >= t.request.Nodes && within < t.request.Nodes
 }
 
 // place makes the job a resident of a node, and ranks the nodes of its memory domain
@@ -234,11 +348,7 @@ func (t *ranking) choose(ranked []Candidate) ([]Candidate, error) {
 func (t *ranking) place(open []Candidate, node string) error {
 	at := slices.IndexFunc(t.nodes, func(n *Node) bool { return n.Name == node })
 	n := t.nodes[at]
-	if t.request.Exclusive {
-		t.room.Take(n, float64(n.CPUs))
-	} else {
-		t.room.Take(n, t.request.CPUsPerNode)
-	}
+	t.room.Take(t.request, n)
 	landings := t.landings(n)
 	for _, part := range landings {
 		t.occupancy.Place(t.newcomer(n), part, t.request.CPUsPerNode/float64(len(landings)))

@@ -22,6 +22,10 @@ type Cluster struct {
 	Partitions []Partition
 	// Jobs are the records of squeue in its order.
 	Jobs []Job
+	// Consumable says what jobs take of nodes beside CPUs.
+	Consumable Consumable
+	// Reservations are those that are active or to come.
+	Reservations []Reservation
 	// Warnings say what was not understood and how it was taken.
 	Warnings []string
 }

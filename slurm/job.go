@@ -49,6 +49,12 @@ type Job struct {
 	Features string
 	// Exclusive is true when the job wants whole nodes.
 	Exclusive bool
+	// Memory is what the job asks for on each node, in MiB; 0 when it is not told.
+	Memory int
+	// Gres counts the generic resources that it asks for on each node.
+	Gres map[string]int
+	// Reservation is the one that it runs in; empty for none.
+	Reservation string
 	// Required and Excluded are the node lists that were set with the job or
 	// changed later, expanded.
 	Required, Excluded []string
@@ -113,6 +119,14 @@ func (j *Job) Held() bool {
 func (j *Job) Dependent() bool {
 	return j.Pending() && (j.Reason == "Dependency" || j.Reason == "DependencyNeverSatisfied")
 }
+
+// MayStart reports whether the job waits for nothing but nodes.
+func (j *Job) MayStart() bool {
+	return j.Pending() && !j.Held() && !j.Dependent() && j.Dependency == "" && j.Reason != "BeginTime"
+}
+
+// Fresh reports whether Slurm has not looked yet for nodes for a waiting job.
+func (j *Job) Fresh() bool { return j.MayStart() && (j.Reason == "" || j.Reason == "None") }
 
 // Occupies reports whether the job runs on nodes, or is about to: whether its
 // traffic counts. A suspended job causes none, and one whose processes are being

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Node is a compute node as sinfo shows it. What Slurm did not tell is the zero
@@ -23,21 +24,63 @@ type Node struct {
 	Features []string
 	// Partitions are the names, without the mark of the default one.
 	Partitions []string
+	// Memory is what Slurm schedules, AllocatedMemory what jobs hold of it, both in
+	// MiB; Memory is 0 when it is not told.
+	Memory, AllocatedMemory int
+	// Gres counts generic resources such as "gpu" and "gpu:a100", GresUsed those that
+	// jobs hold.
+	Gres, GresUsed map[string]int
+	// Reservation names the reservation that holds the node now.
+	Reservation string
 }
 
-// Available reports whether jobs can start on the node when there is room: not
-// down, drained, or reserved for maintenance. A state that Bandmate does not
-// know counts as available: Slurm decides in the end.
-func (n *Node) Available() bool {
-	if slices.Contains([]string{"DOWN", "ERROR", "FUTURE", "UNKNOWN", "FAIL", "FAILING"}, n.State) {
+// freeStates are the base states of nodes on which jobs start when there is room.
+func freeStates() []string { return []string{"", "IDLE", "MIXED", "ALLOCATED", "COMPLETING"} }
+
+// busyStates are the states of nodes on which jobs start, but not now: a planned
+// node is kept for another job, and the others first have to boot.
+func busyStates() []string {
+	return []string{"PLANNED", "POWERED_DOWN", "POWER_UP", "POWERING_UP"}
+}
+
+// harmlessFlags say nothing about whether jobs can start.
+func harmlessFlags() []string {
+	return []string{"COMPLETING", "CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "UNDRAIN", "RESUME", "REBOOT_REQUESTED", "REBOOT_CANCEL", "NET"}
+}
+
+// reserved is the state, or the flag, of a node that a reservation holds.
+const reserved = "RESERVED"
+
+// AvailableTo reports whether a job that names this reservation, or none, can start
+// on the node once there is room. It cannot where the node is down, drained, in
+// maintenance, registered with less than it is configured with, held by another
+// reservation, or in a state that Bandmate does not know.
+func (n *Node) AvailableTo(reservation string) bool {
+	states := append([]string{n.State}, n.Flags...)
+	held := n.Reservation != "" || slices.Contains(states, reserved)
+	if held && (reservation == "" || (n.Reservation != "" && n.Reservation != reservation)) {
 		return false
 	}
-	for _, f := range []string{"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "NOT_RESPONDING", "MAINTENANCE", "INVALID_REG", "POWERING_DOWN"} {
-		if slices.Contains(n.Flags, f) || n.State == f {
+	for i, s := range states {
+		switch {
+		case held && (s == reserved || s == "MAINT" || s == "MAINTENANCE"):
+			// The job belongs there.
+		case slices.Contains(busyStates(), s), i == 0 && slices.Contains(freeStates(), s):
+		case i > 0 && (slices.Contains(harmlessFlags(), s) || slices.Contains(freeStates(), s)):
+		default:
 			return false
 		}
 	}
 	return true
+}
+
+// Available reports whether a job without a reservation can start on the node once
+// there is room.
+func (n *Node) Available() bool { return n.AvailableTo("") }
+
+// startsNow reports whether jobs start at once on an available node with room.
+func (n *Node) startsNow() bool {
+	return !slices.ContainsFunc(append([]string{n.State}, n.Flags...), func(s string) bool { return slices.Contains(busyStates(), s) })
 }
 
 // feature returns the value of the feature PREFIX=VALUE; false without one.
@@ -58,6 +101,19 @@ type Partition struct {
 	// OverSubscribe is Slurm's word: NO, EXCLUSIVE, YES:n or FORCE:n; empty when
 	// it is not told (the JSON of 22.05 does not).
 	OverSubscribe string
+	// Closed is true when the partition starts no jobs.
+	Closed bool
+	// MostNodes and MostCPUsPerNode bound what a job may have; 0 means any.
+	MostNodes, MostCPUsPerNode int
+	// TimeLimit is the longest a job may ask for; 0 when unlimited or not told.
+	TimeLimit time.Duration
+}
+
+// Admits reports whether the partition starts jobs of this size.
+func (p Partition) Admits(nodes int, cpusPerNode float64, limit time.Duration) bool {
+	return !p.Closed && (p.MostNodes == 0 || nodes <= p.MostNodes) &&
+		(p.MostCPUsPerNode == 0 || cpusPerNode <= float64(p.MostCPUsPerNode)) &&
+		(p.TimeLimit == 0 || limit <= p.TimeLimit)
 }
 
 // Shares returns how many jobs may have the same CPU in this partition when they

@@ -28,6 +28,8 @@ type Reader struct {
 // Jobs are read as JSON, which says which cores a job has; where a squeue cannot
 // write it, it is called a second time for text. Nodes are read as text, in which
 // every version also says how a partition shares CPUs; the JSON of 22.05 does not.
+// What is allocated beside CPUs, reservations, and what jobs consume at all is known
+// to scontrol; where that fails, a warning says so.
 func (r Reader) Read(ctx context.Context) (*Cluster, error) {
 	now := r.Now
 	if now == nil {
@@ -42,10 +44,15 @@ func (r Reader) Read(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.NodesFile == "" {
+		if err := r.details(ctx, c, v); err != nil {
+			return nil, err
+		}
+	}
 	c.Name, c.Version = cmp.Or(q.cluster, v.cluster), cmp.Or(q.version, v.version)
 	c.Jobs, c.Nodes, c.Partitions = q.jobs, v.sorted(), v.partitions
 	slices.SortFunc(c.Partitions, func(a, b Partition) int { return cmp.Compare(a.Name, b.Name) })
-	c.Warnings = append(q.warnings, v.warnings...)
+	c.Warnings = append(c.Warnings, append(q.warnings, v.warnings...)...)
 	return c, nil
 }
 
@@ -85,4 +92,31 @@ func (r Reader) nodes(ctx context.Context) (*inventory, error) {
 		return nil, err
 	}
 	return sinfoText(f, data)
+}
+
+// details reads what only scontrol says. It fails when slurmctld does not answer.
+func (r Reader) details(ctx context.Context, c *Cluster, v *inventory) error {
+	for _, question := range []struct {
+		what      string
+		arguments []string
+		take      func([]byte)
+	}{
+		{"nodes", []string{"-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
+		{"reservations", []string{"-o", "show", "reservations"}, func(output []byte) {
+			c.Reservations = scontrolReservations(output)
+			v.reserve(c.Reservations, c.Time)
+		}},
+		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},
+	} {
+		output, err := r.Runner.Run(ctx, "scontrol", question.arguments...)
+		switch {
+		case err == nil:
+			question.take(output)
+		case ctx.Err() != nil, errors.Is(err, ErrTimeout), errors.Is(err, ErrUnreachable):
+			return err
+		default:
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s of Slurm cannot be shown, and what they say does not count: %v", question.what, err))
+		}
+	}
+	return nil
 }

@@ -18,6 +18,8 @@ type answers struct {
 	t     *testing.T
 	given []answer
 	asked [][]string
+	// details are what scontrol says, by the last argument.
+	details map[string]string
 }
 
 type answer struct {
@@ -29,6 +31,9 @@ type answer struct {
 
 func (a *answers) Run(_ context.Context, name string, args ...string) ([]byte, error) {
 	a.t.Helper()
+	if name == "scontrol" {
+		return []byte(a.details[args[len(args)-1]]), nil
+	}
 	a.asked = append(a.asked, append([]string{name}, args...))
 	if len(a.asked) > len(a.given) {
 		a.t.Fatalf("asked once too often: %s %q", name, args)
@@ -92,7 +97,7 @@ func TestReadDebian(t *testing.T) {
 		answer{command: "squeue", output: fixture(t, "squeue-22.05-debian.txt")},
 	)
 	ignored := cmp.FilterPath(func(p cmp.Path) bool {
-		return slices.Contains([]string{".Allocations", ".Tasks", ".Started", ".Ends", ".Submitted", ".AdminComment", ".CPUsPerTask", ".Account"}, p.Last().String())
+		return slices.Contains([]string{".Allocations", ".Tasks", ".Started", ".Ends", ".Submitted", ".AdminComment", ".CPUsPerTask", ".Account", ".Memory"}, p.Last().String())
 	}, cmp.Ignore())
 	byID := func(a, b Job) int { return int(a.ID - b.ID) }
 	slices.SortFunc(c.Jobs, byID)
@@ -236,7 +241,7 @@ func TestSinfoJSON(t *testing.T) {
 	if len(nodes) != 4 || nodes[1].Name != "nid004" || nodes[1].CPUs != 8 || nodes[1].Sockets != 2 || nodes[3].Available() || nodes[3].ThreadsPerCore != 2 {
 		t.Errorf("%+v", nodes)
 	}
-	if diff := cmp.Diff([]Partition{{"normal", false, "FORCE:2"}, {"whole", false, "EXCLUSIVE"}}, v.partitions); diff != "" {
+	if diff := cmp.Diff([]Partition{{Name: "normal", OverSubscribe: "FORCE:2"}, {Name: "whole", OverSubscribe: "EXCLUSIVE"}}, v.partitions); diff != "" {
 		t.Error(diff)
 	}
 }

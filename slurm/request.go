@@ -3,8 +3,11 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bandmate.dev/bandmate/units"
 )
@@ -31,6 +34,16 @@ type Request struct {
 	Features string
 	// Exclusive jobs share no node.
 	Exclusive bool
+	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by
+	// default. Gres counts the generic resources that it asks for on each node.
+	Memory int
+	Gres   map[string]int
+	// Reservation is the one in which it runs; empty for none.
+	Reservation string
+	// TimeLimit is how long it may run; 0 when it is not known.
+	TimeLimit time.Duration
+	// User submits it; empty when that is not known.
+	User string
 	// Required and Excluded are the user's own choice of nodes.
 	Required, Excluded []string
 	// Limit is the slowdown it may suffer; 0 means Options.Limit.
@@ -65,6 +78,7 @@ func (s *Site) Request(j *Job) Request {
 		Job: j, Nodes: max(1, j.NodeCount), CPUsPerNode: j.CPUsPerNode(), Copies: pendingTasks(j.PendingTasks),
 		Partitions: j.Partitions, Features: j.Features, Exclusive: j.Exclusive,
 		Required: j.Required, Excluded: j.Excluded, Limit: s.Limit(j),
+		Memory: j.Memory, Gres: j.Gres, Reservation: j.Reservation, TimeLimit: j.TimeLimit, User: j.User,
 	}
 	r.Application, r.Source = s.application(j)
 	return r
@@ -96,23 +110,44 @@ func pendingTasks(expression string) int {
 	return min(max(1, total), mostCopies)
 }
 
-// Eligible returns the nodes of Matching that are not down or drained.
+// Eligible returns the nodes of Matching on which the job can start once there is
+// room: not those that are down, drained or kept for others.
 func (r *Request) Eligible(c *Cluster) []*Node {
-	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !n.Available() })
+	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !r.CanStart(c, n) })
+}
+
+// CanStart reports whether the job can start on the node once there is room: the node
+// is up, and no reservation of others holds it before the job would end.
+func (r *Request) CanStart(c *Cluster, n *Node) bool {
+	if !n.AvailableTo(r.Reservation) {
+		return false
+	}
+	for i := range c.Reservations {
+		v := &c.Reservations[i]
+		if slices.Contains(v.Nodes, n.Name) == (v.Name == r.Reservation) || c.Time.IsZero() {
+			continue
+		}
+		if v.Name == r.Reservation || v.Start.Before(c.Time.Add(r.TimeLimit)) && v.End.After(c.Time) {
+			return false
+		}
+	}
+	return true
 }
 
 // Matching returns the nodes on which the job may ever run, in natural order: those
-// of its partitions that have enough CPUs and the features that it asks for, and that
-// the user neither excluded nor left out of the nodes required.
+// of its partitions that have enough CPUs, memory and generic resources and the
+// features that it asks for, and that the user neither excluded nor left out of the
+// nodes required.
 func (r *Request) Matching(c *Cluster) []*Node {
-	partitions := r.partitions(c)
+	partitions := r.open(c)
 	var nodes []*Node
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		inPartition := len(partitions) == 0 ||
+		inPartition := (partitions == nil && len(r.Partitions) == 0) ||
 			slices.ContainsFunc(partitions, func(p string) bool { return slices.Contains(n.Partitions, p) })
 		switch {
 		case !inPartition, n.CPUs > 0 && r.CPUsPerNode > float64(n.CPUs):
+		case n.Memory > 0 && r.Memory > n.Memory, !r.resources(n.Gres, nil):
 		case !n.Offers(r.Features), slices.Contains(r.Excluded, n.Name):
 		case len(r.Required) >= r.Nodes && len(r.Required) > 0 && !slices.Contains(r.Required, n.Name):
 		default:
@@ -120,6 +155,48 @@ func (r *Request) Matching(c *Cluster) []*Node {
 		}
 	}
 	return nodes
+}
+
+// resources reports whether there are as many generic resources as the job asks for,
+// beside those that are taken.
+func (r *Request) resources(total, taken map[string]int) bool {
+	for name, count := range r.Gres {
+		if total[name]-taken[name] < count {
+			return false
+		}
+	}
+	return true
+}
+
+// open returns the partitions that admit the job; all where none does, because then
+// it waits for an operator, wherever it may run.
+func (r *Request) open(c *Cluster) []string {
+	all := r.partitions(c)
+	admitting := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		p, known := c.Partition(name)
+		return known && !p.Admits(r.Nodes, r.CPUsPerNode, r.TimeLimit)
+	})
+	if len(admitting) == 0 {
+		return all
+	}
+	return admitting
+}
+
+// memory returns what the job takes of a node's memory, in MiB; 0 where jobs take
+// none.
+func (r *Request) memory(c *Cluster, n *Node) int {
+	switch d := c.Consumable; {
+	case !d.Memory:
+		return 0
+	case r.Memory > 0:
+		return r.Memory
+	case d.MemoryPerCPU > 0:
+		return int(math.Ceil(float64(d.MemoryPerCPU) * r.CPUsPerNode))
+	case d.MemoryPerNode > 0:
+		return d.MemoryPerNode
+	default:
+		return n.Memory
+	}
 }
 
 // partitions returns where the job may run; none where the cluster does not say
@@ -149,55 +226,90 @@ func (n *Node) Offers(constraint string) bool {
 	return true
 }
 
-// Room is how many CPUs of every node are taken. Slurm counts shared CPUs per
-// partition, so they are counted by the jobs that can be seen, and by what Slurm
-// says is allocated where that is more.
+// Room is what is taken of every node. Slurm counts shared CPUs per partition, so
+// they are counted by the jobs that can be seen, and by what Slurm says is allocated
+// where that is more.
 type Room struct {
 	cluster *Cluster
 	taken   map[string]float64
+	memory  map[string]int
+	gres    map[string]map[string]int
 }
 
 // NewRoom returns the room in a cluster as it is.
 func NewRoom(c *Cluster) *Room {
-	r := &Room{cluster: c, taken: make(map[string]float64, len(c.Nodes))}
+	r := &Room{
+		cluster: c, taken: make(map[string]float64, len(c.Nodes)),
+		memory: make(map[string]int, len(c.Nodes)), gres: make(map[string]map[string]int),
+	}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		if !j.Occupies() && j.State != Suspended {
 			continue
 		}
 		for _, name := range j.Nodes {
-			n := c.Node(name)
-			if n == nil {
-				continue
+			if n := c.Node(name); n != nil {
+				r.taken[name] += j.holds(n)
 			}
-			cpus := j.CPUsOn(n)
-			if j.Exclusive {
-				cpus = max(cpus, float64(n.CPUs))
-			}
-			r.taken[name] += cpus
 		}
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		r.taken[n.Name] = max(r.taken[n.Name], float64(n.AllocatedCPUs))
+		r.memory[n.Name] = n.AllocatedMemory
+		if len(n.GresUsed) > 0 {
+			r.gres[n.Name] = maps.Clone(n.GresUsed)
+		}
 	}
 	return r
+}
+
+// holds returns how many CPUs of a node nobody else may use for the job.
+func (j *Job) holds(n *Node) float64 {
+	if j.Exclusive {
+		return max(j.CPUsOn(n), float64(n.CPUs))
+	}
+	return j.CPUsOn(n)
 }
 
 // Free returns how many CPUs of the node nobody has, never below 0.
 func (r *Room) Free(n *Node) float64 { return max(0, float64(n.CPUs)-r.taken[n.Name]) }
 
-// Take books CPUs of a node.
-func (r *Room) Take(n *Node, cpus float64) { r.taken[n.Name] += cpus }
+// Take books what a job takes of a node; Leave gives it back.
+func (r *Room) Take(q *Request, n *Node) { r.book(q, n, 1) }
 
-// Fits reports whether the node has room for the job now.
+// Leave gives back what a job has of a node.
+func (r *Room) Leave(q *Request, n *Node) { r.book(q, n, -1) }
+
+func (r *Room) book(q *Request, n *Node, sign int) {
+	cpus := q.CPUsPerNode
+	if q.Exclusive {
+		cpus = max(cpus, float64(n.CPUs))
+	}
+	r.taken[n.Name] += float64(sign) * cpus
+	r.memory[n.Name] = max(0, r.memory[n.Name]+sign*q.memory(r.cluster, n))
+	for name, count := range q.Gres {
+		if r.gres[n.Name] == nil {
+			r.gres[n.Name] = map[string]int{}
+		}
+		r.gres[n.Name][name] = max(0, r.gres[n.Name][name]+sign*count)
+	}
+}
+
+// Fits reports whether the job can start on the node now.
 func (r *Room) Fits(q *Request, n *Node) bool {
+	if !n.startsNow() || !q.CanStart(r.cluster, n) || !q.resources(n.Gres, r.gres[n.Name]) {
+		return false
+	}
+	if need := q.memory(r.cluster, n); n.Memory > 0 && r.memory[n.Name]+need > n.Memory {
+		return false
+	}
 	taken := r.taken[n.Name]
 	if q.Exclusive {
 		return taken == 0
 	}
 	shares := 1
-	for _, name := range q.partitions(r.cluster) {
+	for _, name := range q.open(r.cluster) {
 		p, known := r.cluster.Partition(name)
 		if !known || !slices.Contains(n.Partitions, name) {
 			continue

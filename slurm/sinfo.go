@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
@@ -42,6 +43,21 @@ func (v *inventory) partition(p Partition, n *Node) {
 	}
 }
 
+// reserve notes which reservation holds a node at a time; releases before 23.02 do not
+// name it with the node.
+func (v *inventory) reserve(all []Reservation, at time.Time) {
+	for _, r := range all {
+		if at.Before(r.Start) || !at.Before(r.End) {
+			continue
+		}
+		for _, name := range r.Nodes {
+			if n := v.nodes[name]; n != nil && n.Reservation == "" {
+				n.Reservation = r.Name
+			}
+		}
+	}
+}
+
 // sorted returns the nodes in natural order.
 func (v *inventory) sorted() []Node {
 	nodes := make([]Node, 0, len(v.nodes))
@@ -66,6 +82,12 @@ type nodeRecord struct {
 	StateFlags words  `json:"state_flags"`
 	Features   words  `json:"features"`
 	Partitions words  `json:"partitions"`
+
+	RealMemory  number `json:"real_memory"`
+	AllocMemory number `json:"alloc_memory"`
+	Gres        text   `json:"gres"`
+	GresUsed    text   `json:"gres_used"`
+	Reservation text   `json:"reservation"`
 }
 
 // groupRecord is an element of "sinfo", which sinfo prints since 23.02: nodes
@@ -166,6 +188,9 @@ func (v *inventory) addNode(r *nodeRecord) {
 	n.CoresPerSocket, n.AllocatedCPUs = r.Cores.count(), r.AllocCPUs.count()
 	n.setState(append(r.State, r.StateFlags...))
 	n.Features = r.Features.split()
+	n.Memory, n.AllocatedMemory = r.RealMemory.count(), r.AllocMemory.count()
+	n.Gres, n.GresUsed = gresOf(string(r.Gres)), gresOf(string(r.GresUsed))
+	n.Reservation = clean(string(r.Reservation))
 	for _, p := range r.Partitions {
 		v.partition(Partition{Name: p}, n)
 	}

@@ -2,15 +2,19 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
 
 // sinfoColumns are the node, its partition, the partition's sharing, the CPUs,
-// sockets, cores and threads, the allocated CPUs, the state and the features
-// (man sinfo, -o).
-func sinfoColumns() []string { return []string{"N", "P", "h", "c", "X", "Y", "Z", "C", "T", "f"} }
+// sockets, cores and threads, the allocated CPUs, the state, the features, memory
+// and generic resources; and the partition's availability, job sizes, time limit and
+// CPUs of a job on a node (man sinfo, -o).
+func sinfoColumns() []string {
+	return []string{"N", "P", "h", "c", "X", "Y", "Z", "C", "T", "f", "m", "G", "a", "s", "l", "B"}
+}
 
 // sinfoText reads the output of sinfo -N -o with the given fields: one row for
 // each node in each of its partitions.
@@ -34,7 +38,13 @@ func sinfoText(f fields, output []byte) (*inventory, error) {
 		n.setState(textState(row["T"]))
 		n.Features = list(row["f"])
 		partition, isDefault := strings.CutSuffix(strings.TrimSpace(row["P"]), "*")
-		v.partition(Partition{Name: partition, Default: isDefault, OverSubscribe: clean(row["h"])}, n)
+		n.Memory, n.Gres = int(whole(row["m"])), gresOf(row["G"])
+		_, most, _ := strings.Cut(row["s"], "-")
+		v.partition(Partition{
+			Name: partition, Default: isDefault, OverSubscribe: clean(row["h"]),
+			Closed:    slices.Contains([]string{"down", "inact", "drain"}, strings.ToLower(clean(row["a"]))),
+			MostNodes: int(whole(most)), MostCPUsPerNode: int(whole(row["B"])), TimeLimit: duration(row["l"]),
+		}, n)
 	}
 	return v, nil
 }
@@ -57,6 +67,14 @@ func textState(field string) []string {
 			states = append(states, "POWERED_DOWN")
 		case '#':
 			states = append(states, "POWERING_UP")
+		case '!':
+			states = append(states, "POWER_DOWN")
+		case '@':
+			states = append(states, "REBOOT_REQUESTED")
+		case '^':
+			states = append(states, "REBOOT_ISSUED")
+		case '-':
+			states = append(states, "PLANNED")
 		}
 	}
 	return states

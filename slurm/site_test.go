@@ -119,14 +119,35 @@ func TestPendingTasks(t *testing.T) {
 }
 
 func TestNodeAvailable(t *testing.T) {
-	for state, want := range map[string]bool{
-		"idle": true, "mixed": true, "allocated": true, "idle~": true, "idle#": true, "planned": true, "new-in-26": true,
-		"down": false, "down*": false, "idle*": false, "drained": false, "draining": false, "mixed$": false, "idle%": false, "fail": false, "future": false, "unknown": false,
+	const never, later, now = 0, 1, 2 // may start; may start at once
+	for state, want := range map[string]int{
+		"idle": now, "mixed": now, "allocated": now, "completing": now, "idle@": now, "": now,
+		"idle~": later, "idle#": later, "planned": later, "mixed-": later, "powering_up": later, "powered_down": later,
+		"new-in-26": never, "inval": never, "reserved": never, "maint": never, "blocked": never, "reboot^": never, "perfctrs": never,
+		"down": never, "down*": never, "idle*": never, "drained": never, "draining": never, "mixed$": never, "idle%": never, "idle!": never,
+		"fail": never, "failing": never, "future": never, "unknown": never, "powering_down": never,
 	} {
 		var n Node
 		n.setState(textState(state))
-		if n.Available() != want {
-			t.Errorf("%s: %v, want %v (%+v)", state, n.Available(), want, n)
+		if n.Available() != (want > never) || (want > never && n.startsNow() != (want == now)) {
+			t.Errorf("%s: available %v, starts now %v, want %d (%+v)", state, n.Available(), n.startsNow(), want, n)
+		}
+	}
+}
+
+// TestReservedNode checks that only a job that names the reservation of a node can
+// start there, also where other jobs run on it.
+func TestReservedNode(t *testing.T) {
+	for state, holds := range map[string]bool{
+		"IDLE+RESERVED": true, "MIXED+RESERVED": true, "IDLE+MAINT+RESERVED": true,
+		"IDLE+RESERVED+DRAIN": false, "IDLE+RESERVED+INVALID_REG": false,
+	} {
+		nodes := map[string]*Node{"n1": {Name: "n1"}}
+		scontrolNodes([]byte("NodeName=n1 CPUAlloc=0 State="+state+" ThreadsPerCore=1 ReservationName=maint\n"), nodes)
+		n := nodes["n1"]
+		if n.Available() || n.AvailableTo("other") || n.AvailableTo("maint") != holds {
+			t.Errorf("%s: available %v, to another reservation %v, to its own %v, want false, false, %v",
+				state, n.Available(), n.AvailableTo("other"), n.AvailableTo("maint"), holds)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package slurm
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,6 +52,15 @@ type jobRecord struct {
 	SubmitTime      number `json:"submit_time"`
 	StartTime       number `json:"start_time"`
 	EndTime         number `json:"end_time"`
+
+	MemoryPerNode number `json:"memory_per_node"`
+	MemoryPerCPU  number `json:"memory_per_cpu"`
+	Requested     text   `json:"tres_req_str"`
+	PerJob        text   `json:"tres_per_job"`
+	PerNode       text   `json:"tres_per_node"`
+	PerSocket     text   `json:"tres_per_socket"`
+	PerTask       text   `json:"tres_per_task"`
+	Reservation   text   `json:"resv_name"`
 
 	Resources resourcesRecord `json:"job_resources"`
 }
@@ -146,6 +156,8 @@ func (r *jobRecord) job(q *queue) Job {
 		Started:   r.StartTime.moment(),
 		Ends:      r.EndTime.moment(),
 	}
+	j.Memory, j.Gres = r.memory(&j), r.gres(&j)
+	j.Reservation = clean(string(r.Reservation))
 	if r.ArrayTaskID.set && j.ArrayID != 0 && j.PendingTasks == "" {
 		j.Task = &r.ArrayTaskID.value
 	}
@@ -159,6 +171,49 @@ func (r *jobRecord) job(q *queue) Job {
 		j.Allocations = r.Resources.allocations()
 	}
 	return j
+}
+
+// memory returns what the job asks for on each node. Where it asks for none,
+// Slurm's own sum says what it gets.
+func (r *jobRecord) memory(j *Job) int {
+	if m := r.MemoryPerNode.count(); m > 0 {
+		return m
+	}
+	if m := r.MemoryPerCPU.count(); m > 0 {
+		return int(math.Ceil(float64(m) * j.CPUsPerNode()))
+	}
+	for part := range strings.SplitSeq(string(r.Requested), ",") {
+		if amount, ok := strings.CutPrefix(part, "mem="); ok {
+			return mebibytes(amount) / max(1, j.NodeCount)
+		}
+	}
+	return 0
+}
+
+// gres returns the generic resources that the job asks for on each node.
+func (r *jobRecord) gres(j *Job) map[string]int {
+	nodes := max(1, j.NodeCount)
+	perNode := perNodeGres{nodes: nodes, tasks: (max(1, j.Tasks) + nodes - 1) / nodes}
+	return perNode.sum(string(r.PerNode), string(r.PerJob), string(r.PerTask), string(r.PerSocket))
+}
+
+// perNodeGres turns requests for generic resources into those for one node.
+type perNodeGres struct{ nodes, tasks int }
+
+func (p perNodeGres) sum(node, job, task, socket string) map[string]int {
+	var all map[string]int
+	for _, part := range []struct {
+		list                 string
+		multiplied, dividing int
+	}{{node, 1, 1}, {socket, 1, 1}, {task, p.tasks, 1}, {job, 1, p.nodes}} {
+		for name, count := range gresOf(part.list) {
+			if all == nil {
+				all = map[string]int{}
+			}
+			all[name] = max(all[name], (count*part.multiplied+part.dividing-1)/part.dividing)
+		}
+	}
+	return all
 }
 
 // setStates separates the base state from the flags. Slurm lists the base state

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 // but the cores, the tasks and the comment of the administrator.
 func squeueColumns() []string {
 	return []string{
-		"A", "i", "F", "K", "T", "r", "P", "D", "C", "l", "N", "n", "x", "E", "f", "h", "u", "a", "V", "S", "e", "j", "k",
+		"A", "i", "F", "K", "T", "r", "P", "D", "C", "l", "N", "n", "x", "E", "f", "h", "u", "a", "V", "S", "e", "m", "b", "v", "j", "k",
 	}
 }
 
@@ -49,6 +50,11 @@ func textJob(row map[string]string, q *queue) Job {
 		Started:    moment(row["S"]),
 		Ends:       moment(row["e"]),
 	}
+	j.Memory = mebibytes(row["m"])
+	if strings.HasSuffix(strings.TrimSpace(row["m"]), "c") { // for each CPU
+		j.Memory = int(math.Ceil(float64(j.Memory) * j.CPUsPerNode()))
+	}
+	j.Gres, j.Reservation = gresOf(row["b"]), clean(row["v"])
 	j.setNumbers(row["i"], row["F"], row["K"])
 	j.setStates([]string{row["T"]})
 	if !j.Pending() {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
@@ -181,6 +183,14 @@ func fromEnvironment(command string, env func(string) string) []option {
 	var all []option
 	for _, v := range []struct{ variable, option string }{
 		{"PARTITION", "partition"},
+		{"MEM_PER_NODE", "mem"},
+		{"MEM_PER_CPU", "mem-per-cpu"},
+		{"GRES", "gres"},
+		{"GPUS", "gpus"},
+		{"GPUS_PER_NODE", "gpus-per-node"},
+		{"GPUS_PER_TASK", "gpus-per-task"},
+		{"RESERVATION", "reservation"},
+		{"TIMELIMIT", "time"},
 		{"CONSTRAINT", "constraint"},
 		{"JOB_NAME", "job-name"},
 		{"EXCLUSIVE", "exclusive"},
@@ -258,10 +268,56 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 	if c.has("array") {
 		r.Copies = pendingTasks(c.value("array"))
 	}
+	r.User, r.Reservation, r.TimeLimit = user, c.value("reservation"), minutes(c.value("time"))
+	r.Memory, r.Gres = c.memory(&r), c.gres(&r, tasks)
 	var err, err2 error
 	r.Excluded, err = hostlist.Expand(c.value("exclude"))
 	r.Required, err2 = hostlist.Expand(c.value("nodelist"))
 	return r, errors.Join(err, err2)
+}
+
+// memory returns what the component asks for on each node, in MiB; 0 when it asks for
+// none.
+func (c *Component) memory(r *Request) int {
+	switch {
+	case c.has("mem"):
+		return mebibytes(c.value("mem"))
+	case c.has("mem-per-cpu"):
+		return int(math.Ceil(float64(mebibytes(c.value("mem-per-cpu"))) * r.CPUsPerNode))
+	}
+	return 0
+}
+
+// gres returns the generic resources that the component asks for on each node.
+func (c *Component) gres(r *Request, tasks int) map[string]int {
+	gpus := func(name string) string {
+		if v := c.value(name); v != "" {
+			return "gpu:" + strings.ReplaceAll(v, ",", ",gpu:")
+		}
+		return ""
+	}
+	join := func(lists ...string) string {
+		return strings.Join(slices.DeleteFunc(lists, func(s string) bool { return s == "" || s == "NONE" }), ",")
+	}
+	perNode := perNodeGres{nodes: r.Nodes, tasks: (tasks + r.Nodes - 1) / r.Nodes}
+	return perNode.sum(join(c.value("gres"), gpus("gpus-per-node")), gpus("gpus"), join(c.value("tres-per-task"), gpus("gpus-per-task")), gpus("gpus-per-socket"))
+}
+
+// minutes reads a time limit as sbatch does, where a number alone means minutes, and
+// "D-HH" and "D-HH:MM" have no seconds; 0 for none.
+func minutes(text string) time.Duration {
+	days, clock, hasDays := strings.Cut(strings.TrimSpace(text), "-")
+	switch colons := strings.Count(text, ":"); {
+	case text == "":
+		return 0
+	case !hasDays && colons == 0:
+		return time.Duration(min(whole(text), maxDuration/int64(time.Minute))) * time.Minute
+	case hasDays && colons == 0:
+		return duration(days + "-" + clock + ":00:00")
+	case hasDays && colons == 1:
+		return duration(days + "-" + clock + ":00")
+	}
+	return duration(text)
 }
 
 // WithExcluded returns the arguments with a list of nodes to exclude for each

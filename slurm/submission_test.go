@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -47,6 +48,22 @@ func TestSubmission(t *testing.T) {
 			"sbatch", "plain.sh|-n|5", environ(),
 			Request{Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 1},
 			"--exclude=n1|plain.sh|-n|5",
+		},
+		{
+			"sbatch", "-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|plain.sh", environ("SBATCH_MEM_PER_CPU=9"),
+			Request{
+				Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 2, Memory: 2048, Reservation: "maint",
+				Gres: map[string]int{"gpu": 2, "gpu:a100": 2, "tape": 1}, TimeLimit: 36 * time.Hour,
+			},
+			"-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|--exclude=n1|plain.sh",
+		},
+		{
+			"sbatch", "-N2|-n4|-G3|--mem-per-cpu|100|-t90|plain.sh", environ(),
+			Request{
+				Application: "plain.sh", Source: "job name", Nodes: 2, CPUsPerNode: 2, Memory: 200,
+				Gres: map[string]int{"gpu": 2}, TimeLimit: 90 * time.Minute,
+			},
+			"-N2|-n4|-G3|--mem-per-cpu|100|-t90|--exclude=n1|plain.sh",
 		},
 		{
 			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", environ(),
@@ -112,6 +129,7 @@ func TestSubmission(t *testing.T) {
 		if test.want.Copies == 0 {
 			test.want.Copies = 1
 		}
+		test.want.User = "alice"
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", test.args, diff)
 		}

@@ -149,7 +149,7 @@ func (r *round) expect(w *waiting) error {
 			}
 			r.expected.place(w.job, o.node)
 			r.possible.place(w.job, o.node)
-			r.room.Take(o.node, w.takes(o.node))
+			r.room.Take(&w.request, o.node)
 		}
 	}
 	return nil

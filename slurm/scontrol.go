@@ -1,0 +1,178 @@
+package slurm
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"bandmate.dev/bandmate/slurm/hostlist"
+)
+
+// Consumable says what jobs take of nodes beside CPUs (SelectTypeParameters).
+type Consumable struct {
+	// Memory is true when jobs hold memory.
+	Memory bool
+	// MemoryPerNode and MemoryPerCPU are what a job gets that asks for none, in MiB;
+	// 0 for the whole node.
+	MemoryPerNode, MemoryPerCPU int
+}
+
+// Reservation keeps nodes for those who may use it.
+type Reservation struct {
+	Name       string
+	Nodes      []string
+	Start, End time.Time
+}
+
+// setting returns the value of KEY=VALUE in a line of scontrol -o, as far as the next
+// blank; empty when the line does not have it.
+func setting(line, key string) string {
+	_, rest, found := strings.Cut(" "+line, " "+key+"=")
+	if !found {
+		return ""
+	}
+	value, _, _ := strings.Cut(rest, " ")
+	return clean(value)
+}
+
+// scontrolNodes adds to the nodes what `scontrol -d -o show nodes` says. It knows the
+// flags of a state of which sinfo prints only one, as of a busy node that is reserved.
+func scontrolNodes(output []byte, nodes map[string]*Node) {
+	for line := range strings.SplitSeq(string(output), "\n") {
+		n := nodes[setting(line, "NodeName")]
+		if n == nil {
+			continue
+		}
+		if state := setting(line, "State"); state != "" {
+			var states []string
+			for part := range strings.SplitSeq(state, "+") {
+				states = append(states, textState(part)...)
+			}
+			n.setState(states)
+		}
+		if memory := int(whole(setting(line, "RealMemory"))); memory > 0 {
+			n.Memory = max(0, memory-int(whole(setting(line, "MemSpecLimit"))))
+		}
+		n.AllocatedMemory = int(whole(setting(line, "AllocMem")))
+		n.Reservation = setting(line, "ReservationName")
+		if gres := gresOf(setting(line, "Gres")); len(gres) > 0 {
+			n.Gres = gres
+		}
+		n.GresUsed = gresOf(setting(line, "GresUsed"))
+	}
+}
+
+// scontrolReservations reads the output of `scontrol -o show reservations`.
+func scontrolReservations(output []byte) []Reservation {
+	var all []Reservation
+	for line := range strings.SplitSeq(string(output), "\n") {
+		r := Reservation{Name: setting(line, "ReservationName"), Start: moment(setting(line, "StartTime")), End: moment(setting(line, "EndTime"))}
+		names, err := hostlist.Expand(setting(line, "Nodes"))
+		if r.Name == "" || err != nil || len(names) == 0 {
+			continue
+		}
+		r.Nodes = names
+		all = append(all, r)
+	}
+	return all
+}
+
+// scontrolConfig reads the output of `scontrol show config`.
+func scontrolConfig(output []byte) Consumable {
+	var c Consumable
+	for line := range bytes.Lines(output) {
+		key, value, _ := strings.Cut(string(line), "=")
+		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
+		case "SelectTypeParameters":
+			c.Memory = strings.Contains(strings.ToUpper(value), "MEMORY")
+		case "DefMemPerNode":
+			c.MemoryPerNode = int(whole(value))
+		case "DefMemPerCPU":
+			c.MemoryPerCPU = int(whole(value))
+		}
+	}
+	return c
+}
+
+// gresOf counts generic resources in a list such as "gpu:a100:4(S:0-1),gres/tape:2":
+// of every name, and of every name with its type. What cannot be read is left out.
+func gresOf(field string) map[string]int {
+	var all map[string]int
+	for part := range strings.SplitSeq(withoutRemarks(clean(field)), ",") {
+		part = strings.TrimSpace(part)
+		for _, prefix := range []string{"gres/", "gres:"} {
+			part = strings.TrimPrefix(part, prefix)
+		}
+		part = strings.ReplaceAll(part, "=", ":")
+		words := strings.Split(part, ":")
+		count := 1
+		if last := words[len(words)-1]; len(words) > 1 {
+			if n, ok := quantity(last); ok {
+				count, words = n, words[:len(words)-1]
+			}
+		}
+		if words[0] == "" || strings.HasPrefix(words[0], "%") {
+			continue
+		}
+		if all == nil {
+			all = map[string]int{}
+		}
+		all[words[0]] += count
+		if len(words) > 1 && words[1] != "" && words[1] != "no_consume" {
+			all[words[0]+":"+words[1]] += count
+		}
+	}
+	return all
+}
+
+// withoutRemarks leaves out what stands in parentheses, as "(S:0-1)" and "(IDX:0,2)".
+func withoutRemarks(field string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range field {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth = max(0, depth-1)
+		case depth == 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// quantity reads a count such as "4" or "2K".
+func quantity(text string) (int, bool) {
+	factor := 1
+	for suffix, f := range map[string]int{"k": 1 << 10, "m": 1 << 20, "g": 1 << 30} {
+		if digits, ok := strings.CutSuffix(strings.ToLower(text), suffix); ok {
+			text, factor = digits, f
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 1<<30 {
+		return 0, false
+	}
+	return n * factor, true
+}
+
+// mebibytes reads an amount of memory as sbatch does, where a number alone means MiB;
+// 0 for none, and for what cannot be read.
+func mebibytes(text string) int {
+	text = strings.TrimRight(strings.ToUpper(strings.TrimSpace(text)), "NC")
+	text = strings.TrimSuffix(text, "B")
+	perUnit := 1.0
+	for suffix, f := range map[string]float64{"K": 1. / 1024, "M": 1, "G": 1024, "T": 1024 * 1024} {
+		if digits, ok := strings.CutSuffix(text, suffix); ok {
+			text, perUnit = digits, f
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n > 0) || n > 1<<40 {
+		return 0
+	}
+	return int(math.Ceil(n * perUnit))
+}

@@ -1,0 +1,174 @@
+package slurm
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// debian reads what a cluster of 22.05.8 said that has two GPUs on n01, a reservation
+// of n02, and memory that jobs consume.
+func debian(t *testing.T) *Cluster {
+	t.Helper()
+	runner := &answers{t: t, given: []answer{
+		{command: "squeue", output: fixture(t, "squeue-22.05-debian.json")},
+		{command: "sinfo", output: fixture(t, "sinfo-22.05-debian.txt")},
+	}, details: map[string]string{
+		"nodes":        fixture(t, "scontrol-nodes-22.05-debian.txt"),
+		"reservations": fixture(t, "scontrol-reservations-22.05-debian.txt"),
+		"config":       fixture(t, "scontrol-config-22.05-debian.txt"),
+	}}
+	c, err := Reader{Runner: runner, Now: func() time.Time { return moment("2026-11-22T18:12:00") }}.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("warnings: %q", c.Warnings)
+	}
+	return c
+}
+
+func TestReadDetails(t *testing.T) {
+	c := debian(t)
+	first, second := c.Nodes[0], c.Nodes[1]
+	if first.Memory != 1000 || first.AllocatedMemory != 300 || first.Gres["gpu"] != 2 || first.GresUsed["gpu"] != 1 || !first.Available() {
+		t.Errorf("n01: %+v", first)
+	}
+	if second.Reservation != "maint" || second.Available() || !second.AvailableTo("maint") || second.AvailableTo("other") {
+		t.Errorf("n02: %+v", second)
+	}
+	if !c.Consumable.Memory || c.Consumable.MemoryPerNode != 0 {
+		t.Errorf("consumable: %+v", c.Consumable)
+	}
+	if len(c.Reservations) != 1 || c.Reservations[0].Name != "maint" || !slices.Equal(c.Reservations[0].Nodes, []string{"n02"}) || c.Reservations[0].End.IsZero() {
+		t.Errorf("reservations: %+v", c.Reservations)
+	}
+	if p, _ := c.Partition("pack"); p.Closed || p.MostNodes != 0 || p.TimeLimit != time.Hour {
+		t.Errorf("partition: %+v", p)
+	}
+}
+
+func TestGresOf(t *testing.T) {
+	for _, test := range []struct {
+		field string
+		want  map[string]int
+	}{
+		{"(null)", nil},
+		{"N/A", nil},
+		{"", nil},
+		{"gpu", map[string]int{"gpu": 1}},
+		{"gpu:2", map[string]int{"gpu": 2}},
+		{"gres:gpu:a100:1,gres/tape:2K", map[string]int{"gpu": 1, "gpu:a100": 1, "tape": 2048}},
+		{"gpu:a100:2(S:0-1),gpu:h100:1(IDX:0,2)", map[string]int{"gpu": 3, "gpu:a100": 2, "gpu:h100": 1}},
+		{"gres/gpu=4", map[string]int{"gpu": 4}},
+		{"gpu:no_consume:2", map[string]int{"gpu": 2}},
+		{"%G", nil},
+		{":3", nil},
+	} {
+		if diff := cmp.Diff(test.want, gresOf(test.field)); diff != "" {
+			t.Errorf("%q: %s", test.field, diff)
+		}
+	}
+}
+
+func TestMebibytes(t *testing.T) {
+	for text, want := range map[string]int{
+		"": 0, "0": 0, "300": 300, "300M": 300, "300Mc": 300, "2G": 2048, "1.5Gn": 1536, "1T": 1 << 20, "1K": 1, "many": 0, "-1": 0, "NaN": 0,
+	} {
+		if got := mebibytes(text); got != want {
+			t.Errorf("%q: %d MiB, want %d", text, got, want)
+		}
+	}
+}
+
+// TestRoomForMore checks what beside CPUs decides where a job can start: now, later,
+// or never.
+func TestRoomForMore(t *testing.T) {
+	const never, later, now = "never", "later", "now"
+	at := time.Unix(1e9, 0)
+	for _, test := range []struct {
+		name    string
+		change  func(*Cluster)
+		request Request
+		want    [3]string
+	}{
+		{"an empty cluster", func(*Cluster) {}, Request{}, [3]string{now, now, now}},
+		{"GPUs", func(c *Cluster) {
+			c.Nodes[0].Gres, c.Nodes[0].GresUsed = map[string]int{"gpu": 2}, map[string]int{"gpu": 2}
+			c.Nodes[2].Gres = map[string]int{"gpu": 2}
+		}, Request{Gres: map[string]int{"gpu": 1}}, [3]string{later, never, now}},
+		{"GPUs of a type", func(c *Cluster) {
+			c.Nodes[0].Gres = map[string]int{"gpu": 2, "gpu:a100": 2}
+			c.Nodes[1].Gres = map[string]int{"gpu": 2, "gpu:h100": 2}
+		}, Request{Gres: map[string]int{"gpu": 1, "gpu:h100": 1}}, [3]string{never, now, never}},
+		{"memory", func(c *Cluster) {
+			c.Consumable.Memory = true
+			c.Nodes[0].AllocatedMemory, c.Nodes[1].Memory = 600, 300
+		}, Request{Memory: 500}, [3]string{later, never, now}},
+		{"memory that jobs do not consume", func(c *Cluster) { c.Nodes[0].AllocatedMemory = 600 }, Request{Memory: 500}, [3]string{now, now, now}},
+		{"all memory by default", func(c *Cluster) {
+			c.Consumable.Memory = true
+			c.Nodes[0].AllocatedMemory = 1
+		}, Request{}, [3]string{later, now, now}},
+		{"memory by default for each CPU", func(c *Cluster) {
+			c.Consumable = Consumable{Memory: true, MemoryPerCPU: 100}
+			c.Nodes[0].AllocatedMemory, c.Nodes[1].AllocatedMemory = 800, 801
+		}, Request{}, [3]string{now, later, now}},
+		{"a reservation, and a busy node of it", func(c *Cluster) {
+			c.Nodes[0].Flags = []string{"RESERVED"}
+			c.Nodes[1].State, c.Nodes[1].Flags, c.Nodes[1].Reservation = "MIXED", []string{"RESERVED"}, "maint"
+		}, Request{}, [3]string{never, never, now}},
+		{"in that reservation", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)}}
+			c.Nodes[1].Flags, c.Nodes[1].Reservation = []string{"RESERVED"}, "maint"
+		}, Request{Reservation: "maint"}, [3]string{never, now, never}},
+		{"a reservation that begins before the job ends", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)}}
+		}, Request{TimeLimit: 2 * time.Hour}, [3]string{now, never, now}},
+		{"a reservation that begins after it", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)}}
+		}, Request{TimeLimit: time.Hour}, [3]string{now, now, now}},
+		{"invalid registration, planned, unknown", func(c *Cluster) {
+			c.Nodes[0].Flags, c.Nodes[1].Flags, c.Nodes[2].State = []string{"INVALID_REG"}, []string{"PLANNED"}, "QUANTUM"
+		}, Request{}, [3]string{never, later, never}},
+		{"a partition that is down", func(c *Cluster) {
+			c.Partitions[0].Closed = true
+		}, Request{Partitions: []string{"odd", "pack"}}, [3]string{now, now, now}},
+		{"a partition of smaller jobs beside one that is open", func(c *Cluster) {
+			c.Partitions[1].MostCPUsPerNode = 1
+		}, Request{Partitions: []string{"odd", "pack"}}, [3]string{now, never, now}},
+		{"a partition of shorter jobs", func(c *Cluster) {
+			c.Partitions[1].TimeLimit = time.Minute
+		}, Request{Partitions: []string{"odd", "pack"}, TimeLimit: time.Hour}, [3]string{now, never, now}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := cluster(3)
+			c.Time = at
+			for i := range c.Nodes {
+				c.Nodes[i].Memory = 1000
+			}
+			test.change(c)
+			r := test.request
+			r.Application, r.Nodes, r.CPUsPerNode = "quiet", 1, 2
+			room := NewRoom(c)
+			eligible := r.Eligible(c)
+			var got [3]string
+			for i := range c.Nodes {
+				n := &c.Nodes[i]
+				switch {
+				case !slices.Contains(eligible, n):
+					got[i] = never
+				case room.Fits(&r, n):
+					got[i] = now
+				default:
+					got[i] = later
+				}
+			}
+			if got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
