@@ -22,6 +22,8 @@ type Advice struct {
 	Source      string  `json:"source,omitempty"`
 	Nodes       int     `json:"nodes"`
 	CPUsPerNode float64 `json:"cpusPerNode"`
+	// Copies is how many tasks of an array may run at once; absent outside arrays.
+	Copies int `json:"copies,omitempty"`
 	// Limit is the slowdown that nobody may exceed; absent without one.
 	Limit units.Slowdown `json:"limit,omitempty"`
 	// Candidates are the nodes on which the job can run, from best to worst:
@@ -153,6 +155,8 @@ func (c *Candidate) explain() {
 			say("what the job would suffer is not known")
 		case c.Slowdown < 1.005 && c.Cost < 0.005:
 			say("nobody would notice")
+		case worst.After >= c.Slowdown && worst.Before.String() == worst.After.String():
+			say("hardly slows down %s", worst.name())
 		case worst.After >= c.Slowdown:
 			say("slows down %s from %s to %s", worst.name(), worst.Before, worst.After)
 		default:

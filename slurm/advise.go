@@ -85,6 +85,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 		Application: r.Application, Source: r.Source, Nodes: r.Nodes, CPUsPerNode: r.CPUsPerNode,
 		Limit: t.limit(), Warnings: []string{},
 	}
+	if r.Copies > 1 {
+		advice.Copies = r.Copies
+	}
 	if r.Job != nil {
 		advice.Job = r.Job.String()
 	}
@@ -245,7 +248,7 @@ func (t *ranking) seatWaiting(c *Cluster) error {
 	seated := 0
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
-		if seated == mostSeated || !t.comesBefore(j) {
+		if seated == mostSeated || !t.comesBefore(j, c.Time) {
 			continue
 		}
 		request := t.advisor.site().Request(j)
@@ -276,12 +279,12 @@ func (t *ranking) seatWaiting(c *Cluster) error {
 
 // comesBefore reports whether a job in the queue may start before the one that is
 // advised about.
-func (t *ranking) comesBefore(j *Job) bool {
+func (t *ranking) comesBefore(j *Job, now time.Time) bool {
 	r := t.request
 	if !j.MayStart() || (r.Job != nil && (!r.Job.Pending() || j.ID >= r.Job.ID)) {
 		return false
 	}
-	return j.Fresh() || (r.User != "" && j.User == r.User)
+	return j.Fresh(now) || (r.User != "" && j.User == r.User)
 }
 
 // landings returns the parts of the node on which the job may run: those with room,

@@ -61,6 +61,26 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 // ExcludeList returns Exclude as a host list; empty when nothing is excluded.
 func (a *Advice) ExcludeList() string { return hostlist.Compress(a.Exclude) }
 
+// DemandedList returns what is left of Exclude when only the user and limits exclude
+// nodes, as a host list.
+func (a *Advice) DemandedList() string {
+	kept := slices.DeleteFunc(slices.Clone(a.Exclude), func(name string) bool {
+		return slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return c.Node == name && c.Excluded && c.OverLimit == 0 })
+	})
+	return hostlist.Compress(kept)
+}
+
+// Fitting returns the candidates on which the job can start now.
+func (a *Advice) Fitting() []*Candidate {
+	var fitting []*Candidate
+	for i := range a.Candidates {
+		if c := &a.Candidates[i]; c.Fits {
+			fitting = append(fitting, c)
+		}
+	}
+	return fitting
+}
+
 // worse reports whether a placement is worse than another by more than the
 // tolerance, for a job with that many CPUs on the node.
 func worse(a, b score.Score, tolerance, cpus float64) bool {

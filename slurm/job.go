@@ -125,8 +125,15 @@ func (j *Job) MayStart() bool {
 	return j.Pending() && !j.Held() && !j.Dependent() && j.Dependency == "" && j.Reason != "BeginTime"
 }
 
-// Fresh reports whether Slurm has not looked yet for nodes for a waiting job.
-func (j *Job) Fresh() bool { return j.MayStart() && (j.Reason == "" || j.Reason == "None") }
+// freshFor is how long after its submission Slurm has looked at a job at the latest.
+const freshFor = time.Minute
+
+// Fresh reports whether a waiting job has just been submitted, and Slurm has not looked
+// yet for nodes for it.
+func (j *Job) Fresh(now time.Time) bool {
+	age := now.Sub(j.Submitted)
+	return j.MayStart() && (j.Reason == "" || j.Reason == "None") && age > -freshFor && age < freshFor
+}
 
 // Occupies reports whether the job runs on nodes, or is about to: whether its
 // traffic counts. A suspended job causes none, and one whose processes are being

@@ -84,6 +84,11 @@ func (s *Site) Request(j *Job) Request {
 	return r
 }
 
+// SetResources sets Memory and Gres from options of sbatch, such as 4G and gpu:1.
+func (r *Request) SetResources(memory, gres string) {
+	r.Memory, r.Gres = mebibytes(memory), gresOf(gres)
+}
+
 // pendingTasks counts the tasks of an array expression such as "3-9:2,12%4", of
 // which at most %4 run at a time; 1 for what cannot be read. Slurm cuts long
 // ones off with "...".

@@ -227,6 +227,15 @@ func (c *Component) value(name string) string {
 	return ""
 }
 
+// Excluded is what the user excludes, as a host list; empty for nothing.
+func (c *Component) Excluded() string {
+	names, err := hostlist.Expand(c.value("exclude"))
+	if err != nil {
+		return ""
+	}
+	return hostlist.Compress(names)
+}
+
 // number returns an option as a number of 1 or more; otherwise, or 0 for none.
 func (c *Component) number(name string, otherwise int) int {
 	digits := c.value(name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type adviseFlags struct {
 	job, application          string
 	nodes, tasks, cpusPerTask int
 	partition, constraint     string
+	memory, gres, reservation string
 	exclude                   string
 	exclusive                 bool
 	excludeList, noHeader     bool
@@ -67,6 +69,9 @@ a dot for alignment to the right as in %.8s.`,
 	flags.IntVarP(&f.cpusPerTask, "cpus-per-task", "c", 1, "CPUs of each task")
 	flags.StringVarP(&f.partition, "partition", "p", "", "partitions in which the job may run (default: the cluster's default partition)")
 	flags.StringVarP(&f.constraint, "constraint", "C", "", "features that the nodes must have")
+	flags.StringVar(&f.memory, "mem", "", "memory of the job on each node, for example 4G")
+	flags.StringVar(&f.gres, "gres", "", "generic resources of the job on each node, for example gpu:1")
+	flags.StringVar(&f.reservation, "reservation", "", "reservation in which the job runs")
 	flags.StringVarP(&f.exclude, "exclude", "x", "", "nodes that are already excluded")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "the job shares no node")
 	flags.BoolVar(&f.excludeList, "exclude-list", false, "print only the nodes to exclude, as a host list")
@@ -201,6 +206,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	if err != nil {
 		return by, err
 	}
+	request.User = userName(a)
 	by.cluster, err = newReader(f.slurmFlags).Read(ctx)
 	if err != nil {
 		return by, err
@@ -227,8 +233,9 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 func (f *adviseFlags) request() (slurm.Request, error) {
 	r := slurm.Request{
 		Application: f.application, Source: "command line", Nodes: f.nodes,
-		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit),
+		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit), Reservation: f.reservation,
 	}
+	r.SetResources(f.memory, f.gres)
 	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 {
 		return r, cli.Usagef("-N %d -n %d -c %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask)
 	}
@@ -269,12 +276,37 @@ func checkKnown(advice *slurm.Advice) error {
 	return fmt.Errorf("%s: %w: %s", advice.Application, store.ErrNotFound, reason)
 }
 
-// checkAdvice fails when a limit is exceeded everywhere.
+// mostReasons bounds how many nodes an error names.
+const mostReasons = 4
+
+// checkAdvice fails when a limit is exceeded everywhere. The error says for each node
+// who would exceed which limit.
 func checkAdvice(advice *slurm.Advice) error {
 	if !advice.LimitExceeded || advice.Limit == 0 {
 		return nil
 	}
-	best := advice.Candidates[0]
-	return fmt.Errorf("%w: on every node someone would be slowed down by more than %s; the best is %s: %s",
-		cli.ErrLimit, advice.Limit, best.Node, best.Reason)
+	var over []string
+	for _, c := range advice.Candidates {
+		if c.OverLimit > 0 {
+			over = append(over, c.Node+": "+c.Reason)
+		}
+	}
+	more := ""
+	if len(over) > mostReasons {
+		more = fmt.Sprintf("; and %d nodes more: see bandmate slurm advise", len(over)-mostReasons)
+		over = over[:mostReasons]
+	}
+	needs := "no node keeps"
+	if advice.Nodes > 1 {
+		needs = fmt.Sprintf("fewer than %d nodes keep", advice.Nodes)
+	}
+	if len(over) == 0 {
+		return fmt.Errorf("%w: there is room for fewer of the %d tasks within it than can start now: submit them one by one, or bound them, as in --array=0-9%%1",
+			cli.ErrLimit, advice.Copies)
+	}
+	remedy := ""
+	if slices.ContainsFunc(advice.Candidates, func(c slurm.Candidate) bool { return c.Together > 0 }) {
+		remedy = "; one list of excluded nodes serves all tasks of an array: submit them one by one, or bound them, as in --array=0-9%1"
+	}
+	return fmt.Errorf("%w: %s to it: %s%s%s", cli.ErrLimit, needs, strings.Join(over, "; "), more, remedy)
 }

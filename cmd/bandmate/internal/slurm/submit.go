@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/user"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -16,6 +18,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
+	"bandmate.dev/bandmate/slurm/hostlist"
 )
 
 func newSlurmSubmitCommand(a *cli.App) *cobra.Command {
@@ -27,14 +30,21 @@ func newSlurmSubmitCommand(a *cli.App) *cobra.Command {
 		Long: `Asks for advice, adds --exclude to the command line, never of all nodes, and
 becomes sbatch, or the command that ARGS begin with: its output and exit code are
 that command's. What the user excluded stays excluded. The application, nodes,
-tasks, partition and so on are taken from ARGS, the environment, and the #SBATCH
-lines of the script.
+tasks, memory, partition and so on are taken from ARGS, the environment, and the
+#SBATCH lines of the script.
+
+No job starts later for it: Slurm is asked when the job would start with these
+nodes excluded and without (--test-only), and where it would be later, or the job
+refused, only nodes on which a limit would be exceeded stay excluded. Jobs that
+were submitted just before count as well; it waits up to 3 s until Slurm has
+placed them.
 
 Where there is no advice, as for applications without a profile, jobs that name
 their nodes, steps inside a job, or while slurmctld does not answer, the job is
 submitted as it is, and the reason told. But with --limit nothing is submitted of
 which it is not known that the limit will be kept; the exit code is then 5 if it
-would be exceeded everywhere.`,
+would be exceeded everywhere, or by tasks of an array that Slurm may start on one
+node together.`,
 		Example: `  bandmate slurm submit -- --comment bandmate=lammps -n 8 run.sh
   bandmate slurm submit --limit 1.15 -- srun --comment bandmate=lammps -n 8 ./lmp
   bandmate slurm submit --dry-run -- --comment bandmate=lammps --wrap "sleep 60"`,
@@ -86,32 +96,133 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := newReader(f).Read(ctx)
+	cluster, err := settled(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	lists := make([]string, len(submission.Components))
+	advices := make([]*slurm.Advice, len(submission.Components))
 	for i := range submission.Components {
-		request, err := advisor.Site.RequestOf(&submission.Components[i], a.Env("USER"))
+		request, err := advisor.Site.RequestOf(&submission.Components[i], userName(a))
 		if err != nil {
 			return nil, err
 		}
 		if request.Application == "" {
 			return nil, fmt.Errorf("the job names no application: label it with --comment %s=NAME", slurm.ApplicationWord)
 		}
-		advice, err := advisor.Advise(cluster, request)
+		advices[i], err = advisor.Advise(cluster, request)
 		if err == nil {
-			err = errors.Join(checkKnown(advice), checkAdvice(advice))
+			err = errors.Join(checkKnown(advices[i]), checkAdvice(advices[i]))
 		}
 		if err != nil {
 			return nil, err
 		}
-		lists[i] = advice.ExcludeList()
-		a.Note(toldAdvice(advice))
 		// The next component finds this one in place.
-		cluster = cluster.With(placed(advice, request))
+		cluster = cluster.With(placed(advices[i], request))
 	}
-	return submission.WithExcluded(lists), nil
+	lists := func(list func(*slurm.Advice) string) []string {
+		all := make([]string, len(advices))
+		for i, advice := range advices {
+			all[i] = list(advice)
+		}
+		return all
+	}
+	s := undelayed{
+		commands: slurm.Commands{Timeout: f.timeout}, submission: submission,
+		all: lists((*slurm.Advice).ExcludeList), demanded: lists((*slurm.Advice).DemandedList),
+	}
+	chosen, remark, err := s.choose(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, advice := range advices {
+		a.Note(toldAdvice(advice, chosen[i]))
+	}
+	if remark != "" {
+		a.Note(remark)
+	}
+	return submission.WithExcluded(chosen), nil
+}
+
+// timeToSettle bounds how long a submission waits until Slurm has placed the jobs that
+// were submitted just before.
+const timeToSettle = 3 * time.Second
+
+// settled reads the cluster once Slurm has looked at all jobs in the queue: where they
+// run is then known. It takes about a second in a loop of submissions, and none else.
+func settled(ctx context.Context, f slurmFlags) (*slurm.Cluster, error) {
+	reader, deadline := newReader(f), time.Now().Add(timeToSettle)
+	for {
+		c, err := reader.Read(ctx)
+		if err != nil || time.Now().After(deadline) || !slices.ContainsFunc(c.Jobs, func(j slurm.Job) bool { return j.Fresh(c.Time) }) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(timeToSettle / 10):
+		}
+	}
+}
+
+// userName is the name of the user who submits.
+func userName(a *cli.App) string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return a.Env("USER")
+}
+
+// undelayed chooses what to exclude so that the job starts no later for it.
+type undelayed struct {
+	commands   slurm.Commands
+	submission *slurm.Submission
+	// all are the nodes to exclude for each component, demanded those of them that the
+	// user or a limit excludes.
+	all, demanded []string
+}
+
+// delay is how much later than without advice a job may be expected to start: Slurm's
+// estimates are whole seconds.
+const delay = 5 * time.Second
+
+// choose asks Slurm when the job would start with nodes excluded and without. Only for
+// a limit it may start later; what else is excluded is taken back. remark says so. The
+// error is that Slurm refuses the job when a limit is to be kept.
+func (u *undelayed) choose(ctx context.Context) (lists []string, remark string, err error) {
+	own := make([]string, len(u.all))
+	for i := range own {
+		own[i] = u.submission.Components[i].Excluded()
+	}
+	if slices.Equal(u.all, own) {
+		return u.all, "", nil
+	}
+	without, err := u.start(ctx, make([]string, len(u.all)))
+	if err != nil {
+		return u.all, "", nil //nolint:nilerr // refused either way, or not known
+	}
+	with, err := u.start(ctx, u.all)
+	switch refused := (*slurm.CommandError)(nil); {
+	case err == nil && !with.After(without.Add(delay)):
+		return u.all, "", nil
+	case err == nil:
+		remark = fmt.Sprintf("Slurm expects a later start with these nodes excluded, %s instead of %s: excluded is only what a limit demands", with.Format(time.TimeOnly), without.Format(time.TimeOnly))
+	case errors.As(err, &refused):
+		remark = fmt.Sprintf("Slurm refuses the job with these nodes excluded (%s): excluded is only what a limit demands", report.SanitizeText(refused.Stderr))
+	default:
+		return u.all, "", nil
+	}
+	if slices.Equal(u.demanded, own) || slices.Equal(u.demanded, make([]string, len(own))) {
+		return make([]string, len(own)), strings.Replace(remark, "excluded is only what a limit demands", "submitted without them", 1), nil
+	}
+	if _, err := u.start(ctx, u.demanded); errors.As(err, new(*slurm.CommandError)) {
+		return nil, "", fmt.Errorf("%w: Slurm refuses the job without the nodes %s, on which the limit would be exceeded: %w",
+			cli.ErrLimit, strings.Join(u.demanded, " : "), err)
+	}
+	return u.demanded, remark, nil
+}
+
+func (u *undelayed) start(ctx context.Context, lists []string) (time.Time, error) {
+	return u.commands.TestStart(ctx, u.submission.Command, u.submission.WithExcluded(lists))
 }
 
 // placed is a job of the request on the nodes that were chosen for it.
@@ -122,17 +233,36 @@ func placed(advice *slurm.Advice, r slurm.Request) slurm.Job {
 	}
 }
 
-// toldAdvice is one line for standard error.
-func toldAdvice(advice *slurm.Advice) string {
-	best := advice.Candidates[0]
+// toldAdvice is one line for standard error. It names the nodes on which the job may
+// start, and of its slowdowns there the least and the greatest.
+func toldAdvice(advice *slurm.Advice, list string) string {
 	excluded := "no node excluded"
-	if list := advice.ExcludeList(); list != "" {
+	if list != "" {
 		excluded = "excluding " + list
 	}
-	if len(advice.Chosen) == 0 {
+	names, err := hostlist.Expand(list)
+	open := slices.DeleteFunc(advice.Fitting(), func(c *slurm.Candidate) bool { return err == nil && slices.Contains(names, c.Node) })
+	if len(open) < advice.Nodes {
 		return fmt.Sprintf("%s: no room now, %s", advice.Application, excluded)
 	}
-	return fmt.Sprintf("%s: %s on %s, %s", advice.Application, best.Slowdown, strings.Join(advice.Chosen, ","), excluded)
+	var nodes []string
+	least, most := open[0].Slowdown, open[0].Slowdown
+	for _, c := range open {
+		nodes = append(nodes, c.Node)
+		least, most = min(least, c.Slowdown), max(most, c.Slowdown)
+	}
+	where := "on " + strings.Join(nodes, ",")
+	if len(open) > advice.Nodes {
+		where = fmt.Sprintf("on whichever of %s Slurm chooses", hostlist.Compress(nodes))
+	}
+	slowdown := least.String()
+	if most.String() != slowdown {
+		slowdown = fmt.Sprintf("%s to %s", least, most)
+	}
+	if advice.Copies > 1 {
+		where = fmt.Sprintf("each of %d tasks beside those who are there now, %s", advice.Copies, where)
+	}
+	return fmt.Sprintf("%s: %s %s, %s", advice.Application, slowdown, where, excluded)
 }
 
 // readScript reads as much of a script as its #SBATCH lines may take.
