@@ -284,7 +284,9 @@ func (t *ranking) comesBefore(j *Job, now time.Time) bool {
 	if !j.MayStart() || (r.Job != nil && (!r.Job.Pending() || j.ID >= r.Job.ID)) {
 		return false
 	}
-	return j.Fresh(now) || (r.User != "" && j.User == r.User)
+	// For others Slurm has found no node, whatever the room.
+	turn := slices.Contains([]string{"", "None", "Priority"}, j.Reason)
+	return j.Fresh(now) || (r.User != "" && j.User == r.User && turn)
 }
 
 // landings returns the parts of the node on which the job may run: those with room,
@@ -389,7 +391,7 @@ func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 			say("job %d is heterogeneous: this is component %d; name the others as %d+1 and so on", r.Job.HetID, r.Job.HetOffset, r.Job.HetID)
 		}
 	}
-	if strings.ContainsAny(r.Features, "|[](){}*:,") {
+	if strings.ContainsAny(r.Features, complexMarks) {
 		say("the constraint %q is left to Slurm: nodes without those features may be listed", r.Features)
 	}
 	site := by.site()

@@ -216,20 +216,28 @@ func (r *Request) partitions(c *Cluster) []string {
 	return nil
 }
 
-// Offers reports whether the node has the features of a constraint. Of the
-// language of --constraint only "a&b" is read; what says more, as "a|b", "[a*2]"
-// and "(a|b)&c", is answered yes: Slurm decides.
+// Offers reports whether the node has the features of a constraint: "a&b" and "a|b",
+// where & binds closer. Of what says more, as "[a*2]" and "(a|b)&c", one feature is
+// enough: Slurm decides.
 func (n *Node) Offers(constraint string) bool {
-	if constraint == "" || strings.ContainsAny(constraint, "|[](){}*:,") {
+	if constraint == "" {
 		return true
 	}
-	for feature := range strings.SplitSeq(constraint, "&") {
-		if !slices.Contains(n.Features, feature) {
-			return false
+	has := func(feature string) bool { return slices.Contains(n.Features, feature) }
+	if strings.ContainsAny(constraint, complexMarks) {
+		words := strings.FieldsFunc(constraint, func(r rune) bool { return strings.ContainsRune(complexMarks+"&|", r) })
+		return slices.ContainsFunc(words, has)
+	}
+	for alternative := range strings.SplitSeq(constraint, "|") {
+		if !slices.ContainsFunc(strings.Split(alternative, "&"), func(feature string) bool { return !has(feature) }) {
+			return true
 		}
 	}
-	return true
+	return false
 }
+
+// complexMarks are in constraints that Bandmate does not read whole.
+const complexMarks = "[](){}*:,"
 
 // Room is what is taken of every node. Slurm counts shared CPUs per partition, so
 // they are counted by the jobs that can be seen, and by what Slurm says is allocated

@@ -29,6 +29,12 @@ type Entry struct {
 	// Turn is the number of the first decision; earlier decisions go before later
 	// ones. It is no time, because clocks are set back. 0 before the first.
 	Turn int64 `json:"turn"`
+	// Startable is true when the job could have started in the last round, Yielded when
+	// it made way then for others that were expected to; Tasks are those of an array that
+	// waited then.
+	Startable bool   `json:"startable,omitempty"`
+	Yielded   bool   `json:"yielded,omitempty"`
+	Tasks     string `json:"tasks,omitempty"`
 	// LeftAlone says why the job is no longer touched; empty when it is.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	// GivenUp says why nothing is excluded for the job any longer; what is set is
@@ -45,6 +51,9 @@ type Entry struct {
 
 // ours reports whether the watch has set something.
 func (e Entry) ours() bool { return e.Set != e.Original }
+
+// waitsAsBefore reports whether as many tasks wait as in the last round.
+func (e Entry) waitsAsBefore(j *slurm.Job) bool { return e.Tasks == j.PendingTasks }
 
 // mostPause is the longest pause before a failed change is tried again, in rounds.
 const mostPause = 64
@@ -127,7 +136,7 @@ func (e Entry) worthKeeping() bool {
 func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 	if !j.Pending() {
 		before := e.Started
-		e.Started = true
+		e.Started, e.Startable, e.Yielded, e.Tasks = true, false, false, ""
 		if before || !e.ours() || !j.Occupies() {
 			return e, nil
 		}

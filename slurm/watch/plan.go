@@ -58,6 +58,11 @@ type Decision struct {
 	// Slowdown is that of the job on the best node it may use, beside those who
 	// run there and those expected there; 0 when none was predicted.
 	Slowdown units.Slowdown
+	// Startable is true when the job can start now with these exclusions; Yields when
+	// it could not, although it could beside those that run.
+	Startable, Yields bool
+	// GivenUp says why nothing is excluded for it any longer.
+	GivenUp string
 	// Reason is for people.
 	Reason string
 }
@@ -101,8 +106,12 @@ func (p Planner) Validate() error {
 // resident there for those after it. A job that has to wait for room does the
 // same among those that wait. After that each may also use every other node on
 // which nobody's limit would be exceeded even if all those that may use it came
-// there, as far as they fit. Jobs that wait for other jobs come last; held ones,
-// and those far back in the queue, take no node from anybody.
+// there, as far as they fit. Jobs that wait for other jobs come last; held ones, those
+// far back in the queue, and those that did not start where they were expected, take
+// no node from anybody.
+//
+// No job is delayed but for a limit: where excluding a node for another reason leaves
+// none on which the job can start now, it stays open.
 func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 	round, err := p.open(c)
 	if err != nil {

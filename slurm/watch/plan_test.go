@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "a resident that suffers", nodes: 3, queue: func(f *fake) { f.run(1, "tender", "n02"); f.submit(10, "heavy") },
-			want: "exclude n02", reason: "on n02 heavy would be slowed down 1.",
+			want: "exclude n02", reason: "on n02 it would slow down 1 (tender) from 1.00× to 1.59×, above its limit of 1.15×",
 		},
 		{
 			name: "a newcomer that suffers", nodes: 3, queue: func(f *fake) { f.run(1, "heavy", "n01"); f.submit(10, "tender") },

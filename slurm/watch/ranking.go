@@ -183,3 +183,38 @@ func (r *ranking) options(w *waiting) ([]option, error) {
 func (r *ranking) knows(j *slurm.Job, n *slurm.Node) bool {
 	return r.Entry(r.Label(j).Application, n).Application != nil
 }
+
+// offense says who would exceed which limit if a waiting job came to a node.
+func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
+	part := r.Parts(n)[0]
+	newcomer := r.Resident(j, n, j.CPUsPerNode())
+	neighbors := r.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
+	s, err := r.scorer.Score(newcomer.Job(), neighbors.Domain())
+	if err != nil {
+		return "", err
+	}
+	if e := s.Newcomer; e.OverLimit() {
+		who := ""
+		if len(neighbors.Residents) > 0 {
+			who = " by " + named(neighbors.Residents[0])
+		}
+		if others := len(neighbors.Residents) - 1; others > 0 {
+			who += fmt.Sprintf(" and %d others", others)
+		}
+		return fmt.Sprintf("on %s the job would be slowed down %s%s, above its limit of %s", n.Name, e.After, who, e.Limit), nil
+	}
+	for i, e := range s.Residents {
+		if e.OverLimit() {
+			return fmt.Sprintf("on %s it would slow down %s from %s to %s, above its limit of %s", n.Name, named(neighbors.Residents[i]), e.Before, e.After, e.Limit), nil
+		}
+	}
+	return fmt.Sprintf("on %s a limit would be exceeded", n.Name), nil
+}
+
+// named is a resident as people know it.
+func named(r *occupancy.Resident) string {
+	if r.Application == "" {
+		return r.Name
+	}
+	return fmt.Sprintf("%s (%s)", r.Name, r.Application)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
@@ -14,13 +15,13 @@ import (
 type round struct {
 	planner Planner
 	cluster *slurm.Cluster
-	// expected has the jobs that run and those expected to start; possible also those
-	// that may come to a node, as far as they fit.
-	expected, possible *ranking
-	// room is what the jobs of expected leave; booked are the CPUs of the others in
-	// possible.
-	room   *slurm.Room
-	booked map[string]float64
+	// running has the jobs that run, expected also those expected to start, possible
+	// also those that may come to a node, as far as they fit.
+	running, expected, possible *ranking
+	// now is what the jobs leave that run, room what those of expected leave; booked are
+	// the CPUs of the others in possible.
+	now, room *slurm.Room
+	booked    map[string]float64
 }
 
 // waiting is a waiting job whose application is known.
@@ -39,6 +40,16 @@ type waiting struct {
 	// job to start.
 	open, closed []option
 	fewUp        bool
+	// stalled means that the job could have started in the last round and did not, or
+	// made way then for one that did not. What keeps such jobs waiting is not known here:
+	// this one is compared with those that run, and nobody makes way for it.
+	stalled bool
+	// startable means that the job can start now on open nodes; yields that it cannot,
+	// although it could beside those that run.
+	startable, yields bool
+	// offense says who would exceed which limit on the best of the closed nodes; givenUp
+	// why nothing is excluded for the job any longer.
+	offense, givenUp string
 }
 
 func (p Planner) open(c *slurm.Cluster) (*round, error) {
@@ -49,8 +60,8 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 	shared := verdicts{kinds: map[kind]int{}, answers: map[question]verdict{}}
 	return &round{
 		planner: p, cluster: c,
-		expected: p.newRanking(c, scorer, shared), possible: p.newRanking(c, scorer, shared),
-		room: slurm.NewRoom(c), booked: make(map[string]float64),
+		running: p.newRanking(c, scorer, shared), expected: p.newRanking(c, scorer, shared), possible: p.newRanking(c, scorer, shared),
+		now: slurm.NewRoom(c), room: slurm.NewRoom(c), booked: make(map[string]float64),
 	}, nil
 }
 
@@ -94,45 +105,60 @@ func (r *round) decide(all []*waiting) ([]Decision, error) {
 		switch {
 		case w.job.Held():
 			held = append(held, w)
-		// After an update Slurm says for a while that a job waits for no reason.
-		case w.job.Dependent(), w.job.Dependency != "", w.job.Reason == "BeginTime":
+		case !w.job.MayStart():
 			later = append(later, w)
 		default:
 			soon = append(soon, w)
 		}
 	}
+	if err := each(soon, r.expect); err != nil {
+		return nil, err
+	}
+	soon = slices.DeleteFunc(soon, func(w *waiting) bool { return w.stalled })
 	// Jobs far back in the queue do not start before the next round and are compared
 	// only with those that run or are expected.
 	near := min(len(soon), depth)
 	next := min(len(later), depth-near)
-	var decisions []Decision
-	steps := []struct {
+	for _, step := range []struct {
 		jobs []*waiting
 		do   func(*waiting) error
 	}{
-		{soon, r.expect},
 		{soon[:near], r.reserve},
 		{soon[:near], r.widen},
 		{later[:next], r.reserve},
 		{later[:next], r.widen},
 		{slices.Concat(soon[near:], later[next:], held), r.compare},
-	}
-	for _, step := range steps {
-		for _, w := range step.jobs {
-			if err := step.do(w); err != nil {
-				return nil, fmt.Errorf("job %s: %w", w.job, err)
-			}
+	} {
+		if err := each(step.jobs, step.do); err != nil {
+			return nil, err
 		}
 	}
+	decisions := make([]Decision, 0, len(all))
 	for _, w := range all {
+		if err := r.undelay(w); err != nil {
+			return nil, fmt.Errorf("job %s: %w", w.job, err)
+		}
 		decisions = append(decisions, r.conclude(w))
 	}
 	return decisions, nil
 }
 
+func each(jobs []*waiting, do func(*waiting) error) error {
+	for _, w := range jobs {
+		if err := do(w); err != nil {
+			return fmt.Errorf("job %s: %w", w.job, err)
+		}
+	}
+	return nil
+}
+
 // expect finds the nodes where a job starts if it can start now, and makes it a
-// resident there; of an array, as many tasks as can start.
+// resident there; of an array, as many tasks as can start. Stalled jobs are decided
+// about at once.
 func (r *round) expect(w *waiting) error {
+	if w.entry.Startable && w.entry.waitsAsBefore(w.job) {
+		return r.against(w, r.running)
+	}
 	for range max(1, w.request.Copies) {
 		options, err := r.expected.options(w)
 		if err != nil {
@@ -140,7 +166,7 @@ func (r *round) expect(w *waiting) error {
 		}
 		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !r.room.Fits(&w.request, o.node) })
 		if len(options) < w.request.Nodes {
-			return nil
+			break
 		}
 		slices.SortStableFunc(options, better)
 		for _, o := range options[:w.request.Nodes] {
@@ -152,7 +178,65 @@ func (r *round) expect(w *waiting) error {
 			r.room.Take(&w.request, o.node)
 		}
 	}
+	if len(w.expected) == 0 && w.entry.Yielded && w.entry.waitsAsBefore(w.job) {
+		return r.against(w, r.running)
+	}
 	return nil
+}
+
+// against decides about a stalled job.
+func (r *round) against(w *waiting, running *ranking) error {
+	w.stalled = true
+	return r.compareWith(w, running)
+}
+
+// undelay takes back what would delay the job without a limit that demands it: when
+// the job cannot start now on the open nodes, those stay open on which it can, and that
+// are only dearer or mix known and unknown jobs. A stalled job keeps all of these open,
+// and Slurm's own words decide about the rest: where it finds no node although there
+// seemed to be one, nothing is excluded any longer.
+func (r *round) undelay(w *waiting) error {
+	fits := func(o option) bool { return r.now.Fits(&w.request, o.node) }
+	startable := 0
+	for _, o := range w.open {
+		if fits(o) {
+			startable++
+		}
+	}
+	if w.stalled && w.entry.ours() && lacksNodes(w.job) && startable >= w.request.Nodes && slices.ContainsFunc(w.closed, fits) {
+		w.givenUp = "Slurm did not start the job where there seemed to be room for it"
+		w.open, w.closed = append(w.open, w.closed...), nil
+		return nil
+	}
+	if startable < w.request.Nodes || w.stalled {
+		spared := slices.DeleteFunc(slices.Clone(w.closed), func(o option) bool { return o.overLimit > 0 || !fits(o) })
+		if startable+len(spared) >= w.request.Nodes {
+			w.open = append(w.open, spared...)
+			w.closed = slices.DeleteFunc(w.closed, func(o option) bool { return o.overLimit == 0 && fits(o) })
+			startable += len(spared)
+		}
+	}
+	w.startable = startable >= w.request.Nodes
+	if w.startable || len(w.closed) == 0 {
+		return nil
+	}
+	for _, o := range w.closed {
+		v, err := r.running.ask(w.job, o.node)
+		if err != nil {
+			return err
+		}
+		if v.overLimit == 0 && fits(o) {
+			startable++
+		}
+	}
+	w.yields = startable >= w.request.Nodes
+	return nil
+}
+
+// lacksNodes reports whether Slurm says that a job waits because no node can run it
+// now, rather than for its turn, a license or a limit of its user.
+func lacksNodes(j *slurm.Job) bool {
+	return j.Reason == "Resources" || j.Reason == "Reservation" || strings.HasPrefix(j.Reason, "ReqNodeNotAvail")
 }
 
 // takes returns how many CPUs the job holds on a node.
@@ -175,7 +259,7 @@ func (r *round) reserve(w *waiting) error {
 		return err
 	}
 	options = slices.DeleteFunc(options, func(o option) bool {
-		return !o.good() || !o.node.Available() || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
+		return !o.good() || !w.request.CanStart(r.cluster, o.node) || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
 	})
 	if len(options) < w.request.Nodes {
 		return nil
@@ -215,13 +299,18 @@ func (r *round) widen(w *waiting) error {
 			}
 		}
 	}
+	if err := r.accuse(w, r.possible); err != nil {
+		return err
+	}
 	return r.reopen(w)
 }
 
 // compare opens the nodes on which the job is good beside those that run or are
 // expected, and books nothing.
-func (r *round) compare(w *waiting) error {
-	options, err := r.expected.options(w)
+func (r *round) compare(w *waiting) error { return r.compareWith(w, r.expected) }
+
+func (r *round) compareWith(w *waiting, beside *ranking) error {
+	options, err := beside.options(w)
 	if err != nil {
 		return err
 	}
@@ -233,6 +322,9 @@ func (r *round) compare(w *waiting) error {
 			w.open = append(w.open, o)
 		}
 	}
+	if err := r.accuse(w, beside); err != nil {
+		return err
+	}
 	return r.reopen(w)
 }
 
@@ -242,7 +334,7 @@ func (r *round) compare(w *waiting) error {
 func (r *round) reopen(w *waiting) error {
 	available := 0
 	for _, o := range w.open {
-		if o.node.Available() {
+		if w.request.CanStart(r.cluster, o.node) {
 			available++
 		}
 	}
@@ -255,7 +347,7 @@ func (r *round) reopen(w *waiting) error {
 	}
 	var choices []choice
 	for _, o := range w.closed {
-		if !o.node.Available() {
+		if !w.request.CanStart(r.cluster, o.node) {
 			continue
 		}
 		v, err := r.expected.ask(w.job, o.node)
@@ -278,7 +370,7 @@ func (r *round) reopen(w *waiting) error {
 	for _, c := range choices[:min(len(choices), w.request.Nodes-available)] {
 		w.open, w.reopened = append(w.open, c.possible), append(w.reopened, c.possible.node.Name)
 		w.closed = slices.DeleteFunc(w.closed, func(o option) bool { return o.node == c.possible.node })
-		if !w.job.Held() {
+		if !w.job.Held() && !w.stalled {
 			r.book(w, c.possible.node)
 		}
 		available++
@@ -294,6 +386,7 @@ func (r *round) reopen(w *waiting) error {
 func (r *round) conclude(w *waiting) Decision {
 	reason := r.reason(w)
 	d := compose(w, names(w.closed), reason)
+	d.Startable, d.Yields, d.GivenUp = w.startable && w.job.MayStart(), w.yields && w.job.MayStart(), w.givenUp
 	if len(w.open) > 0 {
 		d.Slowdown = slices.MinFunc(w.open, better).newcomer
 	}
@@ -306,19 +399,30 @@ func (r *round) dear(w *waiting, o option, options []option) bool {
 	return allowed > 0 && o.cost > options[0].cost+allowed
 }
 
+// accuse sets the offense of the best node that a limit closes.
+func (r *round) accuse(w *waiting, beside *ranking) error {
+	at := slices.IndexFunc(w.closed, func(o option) bool { return o.overLimit > 0 })
+	if at < 0 {
+		return nil
+	}
+	var err error
+	w.offense, err = beside.offense(w.job, w.closed[at].node)
+	return err
+}
+
 // reason says why nodes are closed, or open although they are not good.
 func (r *round) reason(w *waiting) string {
-	over := slices.IndexFunc(w.closed, func(o option) bool { return o.overLimit > 0 })
+	over := slices.ContainsFunc(w.closed, func(o option) bool { return o.overLimit > 0 })
 	reason := "other nodes cost less"
 	switch {
+	case w.givenUp != "":
+		return w.givenUp
 	case w.fewUp:
 		return fmt.Sprintf("fewer than %s are up", nodes(w.request.Nodes))
 	case len(w.closed) == 0:
 		reason = "every node is good"
-	case over >= 0:
-		o := w.closed[over]
-		reason = fmt.Sprintf("on %s %s would be slowed down %s and the worst of the others there %s; the limit is %s",
-			o.node.Name, w.application, o.newcomer, o.worst, cmp.Or(w.request.Limit, r.planner.Limit))
+	case over:
+		reason = w.offense
 	case slices.ContainsFunc(w.closed, func(o option) bool { return o.avoided }):
 		reason = "known and unknown applications are kept apart"
 	}
@@ -327,6 +431,9 @@ func (r *round) reason(w *waiting) string {
 	}
 	if len(w.closed) == 0 {
 		reason = "no node is good"
+	}
+	if w.offense != "" && !over {
+		reason = "no node is good: " + w.offense
 	}
 	return fmt.Sprintf("%s; %s stays open nevertheless, because %s must remain", reason, hostlist.Compress(w.reopened), nodes(w.request.Nodes))
 }

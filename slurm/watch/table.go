@@ -75,7 +75,7 @@ func (r *round) line(application string, partition slurm.Partition) (TableLine, 
 		switch {
 		case !o.good():
 			closed = append(closed, o.node.Name)
-		case o.node.Available():
+		case request.CanStart(r.cluster, o.node):
 			line.Kept++
 		}
 	}

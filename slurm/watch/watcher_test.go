@@ -129,12 +129,12 @@ func TestObserveAndAdviseExcludeNothing(t *testing.T) {
 	for _, mode := range []Mode{Observe, Advise} {
 		f := newFake(3)
 		f.run(1, "tender", "n01")
-		f.submit(10, "heavy")
-		f.submit(11, "heavy").AdminComment = "the operator's"
+		f.submit(10, "heavy", excluding("n03"))
+		f.submit(11, "heavy", excluding("n02")).AdminComment = "the operator's"
 		w, log := watching(t, f, mode)
 		once(t, w)
 		once(t, w)
-		wantExcluded(t, f, 10, "")
+		wantExcluded(t, f, 10, "n03")
 		if got := actions(t, log, "10"); got != "exclude" {
 			t.Errorf("%s: the log says %q, want exclude once", mode, got)
 		}
@@ -537,6 +537,7 @@ func TestMostChanges(t *testing.T) {
 	if got := once(t, w); got.Changed != 4 || got.Later != 6 {
 		t.Errorf("%+v, want 4 changed and 6 later", got)
 	}
+	once(t, w)
 	once(t, w)
 	if got := once(t, w); got.KeptOff != 10 || got.Later != 0 {
 		t.Errorf("%+v, want 10 kept off and none later", got)

@@ -71,7 +71,7 @@ func (w *Watcher) round(ctx context.Context, done *Round) error {
 	if err != nil {
 		return err
 	}
-	w.number(decisions)
+	w.remember(decisions)
 	records := make(map[int64]Record, len(decisions))
 	for _, d := range decisions {
 		records[d.Job.ID] = d.record()
@@ -134,20 +134,28 @@ func (w *Watcher) look(ctx context.Context, site *slurm.Site) (*slurm.Cluster, e
 	return c, nil
 }
 
-// number records the order in which jobs were first decided about.
-func (w *Watcher) number(decisions []Decision) {
+// remember records the order in which jobs were first decided about, which of
+// them can start, and for which nothing is excluded any longer.
+func (w *Watcher) remember(decisions []Decision) {
 	turn := w.state.Jobs.turn()
 	for _, d := range decisions {
 		e, known := w.state.Jobs[d.Job.ID]
-		if d.Action == Skip || e.Turn > 0 {
+		if d.Action == Skip {
 			continue
 		}
 		if !known {
 			e = Entry{Original: d.Original, Set: d.Original}
 		}
-		e.Job, e.Application, e.Turn = d.Job.String(), d.Application, turn
+		if e.Turn == 0 {
+			e.Job, e.Application, e.Turn = d.Job.String(), d.Application, turn
+			turn++
+		}
+		e.Startable, e.Yielded, e.Tasks = d.Startable, d.Yields, d.Job.PendingTasks
+		if d.GivenUp != "" {
+			e.GivenUp = d.GivenUp
+			w.say(event(d.Job, e, GivenUp, d.GivenUp).record())
+		}
 		w.state.Jobs[d.Job.ID] = e
-		turn++
 	}
 }
 
