@@ -387,6 +387,9 @@ func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 		for _, fault := range ParseLabel(r.Job.Comment).Faults {
 			say("comment of job %s: %s", a.Job, fault)
 		}
+		if asked := ParseLabel(r.Job.Comment).Limit; asked != 0 && asked < r.Limit {
+			say("comment of job %s: %s=%v counts as %v, the least limit of the site file", a.Job, LimitWord, float64(asked), float64(r.Limit))
+		}
 		if r.Job.HetID != 0 {
 			say("job %d is heterogeneous: this is component %d; name the others as %d+1 and so on", r.Job.HetID, r.Job.HetOffset, r.Job.HetID)
 		}

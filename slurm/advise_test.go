@@ -282,7 +282,7 @@ func TestAdviseWarnings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := Job{ID: 3, State: Pending, CPUs: 1, Comment: "bandmate=plain bandmate-limit=none", Features: "a|b"}
+	j := Job{ID: 3, State: Pending, CPUs: 1, Comment: "bandmate=plain bandmate-limit=none", Features: "[a|b]"}
 	r := site.Request(&j)
 	advice, err := (&Advisor{Site: site, Advisor: known(t)}).Advise(c, r)
 	if err != nil {
@@ -291,7 +291,7 @@ func TestAdviseWarnings(t *testing.T) {
 	all := strings.Join(advice.Warnings, "\n")
 	for _, want := range []string{
 		"squeue: odd", "CPUs on n2 are held by jobs that cannot be seen", "the cluster has no node n7",
-		"the machine has no name", `bandmate-limit="none"`, `the constraint "a|b" is left to Slurm`,
+		"the machine has no name", `bandmate-limit="none"`, `the constraint "[a|b]" is left to Slurm`,
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no warning of %q in:\n%s", want, all)

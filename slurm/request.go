@@ -145,6 +145,10 @@ func (r *Request) CanStart(c *Cluster, n *Node) bool {
 // nodes required.
 func (r *Request) Matching(c *Cluster) []*Node {
 	partitions := r.open(c)
+	features := r.Features
+	if strings.ContainsAny(features, complexMarks) && !slices.ContainsFunc(c.Nodes, func(n Node) bool { return n.Offers(features) }) {
+		features = "" // not understood
+	}
 	var nodes []*Node
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
@@ -153,7 +157,7 @@ func (r *Request) Matching(c *Cluster) []*Node {
 		switch {
 		case !inPartition, n.CPUs > 0 && r.CPUsPerNode > float64(n.CPUs):
 		case n.Memory > 0 && r.Memory > n.Memory, !r.resources(n.Gres, nil):
-		case !n.Offers(r.Features), slices.Contains(r.Excluded, n.Name):
+		case !n.Offers(features), slices.Contains(r.Excluded, n.Name):
 		case len(r.Required) >= r.Nodes && len(r.Required) > 0 && !slices.Contains(r.Required, n.Name):
 		default:
 			nodes = append(nodes, n)

@@ -3,6 +3,7 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Site struct {
 	applications []applicationRule
 	machines     map[string]string // by node
 	domains      map[string]string // by node
+	leastLimit   units.Slowdown
 }
 
 // Features of a node that Bandmate reads; both are followed by =NAME.
@@ -38,6 +40,7 @@ type siteFile struct {
 	Kind         string            `json:"kind"`
 	Applications []applicationRule `json:"applications"`
 	Nodes        []nodeRule        `json:"nodes"`
+	LeastLimit   float64           `json:"leastLimit"`
 }
 
 // applicationRule names the application of jobs without a comment that does.
@@ -68,6 +71,7 @@ type nodeRule struct {
 //	- nodes: node[01-16]
 //	  machine: blade
 //	  domain: pool-a
+//	leastLimit: 1.05         # what a job's own limit counts as at least
 //
 // It reports every fault at once, each with its place.
 func ParseSite(data []byte) (*Site, error) {
@@ -75,8 +79,13 @@ func ParseSite(data []byte) (*Site, error) {
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
 		return nil, fmt.Errorf("site file: %w", err)
 	}
-	s := &Site{applications: f.Applications, machines: map[string]string{}, domains: map[string]string{}}
+	s := &Site{
+		applications: f.Applications, machines: map[string]string{}, domains: map[string]string{}, leastLimit: units.Slowdown(f.LeastLimit),
+	}
 	var faults []error
+	if f.LeastLimit != 0 && (!(f.LeastLimit >= 1) || math.IsInf(f.LeastLimit, 0)) {
+		faults = append(faults, fmt.Errorf("leastLimit %v: want a slowdown of 1 or more, such as 1.05", f.LeastLimit))
+	}
 	if f.APIVersion != v1alpha1.APIVersion || f.Kind != KindSlurmSite {
 		faults = append(faults, fmt.Errorf("apiVersion %q, kind %q: want %s and %s", f.APIVersion, f.Kind, v1alpha1.APIVersion, KindSlurmSite))
 	}
@@ -164,8 +173,15 @@ func (s *Site) application(j *Job) (name, source string) {
 	return "", ""
 }
 
-// Limit returns the slowdown that the job's comment allows it; 0 for any.
-func (s *Site) Limit(j *Job) units.Slowdown { return ParseLabel(j.Comment).Limit }
+// Limit returns the slowdown that the job's comment allows it; 0 for any. A user cannot
+// keep others off a node by a limit below the one that the site file sets as the least.
+func (s *Site) Limit(j *Job) units.Slowdown {
+	limit := ParseLabel(j.Comment).Limit
+	if limit == 0 {
+		return 0
+	}
+	return max(limit, s.leastLimit)
+}
 
 // Domain returns the name of a node's memory domain: its feature, else what the
 // site file says, else the node's own name. Nodes of the same domain share memory.

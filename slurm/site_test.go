@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,39 @@ func TestPendingTasks(t *testing.T) {
 	} {
 		if got := pendingTasks(text); got != want {
 			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestLeastLimit checks that a user cannot lock others out by a limit that nobody can
+// keep.
+func TestLeastLimit(t *testing.T) {
+	site, err := ParseSite([]byte("apiVersion: bandmate.dev/v1alpha1\nkind: SlurmSite\nleastLimit: 1.3\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := cluster(2, Job{State: Running, Comment: "bandmate=plain bandmate-limit=1", CPUs: 1, Nodes: []string{"n1"}}, runs("quiet", 8, "n2"))
+	for _, test := range []struct {
+		site     *Site
+		exceeded int
+	}{{&Site{}, 1}, {site, 0}} {
+		advice, err := (&Advisor{Site: test.site, Advisor: known(t)}).Advise(c, wants("writer", 1, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(advice.Candidates, func(c Candidate) bool { return c.Node == "n1" })
+		if got := advice.Candidates[at]; got.OverLimit != test.exceeded {
+			t.Errorf("least limit %v: %d over their limits, want %d: %s", test.site.leastLimit, got.OverLimit, test.exceeded, got.Reason)
+		}
+	}
+	j := Job{ID: 3, State: Pending, CPUs: 1, Comment: "bandmate=plain bandmate-limit=1.01"}
+	advice, err := (&Advisor{Site: site, Advisor: known(t)}).Advise(c, site.Request(&j))
+	if err != nil || !strings.Contains(strings.Join(advice.Warnings, "\n"), "bandmate-limit=1.01 counts as 1.3") {
+		t.Errorf("%v, warnings %q", err, advice.Warnings)
+	}
+	for _, wrong := range []string{"0.9", ".inf", "-1"} {
+		if _, err := ParseSite([]byte("apiVersion: bandmate.dev/v1alpha1\nkind: SlurmSite\nleastLimit: " + wrong + "\n")); err == nil {
+			t.Errorf("leastLimit: %s is taken", wrong)
 		}
 	}
 }

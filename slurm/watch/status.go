@@ -21,8 +21,15 @@ type Status struct {
 	Begun   time.Time `json:"begun,omitzero"`
 	// SwitchedOff is true while the off switch is set.
 	SwitchedOff bool `json:"switchedOff"`
-	// Round is the last one; nil before the first.
+	// Once is true when rounds are made one by one, as by cron: no process runs between
+	// them.
+	Once bool `json:"once,omitempty"`
+	// Round is the last one; nil before the first. Good is the last that succeeded.
 	Round *Round `json:"round,omitempty"`
+	Good  *Round `json:"lastGoodRound,omitempty"`
+	// KeptOff counts the jobs for which nodes are excluded, by the watch's memory: that
+	// stands also while slurmctld does not answer.
+	KeptOff int `json:"keptOff"`
 	// FailedRounds counts the rounds that failed in a row; Error is that of the last.
 	FailedRounds int    `json:"failedRounds,omitempty"`
 	Error        string `json:"error,omitempty"`
@@ -48,6 +55,10 @@ type Round struct {
 	// Warnings are those of reading the cluster.
 	Warnings []string `json:"warnings,omitempty"`
 }
+
+// Fine reports whether the watch does what it should: it runs, or makes one round after
+// the other, and the last round succeeded.
+func (s *Status) Fine() bool { return (s.Running || s.Once) && s.FailedRounds == 0 }
 
 // ErrNoStatus means that no watch has worked with the folder yet.
 var ErrNoStatus = errors.New("no watch has run here")

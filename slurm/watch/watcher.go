@@ -124,6 +124,7 @@ func (w *Watcher) Once(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	w.status.Once = true
 	return w.Round(ctx)
 }
 
@@ -155,7 +156,11 @@ func (w *Watcher) open() (release func(), err error) {
 		return nil, err
 	}
 	w.journal = journal{file: w.Log, out: w.Out}
-	w.status = Status{Process: os.Getpid(), Mode: w.Mode, Begun: w.now(), Cluster: w.state.Cluster}
+	before, err := ReadStatus(w.Folder)
+	if err != nil && !errors.Is(err, ErrNoStatus) {
+		w.say(Record{Action: Failed, Error: err.Error()}) // it is replaced
+	}
+	w.status = Status{Process: os.Getpid(), Mode: w.Mode, Begun: w.now(), Cluster: w.state.Cluster, Good: before.Good}
 	return func() { locked.Close() }, nil
 }
 

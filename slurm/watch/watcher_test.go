@@ -282,6 +282,34 @@ func TestSlurmctldAway(t *testing.T) {
 	}
 }
 
+// While slurmctld does not answer, the status says what stands, also that of a watch
+// that began meanwhile.
+func TestStatusWhileAway(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watching(t, f, Enforce)
+	once(t, w)
+	f.away = fmt.Errorf("squeue: %w", slurm.ErrUnreachable)
+	for _, w := range []*Watcher{w, crash(t, w, f)} {
+		if w.status.Good == nil {
+			// What open does: the folder is still locked by the first.
+			before, err := ReadStatus(w.Folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.status.Good = before.Good
+		}
+		if err := w.Round(t.Context()); !errors.Is(err, slurm.ErrUnreachable) {
+			t.Fatalf("round: %v, want %v", err, slurm.ErrUnreachable)
+		}
+		s, err := ReadStatus(w.Folder)
+		if err != nil || s.KeptOff != 1 || s.Good == nil || s.Good.Changed != 1 || s.Fine() {
+			t.Errorf("status %+v, last good round %+v, %v; want 1 kept off as by the first round, and not fine", s, s.Good, err)
+		}
+	}
+}
+
 // A job that cannot be changed hinders no other, and is tried again ever rarer.
 func TestRefusedChange(t *testing.T) {
 	f := newFake(3)

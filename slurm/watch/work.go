@@ -32,7 +32,11 @@ func (w *Watcher) Round(ctx context.Context) error {
 	done := Round{Time: began.UTC()}
 	err := w.round(ctx, &done)
 	done.Seconds = time.Since(clock).Seconds()
-	w.status.Round = &done
+	done.KeptOff = w.keptOff()
+	w.status.Round, w.status.KeptOff = &done, done.KeptOff
+	if err == nil {
+		w.status.Good = &done
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -82,12 +86,18 @@ func (w *Watcher) round(ctx context.Context, done *Round) error {
 	}
 	err = w.act(ctx, c, planner, decisions, records, done)
 	w.say(w.journal.news(c, records)...)
+	return errors.Join(err, w.state.save(w.Folder))
+}
+
+// keptOff counts the waiting jobs for which nodes are excluded.
+func (w *Watcher) keptOff() int {
+	n := 0
 	for _, e := range w.state.Jobs {
 		if e.ours() && !e.Started {
-			done.KeptOff++
+			n++
 		}
 	}
-	return errors.Join(err, w.state.save(w.Folder))
+	return n
 }
 
 // act carries the decisions out as far as the mode says.

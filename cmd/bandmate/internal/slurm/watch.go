@@ -55,6 +55,10 @@ operator; slurmctld is not patched, and nothing is set on nodes.
 The decision log has one JSON object in a line, on standard output unless --log
 names a file. --table is the file that job_submit.lua reads.
 
+From cron, --once makes a round and ends: with 0 when it succeeded, 1 when it did
+not, as while slurmctld does not answer or while another watch has the folder,
+and 2 for wrong flags. -q and --log leave cron nothing else to mail than errors.
+
 Two watches never share a --state folder. A watch that was killed is followed by
 one that knows what the first had set; "watch --undo" takes it back without
 watching on. The off switch is a file in that folder, set by --off.`,
@@ -224,8 +228,10 @@ func newSlurmWatchStatusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what the watch found and did last",
-		Long: `Prints what the watch that works with the --state folder says of itself. The exit
-code is 1 when no watch is running, or its last round failed.`,
+		Long: `Prints what the watch that works with the --state folder says of itself, and while
+slurmctld does not answer, what stands. The exit code is 0 when the last round
+succeeded and the watch is running, or makes rounds with --once, as from cron;
+else it is 1.`,
 		Example: `  bandmate slurm watch status
   bandmate slurm watch status --state /var/lib/bandmate/slurm -o json`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
@@ -247,7 +253,7 @@ func showStatus(a *cli.App, state string) error {
 	if err := a.Print(status, statusText(status)); err != nil {
 		return err
 	}
-	if !status.Running || status.FailedRounds > 0 {
+	if !status.Fine() {
 		return cli.ErrReported
 	}
 	return nil

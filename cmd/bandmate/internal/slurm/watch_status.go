@@ -13,8 +13,11 @@ import (
 func statusText(s watch.Status) func(io.Writer) error {
 	return func(out io.Writer) error {
 		who := "no watch is running"
-		if s.Running {
+		switch {
+		case s.Running:
 			who = fmt.Sprintf("process %d", s.Process)
+		case s.Once:
+			who = "round by round, with --once"
 		}
 		fmt.Fprintf(out, "watch     %s, mode %s\n", who, s.Mode)
 		if s.Cluster != "" {
@@ -23,17 +26,31 @@ func statusText(s watch.Status) func(io.Writer) error {
 		if s.SwitchedOff {
 			fmt.Fprintln(out, "switch    off: nothing is done until bandmate slurm watch --on")
 		}
-		if r := s.Round; r != nil {
-			fmt.Fprintf(out, "round     %s, %s\n", r.Time.Local().Format(time.DateTime), time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
+		r := s.Round
+		if s.FailedRounds > 0 {
+			fmt.Fprintf(out, "failed    %d rounds in a row, the last at %s%s\n", s.FailedRounds, clock(r), nextTry(s))
+			fmt.Fprintf(out, "stands    %d jobs stay off the nodes that are excluded for them until a round succeeds\n", s.KeptOff)
+			r = s.Good
+		}
+		if r != nil {
+			fmt.Fprintf(out, "round     %s, %s\n", clock(r), time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 			fmt.Fprintf(out, "jobs      %d wait, %d decided about, %d kept off nodes\n", r.Waiting, r.Decided, r.KeptOff)
 			fmt.Fprintf(out, "changes   %d changed, %d released, %d failed, %d left for the next round\n", r.Changed, r.Released, r.Failed, r.Later)
-		}
-		if s.FailedRounds > 0 {
-			fmt.Fprintf(out, "failed    %d rounds in a row; next try after %s\n", s.FailedRounds, time.Duration(s.NextSeconds*float64(time.Second)))
 		}
 		if s.Error != "" {
 			fmt.Fprintf(out, "error     %s\n", report.SanitizeText(s.Error))
 		}
 		return nil
 	}
+}
+
+// clock is when a round was made.
+func clock(r *watch.Round) string { return r.Time.Local().Format(time.DateTime) }
+
+// nextTry says when a running watch tries again.
+func nextTry(s watch.Status) string {
+	if !s.Running {
+		return ""
+	}
+	return fmt.Sprintf("; next try after %s", time.Duration(s.NextSeconds*float64(time.Second)))
 }
