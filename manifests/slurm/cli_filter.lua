@@ -18,9 +18,26 @@ local function harmless(value)
   return type(value) == "string" and value:find("^[%w._,-]+$") ~= nil and value:sub(1, 1) ~= "-"
 end
 
-local function given(value)
-  return value ~= nil and value ~= "" and value ~= "-2" and value ~= "unset"
+-- Between single quotes a shell also takes these as they are.
+local function resource(value)
+  return type(value) == "string" and value:find("^[%w._,:/&|*()%[%]=-]+$") ~= nil and value:sub(1, 1) ~= "-"
 end
+
+-- What Slurm's versions say of an option that was not given.
+local UNSET = { [""] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true }
+
+local function given(value)
+  return value ~= nil and not UNSET[tostring(value)]
+end
+
+-- With one of these a job goes as it came: they bind it to nodes in ways that the
+-- question cannot tell.
+local BINDING = {
+  "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task",
+  "mem-per-cpu", "mem-per-gpu", "nodefile", "contiguous", "switches",
+}
+-- These are part of the question.
+local ASKED = { "constraint", "gres", "mem", "reservation" }
 
 -- question returns the command that asks for the exclusion, or nil.
 local function question(options)
@@ -28,7 +45,17 @@ local function question(options)
   if given(options["nodelist"]) or given(options["exclude"]) then return nil end
   local application = (" " .. (options["comment"] or "")):match("[%s,;]bandmate=([%w.-]+)")
   if not harmless(application) then return nil end
+  for _, option in ipairs(BINDING) do
+    local value = options[option]
+    if given(value) and value ~= "false" then return nil end
+  end
   local command = { ASK, "--application", application }
+  for _, option in ipairs(ASKED) do
+    if given(options[option]) then
+      if not resource(options[option]) then return nil end
+      command[#command + 1] = string.format("--%s='%s'", option, options[option])
+    end
+  end
   if given(options["partition"]) and harmless(options["partition"]) then
     command[#command + 1] = "--partition=" .. options["partition"]
   end

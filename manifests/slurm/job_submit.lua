@@ -14,6 +14,7 @@
 --   bandmate-advice 1                    format
 --   written 1795149901                   Unix time of the writing
 --   max-age 60                           seconds for which it is true
+--   least-memory 64000                   MiB that every node has
 --   job-name NAME APPLICATION            what a job of that name runs
 --   exclude APPLICATION PARTITION KEPT NODES
 --                                        KEPT nodes of the partition remain
@@ -57,12 +58,34 @@ end
 
 local function empty(value) return value == nil or value == "" end
 
+-- binds reports whether the job asks for more than CPUs and nodes that are all alike:
+-- the nodes that remain may never have it, and Slurm would refuse the job.
+local function binds(job)
+  for _, name in ipairs({ "features", "gres", "tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket", "reservation" }) do
+    if not empty(job[name]) then return name end
+  end
+end
+
+-- memory returns how many MiB the job asks for on a node at most; nil when it asks for
+-- none. Slurm's mark for "not given" is far above any amount.
+local function memory(job)
+  local each, node = tonumber(job.min_mem_per_cpu), tonumber(job.min_mem_per_node)
+  if each and each < 1e12 then
+    local cpus = tonumber(job.min_cpus) or 1
+    return each * ((cpus < 1 or cpus >= 1e6) and 1 or cpus)
+  end
+  if node and node < 1e12 then return node end
+end
+
 -- exclusion returns the nodes that the job stays off, or nil and why not.
 local function exclusion(job, partition, now)
   if not empty(job.req_nodes) or not empty(job.exc_nodes) then return nil, "the user chose nodes" end
-  if not empty(job.features) then return nil, "the job asks for features" end
+  if binds(job) then return nil, "the job asks for " .. binds(job) end
   local text, why = read_table(now)
   if not text then return nil, why end
+  if memory(job) and memory(job) > (tonumber(text:match("\nleast%-memory (%d+)\n")) or 0) then
+    return nil, "not every node has the memory"
+  end
   local application = application_of(job, text)
   if not application then return nil, "no application" end
   if empty(partition) or not partition:find("^[%w._-]+$") then return nil, "not one partition" end

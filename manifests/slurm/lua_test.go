@@ -39,7 +39,8 @@ func play(t *testing.T, interpreter, script, given string, job ...string) string
 	return string(output)
 }
 
-const advice = `job-name nightly.sh stream
+const advice = `least-memory 1000
+job-name nightly.sh stream
 exclude stream pack 2 n[01-02]
 exclude stream wide 9 n03
 exclude x-1.5 pack 1 n[02-03]
@@ -73,6 +74,14 @@ func TestJobSubmit(t *testing.T) {
 		{name: "user's node list", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "req_nodes=n01"}},
 		{name: "user's exclusion", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "exc_nodes=n03"}},
 		{name: "features", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "features=gpu"}},
+		{name: "generic resources", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_node=gres:gpu:1"}},
+		{name: "GPUs of the job", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_job=gres:gpu:1"}},
+		{name: "reservation", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "reservation=maint"}},
+		{name: "memory that every node has", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1000"}, excluded: "n[01-02]"},
+		{name: "more memory than some node has", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1001"}},
+		{name: "more memory for all its CPUs", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_cpu=300", "min_cpus=4"}},
+		{name: "memory not given", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1.8446744073709552e19"}, excluded: "n[01-02]"},
+		{name: "memory, and a table that tells none", table: strings.Replace(whole(0, advice), "least-memory 1000\n", "", 1), job: []string{"name=stream", "partition=pack", "min_mem_per_node=10"}},
 		{name: "someone's admin comment", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "admin_comment=mine"}},
 		{name: "nothing known", table: whole(0, advice), job: []string{"partition=pack"}},
 		{name: "not a pattern", table: whole(0, advice), job: []string{"name=s.ream", "partition=pack"}},
@@ -143,6 +152,10 @@ func TestCLIFilter(t *testing.T) {
 		{name: "passes the size on", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2", "ntasks=4"}, asked: "--nodes=2", excluded: "n01"},
 		{name: "a range of nodes", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4"}, asked: "--nodes=2 ", excluded: "n01"},
 		{name: "numbers that stand for nothing", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks=4294967294", "cpus-per-task=-2"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "resources are part of the question", answer: "n01", job: []string{"comment=bandmate=stream", "gres=gres:gpu:1", "mem=300M", "constraint=fast&big"}, asked: "--constraint='fast&big' --gres='gres:gpu:1' --mem='300M'", excluded: "n01"},
+		{name: "resources that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "mem=0", "gres=", "gpus=unset", "contiguous=false"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "resources that cannot be asked about", answer: "n01", job: []string{"comment=bandmate=stream", "gpus-per-task=1"}},
+		{name: "hostile resources", answer: "n01", job: []string{"comment=bandmate=stream", "gres=gpu'$(id)"}},
 		{name: "no label", answer: "n01", job: []string{"comment=hello"}},
 		{name: "no comment", answer: "n01"},
 		{name: "node list", answer: "n01", job: []string{"comment=bandmate=stream", "nodelist=n02"}},

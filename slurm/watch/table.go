@@ -19,7 +19,9 @@ type Table struct {
 	Written time.Time
 	// MaxAge is how long the table is valid.
 	MaxAge time.Duration
-	Lines  []TableLine
+	// LeastMemory is what every node has, in MiB.
+	LeastMemory int
+	Lines       []TableLine
 }
 
 // TableLine keeps an application off nodes of a partition.
@@ -34,6 +36,11 @@ type TableLine struct {
 // Table returns the table for the cluster after the decisions.
 func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, maxAge time.Duration) (Table, error) {
 	t := Table{Written: now, MaxAge: maxAge}
+	for i := range c.Nodes {
+		if m := c.Nodes[i].Memory; i == 0 || m < t.LeastMemory {
+			t.LeastMemory = m
+		}
+	}
 	round, err := p.open(c)
 	if err != nil {
 		return t, err
@@ -94,6 +101,9 @@ func words(texts ...string) bool {
 func (t Table) Encode() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bandmate-advice 1\nwritten %d\nmax-age %d\n", t.Written.Unix(), int64(t.MaxAge.Seconds()))
+	if t.LeastMemory > 0 {
+		fmt.Fprintf(&b, "least-memory %d\n", t.LeastMemory)
+	}
 	for _, l := range t.Lines {
 		fmt.Fprintf(&b, "exclude %s %s %d %s\n", l.Application, l.Partition, l.Kept, l.Excluded)
 	}
