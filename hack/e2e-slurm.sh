@@ -45,6 +45,8 @@ wait_for() {
 }
 in_state() { [[ $(squeue -h -j "$1" -o %T 2>/dev/null | sort -u) == "$2" ]]; }
 queue_empty() { [[ -z $(squeue -h -o %A) ]]; }
+# Backfill marks nodes as planned until it has looked again.
+nothing_planned() { ! scontrol -o show nodes | grep -qE 'State=[^ ]*(PLANNED|COMPLETING)'; }
 
 # sleeper ARGS... submits a job that does nothing, and prints its id.
 sleeper() { sbatch --parsable -o /dev/null "$@" --wrap 'sleep 600'; }
@@ -52,6 +54,7 @@ node_of() { squeue -h -j "$1" -o %N; }
 clear_jobs() {
   squeue -h -o %A | sort -u | xargs -r scancel
   wait_until 30 queue_empty
+  wait_until 30 nothing_planned
 }
 
 start_cluster() {
@@ -245,6 +248,81 @@ SH
   diff "$scratch/json" "$scratch/out"
 }
 
+# submitted ARGS... submits a job with advice, and prints its id.
+submitted() { "$scratch/bandmate" slurm submit "${flags[@]}" -- --parsable -o /dev/null --comment bandmate=stream "$@" --wrap 'sleep 600' 2>"$scratch/err"; }
+
+# starts_on NODES JOB checks that a job starts there at once.
+starts_on() {
+  wait_for RUNNING "$2" || { cat "$scratch/err"; return 1; }
+  [[ $(node_of "$2") == "$1" ]] || { echo "job $2 on $(node_of "$2"), want $1"; cat "$scratch/err"; squeue; return 1; }
+}
+
+# disturbed: stream on n01, which has the GPUs; nobody elsewhere.
+disturbed() {
+  clear_jobs
+  flags=()
+  stream=$(sleeper --comment bandmate=stream -w n01 -n 2)
+  wait_for RUNNING "$stream"
+}
+
+reservation_does_not_delay() {
+  local status=0
+  disturbed
+  scontrol create reservation ReservationName=kept StartTime=now Duration=60 Nodes=n02,n03 Users=root >/dev/null
+  wait_until 10 eval '[[ $(scontrol -o show nodes | grep -c RESERVED) == 2 ]]'
+  {
+    starts_on n01 "$(submitted -n 2)" &&
+      exits 5 bandmate slurm submit --limit 1.1 -- -o /dev/null --comment bandmate=stream -n 2 --wrap 'sleep 1' &&
+      complains 'no node keeps to it: n01: the job itself would be slowed down [0-9.]+× by [0-9]+ \(stream\).*above its limit of 1\.10×' &&
+      starts_on n02 "$(submitted -n 2 --reservation=kept -x n03)"
+  } || status=1
+  clear_jobs
+  scontrol delete ReservationName=kept
+  wait_until 10 eval '! scontrol -o show nodes | grep -q RESERVED'
+  return $status
+}
+
+gpu_does_not_delay() {
+  disturbed
+  starts_on n01 "$(submitted -n 2 --gres=gpu:1)" && starts_on n01 "$(submitted -n 2 --gpus=1)"
+}
+
+memory_does_not_delay() {
+  disturbed
+  local n
+  for n in n02 n03; do wait_for RUNNING "$(sleeper --comment bandmate=quiet -w $n -n 1 --mem=900)" || return 1; done
+  starts_on n01 "$(submitted -n 2 --mem=300)"
+}
+
+unknown_to_bandmate_does_not_delay() {
+  disturbed
+  # Cores of sockets are nothing that Bandmate reads, memory for each GPU neither.
+  starts_on n01 "$(submitted -n 2 --gpus-per-task=1 --mem-per-gpu=10)"
+}
+
+one_node_each() {
+  local job jobs=() n
+  for flags in '' '--limit 1.1'; do
+    clear_jobs
+    read -ra flags <<<"$flags"
+    jobs=()
+    for n in 1 2 3; do
+      job=$(submitted -n 1) || { cat "$scratch/err"; return 1; }
+      jobs+=("$job")
+    done
+    wait_for RUNNING "${jobs[@]}" || return 1
+    [[ $(squeue -h -o %N | sort -u | wc -l) == 3 ]] || { echo "with flags '${flags[*]}'"; squeue; return 1; }
+  done
+  exits 5 bandmate slurm submit --limit 1.1 -- -o /dev/null --comment bandmate=stream -n 1 --wrap 'sleep 1' && complains 'n02: .*above its limit'
+}
+
+array_keeps_its_limit() {
+  clear_jobs
+  exits 5 bandmate slurm submit --limit 1.15 -- -o /dev/null --array=0-7 --comment bandmate=stream -n 1 --wrap 'sleep 1' || return 1
+  complains '8 of its tasks at once would be slowed down [0-9.]+× each, above their limit of 1\.15×' && queue_empty || return 1
+  exits 0 bandmate slurm submit --limit 1.15 -- --parsable -o /dev/null --array=0-7%1 --comment bandmate=stream -n 1 --wrap 'sleep 600'
+}
+
 # benchmark prints the median of 21 advices, and what Slurm's own two commands take.
 benchmark() {
   local cluster=$scratch/c i job
@@ -353,6 +431,19 @@ check "drained nodes" drained
 check "squeue without JSON: the same advice" text_instead_of_json
 check "host lists as scontrol reads them" bash -c "cd '$root' && go test -count=1 -run TestExpandAsScontrol -v ./slurm/hostlist | tee /dev/stderr | grep -q '^--- PASS'"
 check "slurmctld slow, down, back" slurmctld_down
+cd "$root"
+
+# Jobs consume memory here, and n01 has GPUs.
+export SELECT=CR_Core_Memory FIRST_GRES=gpu:2 EXTRA_CONF=DefMemPerCPU=10
+cluster=$scratch/m
+start_cluster "$cluster" 3
+cd "$scratch"
+check "a reservation of the better nodes delays no job" reservation_does_not_delay
+check "nor does the only node with GPUs" gpu_does_not_delay
+check "nor memory that is full" memory_does_not_delay
+check "nor what only Slurm knows" unknown_to_bandmate_does_not_delay
+check "three submissions in a row go to three nodes" one_node_each
+check "an array keeps its limit, or is refused" array_keeps_its_limit
 cd "$root"
 
 summary
