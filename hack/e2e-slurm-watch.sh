@@ -2,11 +2,11 @@
 # slurm watch, slurm pair, slurm onboard, job_submit.lua and cli_filter.lua on a
 # real Slurm: see hack/slurm.sh. Prints a table of checks; fails if one fails.
 #
-#   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, scale
+#   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, delay, scale
 #
 # Needs root (it submits jobs as another user), or skips those checks.
 source "$(dirname "$0")/lib.sh"
-parts=" ${*:-lua watch faults pair scale} "
+parts=" ${*:-lua watch faults pair delay scale} "
 background=
 
 cleanup() {
@@ -313,6 +313,70 @@ if part pair; then
   eventually 'onboard: the job onboards by its node'"'"'s machine, words as they were' eval '[[ $(paste -sd "|" "'"$scratch/onboarding"'") == "onboard|--machine=blade|triad|--store='"$BANDMATE_STORE"'|--iterations=3|--|bandmate|sample|two words" ]]'
   clean
   hack/slurm.sh down "$scratch/pair"
+fi
+
+# random_queue N submits jobs of random sizes, memory, GPUs and lengths.
+random_queue() {
+  local names=(heavy tender light) lengths=(0.2 0.5 1 1.5) arguments
+  RANDOM=16
+  for _ in $(seq 1 "$1"); do
+    arguments=(--comment "bandmate=${names[RANDOM % 3]}" -n $((1 << RANDOM % 4)) --mem=$((RANDOM % 5 * 200 + 10)))
+    ((RANDOM % 6)) || arguments+=(--gres=gpu:1)
+    ((RANDOM % 12)) || arguments+=(-N 2 -n 4)
+    ((RANDOM % 10)) || arguments+=(-x "n0$((RANDOM % 4 + 1))")
+    ((RANDOM % 15)) || arguments+=(-p odd,pack)
+    # Some ask for what no node has, as two nodes with GPUs.
+    BANDMATE_SLURM=off sbatch -Q -o /dev/null "${arguments[@]}" "$scratch/sleep" "${lengths[RANDOM % 4]}" 2>/dev/null || true
+  done
+}
+
+# kept_waiting prints each pending job beside each node that nobody uses and that the
+# watch excludes for it: on such a node nobody can exceed a limit.
+kept_waiting() {
+  local idle job excluded node
+  idle=$(sinfo -h -N -p pack -t idle -o %N)
+  while read -r job excluded; do
+    for node in $(scontrol show hostnames "$excluded"); do
+      [[ $'\n'$idle$'\n' != *$'\n'"$node"$'\n'* ]] || ! grep -q "\"job\":\"$job\".*\"excluded\":\"$excluded\"" "$scratch/log" || echo "$job:$node"
+    done
+  done < <(squeue -h -t PD -o '%i %x' | awk 'NF == 2 && $2 != "(null)"')
+}
+
+# nobody_is_kept_waiting watches a queue until it is empty. A round takes a second and
+# more where the machine is busy; what lasts six is no matter of one round.
+nobody_is_kept_waiting() {
+  local -A since=() now=()
+  local pair pairs deadline=$((SECONDS + 120)) longest=0
+  while ! queue_empty; do
+    ((SECONDS < deadline)) || { echo "jobs are left after 120 s"; return 1; }
+    now=()
+    mapfile -t pairs < <(kept_waiting)
+    for pair in "${pairs[@]}"; do
+      now[$pair]=${since[$pair]:-$SECONDS}
+      ((SECONDS - now[$pair] <= longest)) || longest=$((SECONDS - now[$pair]))
+      ((SECONDS - now[$pair] < 6)) || { echo "job ${pair%:*} has been kept off ${pair#*:} for 6 s, which nobody uses"; grep "\"job\":\"${pair%:*}\"" "$scratch/log"; return 1; }
+    done
+    since=()
+    for pair in "${!now[@]}"; do since[$pair]=${now[$pair]}; done
+    sleep 0.3
+  done
+  echo "$longest" >"$scratch/longest"
+}
+
+if part delay; then
+  SELECT=CR_Core_Memory FIRST_GRES=gpu:2 cluster delay 4
+  random_queue 240 &
+  submitting=$!
+  eventually 'delay: the queue fills' eval '[[ $(squeue -h | wc -l) -gt 4 ]]'
+  watch_on --margin 0.05
+  check 'delay: nobody waits for a node that is free for longer than a round' nobody_is_kept_waiting
+  wait "$submitting"
+  check 'delay: the rest, too' nobody_is_kept_waiting
+  check 'delay: the watch had its say' eval '[[ $(grep -c "\"action\":\"exclude\"" "$scratch/log") -gt 20 ]]'
+  echo "      240 jobs, $(grep -c '"action":"exclude"' "$scratch/log") exclusions, $(grep -c '"action":"given-up"' "$scratch/log" || true) given up, longest on a free node $(cat "$scratch/longest") s"
+  end_watch TERM
+  clean
+  hack/slurm.sh down "$scratch/delay"
 fi
 
 if part scale; then

@@ -148,6 +148,20 @@ PartitionName=odd   Nodes=$(IFS=,; echo "${odd[*]}") OverSubscribe=NO MaxTime=60
 CONF
 }
 
+# reachable fails where munged or the jobs of other users could not enter the folder, or
+# somebody else could replace it.
+reachable() {
+  local parent=$1 mode
+  while [[ $parent != / ]]; do
+    parent=$(dirname "$parent")
+    mode=$(stat -c %a "$parent")
+    (((8#$mode & 8#022) == 0 || (8#$mode & 8#1000) != 0)) ||
+      fail "$parent may be written to by others, and munge refuses it: chmod go-w $parent, or take another folder, such as /tmp/slurm"
+    ((8#$mode & 8#001)) ||
+      fail "$parent cannot be entered by others, nor can munge's socket in it: chmod o+x $parent, or take another folder, such as /tmp/slurm"
+  done
+}
+
 up() {
   local dir=$1 nodes=$2 i name base deadline
   [[ $nodes =~ ^[1-9][0-9]*$ ]] || usage
@@ -162,8 +176,10 @@ up() {
   (umask 077 && head -c 64 /dev/urandom >"$dir/munge/key")
   unfinished=$dir
   trap '[[ -z $unfinished ]] || down "$unfinished" >/dev/null 2>&1' EXIT
+  reachable "$dir"
   munged --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/pid/munged.pid" \
-    --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --num-threads=2
+    --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --num-threads=2 2>"$dir/log/start" ||
+    fail "munged does not start: $(tail -n 3 "$dir/log/start"): take a folder whose parents only you and root may write to, such as ${TMPDIR:-/tmp}/slurm"
   base=$(free_ports $((nodes + 1)))
   write_conf "$dir" "$nodes" "$base" >"$dir/slurm.conf"
   if [[ -n ${FIRST_GRES:-} ]]; then
