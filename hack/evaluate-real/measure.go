@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -30,6 +31,9 @@ const (
 	shortestPair, longestPair = 2 * time.Second, 12 * time.Second
 	// enough is a standard error with which a pair is not measured again.
 	enough = 0.0095
+	// enoughPackaged is how many programs of packages are used: those that follow stand
+	// in for programs that cannot be counted.
+	enoughPackaged = 12
 	// machineName is that of the profile.
 	machineName = "evaluated"
 )
@@ -76,11 +80,17 @@ func (e *trial) onboard(ctx context.Context) error {
 	if err := e.save(orderFile, order); err != nil {
 		return err
 	}
+	packaged := 0
 	for _, p := range e.programs {
-		if known, err := e.load(onboardedPrefix+p.name, &onboarded{}); err != nil || known {
-			if err != nil {
-				return err
-			}
+		if p.debian != "" && packaged == enoughPackaged {
+			continue
+		}
+		known, err := e.load(onboardedPrefix+p.name, &onboarded{})
+		if err != nil {
+			return err
+		}
+		if known {
+			packaged += p.packaged()
 			continue
 		}
 		begin := time.Now()
@@ -99,6 +109,7 @@ func (e *trial) onboard(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		packaged += p.packaged()
 		e.log("%s by %s, %.0f steps per second, %v", p.name, counted.Source.Name(), counted.Steps, time.Since(begin).Round(time.Second))
 		if err := e.save(onboardedPrefix+p.name, newOnboarded(counted, profile, time.Since(begin).Seconds())); err != nil {
 			return err
@@ -144,6 +155,9 @@ func (e *trial) measurePairs(ctx context.Context, m *onboard.Modulator) error {
 		var lacking [][2]onboard.Counted
 		for i, a := range all {
 			for _, b := range all[i:] {
+				if !e.together(a.Application.Name, b.Application.Name) {
+					continue
+				}
 				known := &pair{}
 				if _, err := e.load(pairFile(a.Application.Name, b.Application.Name), known); err != nil {
 					return err
@@ -168,6 +182,17 @@ func (e *trial) measurePairs(ctx context.Context, m *onboard.Modulator) error {
 		}
 	}
 	return nil
+}
+
+// together reports whether two programs are measured beside each other: those of
+// packages with each other, the samples with each other, and everybody with a stream.
+func (e *trial) together(one, other string) bool {
+	const stream = "triad"
+	return e.isPackaged(one) == e.isPackaged(other) || one == stream || other == stream
+}
+
+func (e *trial) isPackaged(name string) bool {
+	return slices.ContainsFunc(e.programs, func(p program) bool { return p.name == name && p.debian != "" })
 }
 
 // precise reports whether both directions are.

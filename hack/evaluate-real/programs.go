@@ -31,6 +31,14 @@ func (p program) application() onboard.Application {
 	return onboard.Application{Name: p.name, Command: onboard.Command{Args: p.args, Dir: p.dir, Timeout: 2 * time.Minute}}
 }
 
+// packaged is 1 for a program of a package, 0 for a sample.
+func (p program) packaged() int {
+	if p.debian == "" {
+		return 0
+	}
+	return 1
+}
+
 // sampleScale is the work of the samples.
 const sampleScale = "1"
 
