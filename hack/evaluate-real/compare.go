@@ -59,28 +59,42 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 		if time.Now().After(e.until) {
 			return nil
 		}
-		for range repeats {
-			alone, pressed, err := m.WholeRuns(ctx, a.Application, measured[0])
-			if err != nil {
-				return err
-			}
-			c.Whole = append(c.Whole, result{Performance: alone.Seconds() / pressed.Seconds()})
-			c.WholeSeconds += (alone + pressed).Seconds() / repeats
-			begin := time.Now()
-			o, err := m.Pressed(ctx, a, measured[0], onboard.Wanted{
-				Class: class, Budget: modulatedBudget, Precision: modulation.Precision{StandardError: 1e-4, Fewest: 2, Most: 10_000},
-			})
-			if err != nil {
-				return err
-			}
-			c.ModulatedSeconds += time.Since(begin).Seconds() / repeats
-			c.Calls, c.CallSeconds = calls(a, o.Readings[class]), cost.Seconds()
-			if r, ok := e.session.PressedResult(o, class, a.Application, strong); ok && r.Repeats > 1 {
-				c.Modulated = append(c.Modulated, result{Performance: float64(r.NormalizedPerformance), StandardError: r.StandardError, Readings: r.Repeats})
-			}
+		err := e.compareOne(ctx, m, a, measured[0], class, c)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
+		if err != nil {
+			e.log("%s: %v", c.Name, err)
+			continue
+		}
+		c.CallSeconds = cost.Seconds()
 		if err := e.save(comparedPrefix+c.Name, c); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// compareOne measures a program by both ways in turns.
+func (e *trial) compareOne(ctx context.Context, m *onboard.Modulator, a onboard.Counted, p onboard.MeasuredPressure, class regime.Class, c *comparison) error {
+	for range repeats {
+		alone, pressed, err := m.WholeRuns(ctx, a.Application, p)
+		if err != nil {
+			return err
+		}
+		c.Whole = append(c.Whole, result{Performance: alone.Seconds() / pressed.Seconds()})
+		c.WholeSeconds += (alone + pressed).Seconds() / repeats
+		begin := time.Now()
+		o, err := m.Pressed(ctx, a, p, onboard.Wanted{
+			Class: class, Budget: modulatedBudget, Precision: modulation.Precision{StandardError: 1e-4, Fewest: 2, Most: 10_000},
+		})
+		if err != nil {
+			return err
+		}
+		c.ModulatedSeconds += time.Since(begin).Seconds() / repeats
+		c.Calls = calls(a, o.Readings[class])
+		if r, ok := e.session.PressedResult(o, class, a.Application, strong); ok && r.Repeats > 1 {
+			c.Modulated = append(c.Modulated, result{Performance: float64(r.NormalizedPerformance), StandardError: r.StandardError, Readings: r.Repeats})
 		}
 	}
 	return nil

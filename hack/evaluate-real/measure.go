@@ -67,7 +67,8 @@ func (e *trial) machine(ctx context.Context) (*v1alpha1.MachineProfile, regime.C
 	return machine, regime.Class(machine.Spec.Measurement.Regime.Name), nil
 }
 
-// onboard onboards the programs that have no profile yet.
+// onboard onboards the programs that have no profile yet. One that fails, as where
+// the regime does not come back, is tried once more in the end.
 func (e *trial) onboard(ctx context.Context) error {
 	machine, class, err := e.machine(ctx)
 	if err != nil {
@@ -80,42 +81,50 @@ func (e *trial) onboard(ctx context.Context) error {
 	if err := e.save(orderFile, order); err != nil {
 		return err
 	}
+	left := e.programs
 	packaged := 0
-	for _, p := range e.programs {
-		if p.debian != "" && packaged == enoughPackaged {
-			continue
+	for range 2 {
+		var failed []program
+		for _, p := range left {
+			if p.debian != "" && packaged == enoughPackaged {
+				continue
+			}
+			known, err := e.load(onboardedPrefix+p.name, &onboarded{})
+			if err == nil && !known {
+				err = e.onboardOne(ctx, p, machine, class)
+			}
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case errors.Is(err, onboard.ErrNoTicks):
+				e.log("%s is left out: %v", p.name, err)
+			case err != nil:
+				e.log("%s: %v", p.name, err)
+				failed = append(failed, p)
+			default:
+				packaged += p.packaged()
+			}
 		}
-		known, err := e.load(onboardedPrefix+p.name, &onboarded{})
-		if err != nil {
-			return err
-		}
-		if known {
-			packaged += p.packaged()
-			continue
-		}
-		begin := time.Now()
-		var counted onboard.Counted
-		profile, _, err := (&onboard.Onboarding{
-			Session: e.session, Application: p.application(), Wanted: pressures(), Known: machine, Machine: e.machineOptions(),
-			Ticking: &onboard.Ticking{
-				Precision: curvePrecision, Budget: curveBudget, Class: class,
-				Learned: func(c onboard.Counted) { counted = c },
-			},
-		}).Run(ctx)
-		if errors.Is(err, onboard.ErrNoTicks) {
-			e.log("%s is left out: %v", p.name, err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		packaged += p.packaged()
-		e.log("%s by %s, %.0f steps per second, %v", p.name, counted.Source.Name(), counted.Steps, time.Since(begin).Round(time.Second))
-		if err := e.save(onboardedPrefix+p.name, newOnboarded(counted, profile, time.Since(begin).Seconds())); err != nil {
-			return err
-		}
+		left = failed
 	}
 	return nil
+}
+
+func (e *trial) onboardOne(ctx context.Context, p program, machine *v1alpha1.MachineProfile, class regime.Class) error {
+	begin := time.Now()
+	var counted onboard.Counted
+	profile, _, err := (&onboard.Onboarding{
+		Session: e.session, Application: p.application(), Wanted: pressures(), Known: machine, Machine: e.machineOptions(),
+		Ticking: &onboard.Ticking{
+			Precision: curvePrecision, Budget: curveBudget, Class: class,
+			Learned: func(c onboard.Counted) { counted = c },
+		},
+	}).Run(ctx)
+	if err != nil {
+		return err
+	}
+	e.log("%s by %s, %.0f steps per second, %v", p.name, counted.Source.Name(), counted.Steps, time.Since(begin).Round(time.Second))
+	return e.save(onboardedPrefix+p.name, newOnboarded(counted, profile, time.Since(begin).Seconds()))
 }
 
 // learned returns the programs that were onboarded, in order.
