@@ -10,6 +10,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 )
 
