@@ -110,7 +110,11 @@ func (d Discovery) Run(ctx context.Context, start Start) ([]Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	candidates := s.watch(ctx, append(s.open(free), functions...))
+	sources := functions
+	for _, source := range free {
+		sources = append(sources, &watched{source: source})
+	}
+	candidates := s.watch(ctx, sources)
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -170,9 +174,9 @@ func (s *search) useful(c Candidate) bool {
 const (
 	// fewestWindows are needed to say something about steadiness.
 	fewestWindows = 8
-	// watching is how long sources are watched for, unless the search ends first, and
-	// leastWatching how long at least.
-	watching, leastWatching = 1200 * time.Millisecond, 600 * time.Millisecond
+	// watching is how long sources are watched for, while the program runs, and
+	// watchPatience how long that may take.
+	watching, watchPatience = 1200 * time.Millisecond, 4 * time.Second
 	// watchPoll is how often counts are read, and longestPoll how long a poll may
 	// have taken: a step after a longer one came at an unknown time.
 	watchPoll, longestPoll = 300 * time.Microsecond, time.Millisecond
@@ -278,20 +282,20 @@ func (w *watched) rate() (perSecond float64, ok bool) {
 
 // watch watches sources together, in further runs of the program when it ends.
 func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
-	open := s.begin(sources)
-	for begin := time.Now(); ctx.Err() == nil && time.Since(begin) < watching && (time.Since(begin) < leastWatching || time.Now().Before(s.until)); {
+	var open []*watched
+	spent := time.Duration(0)
+	for begin := time.Now(); ctx.Err() == nil && spent < watching && time.Since(begin) < watchPatience; {
+		if len(open) == 0 {
+			if _, err := s.ensure(ctx); err != nil {
+				break
+			}
+			// Nothing is open when the program ended meanwhile.
+			open = s.begin(sources)
+		}
+		last := time.Now()
 		monotonic.Clock{}.Sleep(watchPoll)
 		open = slices.DeleteFunc(open, func(w *watched) bool { return !w.sample() })
-		if len(open) > 0 {
-			continue
-		}
-		if _, err := s.ensure(ctx); err != nil {
-			break
-		}
-		open = s.begin(slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !s.reopen(w) }))
-		if len(open) == 0 {
-			break
-		}
+		spent += time.Since(last)
 	}
 	var found []Candidate
 	for _, w := range sources {
@@ -302,7 +306,8 @@ func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
 
 // begin begins a run of sources, and returns those that can be read.
 func (s *search) begin(sources []*watched) []*watched {
-	return slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !w.begin() })
+	open := slices.DeleteFunc(slices.Clone(sources), func(w *watched) bool { return !s.reopen(w) })
+	return slices.DeleteFunc(open, func(w *watched) bool { return !w.begin() })
 }
 
 // candidate says what a source was like.

@@ -21,8 +21,9 @@ const (
 	// each takes the kernel a tenth of a second to remove. mostBreakpoints bounds
 	// the functions that are tried by breakpoints of the processor.
 	mostEvents, mostBreakpoints = 80, 240
-	// shortlist is how many functions are watched for longer.
-	shortlist = 10
+	// shortlist is how many functions are watched for longer: to set a uprobe may
+	// take the kernel a fifth of a second.
+	shortlist = 2
 )
 
 // place is a function with where it is in a file.
@@ -32,7 +33,7 @@ type place struct {
 	offset   uint64
 }
 
-// scan glances at functions, some at a time, and opens those that are called at a
+// scan glances at functions, some at a time, and returns those that are called at a
 // useful rate.
 func (s *search) scan(ctx context.Context) ([]*watched, error) {
 	regions, places := s.places()
@@ -58,14 +59,11 @@ func (s *search) scan(ctx context.Context) ([]*watched, error) {
 	useful := slices.SortedFunc(maps.Keys(rates), func(a, b Function) int {
 		return cmp.Or(cmp.Compare(rates[b], rates[a]), cmp.Compare(a.Library, b.Library), cmp.Compare(a.Symbol, b.Symbol))
 	})
-	if _, err := s.ensure(ctx); err != nil {
-		return nil, err
-	}
-	var sources []Source
+	var sources []*watched
 	for _, f := range useful[:min(len(useful), shortlist)] {
-		sources = append(sources, f)
+		sources = append(sources, &watched{source: f})
 	}
-	return s.open(sources), nil
+	return sources, nil
 }
 
 // glance counts functions for some milliseconds and adds their rates. One that is

@@ -45,20 +45,20 @@ const sampleScale = "1"
 // programs are those of Debian packages, then the built-in samples.
 func programs(work, bandmate string) []program {
 	all := []program{
-		{name: "xz", debian: "xz-utils", args: []string{"xz", "-1", "-k", "-c", "-T1", "text-6m"}},
-		{name: "gzip", debian: "gzip", args: []string{"gzip", "-c", "text-20m"}},
-		{name: "zstd", debian: "zstd", args: []string{"zstd", "-q", "-9", "--single-thread", "-c", "text-12m"}},
-		{name: "lz4", debian: "lz4", args: []string{"lz4", "-q", "-9", "-c", "text-20m"}},
-		{name: "brotli", debian: "brotli", args: []string{"brotli", "-q", "5", "-c", "text-12m"}},
-		{name: "sqlite3", debian: "sqlite3", args: []string{"sqlite3", "-readonly", "table.db", sqliteQuery}},
-		{name: "sort", debian: "coreutils", args: []string{"sort", "--parallel=1", "-S", "512M", "-o", "/dev/null", "text-64m"}},
 		{name: "gawk", debian: "gawk", args: []string{"gawk", gawkProgram, "text-12m"}},
-		{name: "perl", debian: "perl", args: []string{"perl", "-e", perlProgram}},
-		{name: "python3", debian: "python3", args: []string{"/usr/bin/python3", "graph.py"}},
-		{name: "ffmpeg", debian: "ffmpeg", args: strings.Fields("ffmpeg -nostdin -v error -threads 1 -f lavfi -i testsrc2=size=1280x720:rate=25:duration=6 -c:v mpeg4 -f null -")},
+		{name: "perl", debian: "perl", args: []string{"perl", "-e", perlProgram, "text-12m"}},
+		{name: "python3", debian: "python3", args: []string{"/usr/bin/python3", "words.py", "text-12m"}},
+		{name: "sqlite3", debian: "sqlite3", args: []string{"sqlite3", "-readonly", "table.db", sqliteQuery}},
+		{name: "sed", debian: "sed", args: []string{"sed", "s/a/b/g", "text-20m"}},
+		{name: "gunzip", debian: "gzip", args: []string{"gzip", "-d", "-c", "text.gz"}},
+		{name: "unxz", debian: "xz-utils", args: []string{"xz", "-d", "-c", "text.xz"}},
+		{name: "bunzip2", debian: "bzip2", args: []string{"bzip2", "-d", "-c", "text.bz2"}},
+		{name: "unzstd", debian: "zstd", args: []string{"zstd", "-q", "-d", "-c", "text.zst"}},
 		{name: "flac", debian: "flac", args: strings.Fields("flac -s -8 -f -o /dev/null sound.wav")},
 		{name: "lame", debian: "lame", args: strings.Fields("lame --quiet -q 5 speech.wav /dev/null")},
-		{name: "openssl", debian: "openssl", args: strings.Fields("openssl dgst -sha512 text-256m")},
+		{name: "openssl", debian: "openssl", args: strings.Fields("openssl dgst -sha512 text-512m")},
+		{name: "mawk", debian: "mawk", args: []string{"mawk", gawkProgram, "text-20m"}},
+		{name: "od", debian: "coreutils", args: strings.Fields("od -t x1 text-6m")},
 	}
 	for _, s := range samples.All() {
 		all = append(all, program{name: s.Name, args: []string{bandmate, "sample", "--scale", sampleScale, s.Name}})
@@ -69,27 +69,21 @@ func programs(work, bandmate string) []program {
 	return all
 }
 
-const sqliteQuery = "pragma cache_size=-200000; select count(*), sum(a.v) from t a join t b on a.k = b.id where b.v % 3 = 0;"
+const sqliteQuery = "select count(*), sum(a.v) from t a join t b on a.k = b.id where b.v % 3 = 0;"
 
 // gawkProgram counts words.
 const gawkProgram = `{ for (i = 1; i <= NF; i++) n[$i]++ } END { print length(n) }`
 
-// perlProgram fills a hash that is larger than caches, in a random order.
-const perlProgram = `my ($x, %h) = (1); for (1 .. 900000) { $x = ($x * 1103515245 + 12345) % 2147483648; $h{$x % 400000} += $_ } print scalar(keys %h), "\n"`
+// perlProgram counts words and pairs of words, in a hash that is larger than caches.
+const perlProgram = `my ($last, %n) = (""); while (<>) { for (split) { $n{$_}++; $n{"$last $_"}++; $last = $_ } } print scalar(keys %n), "\n"`
 
-// pythonProgram walks a random graph.
-const pythonProgram = `import random
-random.seed(1)
-n = 200_000
-nodes = list(range(n))
-random.shuffle(nodes)
-ranks = [1.0] * n
-for _ in range(8):
-    following = [0.0] * n
-    for i, to in enumerate(nodes):
-        following[to] += 0.5 * ranks[i] + 0.5
-    ranks = following
-print(sum(ranks))
+// pythonProgram counts words.
+const pythonProgram = `import sys
+counts = {}
+for line in open(sys.argv[1]):
+    for word in line.split():
+        counts[word] = counts.get(word, 0) + 1
+print(len(counts))
 `
 
 // makeInputs writes every input that is not there yet, always the same.
@@ -101,7 +95,7 @@ func makeInputs(ctx context.Context, work string) error {
 		"text-12m":   func() []byte { return text[:12<<20] },
 		"text-64m":   func() []byte { return bytes.Repeat(text, 2) },
 		"text-512m":  func() []byte { return bytes.Repeat(text, 16) },
-		"graph.py":   func() []byte { return []byte(pythonProgram) },
+		"words.py":   func() []byte { return []byte(pythonProgram) },
 		"sound.wav":  func() []byte { return sound(160) },
 		"speech.wav": func() []byte { return sound(50) },
 	} {
@@ -113,6 +107,9 @@ func makeInputs(ctx context.Context, work string) error {
 			return err
 		}
 	}
+	if err := compress(ctx, work); err != nil {
+		return err
+	}
 	database := filepath.Join(work, "table.db")
 	if _, err := os.Stat(database); err == nil {
 		return nil
@@ -122,6 +119,34 @@ with recursive n(i) as (select 1 union all select i+1 from n where i < 1000000)
 insert into t select i, (i * 7919) % 1000000 + 1, (i * 104729) % 1000 from n;`
 	if out, err := exec.CommandContext(ctx, "sqlite3", database, fill).CombinedOutput(); err != nil {
 		return fmt.Errorf("making the database: %w: %s", err, out)
+	}
+	return nil
+}
+
+// compress compresses a text, and repeats the result: each of these formats may be
+// joined.
+func compress(ctx context.Context, work string) error {
+	for _, c := range []struct {
+		name, text string
+		times      int
+		args       []string
+	}{
+		{"text.gz", "text-20m", 8, []string{"gzip", "-1", "-c"}},
+		{"text.xz", "text-6m", 10, []string{"xz", "-1", "-c"}},
+		{"text.bz2", "text-6m", 4, []string{"bzip2", "-c"}},
+		{"text.zst", "text-20m", 30, []string{"zstd", "-q", "-c"}},
+	} {
+		path := filepath.Join(work, c.name)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		packed, err := exec.CommandContext(ctx, c.args[0], append(c.args[1:], filepath.Join(work, c.text))...).Output()
+		if err != nil {
+			return fmt.Errorf("making %s: %w", c.name, err)
+		}
+		if err := os.WriteFile(path, bytes.Repeat(packed, c.times), 0o644); err != nil {
+			return err
+		}
 	}
 	return nil
 }
