@@ -158,15 +158,18 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
+	err = errNoCandidate
 	for _, c := range candidates {
 		p.source = c.Source
 		if err = t.learn(ctx, p); !usableOther(err) {
 			return err
 		}
 	}
-	// The last error says why the last source did not do.
 	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, ErrNoTicks, err)
 }
+
+// errNoCandidate is why a program without steady counts has no ticks.
+var errNoCandidate = errors.New("nothing grows often and steadily enough")
 
 // usableOther reports whether another source may do where one failed.
 func usableOther(err error) bool {

@@ -330,7 +330,7 @@ func writeComparisons(w io.Writer, m *measured) {
 	}
 }
 
-// comparisonsIntroduction is a section of docs/results/onboarding.md.
+// comparisonsIntroduction heads a section for docs/results/onboarding.md.
 const comparisonsIntroduction = `
 ## Modulation beside whole runs, measured
 
