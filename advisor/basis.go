@@ -64,6 +64,7 @@ func (a *Advisor) explainLink(machine string) string {
 		return "each co-runner has a link to the memory of its own"
 	case memory.LinkShared:
 		return "co-runners share one link to the memory"
+	case memory.LinkUnknown:
 	}
 	return "no machine profile says how co-runners reach the memory"
 }

@@ -11,10 +11,12 @@ import (
 	"bandmate.dev/bandmate/predictor"
 )
 
-// Keeper keeps results that take long to compute. Load returns what Save was given for the
-// same kind and key by the same version of the program, and nothing else.
+// Keeper keeps results that take long to compute.
 type Keeper interface {
+	// Load returns what Save was given for the same kind and key by the same build of
+	// the program, and nothing else.
 	Load(kind, key string) ([]byte, bool)
+	// Save keeps a result, if it can.
 	Save(kind, key string, data []byte)
 }
 
