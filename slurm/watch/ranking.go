@@ -195,11 +195,14 @@ func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
 	}
 	if e := s.Newcomer; e.OverLimit() {
 		who := ""
-		if len(neighbors.Residents) > 0 {
-			who = " by " + named(neighbors.Residents[0])
-		}
-		if others := len(neighbors.Residents) - 1; others > 0 {
-			who += fmt.Sprintf(" and %d others", others)
+		switch there := neighbors.Residents; len(there) {
+		case 0:
+		case 1:
+			who = " by " + named(there[0])
+		case 2:
+			who = " by " + named(there[0]) + " and " + named(there[1])
+		default:
+			who = fmt.Sprintf(" by %s and %d others", named(there[0]), len(there)-1)
 		}
 		return fmt.Sprintf("on %s the job would be slowed down %s%s, above its limit of %s", n.Name, e.After, who, e.Limit), nil
 	}
