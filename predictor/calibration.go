@@ -14,6 +14,9 @@ import (
 // on it. It is immutable and safe for concurrent use.
 type Calibration struct {
 	model *memory.Model
+	// misfit is the standard deviation of points that the model was not fitted to about
+	// what it says of them, without their noise.
+	misfit float64
 }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
@@ -44,12 +47,61 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
-	return &Calibration{model}, nil
+	return &Calibration{model: model, misfit: misfitOf(model, sources)}, nil
+}
+
+// leastMisfit is the part of the difference between points and the model that counts as
+// lasting, whatever their noise.
+const leastMisfit = 0.3
+
+// misfitOf returns the lasting difference of a model from points that no loop was fitted
+// to: every other level of each curve is left out, and the loop of the application fitted
+// to the rest.
+func misfitOf(m *memory.Model, sources []memory.Source) float64 {
+	var squares, noise, n, differences float64
+	for _, s := range sources {
+		kept, left := s, s
+		kept.Points, left.Points = nil, nil
+		for i, place := 0, 0; i < len(s.Points); i, place = i+1, place+1 {
+			if i > 0 && s.Points[i].ReadShare != s.Points[i-1].ReadShare {
+				place = 0
+			}
+			if place%2 == 0 {
+				left.Points = append(left.Points, s.Points[i])
+			} else {
+				kept.Points = append(kept.Points, s.Points[i])
+			}
+		}
+		if len(kept.Points) == 0 {
+			continue
+		}
+		loop, _ := m.FitLoop(kept)
+		modeled := m.Beside(s, loop)
+		off := make([]float64, len(s.Points))
+		for i, p := range s.Points {
+			off[i] = float64(p.Performance) - float64(modeled[i])
+		}
+		for i, p := range m.Beside(left, loop) {
+			d := float64(left.Points[i].Performance - p)
+			squares, n = squares+d*d, n+1
+		}
+		for i := 1; i+1 < len(off); i++ {
+			if s.Points[i-1].ReadShare == s.Points[i+1].ReadShare {
+				d := off[i] - (off[i-1]+off[i+1])/2 // its variance is 3/2 of that of noise
+				noise, differences = noise+d*d/1.5, differences+1
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	squares /= n
+	return math.Sqrt(max(squares-noise/max(differences, 1), leastMisfit*leastMisfit*squares))
 }
 
 // worstFit is the standard deviation of the points about the model above which an
 // application is not calibrated.
-const worstFit = 0.04
+const worstFit = 0.15
 
 // ErrNotCalibrated is returned for an application that a calibration does not fit.
 var ErrNotCalibrated = errors.New("the model of the memory does not fit")
@@ -73,6 +125,7 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 		return nil, fmt.Errorf("%s: %w: its curves lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
 	}
 	calibrated.calibrated = a.calibrate(c.model, source, loop)
+	calibrated.calibrated.misfit = c.misfit
 	return &calibrated, nil
 }
 
@@ -89,9 +142,9 @@ func (a *Application) source() (memory.Source, bool) {
 	if a.family == nil || !a.achievedKnown || a.lossDoubt > 0 || !(a.target.Total() > 0) || !(a.corunner.Total() > 0) {
 		return s, false
 	}
-	shares, traffic := a.atHome()
-	for i := range shares {
-		s.Phases = append(s.Phases, memory.Phase{TimeShare: shares[i], Alone: traffic[i]})
+	s.Phases = a.memoryPhases()
+	if a.slowerAway != 1 || a.target != a.corunner {
+		s.Home = a.target
 	}
 	for i := range a.responses {
 		s.Points = append(s.Points, a.responses[i].points...)
@@ -99,28 +152,13 @@ func (a *Application) source() (memory.Source, bool) {
 	return s, len(s.Points) > 0
 }
 
-// shortest is the least part of its time as a co-runner that a phase takes as a target.
-const shortest = 0.2
-
-// atHome returns the phases as a target: their shares of time, and their traffic.
-// The time line is that of a co-runner. Distance delays it per byte, so the phases
-// with most traffic are the ones that are shorter at home.
-func (a *Application) atHome() (shares []float64, traffic []units.Traffic) {
-	delay := 1 - 1/a.slowerAway
-	var sum float64
-	for _, p := range a.phases {
-		share := max(p.timeShare*(1-delay*p.total), shortest*p.timeShare)
-		shares = append(shares, share)
-		sum += share
-	}
+// memoryPhases returns the phases as a co-runner.
+func (a *Application) memoryPhases() []memory.Phase {
+	phases := make([]memory.Phase, len(a.phases))
 	for i, p := range a.phases {
-		shares[i] /= sum
-		faster := units.Bandwidth(p.timeShare / shares[i])
-		traffic = append(traffic, units.Traffic{
-			Read: a.target.Read * units.Bandwidth(p.read) * faster, Write: a.target.Write * units.Bandwidth(p.write) * faster,
-		})
+		phases[i] = memory.Phase{TimeShare: p.timeShare, Alone: p.of(a.corunner)}
 	}
-	return shares, traffic
+	return phases
 }
 
 // calibrated is the state of an application in a model.
@@ -135,19 +173,16 @@ type calibrated struct {
 	// residual is the standard deviation of the measured points about what is
 	// predicted beside the interferer.
 	residual float64
+	// misfit is that of the Calibration.
+	misfit float64
 }
 
 func (a *Application) calibrate(m *memory.Model, s memory.Source, l memory.Loop) *calibrated {
 	c := &calibrated{model: m}
-	shares, traffic := a.atHome()
-	c.homeShares = shares
-	for i := range shares {
-		home := m.Home(traffic[i], l)
-		c.home = append(c.home, home)
-		c.away = append(c.away, m.Away(home, a.phases[i].of(a.corunner)))
-	}
-	c.steadyHome = m.Home(a.target, l)
-	c.steadyAway = m.Away(c.steadyHome, a.corunner)
+	roles := m.Place(s.Phases, s.Home, l)
+	c.home, c.away, c.homeShares = roles.Home, roles.Away, roles.HomeShares
+	steady := m.Place([]memory.Phase{{TimeShare: 1, Alone: a.corunner}}, s.Home, l)
+	c.steadyHome, c.steadyAway = steady.Home[0], steady.Away[0]
 	c.corrections, c.residual = a.correctionsTo(m.Beside(s, l))
 	return c
 }

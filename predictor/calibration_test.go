@@ -8,7 +8,6 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/memory"
-	"bandmate.dev/bandmate/units"
 )
 
 // calibratedApps returns applications with time lines of two phases, all calibrated.
@@ -99,7 +98,7 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 	if _, err := Calibrate([]*Application{bare}, memory.LinkUnknown); !errors.Is(err, memory.ErrNotEnough) {
 		t.Errorf("no curves: %v", err)
 	}
-	calibration := &Calibration{calibratedApps(t, 4)[0].calibrated.model}
+	calibration := &Calibration{model: calibratedApps(t, 4)[0].calibrated.model}
 	unrecorded := compiled(t, withCurve(profileOf("unrecorded", 10, 1), 1, 0, 0.9, 0.8, 0.7, 0.6))
 	if _, err := calibration.Apply(unrecorded); !errors.Is(err, ErrNotCalibrated) {
 		t.Errorf("nothing recorded of what the interferer achieved: %v", err)
@@ -111,29 +110,6 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 	var w Workspace
 	if got := w.Performances(nil, []*Application{undisturbed, undisturbed}); got[0] != 1 || got[1] != 1 {
 		t.Errorf("without curves: %v", got)
-	}
-}
-
-// Distance delays the phases with most traffic: at home they are shorter, and the
-// mean stays that of the run at home.
-func TestPhasesAtHome(t *testing.T) {
-	a := calibratedApps(t, 4)[3]
-	far, err := a.WithDistance(Distance{TargetTraffic: a.corunner.Scale(1.5), TimeRatio: 1.5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shares, traffic := far.atHome()
-	var sum float64
-	var mean units.Traffic
-	for i := range shares {
-		sum += shares[i]
-		mean = mean.Add(traffic[i].Scale(shares[i]))
-	}
-	if math.Abs(sum-1) > 1e-9 || math.Abs(float64(mean.Total()/far.target.Total()-1)) > 1e-9 {
-		t.Errorf("shares add up to %v, traffic to %v of %v", sum, mean.Total(), far.target.Total())
-	}
-	if heavy := len(shares) - 1; shares[heavy] >= a.phases[heavy].timeShare {
-		t.Errorf("the heaviest phase takes %v at home, %v away", shares[heavy], a.phases[heavy].timeShare)
 	}
 }
 

@@ -130,15 +130,23 @@ func (m paperMethod) doubt(target *Application, corunners []*Application, pressu
 		func(t units.Traffic) units.NormalizedPerformance { return m.read(target, t).performance })
 }
 
-// Errors of the model of the memory, as standard deviations, set on the simulated
-// pairs and groups. TestIntervalCoverage checks them.
+// Errors of the model of the memory, as standard deviations. They scale with how well the
+// model says points of the machine's curves that it was not fitted to (Calibration), and
+// were chosen on all platforms of docs/results/simulated.md but one, judged on that one, in
+// every rotation. TestIntervalCoverage checks them.
 const (
+	// modelBaseError is the repeatability of a run.
+	modelBaseError = 0.0045
 	// modelTrafficError is that of the modeled traffic, relative.
-	modelTrafficError = 0.02
-	// modelDepthError is per unit of lost performance beside one co-runner,
-	// modelGroupError beside more: no single interferer measured them.
-	modelDepthError = 0.055
-	modelGroupError = 0.09
+	modelTrafficError = 0.01
+	// modelSpread is the error per unit of lost performance and of the square root of the
+	// misfit. It increases more slowly where more than modelDeep is lost, because the
+	// capacity of the memory then says what is left.
+	modelSpread = 2.35
+	modelDeep   = 0.25
+	// modelGroup is the power of the number of co-runners that it increases with: no
+	// single interferer measured them.
+	modelGroup = 0.25
 	// modelBeyondError is per unit of performance lost beyond the most that the
 	// target was seen to lose.
 	modelBeyondError = 0.4
@@ -159,11 +167,9 @@ func (s *modelSolver) doubt(others units.Traffic) doubt {
 	}
 	few := math.Sqrt(modelPoints / float64(max(points, 1)))
 	d.fit = target.calibrated.residual * min(few, 1)
-	depth := modelDepthError
-	if len(s.apps) > 2 {
-		depth = modelGroupError
-	}
-	d.model = math.Hypot(baseError, depth*math.Sqrt(1+few/2)*float64(1-p))
+	lost := float64(1 - p)
+	spread := modelSpread * math.Sqrt(target.calibrated.misfit) * math.Pow(float64(len(s.apps)-1), modelGroup)
+	d.model = math.Hypot(modelBaseError, spread*lost/(1+lost/modelDeep))
 	d.extrapolation = modelBeyondError * float64(max(target.mostLost()-p, 0))
 	return d
 }

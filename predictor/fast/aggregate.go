@@ -86,6 +86,7 @@ func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
 	for _, r := range residents {
 		r.Model.addFlows(&d.flow, shared, r.Model.corunner())
 	}
+	behind := newBehind(shared, &d.flow)
 	d.alone = solve(shared, 0, &d.flow, flows{})
 	traffic := shared.Traffic(d.alone.flow(&d.flow))
 	g.busy, g.column = float32(traffic.Total()), predictor.Column(traffic)
@@ -96,6 +97,13 @@ func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
 			for place, cost := range &d.cost {
 				d.cost[place] = withCost(worst, cost, half[place]+column*(reads[place]-half[place]), weight)
 			}
+		}
+	}
+	if behind.shared {
+		by := d.cost
+		for place := range d.cost {
+			at := pointAt(behind.places[place])
+			d.cost[place] = at.between(by[at.place], by[at.place+1])
 		}
 	}
 	d.lost = d.costAt(d.alone)

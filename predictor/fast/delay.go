@@ -27,6 +27,40 @@ func (at point) flow(flows *[memory.Delays]memory.Flow) memory.Flow {
 	return memory.Flow{Read: at.between(low.Read, high.Read), Write: at.between(low.Write, high.Write)}
 }
 
+// pointAt returns the point at a place with a fraction.
+func pointAt(place float32) point {
+	whole := min(int(place), memory.Delays-2)
+	return point{whole, place - float32(whole)}
+}
+
+// behind is where those who come over a shared link stand in their tables, by the delay
+// of the memory.
+type behind struct {
+	places [memory.Delays]float32
+	shared bool // false where there is no such link, and all stand at the same place
+}
+
+// newBehind returns where co-runners with these flows stand, and turns the flows into
+// those by the delay of the memory.
+func newBehind(m *memory.Model, flows *[memory.Delays]memory.Flow) (b behind) {
+	if b.places, b.shared = m.Behind(flows); !b.shared {
+		return b
+	}
+	by := *flows
+	for place := range flows {
+		flows[place] = pointAt(b.places[place]).flow(&by)
+	}
+	return b
+}
+
+// at returns where they stand when the delay of the memory is at a point.
+func (b *behind) at(p point) point {
+	if !b.shared {
+		return p
+	}
+	return pointAt(p.between(b.places[p.place], b.places[p.place+1]))
+}
+
 // flows is what an application transfers at each delay.
 type flows struct {
 	byDelay *[memory.Delays]memory.Flow // nil where it is the same at each

@@ -43,6 +43,10 @@
 // straight line between the two delays where the difference changes its sign.
 // Slowdowns are read there, with c of the aggregate's traffic.
 //
+// Where all co-runners come over one link, their delay is that of the memory and the
+// wait for the link, at which the link carries what they ask for. The target is next to
+// the memory and does not wait.
+//
 // # Error
 //
 // TestErrorBound holds the approximation to the exact method on the simulated

@@ -23,21 +23,23 @@ func Group(dst []units.NormalizedPerformance, models []*Model) []units.Normalize
 		return dst
 	}
 	var sum [memory.Delays]memory.Flow
-	role := (*Model).target
-	for _, m := range models {
-		m.addFlows(&sum, shared, role(m))
-		role = (*Model).corunner
+	for _, m := range models[1:] {
+		m.addFlows(&sum, shared, m.corunner())
 	}
+	behind := newBehind(shared, &sum)
+	models[0].addFlows(&sum, shared, models[0].target())
 	at := solve(shared, 0, &sum, flows{})
 	column := predictor.Column(shared.Traffic(at.flow(&sum)))
-	role = (*Model).target
+	role := (*Model).target
 	for _, m := range models {
 		p := units.NormalizedPerformance(1)
 		if table := role(m); table != nil && len(models) > 1 {
 			p = 1 / (1 + units.NormalizedPerformance(at.excess(table, column)))
 		}
 		dst = append(dst, p)
-		role = (*Model).corunner
+		if role = (*Model).corunner; len(dst) == 1 {
+			at = behind.at(at)
+		}
 	}
 	return dst
 }

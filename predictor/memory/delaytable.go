@@ -35,11 +35,14 @@ func (m *Model) Traffic(f Flow) units.Traffic {
 	return units.Traffic{Read: m.unit * units.Bandwidth(f.Read), Write: m.unit * units.Bandwidth(f.Write)}
 }
 
-// Tabulate returns what a member transfers, and its performance, at each delay.
+// Tabulate returns what a member transfers, by its weight in the memory, and its
+// performance, at each delay. That of a member behind a shared link is the delay of the
+// memory and the wait for the link.
 func (m *Model) Tabulate(x *Member) (flow [Delays]Flow, performance [Delays]float32) {
 	for place := range flow {
 		p := x.performance(delayAtPlace(place))
-		flow[place] = Flow{float32(x.alone.read * p), float32(x.alone.write * p)}
+		weighed := p * (1 + x.loop.extra)
+		flow[place] = Flow{float32(x.alone.read * weighed), float32(x.alone.write * weighed)}
 		performance[place] = float32(p)
 	}
 	return flow, performance
@@ -50,4 +53,48 @@ func (m *Model) Tabulate(x *Member) (flow [Delays]Flow, performance [Delays]floa
 func (m *Model) Overload(place int, f Flow) float32 {
 	sum := flow{float64(f.Read), float64(f.Write)}
 	return float32(m.load(sum) - m.loadOf(delayAtPlace(place), sum.writeShare()))
+}
+
+// linkBisections halve the way between two places.
+const linkBisections = 12
+
+// Behind returns, for each delay of the memory, the place in their tables of all who come
+// over a shared link: that of the delay which is longer by the wait for the link. Parts
+// of the way to the next place are fractions. flow is what they transfer together at each
+// delay of their tables. It is false where there is no shared link.
+func (m *Model) Behind(flow *[Delays]Flow) (places [Delays]float32, shared bool) {
+	if m.link.kind != LinkShared {
+		return places, false
+	}
+	var use, delay [Delays]float64
+	for place, f := range flow {
+		use[place] = (float64(f.Read) + m.link.write*float64(f.Write)) / m.link.capacity
+		delay[place] = delayAtPlace(place)
+	}
+	place := 0
+	for memory := range places {
+		// overload is how much more of the link is used than leaves the wait.
+		overload := func(part float64) float64 {
+			next := min(place+1, Delays-1)
+			wait := delay[place] + part*(delay[next]-delay[place]) - delay[memory]
+			return use[place] + part*(use[next]-use[place]) - wait/(m.link.queue+wait)
+		}
+		place = max(place, memory)
+		for place < Delays-1 && overload(1) > 0 {
+			place++
+		}
+		low, high := 0.0, 1.0
+		for range linkBisections {
+			if middle := (low + high) / 2; overload(middle) > 0 {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		if place == Delays-1 || use[place] <= 0 {
+			low = 0
+		}
+		places[memory] = float32(place) + float32(low)
+	}
+	return places, true
 }

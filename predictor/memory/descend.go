@@ -49,7 +49,7 @@ func (f *fit) descend() float64 {
 		}
 	}
 	for i := range f.runs {
-		f.runs[i].loop.inFlight = math.Exp(f.theta[constants+i])
+		f.setLoop(&f.runs[i], i, f.theta)
 	}
 	return left
 }
@@ -61,7 +61,16 @@ func (f *fit) parameters() []int {
 	for i := range f.runs {
 		places = append(places, constants+i)
 	}
+	for i := range f.runs {
+		places = append(places, constants+len(f.runs)+i)
+	}
 	return places
+}
+
+// setLoop sets what theta says of run i.
+func (f *fit) setLoop(r *run, i int, theta []float64) {
+	r.loop.inFlight = math.Exp(theta[constants+i])
+	r.loop.extra = max(theta[constants+len(f.runs)+i], leastExtra)
 }
 
 // residuals returns those of every run, two per sample, and last those of the priors.
@@ -74,7 +83,7 @@ func (f *fit) residuals(theta []float64, only *int) [][]float64 {
 			continue
 		}
 		r := f.runs[i]
-		r.loop.inFlight = math.Exp(theta[constants+i])
+		f.setLoop(&r, i, theta)
 		all[i] = m.residualsOf(&r)
 	}
 	for _, at := range f.active {
@@ -85,22 +94,21 @@ func (f *fit) residuals(theta []float64, only *int) [][]float64 {
 }
 
 func (m *Model) residualsOf(r *run) []float64 {
-	values := make([]float64, 0, 2*len(r.samples))
+	r.place(m)
+	values := make([]float64, 0, 2*len(r.samples)+1)
 	for _, s := range r.samples {
 		p, g := m.beside(r, s)
 		values = append(values, p-s.performance, (g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
+	values = append(values, priorWeight*r.loop.extra/extraDeviation)
 	return values
 }
 
-func sumSquares(residuals [][]float64) float64 {
-	var sum float64
+func sumSquares(residuals [][]float64) (squares float64) {
 	for _, some := range residuals {
-		for _, r := range some {
-			sum += r * r
-		}
+		squares += sum(some)
 	}
-	return sum
+	return squares
 }
 
 // normal returns JᵀJ and Jᵀr, with derivatives by differences.
@@ -113,7 +121,7 @@ func (f *fit) normal(now [][]float64) (*mat.SymDense, *mat.VecDense) {
 		nudged[at] += nudge
 		var only *int
 		if at >= constants {
-			run := at - constants
+			run := (at - constants) % len(f.runs)
 			only = &run
 		}
 		derivatives[i] = f.residuals(nudged, only)
@@ -138,7 +146,7 @@ func (f *fit) normal(now [][]float64) (*mat.SymDense, *mat.VecDense) {
 	for i := range places {
 		gradient.SetVec(i, dot(derivatives[i], now))
 		for j := i; j < len(places); j++ {
-			if i >= shared && j != i {
+			if i >= shared && (j-i)%len(f.runs) != 0 {
 				continue // two runs share no residual but priors, which know no runs
 			}
 			matrix.SetSym(i, j, dot(derivatives[i], derivatives[j]))

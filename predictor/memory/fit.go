@@ -34,13 +34,12 @@ func Fit(sources []Source, link Link) (*Model, error) {
 	if err := validate(sources); err != nil {
 		return nil, err
 	}
-	distant := link.Distant()
 	best, least := (*fit)(nil), math.Inf(1)
 	for _, pinned := range []bool{false, true} {
-		if pinned && distant {
+		if pinned && link.Distant() {
 			continue // its delay is that of the way, too
 		}
-		f := newFit(sources, distant, pinned)
+		f := newFit(sources, link, pinned)
 		if left := f.minimize(); left < least {
 			best, least = f, left
 		}
@@ -51,11 +50,19 @@ func Fit(sources []Source, link Link) (*Model, error) {
 	return best.model(best.theta), nil
 }
 
+// extraDeviation is the standard deviation that is expected of Loop.extra, leastExtra the
+// least that it can be.
+const (
+	extraDeviation = 0.02
+	leastExtra     = -0.5
+)
+
 // FitLoop returns the loop of one source, and the standard deviation of its points
 // about the model. The source must be valid and have points.
 func (m *Model) FitLoop(s Source) (Loop, float64) {
 	r := m.newRun(s)
 	m.fitLoop(&r, overlaps[:]...)
+	m.refine(&r)
 	var squares float64
 	for _, sample := range r.samples {
 		p, _ := m.beside(&r, sample)
@@ -96,6 +103,8 @@ const (
 	atHighSlowness // at the highest
 	atSpare
 	atAway
+	atLinkWrite
+	atLinkQueue
 	constants
 )
 
@@ -118,7 +127,9 @@ func priors() [constants]prior {
 		atLowSlowness:  {0, 0.5}, // relative to the highest traffic that was seen
 		atHighSlowness: {0, 0.5},
 		atSpare:        {math.Log(0.01), 2},
-		atAway:         {math.Log(2), 1.5},
+		atAway:         {math.Log(0.7), 0.7},
+		atLinkWrite:    {math.Log(0.8), 0.7},
+		atLinkQueue:    {math.Log(0.05), 1.5},
 	}
 }
 
@@ -127,17 +138,18 @@ const priorWeight = 0.01
 
 // fit is a fit in progress.
 type fit struct {
-	pinned, distant bool
-	unit            units.Bandwidth
-	sustained       line    // of one interferer
-	mostSeen        float64 // traffic
-	runs            []run
-	theta           []float64 // constants, then ln(inFlight) of each run
-	active          []int     // which constants are fitted
+	pinned    bool
+	link      Link
+	unit      units.Bandwidth
+	sustained line    // of one interferer
+	mostSeen  float64 // traffic
+	runs      []run
+	theta     []float64 // constants, then ln(inFlight) of each run, then extra of each
+	active    []int     // which constants are fitted
 }
 
-func newFit(sources []Source, distant, pinned bool) *fit {
-	f := &fit{pinned: pinned, distant: distant}
+func newFit(sources []Source, link Link, pinned bool) *fit {
+	f := &fit{pinned: pinned, link: link}
 	f.survey(sources)
 	m := &Model{unit: f.unit}
 	for _, s := range spreadSources(sources) {
@@ -153,8 +165,12 @@ func newFit(sources []Source, distant, pinned bool) *fit {
 			if pinned {
 				continue
 			}
-		case atSpare, atAway:
-			if !distant {
+		case atSpare, atAway, atLinkWrite:
+			if !link.Distant() {
+				continue
+			}
+		case atLinkQueue:
+			if link != LinkShared {
 				continue
 			}
 		}
@@ -167,7 +183,7 @@ func newFit(sources []Source, distant, pinned bool) *fit {
 // was seen and some room besides, as a natural logarithm, and fits the loops to that.
 // It returns the sum of squares.
 func (f *fit) start(room float64) float64 {
-	f.theta = make([]float64, constants+len(f.runs))
+	f.theta = make([]float64, constants+2*len(f.runs))
 	for i, p := range priors() {
 		f.theta[i] = p.mean
 	}
@@ -222,13 +238,22 @@ func (s *Source) mean() units.Bandwidth {
 	return sum
 }
 
-// spreadSources returns at most mostRuns sources, evenly over their traffic.
+// spreadSources returns at most mostRuns sources, evenly over their traffic, the lightest
+// and the heaviest included.
 func spreadSources(sources []Source) []Source {
 	ordered := slices.Clone(sources)
 	slices.SortStableFunc(ordered, func(a, b Source) int {
 		return cmp.Compare(a.mean(), b.mean())
 	})
-	return spread(ordered, mostRuns)
+	// The lightest are the most sensitive to the delay itself, and tell its scale.
+	if len(ordered) <= mostRuns {
+		return ordered
+	}
+	some := make([]Source, mostRuns)
+	for i := range some {
+		some[i] = ordered[i*(len(ordered)-1)/(mostRuns-1)]
+	}
+	return some
 }
 
 // spread returns at most n of xs, evenly, the last one included.
@@ -268,11 +293,15 @@ func (f *fit) model(theta []float64) *Model {
 		linear: math.Exp(theta[atLinear]), queue: math.Exp(theta[atQueue]), writeQueue: math.Exp(theta[atWriteQueue]),
 		interferer: interferer{
 			inFlight: math.Exp(theta[atInFlight]), overlap: 1 + math.Exp(theta[atOverlap]),
-			distant: f.distant, sustained: f.sustained,
+			sustained: f.sustained,
 		},
 	}
-	if f.distant {
-		m.interferer.spare, m.interferer.away = math.Exp(theta[atSpare]), math.Exp(theta[atAway])
+	if f.link.Distant() {
+		m.link = link{kind: f.link, way: math.Exp(theta[atAway]), write: math.Exp(theta[atLinkWrite]), queue: math.Exp(theta[atLinkQueue])}
+		for _, n := range f.sustained {
+			m.link.capacity = max(m.link.capacity, m.link.reads(flow{n.value * n.share, n.value * (1 - n.share)}))
+		}
+		m.link.capacity *= 1 + math.Exp(theta[atSpare])
 	}
 	if f.pinned {
 		m.pin()
@@ -306,6 +335,7 @@ func (f *fit) fitLoops(overlaps ...float64) {
 	for i := range f.runs {
 		m.fitLoop(&f.runs[i], overlaps...)
 		f.theta[constants+i] = math.Log(f.runs[i].loop.inFlight)
+		f.theta[constants+len(f.runs)+i] = f.runs[i].loop.extra
 	}
 }
 
@@ -340,8 +370,10 @@ func (f *fit) shortage() float64 {
 	var sum float64
 	for i := range f.runs {
 		var most float64
-		for _, phase := range f.runs[i].phases {
-			most = max(most, phase.total()*m.delay(phase)/f.runs[i].loop.inFlight)
+		r := f.runs[i]
+		r.place(m)
+		for _, phase := range r.roles.Home {
+			most = max(most, phase.alone.total()*m.delay(phase.alone)/r.loop.inFlight)
 		}
 		if most > 1 {
 			sum += square(priorWeight * math.Log(most) / shortDeviation)

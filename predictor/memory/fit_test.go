@@ -26,6 +26,7 @@ func sourceOf(m *Model, l Loop, alone units.Traffic, levels ...float64) Source {
 	s := Source{Phases: []Phase{{1, alone}}}
 	r := m.newRun(s)
 	r.loop = l
+	r.place(m)
 	for _, share := range []float64{0.5, 0.75, 1} {
 		for _, level := range levels {
 			solo := level * m.interferer.sustained.at(share)
@@ -42,7 +43,7 @@ func sourceOf(m *Model, l Loop, alone units.Traffic, levels ...float64) Source {
 // sources are four applications from light to heavy.
 func sources(m *Model) ([]Source, []Loop) {
 	levels := []float64{0.25, 0.5, 0.75, 1}
-	loops := []Loop{{0.4, 1}, {2, 1}, {3, 2}, {6, 1}}
+	loops := []Loop{{0.4, 1, 0}, {2, 1, 0}, {3, 2, 0.05}, {6, 1, 0}}
 	var all []Source
 	for i, gbps := range []float64{2, 8, 20, 30} {
 		all = append(all, sourceOf(m, loops[i], units.TrafficOf(units.Bandwidth(gbps)*gb, 0.8), levels...))
@@ -62,12 +63,12 @@ func TestFitFindsWhatGroupsDo(t *testing.T) {
 	var want, got [4]units.NormalizedPerformance
 	var truly, fit []Member
 	for i, s := range all {
-		truly = append(truly, made.Home(s.Phases[0].Alone, loops[i]))
+		truly = append(truly, made.Place(s.Phases, units.Traffic{}, loops[i]).Home[0])
 		loop, residual := fitted.FitLoop(s)
 		if residual > 0.01 {
 			t.Errorf("application %d: %.3f left", i, residual)
 		}
-		fit = append(fit, fitted.Home(s.Phases[0].Alone, loop))
+		fit = append(fit, fitted.Place(s.Phases, units.Traffic{}, loop).Home[0])
 	}
 	made.Solve(truly, want[:])
 	fitted.Solve(fit, got[:])
@@ -127,12 +128,15 @@ func drawMembers(t *rapid.T, m *Model) []Member {
 	share := units.ReadShare(rapid.Float64Range(0, 1).Draw(t, "share"))
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Member {
 		total := units.Bandwidth(rapid.SampledFrom([]float64{0, 1e-3, 1, 5, 20, 60}).Draw(t, "GB/s")) * gb
-		loop := Loop{rapid.Float64Range(0.05, 1e3).Draw(t, "in flight"), rapid.SampledFrom(overlaps[:]).Draw(t, "overlap")}
-		member := m.Home(units.TrafficOf(total, share), loop)
-		if rapid.Bool().Draw(t, "away") {
-			member = m.Away(member, units.TrafficOf(total*units.Bandwidth(rapid.Float64Range(0.05, 1.2).Draw(t, "slower")), share))
+		loop := Loop{
+			rapid.Float64Range(0.05, 1e3).Draw(t, "in flight"), rapid.SampledFrom(overlaps[:]).Draw(t, "overlap"),
+			rapid.Float64Range(-0.2, 0.2).Draw(t, "extra"),
 		}
-		return member
+		roles := m.Place([]Phase{{1, units.TrafficOf(total, share)}}, units.Traffic{}, loop)
+		if rapid.Bool().Draw(t, "away") {
+			return roles.Away[0]
+		}
+		return roles.Home[0]
 	}), 1, 6).Draw(t, "members")
 }
 
@@ -141,10 +145,13 @@ func drawMembers(t *rapid.T, m *Model) []Member {
 func TestSolve(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := truth()
-		m.interferer.distant = rapid.Bool().Draw(t, "distant")
+		m.link = link{kind: rapid.SampledFrom(append(Links(), LinkUnknown)).Draw(t, "link"), way: 0.6, capacity: 1, write: 0.7, queue: 0.05}
 		members := drawMembers(t, m)
 		performances := make([]units.NormalizedPerformance, len(members))
-		delay := m.Solve(members, performances)
+		delay, excess := m.Solve(members, performances)
+		if !Close(excess) {
+			t.Fatalf("load off by %v", excess)
+		}
 		if !(delay >= 1) || math.IsInf(delay, 0) {
 			t.Fatalf("delay %v", delay)
 		}

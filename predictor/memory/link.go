@@ -34,3 +34,44 @@ func ParseLink(name string) (Link, error) {
 
 // Distant reports whether co-runners are farther from the memory than the target.
 func (l Link) Distant() bool { return l == LinkOwn || l == LinkShared }
+
+// link is the way of co-runners and of the interferer to the memory.
+type link struct {
+	kind Link
+	// way is the delay of the distance.
+	way float64
+	// capacity is the most reads that it carries, relative to Model.unit, and write
+	// how many reads a write counts for: writes go the other way, but cost part of a
+	// read's slot.
+	capacity, write float64
+	// queue is the factor of the wait for a link that is shared,
+	//
+	//	wait(u) = queue·u ÷ (1 − u)
+	//
+	// where u is the part of the link that is in use.
+	queue float64
+}
+
+// reads returns how many reads a flow counts for.
+func (l *link) reads(f flow) float64 { return f.read + l.write*f.write }
+
+// use returns the part of the link that a flow takes; above 1 where it takes more than
+// there is.
+func (l *link) use(f flow) float64 { return l.reads(f) / l.capacity }
+
+// wait returns the delay by a use.
+func (l *link) wait(use float64) float64 {
+	use = min(use, fullest)
+	return l.queue * use / (1 - use)
+}
+
+// LinkNumbers are the parameters of a shared link.
+type LinkNumbers struct {
+	// Capacity is how many reads it carries, relative to Numbers.Unit, and Write how
+	// many reads a write counts for.
+	Capacity float64 `json:"capacity"`
+	Write    float64 `json:"write"`
+	// Queue is the factor of the wait: wait = Queue·u ÷ (1 − u), where u is the part of
+	// the link that is in use.
+	Queue float64 `json:"queue"`
+}

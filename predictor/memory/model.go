@@ -25,6 +25,7 @@ type Model struct {
 	linear, queue, writeQueue float64
 
 	interferer interferer
+	link       link
 }
 
 // fullest is the highest load at which the delay is evaluated.
@@ -34,6 +35,12 @@ const fullest = 0.9999
 type flow struct{ read, write float64 }
 
 func (f flow) total() float64 { return f.read + f.write }
+
+// add returns f + g.
+func (f flow) add(g flow) flow { return flow{f.read + g.read, f.write + g.write} }
+
+// scale returns factor × f.
+func (f flow) scale(factor float64) flow { return flow{f.read * factor, f.write * factor} }
 
 // flow returns traffic in the units of the model.
 func (m *Model) flow(t units.Traffic) flow {
@@ -106,6 +113,8 @@ type Numbers struct {
 	Linear     float64 `json:"linear"`
 	Queue      float64 `json:"queue"`
 	WriteQueue float64 `json:"writeQueue"`
+	// Link is that of all co-runners; absent where they do not share one.
+	Link *LinkNumbers `json:"link,omitempty"`
 }
 
 // Numbers returns those of m.
@@ -113,6 +122,9 @@ func (m *Model) Numbers() Numbers {
 	s := Numbers{Unit: m.unit, Bend: m.bend, Linear: m.linear, Queue: m.queue, WriteQueue: m.writeQueue}
 	for _, n := range m.slowness {
 		s.Slowness = append(s.Slowness, [2]float64{n.share, n.value})
+	}
+	if m.link.kind == LinkShared {
+		s.Link = &LinkNumbers{m.link.capacity, m.link.write, m.link.queue}
 	}
 	return s
 }

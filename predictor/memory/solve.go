@@ -1,76 +1,45 @@
 package memory
 
-import "bandmate.dev/bandmate/units"
+import (
+	"math"
 
-// Bounds of Solve.
-const (
-	solveSteps = 24
-	solveClose = 1e-6
+	"bandmate.dev/bandmate/units"
 )
 
-// Solve finds the delay at which the members' traffic equals what the memory then carries,
-// stores their performances, and returns the delay. The load of the members falls with the
-// delay, while the load that causes it rises, so the difference changes its sign once.
-// Regula falsi in the form of Anderson and Björck (BIT 13, 1973) finds it.
-func (m *Model) Solve(members []Member, performances []units.NormalizedPerformance) float64 {
-	var alone flow
-	for i := range members {
-		alone.read += members[i].alone.read
-		alone.write += members[i].alone.write
-	}
-	reference := alone.writeShare()
-	excess := func(x float64) (off, delay float64) {
-		delay = m.delayAt(x, reference)
-		var sum flow
-		for i := range members {
-			p := members[i].performance(delay)
-			performances[i] = units.NormalizedPerformance(p)
-			sum.read += members[i].alone.read * p
-			sum.write += members[i].alone.write * p
-		}
-		return m.load(sum) - m.loadOf(delay, sum.writeShare()), delay
-	}
-	low, above := 0.0, m.load(alone)
-	if above <= 0 {
-		_, delay := excess(low)
-		return delay
-	}
-	high := min(above, fullest)
-	below, delay := excess(high)
-	if below >= -solveClose && high < fullest {
-		if below <= solveClose {
-			return delay
-		}
-		// Reads and writes are slowed down by different amounts.
-		low, above, high = high, below, fullest
-		below, delay = excess(high)
-	}
-	if below >= 0 {
-		return delay
-	}
+// Bounds of crossing.
+const (
+	solveSteps  = 24
+	bisectSteps = 40
+	solveClose  = 1e-6
+)
+
+// crossing returns where f, which falls from above > 0 at low to below < 0 at high, is
+// within solveClose of 0. Regula falsi in the form of Anderson and Björck (BIT 13, 1973)
+// finds it, bisection where that is slow.
+func crossing(low, above, high, below float64, f func(float64) float64) float64 {
 	side := 0
-	for range solveSteps {
-		x := (low*below - high*above) / (below - above)
-		var off float64
-		off, delay = excess(x)
-		switch {
+	x := high
+	for step := range solveSteps + bisectSteps {
+		x = (low*below - high*above) / (below - above)
+		if step >= solveSteps {
+			x = (low + high) / 2
+		}
+		switch off := f(x); {
 		case off > solveClose:
 			if side > 0 {
 				below *= shrink(off / above)
 			}
-			low, above = x, off
-			side = 1
+			low, above, side = x, off, 1
 		case off < -solveClose:
 			if side < 0 {
 				above *= shrink(off / below)
 			}
-			high, below = x, off
-			side = -1
+			high, below, side = x, off, -1
 		default:
-			return delay
+			return x
 		}
 	}
-	return delay
+	return x
 }
 
 // shrink is by how much the value at the end that stays is reduced when the other
@@ -82,3 +51,82 @@ func shrink(ratio float64) float64 {
 	}
 	return 0.5
 }
+
+// Solve finds the delay at which the members' traffic equals what the memory then carries,
+// and stores their performances. The load of the members falls with the delay, while the
+// load that causes it rises, so the difference changes its sign once. Solve returns the
+// delay, and by how much the load of the members then exceeds that of the delay: about 0
+// unless the members ask for more than the memory can ever carry.
+func (m *Model) Solve(members []Member, performances []units.NormalizedPerformance) (delay, excess float64) {
+	var alone flow
+	for i := range members {
+		alone = alone.add(members[i].alone.scale(members[i].weight()))
+	}
+	reference := alone.writeShare()
+	off := func(x float64) float64 {
+		delay = m.delayAt(x, reference)
+		wait := m.linkWait(members, delay)
+		var sum flow
+		for i := range members {
+			p := members[i].beside(delay, wait)
+			performances[i] = units.NormalizedPerformance(p)
+			sum = sum.add(members[i].alone.scale(p * members[i].weight()))
+		}
+		excess = m.load(sum) - m.loadOf(delay, sum.writeShare())
+		return excess
+	}
+	low, above := 0.0, m.load(alone)
+	if above <= 0 {
+		off(low)
+		return delay, excess
+	}
+	high := min(above, fullest)
+	below := off(high)
+	if below > solveClose && high < fullest {
+		// Reads and writes are slowed down by different amounts.
+		low, above, high = high, below, fullest
+		below = off(high)
+	}
+	if below < -solveClose {
+		crossing(low, above, high, below, off)
+	}
+	return delay, excess
+}
+
+// linkWait returns the wait for a shared link at a delay of the memory: that at which
+// the link carries what the members who come over it then transfer.
+func (m *Model) linkWait(members []Member, delay float64) float64 {
+	if m.link.kind != LinkShared {
+		return 0
+	}
+	off := func(use float64) float64 {
+		wait, sum := m.link.wait(use), -use
+		for i := range members {
+			if x := &members[i]; x.use > 0 {
+				sum += x.use * x.performance(delay+wait)
+			}
+		}
+		return sum
+	}
+	above := off(0)
+	if above <= solveClose {
+		return 0
+	}
+	high := min(above, fullest)
+	below := off(high)
+	if below >= -solveClose {
+		return m.link.wait(high)
+	}
+	return m.link.wait(crossing(0, above, high, below, off))
+}
+
+// beside returns the performance at a delay of the memory and a wait for a shared link.
+func (x *Member) beside(delay, wait float64) float64 {
+	if x.use > 0 {
+		delay += wait
+	}
+	return x.performance(delay)
+}
+
+// Close reports whether an excess that Solve returned is that of a solution.
+func Close(excess float64) bool { return math.Abs(excess) <= 10*solveClose }

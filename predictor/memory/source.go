@@ -25,9 +25,13 @@ type Point struct {
 	Interferers int
 }
 
-// Source is an application at the memory where its curves were measured.
+// Source is an application whose curves were measured.
 type Source struct {
+	// Phases are those of its run alone as a co-runner.
 	Phases []Phase
+	// Home is its mean traffic alone as a target, where the curves were measured; zero
+	// where that is unknown, or the same.
+	Home   units.Traffic
 	Points []Point
 }
 
@@ -38,18 +42,14 @@ type sample struct {
 
 // run is a source in the units of the model.
 type run struct {
-	shares  []float64
-	phases  []flow
+	source  Source
 	samples []sample
 	loop    Loop
+	roles   Roles // that follow from the loop
 }
 
 func (m *Model) newRun(s Source) run {
-	r := run{loop: Loop{1, 1}}
-	for _, p := range s.Phases {
-		r.shares = append(r.shares, p.TimeShare)
-		r.phases = append(r.phases, m.flow(p.Alone))
-	}
+	r := run{source: s, loop: Loop{1, 1, 0}}
 	for _, p := range s.Points {
 		r.samples = append(r.samples, sample{
 			float64(p.ReadShare), float64(p.Solo / m.unit), float64(p.Achieved / m.unit), float64(p.Performance),
@@ -58,6 +58,9 @@ func (m *Model) newRun(s Source) run {
 	}
 	return r
 }
+
+// place sets the roles.
+func (r *run) place(m *Model) { m.place(&r.roles, r.source.Phases, r.source.Home, r.loop) }
 
 // beside returns the performance beside the interferer, and what the interferer
 // achieves.
@@ -71,10 +74,10 @@ func (m *Model) besideMember(r *run, interferers Member) (performance, achieved 
 	var performances [2]units.NormalizedPerformance
 	var time, moved float64
 	solo := interferers.alone.total()
-	for i, f := range r.phases {
-		members[0] = m.home(f, r.loop)
+	for i, home := range r.roles.Home {
+		members[0] = home
 		m.Solve(members[:], performances[:])
-		lasts := r.shares[i] / float64(performances[0])
+		lasts := r.roles.HomeShares[i] / float64(performances[0])
 		time += lasts
 		moved += lasts * float64(performances[1]) * solo
 	}
@@ -86,6 +89,7 @@ func (m *Model) besideMember(r *run, interferers Member) (performance, achieved 
 func (m *Model) Beside(s Source, l Loop) []units.NormalizedPerformance {
 	r := m.newRun(s)
 	r.loop = l
+	r.place(m)
 	performances := make([]units.NormalizedPerformance, len(r.samples))
 	for i, sample := range r.samples {
 		p, _ := m.beside(&r, sample)
@@ -118,7 +122,8 @@ func (m *Model) fitLoop(r *run, overlaps ...float64) {
 	for _, k := range overlaps {
 		lost := func(of *run, pressing []Member) func(float64) float64 {
 			return func(logarithm float64) float64 {
-				of.loop = Loop{math.Exp(logarithm), k}
+				of.loop = Loop{math.Exp(logarithm), k, r.loop.extra}
+				of.place(m)
 				return m.squares(of, pressing)
 			}
 		}
@@ -127,7 +132,7 @@ func (m *Model) fitLoop(r *run, overlaps ...float64) {
 			at, value = golden(lost(r, all), at-nearby, at+nearby, fineSteps)
 		}
 		if value < least*max(1-significant/float64(len(r.samples)), 0.1) {
-			best, least = Loop{math.Exp(at), k}, value
+			best, least = Loop{math.Exp(at), k, r.loop.extra}, value
 		}
 	}
 	r.loop = best

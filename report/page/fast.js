@@ -2,7 +2,7 @@
 // rounding of 32-bit numbers. That package explains the formulas.
 "use strict";
 const bandmateFast = ({ applications, memories }) => {
-  const CELLS = 36, MEASURED = 24, FARTHEST = 1e6, STEPS = 16, DELAYS = 53, FULLEST = 0.9999;
+  const CELLS = 36, MEASURED = 24, FARTHEST = 1e6, STEPS = 16, DELAYS = 53, FULLEST = 0.9999, BISECTIONS = 12;
 
   // --- Tables ----------------------------------------------------------------
 
@@ -68,30 +68,49 @@ const bandmateFast = ({ applications, memories }) => {
     if (b <= 0) return 0;
     return Math.min(2 * (delay - 1) / (b + Math.sqrt(Math.max(b * b - 4 * memory.linear * (delay - 1), 0))), FULLEST);
   }
+  const delayAt = (place) => 2 ** (place / 4);
+  // behind returns the places in their tables of those who come over a shared link, by
+  // that of the memory: their delay is longer by the wait for the link.
+  function behind({ capacity, write, queue }, flow) {
+    const use = Array.from({ length: DELAYS }, (_, place) => (flow(place)[0] + write * flow(place)[1]) / capacity);
+    let place = 0;
+    return use.map((_, memory) => {
+      const overload = (part) => {
+        const next = Math.min(place + 1, DELAYS - 1);
+        const wait = delayAt(place) + part * (delayAt(next) - delayAt(place)) - delayAt(memory);
+        return use[place] + part * (use[next] - use[place]) - wait / (queue + wait);
+      };
+      place = Math.max(place, memory);
+      while (place < DELAYS - 1 && overload(1) > 0) place++;
+      let low = 0, high = 1;
+      for (let step = 0; step < BISECTIONS; step++) {
+        const middle = (low + high) / 2;
+        if (overload(middle) > 0) low = middle; else high = middle;
+      }
+      return place + (place === DELAYS - 1 || use[place] <= 0 ? 0 : low);
+    });
+  }
   function byDelay(memory, members) {
     const tables = members.map((a, i) => i === 0 ? a.target : a.corunner);
-    const flow = (place) => {
-      let read = 0, write = 0;
-      members.forEach((a, i) => {
-        read += tables[i] ? tables[i][4 * place] : a.read / memory.unit;
-        write += tables[i] ? tables[i][4 * place + 1] : a.write / memory.unit;
-      });
-      return [read, write];
+    const between = (at, value) => {
+      const low = Math.min(Math.floor(at), DELAYS - 2);
+      return value(low) + (at - low) * (value(low + 1) - value(low));
     };
+    const flowOf = (i) => (place) => [0, 1].map((k) => tables[i] ? tables[i][4 * place + k] : [members[i].read, members[i].write][k] / memory.unit);
+    const others = (place) => members.reduce(([read, write], _, i) => i === 0 ? [read, write] : [read + flowOf(i)(place)[0], write + flowOf(i)(place)[1]], [0, 0]);
+    const places = memory.link && behind(memory.link, others);
+    const standing = (at) => places ? between(at, (place) => places[place]) : at;
+    const flow = (place) => [0, 1].map((k) => flowOf(0)(place)[k] + (places ? between(places[place], (p) => others(p)[k]) : others(place)[k]));
     const overload = (place) => {
       const [read, write] = flow(place);
-      return load(memory, read, write) - loadOf(memory, 2 ** (place / 4), read + write > 0 ? write / (read + write) : 0);
+      return load(memory, read, write) - loadOf(memory, delayAt(place), read + write > 0 ? write / (read + write) : 0);
     };
     let place = 0, part = 0, before = overload(0), after = before;
     while (before > 0 && place < DELAYS - 1 && (after = overload(place + 1)) > 0) { place++; before = after; }
     if (place === DELAYS - 1) { place--; part = 1; } else if (before > 0) part = before / (before - after);
-    const between = (low, high) => low + part * (high - low), [low, high] = [flow(place), flow(place + 1)];
-    const read = between(low[0], high[0]), column = columnOf(read, read + between(low[1], high[1]));
-    return tables.map((t) => {
-      if (!t) return 1;
-      const excess = (at) => t[4 * at + 2] + column * (t[4 * at + 3] - t[4 * at + 2]);
-      return 1 + between(excess(place), excess(place + 1));
-    });
+    const [low, high] = [flow(place), flow(place + 1)], read = low[0] + part * (high[0] - low[0]);
+    const column = columnOf(read, read + low[1] + part * (high[1] - low[1]));
+    return tables.map((t, i) => !t ? 1 : 1 + between(i === 0 ? place + part : standing(place + part), (at) => t[4 * at + 2] + column * (t[4 * at + 3] - t[4 * at + 2])));
   }
 
   // group returns the slowdown of each application beside the others, the first
