@@ -170,6 +170,7 @@ func newDoors(t *testing.T) *doors {
 					Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(5e8), ReceivedBytesPerSecond: new(0.0), Overlapped: new(a.Name == "db0"),
 				}
 			}
+			p = p.Rounded() // as a store writes it
 			d.applications = append(d.applications, p)
 			d.put("applications/"+a.Name+"@"+machine+".yaml", p)
 		}

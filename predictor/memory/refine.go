@@ -5,7 +5,8 @@ import "math"
 // Bounds of refine.
 const (
 	refineSteps  = 12
-	longestExtra = 0.3 // of a step of Loop.extra
+	refineEnough = 1e-12 // relative gain below which it ends
+	longestExtra = 0.3   // of a step of Loop.extra
 )
 
 // refine descends from the loop of a run, in its requests in flight and its weight, as
@@ -35,7 +36,7 @@ func (m *Model) refine(r *run) {
 			stepY := min(max((p*gy-xy*gx)/determinant, -longestExtra), longestExtra)
 			tried := residuals(x-stepX, y-stepY)
 			if less := sum(tried); less < left {
-				gained = less < left*(1-enough)
+				gained = less < left*(1-refineEnough)
 				x, y, now, left = x-stepX, max(y-stepY, leastExtra), tried, less
 				damping = max(damping/5, 1e-6)
 				break

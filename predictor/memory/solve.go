@@ -10,7 +10,7 @@ import (
 const (
 	solveSteps  = 24
 	bisectSteps = 40
-	solveClose  = 1e-6
+	solveClose  = 1e-9
 )
 
 // crossing returns where f, which falls from above > 0 at low to below < 0 at high, is
@@ -129,4 +129,4 @@ func (x *Member) beside(delay, wait float64) float64 {
 }
 
 // Close reports whether an excess that Solve returned is that of a solution.
-func Close(excess float64) bool { return math.Abs(excess) <= 10*solveClose }
+func Close(excess float64) bool { return math.Abs(excess) <= 1e4*solveClose }
