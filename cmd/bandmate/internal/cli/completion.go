@@ -110,9 +110,7 @@ const flagValues = "values"
 // Values declares the values of a flag, which a shell proposes. Others may be valid
 // as well, such as quantities.
 func Values(flags *pflag.FlagSet, name string, values ...string) {
-	if err := flags.SetAnnotation(name, flagValues, values); err != nil {
-		panic(err) // there is no such flag
-	}
+	_ = flags.SetAnnotation(name, flagValues, values) // fails only for flags that are not there
 }
 
 // completeFormats proposes the formats of a command.
@@ -123,14 +121,12 @@ func completeFormats(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.
 
 // completeSources proposes the counters of traffic.
 func completeSources(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	host, err := pmu.OpenHost()
-	if err != nil {
-		return []string{profiler.ProbeName}, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer host.Close()
 	names := []string{profiler.ProbeName}
-	for _, s := range pmu.Sources(host) {
-		names = append(names, s.Name())
+	if host, err := pmu.OpenHost(); err == nil {
+		for _, s := range pmu.Sources(host) {
+			names = append(names, s.Name())
+		}
+		_ = host.Close() // a fault there is not the business of a key press
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
