@@ -54,5 +54,7 @@
 // points of normalized performance, the estimate of a pair is off by at most 2 in
 // the mean and 15 in any case, that of a group by the delay table by 2 and 20, and
 // that of a group by the traffic tables by 6.5 and 35. The last serves for a
-// shortlist only (see Aggregate.Reliable).
+// shortlist only (see Aggregate.Reliable), the more so where co-runners are farther
+// from the memory and the exact method knows both roles, which these tables do not:
+// 11 and 50.
 package fast

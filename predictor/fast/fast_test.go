@@ -78,7 +78,7 @@ func TestBeyondTheTable(t *testing.T) {
 func TestAggregateAgreesWithGroup(t *testing.T) {
 	steady := fast.Steady(units.Traffic{Read: 4e9, Write: 2e9})
 	g := fast.NewAggregate([]fast.Resident{steady}, false)
-	for _, a := range applications(t, "ddr4x2", false) {
+	for _, a := range applications(t, "ddr4x2", byCurves) {
 		m := fast.New(a)
 		want := fast.Group(nil, []*fast.Model{m, steady.Model})[0]
 		if got := 1 / (1 + g.Estimate(m, 1)); math.Abs(got-float64(want)) > 1e-4 {
@@ -88,8 +88,8 @@ func TestAggregateAgreesWithGroup(t *testing.T) {
 }
 
 func TestReliable(t *testing.T) {
-	calibrated := applications(t, "ddr4x2", true)
-	byCurves := fast.New(applications(t, "ddr4x2", false)[0])
+	calibrated := applications(t, "ddr4x2", byModel)
+	uncalibrated := fast.New(applications(t, "ddr4x2", byCurves)[0])
 	resident, newcomer := fast.Resident{Model: fast.New(calibrated[1]), Weight: 1}, fast.New(calibrated[0])
 	for name, test := range map[string]struct {
 		residents []fast.Resident
@@ -99,8 +99,8 @@ func TestReliable(t *testing.T) {
 		"nobody there":            {nil, newcomer, false},
 		"calibrated":              {[]fast.Resident{resident}, newcomer, true},
 		"beside measured traffic": {[]fast.Resident{resident, fast.Steady(units.Traffic{Read: 1e9})}, newcomer, true},
-		"beside one by curves":    {[]fast.Resident{resident, {Model: byCurves}}, newcomer, false},
-		"one by curves":           {[]fast.Resident{resident}, byCurves, false},
+		"beside one by curves":    {[]fast.Resident{resident, {Model: uncalibrated}}, newcomer, false},
+		"one by curves":           {[]fast.Resident{resident}, uncalibrated, false},
 		"nothing":                 {[]fast.Resident{resident}, nil, false},
 	} {
 		g := fast.NewAggregate(test.residents, false)
@@ -112,7 +112,7 @@ func TestReliable(t *testing.T) {
 
 // Every ordered pair of 10,000 applications.
 func BenchmarkMatrix(b *testing.B) {
-	some := applications(b, "ddr4x2", false)
+	some := applications(b, "ddr4x2", byCurves)
 	var apps []*predictor.Application
 	for len(apps) < 10_000 {
 		apps = append(apps, some...)
@@ -136,8 +136,8 @@ func BenchmarkMatrix(b *testing.B) {
 }
 
 func BenchmarkNew(b *testing.B) {
-	for name, calibrated := range map[string]bool{"curves": false, "calibrated": true} {
-		apps := applications(b, "ddr4x2", calibrated)
+	for name, rest := range map[string]string{"curves": byCurves, "calibrated": byModel} {
+		apps := applications(b, "ddr4x2", rest)
 		b.Run(name, func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				fast.New(apps[i%len(apps)])
