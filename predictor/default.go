@@ -20,11 +20,14 @@ func predictDefault(target *Application, corunners []*Application, o Options) Pr
 	corunners = slices.SortedStableFunc(slices.Values(corunners), byName)
 	apps := make([]*Application, 0, len(corunners)+1)
 	apps = append(append(apps, target), corunners...)
-	if model := sharedModel(apps); model != nil && len(corunners) > 0 {
-		p.predictByModel(apps, model, o)
-	} else {
-		p.predictByCurves(apps, o)
+	model := sharedModel(apps)
+	if model != nil && len(corunners) > 0 && p.predictByModel(apps, model, o) {
+		return p
 	}
+	if model != nil && len(corunners) > 0 {
+		p.warn("the model of the memory has no solution for these applications: predicted from their curves")
+	}
+	p.predictByCurves(apps, o)
 	return p
 }
 
@@ -56,12 +59,16 @@ func (p *Prediction) predictByCurves(apps []*Application, o Options) {
 }
 
 // predictByModel fills in a prediction by the model of the memory that apps, target
-// first, are calibrated to.
-func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o Options) {
+// first, are calibrated to. It returns false, and fills nothing in, where that has no
+// solution.
+func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o Options) bool {
 	var s modelSolver
 	s.reset(apps, model, true)
 	if !o.Together || !s.runTogether() {
 		s.solve()
+	}
+	if s.unsolved {
+		return false
 	}
 	others := s.traffic(0)
 	read := apps[0].respond(others, capacityOf(apps))
@@ -72,6 +79,7 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	if o.Explain {
 		p.Explanation = s.explain(others, read)
 	}
+	return true
 }
 
 // setAll sets the performances of the target and of its co-runners.

@@ -16,6 +16,9 @@ type modelSolver struct {
 	// known are the performances in every combination of phases; NaN where a
 	// combination is not solved yet.
 	known []units.NormalizedPerformance
+	// unsolved is true where no solution was found in a combination of phases. Members
+	// who ask for more than the memory can carry have one: the greatest delay.
+	unsolved bool
 }
 
 // mostTogether bounds how many combinations of phases are solved: four applications
@@ -25,7 +28,7 @@ const mostTogether = maxPhases * maxPhases * maxPhases * maxPhases
 // reset makes s the undisturbed state of apps. What it allocated serves again.
 func (s *modelSolver) reset(apps []*Application, model *memory.Model, targetFirst bool) {
 	s.group.reset(apps, targetFirst)
-	s.model = model
+	s.model, s.unsolved = model, false
 	s.members = resized(s.members, len(apps))
 	s.known = resized(s.known, len(apps)*s.choosePhases())
 	for i := range s.known {
@@ -84,7 +87,9 @@ func (s *modelSolver) solvePhases() (home, here []units.NormalizedPerformance) {
 		}
 		s.members[i] = a.memberIn(s.model, phase, s.atHome(i))
 	}
-	s.model.Solve(s.members, solution)
+	if _, excess := s.model.Solve(s.members, solution); excess < 0 && !memory.Close(excess) {
+		s.unsolved = true
+	}
 	return solution, solution
 }
 
@@ -96,7 +101,7 @@ func (s *modelSolver) timeShare(app, phase int) float64 {
 // correct turns rates into performances, corrected by what was measured.
 func (s *modelSolver) correct() {
 	for i, a := range s.apps {
-		p := a.corrected(s.rates[i], s.traffic(i))
+		p := s.held(i, a.corrected(s.rates[i], s.traffic(i)))
 		s.performance[i] = min(max(p, curves.Floor), 1)
 	}
 }

@@ -68,8 +68,9 @@ func (w *Workspace) MemoryCorunners(dst []units.NormalizedPerformance, apps []*A
 func (w *Workspace) memory(dst []units.NormalizedPerformance, apps []*Application, targetFirst bool) []units.NormalizedPerformance {
 	if model := sharedModel(apps); model != nil && len(apps) > 1 {
 		w.byModel.reset(apps, model, targetFirst)
-		w.byModel.solve()
-		return append(dst, w.byModel.performance...)
+		if w.byModel.solve(); !w.byModel.unsolved {
+			return append(dst, w.byModel.performance...)
+		}
 	}
 	w.byCurves.reset(apps, targetFirst)
 	w.byCurves.solveInPhases(false)
