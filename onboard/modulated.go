@@ -33,10 +33,6 @@ type Modulation struct {
 // its settling long against the 1 ms in which a stream refills a cache of 32 MiB.
 var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond}
 
-// probeError is the standard error of the speed of a probe, which traffic is
-// inferred from: a tenth of the sustained bandwidth slows a probe by some points only.
-const probeError = 0.003
-
 // besideName names the performance of one beside another.
 func besideName(one, other string) string { return one + " beside " + other }
 
@@ -54,7 +50,7 @@ func pressurePoint(application string, p MeasuredPressure, second *stream) modul
 	}
 	if p.settings().unpaced() {
 		point.States = append(point.States, secondAlone)
-		point.Compare[1].Off, point.Compare[1].StandardError = 2, probeError
+		point.Compare[1].Off = 2
 	}
 	return point
 }

@@ -250,6 +250,11 @@ func (t *ticked) record(ctx context.Context, p *program) (r recording, err error
 	return r, err
 }
 
+// probePart is how much more precise than the application's performance the speed of a
+// probe is measured, from which traffic is inferred: a tenth of the sustained bandwidth
+// slows it by some points only.
+const probePart = 0.5
+
 // defaultBudget is enough for steady ticks: others show what they can in it.
 const defaultBudget = 30 * time.Second
 
@@ -270,7 +275,9 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
 	}
 	for _, p := range t.experiment.Pressures {
-		plan.Points = append(plan.Points, pressurePoint(t.Application.Name, p, second))
+		point := pressurePoint(t.Application.Name, p, second)
+		point.Compare[1].StandardError = probePart * t.Ticking.Precision.WithDefaults().StandardError
+		plan.Points = append(plan.Points, point)
 	}
 	plan.Points = append(plan.Points, controlPoint(t.Application.Name))
 	if err := target.start(ctx); err != nil {

@@ -90,10 +90,28 @@ func newDoubt(
 	return doubt{
 		fit:       max(residual, target.noise),
 		pressure:  halfSpan(read(pressure.Scale(1-min(bandwidth, 1))), read(pressure.Scale(1+bandwidth))),
-		readShare: halfSpan(at(float64(share)-readShare), at(float64(share)+readShare)),
+		readShare: math.Hypot(halfSpan(at(float64(share)-readShare), at(float64(share)+readShare)), target.heldDoubt(float64(share), at)),
 		model:     math.Hypot(baseError, depthError*(1-float64(performance))),
 		transfer:  target.lossDoubt * (1 - float64(performance)),
 	}
+}
+
+// heldDoubt returns the standard deviation by a read share outside the measured ones,
+// where the nearest curve is read: as far as the target's performance would go on
+// changing, or the performance lost per unit of read share if that is more.
+func (a *Application) heldDoubt(share float64, at func(share float64) units.NormalizedPerformance) float64 {
+	b := a.family.Bracket(units.ReadShare(share))
+	if !b.Held {
+		return 0
+	}
+	nearest, _ := a.family.Member(b.Lower)
+	first, _ := a.family.Member(0)
+	last, _ := a.family.Member(a.family.Len() - 1)
+	slope := 1 - float64(at(float64(nearest)))
+	if first < last {
+		slope = max(slope, math.Abs(float64(at(float64(first))-at(float64(last))))/float64(last-first))
+	}
+	return slope * math.Abs(share-float64(nearest))
 }
 
 func halfSpan(a, b units.NormalizedPerformance) float64 { return math.Abs(float64(a-b)) / 2 }

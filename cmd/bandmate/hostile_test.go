@@ -32,7 +32,7 @@ func TestEmptyStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bandmate(t, "profiles", "list", "--store", store).wantExit(0)
 			bandmate(t, "matrix", "--store", store).wantExit(1, "no application profiles", "bandmate onboard")
-			bandmate(t, "predict", "a", "b", "--store", store).wantExit(3, `"a"`, "bandmate profiles list")
+			bandmate(t, "predict", "a", "b", "--store", store).wantExit(3, `"a"`, "the store "+store, "bandmate onboard")
 		})
 	}
 }

@@ -188,7 +188,7 @@ func (a *App) describeStore() string {
 		return "see what there is with: bandmate profiles list"
 	}
 	if _, err := os.Stat(s.Dir()); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("the store %s does not exist yet; choose another with --store or BANDMATE_STORE", s.Dir())
+		return fmt.Sprintf("the store %s does not exist yet: make a profile with: bandmate onboard NAME -- CMD; or choose another with --store or BANDMATE_STORE", s.Dir())
 	}
 	applications, broken, err := s.Applications()
 	if err != nil {
@@ -202,11 +202,13 @@ func (a *App) describeStore() string {
 	names = slices.Compact(names)
 	text := fmt.Sprintf("the store %s has %d applications", s.Dir(), len(names))
 	switch {
+	case len(names) == 0:
+		text += ": make a profile with: bandmate onboard NAME -- CMD"
 	case len(names) == 1:
 		text = fmt.Sprintf("the store %s has one application: %s", s.Dir(), names[0])
 	case len(names) > mostNamed:
 		text += ": see them with: bandmate profiles list"
-	case len(names) > 0:
+	default:
 		text += ": " + strings.Join(names, ", ")
 	}
 	if len(broken) > 0 {

@@ -45,7 +45,12 @@ func statusText(s watch.Status) func(io.Writer) error {
 }
 
 // clock is when a round was made.
-func clock(r *watch.Round) string { return r.Time.Local().Format(time.DateTime) }
+func clock(r *watch.Round) string {
+	if r == nil {
+		return "an unknown time"
+	}
+	return r.Time.Local().Format(time.DateTime)
+}
 
 // nextTry says when a running watch tries again.
 func nextTry(s watch.Status) string {
