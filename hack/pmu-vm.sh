@@ -108,6 +108,11 @@ missing() {
 # where the host has none, and unpacks them into $cache/root.
 packages() {
   [[ -z $refresh ]] || rm -rf "$cache/root" "$cache/kernel"
+  local tool
+  # What was fetched once may lack a tool that is needed now.
+  for tool in make cpio; do
+    PATH=$PATH:$cache/root/usr/bin:$cache/root/bin command -v "$tool" >/dev/null || rm -f "$cache/kernel"
+  done
   [[ ! -e $cache/kernel ]] || return 0
   command -v apt-get >/dev/null && [[ $(dpkg --print-architecture) == amd64 ]] ||
     fail "needs the packages of a Debian amd64 host"
