@@ -271,16 +271,3 @@ func TestCommandAndFlagOfOneName(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParseSettings(f *testing.F) {
-	f.Add(precedenceFile)
-	f.Add(header + "store: &a b\nmachine: *a\n<<: {}")
-	f.Add(header + "onboard: {levels: [1, [2]], ? [x] : y}")
-	f.Fuzz(func(t *testing.T, text string) {
-		file := writeIn(t, "c.yaml", text)
-		_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": file}, "onboard")
-		if err != nil && !strings.Contains(err.Error(), file) {
-			t.Errorf("no place: %v", err)
-		}
-	})
-}
