@@ -21,6 +21,13 @@ type Options struct {
 	// Machine and MemoryDomain are the values of the node's labels; an empty
 	// one leaves the label as it is.
 	Machine, MemoryDomain string
+	// Recognize returns the machine of a node that is labeled with one, or with none,
+	// where Machine is empty. An empty name comes with why; with a name, why is a
+	// warning. It is called until it returns a name, at most once in Retry. Nil
+	// leaves the label as it is.
+	Recognize func(ctx context.Context, label string) (name, why string, err error)
+	// Retry is the shortest time between calls of Recognize.
+	Retry time.Duration
 	// Interval is how long a measurement lasts, and how often one is made.
 	Interval time.Duration
 	Pace     Pace
@@ -46,13 +53,17 @@ type Agent struct {
 	last *v1alpha1.MeasuredTraffic
 	// beat is when the last interval began, in nanoseconds since 1970.
 	beat atomic.Int64
+	// machine is the recognized one, why what Recognize said with it, and asked when it
+	// was called last.
+	machine, why string
+	asked        time.Time
 	// labeled is true once the node's labels were set.
 	labeled atomic.Bool
 }
 
 // New returns an agent of a node.
 func New(node *Node, o Options) *Agent {
-	a := &Agent{options: o, node: node, metrics: NewMetrics()}
+	a := &Agent{options: o, node: node, metrics: NewMetrics(), machine: o.Machine}
 	a.beat.Store(o.Now().UnixNano())
 	a.metrics.source.WithLabelValues(o.Source).Set(1)
 	return a
@@ -60,6 +71,10 @@ func New(node *Node, o Options) *Agent {
 
 // Published returns the published traffic; nil when there is none.
 func (a *Agent) Published() *v1alpha1.MeasuredTraffic { return a.last }
+
+// Machine returns the value of the node's label as far as it is known, and a warning, or
+// why it is not known.
+func (a *Agent) Machine() (name, why string) { return a.machine, a.why }
 
 // Alive returns an error when no interval has begun for three intervals and a minute.
 func (a *Agent) Alive() error {
@@ -134,9 +149,10 @@ func (a *Agent) label(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.recognize(ctx, labels[v1alpha1.MachineLabel])
 	change := Metadata{Labels: map[string]*string{}, Annotations: map[string]*string{}}
 	for label, want := range map[string]string{
-		v1alpha1.MachineLabel: a.options.Machine, v1alpha1.MemoryDomainLabel: a.options.MemoryDomain,
+		v1alpha1.MachineLabel: a.machine, v1alpha1.MemoryDomainLabel: a.options.MemoryDomain,
 	} {
 		if want != "" && labels[label] != want {
 			change.Labels[label] = &want
@@ -150,15 +166,32 @@ func (a *Agent) label(ctx context.Context) error {
 		return err
 	}
 	if len(change.Labels) > 0 {
-		a.options.Logger.Info("labeled the node", "machine", a.options.Machine, "memoryDomain", a.options.MemoryDomain)
+		a.options.Logger.Info("labeled the node", "machine", a.machine, "memoryDomain", a.options.MemoryDomain)
 	}
 	a.labeled.Store(true)
 	a.metrics.machine.Reset()
 	a.metrics.machine.WithLabelValues(
-		cmp.Or(a.options.Machine, labels[v1alpha1.MachineLabel]),
+		cmp.Or(a.machine, labels[v1alpha1.MachineLabel]),
 		cmp.Or(a.options.MemoryDomain, labels[v1alpha1.MemoryDomainLabel]),
 	).Set(1)
 	return nil
+}
+
+// recognize sets the machine where nobody named it. The profile may arrive after the
+// agent has started.
+func (a *Agent) recognize(ctx context.Context, label string) {
+	now := a.options.Now()
+	if a.machine != "" || a.options.Recognize == nil || (!a.asked.IsZero() && now.Sub(a.asked) < a.options.Retry) {
+		return
+	}
+	name, why, err := a.options.Recognize(ctx, label)
+	if err != nil {
+		why = "the machine cannot be recognized: " + err.Error()
+	}
+	if why != "" && why != a.why {
+		a.options.Logger.Warn(why)
+	}
+	a.machine, a.why, a.asked = name, why, now
 }
 
 func (a *Agent) publish(ctx context.Context, traffic v1alpha1.MeasuredTraffic) error {

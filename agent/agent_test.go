@@ -59,9 +59,11 @@ func TestPaceDue(t *testing.T) {
 func TestRecognize(t *testing.T) {
 	profile := func(name string, cpus int) *v1alpha1.MachineProfile {
 		p := &v1alpha1.MachineProfile{Spec: v1alpha1.MachineProfileSpec{CPUModel: "Test", Sockets: 1, NUMANodes: 1, CPUs: cpus}}
-		p.Name = name
+		p.Name, p.CreationTimestamp = name, metav1.NewTime(noon)
 		return p
 	}
+	older := profile("c", 2)
+	older.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
 	machine := &topology.Machine{CPUModel: "Test", CPUs: []topology.CPU{{ID: 0}, {ID: 1}}, Nodes: []topology.Node{{ID: 0}}}
 	tests := []struct {
 		profiles  []*v1alpha1.MachineProfile
@@ -70,10 +72,12 @@ func TestRecognize(t *testing.T) {
 		{nil, "", "measure one with bandmate machine"},
 		{[]*v1alpha1.MachineProfile{profile("big", 64)}, "", "no machine profile of the cluster is of Test"},
 		{[]*v1alpha1.MachineProfile{profile("big", 64), profile("small", 2)}, "small", ""},
-		{[]*v1alpha1.MachineProfile{profile("a", 2), profile("b", 2)}, "", "choose one with --machine"},
+		{[]*v1alpha1.MachineProfile{profile("b", 2), profile("a", 2), older}, "c", "c is used because it is the oldest; choose one with --machine"},
+		{[]*v1alpha1.MachineProfile{profile("node-1", 2), profile("a", 2)}, "node-1", ""},
+		{[]*v1alpha1.MachineProfile{profile("node-1", 2), profile("labeled", 2)}, "labeled", ""},
 	}
 	for _, tt := range tests {
-		name, why := agent.Recognize(machine, tt.profiles)
+		name, why := agent.Recognize(machine, tt.profiles, "labeled", "node-1")
 		if name != tt.name || !strings.Contains(why, tt.why) || (why == "") != (tt.why == "") {
 			t.Errorf("%q, %q, want %q, %q", name, why, tt.name, tt.why)
 		}
@@ -231,6 +235,45 @@ func TestAgentWithoutCounters(t *testing.T) {
 	}
 	if _, text := k.get(t, "/metrics"); strings.Contains(text, "memory_traffic_bytes_per_second{") || !strings.Contains(text, `source_info{source="none"} 1`) {
 		t.Errorf("metrics:\n%s", text)
+	}
+}
+
+// The profile of the machine arrives after the agent has started; until then the agent
+// asks again, and measures.
+func TestAgentRecognizesLater(t *testing.T) {
+	asked := 0
+	k := newKeeper(t, `{apiVersion: v1, kind: Node, metadata: {name: "n"}}`, func(o *agent.Options) {
+		o.Retry = time.Minute
+		o.Recognize = func(context.Context, string) (name, why string, err error) {
+			switch asked++; asked {
+			case 1:
+				return "", "", errors.New("the API server is away")
+			case 2:
+				return "", "no machine profile", nil
+			}
+			return "rack7", "", nil
+		}
+	})
+	for i, want := range []any{nil, nil, nil, "rack7", "rack7"} {
+		k.clock = noon.Add(time.Duration(i) * 35 * time.Second)
+		k.says = []any{traffic(1e9, 0, time.Duration(i)*time.Minute)}
+		if err := k.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.metadata("labels", v1alpha1.MachineLabel); i < 2 && got != nil || i == 4 && got != want {
+			t.Errorf("after %v: machine %v, want %v", k.clock.Sub(noon), got, want)
+		}
+		if len(k.says) > 0 {
+			t.Error("it does not measure")
+		}
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times in 140 s, want 3: once in a minute until it is known", asked)
+	}
+	for _, want := range []string{"the API server is away", "no machine profile"} {
+		if !strings.Contains(k.log.String(), want) {
+			t.Errorf("the log lacks %q", want)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,23 +73,37 @@ func (n *Node) explain(verb string, err error) error {
 	return fmt.Errorf("%s node %s: %w", verb, n.name, err)
 }
 
-// Recognize returns the name of the one profile whose machine has the same processor
-// and as many sockets, NUMA nodes and CPUs as m. If there is none, or several, name is
-// empty and why gives the reason and a remedy.
-func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile) (name, why string) {
-	var alike []string
+// Recognize returns the name of the profile whose machine has the same processor and as
+// many sockets, NUMA nodes and CPUs as m. Of several it is the first of preferred that
+// is among them, else the oldest; then why says so. If there is none, name is empty and
+// why gives the reason and a remedy.
+func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile, preferred ...string) (name, why string) {
+	var alike []*v1alpha1.MachineProfile
 	for _, p := range profiles {
 		if p.Spec.CPUModel == m.CPUModel && p.Spec.Sockets == m.Sockets() &&
 			p.Spec.NUMANodes == len(m.Nodes) && p.Spec.CPUs == len(m.CPUs) {
-			alike = append(alike, p.Name)
+			alike = append(alike, p)
 		}
 	}
 	switch len(alike) {
 	case 1:
-		return alike[0], ""
+		return alike[0].Name, ""
 	case 0:
 		return "", fmt.Sprintf("no machine profile of the cluster is of %s with %d sockets, %d NUMA nodes and %d CPUs: measure one with bandmate machine and apply it, or name the machine with --machine",
 			m.CPUModel, m.Sockets(), len(m.Nodes), len(m.CPUs))
 	}
-	return "", fmt.Sprintf("the machine profiles %s are all of such a machine: choose one with --machine", strings.Join(alike, ", "))
+	slices.SortFunc(alike, func(a, b *v1alpha1.MachineProfile) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	names := make([]string, len(alike))
+	for i, p := range alike {
+		names[i] = p.Name
+	}
+	for _, p := range preferred {
+		if slices.Contains(names, p) {
+			return p, ""
+		}
+	}
+	return names[0], fmt.Sprintf("the machine profiles %s are all of such a machine: %s is used because it is the oldest; choose one with --machine, or keep one and delete the others",
+		strings.Join(names, ", "), names[0])
 }

@@ -15,6 +15,7 @@ const (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,categories=bandmate
+// +kubebuilder:printcolumn:name="Application",type=string,JSONPath=`.metadata.labels.bandmate\.dev/application`,description="Application, where it is not the name"
 // +kubebuilder:printcolumn:name="Bandwidth",type=string,JSONPath=`.summary.bandwidth`
 // +kubebuilder:printcolumn:name="Reads",type=string,JSONPath=`.summary.readShare`
 // +kubebuilder:printcolumn:name="Worst",type=string,JSONPath=`.summary.worstSlowdown`,description="Highest slowdown measured beside the interferer"

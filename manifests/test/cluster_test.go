@@ -637,7 +637,7 @@ func testUninstall(t *testing.T, w *world) {
 
 func testOnboardingJob(t *testing.T, w *world) {
 	template := filepath.Join(w.dir, "pod.yaml")
-	pod := `{apiVersion: v1, kind: Pod, metadata: {name: db}, spec: {containers: [{name: db, image: "db:1", command: [/bin/bench], resources: {limits: {cpu: "2", memory: 1Gi}}}]}}`
+	pod := `{apiVersion: v1, kind: Pod, metadata: {name: db}, spec: {containers: [{name: db, image: "db:1", command: [/bin/bench], resources: {limits: {cpu: "2", memory: 2Gi}}}]}}`
 	if err := os.WriteFile(template, []byte(pod), 0o600); err != nil {
 		t.Fatal(err)
 	}

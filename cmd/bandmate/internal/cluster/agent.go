@@ -51,7 +51,8 @@ are counters, and tells it to the scheduler (annotation
 bandmate.dev/measured-traffic) and to Prometheus.
 
 Without --machine the node is recognized by its processor among the machine
-profiles of the cluster. Without counters no traffic is published; see
+profiles of the cluster, as soon as there is one. Of several alike it is the one
+that the node is labeled with or called, else the oldest. Without counters no traffic is published; see
 bandmate doctor for what is missing.`,
 		Example: `  bandmate agent --node node-1 --once
   bandmate agent --node node-1 --machine rack7 --memory-domain pool-a`,
@@ -110,12 +111,15 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 		return fmt.Errorf("cluster: %w", err)
 	}
 	status := agentStatus{Node: f.node, MemoryDomain: f.memoryDomain}
-	var why string
-	if status.Machine, why, err = agentMachine(ctx, a, cluster.New(client), f); err != nil {
+	machine, err := topology.ReadHost()
+	if err != nil {
 		return err
 	}
-	if why != "" {
-		status.Warnings = append(status.Warnings, why)
+	profiles := cluster.New(client)
+	if f.publish {
+		if err := publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
+			status.Warnings = append(status.Warnings, "the machine profile of the folder was not published: "+err.Error())
+		}
 	}
 	counters, why, err := agentCounters(ctx, f.source)
 	if err != nil {
@@ -126,8 +130,18 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 		status.Warnings = append(status.Warnings, why)
 	}
 	options := agent.Options{
-		Machine: status.Machine, MemoryDomain: f.memoryDomain, Interval: f.interval, Pace: agent.DefaultPace(),
+		Machine: f.machine, MemoryDomain: f.memoryDomain, Retry: time.Minute, Interval: f.interval, Pace: agent.DefaultPace(),
 		Source: agent.NoSource, Now: time.Now, Logger: slog.New(slog.NewTextHandler(a.Stderr, nil)).With("node", f.node),
+	}
+	if f.machine == "" {
+		options.Recognize = func(ctx context.Context, label string) (name, why string, err error) {
+			known, _, err := profiles.Machines(ctx)
+			if err != nil {
+				return "", "", err
+			}
+			name, why = agent.Recognize(machine, known, label, f.node)
+			return name, why, nil
+		}
 	}
 	if counters.Source != nil {
 		options.Source = counters.Source.Name()
@@ -140,6 +154,9 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 	if f.once {
 		err := keeper.Once(ctx)
 		status.Traffic = keeper.Published()
+		if status.Machine, why = keeper.Machine(); why != "" {
+			status.Warnings = append(status.Warnings, why)
+		}
 		return errors.Join(err, a.Print(status, func(w io.Writer) error { return writeAgent(a, w, status) }))
 	}
 	a.Warn(status.Warnings)
@@ -175,29 +192,6 @@ func serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, addre
 	return err
 }
 
-// agentMachine says which machine the node is, after the folder's profile of it
-// was published. An empty name comes with why.
-func agentMachine(ctx context.Context, a *cli.App, profiles *cluster.Store, f agentFlags) (name, why string, err error) {
-	machine, err := topology.ReadHost()
-	if err != nil {
-		return "", "", err
-	}
-	if f.publish {
-		if err := publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
-			why = "the machine profile of the folder was not published: " + err.Error()
-		}
-	}
-	if f.machine != "" {
-		return f.machine, why, nil
-	}
-	known, _, err := profiles.Machines(ctx)
-	if err != nil {
-		return "", why, err
-	}
-	name, unrecognized := agent.Recognize(machine, known)
-	return name, cmp.Or(why, unrecognized), nil
-}
-
 // publishMachine puts the folder's profile of this machine into the cluster:
 // the one that is named, else the only one that is like it.
 func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) error {
@@ -210,7 +204,9 @@ func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name s
 		return err
 	}
 	if name == "" {
-		name, _ = agent.Recognize(machine, stored)
+		if name, _ = agent.Recognize(machine, stored); name == "" {
+			return nil
+		}
 	}
 	profile, err := folder.Machine(name)
 	if errors.Is(err, store.ErrNotFound) {

@@ -6,25 +6,34 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"bandmate.dev/bandmate/interferer"
 )
 
 // jobRequest says which Job to make.
 type jobRequest struct {
-	application, machine, node       string
+	application, node                string
+	machine                          string // empty for the cluster's profile of such a machine
 	container, image, serviceAccount string
 	command, flags                   []string
 }
 
+// Mount paths of the Job's volumes. None is the path of the program in the image of
+// bandmate: a folder cannot be mounted over a file.
 const (
-	programFolder = "/bandmate"
+	programFolder = "/bandmate-program"
 	storeFolder   = "/bandmate-profiles"
 )
+
+// longest ends a Job that waits for an image, or whose application does not end.
+const longest = 2 * time.Hour
 
 // makeJob turns a pod into the Job that onboards it: the application's container
 // runs bandmate, which runs the application. What else the pod has runs beside
@@ -42,21 +51,23 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 	if len(c.Command) == 0 && len(r.command) == 0 {
 		return nil, fmt.Errorf("container %s has no command, and what its image starts is not known here: give the command after --", c.Name)
 	}
-	if err := enoughCPUs(c); err != nil {
+	if err := errors.Join(enoughCPUs(c), enoughMemory(c)); err != nil {
 		return nil, err
 	}
 	c.Command = []string{programFolder + "/bandmate"}
-	c.Args = slices.Concat(
-		[]string{"onboard", r.application, "--apply", "--machine=" + r.machine, "--store=" + storeFolder},
-		r.flags, []string{"--"}, command,
-	)
+	flags := r.flags
+	if r.machine != "" {
+		flags = slices.Concat([]string{"--machine=" + r.machine}, flags)
+	}
+	c.Args = slices.Concat([]string{"onboard", r.application, "--apply", "--store=" + storeFolder}, flags, []string{"--"}, command)
+	c.Env = append(c.Env, corev1.EnvVar{Name: nodeVariable, Value: r.node})
 	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
 	c.VolumeMounts = append(c.VolumeMounts,
 		corev1.VolumeMount{Name: "bandmate-program", MountPath: programFolder, ReadOnly: true},
 		corev1.VolumeMount{Name: "bandmate-profiles", MountPath: storeFolder},
 	)
 	pod.Spec.InitContainers = append([]corev1.Container{{
-		Name: "bandmate", Image: r.image, Args: []string{"copy-itself", programFolder},
+		Name: "bandmate", Image: r.image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{"copy-itself", programFolder},
 		VolumeMounts: []corev1.VolumeMount{{Name: "bandmate-program", MountPath: programFolder}},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true), RunAsUser: new(int64(65532)),
@@ -79,7 +90,7 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
 		ObjectMeta: metav1.ObjectMeta{Name: jobName(r.application, r.node), Labels: pod.Labels},
 		Spec: batchv1.JobSpec{
-			BackoffLimit: new(int32(0)), TTLSecondsAfterFinished: new(int32(86400)), Template: *pod,
+			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(longest / time.Second)), TTLSecondsAfterFinished: new(int32(86400)), Template: *pod,
 		},
 	}
 	return writeJob(job, r)
@@ -97,6 +108,28 @@ func enoughCPUs(c *corev1.Container) error {
 		return fmt.Errorf("the container is limited to %s CPUs: want whole ones, two or more: those of the application, and as many again for the interferer", cpus)
 	case requested && request.Cmp(*cpus) != 0:
 		return fmt.Errorf("the container requests %s of its %s CPUs: want both the same, so that they are its own", request.String(), cpus)
+	}
+	return nil
+}
+
+// interfererMemory is what the interferer's buffers and what is free beside them take
+// on a machine with a last-level cache of 32 MiB: see interferer.DefaultMemoryCap.
+const interfererMemory = 4 * interferer.CacheMultiple * 32 << 20
+
+// enoughMemory wants room for the application and for an interferer beside it, where
+// the container's memory is limited.
+func enoughMemory(c *corev1.Container) error {
+	limit := c.Resources.Limits.Memory()
+	if limit.IsZero() {
+		return nil
+	}
+	own := interfererMemory / 4
+	if request := c.Resources.Requests.Memory(); !request.IsZero() && request.Cmp(*limit) < 0 {
+		own = int(request.Value())
+	}
+	if least := int64(own) + interfererMemory; limit.Value() < least {
+		return fmt.Errorf("the container is limited to %s of memory: want %d MiB or more: that of the application, and 32 times the last-level cache for the interferer, 1 GiB for 32 MiB",
+			limit, (least+1<<20-1)>>20)
 	}
 	return nil
 }
@@ -123,11 +156,15 @@ func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
 #   kubectl create serviceaccount %[3]s
 #   kubectl create clusterrolebinding %[3]s --clusterrole bandmate-profile-editor --serviceaccount NAMESPACE:%[3]s
 #   kubectl apply -f THIS-FILE
-#   kubectl wait --for=condition=complete --timeout=2h job/%[4]s
+#   kubectl wait --for=jsonpath='{.status.conditions}' --timeout=121m job/%[4]s   # it completed or failed
+#   kubectl get pods -l job-name=%[4]s
+#   kubectl logs job/%[4]s
 #   kubectl uncordon %[2]s
 #   kubectl get applicationprofiles
 #
-# The kubelet of the node should run with --cpu-manager-policy=static.
+# It measures the machine first, unless the cluster has a profile of such a machine.
+# The node must have the CPUs free that the container asks for, or the pod fails as
+# OutOfcpu. The kubelet of the node should run with --cpu-manager-policy=static.
 `, r.application, r.node, r.serviceAccount, job.Name)
 	for line := range strings.Lines(string(text)) {
 		if line != "status: {}\n" && !strings.HasSuffix(line, "creationTimestamp: null\n") {

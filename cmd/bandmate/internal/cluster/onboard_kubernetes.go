@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"bandmate.dev/bandmate/agent"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/store/cluster"
+	"bandmate.dev/bandmate/topology"
 )
 
 // kubernetesFlags of onboard say how it works with a cluster.
@@ -48,7 +51,7 @@ cluster as well; the Job has it.`
 	own.StringVar(&f.template, "kubernetes", "", "write the Job that onboards the pod of this file (Pod, PodTemplate or workload)")
 	own.StringVar(&f.node, "node", "", "with --kubernetes, the node to measure on, which should be cordoned")
 	own.StringVar(&f.container, "container", "", "with --kubernetes, the container of the application (default: the first)")
-	own.StringVar(&f.image, "image", "bandmate:"+imageTag(), "with --kubernetes, the image of bandmate")
+	own.StringVar(&f.image, "image", defaultImage(), "with --kubernetes, the image of bandmate")
 	own.StringVar(&f.serviceAccount, "service-account", "bandmate-onboard", "with --kubernetes, the account that stores the profile, bound to bandmate-profile-editor")
 	flags.AddFlagSet(own)
 	args, run := cmd.Args, cmd.RunE
@@ -68,17 +71,31 @@ cluster as well; the Job has it.`
 		if !f.apply {
 			return run(cmd, given)
 		}
-		return onboardAndApply(cmd.Context(), a, given[0], flags.Lookup("machine").Value.String(), f.cluster, func() error { return run(cmd, given) })
+		named := flags.Lookup("machine").Value
+		return onboardAndApply(cmd.Context(), a, given[0], named.String(), f.cluster, func(machine string) error {
+			if err := named.Set(machine); err != nil {
+				return fmt.Errorf("--machine: %w", err)
+			}
+			return run(cmd, given)
+		})
 	}
 	return cmd
 }
 
-func imageTag() string {
-	if v := cli.Version(); v != "devel" {
-		return v
+// manifestVersion is the tag of the images in manifests.
+const manifestVersion = "v0.1.0"
+
+// defaultImage is the image of this release; for other builds, whose versions no image
+// has, that of the manifests. A tag latest would be pulled each time.
+func defaultImage() string {
+	version := cli.Version()
+	if !releaseVersion.MatchString(version) {
+		version = manifestVersion
 	}
-	return "latest"
+	return "bandmate:" + version
 }
+
+var releaseVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+(-rc\.\d+)?$`)
 
 // passOn returns the flags that were given and are the experiment's, as
 // arguments.
@@ -99,13 +116,11 @@ func passOn(flags, own *pflag.FlagSet) []string {
 }
 
 // onboardAndApply onboards with the cluster's profile of the machine, if it has
-// one, and puts the result into the cluster.
-func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cli.ClusterFlags, onboard func() error) error {
+// one, and puts the result into the cluster. Without a name of the machine, it is the
+// one that this machine is recognized as, else the node that the Job names.
+func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cli.ClusterFlags, onboard func(machine string) error) error {
 	into, err := f.Store()
 	if err != nil {
-		return err
-	}
-	if machine, err = cli.MachineName(machine); err != nil {
 		return err
 	}
 	folder, err := a.OpenStore()
@@ -117,6 +132,14 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 	if err != nil {
 		return err
 	}
+	if machine == "" {
+		if machine, err = recognized(a, known); err != nil {
+			return err
+		}
+	}
+	if machine, err = cli.MachineName(machine); err != nil {
+		return err
+	}
 	for _, m := range known {
 		if _, err := folder.Machine(m.Name); m.Name == machine && errors.Is(err, store.ErrNotFound) {
 			if err := folder.Put(m); err != nil {
@@ -124,7 +147,7 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 			}
 		}
 	}
-	if err := onboard(); err != nil {
+	if err := onboard(machine); err != nil {
 		return err
 	}
 	profile, err := folder.Application(name, machine)
@@ -145,6 +168,27 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 		return fmt.Errorf("%w\n  the profile is in the folder: try bandmate apply", err)
 	}
 	return nil
+}
+
+// nodeVariable is the environment variable that names a pod's node.
+const nodeVariable = "NODE_NAME"
+
+// recognized returns the name of the profile among known that is of this machine, else
+// that of the pod's node; empty outside a pod.
+func recognized(a *cli.App, known []*v1alpha1.MachineProfile) (string, error) {
+	here, err := topology.ReadHost()
+	if err != nil {
+		return "", err
+	}
+	node := a.Env(nodeVariable)
+	name, why := agent.Recognize(here, known, node)
+	if name == "" {
+		return node, nil
+	}
+	if why != "" {
+		a.Warn([]string{why})
+	}
+	return name, nil
 }
 
 // onboardingJob writes the Job for a pod template.
@@ -169,7 +213,7 @@ func onboardingJob(a *cli.App, given []string, machine string, f kubernetesFlags
 	}
 	job, err := makeJob(pod, jobRequest{
 		application: name, command: given[1:], node: f.node, container: f.container, image: f.image,
-		serviceAccount: f.serviceAccount, machine: cmp.Or(machine, f.node), flags: flags,
+		serviceAccount: f.serviceAccount, machine: machine, flags: flags,
 	})
 	if err != nil {
 		return fmt.Errorf("--kubernetes %s: %w", f.template, err)
@@ -230,7 +274,7 @@ func NewCopyItself() *cobra.Command {
 	return &cobra.Command{
 		Use: "copy-itself FOLDER", Hidden: true, Args: cli.WantArgs(cobra.ExactArgs(1), "one folder"),
 		Short:   "Copy this program into a folder, for a Job that runs it in another image",
-		Example: "  bandmate copy-itself /bandmate",
+		Example: "  bandmate copy-itself /bandmate-program",
 		RunE:    func(_ *cobra.Command, args []string) error { return copyItself(args[0]) },
 	}
 }

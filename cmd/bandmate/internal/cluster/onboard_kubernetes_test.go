@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
+	"bandmate.dev/bandmate/topology"
 )
 
 const rack7 = `{apiVersion: bandmate.dev/v1alpha1, kind: MachineProfile, metadata: {name: rack7},
@@ -35,8 +37,11 @@ func TestOnboardAndApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
-	experiment := func() error {
+	experiment := func(machine string) error {
 		ran++
+		if machine != "rack7" {
+			t.Errorf("machine %q, want rack7", machine)
+		}
 		if _, err := folder.Machine("rack7"); err != nil {
 			t.Errorf("the cluster's machine is not known: %v", err)
 		}
@@ -64,7 +69,7 @@ func TestOnboardAndApply(t *testing.T) {
 		t.Errorf("%d experiments, error %v", ran, err)
 	}
 	failure := errors.New("too short")
-	if err := onboardAndApply(t.Context(), a, "db", "rack7", here, func() error { return failure }); !errors.Is(err, failure) {
+	if err := onboardAndApply(t.Context(), a, "db", "rack7", here, func(string) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("error %v", err)
 	}
 	server.Refuse(http.MethodPatch, clustertest.Applications, metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"})
@@ -74,5 +79,40 @@ func TestOnboardAndApply(t *testing.T) {
 	}
 	if _, err := folder.Application("db", "rack7"); err != nil {
 		t.Errorf("the folder lost the profile: %v", err)
+	}
+}
+
+// Without --machine a Job uses the cluster's profile of such a machine, whatever the node
+// is called, and without one the machine is called as the node, not as the pod.
+func TestMachineOfAJob(t *testing.T) {
+	here, err := topology.ReadHost()
+	if err != nil {
+		t.Fatal(err)
+	}
+	alike := fmt.Sprintf(`{apiVersion: bandmate.dev/v1alpha1, kind: MachineProfile, metadata: {name: rack7},
+spec: {cpuModel: %q, sockets: %d, numaNodes: %d, cpus: %d, measurement: {}, sustained: [{readShare: 1, bytesPerSecond: 4.0e+10, repeats: 1}]}}`,
+		here.CPUModel, here.Sockets(), len(here.Nodes), len(here.CPUs))
+	other := strings.Replace(strings.Replace(rack7, "rack7", "other", 1), "cpus: 8", "cpus: 12345", 1)
+	for profile, want := range map[string]string{alike: "rack7", other: "node-1"} {
+		server := clustertest.New(t, clustertest.Applications, clustertest.Machines)
+		if err := server.Add(clustertest.Machines, profile); err != nil {
+			t.Fatal(err)
+		}
+		a := &cli.App{Stdout: io.Discard, Stderr: io.Discard, StoreDir: filepath.Join(t.TempDir(), "store"), Env: func(name string) string {
+			if name == nodeVariable {
+				return "node-1"
+			}
+			return os.Getenv(name)
+		}}
+		enough := errors.New("enough")
+		err := onboardAndApply(t.Context(), a, "db", "", cli.ClusterFlags{Kubeconfig: server.Kubeconfig}, func(machine string) error {
+			if machine != want {
+				t.Errorf("machine %q, want %q", machine, want)
+			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Error(err)
+		}
 	}
 }
