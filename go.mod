@@ -36,7 +36,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require go.uber.org/multierr v1.11.0 // indirect
+require (
+	github.com/HdrHistogram/hdrhistogram-go v1.1.2 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect

@@ -164,15 +164,9 @@ func (c *calibrations) at(p place) *fitting {
 // Otherwise it returns app itself, which predicts from curves alone, and the reason:
 // ErrFewProfiles, predictor.ErrNotCalibrated, or an error of predictor.Calibrate.
 func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
-	f := c.at(placeOf(p))
-	if f == nil {
-		return app, ErrFewProfiles
-	}
-	if p.Spec.Transferred != nil {
-		return app, fmt.Errorf("%s: %w: transferred from another machine", app.Name(), predictor.ErrNotCalibrated)
-	}
-	if f.fit(); f.err != nil {
-		return app, f.err
+	f, err := c.model(p)
+	if err != nil {
+		return app, err
 	}
 	value, ok := f.applied.Load(app)
 	if !ok {
@@ -185,6 +179,34 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 		}
 	})
 	return d.application, d.err
+}
+
+// applyOnce is apply for an application that is predicted once: nothing of it is kept.
+func (c *calibrations) applyOnce(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
+	f, err := c.model(p)
+	if err != nil {
+		return app, err
+	}
+	calibrated, err := f.calibration.Apply(app)
+	if err != nil {
+		return app, err
+	}
+	return calibrated, nil
+}
+
+// model returns the fitted model of p's place.
+func (c *calibrations) model(p *v1alpha1.ApplicationProfile) (*fitting, error) {
+	f := c.at(placeOf(p))
+	if f == nil {
+		return nil, ErrFewProfiles
+	}
+	if p.Spec.Transferred != nil {
+		return nil, fmt.Errorf("%s: %w: transferred from another machine", v1alpha1.ApplicationOf(p), predictor.ErrNotCalibrated)
+	}
+	if f.fit(); f.err != nil {
+		return nil, f.err
+	}
+	return f, nil
 }
 
 // fitted returns the number of profiles that the model of p's place was fitted to, and

@@ -59,6 +59,9 @@ type ApplicationProfileSpec struct {
 	// Communication is the exchange of the application over the network; absent
 	// when not known.
 	Communication *Communication `json:"communication,omitempty"`
+	// Service holds the load sweep of an application that answers requests; absent for
+	// one that does fixed work.
+	Service *Service `json:"service,omitempty"`
 	// Transferred records the transfer of the profile from another machine; absent
 	// when it was measured on this one.
 	Transferred *Transfer `json:"transferred,omitempty"`

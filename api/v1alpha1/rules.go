@@ -68,6 +68,8 @@ var numberRules = map[string]numberRule{
 	"positive":    {1, math.MaxInt, false, "want 1 or more"},
 	"interferers": {0, MaxLevel, false, "want 0 (one) to 64 interferers"},
 	"bytes":       {0, math.MaxInt64, false, "want bytes, or the field absent when unknown"},
+	"requests":    {0, 1e9, true, "want requests per second, above 0 to 1e9"},
+	"cpus-used":   {0, 1 << 16, false, "want CPU seconds per second, 0 to 65536"},
 	"message":     {1, 1 << 60, false, "want bytes, 1 or more, or the field absent when unknown"},
 }
 

@@ -60,6 +60,19 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 				Source: "measured", SentBytesPerSecond: new(1.25e8), ReceivedBytesPerSecond: new(0.0),
 				MessageBytes: new(int64(1 << 20)), Overlapped: new(false), Repeats: 3, RelativeSpread: new(0.01),
 			},
+			Service: &v1alpha1.Service{
+				Requests: []string{"http://127.0.0.1:8080/file"},
+				Loads: []v1alpha1.ServiceLoad{
+					{RequestsPerSecond: 1000, P50Seconds: 1e-4, P90Seconds: 2e-4, P99Seconds: 5e-4, P999Seconds: 1e-3, P99RelativeSpread: new(0.03), Requests: 5000, CPUSecondsPerSecond: 0.1},
+					{RequestsPerSecond: 9000, P50Seconds: 3e-4, P90Seconds: 9e-4, P99Seconds: 2e-3, P999Seconds: 4e-3, Requests: 45000, CPUSecondsPerSecond: 0.9},
+				},
+				SaturationRequestsPerSecond: 10_000, SaturationRelativeSpread: new(0.01),
+				Factors: []v1alpha1.ServiceFactors{
+					{RequestsPerSecond: 3000, ReadBytesPerSecond: 1e9, WriteBytesPerSecond: 2e8, Curves: []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(1, 36e9, 0.9)}}}},
+					{RequestsPerSecond: 7000, ReadBytesPerSecond: 2e9, WriteBytesPerSecond: 4e8, Curves: []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(1, 36e9, 0.8)}}}},
+				},
+				Shared: "the load ran on the CPUs of the interferer",
+			},
 			Phases: []v1alpha1.Phase{
 				{TimeShare: 1.0 / 3, ReadBytesPerSecond: 1e9},
 				{TimeShare: 2.0 / 3, WriteBytesPerSecond: 2e9},

@@ -56,6 +56,15 @@ func TestApplicationFaults(t *testing.T) {
 		{"year", func(p *profile) {
 			p.Spec.Measurement.Time = metav1.NewTime(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 		}, []string{"spec.measurement.time: Invalid"}},
+		{"no saturation", func(p *profile) { p.Spec.Service.SaturationRequestsPerSecond = 0 }, []string{"spec.service.saturationRequestsPerSecond: Invalid"}},
+		{"load above saturation", func(p *profile) { p.Spec.Service.Loads[1].RequestsPerSecond = 13_000 }, []string{"spec.service.loads[1].requestsPerSecond: Invalid"}},
+		{"loads that do not ascend", func(p *profile) { p.Spec.Service.Loads[1].RequestsPerSecond = 1000 }, []string{"spec.service.loads[1].requestsPerSecond: Invalid"}},
+		{"quantiles that do not ascend", func(p *profile) { p.Spec.Service.Loads[0].P999Seconds = 1e-4 }, []string{"spec.service.loads[0].p99Seconds: Invalid"}},
+		{"no factors", func(p *profile) { p.Spec.Service.Factors = nil }, []string{"spec.service.factors: Required"}},
+		{"factors at other pressures", func(p *profile) { p.Spec.Service.Factors[1].Curves[0].Points[0].Level = 0.5 }, []string{"spec.service.factors[1].curves: Invalid"}},
+		{"factors in GB/s", func(p *profile) {
+			p.Spec.Service.Factors[0].ReadBytesPerSecond, p.Spec.Service.Factors[0].WriteBytesPerSecond = 1, 0
+		}, []string{"spec.service.factors[0].readBytesPerSecond: Invalid"}},
 		{"distance in GB/s", func(p *profile) {
 			p.Spec.Distance.TargetReadBytesPerSecond, p.Spec.Distance.TargetWriteBytesPerSecond = 35, 12
 		}, []string{"spec.distance: Invalid value: 47"}},

@@ -74,6 +74,11 @@ func Profile(app *v1alpha1.ApplicationProfile, from, to *v1alpha1.MachineProfile
 		FromMachine: from.Name, Method: c.method, LossUncertainty: min(c.uncertainty(), 1), CapacityBytesPerSecond: c.capacity,
 	}
 	s.Warnings = append(slices.Clone(app.Spec.Warnings), c.warnings...)
+	if s.Service != nil {
+		// Latencies hang on more than the memory.
+		s.Service = nil
+		s.Warnings = append(s.Warnings, "the load sweep holds on "+from.Name+" only: no latency or saturation is predicted")
+	}
 	s.Warnings = s.Warnings[:min(len(s.Warnings), v1alpha1.MaxWarnings)]
 	return transferred, nil
 }

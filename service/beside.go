@@ -1,0 +1,151 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+// Factor is by how much neighbors stretch service times, with its 90% interval.
+type Factor struct {
+	Slowdown, Low, High units.Slowdown
+}
+
+// Interval is a range of seconds that holds a latency with a probability of 90%. High
+// is nil where the service may be saturated.
+type Interval struct {
+	Low  float64  `json:"low"`
+	High *float64 `json:"high,omitempty"`
+}
+
+// Answer is how a service fares at a load beside neighbors. Its JSON form is that of
+// `bandmate predict --load -o json`.
+type Answer struct {
+	// Load is in requests per second, as the saturations are.
+	Load float64 `json:"load"`
+	// P99AloneSeconds and P99BesideSeconds are the 99th percentiles of the latency;
+	// nil where the load is above saturation, or no latencies were measured.
+	P99AloneSeconds  *float64  `json:"p99AloneSeconds,omitempty"`
+	P99BesideSeconds *float64  `json:"p99BesideSeconds,omitempty"`
+	P99Interval      *Interval `json:"p99Interval,omitempty"`
+	SaturationAlone  float64   `json:"saturationAlone"`
+	SaturationBeside float64   `json:"saturationBeside"`
+	// Warnings say what may be doubted; never nil.
+	Warnings []string `json:"warnings"`
+}
+
+// Beside returns how a service fares at a load beside neighbors. Factor tells by how
+// much they stretch its service times at a load; its errors are returned as they are.
+// Loads above saturation get no latency but a warning.
+func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor, error)) (Answer, error) {
+	a := Answer{Load: load, SaturationAlone: s.SaturationRequestsPerSecond, Warnings: []string{}}
+	at, err := factor(load)
+	if err != nil {
+		return a, err
+	}
+	if a.SaturationBeside, err = saturationBeside(a.SaturationAlone, factor); err != nil {
+		return a, err
+	}
+	if s.SaturationAtLeast {
+		a.warn("saturation: the load generator was at its limit first: the service can take more than this says")
+	}
+	curve, err := New(s)
+	if errors.Is(err, ErrNoSweep) {
+		a.warn(err.Error())
+		return a, nil
+	}
+	if err != nil {
+		return a, err
+	}
+	if alone, _, extrapolated, err := curve.P99(load); err == nil {
+		a.P99AloneSeconds = &alone
+		if extrapolated {
+			a.warnExtrapolated(s, load)
+		}
+	} else {
+		a.warn(err.Error() + ": the queue grows without end, even alone")
+		return a, nil
+	}
+	a.beside(curve, s, at)
+	return a, nil
+}
+
+// normal90 is how many standard errors a 90% interval reaches to each side.
+var normal90 = distuv.UnitNormal.Quantile(0.95)
+
+// beside fills in the latency beside neighbors that stretch by f.
+func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
+	stretched := func(by float64) (p99, spread float64, extrapolated bool, err error) {
+		p99, spread, extrapolated, err = c.P99(by * a.Load)
+		return by * p99, spread, extrapolated, err
+	}
+	middle := float64(f.Slowdown)
+	p99, spread, extrapolated, err := stretched(middle)
+	if err != nil || !(a.Load < mostOfSaturation*a.SaturationBeside) {
+		a.warn(fmt.Sprintf("beside its neighbors the load is above saturation, %.6g requests per second: the queue grows without end, and no p99 is named", a.SaturationBeside))
+		return
+	}
+	if extrapolated {
+		a.warnExtrapolated(s, middle*a.Load)
+	}
+	a.P99BesideSeconds = &p99
+	saturation := 0.0
+	if s.SaturationRelativeSpread != nil {
+		saturation = *s.SaturationRelativeSpread
+	}
+	// The uncertainty of the saturation shifts the load by as much; independent errors
+	// add up in quadrature, in logarithms.
+	reach := func(factor float64) (float64, error) {
+		ofFactor := math.Log(factor / middle)
+		p, _, _, err := stretched(middle * math.Exp(math.Copysign(math.Hypot(ofFactor, normal90*saturation), ofFactor)))
+		return math.Hypot(math.Log(p/p99), normal90*spread), err
+	}
+	a.P99Interval = &Interval{}
+	low, err := reach(max(min(float64(f.Low), middle*(1-1e-9)), 1e-3))
+	if err == nil {
+		a.P99Interval.Low = p99 * math.Exp(-low)
+	}
+	high, err := reach(max(float64(f.High), middle*(1+1e-9)))
+	if err != nil {
+		a.warn("the service may be saturated: the interval of p99 has no upper end")
+		return
+	}
+	end := p99 * math.Exp(high)
+	a.P99Interval.High = &end
+}
+
+func (a *Answer) warn(w string) { a.Warnings = append(a.Warnings, w) }
+
+func (a *Answer) warnExtrapolated(s *v1alpha1.Service, load float64) {
+	highest := s.Loads[len(s.Loads)-1].RequestsPerSecond
+	a.warn(fmt.Sprintf("p99 at %.6g requests per second alone is extrapolated: the highest load measured is %.6g", load, highest))
+}
+
+const (
+	// saturationRounds bounds the search for the load that saturates.
+	saturationRounds = 12
+	// saturationSettled is the relative change at which the search ends.
+	saturationSettled = 1e-4
+)
+
+// saturationBeside solves λ = saturation ÷ s(λ).
+func saturationBeside(saturation float64, factor func(load float64) (Factor, error)) (float64, error) {
+	load := saturation
+	for range saturationRounds {
+		f, err := factor(load)
+		if err != nil {
+			return 0, err
+		}
+		next := saturation / float64(f.Slowdown)
+		settled := math.Abs(next-load) <= saturationSettled*load
+		if load = next; settled {
+			break
+		}
+	}
+	return load, nil
+}

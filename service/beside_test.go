@@ -1,0 +1,150 @@
+package service_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/service"
+	"bandmate.dev/bandmate/units"
+)
+
+// exponential is M/M/1 of the saturation, by its formula.
+func exponential(saturation float64) *v1alpha1.Service {
+	s := &v1alpha1.Service{SaturationRequestsPerSecond: saturation}
+	for _, share := range []float64{0.1, 0.5, 0.9} {
+		load := share * saturation
+		s.Loads = append(s.Loads, v1alpha1.ServiceLoad{RequestsPerSecond: load, P99Seconds: math.Log(100) / (saturation - load)})
+	}
+	return s
+}
+
+func TestNoLatencyAboveSaturation(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		load, s       float64
+		alone, beside bool
+		warning       string
+	}{
+		{"idle", 1, 1.5, true, true, ""},
+		{"below", 5000, 1.5, true, true, ""},
+		{"saturated beside", 8000, 1.5, true, false, "beside its neighbors the load is above saturation, 6666.67"},
+		{"saturated alone", 12000, 1.5, false, false, "even alone"},
+		{"on the edge", 10000, 1, false, false, "even alone"},
+	} {
+		a, err := service.Beside(exponential(1e4), test.load, constant(test.s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (a.P99AloneSeconds != nil) != test.alone || (a.P99BesideSeconds != nil) != test.beside || (a.P99Interval != nil) != test.beside {
+			t.Errorf("%s: %+v", test.name, a)
+		}
+		if got := strings.Join(a.Warnings, "\n"); !strings.Contains(got, test.warning) || test.warning == "" && got != "" {
+			t.Errorf("%s: warnings %q", test.name, got)
+		}
+	}
+}
+
+// A factor that grows with the load: the saturation is where s of that very load leaves
+// nothing.
+func TestSaturationOfAGrowingFactor(t *testing.T) {
+	growing := func(load float64) (service.Factor, error) {
+		s := units.Slowdown(1 + load/2e4)
+		return service.Factor{Slowdown: s, Low: s, High: s}, nil
+	}
+	a, err := service.Beside(exponential(1e4), 5000, growing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// λ·(1 + λ ÷ 2e4) = 1e4.
+	if want := 1e4 * (math.Sqrt(3) - 1); math.Abs(a.SaturationBeside/want-1) > 1e-3 {
+		t.Errorf("saturation %v, want %v", a.SaturationBeside, want)
+	}
+	if want := 1.25 * math.Log(100) / (1e4 - 6250); math.Abs(*a.P99BesideSeconds/want-1) > 1e-9 {
+		t.Errorf("p99 %v, want %v", *a.P99BesideSeconds, want)
+	}
+}
+
+func TestIntervals(t *testing.T) {
+	factor := func(float64) (service.Factor, error) {
+		return service.Factor{Slowdown: 1.3, Low: 1.2, High: 1.5}, nil
+	}
+	s := exponential(1e4)
+	narrow, err := service.Beside(s, 5000, factor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := func(by float64) float64 { return by * math.Log(100) / (1e4 - by*5000) }
+	if math.Abs(narrow.P99Interval.Low/truth(1.2)-1) > 1e-9 || math.Abs(*narrow.P99Interval.High/truth(1.5)-1) > 1e-9 {
+		t.Errorf("interval %v to %v, want %v to %v", narrow.P99Interval.Low, *narrow.P99Interval.High, truth(1.2), truth(1.5))
+	}
+	s.SaturationRelativeSpread = new(0.02)
+	for i := range s.Loads {
+		s.Loads[i].P99RelativeSpread = new(0.1)
+	}
+	wide, err := service.Beside(s, 5000, factor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(wide.P99Interval.Low < narrow.P99Interval.Low*0.95 && *wide.P99Interval.High > 1.03**narrow.P99Interval.High) {
+		t.Errorf("spreads do not widen the interval: %+v, %v", wide.P99Interval, *wide.P99Interval.High)
+	}
+	open, err := service.Beside(s, 7000, factor)
+	if err != nil || open.P99BesideSeconds == nil || open.P99Interval.High != nil {
+		t.Errorf("no open end: %+v %v", open, err)
+	}
+}
+
+func TestWithoutASweep(t *testing.T) {
+	s := &v1alpha1.Service{SaturationRequestsPerSecond: 1e4, SaturationAtLeast: true}
+	a, err := service.Beside(s, 100, constant(1.25))
+	if err != nil || a.P99AloneSeconds != nil || a.SaturationBeside != 8000 || len(a.Warnings) != 2 {
+		t.Errorf("%+v %v", a, err)
+	}
+	failed := errors.New("no factor")
+	if _, err := service.Beside(s, 100, func(float64) (service.Factor, error) { return service.Factor{}, failed }); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+}
+
+func TestAtALoad(t *testing.T) {
+	curve := func(performance float64) []v1alpha1.SensitivityCurve {
+		return []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{
+			{Level: 1, InterfererBytesPerSecond: 1e10, NormalizedPerformance: performance, Spread: new(0.01), Repeats: 9},
+		}}}
+	}
+	p := &v1alpha1.ApplicationProfile{}
+	p.Spec.Curves = curve(0.8)
+	p.Spec.Phases = []v1alpha1.Phase{{TimeShare: 1}}
+	p.Spec.Service = &v1alpha1.Service{SaturationRequestsPerSecond: 1000, Factors: []v1alpha1.ServiceFactors{
+		{RequestsPerSecond: 300, ReadBytesPerSecond: 3e8, WriteBytesPerSecond: 3e7, Curves: curve(0.9)},
+		{RequestsPerSecond: 700, ReadBytesPerSecond: 9e8, WriteBytesPerSecond: 9e7, Curves: curve(0.8)},
+	}}
+	for _, test := range []struct{ load, busy, performance, read float64 }{
+		{100, 100, 0.9, 1e8},
+		{300, 300, 0.9, 3e8},
+		{500, 500, 0.85, 6e8},
+		{500, 600, 0.85, 7.5e8}, // busier beside its neighbors
+		{700, 700, 0.8, 9e8},
+		{900, 5000, 0.8, 9e8 * 1000 / 700}, // no busier than when saturated
+		{1e-9, 1e-9, 0.9, 0},               // idle
+	} {
+		at := service.At(p, test.load, test.busy)
+		got := at.Spec.Curves[0].Points[0].NormalizedPerformance
+		if math.Abs(got-test.performance) > 1e-12 || math.Abs(at.Spec.Contentiousness.ReadBytesPerSecond-test.read) > 1 {
+			t.Errorf("%v: performance %v, reads %v", test, got, at.Spec.Contentiousness.ReadBytesPerSecond)
+		}
+		if at.Spec.Service != nil || at.Spec.Phases != nil {
+			t.Errorf("%v: phases or a service are left", test)
+		}
+	}
+	if p.Spec.Curves[0].Points[0].NormalizedPerformance != 0.8 || p.Spec.Service == nil {
+		t.Error("the profile changed")
+	}
+	batch := &v1alpha1.ApplicationProfile{}
+	if service.At(batch, 5, 5) != batch {
+		t.Error("an application that is no service has no load")
+	}
+}
