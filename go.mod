@@ -36,10 +36,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require (
-	github.com/HdrHistogram/hdrhistogram-go v1.1.2 // indirect
-	go.uber.org/multierr v1.11.0 // indirect
-)
+require go.uber.org/multierr v1.11.0 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect

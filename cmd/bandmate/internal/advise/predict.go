@@ -3,6 +3,7 @@
 package advise
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,45 +23,71 @@ func NewPredict(a *cli.App) *cobra.Command {
 	var f predictionFlags
 	var explain bool
 	var pictures cli.PictureFlags
+	var loads loadFlags
 	cmd := &cobra.Command{
 		Use:   "predict APP WITH...",
 		Short: "Predict how APP and its neighbors slow each other down",
+		Long: `Predicts how much APP and its neighbors slow each other down.
+
+Of a service, onboarded with --service, --load predicts the p99 alone and beside
+the neighbors, and how much load it can take at all. It is named only where the
+service keeps up with its load. Pictures then show p99 against load.`,
 		Example: `  bandmate predict xz sqlite
   bandmate predict xz sqlite lammps --explain
   bandmate predict xz sqlite --max-slowdown 1.1 -o json
-  bandmate predict xz sqlite lammps --svg prediction.svg`,
+  bandmate predict xz sqlite lammps --svg prediction.svg
+  bandmate predict redis triad --load 20000 --max-p99 2ms
+  bandmate predict redis triad nginx --load 20000,nginx=5000`,
 		Args: cli.WantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbor"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return runPredict(a, args, f, explain, pictures)
+			return runPredict(a, args, f, loads, explain, pictures)
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
 	f.add(cmd.Flags(), "exit with 5 when anyone's slowdown exceeds this, for example 1.15")
+	loads.add(cmd.Flags())
 	pictures.Add(cmd.Flags(), "everyone's slowdown")
 	cmd.Flags().BoolVar(&explain, "explain", false, "show the curves, the pressure, the segment and the equation")
 	return cmd
 }
 
-func runPredict(a *cli.App, names []string, f predictionFlags, explain bool, pictures cli.PictureFlags) error {
+func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, explain bool, pictures cli.PictureFlags) error {
 	if err := pictures.Check(); err != nil {
+		return err
+	}
+	loads, err := l.parse(names)
+	if err != nil {
 		return err
 	}
 	g, err := f.choose(a, names)
 	if err != nil {
 		return err
 	}
-	p, err := g.Predict(0, explain)
+	p, answer, err := g.PredictLoads(0, loads, explain)
 	if err != nil {
 		return err
 	}
-	plot := predictionPlot(g, f, pictures)
-	if err := a.PrintDrawn(p, plot, pictures, func(w io.Writer) error { return writePrediction(w, p, g.ExplainBasis()) }); err != nil {
+	var plot cli.Picture = &report.SlowdownPlot{}
+	if pictures.Any() && answer != nil {
+		plot, err = latencyPlot(g, loads, answer)
+	} else if pictures.Any() {
+		plot = predictionPlot(g, f, pictures)
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.PrintDrawn(loadedPrediction{p, answer}, plot, pictures, func(w io.Writer) error {
+		return errors.Join(writePrediction(w, p, g.ExplainBasis()), writeService(w, p.Target, answer))
+	}); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText {
 		a.Warn(p.Warnings)
+		if answer != nil {
+			a.Warn(answer.Warnings)
+		}
 	}
-	return checkLimit(p, f.limit)
+	return errors.Join(checkLimit(p, f.limit), checkP99(p.Target, answer, l.maxP99))
 }
 
 // checkLimit fails when the target or a neighbor slows down by more.

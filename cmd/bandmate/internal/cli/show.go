@@ -116,12 +116,32 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	if text := communicationText(p.Spec.Communication); text != "" {
 		fmt.Fprintf(w, "network: %s\n", text)
 	}
+	writeServiceSweep(w, p.Spec.Service)
 	fmt.Fprintln(w)
 	if err := CurvePlot(p).Write(w, a.Canvas()); err != nil {
 		return err
 	}
 	a.Warn(p.Spec.Warnings)
 	return nil
+}
+
+// writeServiceSweep prints the load sweep of a service; nothing without.
+func writeServiceSweep(w io.Writer, s *v1alpha1.Service) {
+	if s == nil {
+		return
+	}
+	least := ""
+	if s.SaturationAtLeast {
+		least = " or more"
+	}
+	fmt.Fprintf(w, "service: saturates at %.5g requests/s%s\n", s.SaturationRequestsPerSecond, least)
+	for _, l := range s.Loads {
+		fmt.Fprintf(w, "  %9.5g requests/s: p50 %s, p99 %s, p99.9 %s, %.2f CPUs\n", l.RequestsPerSecond,
+			report.Seconds(l.P50Seconds), report.Seconds(l.P99Seconds), report.Seconds(l.P999Seconds), l.CPUSecondsPerSecond)
+	}
+	if s.Shared != "" {
+		fmt.Fprintf(w, "  %s\n", report.SanitizeText(s.Shared))
+	}
 }
 
 // communicationText is a communication in a line; empty without.
