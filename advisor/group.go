@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/parallel"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
@@ -73,7 +72,7 @@ func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
 		}
 	}
 	compiled := make([]Entry, len(all))
-	inParallel(len(all), func() func(int) { return func(i int) { compiled[i] = all[i].entry() } })
+	parallel.Each(len(all), func(i int) { compiled[i] = all[i].entry() })
 	for _, e := range compiled {
 		if err := e.Err(); err != nil {
 			faults = append(faults, fmt.Errorf("left out: %w", err))
@@ -82,25 +81,6 @@ func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
 		entries = append(entries, e)
 	}
 	return entries, faults
-}
-
-// inParallel calls do for every number below n. Each goroutine has a do of its own.
-func inParallel(n int, newDo func() (do func(int))) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		workers.Go(func() {
-			do := newDo()
-			for i := range next {
-				do(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
 }
 
 // Group is applications that are predicted beside each other by one method.
@@ -116,7 +96,7 @@ type Group struct {
 func (a *Advisor) Group(entries []Entry, m predictor.Method) *Group {
 	g := &Group{m, slices.Clone(entries), a}
 	if m == predictor.Default {
-		inParallel(len(entries), func() func(int) { return func(i int) { g.Entries[i] = a.calibrated(entries[i]) } })
+		parallel.Each(len(entries), func(i int) { g.Entries[i] = a.calibrated(entries[i]) })
 	}
 	return g
 }
@@ -159,7 +139,7 @@ func (g *Group) Predict(target int, explain bool) (predictor.Prediction, error) 
 func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
 	targets, corunners := g.Applications(), others.Applications()
 	slowdowns, faults := make([][]units.Slowdown, len(targets)), make([]error, len(targets))
-	inParallel(len(targets), func() func(int) {
+	parallel.EachWith(len(targets), func() func(int) {
 		var workspace predictor.Workspace
 		return func(i int) {
 			slowdowns[i] = make([]units.Slowdown, len(corunners))

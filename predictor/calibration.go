@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/internal/parallel"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -55,48 +56,61 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 const leastMisfit = 0.3
 
 // misfitOf returns the lasting difference of a model from points that no loop was fitted
-// to: every other level of each curve is left out, and the loop of the application fitted
-// to the rest.
+// to.
 func misfitOf(m *memory.Model, sources []memory.Source) float64 {
-	var squares, noise, n, differences float64
-	for _, s := range sources {
-		kept, left := s, s
-		kept.Points, left.Points = nil, nil
-		for i, place := 0, 0; i < len(s.Points); i, place = i+1, place+1 {
-			if i > 0 && s.Points[i].ReadShare != s.Points[i-1].ReadShare {
-				place = 0
-			}
-			if place%2 == 0 {
-				left.Points = append(left.Points, s.Points[i])
-			} else {
-				kept.Points = append(kept.Points, s.Points[i])
-			}
-		}
-		if len(kept.Points) == 0 {
-			continue
-		}
-		loop, _ := m.FitLoop(kept)
-		modeled := m.Beside(s, loop)
-		off := make([]float64, len(s.Points))
-		for i, p := range s.Points {
-			off[i] = float64(p.Performance) - float64(modeled[i])
-		}
-		for i, p := range m.Beside(left, loop) {
-			d := float64(left.Points[i].Performance - p)
-			squares, n = squares+d*d, n+1
-		}
-		for i := 1; i+1 < len(off); i++ {
-			if s.Points[i-1].ReadShare == s.Points[i+1].ReadShare {
-				d := off[i] - (off[i-1]+off[i+1])/2 // its variance is 3/2 of that of noise
-				noise, differences = noise+d*d/1.5, differences+1
-			}
-		}
+	all := make([]misfit, len(sources))
+	parallel.Each(len(sources), func(i int) { all[i] = leftOut(m, sources[i]) })
+	var sum misfit
+	for _, one := range all {
+		sum.squares, sum.points = sum.squares+one.squares, sum.points+one.points
+		sum.noise, sum.differences = sum.noise+one.noise, sum.differences+one.differences
 	}
-	if n == 0 {
+	if sum.points == 0 {
 		return 0
 	}
-	squares /= n
-	return math.Sqrt(max(squares-noise/max(differences, 1), leastMisfit*leastMisfit*squares))
+	squares := sum.squares / sum.points
+	return math.Sqrt(max(squares-sum.noise/max(sum.differences, 1), leastMisfit*leastMisfit*squares))
+}
+
+// misfit holds the sum of squared differences of points from a model, and that of their
+// noise, with how many each sum has.
+type misfit struct{ squares, points, noise, differences float64 }
+
+// leftOut leaves every other level of each curve out, and fits the loop of the
+// application to the rest.
+func leftOut(m *memory.Model, s memory.Source) (sum misfit) {
+	kept, left := s, s
+	kept.Points, left.Points = nil, nil
+	for i, place := 0, 0; i < len(s.Points); i, place = i+1, place+1 {
+		if i > 0 && s.Points[i].ReadShare != s.Points[i-1].ReadShare {
+			place = 0
+		}
+		if place%2 == 0 {
+			left.Points = append(left.Points, s.Points[i])
+		} else {
+			kept.Points = append(kept.Points, s.Points[i])
+		}
+	}
+	if len(kept.Points) == 0 {
+		return misfit{}
+	}
+	loop, _ := m.FitLoop(kept)
+	modeled := m.Beside(s, loop)
+	off := make([]float64, len(s.Points))
+	for i, p := range s.Points {
+		off[i] = float64(p.Performance) - float64(modeled[i])
+	}
+	for i, p := range m.Beside(left, loop) {
+		d := float64(left.Points[i].Performance - p)
+		sum.squares, sum.points = sum.squares+d*d, sum.points+1
+	}
+	for i := 1; i+1 < len(off); i++ {
+		if s.Points[i-1].ReadShare == s.Points[i+1].ReadShare {
+			d := off[i] - (off[i-1]+off[i+1])/2 // its variance is 3/2 of that of noise
+			sum.noise, sum.differences = sum.noise+d*d/1.5, sum.differences+1
+		}
+	}
+	return sum
 }
 
 // worstFit is the standard deviation of the points about the model above which an

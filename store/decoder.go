@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"runtime"
 	"sync"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -140,22 +139,4 @@ func (d *decoder) save(s *Snapshot) {
 		}
 	}
 	d.kept.Save(keptProfiles, "", pack(all))
-}
-
-// inParallel calls f for every number below n.
-func inParallel(n int, f func(int)) {
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), n) {
-		workers.Go(func() {
-			for i := range next {
-				f(i)
-			}
-		})
-	}
-	for i := range n {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/parallel"
 )
 
 // Snapshot is the profiles of a folder or a cluster at one moment. It is immutable and
@@ -96,7 +97,7 @@ func (s *Store) refresh(root *os.Root, kind string, before []held, d *decoder) (
 		now = append(now, held{key: k, info: info})
 		changed = append(changed, len(now)-1)
 	}
-	inParallel(len(changed), func(i int) {
+	parallel.Each(len(changed), func(i int) {
 		e := &now[changed[i]]
 		e.object, e.sum, e.err = s.readBy(e.key, d.decode)
 	})

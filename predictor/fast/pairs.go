@@ -1,9 +1,7 @@
 package fast
 
 import (
-	"runtime"
-	"sync"
-
+	"bandmate.dev/bandmate/internal/parallel"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
@@ -16,16 +14,7 @@ type Pairs struct{ responses []response }
 // NewPairs tabulates applications, on all CPUs.
 func NewPairs(apps []*predictor.Application) *Pairs {
 	p := &Pairs{make([]response, len(apps))}
-	var workers sync.WaitGroup
-	n := runtime.GOMAXPROCS(0)
-	for first := range n {
-		workers.Go(func() {
-			for i := first; i < len(apps); i += n {
-				p.responses[i] = New(apps[i]).response
-			}
-		})
-	}
-	workers.Wait()
+	parallel.Each(len(apps), func(i int) { p.responses[i] = New(apps[i]).response })
 	return p
 }
 

@@ -10,8 +10,8 @@ import (
 // Bounds of descend.
 const (
 	descendSteps = 200
-	nudge        = 1e-4  // of a parameter, for its derivative
-	enough       = 1e-11 // relative gain below which the descent ends
+	nudge        = 1e-4 // of a parameter, for its derivative
+	enough       = 1e-5 // relative gain below which the descent ends
 	mostDamping  = 1e6
 	longestStep  = 1.0 // of a parameter, in one go
 )

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/internal/parallel"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -34,14 +35,16 @@ func Fit(sources []Source, link Link) (*Model, error) {
 	if err := validate(sources); err != nil {
 		return nil, err
 	}
+	fits := []*fit{newFit(sources, link, false)}
+	if !link.Distant() { // over a link, the delay of the interferer is that of the way, too
+		fits = append(fits, newFit(sources, link, true))
+	}
+	left := make([]float64, len(fits))
+	parallel.Each(len(fits), func(i int) { left[i] = fits[i].minimize() })
 	best, least := (*fit)(nil), math.Inf(1)
-	for _, pinned := range []bool{false, true} {
-		if pinned && link.Distant() {
-			continue // its delay is that of the way, too
-		}
-		f := newFit(sources, link, pinned)
-		if left := f.minimize(); left < least {
-			best, least = f, left
+	for i, f := range fits {
+		if left[i] < least {
+			best, least = f, left[i]
 		}
 	}
 	if best == nil {
@@ -347,19 +350,27 @@ const clearlyLess = 0.9
 // suits most machines, but lies at the edge of a full memory, where one disturbed point can
 // stop the descent. The second start is away from the edge.
 func (f *fit) minimize() float64 {
-	f.start(0)
-	left := f.descendTwice()
-	if f.pinned {
-		return left // its capacity follows from the interferer
+	if f.pinned { // its capacity follows from the interferer
+		f.start(0)
+		return f.descendTwice()
 	}
 	again := *f
 	again.runs = slices.Clone(f.runs)
-	again.startWithRoom()
-	less := again.descendTwice()
-	if less+again.shortage() < clearlyLess*(left+f.shortage()) {
-		*f, left = again, less
+	starts := []*fit{f, &again}
+	var left, shortages [2]float64
+	parallel.Each(len(starts), func(i int) {
+		if i == 0 {
+			starts[i].start(0)
+		} else {
+			starts[i].startWithRoom()
+		}
+		left[i] = starts[i].descendTwice()
+		shortages[i] = starts[i].shortage()
+	})
+	if left[1]+shortages[1] < clearlyLess*(left[0]+shortages[0]) {
+		*f, left[0] = again, left[1]
 	}
-	return left
+	return left[0]
 }
 
 // shortage returns, as a sum of squares, how far loops have fewer requests in flight than
