@@ -174,8 +174,8 @@ func (s *search) useful(c Candidate) bool {
 const (
 	// fewestWindows are needed to say something about steadiness.
 	fewestWindows = 8
-	// watching is how long sources are watched for, while the program runs, and
-	// watchPatience how long that may take.
+	// watching is how long sources are watched for, while the program runs, and again
+	// where none is useful. watchPatience is how long that may take.
 	watching, watchPatience = 1200 * time.Millisecond, 4 * time.Second
 	// watchPoll is how often counts are read, and longestPoll how long a poll may
 	// have taken: a step after a longer one came at an unknown time.
@@ -283,8 +283,14 @@ func (w *watched) rate() (perSecond float64, ok bool) {
 // watch watches sources together, in further runs of the program when it ends.
 func (s *search) watch(ctx context.Context, sources []*watched) []Candidate {
 	var open []*watched
-	spent := time.Duration(0)
-	for begin := time.Now(); ctx.Err() == nil && spent < watching && time.Since(begin) < watchPatience; {
+	spent, wanted := time.Duration(0), watching
+	for begin := time.Now(); ctx.Err() == nil && time.Since(begin) < watchPatience; {
+		if spent >= wanted {
+			if slices.ContainsFunc(sources, func(w *watched) bool { return s.useful(s.candidate(w)) }) {
+				break
+			}
+			wanted += watching // the program may have had little of a busy CPU
+		}
 		if len(open) == 0 {
 			if _, err := s.ensure(ctx); err != nil {
 				break

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -331,6 +332,24 @@ func (a *application) says(word string) {
 
 // work lets the current run do its work and end.
 func (a *application) work() { a.order("work\n") }
+
+// workUntil has runs work, however many there are, until something holds.
+func (a *application) workUntil(what string, holds func() bool) {
+	a.t.Helper()
+	word := make([]byte, len("running\n"))
+	eventually(a.t, what, func() bool {
+		if holds() {
+			return true
+		}
+		if err := a.started.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+			a.t.Fatal(err)
+		}
+		if _, err := io.ReadFull(a.started, word); err == nil {
+			a.work()
+		}
+		return false
+	})
+}
 
 // stay has the current run start children and not end.
 func (a *application) stay() {
