@@ -14,35 +14,38 @@ import (
 const (
 	// mostWaiting is how many placements may wait to be explained.
 	mostWaiting = 8192
+	// mostDomains is how many of them may wait with their memory domains, of tens of
+	// kilobytes each.
+	mostDomains = 512
 	// quiet is how long the scheduler is without pods before it counts as idle.
 	quiet = time.Second
 	// restBusy and restIdle are the shortest times between explanations while the
 	// scheduler is busy and while it is idle.
-	restBusy = time.Second
+	restBusy = 200 * time.Millisecond
 	restIdle = 10 * time.Millisecond
 )
 
 // announcer explains placements one after the other, outside scheduling cycles: at
-// once where pods come singly, and one a second while many come. The others follow
-// when the scheduler is idle.
+// once where up to five pods come in a second, and five a second while more come. The
+// others follow when the scheduler is idle.
 type announcer struct {
 	queue   chan announcement
 	waiting sync.Map     // of UID, the pods in the queue that still exist
 	last    atomic.Int64 // when the last cycle began, in nanoseconds of Unix time
-	explain func(context.Context, *cycle)
+	explain func(context.Context, *placement)
 	dropped func()
 	now     func() time.Time
 }
 
 // announcement is a placement to explain.
 type announcement struct {
-	uid   types.UID
-	cycle *cycle
+	uid    types.UID
+	placed *placement
 }
 
 // newAnnouncer returns an announcer whose run calls explain for what was added. It
 // calls dropped instead for what exceeds the queue.
-func newAnnouncer(explain func(context.Context, *cycle), dropped func()) *announcer {
+func newAnnouncer(explain func(context.Context, *placement), dropped func()) *announcer {
 	return &announcer{queue: make(chan announcement, mostWaiting), explain: explain, dropped: dropped, now: time.Now}
 }
 
@@ -50,15 +53,19 @@ func newAnnouncer(explain func(context.Context, *cycle), dropped func()) *announ
 func (a *announcer) touch(now time.Time) { a.last.Store(now.UnixNano()) }
 
 // add queues a placement. It does not block.
-func (a *announcer) add(uid types.UID, c *cycle) {
+func (a *announcer) add(uid types.UID, placed *placement) {
 	a.waiting.Store(uid, nil)
 	select {
-	case a.queue <- announcement{uid, c}:
+	case a.queue <- announcement{uid, placed}:
 	default:
 		a.waiting.Delete(uid)
 		a.dropped()
 	}
 }
+
+// crowded reports whether so many placements wait that their memory domains would take
+// too much space.
+func (a *announcer) crowded() bool { return len(a.queue) >= mostDomains }
 
 // forget drops a pod that was deleted: its event would not be read.
 func (a *announcer) forget(uid types.UID) { a.waiting.Delete(uid) }
@@ -82,7 +89,7 @@ func (a *announcer) announce(ctx context.Context, next announcement) bool {
 	if _, exists := a.waiting.LoadAndDelete(next.uid); !exists {
 		return false
 	}
-	a.explain(ctx, next.cycle)
+	a.explain(ctx, next.placed)
 	return true
 }
 

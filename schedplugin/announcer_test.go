@@ -12,9 +12,9 @@ import (
 // A placement is explained without further ado, in the order of arrival; pods that
 // are gone before their turn are not.
 func TestAnnouncer(t *testing.T) {
-	explained := make(chan *cycle, 3)
-	a := newAnnouncer(func(_ context.Context, c *cycle) { explained <- c }, func() { t.Error("dropped") })
-	first, gone, last := &cycle{}, &cycle{}, &cycle{}
+	explained := make(chan *placement, 3)
+	a := newAnnouncer(func(_ context.Context, p *placement) { explained <- p }, func() { t.Error("dropped") })
+	first, gone, last := &placement{}, &placement{}, &placement{}
 	a.add("first", first)
 	a.add("gone", gone)
 	a.add("last", last)
@@ -25,7 +25,7 @@ func TestAnnouncer(t *testing.T) {
 		a.run(ctx)
 		close(ended)
 	}()
-	for _, want := range []*cycle{first, last} {
+	for _, want := range []*placement{first, last} {
 		select {
 		case got := <-explained:
 			if got != want {

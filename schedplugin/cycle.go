@@ -24,8 +24,11 @@ type cycle struct {
 	now      time.Time
 	last     atomic.Pointer[profileAt] // most nodes are of the same machine
 	shared   sync.Map                  // of the name of a shared memory domain to *domainState
+	refused  refusals
 	// ranked are the nodes of the best estimates, the best first. NormalizeScore sets it.
 	ranked []candidate
+	// scored is how many nodes were ranked, once only the runner-up is left of them.
+	scored int
 	// chosen is where the pod goes. Reserve sets it.
 	chosen *candidate
 }

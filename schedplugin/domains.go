@@ -25,6 +25,10 @@ type domainState struct {
 	// limited is true where one has a limit.
 	known, unknown int
 	limited        bool
+	// residents are those of load, in its order, and measured is true where load has
+	// the traffic of everyone else.
+	residents []*occupancy.Resident
+	measured  bool
 
 	scores     sync.Map // of scoreKey to *score.Score
 	remembered atomic.Int32
@@ -57,8 +61,13 @@ func (c *cycle) domain(state *nodeState) (*domainState, error) {
 }
 
 // sharedDomain returns the memory domain that a node shares with others, from this
-// cycle or an earlier one where its nodes are still the same.
+// cycle or an earlier one where its nodes are still the same. It is remembered only
+// where own is as in the scheduler's snapshot: with other pods, such as nominated ones,
+// it is not what the other nodes of the domain find.
 func (c *cycle) sharedDomain(own *occupancy.Node) (*domainState, error) {
+	if !c.inSnapshot(own) {
+		return c.prepare(c.sharing(own), own)
+	}
 	if value, ok := c.shared.Load(own.Domain); ok {
 		if d := value.(*domainState); slices.Contains(d.nodes, own) { //nolint:errcheck,forcetypeassert // nothing else is stored
 			return d, nil
@@ -76,6 +85,12 @@ func (c *cycle) sharedDomain(own *occupancy.Node) (*domainState, error) {
 	}
 	c.shared.Store(own.Domain, d)
 	return d, nil
+}
+
+// inSnapshot reports whether a node is as in the scheduler's snapshot.
+func (c *cycle) inSnapshot(own *occupancy.Node) bool {
+	info, err := c.plugin.handle.SnapshotSharedLister().NodeInfos().Get(own.Name)
+	return err == nil && info.Node() != nil && c.stateOf(info).node == own
 }
 
 // sharing returns the nodes that share a memory domain, sorted by name, so that it
@@ -122,7 +137,10 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 	if err != nil {
 		return nil, err
 	}
-	d := &domainState{load: load, nodes: nodes, expires: neighbors.Expires}
+	d := &domainState{
+		load: load, nodes: nodes, expires: neighbors.Expires,
+		residents: neighbors.Residents, measured: neighbors.Background != nil,
+	}
 	for _, job := range load.Residents() {
 		d.limited = d.limited || job.Limit != 0
 		if job.Known() {

@@ -10,6 +10,11 @@ import (
 const (
 	reasonPredicted = "SlowdownPredicted"
 	reasonInvalid   = "InvalidBandmateAnnotation"
+	// reasonLimit is that of a pod that limits keep pending.
+	reasonLimit = "LimitKeepsPending"
+	// reasonExceeded and reasonUnverifiable are those of a running pod with a limit.
+	reasonExceeded     = "SlowdownLimitExceeded"
+	reasonUnverifiable = "SlowdownLimitUnverifiable"
 )
 
 // action is what the scheduler is doing when it writes an event.

@@ -2,6 +2,7 @@ package schedplugin
 
 import (
 	"context"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -17,11 +18,13 @@ import (
 const (
 	reasonNewcomer = "contention for memory would slow this pod beyond its bandmate.dev/max-slowdown"
 	reasonResident = "this pod would slow another one there beyond its bandmate.dev/max-slowdown"
+	reasonUnknown  = "a bandmate.dev/max-slowdown there, or of this pod, cannot be checked"
 )
 
 // PreFilter reads the pod and takes the profiles for the whole cycle. It skips Filter
 // where no pod of the cluster has a limit.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	p.metrics.leads.Store(true)
 	newcomer, faults := view.ReadPod(pod)
 	for _, fault := range faults {
 		p.metrics.invalidAnnotations.Inc()
@@ -33,6 +36,9 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	if !p.args.Counts(newcomer.Application) {
 		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if hasLimit(pod) {
+		p.pods.limited.add(pod.UID)
 	}
 	p.announcer.touch(p.now())
 	state.Write(stateKey, p.newCycle(pod, newcomer))
@@ -46,37 +52,74 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter rejects a node where the pod, or a resident of the memory domain because of
-// it, would exceed its limit.
-func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+// it, would exceed its limit. With ProtectLimits, preemption does not help against the
+// limit of a resident, and a node that preemption tries without some of its pods has to
+// fit with them, too.
+func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil || info.Node() == nil {
 		return nil
 	}
-	node := c.stateOf(info)
+	if status := c.filter(ctx, info); !status.IsSuccess() || !p.args.ProtectLimits {
+		return status
+	}
+	now, err := p.handle.SnapshotSharedLister().NodeInfos().Get(info.Node().Name)
+	if err != nil || now == info || now.Node() == nil || len(now.GetPods()) <= len(info.GetPods()) {
+		return nil
+	}
+	if status := c.filter(ctx, now); status.Code() == fwk.UnschedulableAndUnresolvable {
+		return status
+	}
+	return nil
+}
+
+// filter holds limits in the memory domain of a node.
+func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
+	p, node := c.plugin, c.stateOf(info)
+	name := node.node.Name
 	domain, err := c.domain(node)
 	if err != nil {
-		c.failed(ctx, node.node.Name, err)
+		c.failed(ctx, name, err)
 		return nil
 	}
 	if c.newcomer.Limit == 0 && !domain.limited {
 		return nil
 	}
-	result, err := c.score(domain, node.node.Name, node.machine)
+	if p.args.UnverifiableLimits == config.UnverifiableRejected {
+		if why := c.unverifiable(domain, node.machine); why != "" {
+			return c.refuse(info, roleUnverifiable, fwk.Unschedulable, reasonUnknown, refusal{node: name, excess: math.Inf(1), why: why})
+		}
+	}
+	result, err := c.score(domain, name, node.machine)
 	if err != nil {
-		c.failed(ctx, node.node.Name, err)
+		c.failed(ctx, name, err)
 		return nil
 	}
 	if result.OverLimit == 0 {
 		return nil
 	}
-	klog.FromContext(ctx).V(4).Info("Limit exceeded", "pod", klog.KObj(pod), "node", node.node.Name, "explanation", explanation{result})
-	p.pods.reject(pod)
-	role, reason := roleResident, reasonResident
+	klog.FromContext(ctx).V(4).Info("Limit exceeded", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
+	because := c.overLimit(domain, name, result)
 	if result.Newcomer.OverLimit() {
-		role, reason = roleNewcomer, reasonNewcomer
+		return c.refuse(info, roleNewcomer, fwk.Unschedulable, reasonNewcomer, because)
 	}
-	p.metrics.rejections.WithLabelValues(role).Inc()
-	return fwk.NewStatus(fwk.Unschedulable, reason)
+	code := fwk.Unschedulable
+	if p.args.ProtectLimits {
+		code = fwk.UnschedulableAndUnresolvable
+	}
+	return c.refuse(info, roleResident, code, reasonResident, because)
+}
+
+// refuse counts and remembers that a limit keeps the pod from a node. What preemption
+// tries, a node without some of its pods, is not what keeps the pod pending.
+func (c *cycle) refuse(info fwk.NodeInfo, role string, code fwk.Code, reason string, because refusal) *fwk.Status {
+	if now, err := c.plugin.handle.SnapshotSharedLister().NodeInfos().Get(because.node); err == nil && len(info.GetPods()) >= len(now.GetPods()) {
+		c.refused.add(because)
+	}
+	if c.plugin.pods.reject(c.pod, role) {
+		c.plugin.metrics.rejections.WithLabelValues(role).Inc()
+	}
+	return fwk.NewStatus(code, reason)
 }
 
 // explanation renders a score where the log's level asks for it.

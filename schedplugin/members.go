@@ -14,8 +14,9 @@ import (
 // informer, which calls one at a time, writes it; scheduling cycles read it.
 type members struct {
 	byDomain sync.Map // of the domain's name to the names of its nodes
-	// deleted is told of every node that is deleted.
-	deleted func(node string)
+	// deleted is told of every node that is deleted, emptied of every domain whose
+	// last node left it.
+	deleted, emptied func(name string)
 }
 
 // of returns the names of a domain's nodes. The caller must not change them.
@@ -32,8 +33,9 @@ func (m *members) move(node, from, to string) {
 	}
 	if left := slices.DeleteFunc(slices.Clone(m.of(from)), func(name string) bool { return name == node }); len(left) > 0 {
 		m.byDomain.Store(from, left)
-	} else {
+	} else if from != "" {
 		m.byDomain.Delete(from)
+		m.emptied(from)
 	}
 	if to != "" {
 		m.byDomain.Store(to, append(slices.Clone(m.of(to)), node))

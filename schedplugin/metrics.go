@@ -2,6 +2,7 @@ package schedplugin
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -11,11 +12,13 @@ import (
 
 // Values of labels.
 const (
-	roleNewcomer  = "newcomer"
-	roleResident  = "resident"
-	resultUsed    = "used"
-	resultStale   = "stale"
-	resultInvalid = "invalid"
+	roleNewcomer = "newcomer"
+	roleResident = "resident"
+	// roleUnverifiable is that of a rejection because a limit cannot be checked.
+	roleUnverifiable = "unverifiable"
+	resultUsed       = "used"
+	resultStale      = "stale"
+	resultInvalid    = "invalid"
 )
 
 const subsystem = "bandmate"
@@ -35,6 +38,10 @@ type instruments struct {
 	syncFailures       *metrics.CounterVec
 	rebuild            *metrics.Histogram
 	eventsDropped      *metrics.Counter
+	limits             *metrics.GaugeVec
+	// audited is whether a plugin audits limits: one of the process does. leads is
+	// whether any began a cycle.
+	audited, leads atomic.Bool
 }
 
 // register adds the metrics to the registry that the scheduler serves. Both belong to
@@ -45,7 +52,7 @@ var register = sync.OnceValue(func() *instruments {
 	for _, s := range advisor.States() {
 		m.lookups.WithLabelValues(string(s))
 	}
-	for _, role := range []string{roleNewcomer, roleResident} {
+	for _, role := range []string{roleNewcomer, roleResident, roleUnverifiable} {
 		m.rejections.WithLabelValues(role)
 	}
 	return m
@@ -54,7 +61,7 @@ var register = sync.OnceValue(func() *instruments {
 func (m *instruments) all() []metrics.Registerable {
 	return []metrics.Registerable{
 		m.lookups, m.profileAge, m.slowdown, m.rejections, m.unknownPods, m.invalidAnnotations,
-		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild, m.eventsDropped,
+		m.measured, m.failures, m.profiles, m.synced, m.syncFailures, m.rebuild, m.eventsDropped, m.limits,
 	}
 }
 
@@ -77,7 +84,7 @@ func newInstruments() *instruments {
 			"Predicted slowdown at placement, of the pod placed (newcomer) and of the pods already there (resident).",
 			[]float64{1.005, 1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 2, 3, 5}), []string{"role"}),
 		rejections: metrics.NewCounterVec(counter("limit_rejections_total",
-			"Nodes rejected for a pod because it (newcomer) or a pod there (resident) would exceed its bandmate.dev/max-slowdown."), []string{"role"}),
+			"Pods that were kept from a node because they (newcomer) or a pod there (resident) would exceed a bandmate.dev/max-slowdown, or one cannot be checked (unverifiable); each counts once while it is pending."), []string{"role"}),
 		unknownPods: metrics.NewCounter(counter("unknown_pods_total", "Pods placed whose application has no usable profile.")),
 		invalidAnnotations: metrics.NewCounter(counter("invalid_annotations_total",
 			"Annotations of pods that could not be read, counted each time a pod is tried.")),
@@ -85,7 +92,9 @@ func newInstruments() *instruments {
 			"Readings of a node's measured traffic: used, stale or invalid."), []string{"result"}),
 		failures:      metrics.NewCounter(counter("failures_total", "Memory domains that could not be scored; the pod was let through.")),
 		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Placement events that were not written because there were too many at once.")),
-		profiles:      metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid."), []string{"state"}),
+		limits: metrics.NewGaugeVec(gauge("limits",
+			"Running pods with a bandmate.dev/max-slowdown by what the last audit says, every 30 seconds: kept, exceeded or unverifiable."), []string{"state"}),
+		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
 			"1 while the watch of a resource is up, 0 while it is down and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",

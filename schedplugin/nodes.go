@@ -33,24 +33,33 @@ type nodeState struct {
 const rememberedNUMANodes = 8
 
 // version tells copies of a node apart. Between syncs with its cache the scheduler
-// adds and removes assumed pods at the end of the list without a new generation.
+// adds and removes assumed pods of groups without a new generation: those are behind
+// all others, in any order.
 type version struct {
 	generation int64
 	pods       int
 	last       fwk.PodInfo
+	assumed    bool // whether the last may be such a pod
 }
 
 func versionOf(info fwk.NodeInfo) version {
 	v := version{generation: info.GetGeneration()}
 	if pods := info.GetPods(); len(pods) > 0 {
 		v.pods, v.last = len(pods), pods[len(pods)-1]
+		v.assumed = v.last.GetPod().Spec.SchedulingGroup != nil
 	}
 	return v
 }
 
 // current reports whether reading the node again would give the same.
 func (s *nodeState) current(info fwk.NodeInfo, p *profiles) bool {
-	return s != nil && s.profiles == p && s.version == versionOf(info) && (!s.pending || s.round == p.round.Load())
+	return s != nil && s.profiles == p && s.version == versionOf(info) && (!s.pending || s.round == p.round.Load()) &&
+		(!s.version.assumed || s.has(info.GetPods()))
+}
+
+// has reports whether these are the pods that were read.
+func (s *nodeState) has(pods []fwk.PodInfo) bool {
+	return slices.EqualFunc(s.pods, pods, func(read podState, now fwk.PodInfo) bool { return read.pod == now.GetPod() })
 }
 
 // podState is what the plugin read of a pod on a node. Pod objects are immutable,

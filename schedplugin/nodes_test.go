@@ -2,8 +2,11 @@ package schedplugin
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -64,14 +67,22 @@ func TestAssumedWithoutGeneration(t *testing.T) {
 		}
 		return names
 	}
-	assume := func(name string) { n.pods = append(n.pods, &fakePod{pod: pod(name, "reader", 1, "")}) }
+	assume := func(name string) {
+		member := pod(name, "reader", 1, "")
+		member.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: new("group")}
+		n.pods = append(n.pods, &fakePod{pod: member})
+	}
 	forget := func() { n.pods = n.pods[:len(n.pods)-1] }
 	var got []string
-	for _, step := range []func(){func() {}, func() { assume("b") }, forget, func() { assume("c") }} {
+	for _, step := range []func(){func() {}, func() { assume("b") }, forget, func() { assume("c") }, func() { assume("d") }, func() {
+		// Another pod of the group in the place of c, as when c was forgotten.
+		n.pods = slices.Clone(n.pods)
+		n.pods[1] = &fakePod{pod: pod("e", "reader", 1, "")}
+	}} {
 		step()
 		got = append(got, residents())
 	}
-	if fmt.Sprint(got) != "[a ab a ac]" {
+	if fmt.Sprint(got) != "[a ab a ac acd aed]" {
 		t.Errorf("residents %v", got)
 	}
 }
@@ -97,6 +108,65 @@ func TestSharedDomainHasOneOrder(t *testing.T) {
 		}
 		if order != "201" {
 			t.Errorf("asked for %s first: residents in the order %s", first, order)
+		}
+	}
+}
+
+// The verdict on a node of a shared domain does not depend on whether another one, which
+// the scheduler asks for with a nominated pod, was asked for before.
+func TestNominatedPodInSharedDomain(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	for _, name := range []string{"a", "b"} {
+		n := h.node(name, "blade")
+		n.node.Labels[v1alpha1.MemoryDomainLabel] = "pool"
+		p.members.handler().OnAdd(n.node, false)
+	}
+	residents := func(c *cycle, n *fakeNode) int {
+		d, err := c.domain(c.stateOf(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(d.residents)
+	}
+	c := p.newCycle(nil, resident(pod("n", "plain", 1, "")))
+	nominated := &fakeNode{node: h.nodes["a"].node, generation: h.nodes["a"].generation}
+	nominated.add(pod("nominated", "reader", 1, ""))
+	for range 2 {
+		if got := residents(c, nominated); got != 1 {
+			t.Errorf("a with the nominated pod: %d residents, want 1", got)
+		}
+		if got := residents(c, h.nodes["b"]); got != 0 {
+			t.Errorf("b: %d residents, want none, as nominated pods of a are not on it", got)
+		}
+	}
+	if _, ok := p.shared.Load("pool"); !ok {
+		t.Error("the domain is not remembered")
+	}
+	for _, name := range []string{"a", "b"} {
+		p.members.handler().OnDelete(h.nodes[name].node)
+	}
+	if _, ok := p.shared.Load("pool"); ok {
+		t.Error("a domain without nodes is remembered")
+	}
+}
+
+// Nodes of one memory domain score the same, also those beyond the ones scored exactly.
+func TestNodesOfADomainScoreTheSame(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	var names []string
+	for i := range 12 {
+		name := fmt.Sprintf("node-%02d", i)
+		n := h.node(name, "blade")
+		n.node.Labels[v1alpha1.MemoryDomainLabel] = []string{"pool-a", "pool-b"}[i/10]
+		n.add(pod("r-"+name, "reader", 0.5, ""))
+		p.members.handler().OnAdd(n.node, false)
+		names = append(names, name)
+	}
+	o := schedule(t, p, h, pod("p", "plain", 1, ""), names)
+	for _, name := range names[:10] {
+		if o.scores[name] != o.scores[names[0]] {
+			t.Errorf("nodes of a domain score differently: %v", o.scores)
+			break
 		}
 	}
 }

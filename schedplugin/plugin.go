@@ -42,6 +42,7 @@ type Plugin struct {
 var (
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PostFilterPlugin  = &Plugin{}
 	_ fwk.PreScorePlugin    = &Plugin{}
 	_ fwk.ScorePlugin       = &Plugin{}
 	_ fwk.ScoreExtensions   = &Plugin{}
@@ -74,6 +75,9 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	p.watch.onChange = func() { p.activate(ctx) }
 	p.watch.run(ctx)
 	go p.announcer.run(ctx)
+	if p.metrics.audited.CompareAndSwap(false, true) {
+		go p.newAuditor().run(ctx)
+	}
 	klog.FromContext(ctx).Info("Plugin started", "plugin", Name, "schedulerProfile", handle.ProfileName(),
 		"profiles", p.watch.profiles().advisor.Len(), "unknownApplications", p.args.UnknownApplications)
 	return p, nil
@@ -115,7 +119,7 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 	p := &Plugin{handle: handle, args: args, metrics: m, pods: &pods{}, now: time.Now}
 	p.announcer = newAnnouncer(p.explain, m.eventsDropped.Inc)
 	p.pods.deleted = p.announcer.forget
-	p.members = &members{deleted: p.nodes.forget}
+	p.members = &members{deleted: p.nodes.forget, emptied: func(domain string) { p.shared.Delete(domain) }}
 	if options.StandIn != nil {
 		p.standIn = fast.New(options.StandIn)
 	}
@@ -137,7 +141,10 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 func (p *Plugin) listen() error {
 	core := p.handle.SharedInformerFactory().Core().V1()
 	_, nodesErr := core.Nodes().Informer().AddEventHandler(p.members.handler())
-	_, podsErr := core.Pods().Informer().AddEventHandler(p.pods.handler())
+	pods, podsErr := core.Pods().Informer().AddEventHandler(p.pods.handler())
+	if podsErr == nil {
+		p.pods.synced = pods.HasSynced
+	}
 	if err := errors.Join(nodesErr, podsErr); err != nil {
 		return fmt.Errorf("plugin %s: %w", Name, err)
 	}

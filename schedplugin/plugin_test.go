@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
@@ -74,14 +75,34 @@ func TestNote(t *testing.T) {
 		Newcomer:  score.Effect{Job: "web", Before: 1, After: 1.04, Known: true},
 		Residents: []score.Effect{{Job: "quiet", Before: 1, After: 1, Known: true}, {Job: "db-0", Before: 1.02, After: 1.08, Known: true}, {Job: "x"}},
 	}
-	other := &alternative{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}}}
+	other := &alternative{"node-3", &score.Score{Newcomer: score.Effect{After: 1.12}, Cost: 0.08}}
 	k := &profile{Entry: advisor.Entry{State: advisor.Known}}
-	want := "predicted 1.04× for this pod, 1.08× for db-0, 1.00× for quiet, 1 beside it not fully known, runner-up node-3 1.12×"
-	if got := note(k, result, other); got != want {
+	p, _ := plugin(t, &advisor.Advisor{}, nil)
+	c := p.newCycle(nil, occupancy.Resident{Namespace: "shop"})
+	c.chosen = &candidate{domain: &domainState{residents: []*occupancy.Resident{
+		{Namespace: "secret", Name: "quiet"}, {Namespace: "shop", Name: "db-0"}, {Namespace: "shop", Name: "x"},
+	}}}
+	want := "predicted 1.04× for this pod, 1.08× for shop/db-0, 1.00× for a pod of another namespace, 1 beside it not fully known, runner-up node-3 1.12× (cost +0.080)"
+	if got := c.note(k, result, other); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	for cost, want := range map[float64]string{0.0001: "(cost the same)", -0.05: "(cost -0.050, but other plugins preferred this node)"} {
+		other.score.Cost = cost
+		if got := c.note(k, result, other); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q at the end", got, want)
+		}
+	}
+	unknown := &profile{Entry: advisor.Entry{State: advisor.Unknown, Reason: "no profile of web: onboard it"}}
+	if got, want := c.note(unknown, result, other), "no prediction for this pod: no profile of web: onboard it"; got != want {
+		t.Errorf("%q, want %q, without numbers", got, want)
+	}
+	p.watch.down.Store(true)
+	if got, want := c.note(unknown, result, other), "no prediction for this pod: the resource definitions of bandmate.dev are missing"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.watch.down.Store(false)
 	long := &profile{Entry: advisor.Entry{State: advisor.Unknown, Reason: strings.Repeat("é", 2000)}}
-	if got := note(long, result, nil); len(got) > mostNote || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
+	if got := c.note(long, result, nil); len(got) > mostNote || !strings.HasSuffix(got, "…") || strings.ContainsRune(got, '\uFFFD') {
 		t.Errorf("%d bytes: %q", len(got), got[len(got)-10:])
 	}
 }
@@ -99,7 +120,7 @@ func TestPostBind(t *testing.T) {
 	h.nodes["idle"].add(newcomer) // assumed
 	p.PostBind(t.Context(), o.state, newcomer, "idle")
 	p.announcer.announce(t.Context(), <-p.announcer.queue)
-	want := "web Normal SlowdownPredicted: predicted 1.00× for this pod, runner-up busy 1.11×"
+	want := "web Normal SlowdownPredicted: predicted 1.00× for this pod, runner-up busy 1.11× (cost +0.111)"
 	if len(h.events.notes) != 1 || h.events.notes[0] != want {
 		t.Errorf("%q, want %q", h.events.notes, want)
 	}
@@ -161,7 +182,8 @@ func TestQueueingHints(t *testing.T) {
 
 func TestMembers(t *testing.T) {
 	var deleted []string
-	m := &members{deleted: func(n string) { deleted = append(deleted, n) }}
+	note := func(n string) { deleted = append(deleted, n) }
+	m := &members{deleted: note, emptied: note}
 	h := m.handler()
 	node := func(name, domain string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.MemoryDomainLabel: domain}}}
@@ -172,7 +194,7 @@ func TestMembers(t *testing.T) {
 	before := m.of("x")
 	h.OnUpdate(node("a", "x"), node("a", "y"))
 	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: node("b", "x")})
-	if fmt.Sprint(before, m.of("x"), m.of("y"), m.of(""), deleted) != "[a b] [] [a] [] [b]" {
+	if fmt.Sprint(before, m.of("x"), m.of("y"), m.of(""), deleted) != "[a b] [] [a] [] [x b]" {
 		t.Error(before, m.of("x"), m.of("y"), m.of(""), deleted)
 	}
 }
@@ -193,6 +215,23 @@ func TestLimitedPodsAreCounted(t *testing.T) {
 	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: limited})
 	if p.anyLimit() {
 		t.Error("the limit of a deleted pod is seen")
+	}
+}
+
+// Before the pods of the first list were seen, any may have a limit; a pod that the
+// handler has yet to see is seen by PreFilter.
+func TestLimitsBeforeTheFirstSync(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	h.node("n", "blade").add(pod("protected", "plain", 1, "1.05"))
+	synced := false
+	p.pods.synced = func() bool { return synced }
+	if o := schedule(t, p, h, pod("loud", "reader", 1, ""), []string{"n"}); len(o.rejected) != 1 {
+		t.Error("a limit is not held before the first list")
+	}
+	synced = true
+	schedule(t, p, h, pod("limited", "plain", 1, "1.5"), nil)
+	if o := schedule(t, p, h, pod("loud", "reader", 1, ""), []string{"n"}); len(o.rejected) != 1 {
+		t.Error("the limit of a pod that was scheduled is not seen")
 	}
 }
 

@@ -14,26 +14,72 @@ import (
 // pods is what the plugin remembers of pods between cycles. The handler of the
 // scheduler's pod informer writes it.
 type pods struct {
-	limited  atomic.Int64 // pods of the cluster with a limit annotation
-	rejected sync.Map     // of UID to *v1.Pod, those that a limit keeps pending
-	faulty   sync.Map     // of UID to the annotations whose fault was reported
+	limited  limitedPods
+	rejected sync.Map // of UID to *v1.Pod, those that a limit keeps pending
+	counted  sync.Map // of rejection, those of pending pods that were counted
+	faulty   sync.Map // of UID to the annotations whose fault was reported
+	told     sync.Map // of UID to the last note about what keeps the pod pending
+	// synced reports whether the handler has seen the pods of the first list; nil means
+	// that it has.
+	synced func() bool
 	// deleted is told of every pod that is deleted, and named of the application of
 	// every new pod that names one; either may be nil.
 	deleted func(types.UID)
 	named   func(application string)
 }
 
-// anyLimit reports whether any pod has a limit. The informer sees a pod before it is
-// scheduled, so that no resident with a limit is missed.
-func (p *pods) anyLimit() bool { return p.limited.Load() > 0 }
+// limitedPods are the UIDs of the pods of the cluster with a limit annotation.
+type limitedPods struct {
+	uids  sync.Map
+	count atomic.Int64
+}
 
-// reject remembers a pod that a limit rejected on a node.
-func (p *pods) reject(pod *v1.Pod) { p.rejected.Store(pod.UID, pod) }
+func (l *limitedPods) add(uid types.UID) {
+	if _, known := l.uids.LoadOrStore(uid, nil); !known {
+		l.count.Add(1)
+	}
+}
+
+func (l *limitedPods) remove(uid types.UID) {
+	if _, known := l.uids.LoadAndDelete(uid); known {
+		l.count.Add(-1)
+	}
+}
+
+// anyLimit reports whether any pod has a limit, or may have one: before the first list
+// of pods was seen. PreFilter adds the pods that the handler has yet to see.
+func (p *pods) anyLimit() bool {
+	return p.limited.count.Load() > 0 || p.synced != nil && !p.synced()
+}
+
+// rejection is a pending pod and whose limit keeps it from a node.
+type rejection struct {
+	uid  types.UID
+	role string
+}
+
+// reject remembers a pod that a limit rejected on a node, and reports whether it is the
+// first time for this role since the pod came.
+func (p *pods) reject(pod *v1.Pod, role string) (first bool) {
+	p.rejected.Store(pod.UID, pod)
+	_, again := p.counted.LoadOrStore(rejection{pod.UID, role}, nil)
+	return !again
+}
 
 // forget drops a pod that was placed or deleted.
 func (p *pods) forget(uid types.UID) {
 	p.rejected.Delete(uid)
 	p.faulty.Delete(uid)
+	p.told.Delete(uid)
+	for _, role := range []string{roleNewcomer, roleResident, roleUnverifiable} {
+		p.counted.Delete(rejection{uid, role})
+	}
+}
+
+// firstNote reports whether a pending pod was not told this last.
+func (p *pods) firstNote(uid types.UID, note string) bool {
+	last, told := p.told.Swap(uid, note)
+	return !told || last != note
 }
 
 // takeRejected returns the pods that limits rejected, by UID, and forgets them. Those
@@ -62,24 +108,32 @@ func (p *pods) firstFault(pod *v1.Pod) bool {
 func (p *pods) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
-			p.limited.Add(limits(o))
-			if pod, ok := o.(*v1.Pod); ok && p.named != nil {
+			pod, ok := o.(*v1.Pod)
+			if !ok {
+				return
+			}
+			if hasLimit(pod) {
+				p.limited.add(pod.UID)
+			}
+			if p.named != nil {
 				if application := pod.Labels[v1alpha1.ApplicationLabel]; application != "" {
 					p.named(application)
 				}
 			}
 		},
-		UpdateFunc: func(was, is any) {
-			// In one step: a cycle that runs meanwhile must not see the count without
-			// this pod.
-			p.limited.Add(limits(is) - limits(was))
+		UpdateFunc: func(_, o any) {
+			if pod, ok := o.(*v1.Pod); ok && hasLimit(pod) {
+				p.limited.add(pod.UID)
+			} else if ok {
+				p.limited.remove(pod.UID)
+			}
 		},
 		DeleteFunc: func(o any) {
 			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 				o = gone.Obj
 			}
-			p.limited.Add(-limits(o))
 			if pod, ok := o.(*v1.Pod); ok {
+				p.limited.remove(pod.UID)
 				p.forget(pod.UID)
 				if p.deleted != nil {
 					p.deleted(pod.UID)
@@ -89,12 +143,7 @@ func (p *pods) handler() cache.ResourceEventHandler {
 	}
 }
 
-// limits returns how many limits an object has: 1 for a pod with a limit, else 0.
-func limits(o any) int64 {
-	if pod, ok := o.(*v1.Pod); ok {
-		if _, limited := pod.Annotations[v1alpha1.MaxSlowdownAnnotation]; limited {
-			return 1
-		}
-	}
-	return 0
+func hasLimit(pod *v1.Pod) bool {
+	_, limited := pod.Annotations[v1alpha1.MaxSlowdownAnnotation]
+	return limited
 }

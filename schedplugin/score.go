@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 )
@@ -100,6 +101,7 @@ const mostExact = 6
 func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 	lowest := lowestScores(scores, int(c.plugin.args.ExactDomains))
 	least := cost(math.MaxInt64)
+	var shared map[sharedPlace]cost
 	nodes := c.plugin.handle.SnapshotSharedLister().NodeInfos()
 	for _, i := range lowest {
 		info, err := nodes.Get(scores[i].Name)
@@ -122,6 +124,12 @@ func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 			klog.FromContext(ctx).V(5).Info("Scored", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
 		}
 		exact := cost(scores[i].Score)
+		if node.shared && c.newcomer.NUMANode == occupancy.AnyNUMANode && !communicates(c.profileOn(machine)) {
+			if shared == nil {
+				shared = map[sharedPlace]cost{}
+			}
+			shared[sharedPlace{node.node.Domain, machine}] = exact
+		}
 		least = min(least, exact)
 		c.ranked = append(c.ranked, candidate{node: name, machine: machine, domain: domain, cost: exact})
 	}
@@ -130,10 +138,27 @@ func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 		return
 	}
 	for i := range scores {
-		if !slices.Contains(lowest, i) {
-			scores[i].Score = max(scores[i].Score, int64(least))
+		if slices.Contains(lowest, i) {
+			continue
+		}
+		scores[i].Score = max(scores[i].Score, int64(least))
+		if shared == nil {
+			continue
+		}
+		if node := c.plugin.nodes.slot(scores[i].Name).Load(); node != nil && node.shared {
+			if exact, ok := shared[sharedPlace{node.node.Domain, node.machine}]; ok {
+				scores[i].Score = int64(exact)
+			}
 		}
 	}
+}
+
+// sharedPlace is the nodes of a machine in a memory domain, which cost a pod the same,
+// unless it communicates by their network cards or is pinned to a NUMA node.
+type sharedPlace struct{ domain, machine string }
+
+func communicates(p *profile) bool {
+	return p.Application != nil && p.Application.Communication() != nil
 }
 
 // lowestScores returns the indices of the n lowest scores, in no particular order.

@@ -50,6 +50,7 @@ type profileWatch struct {
 	dirty     chan struct{}
 	changed   atomic.Bool             // whether an object did since current was made
 	failed    map[string]*atomic.Bool // whether a list or watch ever failed
+	down      atomic.Bool             // whether the last list or watch of applications failed
 	onChange  func()
 }
 
@@ -118,6 +119,9 @@ func (w *profileWatch) lister(client dynamic.Interface, resource string) cache.L
 	failed := &atomic.Bool{}
 	w.failed[resource] = failed
 	note := func(err error) {
+		if resource == applicationResource {
+			w.down.Store(err != nil)
+		}
 		if err != nil {
 			failed.Store(true)
 			w.metrics.synced.WithLabelValues(resource).Set(0)
@@ -141,6 +145,15 @@ func (w *profileWatch) lister(client dynamic.Interface, resource string) cache.L
 			return started, err
 		},
 	}, client)
+}
+
+// why returns the reason for which a profile is not known. Without any profiles, and
+// without resource definitions, it is not the fault of the application.
+func (w *profileWatch) why(p *profile) string {
+	if w.down.Load() && p.Application == nil && w.profiles().advisor.Len() == 0 {
+		return "the resource definitions of bandmate.dev are missing, or the scheduler may not read them"
+	}
+	return p.Reason
 }
 
 // typed converts an object of the API server to a profile. An object that does not fit

@@ -37,6 +37,17 @@ const (
 	InvalidRejected InvalidPolicy = "reject"
 )
 
+// UnverifiablePolicy is the treatment of a limit that cannot be checked.
+type UnverifiablePolicy string
+
+const (
+	// UnverifiableIgnored counts what is known.
+	UnverifiableIgnored UnverifiablePolicy = "ignore"
+	// UnverifiableRejected keeps pods from memory domains where a limit cannot be
+	// checked because of them.
+	UnverifiableRejected UnverifiablePolicy = "reject"
+)
+
 // BandmateArgs are the arguments of the plugin. Package v1 documents them and sets
 // the defaults; here all of them are set.
 //
@@ -50,6 +61,8 @@ type BandmateArgs struct {
 	AssumedReadShare      units.ReadShare
 	UnlabeledPods         UnlabeledPolicy
 	InvalidAnnotations    InvalidPolicy
+	UnverifiableLimits    UnverifiablePolicy
+	ProtectLimits         bool
 	MeasuredTrafficMaxAge metav1.Duration
 	ExactDomains          int32
 	PlacementEvents       bool

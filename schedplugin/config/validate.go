@@ -25,6 +25,7 @@ func (a *BandmateArgs) Validate(path *field.Path) field.ErrorList {
 	oneOf("unknownApplications", string(a.UnknownApplications), string(score.Ignore), string(score.Assume), string(score.Avoid))
 	oneOf("unlabeledPods", string(a.UnlabeledPods), string(UnlabeledIgnored), string(UnlabeledUnknown))
 	oneOf("invalidAnnotations", string(a.InvalidAnnotations), string(InvalidIgnored), string(InvalidRejected))
+	oneOf("unverifiableLimits", string(a.UnverifiableLimits), string(UnverifiableIgnored), string(UnverifiableRejected))
 	if assumed := path.Child("assumedBytesPerSecond"); !a.AssumedBandwidth.Valid() {
 		faults = append(faults, field.Invalid(assumed, float64(a.AssumedBandwidth), "want bytes per second, finite and 0 or more"))
 	} else if a.UnknownApplications == score.Assume && a.AssumedBandwidth == 0 {

@@ -156,7 +156,7 @@ func TestEventAndMetrics(t *testing.T) {
 	}
 	note := e.event("web", "SlowdownPredicted")
 	t.Log(note)
-	for _, want := range []string{"predicted 1.0", "× for this pod", "× for db-0", "runner-up with-writer 1."} {
+	for _, want := range []string{"predicted 1.0", "× for this pod", "× for default/db-0", "runner-up with-writer 1."} {
 		if !strings.Contains(note, want) {
 			t.Errorf("event %q, want %q in it", note, want)
 		}

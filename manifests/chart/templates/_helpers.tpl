@@ -51,6 +51,9 @@ spec:
   ingress:
     - ports: [{port: {{ .port }}, protocol: TCP}]
   egress:
-    - ports: [{port: 443, protocol: TCP}, {port: 6443, protocol: TCP}]
+    - ports:
+        {{- range .root.Values.networkPolicy.apiServerPorts }}
+        - {port: {{ . }}, protocol: TCP}
+        {{- end }}
     - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
 {{- end }}

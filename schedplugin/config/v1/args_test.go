@@ -24,6 +24,7 @@ func TestDefaultsAreValid(t *testing.T) {
 	want := &config.BandmateArgs{
 		Objective: score.AddedCost, UnknownApplications: score.Ignore, AssumedReadShare: 0.75,
 		UnlabeledPods: config.UnlabeledIgnored, InvalidAnnotations: config.InvalidIgnored,
+		UnverifiableLimits:    config.UnverifiableIgnored,
 		MeasuredTrafficMaxAge: metav1.Duration{Duration: 2 * time.Minute}, ExactDomains: 4, PlacementEvents: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -40,6 +41,7 @@ func TestValidate(t *testing.T) {
 		`{unknownApplications: hope}`:                         "args.unknownApplications: Unsupported value",
 		`{unlabeledPods: shout}`:                              "args.unlabeledPods: Unsupported value",
 		`{invalidAnnotations: shrug}`:                         "args.invalidAnnotations: Unsupported value",
+		`{unverifiableLimits: perhaps}`:                       "args.unverifiableLimits: Unsupported value",
 		`{unknownApplications: assume}`:                       "args.assumedBytesPerSecond: Required value",
 		`{assumedBytesPerSecond: -1}`:                         "args.assumedBytesPerSecond: Invalid value",
 		`{assumedReadShare: 1.5}`:                             "args.assumedReadShare: Invalid value",

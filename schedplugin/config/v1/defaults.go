@@ -22,6 +22,8 @@ func SetDefaults(a *BandmateArgs) {
 	setDefault(&a.UnknownApplications, string(score.Ignore))
 	setDefault(&a.UnlabeledPods, string(config.UnlabeledIgnored))
 	setDefault(&a.InvalidAnnotations, string(config.InvalidIgnored))
+	setDefault(&a.UnverifiableLimits, string(config.UnverifiableIgnored))
+	setPointer(&a.ProtectLimits, false)
 	setPointer(&a.AssumedBytesPerSecond, 0)
 	setPointer(&a.AssumedReadShare, DefaultAssumedReadShare)
 	setPointer(&a.MeasuredTrafficMaxAge, metav1.Duration{Duration: DefaultMeasuredTrafficMaxAge})

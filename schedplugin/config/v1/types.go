@@ -50,6 +50,14 @@ type BandmateArgs struct {
 	// node: ignore the annotation (the default), or reject the pod. Either way an
 	// event on the pod reports it.
 	InvalidAnnotations string `json:"invalidAnnotations,omitempty"`
+	// UnverifiableLimits is the treatment of a limit that cannot be checked, because
+	// the pod with the limit, or one beside it, has no usable profile: ignore counts
+	// what is known (the default), reject keeps the pod from such memory domains.
+	// Events report limits of running pods in both cases.
+	UnverifiableLimits string `json:"unverifiableLimits,omitempty"`
+	// ProtectLimits keeps a pod of higher priority from preempting a pod whose limit
+	// it would exceed; false by default.
+	ProtectLimits *bool `json:"protectLimits,omitempty"`
 	// MeasuredTrafficMaxAge is how old the traffic that a node agent measured may
 	// be, or how far in the future by a clock that is wrong; 2m by default.
 	MeasuredTrafficMaxAge *metav1.Duration `json:"measuredTrafficMaxAge,omitempty"`

@@ -23,6 +23,11 @@ func (in *BandmateArgs) DeepCopyInto(out *BandmateArgs) {
 		*out = new(float64)
 		**out = **in
 	}
+	if in.ProtectLimits != nil {
+		in, out := &in.ProtectLimits, &out.ProtectLimits
+		*out = new(bool)
+		**out = **in
+	}
 	if in.MeasuredTrafficMaxAge != nil {
 		in, out := &in.MeasuredTrafficMaxAge, &out.MeasuredTrafficMaxAge
 		*out = new(metav1.Duration)

@@ -1,0 +1,177 @@
+package schedplugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/schedplugin/view"
+)
+
+// Bounds of the audit of limits.
+const (
+	auditEvery = 30 * time.Second
+	// auditRest bounds its part of a CPU to a twentieth.
+	auditRest = 20
+)
+
+// verdict is what an audit says of the limit of a running pod.
+type verdict string
+
+const (
+	verdictKept         verdict = "kept"
+	verdictExceeded     verdict = "exceeded"
+	verdictUnverifiable verdict = "unverifiable"
+)
+
+// auditor looks at the limits of running pods again and again: a limit that was kept when
+// the pod was placed stops holding when its profile is deleted, a node changes its
+// machine, or another scheduler places a pod beside it. It reads the informers and not
+// the scheduler's snapshot, which belongs to scheduling cycles.
+type auditor struct {
+	plugin *Plugin
+	nodes  func() ([]*v1.Node, error)
+	pods   func() ([]*v1.Pod, error)
+	// last are the verdicts other than kept of the last audit.
+	last map[types.UID]verdict
+}
+
+func (p *Plugin) newAuditor() *auditor {
+	core := p.handle.SharedInformerFactory().Core().V1()
+	return &auditor{
+		plugin: p, last: map[types.UID]verdict{},
+		nodes: func() ([]*v1.Node, error) { return core.Nodes().Lister().List(labels.Everything()) },
+		pods:  func() ([]*v1.Pod, error) { return core.Pods().Lister().List(labels.Everything()) },
+	}
+}
+
+// run audits until ctx ends, once the process has scheduled: a scheduler that waits for its
+// lease does not, and its leader audits.
+func (a *auditor) run(ctx context.Context) {
+	wait := auditEvery
+	for {
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		wait = auditEvery
+		if !a.plugin.metrics.leads.Load() || !a.plugin.pods.anyLimit() && len(a.last) == 0 {
+			continue
+		}
+		start := time.Now()
+		if err := a.audit(); err != nil {
+			klog.FromContext(ctx).Error(err, "Limits cannot be audited")
+		}
+		wait = max(auditEvery, auditRest*time.Since(start))
+	}
+}
+
+// audit judges the limits of all running pods, counts the verdicts and writes an event
+// where a limit stopped holding.
+func (a *auditor) audit() error {
+	limited, cluster, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	counts := map[verdict]int{verdictKept: 0, verdictExceeded: 0, verdictUnverifiable: 0}
+	last := map[types.UID]verdict{}
+	for _, pod := range limited {
+		resident, _ := view.ReadPod(pod)
+		if resident.Limit == 0 {
+			continue // reported as an invalid annotation
+		}
+		said, known, err := cluster.Judge(resident, pod.Spec.NodeName)
+		if err != nil || !known {
+			continue
+		}
+		v, note := a.judge(&resident, &said)
+		counts[v]++
+		if v == verdictKept {
+			continue
+		}
+		last[pod.UID] = v
+		if a.last[pod.UID] != v {
+			reason := map[verdict]string{verdictExceeded: reasonExceeded, verdictUnverifiable: reasonUnverifiable}[v]
+			a.plugin.event(pod, v1.EventTypeWarning, reason, shorten(note))
+		}
+	}
+	a.last = last
+	for v, n := range counts {
+		a.plugin.metrics.limits.WithLabelValues(string(v)).Set(float64(n))
+	}
+	return nil
+}
+
+// cluster returns the running pods with limits, and the memory domains where they are.
+func (a *auditor) cluster() ([]*v1.Pod, *view.Cluster, error) {
+	cluster, err := view.New(a.plugin.args, a.plugin.watch.profiles().advisor, a.plugin.now())
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := a.nodes()
+	if err != nil {
+		return nil, nil, err
+	}
+	pods, err := a.pods()
+	if err != nil {
+		return nil, nil, err
+	}
+	var limited []*v1.Pod
+	concerned := map[string]bool{} // nodes
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && hasLimit(pod) && !view.Finished(pod) {
+			limited = append(limited, pod)
+			concerned[pod.Spec.NodeName] = true
+		}
+	}
+	domains := map[string]bool{}
+	domainOf := make(map[string]string, len(nodes))
+	for _, n := range nodes {
+		read, _ := view.ReadNode(n)
+		domainOf[n.Name] = read.Domain
+		if read.Domain != "" && concerned[n.Name] {
+			domains[read.Domain] = true
+		}
+	}
+	for _, n := range nodes {
+		if concerned[n.Name] || domains[domainOf[n.Name]] {
+			cluster.AddNode(n)
+		}
+	}
+	for _, pod := range pods {
+		cluster.AddPod(pod) // of other nodes are left out
+	}
+	return limited, cluster, nil
+}
+
+// judge says whether a running pod keeps its limit now.
+func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, string) {
+	if sensitivity, _ := known(said.Newcomer.Application); !sensitivity {
+		return verdictUnverifiable, fmt.Sprintf("the limit of %s cannot be checked: %s", pod.Limit, said.Newcomer.Reason)
+	}
+	if after := said.Score.Newcomer.After; after > pod.Limit {
+		return verdictExceeded, fmt.Sprintf("predicted %s with the pods that are on %s now, the limit is %s", after, said.Node, pod.Limit)
+	}
+	if a.plugin.standIn != nil || said.Background != nil {
+		return verdictKept, ""
+	}
+	for _, r := range said.Residents {
+		if _, traffic := known(r.Entry.Application); !traffic {
+			name := unseen
+			if r.Namespace == pod.Namespace {
+				name = r.Namespace + "/" + r.Name
+			}
+			return verdictUnverifiable, fmt.Sprintf("the limit of %s cannot be checked: the traffic of %s is not known", pod.Limit, name)
+		}
+	}
+	return verdictKept, ""
+}

@@ -1,0 +1,122 @@
+package schedplugin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/score"
+)
+
+// unverifiable returns why a limit of the pod, or of a resident because of it, cannot be
+// checked in a domain; empty where all can be.
+func (c *cycle) unverifiable(d *domainState, machine string) string {
+	assumed := c.plugin.standIn != nil
+	sensitivity, contentiousness := known(c.profileOn(machine).Application)
+	if c.newcomer.Limit != 0 {
+		if !sensitivity {
+			return "no profile says how this pod slows down on that machine"
+		}
+		for i, job := range d.load.Residents() {
+			if _, traffic := known(job.Application); !traffic && !assumed && !d.measured {
+				return fmt.Sprintf("the traffic of %s is not known", c.nameOf(d.residents[i]))
+			}
+		}
+	}
+	for i, job := range d.load.Residents() {
+		if job.Limit == 0 {
+			continue
+		}
+		if own, _ := known(job.Application); !own {
+			return fmt.Sprintf("no profile says how %s slows down, which has a limit", c.nameOf(d.residents[i]))
+		}
+		if !contentiousness && !assumed {
+			return fmt.Sprintf("the traffic of this pod is not known, and %s has a limit", c.nameOf(d.residents[i]))
+		}
+	}
+	return ""
+}
+
+// known reports whether a profile, which may be missing, has curves and traffic.
+func known(a *predictor.Application) (sensitivity, contentiousness bool) {
+	if a == nil {
+		return false, false
+	}
+	return a.Known()
+}
+
+// refusal is a node that a limit keeps from the pod.
+type refusal struct {
+	node string
+	// excess is by how much the slowdown exceeds the limit, as a factor; without one the
+	// limit cannot be checked, and why says so.
+	excess float64
+	why    string
+}
+
+// refusals are the nodes that limits refused in a cycle. Filter adds to them from several
+// goroutines.
+type refusals struct {
+	mutex sync.Mutex
+	nodes map[string]bool
+	best  refusal
+}
+
+// add counts the refusal of a node once. The best is the one with the least excess, then
+// by name, so that equal attempts give equal notes.
+func (r *refusals) add(next refusal) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.nodes[next.node] {
+		return
+	}
+	if len(r.nodes) == 0 || cmp.Or(cmp.Compare(next.excess, r.best.excess), cmp.Compare(next.node, r.best.node)) < 0 {
+		r.best = next
+	}
+	if r.nodes == nil {
+		r.nodes = map[string]bool{}
+	}
+	r.nodes[next.node] = true
+}
+
+// overLimit returns the refusal of a node by a score with a limit that is exceeded.
+func (c *cycle) overLimit(d *domainState, node string, result *score.Score) refusal {
+	worst, name := result.Newcomer, "this pod"
+	for i, r := range result.Residents {
+		if r.OverLimit() && (!worst.OverLimit() || excess(r) > excess(worst)) {
+			worst, name = r, c.nameOf(d.residents[i])
+		}
+	}
+	return refusal{node: node, excess: excess(worst), why: fmt.Sprintf("predicted %s for %s, whose limit is %s", worst.After, name, worst.Limit)}
+}
+
+func excess(e score.Effect) float64 { return float64(e.After / e.Limit) }
+
+// PostFilter writes an event about the limits that keep a pod pending, with the numbers
+// that the reasons of Filter leave out. It lets no pod through.
+func (p *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	if c := cycleOf(state); c != nil {
+		if note := c.refused.note(); note != "" && p.pods.firstNote(pod.UID, note) {
+			p.event(pod, v1.EventTypeWarning, reasonLimit, shorten(note))
+		}
+	}
+	return nil, fwk.NewStatus(fwk.Unschedulable)
+}
+
+// note says how many nodes limits refused, and which of them is the nearest to fit.
+func (r *refusals) note() string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	switch len(r.nodes) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("a limit refused %s: %s", r.best.node, r.best.why)
+	}
+	return fmt.Sprintf("limits refused %d nodes, the best of them %s: %s", len(r.nodes), r.best.node, r.best.why)
+}

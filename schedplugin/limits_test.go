@@ -1,0 +1,185 @@
+package schedplugin
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/schedplugin/config"
+)
+
+// value returns the sum of a metric over its labels.
+func value(t *testing.T, p *Plugin, name string) (sum float64) {
+	t.Helper()
+	registry := metrics.NewKubeRegistry()
+	registry.MustRegister(p.metrics.all()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, m := range family.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+// A pod that limits keep pending is told of the best node and the numbers, once, and
+// nothing of pods of other namespaces; the metric counts it once.
+func TestRefusalIsExplained(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	names := []string{"a", "b"}
+	for _, name := range names {
+		h.node(name, "blade")
+	}
+	mine, foreign := pod("db-0", "plain", 1, "1.05"), pod("secret", "plain", 1, "1.01")
+	mine.Namespace, foreign.Namespace = "shop", "bank"
+	h.nodes["a"].add(mine)
+	h.nodes["b"].add(foreign)
+	p.pods.handler().OnAdd(mine, false)
+	loud := pod("loud", "reader", 1, "")
+	loud.Namespace = "shop"
+	for range 3 {
+		o := schedule(t, p, h, loud, names)
+		if len(o.rejected) != 2 {
+			t.Fatalf("%+v", o)
+		}
+		if _, status := p.PostFilter(t.Context(), o.state, loud, nil); status.Code() != fwk.Unschedulable {
+			t.Error(status)
+		}
+	}
+	want := "loud Warning LimitKeepsPending: limits refused 2 nodes, the best of them a: predicted 1.11× for shop/db-0, whose limit is 1.05×"
+	if len(h.events.notes) != 1 || h.events.notes[0] != want {
+		t.Errorf("%q, want once %q", h.events.notes, want)
+	}
+	if n := value(t, p, "bandmate_limit_rejections_total"); n != 1 {
+		t.Errorf("%v rejections counted, want the pod once", n)
+	}
+	h.nodes["a"].pods = nil
+	h.nodes["a"].generation++
+	h.nodes["a"].add(pod("x", "plain", 1, "1.02"))
+	h.events.notes = nil
+	o := schedule(t, p, h, loud, []string{"b"})
+	p.PostFilter(t.Context(), o.state, loud, nil)
+	if len(h.events.notes) != 1 || !strings.Contains(h.events.notes[0], "a limit refused b: predicted 1.11× for a pod of another namespace, whose limit is 1.01×") {
+		t.Errorf("%q", h.events.notes)
+	}
+}
+
+// Limits that cannot be checked hold nobody back, or everybody, by policy.
+func TestUnverifiableLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		newcomer, limit         string
+		resident, residentLimit string
+		why                     string
+	}{
+		"a newcomer without a profile":              {"nobody", "1.1", "", "", "no profile says how this pod slows down"},
+		"a newcomer beside an unknown one":          {"plain", "1.5", "nobody", "", "the traffic of /r is not known"},
+		"a resident without a profile":              {"plain", "", "nobody", "1.1", "no profile says how /r slows down"},
+		"an unknown newcomer beside a limit":        {"nobody", "", "plain", "1.1", "the traffic of this pod is not known, and /r has a limit"},
+		"an unknown newcomer beside nobody limited": {"nobody", "", "plain", "", ""},
+		"all known": {"plain", "1.5", "plain", "1.5", ""},
+	} {
+		for policy, refused := range map[config.UnverifiablePolicy]bool{config.UnverifiableIgnored: false, config.UnverifiableRejected: test.why != ""} {
+			p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.UnverifiableLimits = policy })
+			n := h.node("n", "blade")
+			if test.resident != "" {
+				r := pod("r", test.resident, 1, test.residentLimit)
+				n.add(r)
+				p.pods.handler().OnAdd(r, false)
+			}
+			newcomer := pod("p", test.newcomer, 1, test.limit)
+			o := schedule(t, p, h, newcomer, []string{"n"})
+			if len(o.rejected) > 0 != refused {
+				t.Errorf("%s, %s: rejected %v, want %v", name, policy, o.rejected, refused)
+			}
+			p.PostFilter(t.Context(), o.state, newcomer, nil)
+			if told := slices.ContainsFunc(h.events.notes, func(note string) bool { return strings.Contains(note, test.why) }); refused && !told {
+				t.Errorf("%s: events %q, want %q", name, h.events.notes, test.why)
+			}
+		}
+	}
+}
+
+// Preemption may take a pod away whose limit is in the way, or not, by policy.
+func TestPreemptionAndLimits(t *testing.T) {
+	for _, protect := range []bool{false, true} {
+		p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.ProtectLimits = protect })
+		n := h.node("n", "blade")
+		protected := pod("protected", "plain", 1, "1.05")
+		n.add(protected)
+		p.pods.handler().OnAdd(protected, false)
+		loud := pod("loud", "reader", 1, "")
+		o := schedule(t, p, h, loud, []string{"n"})
+		want := fwk.Unschedulable
+		if protect {
+			want = fwk.UnschedulableAndUnresolvable
+		}
+		if got := p.Filter(t.Context(), o.state, loud, n).Code(); got != want {
+			t.Errorf("protect %v: %v, want %v", protect, got, want)
+		}
+		without := &fakeNode{node: n.node, generation: n.generation + 1}
+		if got := p.Filter(t.Context(), o.state, loud, without); got.IsSuccess() == protect {
+			t.Errorf("protect %v: tried without the protected pod: %v", protect, got)
+		}
+		bystander := pod("bystander", "plain", 0.1, "")
+		o = schedule(t, p, h, bystander, []string{"n"})
+		if got := p.Filter(t.Context(), o.state, bystander, without); !got.IsSuccess() && len(o.rejected) == 0 {
+			t.Errorf("protect %v: a pod that breaks no limit: %v", protect, got)
+		}
+	}
+}
+
+// A limit that stops holding is told once, with the reason, and shows in the metric.
+func TestAudit(t *testing.T) {
+	all := table(t)
+	p, h := plugin(t, all.Advisor(), nil)
+	protected, stranger, loud := pod("protected", "plain", 1, "1.05"), pod("stranger", "nobody", 1, ""), pod("loud", "reader", 1, "")
+	pods := []*v1.Pod{protected}
+	nodes := []*v1.Node{h.node("n", "blade").node, h.node("other", "blade").node}
+	a := &auditor{
+		plugin: p, last: map[types.UID]verdict{},
+		nodes: func() ([]*v1.Node, error) { return nodes, nil },
+		pods:  func() ([]*v1.Pod, error) { return pods, nil },
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		want   verdict
+		note   string
+	}{
+		{"alone", func() { protected.Spec.NodeName = "n" }, verdictKept, ""},
+		{"an aggressor elsewhere", func() { loud.Spec.NodeName = "other"; pods = append(pods, loud) }, verdictKept, ""},
+		{"an aggressor of another scheduler", func() { loud.Spec.NodeName = "n" }, verdictExceeded, "protected Warning SlowdownLimitExceeded: predicted 1.11× with the pods that are on n now, the limit is 1.05×"},
+		{"still", func() {}, verdictExceeded, ""},
+		{"gone", func() { pods = pods[:1] }, verdictKept, ""},
+		{"an unknown neighbor", func() { stranger.Spec.NodeName = "n"; pods = append(pods, stranger) }, verdictUnverifiable, "the traffic of a pod of another namespace is not known"},
+		{"gone again", func() { pods = pods[:1] }, verdictKept, ""},
+		{"the profile deleted", func() { p.watch.current.Store(newProfiles(&advisor.Advisor{})) }, verdictUnverifiable, "cannot be checked: no profile of plain"},
+	} {
+		step.change()
+		stranger.Namespace = "bank"
+		h.events.notes = nil
+		if err := a.audit(); err != nil {
+			t.Fatal(err)
+		}
+		if told := len(h.events.notes) == 1 && strings.Contains(h.events.notes[0], step.note); told != (step.note != "") || len(h.events.notes) > 1 {
+			t.Errorf("%s: events %q, want %q", step.name, h.events.notes, step.note)
+		}
+		if value(t, p, "bandmate_limits") != 1 {
+			t.Errorf("%s: want one limit in the metric", step.name)
+		}
+		if got := a.last[protected.UID]; got != step.want && !(got == "" && step.want == verdictKept) {
+			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+}
