@@ -7,6 +7,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -21,14 +23,28 @@ import (
 
 func main() { study.WritePage("evaluate-simulated", write) }
 
-// platform is one simulated memory system.
-type platform struct{ folder, title string }
+// platform is one simulated memory system, with what happened there.
+type platform struct {
+	name, title string
+	data        *evaluation.Dataset
+}
 
-func platforms() []platform {
-	return []platform{
-		{"ddr3x4", "DDR3-1600, four channels, co-runners on another socket (ddr3x4)"},
-		{"ddr4x2", "DDR4-2400, two channels, everyone on one socket (ddr4x2)"},
+func platforms(data string) ([]platform, error) {
+	all := []platform{
+		{name: "ddr3x4", title: "DDR3-1600, four channels; co-runners on another socket, each with a link of its own"},
+		{name: "ddr4x2", title: "DDR4-2400, two channels; everyone on one socket"},
+		{name: "ddr4x2cxl", title: "DDR4-2400, two channels; co-runners behind a longer link of their own"},
+		{name: "ddr4x4link", title: "DDR4-2400, four channels; all co-runners share one link"},
+		{name: "ddr5x4", title: "DDR5-4800, four sub-channels; everyone on one socket"},
 	}
+	for i := range all {
+		d, err := evaluation.Read(os.DirFS(filepath.Join(data, all[i].name)))
+		if err != nil {
+			return nil, err
+		}
+		all[i].data = d
+	}
+	return all, nil
 }
 
 // profile is what of each application was measured.
@@ -47,142 +63,251 @@ func profiles() []profile {
 	}
 }
 
+// mostCorunners is the largest number of co-runners that the data have.
+const mostCorunners = 3
+
 const introduction = `# Errors on simulated memory systems
 
 Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; ` + "`hack/generate.sh`" + `
 regenerates it.
 
-The data are those of ` + "`predictor/testdata/simulated`" + `: 22 applications on each of two simulated
-memory systems, alone, beside an interferer of 11 read shares × 16 levels, in all 484 ordered pairs
-and in 150 groups of three and four. Pairs and groups are used only to compute errors. Errors are
-|predicted − measured| in percentage points of normalized performance. The cost is the number of
-points that a method reads of each application ÷ 4: one curve of four levels costs 1. Coverage is
-the share of the measured slowdowns within the predicted 90% interval. The simulation repeats to a
-standard deviation of 0.56 (ddr3x4) and 0.74 points (ddr4x2), so no mean error can be far below 0.45
-and 0.55.
+The data are those of ` + "`predictor/testdata/simulated`" + `: 22 to 32 applications on each of five simulated
+memory systems, alone, beside an interferer of 11 read shares × 16 levels, in pairs, and in groups of
+three and four. Pairs and groups are used only to compute errors. Errors are |predicted − measured|
+in percentage points of normalized performance. The cost is the number of points that a method reads
+of each application ÷ 4: one curve of four levels costs 1. Coverage is the share of the measured
+slowdowns within the predicted 90% interval. The simulations repeat to a standard deviation of 0.56
+(ddr3x4), 0.74 (ddr4x2), 0.87 (ddr5x4) and 1.08 points (ddr4x4link), so no mean error can be far below
+0.45 to 0.8.
 
 The rows up to ` + "`polynomial-estimated`" + ` are the methods of Zacarias et al. 2020; ` + "`memgen`" + ` is the state
-of the art that they compare with.
+of the art that they compare with. ` + "`default`" + ` is what ` + "`bandmate predict`" + `, the schedulers and the report
+answer from the same profiles: it fits a model of the memory to the curves of all applications of a
+platform and takes phases to meet at random. ` + "`default-started-together`" + ` is also told that co-runs
+started at the same time, as these did.
 
-` + "`default`" + ` is what ` + "`bandmate predict`" + `, the schedulers and the report answer from the same profiles: it
-fits a model of the memory to the curves of all 22 applications and takes phases to meet at random.
-` + "`default-started-together`" + ` is also told that co-runs started at the same time, as these did. Its structure was chosen with these pairs and groups in view
-(docs/decisions/0012); its parameters come from curves alone. The last table of each platform shows
-the errors for applications that had no part in the parameters.
+## One platform left out
+
+A user's machine is one that nobody chose the method on. Each row leaves one platform out. The method
+of the paper is the one with the least mean error over pairs and groups of the other platforms. The
+scale is the factor by which the intervals of ` + "`default`" + ` have to be wider to hold 90% of the co-locations
+of each kind on the other platforms; the last column is what they then hold on the one left out.
+` + "`default`" + ` itself was developed with these platforms in view (docs/decisions/0035), its parameters come
+from the curves of the platform alone.
 `
 
 func write(w io.Writer, data string) error {
+	all, err := platforms(data)
+	if err != nil {
+		return err
+	}
+	results := make([]result, len(all))
+	for i, p := range all {
+		if results[i], err = evaluate(p.data, evaluation.Options{}); err != nil {
+			return err
+		}
+	}
 	fmt.Fprint(w, introduction)
-	for _, p := range platforms() {
-		d, err := evaluation.Read(os.DirFS(filepath.Join(data, p.folder)))
+	writeLeftOut(w, all, results)
+	if err := writeUndeclared(w, all, results); err != nil {
+		return err
+	}
+	for i, p := range all {
+		fmt.Fprintf(w, "\n## %s (%s)\n", p.title, p.name)
+		for j, measured := range profiles() {
+			r := results[i]
+			if j > 0 {
+				if r, err = evaluate(p.data, evaluation.Options{ReadShares: measured.readShares, Levels: measured.levels}); err != nil {
+					return err
+				}
+			}
+			writeProfile(w, measured, r)
+		}
+		if err := writeNoise(w, p.data, results[i]); err != nil {
+			return err
+		}
+		if err := writeCrossValidation(w, p.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// result is the errors of every method, with the rows.
+type result struct{ *evaluation.Result }
+
+func evaluate(d *evaluation.Dataset, o evaluation.Options) (result, error) {
+	r, err := evaluation.Evaluate(d, o)
+	return result{r}, err
+}
+
+// score is the error of a method beside some number of co-runners.
+type score struct{ mean, worst, coverage float64 }
+
+// of returns the score of a method; false where no co-location had so many co-runners.
+func (r result) of(m predictor.Method, corunners int) (score, bool) {
+	for _, row := range r.Methods {
+		if corunners == 1 && row.Name == m {
+			return score{row.Mean, row.Max, row.Coverage}, true
+		}
+	}
+	for _, row := range r.Groups {
+		if row.Corunners == corunners && row.Name == m {
+			return score{row.Mean, row.Max, row.Coverage}, true
+		}
+	}
+	return score{}, false
+}
+
+// ofPaper reports whether a method is one of the paper's.
+func ofPaper(m predictor.Method) bool {
+	return m != predictor.Default && m != evaluation.StartedTogether
+}
+
+// writeLeftOut writes what the other platforms choose for each platform.
+func writeLeftOut(w io.Writer, all []platform, results []result) {
+	study.TableHeader(w, "platform", "co-runners", "of the paper", "its error", "default", "less by", "coverage", "scale of the others", "coverage with it")
+	for i, p := range all {
+		for n := 1; n <= mostCorunners; n++ {
+			var others []result
+			for j, r := range results {
+				if j != i {
+					others = append(others, r)
+				}
+			}
+			best := leastError(others, n)
+			paper, _ := results[i].of(best, n)
+			own, found := results[i].of(predictor.Default, n)
+			if !found {
+				continue
+			}
+			scale := scaleFor(others, n)
+			fmt.Fprintf(w, "| %s | %d | %s | %.2f / %.1f | %.2f / %.1f | %.0f%% | %.0f%% | %.2f | %.0f%% |\n", p.name, n,
+				best, paper.mean, paper.worst, own.mean, own.worst, 100*(1-own.mean/paper.mean), 100*own.coverage,
+				scale, 100*heldWith([]result{results[i]}, n, scale))
+		}
+	}
+}
+
+// leastError returns the method of the paper with the least mean of mean errors.
+func leastError(results []result, corunners int) (best predictor.Method) {
+	least := math.Inf(1)
+	for _, m := range evaluation.Methods() {
+		if !ofPaper(m) {
+			continue
+		}
+		var sum float64
+		for _, r := range results {
+			s, _ := r.of(m, corunners)
+			sum += s.mean
+		}
+		if sum < least {
+			best, least = m, sum
+		}
+	}
+	return best
+}
+
+// heldWith returns the share of the co-locations whose measured performance lies within
+// the predicted one ± scale × half of the interval of the default method.
+func heldWith(results []result, corunners int, scale float64) float64 {
+	held, rows := 0, 0
+	for _, r := range results {
+		for _, row := range r.Rows {
+			if row.Method != predictor.Default || row.Corunners != corunners {
+				continue
+			}
+			half := float64(row.Predicted) - 1/float64(row.Interval.High)
+			rows++
+			// A measured gain is noise, as in Row.Covered.
+			if math.Abs(float64(row.Predicted)-math.Min(float64(row.Measured), 1)) <= scale*half {
+				held++
+			}
+		}
+	}
+	return float64(held) / float64(rows)
+}
+
+// scaleFor returns the least scale, in steps of 0.01, with which 90% of the co-locations
+// are held on average over results.
+func scaleFor(results []result, corunners int) float64 {
+	for scale := 0.01; ; scale += 0.01 {
+		var sum float64
+		for _, r := range results {
+			sum += heldWith([]result{r}, corunners, scale)
+		}
+		if sum >= 0.9*float64(len(results)) || scale > 10 {
+			return scale
+		}
+	}
+}
+
+// writeUndeclared writes the errors where nobody says how co-runners reach the memory.
+func writeUndeclared(w io.Writer, all []platform, results []result) error {
+	fmt.Fprint(w, "\nWhat `default` loses where neither a topology nor a person says how co-runners reach the memory:\n")
+	study.TableHeader(w, "platform", "link", "pairs", "two co-runners", "three")
+	for i, p := range all {
+		undeclared := *p.data
+		undeclared.Platform.Link = memory.LinkUnknown
+		r, err := evaluate(&undeclared, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n## %s\n", p.title)
-		for _, measured := range profiles() {
-			if err := writeProfile(w, d, measured); err != nil {
-				return err
+		for _, kind := range []struct {
+			link   string
+			result result
+		}{{string(p.data.Platform.Link), results[i]}, {"not declared", r}} {
+			fmt.Fprintf(w, "| %s | %s |", p.name, kind.link)
+			for n := 1; n <= mostCorunners; n++ {
+				s, _ := kind.result.of(predictor.Default, n)
+				fmt.Fprintf(w, " %.2f / %.1f, %.0f%% |", s.mean, s.worst, 100*s.coverage)
 			}
-		}
-		if err := writeNoise(w, d); err != nil {
-			return err
-		}
-		if err := writeTargets(w, d); err != nil {
-			return err
-		}
-		if err := writeCrossValidation(w, d); err != nil {
-			return err
+			fmt.Fprintln(w)
 		}
 	}
 	return nil
 }
 
-// writeProfile writes the tables of pairs and groups for one kind of profile.
-func writeProfile(w io.Writer, d *evaluation.Dataset, p profile) error {
-	r, err := evaluation.Evaluate(d, evaluation.Options{ReadShares: p.readShares, Levels: p.levels})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "\n### %s\n\n", p.title)
-	fmt.Fprint(w, "| pairs | read shares | levels | mean | SD | max | cost | coverage |\n|---|---|---|---|---|---|---|---|\n")
+// writeProfile writes the errors of every method for one kind of profile.
+func writeProfile(w io.Writer, p profile, r result) {
+	fmt.Fprintf(w, "\n### %s\n", p.title)
+	study.TableHeader(w, "method", "cost", "pairs: mean", "SD", "max", "coverage", "two: mean", "max", "coverage", "three: mean", "max", "coverage")
 	for _, m := range r.Methods {
-		fmt.Fprintf(w, "| %s | %d | %d | %.2f | %.2f | %.1f | %.2f | %.0f%% |\n",
-			m.Name, m.ReadShares, m.Points, m.Mean, m.SD, m.Max, m.Cost, 100*m.Coverage)
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f | %.1f | %.0f%% |", m.Name, m.Cost, m.Mean, m.SD, m.Max, 100*m.Coverage)
+		for n := 2; n <= mostCorunners; n++ {
+			s, _ := r.of(m.Name, n)
+			fmt.Fprintf(w, " %.2f | %.1f | %.0f%% |", s.mean, s.worst, 100*s.coverage)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprint(w, "\n| groups | co-runners | mean | max | rows | coverage |\n|---|---|---|---|---|---|\n")
-	for _, g := range r.Groups {
-		fmt.Fprintf(w, "| %s | %d | %.2f | %.1f | %d | %.0f%% |\n", g.Name, g.Corunners, g.Mean, g.Max, g.Rows, 100*g.Coverage)
-	}
-	return nil
 }
 
-// noiseSeeds is over how many noises the errors are averaged.
-const noiseSeeds = 3
+// The noise that is added to curves, and over how many draws of it errors are averaged.
+const (
+	addedNoise = 0.02
+	noiseSeeds = 3
+)
 
 // writeNoise writes the mean error over pairs when the curves are noisy.
-func writeNoise(w io.Writer, d *evaluation.Dataset) error {
+func writeNoise(w io.Writer, d *evaluation.Dataset, exact result) error {
 	pairs := *d
 	pairs.Groups = nil
-	noises := []float64{0, 0.01, 0.02}
-	means := map[predictor.Method][]float64{}
-	for _, noise := range noises {
-		sums := map[predictor.Method]float64{}
-		for seed := range uint64(noiseSeeds) {
-			if noise == 0 && seed > 0 {
-				break // no noise is always the same
-			}
-			r, err := evaluation.Evaluate(&pairs, evaluation.Options{
-				Noise: noise, Seed: seed + 1, Each: func(evaluation.Row) error { return nil },
-			})
-			if err != nil {
-				return err
-			}
-			for _, m := range r.Methods {
-				sums[m.Name] += m.Mean
-			}
+	sums := map[predictor.Method]float64{}
+	for seed := range uint64(noiseSeeds) {
+		r, err := evaluation.Evaluate(&pairs, evaluation.Options{
+			Noise: addedNoise, Seed: seed + 1, Each: func(evaluation.Row) error { return nil },
+		})
+		if err != nil {
+			return err
 		}
-		for m, sum := range sums {
-			if noise > 0 {
-				sum /= noiseSeeds
-			}
-			means[m] = append(means[m], sum)
+		for _, m := range r.Methods {
+			sums[m.Name] += m.Mean
 		}
 	}
-	fmt.Fprintf(w, "\n### Noisy curves: mean error over pairs, all points, average of %d noises\n\n", noiseSeeds)
-	fmt.Fprint(w, "| method | no noise | 1% | 2% |\n|---|---|---|---|\n")
-	for _, m := range evaluation.Methods() {
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.2f |\n", m, means[m][0], means[m][1], means[m][2])
-	}
-	return nil
-}
-
-// writeTargets splits the applications in two by turns and scores each half as
-// targets: no method was fitted to either, so that the two tell how much the
-// choice of applications matters.
-func writeTargets(w io.Writer, d *evaluation.Dataset) error {
-	half := map[string]int{}
-	for i, a := range d.Apps {
-		half[a.Name] = i % 2
-	}
-	methods := []predictor.Method{predictor.Memgen, predictor.LinearEstimated, predictor.Default, evaluation.StartedTogether}
-	fmt.Fprint(w, "\n### Between applications: every other application as target\n\n| method | co-runners | one half | the other |\n|---|---|---|---|\n")
-	var sums, rows [4][4][2]float64
-	_, err := evaluation.Evaluate(d, evaluation.Options{Methods: methods, Each: func(r evaluation.Row) error {
-		for i, m := range methods {
-			if r.Method == m && r.Corunners < len(sums) {
-				sums[r.Corunners][i][half[r.Target]] += max(r.Error(), -r.Error())
-				rows[r.Corunners][i][half[r.Target]]++
-			}
-		}
-		return nil
-	}})
-	if err != nil {
-		return err
-	}
-	for n := 1; n < len(sums); n++ {
-		for i, m := range methods {
-			fmt.Fprintf(w, "| %s | %d | %.2f | %.2f |\n", m, n, sums[n][i][0]/rows[n][i][0], sums[n][i][1]/rows[n][i][1])
-		}
+	fmt.Fprintf(w, "\n### Noisy curves: mean error over pairs, all points, average of %d noises\n", noiseSeeds)
+	study.TableHeader(w, "method", "no noise", fmt.Sprintf("%.0f%%", 100*addedNoise))
+	for _, m := range exact.Methods {
+		fmt.Fprintf(w, "| %s | %.2f | %.2f |\n", m.Name, m.Mean, sums[m.Name]/noiseSeeds)
 	}
 	return nil
 }
