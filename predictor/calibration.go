@@ -15,6 +15,9 @@ import (
 // on it. It is immutable and safe for concurrent use.
 type Calibration struct {
 	model *memory.Model
+	// shared is the model if all co-runners share one link; nil where it is known whether
+	// they do.
+	shared *memory.Model
 	// misfit is the standard deviation of points that the model was not fitted to about
 	// what it says of them, without their noise.
 	misfit float64
@@ -26,7 +29,8 @@ const distantRatio = 1.03
 
 // Calibrate fits a model to those of apps that were measured on the machine itself and
 // have a known contentiousness and curves with achieved bandwidths. link says how
-// co-runners reach the memory. Calibrate fails with memory.ErrNotEnough if the
+// co-runners reach the memory. Where it is unknown and they are distant, they are taken to
+// have a link each, and intervals also hold what one link for all would cause. Calibrate fails with memory.ErrNotEnough if the
 // applications are too few.
 func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	var sources []memory.Source
@@ -41,14 +45,19 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 		return nil, fmt.Errorf("calibration: %w", memory.ErrNotEnough)
 	}
 	slices.Sort(ratios)
-	if link == memory.LinkUnknown && ratios[len(ratios)/2] > distantRatio {
+	undeclared := link == memory.LinkUnknown && ratios[len(ratios)/2] > distantRatio
+	if undeclared {
 		link = memory.LinkOwn
 	}
 	model, err := memory.Fit(sources, link)
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
-	return &Calibration{model: model, misfit: misfitOf(model, sources)}, nil
+	c := &Calibration{model: model, misfit: misfitOf(model, sources)}
+	if undeclared {
+		c.shared = model.ShareLink()
+	}
+	return c, nil
 }
 
 // leastMisfit is the part of the difference between points and the model that counts as
@@ -128,6 +137,9 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	calibrated := *a
 	if a.family == nil {
 		calibrated.calibrated = a.undisturbed(c.model)
+		if c.shared != nil {
+			calibrated.calibrated.shared = a.undisturbed(c.shared)
+		}
 		return &calibrated, nil
 	}
 	source, ok := a.source()
@@ -140,6 +152,10 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	}
 	calibrated.calibrated = a.calibrate(c.model, source, loop)
 	calibrated.calibrated.misfit = c.misfit
+	if c.shared != nil {
+		calibrated.calibrated.shared = a.calibrate(c.shared, source, loop)
+		calibrated.calibrated.shared.misfit = c.misfit
+	}
 	return &calibrated, nil
 }
 
@@ -189,6 +205,32 @@ type calibrated struct {
 	residual float64
 	// misfit is that of the Calibration.
 	misfit float64
+	// shared is the state if all co-runners share one link; nil where it is known
+	// whether they do.
+	shared *calibrated
+}
+
+// sharing returns copies of apps in the models in which all co-runners share one link;
+// false where it is known whether they do, or there are none to share it.
+func sharing(apps []*Application) ([]*Application, bool) {
+	const fewest = 3 // the target, and two who share
+	if len(apps) < fewest {
+		return nil, false
+	}
+	all := make([]*Application, len(apps))
+	for i, a := range apps {
+		all[i] = a
+		if a.calibrated == nil {
+			continue // undisturbed in any model
+		}
+		if a.calibrated.shared == nil {
+			return nil, false
+		}
+		other := *a
+		other.calibrated = a.calibrated.shared
+		all[i] = &other
+	}
+	return all, true
 }
 
 func (a *Application) calibrate(m *memory.Model, s memory.Source, l memory.Loop) *calibrated {

@@ -76,10 +76,30 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	p.warnDefault(apps, others, read)
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.performance[i] })
 	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
+	p.coverSharedLink(apps)
 	if o.Explain {
 		p.Explanation = s.explain(others, read)
 	}
 	return true
+}
+
+// coverSharedLink extends the interval to what one link for all co-runners would cause,
+// where nobody knows whether they share one.
+func (p *Prediction) coverSharedLink(apps []*Application) {
+	apps, unknown := sharing(apps)
+	if !unknown {
+		return
+	}
+	var s modelSolver
+	s.reset(apps, sharedModel(apps), true)
+	s.solve()
+	if s.unsolved {
+		return
+	}
+	other := s.doubt(s.traffic(0)).interval(s.performance[0])
+	p.Interval = Interval{Low: min(p.Interval.Low, other.Low), High: max(p.Interval.High, other.High)}
+	p.warn("whether co-runners share one link to the memory is unknown: each is taken to have one of its own, and the " +
+		"interval holds both; declare it as spec.link of the machine")
 }
 
 // setAll sets the performances of the target and of its co-runners.

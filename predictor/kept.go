@@ -27,6 +27,11 @@ func (c *Calibration) State(a *Application) ([]byte, error) {
 	}
 	state := *a.calibrated
 	state.model = nil
+	if state.shared != nil {
+		shared := *state.shared
+		shared.model = nil
+		state.shared = &shared
+	}
 	return plain.Marshal(&state)
 }
 
@@ -42,5 +47,8 @@ func (c *Calibration) Restore(a *Application, state []byte) (*Application, error
 		return nil, err
 	}
 	restored.calibrated.model = c.model
+	if shared := restored.calibrated.shared; shared != nil {
+		shared.model = c.shared
+	}
 	return &restored, nil
 }

@@ -75,3 +75,14 @@ type LinkNumbers struct {
 	// the link that is in use.
 	Queue float64 `json:"queue"`
 }
+
+// ShareLink returns the model of a memory that is m but for one link that all co-runners
+// share, where they have one each in m; nil where they have none.
+func (m *Model) ShareLink() *Model {
+	if m.link.kind != LinkOwn {
+		return nil
+	}
+	shared := *m
+	shared.link.kind = LinkShared
+	return &shared
+}
