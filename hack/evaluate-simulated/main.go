@@ -71,29 +71,29 @@ const introduction = `# Errors on simulated memory systems
 Written by ` + "`go run ./hack/evaluate-simulated > docs/results/simulated.md`" + `; ` + "`hack/generate.sh`" + `
 regenerates it.
 
-The data are those of ` + "`predictor/testdata/simulated`" + `: 22 to 32 applications on each of five simulated
-memory systems, alone, beside an interferer of 11 read shares × 16 levels, in pairs, and in groups of
-three and four. Pairs and groups are used only to compute errors. Errors are |predicted − measured|
-in percentage points of normalized performance. The cost is the number of points that a method reads
-of each application ÷ 4: one curve of four levels costs 1. Coverage is the share of the measured
-slowdowns within the predicted 90% interval. The simulations repeat to a standard deviation of 0.56
-(ddr3x4), 0.74 (ddr4x2), 0.87 (ddr5x4) and 1.08 points (ddr4x4link), so no mean error can be far below
-0.45 to 0.8.
+The data are those of ` + "`predictor/testdata/simulated`" + `: 22 to 32 applications on each of five
+simulated memory systems, alone, beside an interferer of 11 read shares × 16 levels, in pairs, and
+in groups of three and four. Pairs and groups are used only to compute errors. Errors are |predicted
+− measured| in percentage points of normalized performance. The cost is the number of points that a
+method reads of each application ÷ 4: one curve of four levels costs 1. Coverage is the share of the
+measured slowdowns within the predicted 90% interval. The simulations repeat to a standard deviation
+of 0.56 (ddr3x4), 0.74 (ddr4x2), 0.87 (ddr5x4) and 1.08 points (ddr4x4link), so no mean error can be
+far below 0.45 to 0.8.
 
 The rows up to ` + "`polynomial-estimated`" + ` are the methods of Zacarias et al. 2020; ` + "`memgen`" + ` is the state
-of the art that they compare with. ` + "`default`" + ` is what ` + "`bandmate predict`" + `, the schedulers and the report
-answer from the same profiles: it fits a model of the memory to the curves of all applications of a
-platform and takes phases to meet at random. ` + "`default-started-together`" + ` is also told that co-runs
-started at the same time, as these did.
+of the art that they compare with. ` + "`default`" + ` is what ` + "`bandmate predict`" + `, the schedulers and the
+report answer from the same profiles: it fits a model of the memory to the curves of all
+applications of a platform and takes phases to meet at random. ` + "`default-started-together`" + ` is also
+told that co-runs started at the same time, as these did.
 
 ## One platform left out
 
-A user's machine is one that nobody chose the method on. Each row leaves one platform out. The method
-of the paper is the one with the least mean error over pairs and groups of the other platforms. The
-scale is the factor by which the intervals of ` + "`default`" + ` have to be wider to hold 90% of the co-locations
-of each kind on the other platforms; the last column is what they then hold on the one left out.
-` + "`default`" + ` itself was developed with these platforms in view (docs/decisions/0035), its parameters come
-from the curves of the platform alone.
+A user's machine is one that nobody chose the method on. Each row leaves one platform out. The
+method of the paper is the one with the least mean error over pairs and groups of the other
+platforms. The scale is the factor by which the intervals of ` + "`default`" + ` have to be wider to hold 90%
+of the co-locations of each kind on the other platforms; the last column is what they then hold on
+the one left out. ` + "`default`" + ` itself was developed with these platforms in view (docs/decisions/0035),
+its parameters come from the curves of the platform alone.
 `
 
 func write(w io.Writer, data string) error {
