@@ -95,7 +95,7 @@ func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*
 			next.invalid[m.Name] = err.Error()
 		}
 	}
-	next.calibrations = a.calibrations.next(applications, next.links())
+	next.calibrations = a.calibrations.next(applications, next.links(), next.caches())
 	for _, p := range applications {
 		next.add(a.member(p, next))
 	}
@@ -117,7 +117,7 @@ func (a *Advisor) FittedTo(applications []string) *Advisor {
 		}
 	}
 	fitted := *a
-	fitted.calibrations = (*calibrations)(nil).next(some, a.links())
+	fitted.calibrations = (*calibrations)(nil).next(some, a.links(), a.caches())
 	return &fitted
 }
 
@@ -128,6 +128,17 @@ func (a *Advisor) links() map[string]memory.Link {
 		links[name] = a.linkOf(name)
 	}
 	return links
+}
+
+// caches returns the sizes of the last-level caches that several cores share, by machine.
+func (a *Advisor) caches() map[string]int64 {
+	caches := map[string]int64{}
+	for name, m := range a.machines {
+		if c := m.Spec.SharedCache; c != nil {
+			caches[name] = c.Bytes
+		}
+	}
+	return caches
 }
 
 // linkOf returns how co-runners reach the memory of a machine.

@@ -2,6 +2,7 @@ package advisor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -47,6 +48,7 @@ type fitting struct {
 	chosen   []*v1alpha1.ApplicationProfile
 	profiles int // that it was chosen from
 	link     memory.Link
+	cache    int64 // bytes of the last-level cache that they share; 0 without one
 
 	once        sync.Once
 	calibration *predictor.Calibration
@@ -67,9 +69,10 @@ type applied struct {
 }
 
 // next prepares models from the profiles that can be used, in any order; links are how
-// co-runners reach the memory of each machine. It keeps the models of c whose profiles are
+// co-runners reach the memory of each machine, caches the sizes of those that several
+// cores share. It keeps the models of c whose profiles are
 // the same objects.
-func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[string]memory.Link) *calibrations {
+func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[string]memory.Link, caches map[string]int64) *calibrations {
 	candidates := map[place][]*v1alpha1.ApplicationProfile{}
 	for _, p := range profiles {
 		if serves(p) {
@@ -82,11 +85,11 @@ func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[s
 			continue
 		}
 		chosen, link := choose(all), links[at.machine]
-		if old := c.at(at); old != nil && old.link == link && slices.Equal(old.chosen, chosen) {
+		if old := c.at(at); old != nil && old.link == link && old.cache == caches[at.machine] && slices.Equal(old.chosen, chosen) {
 			n.places[at] = old
 			continue
 		}
-		n.places[at] = &fitting{chosen: chosen, profiles: len(all), link: link}
+		n.places[at] = &fitting{chosen: chosen, profiles: len(all), link: link, cache: caches[at.machine]}
 	}
 	return n
 }
@@ -95,7 +98,7 @@ func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[s
 // at least one point was measured that says what the interferer achieved.
 func serves(p *v1alpha1.ApplicationProfile) bool {
 	c := &p.Spec.Contentiousness
-	if p.Spec.Transferred != nil || !(c.ReadBytesPerSecond+c.WriteBytesPerSecond > 0) {
+	if p.Spec.Transferred != nil || len(p.Spec.Cache) == 0 && !(c.ReadBytesPerSecond+c.WriteBytesPerSecond > 0) {
 		return false
 	}
 	return slices.ContainsFunc(p.Spec.Curves, func(c v1alpha1.SensitivityCurve) bool {
@@ -148,8 +151,20 @@ func (f *fitting) fit() {
 			f.err = ErrFewProfiles
 			return
 		}
-		f.calibration, f.err = predictor.Calibrate(apps, f.link)
+		f.calibration, f.err = calibrate(apps, f.link, f.cache)
 	})
+}
+
+// calibrate fits a model of the memory, and of a cache of so many bytes before it that all
+// share, if enough of the applications were measured beside an interferer in the cache.
+func calibrate(apps []*predictor.Application, link memory.Link, cache int64) (*predictor.Calibration, error) {
+	if cache > 0 {
+		c, err := predictor.CalibrateCache(apps, cache)
+		if !errors.Is(err, memory.ErrNotEnough) {
+			return c, err
+		}
+	}
+	return predictor.Calibrate(apps, link)
 }
 
 // at returns the model of a place; nil where it has too few profiles.

@@ -151,12 +151,12 @@ func TestApplySaysWhyNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	var none *calibrations
-	for _, c := range []*calibrations{none, none.next(profiles[:2], nil)} {
+	for _, c := range []*calibrations{none, none.next(profiles[:2], nil, nil)} {
 		if got, err := c.apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
 			t.Errorf("too few profiles: %v", err)
 		}
 	}
-	c := none.next(profiles, nil)
+	c := none.next(profiles, nil, nil)
 	moved := profiles[0].DeepCopy()
 	moved.Spec.Transferred = &v1alpha1.Transfer{}
 	if got, err := c.apply(moved, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {

@@ -63,7 +63,7 @@ func (a *Advisor) SaveKept() {
 // key identifies all that a model is made from; false where a profile has no sum.
 func (f *fitting) key(at place, sums map[*v1alpha1.ApplicationProfile]string) (string, bool) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q %q %d\n", at.machine, at.regime, f.link, len(f.chosen))
+	fmt.Fprintf(sum, "%q %q %q %d %d\n", at.machine, at.regime, f.link, f.cache, len(f.chosen))
 	for _, p := range f.chosen {
 		of, ok := sums[p]
 		if !ok {

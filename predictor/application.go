@@ -8,6 +8,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
@@ -39,6 +40,9 @@ type Application struct {
 	// together with the application.
 	mostBesideInterferer units.Bandwidth
 	warnings             []string // about the profile, when a target
+	// besideCache is a beside interferers in a cache that both share, and beside
+	// streams; nil unless both were measured.
+	besideCache []cache.Point
 	// communication is what the profile says, load what that is for a machine; nil
 	// where it says nothing.
 	communication *v1alpha1.Communication
@@ -129,7 +133,7 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 		}
 	}
 	if len(p.Spec.Curves) > 0 {
-		faults = append(faults, a.compileCurves(p.Spec.Curves))
+		faults = append(faults, a.compileCurves(p.Spec.Curves, p.Spec.Cache))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("profile %q: %w", p.Name, err)
@@ -196,7 +200,7 @@ func (a *Application) compileDistance(spec *v1alpha1.ApplicationProfileSpec) err
 	return nil
 }
 
-func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) error {
+func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve, inCache []v1alpha1.CachePoint) error {
 	chosen, warnings := choosePattern(profileCurves)
 	a.warnings = warnings
 	sets, sampled, err := pointSets(chosen)
@@ -219,6 +223,7 @@ func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve) e
 	if err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
 	}
+	a.compileCache(chosen, inCache)
 	a.noise = math.Sqrt(pooledVariance(chosen) + inferredVariance(chosen))
 	a.achievedKnown = !slices.ContainsFunc(a.responses, func(r response) bool { return r.knots == nil })
 	a.compileObserved()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/internal/parallel"
+	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -21,6 +22,8 @@ type Calibration struct {
 	// misfit is the standard deviation of points that the model was not fitted to about
 	// what it says of them, without their noise.
 	misfit float64
+	// lastLevel is a cache before the memory that all share; nil without one.
+	lastLevel *cache.Model
 }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
@@ -142,6 +145,9 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 		}
 		return &calibrated, nil
 	}
+	if cached, ok, err := c.applyCache(a); ok {
+		return cached, err
+	}
 	source, ok := a.source()
 	if !ok {
 		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, transferred from another machine, or measured without its communication", a.name, ErrNotCalibrated)
@@ -208,6 +214,10 @@ type calibrated struct {
 	// shared is the state if all co-runners share one link; nil where it is known
 	// whether they do.
 	shared *calibrated
+	// cached is the application before a last-level cache that is shared; nil without one.
+	// The fields from home to corrections are then unset.
+	cached    *cache.Application
+	lastLevel *cache.Model
 }
 
 // sharing returns copies of apps in the models in which all co-runners share one link;

@@ -64,7 +64,7 @@ func (p *Prediction) predictByCurves(apps []*Application, o Options) {
 func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o Options) bool {
 	var s modelSolver
 	s.reset(apps, model, true)
-	if !o.Together || !s.runTogether() {
+	if !o.Together || s.sharesCache() || !s.runTogether() {
 		s.solve()
 	}
 	if s.unsolved {
@@ -205,6 +205,10 @@ func (s *modelSolver) explain(others units.Traffic, read outcome) *Explanation {
 	a := s.apps[0]
 	x := a.explainReading(others, read)
 	own := a.target.Total() * units.Bandwidth(s.rates[0])
+	if len(s.shares) > 0 {
+		x.Equation += "; " + s.explainShared()
+		return x
+	}
 	share, _ := others.ReadShare()
 	x.Equation += fmt.Sprintf("; model of the memory: %v of %v carried, P = %.4f; corrected by the curves: %.4f",
 		own+others.Total(), s.model.Capacity(share), s.rates[0], s.performance[0])

@@ -174,6 +174,9 @@ const (
 
 // doubt returns the doubt in the performance of the target.
 func (s *modelSolver) doubt(others units.Traffic) doubt {
+	if len(s.shares) > 0 {
+		return s.sharedDoubt()
+	}
 	target := s.apps[0]
 	p := s.performance[0]
 	capacity := capacityOf(s.apps)

@@ -26,7 +26,7 @@ func (c *Calibration) State(a *Application) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", a.name, ErrNotCalibrated)
 	}
 	state := *a.calibrated
-	state.model = nil
+	state.model, state.lastLevel = nil, nil
 	if state.shared != nil {
 		shared := *state.shared
 		shared.model = nil
@@ -38,7 +38,8 @@ func (c *Calibration) State(a *Application) ([]byte, error) {
 // Restore is Apply with the State of the same application in the same calibration, which
 // saves the time of a fit.
 func (c *Calibration) Restore(a *Application, state []byte) (*Application, error) {
-	if _, ok := a.source(); !ok {
+	_, ok := a.source()
+	if _, cached := a.cacheSource(); !ok && !(cached && c.lastLevel != nil) {
 		return nil, fmt.Errorf("%s: %w", a.name, ErrNotCalibrated)
 	}
 	restored := *a
@@ -49,6 +50,9 @@ func (c *Calibration) Restore(a *Application, state []byte) (*Application, error
 	restored.calibrated.model = c.model
 	if shared := restored.calibrated.shared; shared != nil {
 		shared.model = c.shared
+	}
+	if restored.calibrated.cached != nil {
+		restored.calibrated.lastLevel = c.lastLevel
 	}
 	return &restored, nil
 }

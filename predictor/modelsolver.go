@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -19,6 +20,13 @@ type modelSolver struct {
 	// unsolved is true where no solution was found in a combination of phases. Members
 	// who ask for more than the memory can carry have one: the greatest delay.
 	unsolved bool
+
+	// sharing and shares are the applications in a cache that they share, and what each
+	// has of it; empty without one.
+	lastLevel *cache.Model
+	sharing   []cache.Member
+	shares    []cache.Result
+	solver    cache.Solver
 }
 
 // mostTogether bounds how many combinations of phases are solved: four applications
@@ -28,7 +36,10 @@ const mostTogether = maxPhases * maxPhases * maxPhases * maxPhases
 // reset makes s the undisturbed state of apps. What it allocated serves again.
 func (s *modelSolver) reset(apps []*Application, model *memory.Model, targetFirst bool) {
 	s.group.reset(apps, targetFirst)
-	s.model, s.unsolved = model, false
+	s.model, s.unsolved, s.shares = model, false, s.shares[:0]
+	if s.sharesCache() {
+		return
+	}
 	s.members = resized(s.members, len(apps))
 	s.known = resized(s.known, len(apps)*s.choosePhases())
 	for i := range s.known {
@@ -63,6 +74,10 @@ func (s *modelSolver) heaviestAveraged() int {
 
 // solve sets the performances to their means when phases meet at random.
 func (s *modelSolver) solve() {
+	if s.sharesCache() {
+		s.solveShared()
+		return
+	}
 	s.averageOverPhases(s)
 	s.correct()
 }
@@ -108,6 +123,9 @@ func (s *modelSolver) correct() {
 
 // traffic returns what the others transfer beside application i.
 func (s *modelSolver) traffic(i int) units.Traffic {
+	if len(s.shares) > 0 {
+		return s.sharedTraffic(i)
+	}
 	var sum units.Traffic
 	for j, a := range s.apps {
 		if j == i {

@@ -53,6 +53,12 @@ type ApplicationProfileSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Curves []SensitivityCurve `json:"curves" len:"1,64"`
+	// Cache is the application beside an interferer that keeps a working set in the
+	// last-level cache that both share; absent where no cache is shared, or it was not
+	// measured.
+	//
+	// +kubebuilder:validation:MaxItems=256
+	Cache []CachePoint `json:"cache,omitempty" len:"0,256"`
 	// Distance is the difference between the application as a target and as a
 	// co-runner; absent where both are equally near the memory, or were not measured.
 	Distance *Distance `json:"distance,omitempty"`
@@ -269,6 +275,12 @@ type CurvePoint struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1e13
 	AchievedBytesPerSecond *float64 `json:"achievedBytesPerSecond,omitempty" want:"traffic"`
+	// TotalBytesPerSecond is the bandwidth of the application and the interferer
+	// together at the memory controller; absent when not counted.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	TotalBytesPerSecond *float64 `json:"totalBytesPerSecond,omitempty" want:"traffic"`
 	// NormalizedPerformance is solo time ÷ co-run time, above zero; noise may
 	// lift it a little above one.
 	//
@@ -287,6 +299,58 @@ type CurvePoint struct {
 	// Inferred says that adaptive onboarding computed the point from measured
 	// ones.
 	Inferred bool `json:"inferred,omitempty"`
+}
+
+// CachePoint is one setting of an interferer that touches the lines of a working set in
+// random order and so keeps them in the cache (Eklov et al., Cache Pirate, ICPP 2011).
+type CachePoint struct {
+	// FootprintBytes is the size of the working set.
+	//
+	// +kubebuilder:validation:Minimum=1
+	FootprintBytes int64 `json:"footprintBytes" want:"positive"`
+	// ReadShare is the share of reads in the interferer's traffic where nothing hits,
+	// 0.5 to 1: at 1 it loads only.
+	//
+	// +kubebuilder:validation:Minimum=0.5
+	// +kubebuilder:validation:Maximum=1
+	ReadShare float64 `json:"readShare" want:"half-reads"`
+	// Level is the requested share of the highest rate of accesses, above 0 to 1.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1
+	Level float64 `json:"level" want:"part"`
+	// AccessedBytesPerSecond is the rate of the interferer's accesses alone, hits
+	// included, in bytes of the lines that it touches.
+	//
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e15
+	AccessedBytesPerSecond float64 `json:"accessedBytesPerSecond" want:"accesses"`
+	// AchievedBytesPerSecond is that rate beside the application.
+	//
+	// +kubebuilder:validation:Minimum=1e3
+	// +kubebuilder:validation:Maximum=1e15
+	AchievedBytesPerSecond float64 `json:"achievedBytesPerSecond" want:"accesses"`
+	// TotalBytesPerSecond is the bandwidth of the application and the interferer
+	// together at the memory controller; absent when not counted.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	TotalBytesPerSecond *float64 `json:"totalBytesPerSecond,omitempty" want:"traffic"`
+	// NormalizedPerformance is solo time ÷ co-run time, above zero; noise may
+	// lift it a little above one.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
+	// +kubebuilder:validation:Maximum=1.5
+	NormalizedPerformance float64 `json:"normalizedPerformance" want:"performance"`
+	// Repeats is the number of runs kept, at least one.
+	//
+	// +kubebuilder:validation:Minimum=1
+	Repeats int `json:"repeats" want:"positive"`
+	// Spread is the standard deviation of normalizedPerformance over the repeats;
+	// absent with fewer than two.
+	Spread *float64 `json:"spread,omitempty" want:"spread"`
 }
 
 // Phase is a part of the solo run with steady traffic.

@@ -55,6 +55,14 @@ func (c *CurvePoint) check(f *faults, p *field.Path) {
 	}
 }
 
+func (c CachePoint) key() string {
+	return fmt.Sprintf("footprint %d, read share %v, level %v", c.FootprintBytes, c.ReadShare, c.Level)
+}
+
+func (c *CachePoint) check(f *faults, p *field.Path) {
+	f.spread(p.Child("spread"), c.Spread, c.Repeats)
+}
+
 func (d *Distance) check(f *faults, p *field.Path) {
 	if total := d.TargetReadBytesPerSecond + d.TargetWriteBytesPerSecond; total > 0 && total < MinBytesPerSecond {
 		f.invalid(p, total, "want target reads and writes in bytes per second, together 0 or at least 1e3 (is this in GB/s?)")

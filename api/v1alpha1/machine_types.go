@@ -34,6 +34,9 @@ type MachineProfileSpec struct {
 	CPUs      int `json:"cpus" want:"positive"`
 	// LastLevelCacheBytes is the size of one last-level cache; absent when unknown.
 	LastLevelCacheBytes int64 `json:"lastLevelCacheBytes,omitempty" want:"bytes"`
+	// SharedCache is a last-level cache that several cores share; absent where each
+	// has its own, or that is unknown.
+	SharedCache *SharedCache `json:"sharedCache,omitempty"`
 	// MemoryBytes is the memory of all nodes.
 	MemoryBytes int64 `json:"memoryBytes,omitempty" want:"bytes"`
 	// VirtualMachine is true under a hypervisor.
@@ -70,6 +73,19 @@ type MachineProfileSpec struct {
 	//
 	// +kubebuilder:validation:MaxItems=100
 	Warnings []string `json:"warnings,omitempty" len:"0,100"`
+}
+
+// SharedCache is a last-level cache, of which there may be several alike.
+type SharedCache struct {
+	// Bytes is the size of one.
+	//
+	// +kubebuilder:validation:Minimum=1
+	Bytes int64 `json:"bytes" want:"positive"`
+	// CPUs are the kernel CPU lists of those that share one, in order; empty when
+	// unknown.
+	//
+	// +kubebuilder:validation:MaxItems=4096
+	CPUs []string `json:"cpus,omitempty" want:"cpus" len:"0,4096"`
 }
 
 // The values of MachineProfileSpec.Link.

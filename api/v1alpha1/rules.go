@@ -53,6 +53,8 @@ type numberRule struct {
 var numberRules = map[string]numberRule{
 	"traffic":     {0, MaxBytesPerSecond, false, wantTraffic},
 	"rate":        {MinBytesPerSecond, MaxBytesPerSecond, false, wantRate},
+	"accesses":    {MinBytesPerSecond, 100 * MaxBytesPerSecond, false, "want bytes per second, 1e3 to 1e15 (is this in GB/s?)"},
+	"half-reads":  {0.5, 1, false, "want a share from 0.5 to 1"},
 	"loss":        {-MaxBytesPerSecond, MaxBytesPerSecond, false, "want bytes per second, -1e13 to 1e13"},
 	"share":       {0, 1, false, "want a share from 0 to 1"},
 	"part":        {0, 1, true, "want a share above 0 to 1"},

@@ -15,6 +15,7 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 			Level:                    level,
 			InterfererBytesPerSecond: bandwidth,
 			AchievedBytesPerSecond:   new(bandwidth * 0.9),
+			TotalBytesPerSecond:      new(bandwidth * 1.2),
 			NormalizedPerformance:    performance,
 			Repeats:                  5,
 			Spread:                   new(0.0123),
@@ -51,6 +52,13 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 			Curves: []v1alpha1.SensitivityCurve{
 				{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(0.25, 10.66e9, 0.93), point(1, 42.7e9, 0.61)}},
 				{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.25, 9e9, 0.95), point(1, 36e9, 0.7)}},
+			},
+			Cache: []v1alpha1.CachePoint{
+				{
+					FootprintBytes: 16 << 20, ReadShare: 1, Level: 0.5, AccessedBytesPerSecond: 60e9, AchievedBytesPerSecond: 55e9,
+					TotalBytesPerSecond: new(21e9), NormalizedPerformance: 0.8, Repeats: 3, Spread: new(0.01),
+				},
+				{FootprintBytes: 32 << 20, ReadShare: 0.75, Level: 0.5, AccessedBytesPerSecond: 60e9, AchievedBytesPerSecond: 30e9, NormalizedPerformance: 0.6, Repeats: 1},
 			},
 			Distance: &v1alpha1.Distance{
 				CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 15.5, RelativeSpread: new(0.006), Repeats: 3},
@@ -93,6 +101,7 @@ func soundMachine() *v1alpha1.MachineProfile {
 			NUMANodes:           1,
 			CPUs:                8,
 			LastLevelCacheBytes: 32 << 20,
+			SharedCache:         &v1alpha1.SharedCache{Bytes: 32 << 20, CPUs: []string{"0-7", "8-15"}},
 			MemoryBytes:         64 << 30,
 			VirtualMachine:      true,
 			Measurement:         v1alpha1.Measurement{InterfererCPUs: "4-7"},

@@ -79,8 +79,36 @@ func curvePoint(t *table.Table, level float64, solo units.Traffic) v1alpha1.Curv
 		achieved := traffic(t, "interferer_corun_")
 		total := float64(achieved.Total())
 		point.AchievedBytesPerSecond = &total
+		point.TotalBytesPerSecond = totalTraffic(t)
 	}
 	return point
+}
+
+// totalTraffic returns what a counter of the memory controller shows while the application
+// and the interferer run; nil where the row does not say.
+func totalTraffic(t *table.Table) *float64 {
+	if !t.Has("app_read_Bps") || !t.Has("app_write_Bps") {
+		return nil
+	}
+	total := float64(traffic(t, "app_").Add(traffic(t, "interferer_corun_")).Total())
+	return &total
+}
+
+// readCachePoints reads the points beside an interferer that touches a working set in
+// random order.
+func (d *Dataset) readCachePoints(fsys fs.FS) error {
+	required := []string{
+		"app", "read_pct", "level", "footprint_bytes", "norm_perf", "interferer_solo_llc_Bps", "interferer_corun_llc_Bps",
+		"interferer_corun_read_Bps", "interferer_corun_write_Bps",
+	}
+	return readOptional(fsys, randomFile, required, func(t *table.Table) {
+		a, s := d.known(t, "app"), settingOf(t)
+		a.Cache = append(a.Cache, v1alpha1.CachePoint{
+			FootprintBytes: int64(t.Positive("footprint_bytes")), ReadShare: s.readPercent / 100, Level: s.level,
+			AccessedBytesPerSecond: t.Positive("interferer_solo_llc_Bps"), AchievedBytesPerSecond: t.Positive("interferer_corun_llc_Bps"),
+			TotalBytesPerSecond: totalTraffic(t), NormalizedPerformance: t.Positive("norm_perf"), Repeats: 1,
+		})
+	})
 }
 
 // addPoint puts a point into the curve of its read share, both in order.

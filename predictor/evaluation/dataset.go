@@ -22,6 +22,7 @@ const (
 	groupsFile     = "groups.csv"
 	timelineFile   = "timeseries.csv"
 	platformFile   = "platform.json"
+	randomFile     = "curves_random.csv"
 )
 
 // Dataset is what was measured: applications, their curves, and the pairs to
@@ -51,6 +52,9 @@ type App struct {
 	Timeline []v1alpha1.TrafficSample
 	// Curves are its sensitivity curves, ordered by read share.
 	Curves []v1alpha1.SensitivityCurve
+	// Cache is the application beside an interferer in the cache that all share; nil
+	// when not measured.
+	Cache []v1alpha1.CachePoint
 
 	near bool // as near to the memory as a co-runner as as a target
 }
@@ -79,7 +83,7 @@ type Group struct {
 // Read reads a data set. It is strict: an error names file, line and column.
 func Read(fsys fs.FS) (*Dataset, error) {
 	d := &Dataset{index: map[string]int{}}
-	for _, read := range []func(fs.FS) error{d.readPlatform, d.readApps, d.readCurves, d.readTimelines, d.readPairs, d.readGroups} {
+	for _, read := range []func(fs.FS) error{d.readPlatform, d.readApps, d.readCurves, d.readCachePoints, d.readTimelines, d.readPairs, d.readGroups} {
 		if err := read(fsys); err != nil {
 			return nil, err
 		}

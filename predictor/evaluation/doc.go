@@ -9,6 +9,11 @@
 //	curves.csv  app, read_pct, level, interferer_solo_read_Bps,
 //	            interferer_solo_write_Bps, norm_perf,
 //	            [interferer_corun_read_Bps, interferer_corun_write_Bps]
+//	            [app_read_Bps, app_write_Bps]
+//	curves_random.csv (optional)  app, read_pct, level, footprint_bytes, norm_perf,
+//	            interferer_solo_llc_Bps, interferer_corun_llc_Bps,
+//	            interferer_corun_read_Bps, interferer_corun_write_Bps,
+//	            [app_read_Bps, app_write_Bps]
 //	pairs.csv   app, corunner, norm_perf
 //	groups.csv (optional)      app, corunners (joined by "+"), norm_perf
 //	interferer.csv (optional)  read_pct, level, solo_read_Bps, solo_write_Bps
@@ -20,6 +25,9 @@
 // norm_perf solo time ÷ co-run time. The local_ columns are a run alone as a
 // target, where the curves were measured, the remote_ columns one as a
 // co-runner; the time line is that of the rows where = remote. The
-// interferer_solo_ columns may be left to interferer.csv. Other columns are
+// interferer_solo_ columns may be left to interferer.csv. Traffic of the application
+// beside the interferer serves only as the sum of both, which is what a counter of the
+// memory controller shows. curves_random.csv is of an interferer that touches the lines of
+// footprint_bytes in random order; its _llc_Bps count all its accesses. Other columns are
 // ignored. The link is how co-runners reach the memory (memory.Link). pairs.csv and groups.csv serve to score only; no prediction sees them.
 package evaluation

@@ -39,6 +39,7 @@ func (a *App) Profile(o Options) *v1alpha1.ApplicationProfile {
 		}
 	}
 	p.Spec.Curves = restrict(a.Curves, o)
+	p.Spec.Cache = a.Cache
 	return p
 }
 
@@ -65,6 +66,7 @@ func (d *Dataset) Profiles(o Options) ([]*v1alpha1.ApplicationProfile, *v1alpha1
 	for i := range d.Apps {
 		noisy := d.Apps[i]
 		noisy.Curves = noise.on(noisy.Curves)
+		noisy.Cache = noise.onCache(noisy.Cache)
 		p := noisy.Profile(o)
 		p.Name, p.Spec.Machine.Name = d.profileName(i), machine.Name
 		p.Spec.Contentiousness.Timeline = shorten(p.Spec.Contentiousness.Timeline)
@@ -99,7 +101,7 @@ func (d *Dataset) machine() *v1alpha1.MachineProfile {
 	}
 	m.Spec.Link = string(d.Platform.Link)
 	if c := d.Platform.SharedCache; c != nil {
-		m.Spec.LastLevelCacheBytes = c.Bytes
+		m.Spec.LastLevelCacheBytes, m.Spec.SharedCache = c.Bytes, &v1alpha1.SharedCache{Bytes: c.Bytes}
 	}
 	sustained := map[float64]float64{}
 	for _, a := range d.Apps {
@@ -197,10 +199,26 @@ func (n *noise) on(all []v1alpha1.SensitivityCurve) []v1alpha1.SensitivityCurve 
 	for i := range noisy {
 		points := slices.Clone(noisy[i].Points)
 		for j := range points {
-			factor := max(1+n.spread*n.source.NormFloat64(), leastNoisy)
-			points[j].NormalizedPerformance = min(points[j].NormalizedPerformance*factor, v1alpha1.MaxNormalizedPerformance)
+			n.add(&points[j].NormalizedPerformance)
 		}
 		noisy[i].Points = points
 	}
 	return noisy
+}
+
+// onCache is on for points in the cache.
+func (n *noise) onCache(points []v1alpha1.CachePoint) []v1alpha1.CachePoint {
+	if n.spread == 0 {
+		return points
+	}
+	noisy := slices.Clone(points)
+	for i := range noisy {
+		n.add(&noisy[i].NormalizedPerformance)
+	}
+	return noisy
+}
+
+func (n *noise) add(performance *float64) {
+	factor := max(1+n.spread*n.source.NormFloat64(), leastNoisy)
+	*performance = min(*performance*factor, v1alpha1.MaxNormalizedPerformance)
 }

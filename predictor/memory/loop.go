@@ -34,6 +34,9 @@ type Member struct {
 	memory  float64 // alone
 	link    float64 // of an own link, to the power of linkOverlap; 0 without
 	loop    Loop
+	// grown is its traffic per unit of work ÷ that of alone − 1: above 0 where it has
+	// lost lines of a shared cache.
+	grown float64
 }
 
 // weight returns how much a unit of its traffic counts for.
@@ -72,14 +75,19 @@ func (m *Model) Constant(traffic units.Traffic) Member {
 	return Member{alone: m.flow(traffic), loop: Loop{1, 1, 0}}
 }
 
+// moves returns what it transfers at a performance, by its weight in the memory.
+func (x *Member) moves(performance float64) flow {
+	return x.alone.scale(performance * (1 + x.grown) * x.weight())
+}
+
 // performance returns the performance of the member at a delay.
 func (x *Member) performance(delay float64) float64 {
 	more := delay - x.delay
-	if more <= 0 || x.time == 0 {
+	if more <= 0 && x.grown == 0 || x.time == 0 {
 		return 1
 	}
 	k := x.loop.overlap
-	time := root(x.compute+power(x.memory+more/x.loop.inFlight, k), k)
+	time := root(x.compute+power((1+x.grown)*(x.memory+more/x.loop.inFlight), k), k)
 	if x.link > 0 {
 		time = root(x.link+power(time, linkOverlap), linkOverlap)
 	}

@@ -60,7 +60,7 @@ func shrink(ratio float64) float64 {
 func (m *Model) Solve(members []Member, performances []units.NormalizedPerformance) (delay, excess float64) {
 	var alone flow
 	for i := range members {
-		alone = alone.add(members[i].alone.scale(members[i].weight()))
+		alone = alone.add(members[i].moves(1))
 	}
 	reference := alone.writeShare()
 	off := func(x float64) float64 {
@@ -70,7 +70,7 @@ func (m *Model) Solve(members []Member, performances []units.NormalizedPerforman
 		for i := range members {
 			p := members[i].beside(delay, wait)
 			performances[i] = units.NormalizedPerformance(p)
-			sum = sum.add(members[i].alone.scale(p * members[i].weight()))
+			sum = sum.add(members[i].moves(p))
 		}
 		excess = m.load(sum) - m.loadOf(delay, sum.writeShare())
 		return excess

@@ -23,6 +23,9 @@ type Point struct {
 	Performance    units.NormalizedPerformance
 	// Interferers is their number; 0 means 1.
 	Interferers int
+	// Growth is by how much the application's traffic per unit of work exceeds that
+	// alone, relative to it, because it has lost lines of a shared cache.
+	Growth float64
 }
 
 // Source is an application whose curves were measured.
@@ -37,7 +40,7 @@ type Source struct {
 
 // sample is a point in the units of the model.
 type sample struct {
-	share, solo, achieved, performance, interferers float64
+	share, solo, achieved, performance, interferers, growth float64
 }
 
 // run is a source in the units of the model.
@@ -53,7 +56,7 @@ func (m *Model) newRun(s Source) run {
 	for _, p := range s.Points {
 		r.samples = append(r.samples, sample{
 			float64(p.ReadShare), float64(p.Solo / m.unit), float64(p.Achieved / m.unit), float64(p.Performance),
-			float64(max(p.Interferers, 1)),
+			float64(max(p.Interferers, 1)), p.Growth,
 		})
 	}
 	return r
@@ -65,17 +68,18 @@ func (r *run) place(m *Model) { m.place(&r.roles, r.source.Phases, r.source.Home
 // beside returns the performance beside the interferer, and what the interferer
 // achieves.
 func (m *Model) beside(r *run, s sample) (performance, achieved float64) {
-	return m.besideMember(r, m.interferers(s))
+	return m.besideMember(r, s, m.interferers(s))
 }
 
 // besideMember is beside for interferers given as a member.
-func (m *Model) besideMember(r *run, interferers Member) (performance, achieved float64) {
+func (m *Model) besideMember(r *run, s sample, interferers Member) (performance, achieved float64) {
 	members := [2]Member{1: interferers}
 	var performances [2]units.NormalizedPerformance
 	var time, moved float64
 	solo := interferers.alone.total()
 	for i, home := range r.roles.Home {
 		members[0] = home
+		members[0].grown = s.growth
 		m.Solve(members[:], performances[:])
 		lasts := r.roles.HomeShares[i] / float64(performances[0])
 		time += lasts
@@ -152,7 +156,7 @@ func (m *Model) pressing(samples []sample) []Member {
 func (m *Model) squares(r *run, pressing []Member) float64 {
 	var sum float64
 	for i, s := range r.samples {
-		p, g := m.besideMember(r, pressing[i])
+		p, g := m.besideMember(r, s, pressing[i])
 		sum += square(p-s.performance) + square((g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
 	return sum

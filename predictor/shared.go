@@ -1,0 +1,196 @@
+package predictor
+
+import (
+	"fmt"
+	"math"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/predictor/cache"
+	"bandmate.dev/bandmate/units"
+)
+
+// compileCache collects the points of an application that shares a cache with the
+// interferer.
+func (a *Application) compileCache(chosen []v1alpha1.SensitivityCurve, inCache []v1alpha1.CachePoint) {
+	if len(inCache) == 0 {
+		return
+	}
+	total := func(counted *float64) units.Bandwidth {
+		if counted == nil {
+			return -1
+		}
+		return units.Bandwidth(*counted)
+	}
+	var points []cache.Point
+	for _, c := range chosen {
+		for _, p := range c.Points {
+			if p.Inferred || p.AchievedBytesPerSecond == nil || !(*p.AchievedBytesPerSecond > 0) || !(c.ReadShare > 0) {
+				continue
+			}
+			points = append(points, cache.Point{
+				ReadShare: units.ReadShare(c.ReadShare), Solo: units.Bandwidth(p.InterfererBytesPerSecond),
+				Achieved: units.Bandwidth(*p.AchievedBytesPerSecond), Total: total(p.TotalBytesPerSecond),
+				Performance: units.NormalizedPerformance(p.NormalizedPerformance), Interferers: int(math.Ceil(p.Level)),
+			})
+		}
+	}
+	if len(points) == 0 {
+		return
+	}
+	for _, p := range inCache {
+		points = append(points, cache.Point{
+			Footprint: float64(p.FootprintBytes), ReadShare: units.ReadShare(p.ReadShare), Solo: units.Bandwidth(p.AccessedBytesPerSecond),
+			Achieved: units.Bandwidth(p.AchievedBytesPerSecond), Total: total(p.TotalBytesPerSecond),
+			Performance: units.NormalizedPerformance(p.NormalizedPerformance),
+		})
+	}
+	a.besideCache = points
+}
+
+// cacheSource returns the data that a model of a shared cache is fitted to; false if they
+// are incomplete.
+func (a *Application) cacheSource() (cache.Source, bool) {
+	if a.besideCache == nil || !a.trafficKnown || a.apart() || a.lossDoubt > 0 {
+		return cache.Source{}, false
+	}
+	return cache.Source{Alone: a.target, Points: a.besideCache}, true
+}
+
+// CalibrateCache is Calibrate for applications that share a last-level cache of so many
+// bytes: it fits a model of the cache and of the memory behind it. It fails with
+// memory.ErrNotEnough if too few of them were measured beside an interferer in the cache.
+func CalibrateCache(apps []*Application, bytes int64) (*Calibration, error) {
+	var sources []cache.Source
+	for _, a := range apps {
+		if s, ok := a.cacheSource(); ok {
+			sources = append(sources, s)
+		}
+	}
+	lastLevel, model, err := cache.Fit(sources, float64(bytes))
+	if err != nil {
+		return nil, fmt.Errorf("calibration: %w", err)
+	}
+	return &Calibration{model: model, lastLevel: lastLevel}, nil
+}
+
+// applyCache returns a copy of a that is predicted by the model of the cache; false where
+// it was not measured beside an interferer in the cache.
+func (c *Calibration) applyCache(a *Application) (*Application, bool, error) {
+	if c.lastLevel == nil {
+		return nil, false, nil
+	}
+	source, ok := a.cacheSource()
+	if !ok {
+		return nil, false, nil
+	}
+	fitted, residual := c.lastLevel.FitApplication(c.model, source)
+	if !(residual <= max(worstFit, 2*a.noise)) {
+		return nil, true, fmt.Errorf("%s: %w: its points lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
+	}
+	applied := *a
+	applied.calibrated = &calibrated{model: c.model, lastLevel: c.lastLevel, cached: fitted, residual: residual}
+	return &applied, true, nil
+}
+
+// sharesCache reports whether a model of a shared cache describes one of the applications.
+func (s *modelSolver) sharesCache() bool {
+	for _, a := range s.apps {
+		if a.calibrated != nil && a.calibrated.cached != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// solveShared sets the performances of applications that share a cache. They are taken at
+// their means over the run.
+func (s *modelSolver) solveShared() {
+	s.sharing = resized(s.sharing, len(s.apps))
+	for i, a := range s.apps {
+		s.sharing[i] = cache.Member{}
+		if c := a.calibrated; c != nil && c.cached != nil {
+			s.lastLevel, s.sharing[i].Application = c.lastLevel, c.cached
+			continue
+		}
+		s.sharing[i].Stream, s.sharing[i].Alone = a.memberIn(s.model, -1, s.atHome(i)), a.corunner
+		if s.atHome(i) {
+			s.sharing[i].Alone = a.target
+		}
+	}
+	var solved bool
+	s.shares, solved = s.solver.Solve(s.lastLevel, s.model, s.sharing, s.shares[:0])
+	s.unsolved = !solved
+	s.rates = resized(s.rates, len(s.apps))
+	for i := range s.apps {
+		s.rates[i] = s.shares[i].Performance
+		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), curves.Floor), 1)
+	}
+}
+
+// sharedTraffic returns what the others transfer beside application i.
+func (s *modelSolver) sharedTraffic(i int) units.Traffic {
+	var sum units.Traffic
+	for j := range s.shares {
+		if j != i {
+			sum = sum.Add(s.shares[j].Traffic)
+		}
+	}
+	return sum
+}
+
+// Errors of the model of a shared cache, as standard deviations.
+const (
+	// sharedBaseError is the repeatability of a run.
+	sharedBaseError = 0.01
+	// sharedSizeError is that of what everyone holds, relative. Where little more of the
+	// cache makes an application so fast that it keeps its lines, it matters much.
+	sharedSizeError = 0.06
+	// sharedFitError is per unit of the standard deviation of the application's points
+	// about the model, where at least sharedDeep is lost.
+	sharedFitError = 0.6
+	sharedDeep     = 0.05
+	// sharedSpread is the error per unit of lost performance. It increases more slowly
+	// where more than modelDeep is lost.
+	sharedSpread = 0.18
+)
+
+// sharedDoubt returns the doubt in the performance of a target that shares a cache.
+func (s *modelSolver) sharedDoubt() doubt {
+	target := s.apps[0]
+	lost := float64(1 - s.performance[0])
+	spread := sharedSpread * math.Pow(float64(len(s.apps)-1), modelGroup)
+	d := doubt{
+		model:    math.Hypot(sharedBaseError, spread*lost/(1+lost/modelDeep)),
+		pressure: math.Abs(s.resized(1+sharedSizeError)-s.resized(1-sharedSizeError)) / 2,
+		transfer: target.lossDoubt * lost,
+	}
+	if c := target.calibrated; c != nil {
+		d.fit = sharedFitError * c.residual * min(lost/sharedDeep, 1)
+	}
+	return d
+}
+
+// resized returns the performance of the target in a cache of another size, relative to
+// that which there is.
+func (s *modelSolver) resized(size float64) float64 {
+	var solver cache.Solver
+	shares, _ := solver.Solve(s.lastLevel.Resized(size), s.model, s.sharing, nil)
+	return shares[0].Performance
+}
+
+// explainShared says how much of what the target loses is cache, and how much bandwidth.
+func (s *modelSolver) explainShared() string {
+	share := s.shares[0]
+	if c := s.apps[0].calibrated; c == nil || c.cached == nil {
+		return fmt.Sprintf("the shared cache is taken from others only; bandwidth: %.4f", share.Performance)
+	}
+	return fmt.Sprintf("the target holds %s of a cache of %s; by bandwidth alone %.4f, with the cache that it loses %.4f",
+		bytesText(share.Held), bytesText(s.lastLevel.Bytes()), share.Kept, share.Performance)
+}
+
+// bytesText returns a size for people.
+func bytesText(bytes float64) string {
+	const mebi = 1 << 20
+	return fmt.Sprintf("%.2f MiB", bytes/mebi)
+}
