@@ -116,7 +116,11 @@ func (a *Application) Reads(m Method) (Reads, error) {
 	}
 	method, ofPaper := m.paperMethod()
 	if !ofPaper {
-		return readsOf(a.family, all(a.family)...), nil
+		reads := readsOf(a.family, all(a.family)...)
+		if a.calibrated != nil && a.calibrated.cached != nil {
+			reads.Points += a.pointsInCache()
+		}
+		return reads, nil
 	}
 	family := a.families[method.family()]
 	var bracket curves.Bracket

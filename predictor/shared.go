@@ -48,6 +48,17 @@ func (a *Application) compileCache(chosen []v1alpha1.SensitivityCurve, inCache [
 	a.besideCache = points
 }
 
+// pointsInCache returns the number of points beside an interferer in the cache.
+func (a *Application) pointsInCache() int {
+	n := 0
+	for i := range a.besideCache {
+		if a.besideCache[i].Footprint > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // cacheSource returns the data that a model of a shared cache is fitted to; false if they
 // are incomplete.
 func (a *Application) cacheSource() (cache.Source, bool) {
