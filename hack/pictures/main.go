@@ -51,6 +51,7 @@ func run(root string) error {
 		{"reading", drawReading},
 		{"interval", drawInterval},
 		{"basis", drawBasis},
+		{"cache", drawCache},
 		{"domain", drawDomain},
 	} {
 		picture, err := made.draw(e)

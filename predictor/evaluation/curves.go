@@ -55,7 +55,7 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 	}
 	return readTable(fsys, curvesFile, required, func(t *table.Table) {
 		a, s := d.known(t, "app"), settingOf(t)
-		a.addPoint(s.readPercent/100, curvePoint(t, s.level, soloTraffic(t, s, alone)))
+		a.addPoint(s.readPercent/100, curvePoint(t, s.level, soloTraffic(t, s, alone), d.Platform.SharedCache != nil))
 	})
 }
 
@@ -71,7 +71,9 @@ func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) uni
 	return solo
 }
 
-func curvePoint(t *table.Table, level float64, solo units.Traffic) v1alpha1.CurvePoint {
+// curvePoint reads a point, with the total traffic where a cache is shared: elsewhere it
+// says nothing more.
+func curvePoint(t *table.Table, level float64, solo units.Traffic, withTotal bool) v1alpha1.CurvePoint {
 	point := v1alpha1.CurvePoint{
 		Repeats: 1, Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: t.Positive("norm_perf"),
 	}
@@ -79,7 +81,9 @@ func curvePoint(t *table.Table, level float64, solo units.Traffic) v1alpha1.Curv
 		achieved := traffic(t, "interferer_corun_")
 		total := float64(achieved.Total())
 		point.AchievedBytesPerSecond = &total
-		point.TotalBytesPerSecond = totalTraffic(t)
+		if withTotal {
+			point.TotalBytesPerSecond = totalTraffic(t)
+		}
 	}
 	return point
 }
