@@ -46,7 +46,7 @@ const helps = 0.005
 // What is known for certain holds for every prediction: another co-runner never helps,
 // nor does a stronger one.
 func TestPressureNeverHelps(t *testing.T) {
-	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
+	for _, platform := range []string{"ddr3x4", "ddr4x2", "ddr4x2cxl", "ddr4x4link", "ddr5x4"} {
 		t.Run(platform, func(t *testing.T) {
 			apps := calibratedPlatform(t, platform)
 			random := rand.New(rand.NewPCG(1, 2))

