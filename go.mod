@@ -3,6 +3,7 @@ module bandmate.dev/bandmate
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.1.2
 	github.com/elastic/go-perf v0.0.0-20191212140718-9c656876f595
 	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2

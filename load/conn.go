@@ -1,0 +1,178 @@
+package load
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// conn is a connection with what is read ahead.
+type conn struct {
+	net.Conn
+
+	reader *bufio.Reader
+	buffer []byte
+}
+
+func (t *Target) connect(ctx context.Context) (*conn, error) {
+	c, err := t.protocol.dial(ctx, t.address)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c, reader: bufio.NewReaderSize(c, 16<<10)}, nil
+}
+
+// exchange sends a request and reads its answer.
+func (t *Target) exchange(c *conn, random *rand.Rand) (reusable bool, err error) {
+	r := t.requests[0]
+	if len(t.requests) > 1 {
+		r = t.requests[random.IntN(len(t.requests))]
+	}
+	c.buffer = r.appendTo(c.buffer[:0], random)
+	if _, err := c.Write(c.buffer); err != nil {
+		return false, err
+	}
+	return t.protocol.answer(c)
+}
+
+// http1 is HTTP/1.1, with TLS or without.
+type http1 struct {
+	host, name string
+	tls        bool
+}
+
+func (p *http1) dial(ctx context.Context, address string) (net.Conn, error) {
+	if p.tls {
+		d := &tls.Dialer{Config: &tls.Config{ServerName: p.name, MinVersion: tls.VersionTLS12}}
+		return d.DialContext(ctx, "tcp", address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// spared are the braces of placeholders, which a URL escapes.
+var spared = strings.NewReplacer("%7B", "{", "%7D", "}")
+
+func (p *http1) encode(u *url.URL) (string, error) {
+	path := spared.Replace(u.EscapedPath())
+	if path == "" {
+		path = "/"
+	}
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	if strings.ContainsAny(path, " \r\n\t") {
+		return "", errors.New("blanks in the path or the query")
+	}
+	return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bandmate\r\n\r\n", path, p.host), nil
+}
+
+// leastError is the first HTTP status that is an error.
+const leastError = 400
+
+func (p *http1) answer(c *conn) (bool, error) {
+	r, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(io.Discard, r.Body)
+	if err := errors.Join(err, r.Body.Close()); err != nil {
+		return false, err
+	}
+	if r.StatusCode >= leastError {
+		return !r.Close, fmt.Errorf("%w: %s", ErrRejected, r.Status)
+	}
+	return !r.Close, nil
+}
+
+// redis is the redis protocol, RESP.
+type redis struct{}
+
+func (redis) dial(ctx context.Context, address string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+func (redis) encode(u *url.URL) (string, error) {
+	words := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if words[0] == "" {
+		words[0] = "PING"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		r, err := divide(w)
+		if err != nil {
+			return "", err
+		}
+		length := 0
+		for i, text := range r.texts {
+			length += len(text)
+			if i < len(r.bounds) {
+				length += width(r.bounds[i])
+			}
+		}
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", length, w)
+	}
+	return b.String(), nil
+}
+
+func (p redis) answer(c *conn) (bool, error) { return true, p.read(c, 0) }
+
+// errGarbled is what a service says that does not speak the redis protocol.
+var errGarbled = errors.New("the answer is not of the redis protocol")
+
+const (
+	// deepestReply bounds the nesting of a reply, and longestReply its bytes.
+	deepestReply = 8
+	longestReply = 512 << 20
+)
+
+// read reads one reply, nested so deep.
+func (p redis) read(c *conn, depth int) error {
+	line, err := c.reader.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	text := strings.TrimRight(string(line), "\r\n")
+	if text == "" || depth > deepestReply {
+		return errGarbled
+	}
+	switch kind, rest := text[0], text[1:]; kind {
+	case '+', ':', ',', '#', '_', '(':
+		return nil
+	case '-':
+		return fmt.Errorf("%w: %s", ErrRejected, rest)
+	case '$', '=', '!':
+		n, err := strconv.ParseInt(rest, 10, 64)
+		if err != nil || n < -1 || n > longestReply {
+			return errGarbled
+		}
+		if n >= 0 {
+			_, err = io.CopyN(io.Discard, c.reader, n+2)
+		}
+		return err
+	case '*', '~', '>', '%':
+		n, err := strconv.ParseInt(rest, 10, 64)
+		if err != nil || n < -1 || n > longestReply {
+			return errGarbled
+		}
+		if kind == '%' {
+			n *= 2
+		}
+		for range n {
+			if err := p.read(c, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return errGarbled
+}

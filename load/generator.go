@@ -1,0 +1,316 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"bandmate.dev/bandmate/internal/monotonic"
+)
+
+var (
+	// ErrFailing is wrapped where requests fail.
+	ErrFailing = errors.New("requests fail")
+	// ErrBehind is wrapped where the service, or the generator, did not keep up with
+	// the intended rate.
+	ErrBehind = errors.New("the intended rate was not reached")
+)
+
+// The range of latencies in nanoseconds, and how precisely they are kept.
+const (
+	shortestLatency = 1_000
+	longestLatency  = 100_000_000_000
+	latencyDigits   = 3
+)
+
+// mostWaiting is how many requests may wait for a connection: more are a load above
+// saturation.
+const mostWaiting = 1 << 16
+
+// Options say how load is made.
+type Options struct {
+	// Rate is the mean of arrivals per second; 0 makes a closed loop, where each
+	// connection sends its next request when the last is answered.
+	Rate float64
+	// Connections is the number of requests that may be under way at a time; 0 means
+	// 64. Further ones wait, and their latency counts.
+	Connections int
+	// Seed makes the arrivals random.
+	Seed uint64
+}
+
+// Load is load that is being made. Its methods may be called at the same time.
+type Load struct {
+	target  *Target
+	options Options
+	clock   monotonic.Clock
+	queue   chan time.Duration
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	answers atomic.Int64
+	failed  atomic.Int64
+	// open says that requests arrive.
+	open atomic.Bool
+
+	mu    sync.Mutex
+	taken time.Duration
+	err   error
+	// failure is the first one.
+	failure  error
+	latency  *hdrhistogram.Histogram
+	lag      *hdrhistogram.Histogram
+	arrivals int64
+	behind   bool
+}
+
+// Start makes load until it is closed or the context ends.
+func (t *Target) Start(ctx context.Context, o Options) *Load {
+	if o.Connections == 0 {
+		o.Connections = 64
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	l := &Load{
+		target: t, options: o, cancel: cancel, queue: make(chan time.Duration, mostWaiting),
+		latency: newHistogram(), lag: newHistogram(),
+	}
+	l.taken = l.clock.Now()
+	l.open.Store(true)
+	for i := range o.Connections {
+		l.done.Go(func() { l.work(ctx, rand.New(rand.NewPCG(o.Seed, uint64(i)+1))) })
+	}
+	if o.Rate > 0 {
+		l.done.Go(func() { l.arrive(ctx, rand.New(rand.NewPCG(o.Seed, 0))) })
+	}
+	return l
+}
+
+func newHistogram() *hdrhistogram.Histogram {
+	return hdrhistogram.New(shortestLatency, longestLatency, latencyDigits)
+}
+
+// Close ends the load.
+func (l *Load) Close() {
+	l.cancel()
+	l.done.Wait()
+}
+
+// Open has requests arrive, or none until it is called again. A closed loop stays.
+func (l *Load) Open(open bool) { l.open.Store(open) }
+
+// Answers returns how many requests were answered since the start.
+func (l *Load) Answers() int64 { return l.answers.Load() }
+
+// Err returns why no more load is made; nil while it is.
+func (l *Load) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+const (
+	// arrivalNap bounds a sleep, so that the end of the load is noticed.
+	arrivalNap = 20 * time.Millisecond
+	nanos      = float64(time.Second)
+)
+
+// arrive puts the arrivals of a Poisson process into the queue.
+func (l *Load) arrive(ctx context.Context, random *rand.Rand) {
+	// A thread of its own wakes up sooner than a timer of the Go runtime.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	next := l.clock.Now()
+	for ctx.Err() == nil {
+		now := l.clock.Now()
+		if !l.open.Load() {
+			next = now
+			l.clock.Sleep(time.Millisecond)
+			continue
+		}
+		if next > now {
+			l.clock.Sleep(min(next-now, arrivalNap))
+			continue
+		}
+		select {
+		case l.queue <- next:
+			l.arrived(now - next)
+		default:
+			l.mu.Lock()
+			l.behind = true
+			l.mu.Unlock()
+			l.clock.Sleep(time.Millisecond)
+			continue
+		}
+		next += time.Duration(random.ExpFloat64() / l.options.Rate * nanos)
+	}
+}
+
+func (l *Load) arrived(lag time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.arrivals++
+	record(l.lag, lag)
+}
+
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	// Values outside the range are brought into it, so that none is refused.
+	_ = h.RecordValue(min(max(d.Nanoseconds(), shortestLatency), longestLatency))
+}
+
+// work sends requests over a connection, one after the other.
+func (l *Load) work(ctx context.Context, random *rand.Rand) {
+	var c *conn
+	defer func() {
+		if c != nil {
+			_ = c.Close()
+		}
+	}()
+	for ctx.Err() == nil {
+		var intended time.Duration
+		if l.options.Rate > 0 {
+			select {
+			case <-ctx.Done():
+				return
+			case intended = <-l.queue:
+			}
+		} else {
+			if !l.open.Load() {
+				time.Sleep(time.Millisecond)
+				continue
+			}
+			intended = l.clock.Now()
+		}
+		var err error
+		if c, err = l.serve(ctx, c, random); err != nil {
+			if ctx.Err() == nil && l.fail(err) {
+				return
+			}
+			continue
+		}
+		l.answered(l.clock.Now() - intended)
+	}
+}
+
+// serve makes one request over c, which is opened where it is nil, and returns the
+// connection to go on with; nil where it has to be opened anew.
+func (l *Load) serve(ctx context.Context, c *conn, random *rand.Rand) (*conn, error) {
+	if c == nil {
+		var err error
+		if c, err = l.target.connect(ctx); err != nil {
+			return nil, err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
+	reusable, err := l.target.exchange(c, random)
+	if stop() && reusable {
+		return c, err
+	}
+	_ = c.Close()
+	return nil, err
+}
+
+func (l *Load) answered(latency time.Duration) {
+	l.answers.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	record(l.latency, latency)
+}
+
+const (
+	// fewFailures are tolerated, and mostFailures of the answers.
+	fewFailures  = 10
+	mostFailures = 0.01
+	// failurePause keeps a service that is gone from being asked without end.
+	failurePause = 5 * time.Millisecond
+)
+
+// fail counts a failure, and reports whether there are too many to go on.
+func (l *Load) fail(err error) bool {
+	n := l.failed.Add(1)
+	l.mu.Lock()
+	if l.failure == nil {
+		l.failure = err
+	}
+	tooMany := n > fewFailures && float64(n) > mostFailures*float64(l.answers.Load())
+	if tooMany && l.err == nil {
+		l.err = fmt.Errorf("%w: %d of %d, first: %w", ErrFailing, n, n+l.answers.Load(), l.failure)
+	}
+	l.mu.Unlock()
+	if tooMany {
+		l.cancel()
+		return true
+	}
+	time.Sleep(failurePause)
+	return false
+}
+
+// Result is what a load met in a stretch of time.
+type Result struct {
+	Elapsed time.Duration
+	// Answers is how many requests were answered.
+	Answers int64
+	// Latency holds latencies in nanoseconds, from the intended start.
+	Latency *hdrhistogram.Histogram
+	// Lag is the 99th percentile of how late the generator itself was.
+	Lag time.Duration
+}
+
+// Rate returns the answers per second.
+func (r *Result) Rate() float64 { return float64(r.Answers) / r.Elapsed.Seconds() }
+
+// Quantile returns a latency, q from 0 to 1.
+func (r *Result) Quantile(q float64) time.Duration {
+	const percent = 100
+	return time.Duration(r.Latency.ValueAtQuantile(percent * q))
+}
+
+// Take returns what was met since the last Take, or since the start. The error wraps
+// ErrFailing, or ErrBehind where more requests wait than a service that keeps up leaves.
+func (l *Load) Take() (*Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	r := &Result{
+		Elapsed: now - l.taken, Answers: l.latency.TotalCount(), Latency: l.latency,
+		Lag: time.Duration(l.lag.ValueAtQuantile(99)),
+	}
+	arrivals, behind := l.arrivals, l.behind
+	l.taken, l.latency, l.lag, l.arrivals, l.behind = now, newHistogram(), newHistogram(), 0, false
+	if l.err != nil {
+		return r, l.err
+	}
+	return r, l.keptUp(r, arrivals, behind)
+}
+
+const (
+	// waitingShare of the arrivals of a stretch of time may be unanswered at its end
+	// beyond those that the connections carry: a service that keeps up has a queue
+	// that does not grow.
+	waitingShare = 0.05
+)
+
+// keptUp returns an error where the answers do not follow the arrivals, or the arrivals
+// the intended rate.
+func (l *Load) keptUp(r *Result, arrivals int64, behind bool) error {
+	if l.options.Rate == 0 {
+		return nil
+	}
+	intended := l.options.Rate * r.Elapsed.Seconds()
+	waiting := float64(arrivals-r.Answers) - float64(l.options.Connections)
+	switch {
+	case behind, waiting > waitingShare*intended:
+		return fmt.Errorf("%w: %.6g requests per second arrived, %.6g were answered: the load is above saturation", ErrBehind, l.options.Rate, r.Rate())
+	case r.Lag.Seconds() > lateness*r.Elapsed.Seconds():
+		return fmt.Errorf("%w: the load generator was %v late: it lacks CPU time", ErrBehind, r.Lag)
+	}
+	return nil
+}
+
+// lateness is the share of the time by which the generator may be late.
+const lateness = 0.2

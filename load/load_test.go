@@ -1,0 +1,266 @@
+package load_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"bandmate.dev/bandmate/load"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func target(t *testing.T, urls ...string) *load.Target {
+	t.Helper()
+	parsed, err := load.Parse(urls...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func server(t *testing.T, handle http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(handle)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// run makes load for a while.
+func run(t *testing.T, to *load.Target, o load.Options, d time.Duration) (*load.Result, error) {
+	t.Helper()
+	l := to.Start(t.Context(), o)
+	defer l.Close()
+	time.Sleep(d)
+	return l.Take()
+}
+
+func TestLoadHTTP(t *testing.T) {
+	var paths [10]atomic.Int64
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if n := strings.TrimPrefix(r.URL.Path, "/key/"); len(n) == 1 && n[0] >= '0' && n[0] <= '9' && r.URL.RawQuery == "a=b" {
+			paths[n[0]-'0'].Add(1)
+		} else {
+			t.Errorf("asked for %s", r.URL)
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", 5000))
+	})
+	const rate, seconds = 500.0, 2
+	r, err := run(t, target(t, url+"/key/{10}?a=b"), load.Options{Rate: rate, Seed: 1}, seconds*time.Second)
+	if err != nil && !errors.Is(err, load.ErrBehind) { // another program may hold all CPUs
+		t.Fatal(err)
+	}
+	// Six standard deviations of a Poisson process.
+	if n := float64(r.Answers); err == nil && (n < rate*r.Elapsed.Seconds()-200-64 || n > rate*r.Elapsed.Seconds()+200) {
+		t.Errorf("%v answers in %v at %v per second", n, r.Elapsed, rate)
+	}
+	for i := range paths {
+		if paths[i].Load() == 0 {
+			t.Errorf("%d was never drawn", i)
+		}
+	}
+	if p50, p99 := r.Quantile(0.5), r.Quantile(0.99); p50 <= 0 || p99 < p50 {
+		t.Errorf("p50 %v, p99 %v", p50, p99)
+	}
+}
+
+// redisServer answers every request with reply.
+func redisServer(t *testing.T, reply string, requests *atomic.Int64) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				r := bufio.NewReader(c)
+				for {
+					var request strings.Builder
+					for range 5 { // of two words
+						line, err := r.ReadString('\n')
+						if err != nil {
+							return
+						}
+						request.WriteString(line)
+					}
+					if got := request.String(); !strings.HasPrefix(got, "*2\r\n$3\r\nGET\r\n$7\r\nkey:") || len(got) != len("*2\r\n$3\r\nGET\r\n$7\r\nkey:000\r\n") {
+						t.Errorf("sent %q", got)
+					}
+					requests.Add(1)
+					if _, err := io.WriteString(c, reply); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String() + "/GET/key:{1000}"
+}
+
+func TestLoadRedis(t *testing.T) {
+	for _, reply := range []string{"$5\r\nhello\r\n", "$-1\r\n", "+OK\r\n", ":7\r\n", "*2\r\n$1\r\na\r\n*1\r\n:1\r\n", "%1\r\n+a\r\n_\r\n"} {
+		var requests atomic.Int64
+		to := target(t, redisServer(t, reply, &requests))
+		if err := to.Ask(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := run(t, to, load.Options{Connections: 4}, 50*time.Millisecond)
+		if err != nil || r.Answers == 0 || requests.Load() < r.Answers {
+			t.Errorf("%q: %d answers of %d requests: %v", reply, r.Answers, requests.Load(), err)
+		}
+	}
+	for _, reply := range []string{"garbage\r\n", "$x\r\n", "$-5\r\n", "\r\n", strings.Repeat("*1\r\n", 100)} {
+		var requests atomic.Int64
+		if err := target(t, redisServer(t, reply, &requests)).Ask(t.Context()); err == nil {
+			t.Errorf("%q was taken for an answer", reply)
+		}
+	}
+	var requests atomic.Int64
+	err := target(t, redisServer(t, "-WRONGPASS no\r\n", &requests)).Ask(t.Context())
+	if !errors.Is(err, load.ErrRejected) || !strings.Contains(err.Error(), "WRONGPASS no") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A stall delays all requests that should have started in it. A generator that waits for
+// answers would see one slow request for each connection.
+func TestCoordinatedOmission(t *testing.T) {
+	begin := time.Now()
+	const from, to, end = 500 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond
+	url := server(t, func(http.ResponseWriter, *http.Request) {
+		if at := time.Since(begin); at > from && at < to {
+			time.Sleep(to - at)
+		}
+	})
+	r, err := run(t, target(t, url), load.Options{Rate: 400, Connections: 4, Seed: 1}, end)
+	if err != nil && !errors.Is(err, load.ErrBehind) {
+		t.Fatal(err)
+	}
+	// 40% of the requests are meant for the stall, half of which wait for longer than
+	// half of it.
+	if p90 := r.Quantile(0.9); p90 < 300*time.Millisecond {
+		t.Errorf("p90 %v: the stall of %v was left out", p90, to-from)
+	}
+}
+
+func TestLoadAboveSaturation(t *testing.T) {
+	url := server(t, func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) })
+	// 4 connections take 200 per second.
+	_, err := run(t, target(t, url), load.Options{Rate: 2000, Connections: 4}, time.Second)
+	if !errors.Is(err, load.ErrBehind) || !strings.Contains(err.Error(), "above saturation") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestGate(t *testing.T) {
+	url := server(t, func(http.ResponseWriter, *http.Request) {})
+	for _, rate := range []float64{0, 2000} {
+		l := target(t, url).Start(t.Context(), load.Options{Rate: rate, Connections: 4})
+		wait := func(what string, done func() bool) {
+			t.Helper()
+			for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal(what)
+				}
+			}
+		}
+		wait("no answers", func() bool { return l.Answers() > 50 })
+		l.Open(false)
+		last, since := l.Answers(), time.Now()
+		wait("a closed gate lets requests through", func() bool {
+			if n := l.Answers(); n != last {
+				last, since = n, time.Now()
+			}
+			return time.Since(since) > 200*time.Millisecond
+		})
+		l.Open(true)
+		wait("the gate stays closed", func() bool { return l.Answers() > last+50 })
+		l.Close()
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0)
+	tls.StartTLS()
+	defer tls.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for _, test := range []struct{ name, url, want string }{
+		{"rejects", server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }), "503"},
+		{"nobody there", gone.URL, "refused"},
+		{"unknown certificate", tls.URL, "certificate"},
+		{"other protocol", strings.Replace(server(t, func(http.ResponseWriter, *http.Request) {}), "http:", "redis:", 1), "not of the redis protocol"},
+		{"hangs up", server(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }), "EOF"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			to := target(t, test.url)
+			if err := to.Ask(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("asked: %v", err)
+			}
+			l := to.Start(t.Context(), load.Options{Rate: 1000, Connections: 2})
+			defer l.Close()
+			for deadline := time.Now().Add(time.Minute); l.Err() == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			}
+			if _, err := l.Take(); !errors.Is(err, load.ErrFailing) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("under load: %v", err)
+			}
+		})
+	}
+}
+
+func TestAwaitReady(t *testing.T) {
+	begin := time.Now()
+	url := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		if time.Since(begin) < 200*time.Millisecond {
+			http.Error(w, "loading", http.StatusServiceUnavailable)
+		}
+	})
+	alive := func() error { return nil }
+	if err := target(t, url).AwaitReady(t.Context(), alive); err != nil || time.Since(begin) < 200*time.Millisecond {
+		t.Error(err)
+	}
+	died := errors.New("it died")
+	never := server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "loading", http.StatusServiceUnavailable) })
+	if err := target(t, never).AwaitReady(t.Context(), func() error { return died }); !errors.Is(err, died) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := target(t, never).AwaitReady(ctx, alive); !errors.Is(err, load.ErrRejected) {
+		t.Error(err)
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	for _, urls := range [][]string{
+		{}, {""}, {"127.0.0.1:80"}, {"ftp://a/b"}, {"http://"}, {"http://a/{0}"}, {"redis://"}, {"http://a/%zz"},
+		{"http://a/", "http://b/"}, {"http://a/", "redis://a:80/PING"}, {"http://a/?x= y"},
+	} {
+		if _, err := load.Parse(urls...); !errors.Is(err, load.ErrURL) {
+			t.Errorf("%q: %v", urls, err)
+		}
+	}
+	both := target(t, "http://a/x", "http://a/y")
+	if both.String() != "http://a/x, http://a/y" {
+		t.Error(both)
+	}
+}
