@@ -23,6 +23,9 @@ type Comparison struct {
 	// On is the index of the state beside the neighbor, Off that of the one to
 	// compare with. Where both are the same, only the rate is learned.
 	On, Off int
+	// Per, unless it is nil, is the party by whose rate that of Party is divided:
+	// work per its unit of work, such as requests per second of CPU time.
+	Per *int
 	// StandardError is what the performance is to reach; 0 means that of the
 	// plan's precision.
 	StandardError float64
@@ -265,11 +268,10 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 	}
 	for _, t := range group {
 		for _, c := range t.point.Compare {
-			y, ok := t.block.LogRatio(c.Party, c.On, c.Off)
+			y, off, ok := c.read(t.block)
 			if !ok {
 				continue
 			}
-			off := t.block.LogRates[c.Off][c.Party]
 			r := Reading{Log: y, Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
 			if n := len(of[c.Name]); n > 0 {
 				last := of[c.Name][n-1]
@@ -281,6 +283,19 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 			of[c.Name] = append(of[c.Name], r)
 		}
 	}
+}
+
+// read returns the logarithms of the ratio that is compared, and of the rate in the
+// state Off; false where the block does not tell.
+func (c *Comparison) read(b *Block) (y, off float64, ok bool) {
+	y, ok = b.LogRatio(c.Party, c.On, c.Off)
+	off = b.LogRates[c.Off][c.Party]
+	if ok && c.Per != nil {
+		var per float64
+		per, ok = b.LogRatio(*c.Per, c.On, c.Off)
+		y, off = y-per, off-b.LogRates[c.Off][*c.Per]
+	}
+	return y, off, ok
 }
 
 // pending returns the points that are not precise in a class, those with the

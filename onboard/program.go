@@ -148,13 +148,8 @@ func (p *program) Switch(on bool) error {
 
 // cpuTime is what the first process of the command has used; 0 when it has ended.
 func (p *program) cpuTime() time.Duration {
-	// See MAKE_PROCESS_CPUCLOCK and CPUCLOCK_SCHED of the kernel.
-	clock := ^int32(p.process.pid)<<3 | 2
-	var used unix.Timespec
-	if err := unix.ClockGettime(clock, &used); err != nil {
-		return 0
-	}
-	return time.Duration(used.Nano())
+	used, _ := processClock(p.process.pid)
+	return used
 }
 
 // signal signals the process group; one that has ended is told by Read.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("PORT", freePort())
 			env.Setenv(raceVariable, os.Getenv(raceVariable))
 			return nil
 		},
@@ -67,6 +69,18 @@ func TestScripts(t *testing.T) {
 			"alone": alone,
 		},
 	})
+}
+
+// freePort returns the number of a port that nobody listens on; empty without the
+// loopback.
+func freePort() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	return port
 }
 
 // memoryControllersWork reports whether any counters of memory controllers can

@@ -44,6 +44,8 @@ type onboardFlags struct {
 	interferers int
 	// communication says what the application exchanges.
 	communication communicationFlags
+	// service says that the application is one.
+	service serviceFlags
 }
 
 // NewOnboard returns the command onboard.
@@ -75,6 +77,13 @@ the network interfaces, if nobody else uses them; --sent and --received declare 
 Predictions then count what neighbors on the same network card take, if the
 machine's network is known (bandmate machine network).
 
+With --service, CMD is a server that runs until it is stopped. Its latency is
+measured alone at loads up to its saturation, by requests at random moments
+(--request), and its CPU time per request beside the interferer at two loads;
+predict --load then tells its p99 beside neighbors. --load-command takes another
+load generator, of which only the saturation is learned. --attach-pid and
+--attach-cgroup measure a server that runs already, without CMD.
+
 --interferers N presses up to N times as hard, where one interferer cannot make
 the traffic of several neighbors. Levels above 100% need it.`,
 		Example: `  bandmate onboard xz -- xz -9 -k -c big.tar
@@ -83,9 +92,17 @@ the traffic of several neighbors. Levels above 100% need it.`,
   bandmate onboard solver --progress '^step' -- ./solver input.dat
   bandmate onboard solver --interferers 2 --levels 50%,100%,200% -- ./solver input.dat
   bandmate onboard solver --resume -- ./solver input.dat
+  bandmate onboard redis --service --request redis://127.0.0.1:6379/GET/key -- redis-server --save ''
+  bandmate onboard web --service --request http://127.0.0.1:8080/{100} --attach-pid 4321
   bandmate onboard solver --measure-communication --message-size 1MiB --overlapped -- ./solver input.dat
   bandmate onboard solver --sent 120MB/s --received 120MB/s --communication-apart -- ./solver input.dat`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if f.service.on && f.service.attached() {
+				if len(args) != 1 {
+					return cli.Usagef("%s: want NAME alone with --attach-pid and --attach-cgroup", cmd.CommandPath())
+				}
+				return nil
+			}
 			if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
 				return cli.Usagef("%s: want NAME -- CMD ARGS", cmd.CommandPath())
 			}
@@ -93,6 +110,9 @@ the traffic of several neighbors. Levels above 100% need it.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.chooseFrom(cmd.Flags())
+			if f.service.on {
+				return runOnboardService(cmd.Context(), a, args[0], args[1:], f)
+			}
 			return runOnboard(cmd.Context(), a, args[0], args[1:], f)
 		},
 	}
@@ -114,6 +134,7 @@ the traffic of several neighbors. Levels above 100% need it.`,
 	flags.BoolVar(&f.wholeRuns, "whole-runs", false, "time whole runs beside each pressure, where nothing within a run tells its progress")
 	flags.IntVar(&f.interferers, "interferers", 1, "number of interferers of the same size; --interferer-cpus are divided among them")
 	f.communication.add(flags)
+	f.service.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "copy the application's output to standard error")
 	f.pictures.Add(flags, "the curves")
 	return cmd
@@ -123,6 +144,7 @@ the traffic of several neighbors. Levels above 100% need it.`,
 // one measures, unless the caller said from which.
 func (f *onboardFlags) chooseFrom(flags *pflag.FlagSet) {
 	f.communication.chooseFrom(flags)
+	f.service.chooseFrom(flags)
 	if !flags.Changed("levels") {
 		f.levels = append(f.levels, crowdLevels(f.interferers)...)
 	}
@@ -181,10 +203,10 @@ func (f onboardFlags) validate(name string) error {
 	if f.resume && f.discard {
 		return cli.Usagef("--resume and --discard: want one of them")
 	}
-	if err := f.pictures.Check(); err != nil {
+	if err := f.service.check(); err != nil {
 		return err
 	}
-	return nil
+	return f.pictures.Check()
 }
 
 func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f onboardFlags) (err error) {

@@ -1,0 +1,267 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/load"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/profiler/pmu"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/topology"
+)
+
+// serviceFlags say that the application is a service, and how to load it.
+type serviceFlags struct {
+	on           bool
+	ready        string
+	requests     []string
+	command      string
+	connections  int
+	readyTimeout time.Duration
+	loadTime     time.Duration
+	budget       time.Duration
+	pid          int
+	cgroup       string
+	// given are the flags that were set, by name.
+	given map[string]bool
+}
+
+func (f *serviceFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.on, "service", false, "CMD is a server: measure its latency against its load, and what pressure does to it")
+	flags.StringVar(&f.ready, "ready", "", "with --service, a URL that answers once the server is ready (default: that of --request)")
+	flags.StringArrayVar(&f.requests, "request", nil, "with --service, request of the built-in load: http://, https:// or redis://HOST:PORT/COMMAND/ARGUMENT; {N} is a random number below N; several take turns at random")
+	flags.IntVar(&f.connections, "connections", 64, "with --request, number of requests that may be under way at a time")
+	flags.StringVar(&f.command, "load-command", "", "with --service, make the load by this command, a closed loop whose requests a --progress flag counts")
+	flags.DurationVar(&f.readyTimeout, "ready-timeout", time.Minute, "with --service, how long the server may take to be ready")
+	flags.DurationVar(&f.loadTime, "load-time", 2*time.Second, "with --request, how long the server is measured at each load alone")
+	flags.DurationVar(&f.budget, "pressure-time", 30*time.Second, "with --service, longest time under pressure at each load")
+	flags.IntVar(&f.pid, "attach-pid", 0, "with --service, measure this running server and its descendants")
+	flags.StringVar(&f.cgroup, "attach-cgroup", "", "with --service, measure the running server of this cgroup: its folder, or the path below "+tasks.CgroupRoot)
+}
+
+// serviceOnly are the flags that need --service, and notService those that do not go
+// with it.
+var (
+	serviceOnly = []string{"ready", "request", "connections", "load-command", "ready-timeout", "load-time", "pressure-time", "attach-pid", "attach-cgroup"}
+	notService  = []string{
+		"adaptive", "budget", "iterations", "resume", "discard", "whole-runs", "timeout", "measure-communication", "interface",
+		"sent", "received", "message-size", "overlapped", "communication-apart",
+	}
+	progressFlags = []string{"progress", "progress-file", "progress-url", "progress-function"}
+)
+
+// chooseFrom remembers which flags were set.
+func (f *serviceFlags) chooseFrom(flags *pflag.FlagSet) {
+	f.given = map[string]bool{}
+	flags.Visit(func(flag *pflag.Flag) { f.given[flag.Name] = true })
+}
+
+// attached reports whether the server runs already.
+func (f *serviceFlags) attached() bool { return f.pid != 0 || f.cgroup != "" }
+
+// check refuses flags that do not go together.
+func (f *serviceFlags) check() error {
+	if !f.on {
+		for _, name := range serviceOnly {
+			if f.given[name] {
+				return cli.Usagef("--%s: want --service with it", name)
+			}
+		}
+		return nil
+	}
+	for _, name := range notService {
+		if f.given[name] {
+			return cli.Usagef("--service and --%s: want one of them", name)
+		}
+	}
+	counted := false
+	for _, name := range progressFlags {
+		counted = counted || f.given[name]
+	}
+	switch {
+	case (len(f.requests) > 0) == (f.command != ""):
+		return cli.Usagef("--service: want either --request or --load-command with it")
+	case f.command != "" && f.ready == "":
+		return cli.Usagef("--load-command: want --ready with it, a URL that answers once the server is ready")
+	case counted != (f.command != ""):
+		return cli.Usagef("--load-command: want a --progress flag with it, which counts its requests; --request counts its own")
+	case f.pid != 0 && f.cgroup != "":
+		return cli.Usagef("--attach-pid and --attach-cgroup: want one of them")
+	case f.pid < 0:
+		return cli.Usagef("--attach-pid %d: want the number of a process", f.pid)
+	case f.connections < 1 || f.connections > mostConnections:
+		return cli.Usagef("--connections %d: want 1 to %d", f.connections, mostConnections)
+	}
+	return errors.Join(cli.CheckDuration("--ready-timeout", f.readyTimeout), cli.CheckDuration("--load-time", f.loadTime), cli.CheckDuration("--pressure-time", f.budget))
+}
+
+// mostConnections bounds what a server has to hold open.
+const mostConnections = 10_000
+
+// targets parses the URLs.
+func (f *serviceFlags) targets() (ready, target *load.Target, err error) {
+	if len(f.requests) > 0 {
+		if target, err = load.Parse(f.requests...); err != nil {
+			return nil, nil, cli.Usagef("--request %w", err)
+		}
+		ready = target
+	}
+	if f.ready != "" {
+		if ready, err = load.Parse(f.ready); err != nil {
+			return nil, nil, cli.Usagef("--ready %w", err)
+		}
+	}
+	return ready, target, nil
+}
+
+// runOnboardService onboards a service.
+func runOnboardService(ctx context.Context, a *cli.App, name string, args []string, f onboardFlags) (err error) {
+	if err := f.validate(name); err != nil {
+		return err
+	}
+	ready, target, err := f.service.targets()
+	if err != nil {
+		return err
+	}
+	wanted, err := f.pressures()
+	if err != nil {
+		return err
+	}
+	source, err := f.progress.Source()
+	if err != nil {
+		return err
+	}
+	generator, err := cli.SplitWords(f.service.command)
+	if err != nil {
+		return cli.Usagef("--load-command: %w", err)
+	}
+	placing, err := f.placement.Placing()
+	if err != nil {
+		return err
+	}
+	placing.Interferers = f.interferers
+	machine, err := cli.MachineName(f.machine)
+	if err != nil {
+		return err
+	}
+	folder, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	known, err := knownMachine(folder, machine)
+	if err != nil {
+		return err
+	}
+	counters, err := cli.OpenCounters(ctx, f.source, pmu.SplitsReadWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counters.Close()) }()
+	attached, err := f.service.open(&placing)
+	if err != nil {
+		return err
+	}
+	if attached != nil {
+		defer func() { err = errors.Join(err, attached.Close()) }()
+	}
+	session, err := onboard.Open(ctx, placing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	a.Note(session.Placement.Explanation)
+	if known == nil {
+		a.Notef("This machine is not known yet: it is measured along the way, as %s.\n", machine)
+	}
+	progress := a.NewProgress()
+	defer progress.Done()
+	serving := &onboard.Serving{
+		Session: session, Name: name, Command: onboard.Command{Args: args}, Ready: ready, Target: target,
+		Generator: onboard.Command{Args: generator}, Source: source,
+		Connections: f.service.connections, Patience: f.service.readyTimeout, LoadTime: f.service.loadTime, Budget: f.service.budget,
+		Wanted: wanted, Precision: modulation.Precision{StandardError: f.precision.Points() / 100},
+		Known: known, Machine: machineOptions(machine, false), Traffic: counters.Source, Report: progress.Share,
+	}
+	if attached != nil {
+		serving.Attached = attached
+	}
+	if f.showOutput {
+		serving.Command.Output, serving.Generator.Output = a.Stderr, a.Stderr
+	}
+	profile, measured, err := serving.Run(ctx)
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	if err := (onboarding{app: a, folder: folder}).putBoth(profile, measured, known); err != nil {
+		return err
+	}
+	return a.PrintDrawn(profile, cli.CurvePlot(profile), f.pictures, func(w io.Writer) error { return a.WriteProfile(w, profile) })
+}
+
+// open finds the processes of a running server; nil where it is to be started. Unless
+// the caller chose CPUs, the server is where it may run.
+func (f *serviceFlags) open(placing *onboard.Placing) (opened, error) {
+	if !f.attached() {
+		return nil, nil //nolint:nilnil // it is to be started
+	}
+	scope := scopeFlags{pid: f.pid, cgroup: f.cgroup}
+	processes, err := scope.open()
+	if err != nil {
+		return nil, err
+	}
+	if !placing.Target.IsEmpty() {
+		return processes, nil
+	}
+	cpus, err := cpusOf(processes)
+	if err == nil {
+		var allowed cpuset.CPUSet
+		if allowed, err = topology.AllowedCPUs(); err == nil && allowed.Difference(cpus).IsEmpty() {
+			err = fmt.Errorf("%w: %s may run on every CPU, so that none is left for the interferer: confine it, for example with taskset -acp, or say with --cpus where it runs", onboard.ErrPlacement, processes)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, processes.Close())
+	}
+	placing.Target = cpus
+	return processes, nil
+}
+
+// cpusOf returns the CPUs that processes may run on.
+func cpusOf(p profiler.Processes) (cpuset.CPUSet, error) {
+	ids, err := p.Threads()
+	if err != nil {
+		return cpuset.New(), err
+	}
+	all := cpuset.New()
+	for _, id := range ids {
+		var set unix.CPUSet
+		// A thread that has ended runs nowhere.
+		if unix.SchedGetaffinity(id, &set) != nil {
+			continue
+		}
+		for cpu := range len(set) * bitsPerWord {
+			if set.IsSet(cpu) {
+				all = all.Union(cpuset.New(cpu))
+			}
+		}
+	}
+	if all.IsEmpty() {
+		return all, fmt.Errorf("%s: %w", p, os.ErrProcessDone)
+	}
+	return all, nil
+}
+
+const bitsPerWord = 64

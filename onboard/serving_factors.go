@@ -1,0 +1,260 @@
+package onboard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/load"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/regime"
+)
+
+// The parties of a service under pressure: the requests it answers, the interferer, and
+// the CPU time that it takes for the requests. Factors are of CPU time per request: at a
+// given load the answers come as fast as the requests do, however slow each is.
+const (
+	serverParty = 0
+	usedParty   = 2
+	// used marks states in which the CPU time counts.
+	used modulation.State = 1 << usedParty
+)
+
+// answering is the party that load is made for: its work are answers.
+type answering struct {
+	load  *load.Load
+	clock monotonic.Clock
+}
+
+func (a answering) Switch(on bool) error { a.load.Open(on); return nil }
+
+func (a answering) Read() (float64, time.Duration, error) {
+	return float64(a.load.Answers()), a.clock.Now(), a.load.Err()
+}
+
+func (answering) Smooth() bool { return true }
+
+const (
+	// requestsPerSlice is how many requests a slice holds, so that the shares of
+	// those on its edges do not matter much.
+	requestsPerSlice = 60
+	// shortestServed is the length of a slice of a service with many requests: long
+	// against the ticks by which the kernel counts CPU time.
+	shortestServed = 60 * time.Millisecond
+	longestServed  = 2 * time.Second
+	// settledShare of a slice is left out at its beginning, so that requests that
+	// began before it are answered.
+	settledShare = 0.2
+)
+
+// servedSlicing returns the slices for a load.
+func servedSlicing(rate float64) modulation.Slicing {
+	length := time.Duration(requestsPerSlice / rate * float64(time.Second))
+	length = min(max(length, shortestServed), longestServed)
+	return modulation.Slicing{Length: length, Settle: time.Duration(settledShare * float64(length))}
+}
+
+// factors measures the service under every pressure at a load. Share is how much of the
+// onboarding is done.
+func (t *serving) factors(ctx context.Context, machine *v1alpha1.MachineProfile, rate, share float64) error {
+	l := t.Target.Start(ctx, load.Options{Rate: rate, Connections: t.Connections, Seed: t.Random.Uint64()})
+	defer l.Close()
+	what := fmt.Sprintf("%s under pressure at %.6g requests/s", t.Name, rate)
+	t.tell(share, what)
+	pause(ctx, saturationWarmUp)
+	if err := cmp.Or(ctx.Err(), l.Err()); err != nil {
+		return err
+	}
+	if t.Traffic != nil {
+		counted, err := measureTraffic(ctx, t.Name, t.Traffic, func(ctx context.Context) error {
+			pause(ctx, trafficTime)
+			return cmp.Or(ctx.Err(), l.Err())
+		})
+		if err != nil {
+			return err
+		}
+		t.experiment.Traffic = map[string]*profiler.Summary{t.Name: counted}
+	}
+	return t.press(ctx, machine, answering{load: l}, servedSlicing(rate), rate, func(done float64) { t.tell(share+0.22*done, what) })
+}
+
+// trafficTime is how long traffic is counted.
+const trafficTime = time.Second
+
+// press takes the factors of a service that is under load.
+func (t *serving) press(ctx context.Context, machine *v1alpha1.MachineProfile, server modulation.Party, slicing modulation.Slicing, rate float64, report func(float64)) error {
+	second := &stream{interferers: t.interferers}
+	bench := &modulation.Bench{
+		Clock: monotonic.Clock{}, Random: t.Random, Slicing: slicing,
+		Parties: []modulation.Party{server, second, t.meter},
+	}
+	plan := &modulation.Plan{
+		Bench: bench, Precision: t.Precision, Probe: t.probeApart,
+		Budget: cmp.Or(t.Budget, defaultBudget), Least: fewestFactors, Report: report,
+	}
+	plan.Precision.Fewest = max(plan.Precision.Fewest, fewestFactors)
+	for _, p := range t.experiment.Pressures {
+		plan.Points = append(plan.Points, t.servedPoint(pressurePoint(t.Name, p, second)))
+	}
+	plan.Points = append(plan.Points, t.servedPoint(controlPoint(t.Name)))
+	if err := t.run(ctx, plan); err != nil {
+		return fmt.Errorf("%s: %w", t.Name, err)
+	}
+	return t.keepFactors(plan.Outcome, machine, rate)
+}
+
+// probeApart is probe with the threads of the load out of the way: they are idle, and a
+// probe needs both CPUs. It is called on the thread that switches, which stays where it
+// is.
+func (t *serving) probeApart(ctx context.Context) (regime.Tag, error) {
+	if err := confineSelf(t.everywhere, unix.Gettid()); err != nil {
+		return regime.Tag{}, err
+	}
+	tag, err := t.probe(ctx)
+	return tag, errors.Join(err, confineSelf(t.pressed(), unix.Gettid()))
+}
+
+// fewestFactors is the fewest blocks of each pressure.
+const fewestFactors = 6
+
+// servedPoint makes the point of a program that of a service: CPU time per request.
+func (t *serving) servedPoint(p modulation.Point) modulation.Point {
+	for i, s := range p.States {
+		if s.Has(serverParty) {
+			p.States[i] |= used
+		}
+	}
+	per := usedParty
+	p.Compare[0].Per = &per
+	prepare := p.Prepare
+	p.Prepare = func() error {
+		if prepare != nil {
+			if err := prepare(); err != nil {
+				return err
+			}
+		}
+		return t.meter.refresh()
+	}
+	return p
+}
+
+// keepFactors adds what was measured at a load to the service.
+func (t *serving) keepFactors(o *modulation.Outcome, machine *v1alpha1.MachineProfile, rate float64) error {
+	class := o.Complete(fewestFactors)
+	e := &estimator{readings: o.Readings[class], session: t.stage.Session}
+	curves, err := e.curves(t.Name, t.experiment.Pressures)
+	if err != nil {
+		return err
+	}
+	readings := e.probeReadings(t.Name, t.experiment.Pressures)
+	for i := range readings {
+		if t.Target == nil {
+			break // a closed loop sends fewer
+		}
+		// The same requests arrive beside a probe: the traffic is that of the load.
+		readings[i].ApplicationPerformance, readings[i].ApplicationSpread = new(1.0), new(0.0)
+	}
+	m := measured{circumstancesOf(o, class), v1alpha1.Timing{Seconds: 1 / rate, Repeats: 1}, curves, readings}
+	p, err := t.experiment.profile(Application{Name: t.Name, Command: t.Command}, m, machine)
+	if err != nil {
+		return err
+	}
+	p.Spec.Measurement.Ticks = "answers per CPU time"
+	if r, ok := e.result(t.Name, control); ok && r.Spread != nil {
+		c := &v1alpha1.Control{NormalizedPerformance: float64(r.NormalizedPerformance), StandardError: r.StandardError}
+		p.Spec.Measurement.Control = c
+		if math.Abs(c.NormalizedPerformance-1) > controlTolerance*max(c.StandardError, leastControlError) {
+			t.warnings = append(t.warnings, fmt.Sprintf("control: with nothing beside it the performance at %.6g requests per second came out as %.3f ± %.3f instead of 1: the factors may be off by as much", rate, c.NormalizedPerformance, c.StandardError))
+		}
+	}
+	t.profiles = append(t.profiles, p)
+	t.service.Factors = append(t.service.Factors, v1alpha1.ServiceFactors{
+		RequestsPerSecond: rate, Curves: curves,
+		ReadBytesPerSecond: p.Spec.Contentiousness.ReadBytesPerSecond, WriteBytesPerSecond: p.Spec.Contentiousness.WriteBytesPerSecond,
+	})
+	return nil
+}
+
+// foreign is the party of a load generator of its own, which is paused with its load.
+type foreign struct{ *program }
+
+func (f foreign) Switch(on bool) error {
+	if on {
+		return f.signal(unix.SIGCONT)
+	}
+	return f.signal(unix.SIGSTOP)
+}
+
+// measureForeign takes saturation and factors of a service with a closed-loop generator
+// of its own.
+func (t *serving) measureForeign(ctx context.Context, machine *v1alpha1.MachineProfile) (err error) {
+	generator := foreign{&program{session: t.stage.Session, command: t.Generator, source: t.Source, cpus: t.pressed()}}
+	if err := generator.start(ctx); err != nil {
+		return t.explain(ctx, err)
+	}
+	defer func() { err = errors.Join(err, generator.stop()) }()
+	if err := generator.Switch(true); err != nil {
+		return err
+	}
+	pause(ctx, saturationWarmUp)
+	rate, spread, steps, err := foreignRate(ctx, generator)
+	if err != nil {
+		return t.explain(ctx, err)
+	}
+	t.service.Requests = []string{t.Generator.String()}
+	if t.apart.IsEmpty() {
+		t.service.Shared = fmt.Sprintf("too few CPUs for server, load and interferer apart: the load ran on the server's CPUs %s: saturation and traffic are those of both", t.Placement.Target)
+	}
+	t.service.SaturationRequestsPerSecond, t.service.SaturationRelativeSpread = rate, &spread
+	t.warnings = append(t.warnings, "the load generator is a closed loop: it tells the saturation and no latencies, because it sends fewer requests while answers are slow")
+	t.tell(0.55, t.Name+" under pressure")
+	err = t.press(ctx, machine, generator, servedSlicing(min(steps, rate)), rate, func(done float64) { t.tell(0.55+0.44*done, t.Name+" under pressure") })
+	if errors.Is(err, modulation.ErrEnded) {
+		err = fmt.Errorf("the load generator: %w: have it run for minutes", err)
+	}
+	return t.explain(ctx, err)
+}
+
+// foreignRate returns the rate of the generator, its relative standard error, and how
+// often its count changes in a second.
+func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64, err error) {
+	var rates []float64
+	changes := 0
+	begin := g.clock.Now()
+	last, _, err := g.Read()
+	for range saturationWindows {
+		from, start, err := g.Read()
+		if err != nil {
+			return 0, 0, 0, err
+		}
+		until := start + saturationWindow
+		to, end := from, start
+		for end < until && ctx.Err() == nil {
+			g.clock.Sleep(time.Millisecond)
+			if to, end, err = g.Read(); err != nil {
+				return 0, 0, 0, err
+			}
+			if to != last {
+				changes++
+				last = to
+			}
+		}
+		rates = append(rates, (to-from)/(end-start).Seconds())
+	}
+	for _, r := range rates {
+		rate += r / float64(len(rates))
+	}
+	if !(rate > 0) {
+		return 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the count of the load generator stands still", ErrService))
+	}
+	steps = float64(changes) / (g.clock.Now() - begin).Seconds()
+	return rate, *spread(rates) / rate / math.Sqrt(saturationWindows), steps, err
+}
