@@ -126,8 +126,8 @@ func (redis) encode(u *url.URL) (string, error) {
 
 func (p redis) answer(c *conn) (bool, error) { return true, p.read(c, 0) }
 
-// errGarbled is what a service says that does not speak the redis protocol.
-var errGarbled = errors.New("the answer is not of the redis protocol")
+// errGarbled is what a service says that speaks another protocol.
+var errGarbled = errors.New("the answer is not of the protocol")
 
 const (
 	// deepestReply bounds the nesting of a reply, and longestReply its bytes.
@@ -176,3 +176,49 @@ func (p redis) read(c *conn, depth int) error {
 	}
 	return errGarbled
 }
+
+// memcached is the text protocol of memcached, of which it gets keys.
+type memcached struct{ redis }
+
+// longestKey is that of memcached.
+const longestKey = 250
+
+func (memcached) encode(u *url.URL) (string, error) {
+	key := strings.Trim(u.Path, "/")
+	if key == "" || len(key) > longestKey || strings.ContainsAny(key, " \r\n\t") {
+		return "", errors.New("want a key without blanks, of 1 to 250 bytes")
+	}
+	return "get " + key + "\r\n", nil
+}
+
+// answer reads the value, or the end of the answer where there is none.
+func (memcached) answer(c *conn) (bool, error) {
+	for {
+		line, err := c.reader.ReadSlice('\n')
+		if err != nil {
+			return false, err
+		}
+		words := strings.Fields(string(line))
+		switch {
+		case len(words) == 1 && words[0] == "END":
+			return true, nil
+		case len(words) >= 4 && words[0] == "VALUE":
+			n, err := strconv.ParseInt(words[3], 10, 64)
+			if err != nil || n < 0 || n > longestReply {
+				return false, errGarbled
+			}
+			if _, err := io.CopyN(io.Discard, c.reader, n+2); err != nil {
+				return false, err
+			}
+		case len(words) > 0 && strings.HasSuffix(words[0], "ERROR"):
+			return true, fmt.Errorf("%w: %s", ErrRejected, strings.Join(words, " "))
+		default:
+			return false, errGarbled
+		}
+	}
+}
+
+// connecting opens connections and asks for nothing.
+type connecting struct{ redis }
+
+func (connecting) encode(*url.URL) (string, error) { return "", nil }

@@ -140,6 +140,57 @@ func TestLoadRedis(t *testing.T) {
 	}
 }
 
+func TestLoadMemcached(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				r := bufio.NewReader(c)
+				for {
+					switch line, _ := r.ReadString('\n'); line {
+					case "get there\r\n":
+						_, _ = io.WriteString(c, "VALUE there 0 5\r\nEND\r\n\r\nEND\r\n")
+					case "get gone\r\n":
+						_, _ = io.WriteString(c, "END\r\n")
+					case "get broken\r\n":
+						_, _ = io.WriteString(c, "SERVER_ERROR out of memory\r\n")
+					case "get odd\r\n":
+						_, _ = io.WriteString(c, "VALUE odd 0 -1\r\n")
+					default:
+						return
+					}
+				}
+			}()
+		}
+	}()
+	at := "memcached://" + l.Addr().String() + "/"
+	for _, key := range []string{"there", "gone"} {
+		r, err := run(t, target(t, at+key), load.Options{Connections: 2}, 30*time.Millisecond)
+		if err != nil || r.Answers == 0 {
+			t.Errorf("%s: %v, %d answers", key, err, r.Answers)
+		}
+	}
+	if err := target(t, at+"broken").Ask(t.Context()); !errors.Is(err, load.ErrRejected) || !strings.Contains(err.Error(), "out of memory") {
+		t.Error(err)
+	}
+	if err := target(t, at+"odd").Ask(t.Context()); err == nil || errors.Is(err, load.ErrRejected) {
+		t.Error(err)
+	}
+	connects := target(t, "tcp://"+l.Addr().String())
+	if err := connects.Ask(t.Context()); err != nil || !connects.Connects() {
+		t.Error(err)
+	}
+}
+
 // A stall delays all requests that should have started in it. A generator that waits for
 // answers would see one slow request for each connection.
 func TestCoordinatedOmission(t *testing.T) {
@@ -208,7 +259,7 @@ func TestFailures(t *testing.T) {
 		{"rejects", server(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }), "503"},
 		{"nobody there", gone.URL, "refused"},
 		{"unknown certificate", tls.URL, "certificate"},
-		{"other protocol", strings.Replace(server(t, func(http.ResponseWriter, *http.Request) {}), "http:", "redis:", 1), "not of the redis protocol"},
+		{"other protocol", strings.Replace(server(t, func(http.ResponseWriter, *http.Request) {}), "http:", "redis:", 1), "not of the protocol"},
 		{"hangs up", server(t, func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }), "EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -253,7 +304,7 @@ func TestAwaitReady(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	for _, urls := range [][]string{
 		{}, {""}, {"127.0.0.1:80"}, {"ftp://a/b"}, {"http://"}, {"http://a/{0}"}, {"redis://"}, {"http://a/%zz"},
-		{"http://a/", "http://b/"}, {"http://a/", "redis://a:80/PING"}, {"http://a/?x= y"},
+		{"http://a/", "http://b/"}, {"http://a/", "redis://a:80/PING"}, {"http://a/?x= y"}, {"tcp://a"}, {"memcached://a/"},
 	} {
 		if _, err := load.Parse(urls...); !errors.Is(err, load.ErrURL) {
 			t.Errorf("%q: %v", urls, err)

@@ -50,9 +50,10 @@ type protocol interface {
 var placeholder = regexp.MustCompile(`\{([0-9]{1,18})\}`)
 
 // Parse returns the target of URLs, of which each request takes one at random: http://,
-// https:// or redis://HOST:PORT/COMMAND/ARGUMENT/…. All must be of the same host, port
-// and scheme. {N} in a path or a query stands for a random number below N. The error
-// wraps ErrURL.
+// https://, redis://HOST:PORT/COMMAND/ARGUMENT/… or memcached://HOST:PORT/KEY. All must be
+// of the same host, port and scheme. {N} in a path or a query stands for a random number
+// below N. tcp://HOST:PORT opens a connection and asks for nothing: see Connects. The
+// error wraps ErrURL.
 func Parse(urls ...string) (*Target, error) {
 	t := &Target{texts: urls}
 	if len(urls) == 0 {
@@ -65,7 +66,7 @@ func Parse(urls ...string) (*Target, error) {
 			return nil, fmt.Errorf("%w: %w", err, ErrURL)
 		}
 		p, port := protocolOf(u)
-		if p == nil || u.Hostname() == "" {
+		if p == nil || u.Hostname() == "" || port == "" && u.Port() == "" {
 			return nil, fmt.Errorf("%q: %w", text, ErrURL)
 		}
 		address := net.JoinHostPort(u.Hostname(), first(u.Port(), port))
@@ -94,6 +95,10 @@ func protocolOf(u *url.URL) (p protocol, port string) {
 		return &http1{host: u.Host, tls: true, name: u.Hostname()}, "443"
 	case "redis":
 		return redis{}, "6379"
+	case "memcached":
+		return memcached{}, "11211"
+	case "tcp":
+		return connecting{}, ""
 	}
 	return nil, ""
 }
@@ -140,6 +145,10 @@ func width(bound int64) int { return len(strconv.FormatInt(bound-1, 10)) }
 // String returns the requests.
 func (t *Target) String() string { return strings.Join(t.texts, ", ") }
 
+// Connects reports whether the target only opens connections: it tells whether a server
+// is ready, and takes no load.
+func (t *Target) Connects() bool { _, is := t.protocol.(connecting); return is }
+
 // Requests returns the URLs.
 func (t *Target) Requests() []string { return t.texts }
 
@@ -162,6 +171,9 @@ func (t *Target) Ask(ctx context.Context) error {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
 	defer stop()
+	if t.Connects() {
+		return nil
+	}
 	_, err = t.exchange(c, rand.New(rand.NewPCG(0, 0)))
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -146,6 +147,9 @@ func (t *serving) place() error {
 		return err
 	}
 	t.everywhere = allowed
+	// The runtime would adapt to the CPUs that the load is confined to, and a probe needs
+	// two.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	pressing := t.Placement.Interferer.Union(t.otherCPUs)
 	t.apart = cpuset.New(freeCPUs(t.stage.Session.Machine, t.Placement, allowed)...).Difference(pressing)
 	if t.apart.IsEmpty() {
@@ -240,6 +244,7 @@ const stopPatience = 3 * time.Second
 // end stops a server that was started here, and lets this process use all CPUs again.
 func (t *serving) end() error {
 	err := confineSelf(t.everywhere, 0)
+	runtime.SetDefaultGOMAXPROCS()
 	if t.process == nil {
 		return err
 	}

@@ -40,8 +40,8 @@ type serviceFlags struct {
 
 func (f *serviceFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.on, "service", false, "CMD is a server: measure its latency against its load, and what pressure does to it")
-	flags.StringVar(&f.ready, "ready", "", "with --service, a URL that answers once the server is ready (default: that of --request)")
-	flags.StringArrayVar(&f.requests, "request", nil, "with --service, request of the built-in load: http://, https:// or redis://HOST:PORT/COMMAND/ARGUMENT; {N} is a random number below N; several take turns at random")
+	flags.StringVar(&f.ready, "ready", "", "with --service, a URL that answers once the server is ready, like those of --request, or tcp://HOST:PORT (default: that of --request)")
+	flags.StringArrayVar(&f.requests, "request", nil, "with --service, request of the built-in load: http://, https://, redis://HOST:PORT/COMMAND/ARGUMENT or memcached://HOST:PORT/KEY; {N} is a random number below N; several take turns at random")
 	flags.IntVar(&f.connections, "connections", 64, "with --request, number of requests that may be under way at a time")
 	flags.StringVar(&f.command, "load-command", "", "with --service, make the load by this command, a closed loop whose requests a --progress flag counts")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", time.Minute, "with --service, how long the server may take to be ready")
@@ -115,6 +115,9 @@ func (f *serviceFlags) targets() (ready, target *load.Target, err error) {
 	if len(f.requests) > 0 {
 		if target, err = load.Parse(f.requests...); err != nil {
 			return nil, nil, cli.Usagef("--request %w", err)
+		}
+		if target.Connects() {
+			return nil, nil, cli.Usagef("--request %s: %w", target, load.ErrURL)
 		}
 		ready = target
 	}
