@@ -1,0 +1,117 @@
+package onboard
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/topology"
+)
+
+func TestSlicesOfServices(t *testing.T) {
+	for _, test := range []struct {
+		rate float64
+		want time.Duration
+	}{{50_000, shortestServed}, {1000, shortestServed}, {600, 100 * time.Millisecond}, {100, 600 * time.Millisecond}, {1, longestServed}} {
+		s := servedSlicing(test.rate)
+		if s.Length != test.want || s.Settle <= 0 || s.Settle > s.Length/2 {
+			t.Errorf("%v per second: slices of %v, %v settling; want %v", test.rate, s.Length, s.Settle, test.want)
+		}
+	}
+}
+
+func TestLoadOfVisits(t *testing.T) {
+	v := visited{latency: hdrhistogram.New(1, 1e12, 3), p99: []float64{0.0098, 0.0102, 0.0098, 0.0102}, cpu: []float64{0.2, 0.3, 0.4}, answers: 1000}
+	for i := range 1000 {
+		if err := v.latency.RecordValue(int64(i+1) * 10_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := v.load(500)
+	near := func(got, want float64) bool { return math.Abs(got/want-1) < 2e-3 }
+	if !near(l.P50Seconds, 0.005) || !near(l.P90Seconds, 0.009) || !near(l.P99Seconds, 0.0099) || !near(l.P999Seconds, 0.00999) {
+		t.Errorf("quantiles %+v", l)
+	}
+	if l.RequestsPerSecond != 500 || l.Requests != 1000 || l.CPUSecondsPerSecond != 0.3 {
+		t.Errorf("%+v", l)
+	}
+	// A standard deviation of 0.00023 over four visits.
+	if got := *l.P99RelativeSpread; math.Abs(got-0.0117) > 5e-4 {
+		t.Errorf("spread %v", got)
+	}
+}
+
+// The CPU time of processes grows while they work, and does not fall when they end.
+func TestCPUMeter(t *testing.T) {
+	l := testLauncher(t)
+	p, err := l.start(t.Context(), shell("i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done & while :; do :; done"), cpuset.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { p.kill(); <-p.done }()
+	tree, err := tasks.OpenTree(os.DirFS("/proc"), p.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tree.Close() }()
+	m := newCPUMeter(tree)
+	last := 0.0
+	for deadline := time.Now().Add(time.Minute); last < 0.2 || len(m.used) < 2; time.Sleep(time.Millisecond) {
+		if err := m.refresh(); err != nil {
+			t.Fatal(err)
+		}
+		now, _, err := m.Read()
+		if err != nil || now < last {
+			t.Fatalf("%v after %v: %v", now, last, err)
+		}
+		last = now
+		if time.Now().After(deadline) {
+			t.Fatalf("%v s of CPU time of %d processes", last, len(m.used))
+		}
+	}
+	p.kill()
+	<-p.done
+	if err := m.refresh(); err != nil {
+		t.Fatal(err)
+	}
+	if after, _, err := m.Read(); err != nil || after < last {
+		t.Errorf("%v after the end, %v before: %v", after, last, err)
+	}
+}
+
+func TestConfineSelf(t *testing.T) {
+	allowed, err := topology.AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := confineSelf(allowed, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	one := cpuset.New(allowed.List()[0])
+	if err := confineSelf(one, 0); err != nil {
+		t.Fatal(err)
+	}
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var set unix.CPUSet
+		if unix.SchedGetaffinity(id, &set) == nil && set.Count() != 1 {
+			t.Errorf("thread %d may run on %d CPUs", id, set.Count())
+		}
+	}
+}
