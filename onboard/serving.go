@@ -185,9 +185,13 @@ func (t *serving) begin(ctx context.Context) error {
 		if t.process, err = t.launcher.start(ctx, t.Command, t.Placement.Target, t.Placement.MemoryNode); err != nil {
 			return err
 		}
-		if t.processes, err = tasks.OpenTree(os.DirFS("/proc"), t.process.pid); err != nil {
+		tree, err := tasks.OpenTree(os.DirFS("/proc"), t.process.pid)
+		if err != nil {
+			t.process.kill()
+			<-t.process.done
 			return errors.Join(t.gone(), t.end())
 		}
+		t.processes = tree
 	}
 	t.meter = newCPUMeter(t.processes)
 	waiting, cancel := context.WithTimeout(ctx, cmp.Or(t.Patience, time.Minute))
@@ -255,7 +259,7 @@ func (t *serving) end() error {
 	}
 	t.process.kill()
 	<-t.process.done
-	if tree, ok := t.processes.(*tasks.Tree); ok && tree != nil {
+	if tree, ok := t.processes.(*tasks.Tree); ok {
 		err = errors.Join(err, tree.Close())
 	}
 	t.process = nil
