@@ -303,8 +303,19 @@ func TestAwaitReady(t *testing.T) {
 
 func TestParseFaults(t *testing.T) {
 	for _, urls := range [][]string{
-		{}, {""}, {"127.0.0.1:80"}, {"ftp://a/b"}, {"http://"}, {"http://a/{0}"}, {"redis://"}, {"http://a/%zz"},
-		{"http://a/", "http://b/"}, {"http://a/", "redis://a:80/PING"}, {"http://a/?x= y"}, {"tcp://a"}, {"memcached://a/"},
+		{},
+		{""},
+		{"127.0.0.1:80"},
+		{"ftp://a/b"},
+		{"http://"},
+		{"http://a/{0}"},
+		{"redis://"},
+		{"http://a/%zz"},
+		{"http://a/", "http://b/"},
+		{"http://a/", "redis://a:80/PING"},
+		{"http://a/?x= y"},
+		{"tcp://a"},
+		{"memcached://a/"},
 	} {
 		if _, err := load.Parse(urls...); !errors.Is(err, load.ErrURL) {
 			t.Errorf("%q: %v", urls, err)

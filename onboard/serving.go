@@ -92,6 +92,16 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, t.stage.close()) }()
+	if err := t.place(); err != nil {
+		return nil, nil, err
+	}
+	// A server that does not work is told before minutes are spent on the machine.
+	if err := t.begin(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := t.end(); err != nil {
+		return nil, nil, err
+	}
 	t.tell(0, "the interferer alone")
 	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
@@ -108,9 +118,7 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 			return nil, nil, err
 		}
 	}
-	if err := t.place(); err != nil {
-		return nil, nil, err
-	}
+	t.tell(0.2, "waiting for "+t.Name)
 	if err := t.begin(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -147,9 +155,6 @@ func (t *serving) place() error {
 		return err
 	}
 	t.everywhere = allowed
-	// The runtime would adapt to the CPUs that the load is confined to, and a probe needs
-	// two.
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	pressing := t.Placement.Interferer.Union(t.otherCPUs)
 	t.apart = cpuset.New(freeCPUs(t.stage.Session.Machine, t.Placement, allowed)...).Difference(pressing)
 	if t.apart.IsEmpty() {
@@ -178,7 +183,9 @@ func (t *serving) pressed() cpuset.CPUSet {
 // begin starts the server, or takes hold of the one that runs, and waits until it is
 // ready.
 func (t *serving) begin(ctx context.Context) error {
-	t.tell(0.2, "waiting for "+t.Name)
+	// The runtime would adapt to the CPUs that the load is confined to, and a probe needs
+	// two.
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	t.processes = t.Attached
 	if len(t.Command.Args) > 0 {
 		var err error

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -39,6 +40,7 @@ type evaluation struct {
 	blocks                                int
 	neighbors                             []string
 	target                                *load.Target
+	out                                   io.Writer
 }
 
 const (
@@ -52,7 +54,7 @@ var shares = []float64{0.3, 0.5, 0.7}
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e := &evaluation{}
+	e := &evaluation{out: os.Stdout}
 	flag.StringVar(&e.bandmate, "bandmate", "bandmate", "program that predicts")
 	flag.StringVar(&e.store, "store", "", "folder of profiles")
 	flag.StringVar(&e.service, "service", "", "profile of the service")
@@ -87,8 +89,8 @@ func (e *evaluation) run(ctx context.Context) (err error) {
 	if err := e.target.AwaitReady(ready, func() error { return nil }); err != nil {
 		return err
 	}
-	fmt.Println("| service | neighbor | load | s predicted | saturation predicted | measured | p99 alone | predicted | measured |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation predicted | measured | p99 alone | predicted | measured |")
+	fmt.Fprintln(e.out, "|---|---|---|---|---|---|---|---|---|")
 	for _, n := range e.neighbors {
 		name, command, _ := strings.Cut(n, "=")
 		if err := e.beside(ctx, name, command); err != nil {
@@ -125,7 +127,7 @@ func (e *evaluation) beside(ctx context.Context, name, command string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("| %s | %s | %.0f%% | %.3f | %.3f | %.3f | %s | %s | %s |\n", e.service, name, 100*share, s, predictedShare, measured,
+		fmt.Fprintf(e.out, "| %s | %s | %.0f%% | %.3f | %.3f | %.3f | %s | %s | %s |\n", e.service, name, 100*share, s, predictedShare, measured,
 			milliseconds(alone.p99()), milliseconds(s*stretched.p99()), milliseconds(beside.p99()))
 	}
 	return nil

@@ -116,7 +116,12 @@ the traffic of several neighbors. Levels above 100% need it.`,
 			return runOnboard(cmd.Context(), a, args[0], args[1:], f)
 		},
 	}
-	flags := cmd.Flags()
+	f.add(cmd.Flags())
+	return cmd
+}
+
+// add defines the flags.
+func (f *onboardFlags) add(flags *pflag.FlagSet) {
 	f.placement.Add(flags)
 	f.precision.Add(flags)
 	flags.StringSliceVar(&f.readShares, "read-share", []string{"50%", "100%"}, "read shares of the interferer")
@@ -137,7 +142,6 @@ the traffic of several neighbors. Levels above 100% need it.`,
 	f.service.add(flags)
 	flags.BoolVar(&f.showOutput, "show-output", false, "copy the application's output to standard error")
 	f.pictures.Add(flags, "the curves")
-	return cmd
 }
 
 // chooseFrom has an adaptive onboarding choose from more pressures than a full

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
@@ -19,6 +20,7 @@ import (
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -129,41 +131,61 @@ func (f *serviceFlags) targets() (ready, target *load.Target, err error) {
 	return ready, target, nil
 }
 
+// serviceJob is one onboarding of a service.
+type serviceJob struct {
+	app     *cli.App
+	folder  *store.Store
+	flags   onboardFlags
+	serving *onboard.Serving
+	placing onboard.Placing
+	machine string
+}
+
+// newServiceJob reads the flags.
+func newServiceJob(a *cli.App, name string, args []string, f onboardFlags) (*serviceJob, error) {
+	if err := f.validate(name); err != nil {
+		return nil, err
+	}
+	s := &onboard.Serving{
+		Name: name, Command: onboard.Command{Args: args},
+		Connections: f.service.connections, Patience: f.service.readyTimeout, LoadTime: f.service.loadTime, Budget: f.service.budget,
+		Precision: modulation.Precision{StandardError: f.precision.Points() / 100},
+	}
+	j := &serviceJob{app: a, flags: f, serving: s}
+	var err error
+	if s.Ready, s.Target, err = f.service.targets(); err != nil {
+		return nil, err
+	}
+	if s.Wanted, err = f.pressures(); err != nil {
+		return nil, err
+	}
+	if s.Source, err = f.progress.Source(); err != nil {
+		return nil, err
+	}
+	if s.Generator.Args, err = cli.SplitWords(f.service.command); err != nil {
+		return nil, cli.Usagef("--load-command: %w", err)
+	}
+	if j.placing, err = f.placement.Placing(); err != nil {
+		return nil, err
+	}
+	j.placing.Interferers = f.interferers
+	if j.machine, err = cli.MachineName(f.machine); err != nil {
+		return nil, err
+	}
+	s.Machine = machineOptions(j.machine, false)
+	if j.folder, err = a.OpenStore(); err != nil {
+		return nil, err
+	}
+	s.Known, err = knownMachine(j.folder, j.machine)
+	if f.showOutput {
+		s.Command.Output, s.Generator.Output = a.Stderr, a.Stderr
+	}
+	return j, err
+}
+
 // runOnboardService onboards a service.
 func runOnboardService(ctx context.Context, a *cli.App, name string, args []string, f onboardFlags) (err error) {
-	if err := f.validate(name); err != nil {
-		return err
-	}
-	ready, target, err := f.service.targets()
-	if err != nil {
-		return err
-	}
-	wanted, err := f.pressures()
-	if err != nil {
-		return err
-	}
-	source, err := f.progress.Source()
-	if err != nil {
-		return err
-	}
-	generator, err := cli.SplitWords(f.service.command)
-	if err != nil {
-		return cli.Usagef("--load-command: %w", err)
-	}
-	placing, err := f.placement.Placing()
-	if err != nil {
-		return err
-	}
-	placing.Interferers = f.interferers
-	machine, err := cli.MachineName(f.machine)
-	if err != nil {
-		return err
-	}
-	folder, err := a.OpenStore()
-	if err != nil {
-		return err
-	}
-	known, err := knownMachine(folder, machine)
+	j, err := newServiceJob(a, name, args, f)
 	if err != nil {
 		return err
 	}
@@ -172,46 +194,43 @@ func runOnboardService(ctx context.Context, a *cli.App, name string, args []stri
 		return err
 	}
 	defer func() { err = errors.Join(err, counters.Close()) }()
-	attached, err := f.service.open(&placing)
+	j.serving.Traffic = counters.Source
+	attached, err := f.service.open(&j.placing)
 	if err != nil {
 		return err
 	}
 	if attached != nil {
+		j.serving.Attached = attached
 		defer func() { err = errors.Join(err, attached.Close()) }()
 	}
-	session, err := onboard.Open(ctx, placing)
+	profile, err := j.run(ctx)
 	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, session.Close()) }()
-	a.Note(session.Placement.Explanation)
-	if known == nil {
-		a.Notef("This machine is not known yet: it is measured along the way, as %s.\n", machine)
-	}
-	progress := a.NewProgress()
-	defer progress.Done()
-	serving := &onboard.Serving{
-		Session: session, Name: name, Command: onboard.Command{Args: args}, Ready: ready, Target: target,
-		Generator: onboard.Command{Args: generator}, Source: source,
-		Connections: f.service.connections, Patience: f.service.readyTimeout, LoadTime: f.service.loadTime, Budget: f.service.budget,
-		Wanted: wanted, Precision: modulation.Precision{StandardError: f.precision.Points() / 100},
-		Known: known, Machine: machineOptions(machine, false), Traffic: counters.Source, Report: progress.Share,
-	}
-	if attached != nil {
-		serving.Attached = attached
-	}
-	if f.showOutput {
-		serving.Command.Output, serving.Generator.Output = a.Stderr, a.Stderr
-	}
-	profile, measured, err := serving.Run(ctx)
-	progress.Done()
-	if err != nil {
-		return err
-	}
-	if err := (onboarding{app: a, folder: folder}).putBoth(profile, measured, known); err != nil {
 		return err
 	}
 	return a.PrintDrawn(profile, cli.CurvePlot(profile), f.pictures, func(w io.Writer) error { return a.WriteProfile(w, profile) })
+}
+
+// run measures and stores the profile.
+func (j *serviceJob) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
+	session, err := onboard.Open(ctx, j.placing)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	j.app.Note(session.Placement.Explanation)
+	known := j.serving.Known
+	if known == nil {
+		j.app.Notef("This machine is not known yet: it is measured along the way, as %s.\n", j.machine)
+	}
+	progress := j.app.NewProgress()
+	defer progress.Done()
+	j.serving.Session, j.serving.Report = session, progress.Share
+	profile, machine, err := j.serving.Run(ctx)
+	progress.Done()
+	if err != nil {
+		return nil, err
+	}
+	return profile, onboarding{app: j.app, folder: j.folder}.putBoth(profile, machine, known)
 }
 
 // open finds the processes of a running server; nil where it is to be started. Unless
