@@ -51,8 +51,12 @@ func (g *Group) ExplainBasis() string {
 		return fmt.Sprintf("%s: %s", predictor.Curves, strings.Join(reasons, "; "))
 	}
 	fitted, of := g.advisor.calibrations.fitted(g.Entries[0].Profile)
-	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine; %s",
-		predictor.MemoryModel, fitted, of, g.advisor.explainLink(g.Entries[0].Profile.Spec.Machine.Name))
+	place := g.advisor.explainLink(g.Entries[0].Profile.Spec.Machine.Name)
+	if bytes, shared := g.advisor.calibrations.lastLevelCache(g.Entries[0].Profile); shared {
+		const mebi = 1 << 20
+		place += fmt.Sprintf(", and shares a cache of %.3g MiB", bytes/mebi)
+	}
+	return fmt.Sprintf("%s: fitted to %d of %d profiles of this machine; %s", predictor.MemoryModel, fitted, of, place)
 }
 
 // explainLink says how co-runners are taken to reach the memory of a machine.

@@ -237,6 +237,19 @@ func (c *calibrations) fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
 	return len(f.chosen), f.profiles
 }
 
+// lastLevelCache returns the size in bytes of the cache that the model of p's place has
+// before the memory; false without one.
+func (c *calibrations) lastLevelCache(p *v1alpha1.ApplicationProfile) (float64, bool) {
+	f := c.at(placeOf(p))
+	if f == nil {
+		return 0, false
+	}
+	if f.fit(); f.err != nil {
+		return 0, false
+	}
+	return f.calibration.LastLevelCache()
+}
+
 // calibrated returns e calibrated to the model of its machine's memory, if there is one.
 // An application without curves needs no calibration.
 func (a *Advisor) calibrated(e Entry) Entry {

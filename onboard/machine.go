@@ -9,6 +9,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -70,5 +71,22 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 	if cache, ok := s.Machine.LastLevelCache(s.Placement.Interferer.List()[0]); ok {
 		profile.Spec.LastLevelCacheBytes = cache.Bytes
 	}
+	profile.Spec.SharedCache = sharedCache(s.Machine.SharedCaches(s.Machine.Online()))
 	return profile
+}
+
+// sharedCache returns what a profile says of caches that several cores share; nil without
+// any, and where they differ in size.
+func sharedCache(caches []topology.Cache) *v1alpha1.SharedCache {
+	if len(caches) == 0 {
+		return nil
+	}
+	shared := &v1alpha1.SharedCache{Bytes: caches[0].Bytes}
+	for _, c := range caches {
+		if c.Bytes != shared.Bytes {
+			return nil
+		}
+		shared.CPUs = append(shared.CPUs, c.CPUs.String())
+	}
+	return shared
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -151,6 +152,27 @@ func TestSharesLastLevelCache(t *testing.T) {
 			if shared != tt.wantShared || known != tt.wantKnown {
 				t.Errorf("%s, CPUs %q and %q: shared %v, known %v; want %v, %v", tt.machine, sets[0], sets[1], shared, known, tt.wantShared, tt.wantKnown)
 			}
+		}
+	}
+}
+
+func TestSharedCaches(t *testing.T) {
+	for name, want := range map[string][]string{
+		"intel-2socket-smt": {"0-3,8-11", "4-7,12-15"},
+		"epyc-ccx":          {"0-1,8-9", "2-3,10-11", "6-7,14-15"},
+		"arm-altra":         nil, // private caches of level 2
+		"bare":              nil,
+	} {
+		m := machine(t, name)
+		var got []string
+		for _, c := range m.SharedCaches(m.Online()) {
+			if c.Bytes <= 0 {
+				t.Errorf("%s: a cache of %d bytes", name, c.Bytes)
+			}
+			got = append(got, c.CPUs.String())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: caches of %q, want %q", name, got, want)
 		}
 	}
 }

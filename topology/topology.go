@@ -166,6 +166,20 @@ func (m *Machine) LastLevelCacheBytes(cpus cpuset.CPUSet) (int64, bool) {
 	return total, total > 0
 }
 
+// SharedCaches returns the last-level caches of cpus that several cores share, in the order
+// of their lowest CPU. As with LastLevelCacheBytes, caches below level 3 and those without a
+// size are left out.
+func (m *Machine) SharedCaches(cpus cpuset.CPUSet) []Cache {
+	var shared []Cache
+	for _, group := range m.byCache(cpus) {
+		last, ok := m.LastLevelCache(group.List()[0])
+		if ok && last.Bytes > 0 && last.Level >= systemCacheLevel && len(m.cores(last.CPUs)) > 1 {
+			shared = append(shared, last)
+		}
+	}
+	return shared
+}
+
 // siblings returns the CPUs of the cores that cpus lie on, cpus included.
 func (m *Machine) siblings(cpus cpuset.CPUSet) cpuset.CPUSet {
 	cores := map[int]bool{}

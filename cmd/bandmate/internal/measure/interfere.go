@@ -24,6 +24,7 @@ type interfereResult struct {
 	WriteBytesPerSecond units.Bandwidth  `json:"writeBytesPerSecond"`
 	ReadShare           *units.ReadShare `json:"readShare,omitempty"`
 	Target              interfereTarget  `json:"target"`
+	WorkingSet          *workingSet      `json:"workingSet,omitempty"`
 	LostShare           float64          `json:"lostShare"`
 	Variation           *float64         `json:"windowVariation,omitempty"`
 	Warnings            []string         `json:"warnings"`
@@ -36,10 +37,10 @@ type interfereTarget struct {
 }
 
 type interfereFlags struct {
-	bandwidth, readShare, pattern, cpus, memoryCap string
-	inFlight, memoryNode                           int
-	duration, window                               time.Duration
-	realTime, allCPUs                              bool
+	bandwidth, readShare, pattern, cpus, memoryCap, footprint string
+	inFlight, memoryNode                                      int
+	duration, window                                          time.Duration
+	realTime, allCPUs                                         bool
 }
 
 // NewInterfere returns the command interfere.
@@ -50,10 +51,16 @@ func NewInterfere(a *cli.App) *cobra.Command {
 		Short: "Make memory traffic of a chosen bandwidth and read share",
 		Long: `Makes synthetic memory traffic, paced in closed loop, and reports what it
 reached. Bandwidth is what the memory controller sees: reads plus writes, where
-a modified line costs a read and a write.`,
+a modified line costs a read and a write.
+
+With --footprint it keeps a working set in the caches instead, by loading its
+lines in random order as fast as it can. From the time of its own accesses it
+tells how much of the working set it holds. For that, it first takes the time of
+accesses that all hit: start it before the neighbors.`,
 		Example: `  bandmate interfere --bandwidth 12GB/s --read-share 75% --duration 10s
   bandmate interfere --bandwidth 50% --read-share 50% --cpus 1 --duration 5s -o json
-  bandmate interfere --bandwidth 100% --duration 2s`,
+  bandmate interfere --bandwidth 100% --duration 2s
+  bandmate interfere --footprint 8MiB --duration 5s`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runInterfere(cmd.Context(), a, f)
@@ -64,6 +71,7 @@ a modified line costs a read and a write.`,
 	flags.StringVar(&f.readShare, "read-share", "100%", "reads ÷ (reads + writes) at the memory controller")
 	flags.StringVar(&f.pattern, "pattern", string(interferer.Sequential), "order of cache lines: sequential or random")
 	flags.IntVar(&f.inFlight, "in-flight", 0, "random lines in flight per CPU, 1 to 16; 0: as many as it can")
+	flags.StringVar(&f.footprint, "footprint", "", "keep a working set of this size in the caches, for example 8MiB")
 	flags.StringVar(&f.cpus, "cpus", "", "CPUs to use, for example 1 or 4-7 (default: the last one allowed)")
 	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node of the buffers (default: local)")
 	flags.StringVar(&f.memoryCap, "memory-cap", "", "maximum memory to use, for example 2GiB (default: a quarter of what is available)")
@@ -153,6 +161,9 @@ func runInterfere(ctx context.Context, a *cli.App, f interfereFlags) error {
 	options, err := f.options()
 	if err != nil {
 		return err
+	}
+	if f.footprint != "" {
+		return f.keepWorkingSet(ctx, a, options)
 	}
 	if part > 0 && part < 1 {
 		top, err := interferer.Run(ctx, options, setting, sustainedWindow, 0, nil)

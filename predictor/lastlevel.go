@@ -85,6 +85,15 @@ func CalibrateCache(apps []*Application, bytes int64) (*Calibration, error) {
 	return &Calibration{model: model, lastLevel: lastLevel}, nil
 }
 
+// LastLevelCache returns the size in bytes of the cache that all share; false where none is
+// modeled.
+func (c *Calibration) LastLevelCache() (float64, bool) {
+	if c.lastLevel == nil {
+		return 0, false
+	}
+	return c.lastLevel.Bytes(), true
+}
+
 // applyCache returns a copy of a that is predicted by the model of the cache; false where
 // it was not measured beside an interferer in the cache.
 func (c *Calibration) applyCache(a *Application) (*Application, bool, error) {
