@@ -41,7 +41,7 @@ type RoleTable struct {
 // DelayTable tabulates an application that a calibration was applied to; it
 // returns nil for others, and where a cache is shared as well.
 func (a *Application) DelayTable() *DelayTable {
-	if a.calibrated == nil || a.calibrated.cached != nil {
+	if a.calibrated == nil || a.SharesCache() {
 		return nil
 	}
 	t := &DelayTable{Model: a.calibrated.model}

@@ -85,6 +85,10 @@ func CalibrateCache(apps []*Application, bytes int64) (*Calibration, error) {
 	return &Calibration{model: model, lastLevel: lastLevel}, nil
 }
 
+// SharesCache reports whether a is predicted by a model of a cache that it shares, which
+// tables of it do not know.
+func (a *Application) SharesCache() bool { return a.calibrated != nil && a.calibrated.cached != nil }
+
 // LastLevelCache returns the size in bytes of the cache that all share; false where none is
 // modeled.
 func (c *Calibration) LastLevelCache() (float64, bool) {
@@ -116,7 +120,7 @@ func (c *Calibration) applyCache(a *Application) (*Application, bool, error) {
 // sharesCache reports whether a model of a shared cache describes one of the applications.
 func (s *modelSolver) sharesCache() bool {
 	for _, a := range s.apps {
-		if a.calibrated != nil && a.calibrated.cached != nil {
+		if a.SharesCache() {
 			return true
 		}
 	}

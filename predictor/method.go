@@ -117,7 +117,7 @@ func (a *Application) Reads(m Method) (Reads, error) {
 	method, ofPaper := m.paperMethod()
 	if !ofPaper {
 		reads := readsOf(a.family, all(a.family)...)
-		if a.calibrated != nil && a.calibrated.cached != nil {
+		if a.SharesCache() {
 			reads.Points += a.pointsInCache()
 		}
 		return reads, nil
