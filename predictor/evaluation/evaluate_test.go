@@ -37,12 +37,14 @@ func dataset(t testing.TB, platform string) *evaluation.Dataset {
 
 // scored is Memgen and the default method on a platform, evaluated once for all
 // tests that look at it.
-var scored = map[string]func() (*evaluation.Result, error){}
+var scored = scoredOnce(allPlatforms)
 
-func init() {
-	for _, platform := range allPlatforms {
+func scoredOnce(platforms []string) map[string]func() (*evaluation.Result, error) {
+	scored := map[string]func() (*evaluation.Result, error){}
+	for _, platform := range platforms {
 		scored[platform] = sync.OnceValues(func() (*evaluation.Result, error) { return score(platform) })
 	}
+	return scored
 }
 
 func score(platform string) (*evaluation.Result, error) {

@@ -10,9 +10,6 @@ import (
 // Where a cache is shared, the default method is far closer than one that knows bandwidth
 // alone, for pairs and for groups, and says so honestly.
 func TestSharedCache(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits a model of a cache for seconds")
-	}
 	d := dataset(t, "llc-ddr4x2")
 	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default, predictor.Memgen}})
 	if err != nil {
