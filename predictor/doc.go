@@ -12,6 +12,8 @@
 //     transfer, and extrapolated beyond the measured pressure (extrapolation.go).
 //  2. Calibrate (calibration.go) fits a model of the memory to all profiles of a
 //     machine (package memory); Apply calibrates an application to it.
+//     Where several cores share a last-level cache and profiles have points in it, a
+//     model of the cache comes before that of the memory (lastlevel.go, package cache).
 //  3. Predict (prediction.go, default.go) uses modelSolver where all applications are
 //     calibrated to one model, else curveSolver. Both average over the combinations of
 //     phases (group.go).
