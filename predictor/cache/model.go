@@ -35,9 +35,6 @@ func (m *Model) Resized(size float64) *Model {
 	return &other
 }
 
-// Policy returns the policy that describes the cache.
-func (m *Model) Policy() Policy { return m.policy }
-
 // Application is an application before a cache and a memory, fitted by Model.FitApplication.
 type Application struct {
 	reuse Reuse
