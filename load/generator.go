@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -305,12 +306,17 @@ func (l *Load) keptUp(r *Result, arrivals int64, behind bool) error {
 	waiting := float64(arrivals-r.Answers) - float64(l.options.Connections)
 	switch {
 	case behind, waiting > waitingShare*intended:
-		return fmt.Errorf("%w: %.6g requests per second arrived, %.6g were answered: the load is above saturation", ErrBehind, l.options.Rate, r.Rate())
-	case r.Lag.Seconds() > lateness*r.Elapsed.Seconds():
-		return fmt.Errorf("%w: the load generator was %v late: it lacks CPU time", ErrBehind, r.Lag)
+		return fmt.Errorf("%w: %.6g requests per second arrived, %.6g were answered: the load is above saturation, or other programs hold the CPUs", ErrBehind, l.options.Rate, r.Rate())
+	case float64(arrivals) < leastArrived*intended-sureDeviations*math.Sqrt(intended):
+		return fmt.Errorf("%w: the load generator made %d of %.0f requests, and was %v late: it lacks CPU time: repeat the measurement on a quieter machine", ErrBehind, arrivals, intended, r.Lag)
 	}
 	return nil
 }
 
-// lateness is the share of the time by which the generator may be late.
-const lateness = 0.2
+const (
+	// leastArrived is the share of the intended requests that a generator makes that
+	// keeps up, apart from chance.
+	leastArrived = 0.9
+	// sureDeviations is how many standard deviations chance hardly makes.
+	sureDeviations = 4
+)

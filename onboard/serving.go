@@ -207,6 +207,10 @@ func (t *serving) begin(ctx context.Context) error {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrService) {
 		err = fmt.Errorf("%w: %s does not answer at %s after %v: %w", ErrService, t.Name, t.Ready, cmp.Or(t.Patience, time.Minute), err)
 	}
+	if err == nil {
+		pause(ctx, backgrounded)
+		err = cmp.Or(ctx.Err(), t.gone())
+	}
 	if err == nil && t.Target != nil {
 		if err = t.Target.Ask(ctx); err != nil {
 			err = fmt.Errorf("%w: %s is ready, but a request fails: %s: %w", ErrService, t.Name, t.Target, err)
@@ -217,6 +221,10 @@ func (t *serving) begin(ctx context.Context) error {
 	}
 	return t.meter.refresh()
 }
+
+// backgrounded is the time after which a server that goes into the background is found
+// to be gone: what it left is stopped.
+const backgrounded = 500 * time.Millisecond
 
 // gone returns why the server is not there any more; nil while it is.
 func (t *serving) gone() error {

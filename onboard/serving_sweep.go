@@ -76,7 +76,7 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 		t.service.Loads = append(t.service.Loads, l)
 	}
 	if len(t.service.Loads) == 0 {
-		return fmt.Errorf("%w: no load of the sweep was reached: %w", ErrService, errors.Join(behind(visits)...))
+		return fmt.Errorf("%w: no load of the sweep was reached: repeat the measurement on a quieter machine: %w", ErrService, errors.Join(behind(visits)...))
 	}
 	return nil
 }
