@@ -7,6 +7,7 @@
 #                                    exist, and prints export KUBECONFIG=...
 #   hack/cluster.sh down DIR         stops it and removes DIR
 #   hack/cluster.sh build            only builds, and prints where
+#   hack/cluster.sh build-node       the same, and what hack/kubelet.sh needs
 #
 # The first build takes minutes. Programs are kept in $BANDMATE_CLUSTER_BIN, by
 # default in the user's cache folder, and rebuilt when their sources change.
@@ -16,13 +17,13 @@ bin=${BANDMATE_CLUSTER_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/bandmate/cluster}
 readonly kwok=v0.8.0
 readonly module=k8s.io/component-base/version
 
-build() {
+build() { # PACKAGES of hack/cluster
   mkdir -p "$bin"
   local kubernetes flags
   kubernetes=$(cd "$root/cmd/bandmate-scheduler" && go list -m -f '{{.Version}}' k8s.io/kubernetes)
   flags="-X $module.gitVersion=$kubernetes -X $module.gitMajor=1 -X $module.gitMinor=$(cut -d. -f2 <<<"$kubernetes")"
   # One program after the other: linking two at once takes gigabytes.
-  (cd "$root/hack/cluster" && go build -ldflags "$flags" -o "$bin/" ./etcd ./apiserver ./cluster)
+  (cd "$root/hack/cluster" && go build -ldflags "$flags" -o "$bin/" "$@")
   (cd "$root/cmd/bandmate-scheduler" && go build -ldflags "$flags" -o "$bin/" .)
   [[ -x $bin/kwok ]] || (cd / && GOBIN=$bin GOFLAGS=-mod=mod go install sigs.k8s.io/kwok/cmd/kwok@$kwok)
 }
@@ -38,12 +39,17 @@ stages() {
   done
 }
 
+readonly programs=(./etcd ./apiserver ./cluster)
+
 case ${1:-} in
   build)
-    build && stages && echo "$bin"
+    build "${programs[@]}" && stages && echo "$bin"
+    ;;
+  build-node)
+    build "${programs[@]}" ./kubelet ./controllermanager ./kubectl && stages && echo "$bin"
     ;;
   up)
-    (build && stages) >&2
+    (build "${programs[@]}" && stages) >&2
     "$bin/cluster" up -bin "$bin" -crds "$root/manifests/base/crds" -kwok-stages "$bin/stages" -nodes "${3:-4}" "${2:?DIR}"
     ;;
   down)
@@ -52,7 +58,7 @@ case ${1:-} in
     rm -rf "$dir"
     ;;
   *)
-    sed -n '2,13s/^# \?//p' "$0" >&2
+    sed -n '2,14s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac

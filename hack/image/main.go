@@ -4,6 +4,7 @@
 //
 //	go run . -o dist/images
 //	go run . -push registry.example.com/tools -tag v0.1.0
+//	go run . -o dist/images -arch amd64
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -33,11 +35,9 @@ var programs = []struct{ name, module, pkg string }{
 	{"bandmate-scheduler", "cmd/bandmate-scheduler", "."},
 }
 
-// architectures are those of every image.
-var architectures = []string{"amd64", "arm64"}
-
 type options struct {
 	root, out, push, tag string
+	architectures        string // separated by commas
 	stdout               io.Writer
 }
 
@@ -57,6 +57,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.out, "o", "", "folder for the OCI layouts, one for each image")
 	flags.StringVar(&o.push, "push", "", "registry and path to push to, with docker's credentials")
 	flags.StringVar(&o.tag, "tag", "latest", "tag of the images")
+	flags.StringVar(&o.architectures, "arch", "amd64,arm64", "architectures of the images, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (o options) image(ctx context.Context, program, module, pkg string) (err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var parts []platformImage
-	for _, architecture := range architectures {
+	for _, architecture := range strings.Split(o.architectures, ",") {
 		platform := &v1.Platform{OS: "linux", Architecture: architecture}
 		file := filepath.Join(scratch, platform.Architecture)
 		if err := compile(ctx, module, pkg, file, platform); err != nil {
