@@ -37,6 +37,8 @@ type program struct {
 	run     *ticks.Run
 	counter ticks.Counter
 	clock   monotonic.Clock
+	// unchanged is that of the last run.
+	unchanged func(command string) error
 }
 
 // firstTick is how long a program may take from its start to its first tick.
@@ -69,6 +71,11 @@ func (p *program) start(ctx context.Context) error {
 }
 
 func (p *program) endedUncounted() error {
+	if p.unchanged != nil {
+		if err := p.unchanged(p.command.String()); err != nil {
+			return err
+		}
+	}
 	return fmt.Errorf("%w: %s: %q ended before its count had grown", ErrNoTicks, p.source.Name(), p.command.String())
 }
 
@@ -96,7 +103,7 @@ func (p *program) launch(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, run.Close())
 	}
-	p.process, p.run = process, run
+	p.process, p.run, p.unchanged = process, run, run.Unchanged
 	if p.counter, err = run.Open(process.pid); err != nil {
 		return errors.Join(p.explain(err), p.stop())
 	}

@@ -87,14 +87,15 @@ func TestFunction(t *testing.T) {
 	}
 }
 
-// Threads and processes that start later are found, and start at all.
+// Threads and processes that start later are found, and start at all. A busy machine
+// takes its time to find them.
 func TestFunctionFollows(t *testing.T) {
 	needUprobe(t)
 	program, _ := buildWorker(t)
 	s := startWorker(t, program)
 	c := open(t, prepare(t, Function{Symbol: "worker_step"}), s.pid)
 	last := 0.0
-	for _, what := range []string{"threadrun 400", "forkrun 400"} {
+	for _, what := range []string{"threadrun 3000", "forkrun 3000"} {
 		if said := s.ask(what); said != "done" {
 			t.Fatalf("%s: the program says %q", what, said)
 		}

@@ -126,11 +126,14 @@ func (l *Lines) Count() float64 {
 	return l.count
 }
 
-// Unmatched returns the error of a program whose output never matched. It quotes
-// the beginning of the output.
+// Unmatched returns the error of a program whose output never matched, nil where it has
+// counted. It quotes the beginning of the output.
 func (l *Lines) Unmatched(command string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.count != 0 {
+		return nil
+	}
 	if len(l.shown) == 0 {
 		return fmt.Errorf("%q wrote nothing that --progress %q could match: have it print its progress, or leave --progress out", command, l.Pattern)
 	}

@@ -47,10 +47,13 @@ type ServiceLoad struct {
 	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1e9
 	RequestsPerSecond float64 `json:"requestsPerSecond" want:"requests,ascending"`
-	// P50Seconds to P999Seconds are quantiles of the latency.
-	P50Seconds  float64 `json:"p50Seconds" want:"seconds"`
-	P90Seconds  float64 `json:"p90Seconds" want:"seconds"`
-	P99Seconds  float64 `json:"p99Seconds" want:"seconds"`
+	// P50Seconds is the median of the latency.
+	P50Seconds float64 `json:"p50Seconds" want:"seconds"`
+	// P90Seconds is the latency that 90% of the requests stay within.
+	P90Seconds float64 `json:"p90Seconds" want:"seconds"`
+	// P99Seconds is the latency that 99% of the requests stay within.
+	P99Seconds float64 `json:"p99Seconds" want:"seconds"`
+	// P999Seconds is the latency that 99.9% of the requests stay within.
 	P999Seconds float64 `json:"p999Seconds" want:"seconds"`
 	// P99RelativeSpread is the standard error of p99Seconds ÷ itself; absent when not
 	// known.

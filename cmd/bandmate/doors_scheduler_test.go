@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -47,6 +47,11 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 	plugin, ok := made.(*schedplugin.Plugin)
 	if !ok {
 		t.Fatalf("the plugin is a %T", made)
+	}
+	// Any pod may have a limit until the plugin knows all pods.
+	h.informers.Start(t.Context().Done())
+	for deadline := time.Now().Add(patience); !h.skipsFilter(t, plugin) && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
 	}
 	before := d.residentsBefore(table)
 	seen := map[string]bool{}
@@ -138,11 +143,7 @@ func newSchedulerHandle(t *testing.T, kubeconfig string) *schedulerHandle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &schedulerHandle{config: config, informers: informers.NewSharedInformerFactory(client, 0)}
+	return &schedulerHandle{config: config, informers: informers.NewSharedInformerFactory(fake.NewClientset(), 0)}
 }
 
 func (h *schedulerHandle) KubeConfig() *rest.Config { return h.config }
@@ -208,6 +209,14 @@ func (s *schedulerState) Read(k fwk.StateKey) (fwk.StateData, error) {
 		return d, nil
 	}
 	return nil, fwk.ErrNotFound
+}
+
+// skipsFilter reports whether the plugin has nothing to filter for a pod.
+func (h *schedulerHandle) skipsFilter(t *testing.T, p *schedplugin.Plugin) bool {
+	t.Helper()
+	state := &schedulerState{data: map[fwk.StateKey]fwk.StateData{}}
+	_, status := p.PreFilter(t.Context(), state, podOf("newcomer", "any"), h.nodes)
+	return status.IsSkip()
 }
 
 // scores takes a pod through the extension points that score, as the framework does.

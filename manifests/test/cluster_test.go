@@ -334,9 +334,9 @@ func testColumns(t *testing.T, w *world) {
 	}
 	var lines []string
 	for _, row := range table.Rows {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintln(row.Cells[:5]...)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintln(row.Cells[:6]...)))
 	}
-	if got, want := strings.Join(lines, ", "), "heavy 20.0 GB/s 50% 1.05× rack7, sensitive 1.00 GB/s 100% 2.50× rack7"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(lines, ", "), "heavy <nil> 20.0 GB/s 50% 1.05× rack7, sensitive <nil> 1.00 GB/s 100% 2.50× rack7"; !strings.HasPrefix(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -415,8 +415,18 @@ func testScheduler(t *testing.T, w *world) {
 	ctx := t.Context()
 	kubeconfig := w.as(t, namespace, "bandmate-scheduler", nil)
 	config := filepath.Join(w.dir, "scheduler.yaml")
-	text := w.schedulerConfig(t) + fmt.Sprintf("clientConnection: {kubeconfig: %q}\n", kubeconfig)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	var settings map[string]any
+	if err := yaml.Unmarshal([]byte(w.schedulerConfig(t)), &settings); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(settings, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
