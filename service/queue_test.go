@@ -119,9 +119,6 @@ func stalled(r *rand.Rand) float64 {
 
 // The truth is exact: a queue whose service times are all stretched alike.
 func TestP99OfSimulatedQueues(t *testing.T) {
-	if testing.Short() {
-		t.Skip("simulates queues for seconds")
-	}
 	for name, q := range queues {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/internal/parallel"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -255,7 +256,7 @@ func (f *fit) fitWeights() {
 	}
 	for i := len(footprints) - 1; i >= 0; i-- {
 		at := &f.model.weights[i]
-		at.extra = golden(leastWeight, mostWeight, weightSteps, func(extra float64) float64 {
+		at.extra, _ = stats.GoldenSection(leastWeight, mostWeight, weightSteps, func(extra float64) float64 {
 			at.extra = extra
 			if i == len(footprints)-1 {
 				f.holdInFlight()
@@ -284,26 +285,4 @@ func (f *fit) squaresAt(footprint float64) float64 {
 		sum += s
 	}
 	return sum
-}
-
-// golden returns where f is least between low and high, by golden-section search.
-func golden(low, high float64, steps int, f func(float64) float64) float64 {
-	ratio := (math.Sqrt(5) - 1) / 2
-	a, b := high-ratio*(high-low), low+ratio*(high-low)
-	fa, fb := f(a), f(b)
-	for range steps {
-		if fa < fb {
-			high, b, fb = b, a, fa
-			a = high - ratio*(high-low)
-			fa = f(a)
-		} else {
-			low, a, fa = a, b, fb
-			b = low + ratio*(high-low)
-			fb = f(b)
-		}
-	}
-	if fa < fb {
-		return a
-	}
-	return b
 }

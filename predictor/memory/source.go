@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -131,9 +132,9 @@ func (m *Model) fitLoop(r *run, overlaps ...float64) {
 				return m.squares(of, pressing)
 			}
 		}
-		at, value := golden(lost(&few, some), fewest, most, coarseSteps)
+		at, value := stats.GoldenSection(fewest, most, coarseSteps, lost(&few, some))
 		if len(few.samples) < len(r.samples) {
-			at, value = golden(lost(r, all), at-nearby, at+nearby, fineSteps)
+			at, value = stats.GoldenSection(at-nearby, at+nearby, fineSteps, lost(r, all))
 		}
 		if value < least*max(1-significant/float64(len(r.samples)), 0.1) {
 			best, least = Loop{math.Exp(at), k, r.loop.extra}, value
@@ -163,25 +164,3 @@ func (m *Model) squares(r *run, pressing []Member) float64 {
 }
 
 func square(x float64) float64 { return x * x }
-
-// golden minimizes f between low and high by golden-section search.
-func golden(f func(float64) float64, low, high float64, steps int) (at, value float64) {
-	ratio := (math.Sqrt(5) - 1) / 2
-	a, b := high-ratio*(high-low), low+ratio*(high-low)
-	fa, fb := f(a), f(b)
-	for range steps {
-		if fa < fb {
-			high, b, fb = b, a, fa
-			a = high - ratio*(high-low)
-			fa = f(a)
-		} else {
-			low, a, fa = a, b, fb
-			b = low + ratio*(high-low)
-			fb = f(b)
-		}
-	}
-	if fa < fb {
-		return a, fa
-	}
-	return b, fb
-}
