@@ -80,7 +80,7 @@ func (o options) image(ctx context.Context, program, module, pkg string) (err er
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
 	var parts []platformImage
-	for _, architecture := range strings.Split(o.architectures, ",") {
+	for architecture := range strings.SplitSeq(o.architectures, ",") {
 		platform := &v1.Platform{OS: "linux", Architecture: architecture}
 		file := filepath.Join(scratch, platform.Architecture)
 		if err := compile(ctx, module, pkg, file, platform); err != nil {
