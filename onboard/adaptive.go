@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves/design"
 	"bandmate.dev/bandmate/profiler"
@@ -46,12 +48,14 @@ type adaptiveSampling struct {
 type chosenRun struct {
 	design.Choice
 	pressure  MeasuredPressure
-	condition Condition
+	condition sampling.Condition
 }
 
-func (r *adaptiveSampling) begin() ([]Condition, Precision) { return r.soloConditions(r.experiment) }
+func (r *adaptiveSampling) begin() ([]sampling.Condition, sampling.Precision) {
+	return r.soloConditions(r.experiment)
+}
 
-func (r *adaptiveSampling) next(o *Outcome, machine *v1alpha1.MachineProfile) (*Condition, error) {
+func (r *adaptiveSampling) next(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*sampling.Condition, error) {
 	if err := r.learn(o, machine); err != nil {
 		return nil, err
 	}
@@ -74,17 +78,17 @@ func (r *adaptiveSampling) next(o *Outcome, machine *v1alpha1.MachineProfile) (*
 }
 
 // choose returns the condition of a choice.
-func (r *adaptiveSampling) choose(c design.Choice) (Condition, error) {
+func (r *adaptiveSampling) choose(c design.Choice) (sampling.Condition, error) {
 	i := slices.IndexFunc(r.experiment.Pressures, func(p MeasuredPressure) bool {
 		return p.ReadShare == c.ReadShare && p.Level == c.Level
 	})
 	if i < 0 {
-		return Condition{}, fmt.Errorf("%v reads at %v was not prepared", c.ReadShare, c.Level)
+		return sampling.Condition{}, fmt.Errorf("%v reads at %v was not prepared", c.ReadShare, c.Level)
 	}
 	pressure := r.experiment.Pressures[i]
-	condition := Condition{
+	condition := sampling.Condition{
 		Target: r.Application.Name, Beside: chosenLabel(len(r.chosen), pressure.Pressure, c.Duty),
-		Run: func(ctx context.Context) (Observation, error) {
+		Run: func(ctx context.Context) (sampling.Observation, error) {
 			return r.Session.RunPressed(ctx, r.Application.Command, pressure.Setting, c.Duty)
 		},
 	}
@@ -101,7 +105,7 @@ func chosenLabel(run int, p Pressure, duty float64) string {
 }
 
 // learn makes the design anew from the runs of an outcome.
-func (r *adaptiveSampling) learn(o *Outcome, machine *v1alpha1.MachineProfile) error {
+func (r *adaptiveSampling) learn(o *sampling.Outcome, machine *v1alpha1.MachineProfile) error {
 	solo, ok := o.Solo(r.Application.Name)
 	if !ok {
 		return fmt.Errorf("%s was never run alone", r.Application.Name)
@@ -125,9 +129,9 @@ func (r *adaptiveSampling) learn(o *Outcome, machine *v1alpha1.MachineProfile) e
 		return err
 	}
 	for _, c := range r.chosen {
-		result, ok := o.Result(c.condition.key())
+		result, ok := o.Result(c.condition.Key())
 		if !ok {
-			return fmt.Errorf("%s was not measured", c.condition.describe())
+			return fmt.Errorf("%s was not measured", c.condition.String())
 		}
 		_, achieved := c.pressure.bandwidths(result)
 		cost := design.Cost(float64(result.NormalizedPerformance), c.Duty)
@@ -157,7 +161,7 @@ func levelsOf(pressures []MeasuredPressure) []float64 {
 
 // supplies returns what the memory gives at every read share that may be measured:
 // the bandwidth that the interferer just reached alone, and the observed capacity.
-func (r *adaptiveSampling) supplies(machine *v1alpha1.MachineProfile, o *Outcome) []design.Supply {
+func (r *adaptiveSampling) supplies(machine *v1alpha1.MachineProfile, o *sampling.Outcome) []design.Supply {
 	var all []design.Supply
 	for _, p := range r.experiment.Pressures {
 		if p.Level != 1 || slices.ContainsFunc(all, func(s design.Supply) bool { return s.ReadShare == p.ReadShare }) {
@@ -195,7 +199,7 @@ func observedCapacity(machine *v1alpha1.MachineProfile, share units.ReadShare, c
 
 // profile joins measured and inferred points. The traffic comes from the measured
 // ones.
-func (r *adaptiveSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+func (r *adaptiveSampling) profile(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	measured, err := r.measured(o)
 	if err != nil {
 		return nil, err
@@ -224,7 +228,7 @@ func (r *adaptiveSampling) profile(o *Outcome, machine *v1alpha1.MachineProfile)
 }
 
 // measured returns the measured points; runs of one pressure are averaged.
-func (r *adaptiveSampling) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, error) {
+func (r *adaptiveSampling) measured(o *sampling.Outcome) ([]v1alpha1.SensitivityCurve, error) {
 	var curves []v1alpha1.SensitivityCurve
 	for i, c := range r.chosen {
 		if slices.ContainsFunc(r.chosen[:i], func(earlier chosenRun) bool { return earlier.Setting == c.Setting }) {
@@ -232,7 +236,7 @@ func (r *adaptiveSampling) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, er
 		}
 		var performance, alone, achieved, runs float64
 		for _, same := range r.chosen[i:] {
-			result, ok := o.Result(same.condition.key())
+			result, ok := o.Result(same.condition.Key())
 			if same.Setting != c.Setting || !ok {
 				continue
 			}
@@ -241,16 +245,13 @@ func (r *adaptiveSampling) measured(o *Outcome) ([]v1alpha1.SensitivityCurve, er
 			alone, achieved, runs = alone+a, achieved+b, runs+1
 		}
 		if runs == 0 {
-			return nil, fmt.Errorf("%s was not measured", c.condition.describe())
+			return nil, fmt.Errorf("%s was not measured", c.condition.String())
 		}
 		achieved /= runs
 		curves = addPoint(curves, c.pressure, v1alpha1.CurvePoint{
 			Level: c.Level, InterfererBytesPerSecond: alone / runs, AchievedBytesPerSecond: &achieved,
-			NormalizedPerformance: max(performance/runs, lowestPerformance), Repeats: int(runs),
+			NormalizedPerformance: max(performance/runs, sampling.LowestPerformance), Repeats: int(runs),
 		})
 	}
 	return ordered(curves), nil
 }
-
-// lowestPerformance keeps a noisy reading above zero.
-const lowestPerformance = 0.01

@@ -154,7 +154,7 @@ func summarizeRuns(runs []exchangedRun) (*Exchanged, error) {
 		return nil, fmt.Errorf("what the application exchanges: %w: %.3g bytes/s go through the interfaces without it; run it in a network namespace of its own, name its interface, or declare its rates", ErrNotAlone, background)
 	}
 	e := &Exchanged{Sent: stats.Median(sent), Received: stats.Median(received), Repeats: len(runs)}
-	if sd, middle := spread(totals), stats.Median(totals); sd != nil && middle > 0 {
+	if sd, middle := stats.Spread(totals), stats.Median(totals); sd != nil && middle > 0 {
 		e.RelativeSpread = new(*sd / middle)
 	}
 	return e, nil

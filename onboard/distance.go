@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -79,10 +82,10 @@ func (s *Session) corunnerCPUs() cpuset.CPUSet {
 
 // runAway runs a command once on CPUs other than the target's, with the target's memory,
 // while the interferers are idle.
-func (s *Session) runAway(ctx context.Context, c Command, cpus cpuset.CPUSet) (o Observation, err error) {
+func (s *Session) runAway(ctx context.Context, c launch.Command, cpus cpuset.CPUSet) (o sampling.Observation, err error) {
 	_, err = s.during(ctx, settingsOf(interferer.Setting{Mode: interferer.Idle}), func(ctx context.Context) error {
-		e, err := s.launcher.run(ctx, c, cpus, s.Placement.MemoryNode)
-		o.Wall = e.wall
+		e, err := s.launcher.Run(ctx, c, cpus, s.Placement.MemoryNode)
+		o.Wall = e.Wall
 		return err
 	})
 	return o, err
@@ -93,7 +96,7 @@ func (s *Session) runAway(ctx context.Context, c Command, cpus cpuset.CPUSet) (o
 // to move the same bytes as the target, in its own time.
 func (d *distant) addTo(p *v1alpha1.ApplicationProfile, target cpuset.CPUSet) {
 	solo := v1alpha1.Timing{Seconds: stats.Median(d.seconds), Repeats: len(d.seconds)}
-	if sd := spread(d.seconds); sd != nil {
+	if sd := stats.Spread(d.seconds); sd != nil {
 		relative := *sd / solo.Seconds
 		solo.RelativeSpread = &relative
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/pausing"
@@ -19,7 +21,7 @@ import (
 type Duet struct {
 	Session *Session
 	// Target runs on the application's CPUs, Beside on the interferer's.
-	Target, Beside Command
+	Target, Beside launch.Command
 	// Source counts the target's work; nil has it found out.
 	Source    ticks.Source
 	Precision modulation.Precision
@@ -130,7 +132,7 @@ func (r *duet) launch(ctx context.Context) (pid int, stop func(), err error) {
 		return 0, nil, err
 	}
 	// What its end says does not matter: it is ended.
-	return p.process.pid, func() { _ = p.stop() }, nil
+	return p.process.PID, func() { _ = p.stop() }, nil
 }
 
 // countsItself reports whether the target counts into a page.
@@ -268,7 +270,7 @@ func (n *neighbor) start(ctx context.Context) error {
 		return nil
 	}
 	if errors.Is(err, modulation.ErrEnded) {
-		if _, failed := n.process.wait(); failed != nil {
+		if _, failed := n.process.Wait(); failed != nil {
 			err = failed
 		}
 	}
@@ -277,16 +279,16 @@ func (n *neighbor) start(ctx context.Context) error {
 
 // hold takes hold of the command that was just started.
 func (n *neighbor) hold(ctx context.Context) (err error) {
-	if n.group, err = pausing.Processes(n.process.pid); err != nil {
+	if n.group, err = pausing.Processes(n.process.PID); err != nil {
 		select {
-		case <-n.process.done:
+		case <-n.process.Done:
 			err = modulation.ErrEnded
 		default:
 			err = neighborEnded(err)
 		}
 		return fmt.Errorf("%q: %w", n.command.String(), err)
 	}
-	n.session.launcher.know(n.group.Watchdog())
+	n.session.launcher.Know(n.group.Watchdog())
 	n.group.SetLongest(longestOff)
 	pause(ctx, warmUp)
 	if _, _, err := n.Read(); err != nil {
@@ -341,8 +343,8 @@ func (n *neighbor) spent() time.Duration {
 func (n *neighbor) Read() (float64, time.Duration, error) {
 	now := n.clock.Now()
 	select {
-	case <-n.process.done:
-		if _, err := n.process.wait(); err != nil {
+	case <-n.process.Done:
+		if _, err := n.process.Wait(); err != nil {
 			return 0, now, err
 		}
 		return 0, now, fmt.Errorf("%q: %w", n.command.String(), modulation.ErrEnded)
@@ -356,11 +358,11 @@ func (*neighbor) Smooth() bool { return true }
 // again starts the program anew if it has ended.
 func (n *neighbor) again(ctx context.Context) error {
 	select {
-	case <-n.process.done:
+	case <-n.process.Done:
 	default:
 		return nil
 	}
-	if _, err := n.process.wait(); err != nil {
+	if _, err := n.process.Wait(); err != nil {
 		return err
 	}
 	if err := n.letGo(); err != nil {
@@ -384,7 +386,7 @@ func (n *neighbor) letGo() error {
 	}
 	watchdog := n.group.Watchdog()
 	err := n.group.Close()
-	n.session.launcher.forget(watchdog)
+	n.session.launcher.Forget(watchdog)
 	n.group = nil
 	if errors.Is(err, pausing.ErrEnded) {
 		return nil
@@ -395,7 +397,7 @@ func (n *neighbor) letGo() error {
 // stop ends the program.
 func (n *neighbor) stop() error {
 	if n.process != nil {
-		n.process.kill()
+		n.process.Kill()
 	}
 	return errors.Join(n.letGo(), n.program.stop())
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -17,7 +20,7 @@ import (
 // Application is a command with the name its profile gets.
 type Application struct {
 	Name    string
-	Command Command
+	Command launch.Command
 }
 
 // Experiment measures applications under the same pressures.
@@ -46,10 +49,10 @@ var (
 const tooShort = 20 * time.Millisecond
 
 // runSolo runs an application once, beside a CPU that spins.
-func (s *Session) runSolo(ctx context.Context, a Application) (Observation, error) {
+func (s *Session) runSolo(ctx context.Context, a Application) (sampling.Observation, error) {
 	o, err := s.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
 	if err != nil {
-		return Observation{}, fmt.Errorf("%s alone: %w", a.Name, err)
+		return sampling.Observation{}, fmt.Errorf("%s alone: %w", a.Name, err)
 	}
 	return o, nil
 }
@@ -73,21 +76,21 @@ func errTooShort(name string, wall time.Duration) error {
 }
 
 // soloCondition is the solo control of an application.
-func (e *Experiment) soloCondition(a Application) Condition {
-	return Condition{Target: a.Name, Run: func(ctx context.Context) (Observation, error) {
+func (e *Experiment) soloCondition(a Application) sampling.Condition {
+	return sampling.Condition{Target: a.Name, Run: func(ctx context.Context) (sampling.Observation, error) {
 		return e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
 	}}
 }
 
 // Conditions returns the solo control and every pressure, for each application.
-func (e *Experiment) Conditions() []Condition {
-	var all []Condition
+func (e *Experiment) Conditions() []sampling.Condition {
+	var all []sampling.Condition
 	for _, a := range e.Applications {
 		all = append(all, e.soloCondition(a))
 		for _, p := range e.Pressures {
-			all = append(all, Condition{
+			all = append(all, sampling.Condition{
 				Target: a.Name, Beside: p.String(),
-				Run: func(ctx context.Context) (Observation, error) {
+				Run: func(ctx context.Context) (sampling.Observation, error) {
 					return e.Session.runUnder(ctx, a.Command, p.settings())
 				},
 			})
@@ -99,7 +102,7 @@ func (e *Experiment) Conditions() []Condition {
 // Profile turns a finished plan into an application's profile. The
 // contentiousness comes from counters where they were read, otherwise from the
 // machine's probe map for the outcome's regime.
-func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+func (e *Experiment) Profile(a Application, o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	curves, err := e.curves(a.Name, o)
 	if err != nil {
 		return nil, err
@@ -108,12 +111,12 @@ func (e *Experiment) Profile(a Application, o *Outcome, machine *v1alpha1.Machin
 }
 
 // profileOf is Profile with the measured curves.
-func (e *Experiment) profileOf(a Application, o *Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
+func (e *Experiment) profileOf(a Application, o *sampling.Outcome, machine *v1alpha1.MachineProfile, curves []v1alpha1.SensitivityCurve) (*v1alpha1.ApplicationProfile, error) {
 	solo, ok := o.Solo(a.Name)
 	if !ok {
 		return nil, fmt.Errorf("%s was never run alone", a.Name)
 	}
-	return e.profile(a, measured{o.circumstances(), solo, curves, profiler.ReadingsFromCurves(curves)}, machine)
+	return e.profile(a, measured{circumstancesOfRuns(o), solo, curves, profiler.ReadingsFromCurves(curves)}, machine)
 }
 
 // circumstances are those under which something was measured.
@@ -123,7 +126,7 @@ type circumstances struct {
 	dropped   int
 }
 
-func (o *Outcome) circumstances() circumstances {
+func circumstancesOfRuns(o *sampling.Outcome) circumstances {
 	return circumstances{o.Class, o.RoundTrip, o.Dropped}
 }
 
@@ -178,10 +181,10 @@ func (s *Session) measurement(c circumstances, version string) v1alpha1.Measurem
 	}
 }
 
-func (e *Experiment) curves(target string, o *Outcome) ([]v1alpha1.SensitivityCurve, error) {
+func (e *Experiment) curves(target string, o *sampling.Outcome) ([]v1alpha1.SensitivityCurve, error) {
 	var curves []v1alpha1.SensitivityCurve
 	for _, p := range e.Pressures {
-		result, ok := o.Result(Key{target, p.String()})
+		result, ok := o.Result(sampling.Key{Target: target, Beside: p.String()})
 		if !ok {
 			return nil, fmt.Errorf("%s was never run beside %s", target, p)
 		}

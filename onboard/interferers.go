@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
@@ -120,14 +122,14 @@ func (g interferers) since(earlier []interferer.Counters) interferer.Achieved {
 func placeInterferers(m *topology.Machine, p topology.Placement, placing Placing) (first, others cpuset.CPUSet, err error) {
 	n := placing.Interferers
 	if n > MostInterferers {
-		return first, others, fmt.Errorf("%w: %d interferers: want at most %d", ErrPlacement, n, MostInterferers)
+		return first, others, fmt.Errorf("%w: %d interferers: want at most %d", launch.ErrPlacement, n, MostInterferers)
 	}
 	if !placing.Interferer.IsEmpty() {
 		list := p.Interferer.List()
 		each := len(list) / n
 		if each == 0 || len(list)%n != 0 {
 			return first, others, fmt.Errorf("%w: the %d CPUs %s cannot be divided equally among %d interferers: name a multiple of %d with --interferer-cpus",
-				ErrPlacement, len(list), p.Interferer, n, n)
+				launch.ErrPlacement, len(list), p.Interferer, n, n)
 		}
 		return cpuset.New(list[:each]...), cpuset.New(list[each:]...), nil
 	}
@@ -188,4 +190,4 @@ func (e *TooFewCPUsError) Error() string {
 	return text + ": use a machine with more CPUs, ask for fewer --interferers, give the application fewer --cpus, or name --interferer-cpus to be divided"
 }
 
-func (e *TooFewCPUsError) Unwrap() error { return ErrPlacement }
+func (e *TooFewCPUsError) Unwrap() error { return launch.ErrPlacement }

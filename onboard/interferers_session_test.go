@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
 )
@@ -38,7 +40,7 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	if one.settings().others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
 		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.settings().others, part.Others, two.Others)
 	}
-	observation, err := session.runUnder(t.Context(), Command{Args: []string{"sleep", "1"}}, two.settings())
+	observation, err := session.runUnder(t.Context(), launch.Command{Args: []string{"sleep", "1"}}, two.settings())
 	if err != nil || observation.Achieved.Traffic.Total() <= 0 || observation.Alone.Total() <= 0 {
 		t.Errorf("beside two: %+v, %v", observation, err)
 	}

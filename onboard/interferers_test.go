@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/utils/cpuset"
 
@@ -66,7 +68,7 @@ func TestPlaceInterferers(t *testing.T) {
 			}
 			first, rest, err := placeInterferers(m, p, Placing{Request: r, Interferers: c.interferers})
 			if c.fault != "" {
-				if err == nil || !strings.Contains(err.Error(), c.fault) || !errors.Is(err, ErrPlacement) {
+				if err == nil || !strings.Contains(err.Error(), c.fault) || !errors.Is(err, launch.ErrPlacement) {
 					t.Fatalf("error %v, want %q", err, c.fault)
 				}
 				return

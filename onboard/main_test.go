@@ -7,12 +7,13 @@ import (
 	"go.uber.org/goleak"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/pausing"
 )
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
-	RunIfGuard()
+	launch.RunIfGuard()
 	pausing.RunIfWatchdog()
 	runIfCorun()
 	// The race detector waits a second at every exit, which the processes that the

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
@@ -108,12 +110,12 @@ func (e *estimator) of(name string) (modulation.Estimate, []modulation.Reading, 
 
 // result returns what was measured of one beside another, and of the other beside
 // it where that was compared too.
-func (e *estimator) result(one, other string) (Result, bool) {
+func (e *estimator) result(one, other string) (sampling.Result, bool) {
 	first, readings, ok := e.of(besideName(one, other))
 	if !ok {
-		return Result{}, false
+		return sampling.Result{}, false
 	}
-	r := Result{
+	r := sampling.Result{
 		NormalizedPerformance: units.NormalizedPerformance(min(first.Performance, v1alpha1.MaxNormalizedPerformance)),
 		Repeats:               len(readings), RelativeSpeed: math.NaN(), StandardError: first.StandardError,
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -130,14 +132,14 @@ func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, po
 
 // CorunResult returns what an outcome says of a target beside a co-runner in a
 // regime.
-func (s *Session) CorunResult(o *modulation.Outcome, class regime.Class, target, corunner Application) (Result, bool) {
+func (s *Session) CorunResult(o *modulation.Outcome, class regime.Class, target, corunner Application) (sampling.Result, bool) {
 	e := &estimator{readings: o.Readings[class], session: s}
 	return e.result(target.Name, corunLabel(corunner))
 }
 
 // PressedResult returns what an outcome says of an application beside a pressure in
 // a regime.
-func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p Pressure) (Result, bool) {
+func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p Pressure) (sampling.Result, bool) {
 	e := &estimator{readings: o.Readings[class], session: s}
 	return e.result(a.Name, p.String())
 }

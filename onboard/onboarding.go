@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -16,19 +18,19 @@ type Onboarding struct {
 	Application Application
 	// Wanted are the points of the curve family.
 	Wanted    []Pressure
-	Precision Precision
+	Precision sampling.Precision
 	// Known is the machine's profile; nil when it has never been measured.
 	Known *v1alpha1.MachineProfile
 	// Machine says how to measure what Known lacks.
 	Machine  MachineOptions
-	Reporter Reporter
+	Reporter sampling.Reporter
 	// Source measures the application's traffic with counters; nil has it
 	// inferred from the curves.
 	Source profiler.Source
 	// Keep is called with every kept sample; may be nil.
-	Keep func(Sample) error
+	Keep func(sampling.Sample) error
 	// Restored are samples of an earlier, interrupted run.
-	Restored []Sample
+	Restored []sampling.Sample
 	// Adaptive has the pressures chosen among those wanted; nil measures all.
 	Adaptive *Adaptivity
 	// Ticking has the application measured within its runs; nil times whole
@@ -36,16 +38,16 @@ type Onboarding struct {
 	Ticking *Ticking
 }
 
-// sampling is a way to find what an application loses beside each pressure. The
+// strategy is a way to find what an application loses beside each pressure. The
 // plan that takes its samples is the same for all of them.
-type sampling interface {
+type strategy interface {
 	// begin returns the conditions to measure first, and how precisely.
-	begin() ([]Condition, Precision)
+	begin() ([]sampling.Condition, sampling.Precision)
 	// next returns a further condition that the outcome so far asks for, nil when
 	// it suffices.
-	next(o *Outcome, machine *v1alpha1.MachineProfile) (*Condition, error)
+	next(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*sampling.Condition, error)
 	// profile returns the application's profile.
-	profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error)
+	profile(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error)
 }
 
 // Run returns the application's profile and the machine's, which is Known
@@ -67,7 +69,7 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 			return nil, nil, err
 		}
 	}
-	plan := Plan{Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep}
+	plan := sampling.Plan{Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep}
 	plan.Conditions, plan.Precision = samples.begin()
 	plan.Restore(b.Restored)
 	for {
@@ -94,8 +96,8 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 }
 
 // prepare runs the application alone, measures its traffic and the pressures, and
-// returns the sampling that was asked for.
-func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
+// returns the strategy that was asked for.
+func (b *Onboarding) prepare(ctx context.Context) (strategy, error) {
 	e := &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}
 	if _, err := e.CheckDuration(ctx, b.Application); err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func (b *Onboarding) prepare(ctx context.Context) (sampling, error) {
 }
 
 // soloConditions are the solo controls that samplings of other kinds begin with.
-func (b *Onboarding) soloConditions(e *Experiment) ([]Condition, Precision) {
-	return []Condition{e.soloCondition(b.Application)}, Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: firstSolos}
+func (b *Onboarding) soloConditions(e *Experiment) ([]sampling.Condition, sampling.Precision) {
+	return []sampling.Condition{e.soloCondition(b.Application)}, sampling.Precision{MinRepeats: 1, MaxRepeats: 1, MinSolos: firstSolos}
 }
 
 // firstSolos is the number of solo controls before runs that are compared with
@@ -135,11 +137,15 @@ type wholeRuns struct {
 	experiment *Experiment
 }
 
-func (w wholeRuns) begin() ([]Condition, Precision) { return w.experiment.Conditions(), w.Precision }
+func (w wholeRuns) begin() ([]sampling.Condition, sampling.Precision) {
+	return w.experiment.Conditions(), w.Precision
+}
 
-func (wholeRuns) next(*Outcome, *v1alpha1.MachineProfile) (*Condition, error) { return nil, nil }
+func (wholeRuns) next(*sampling.Outcome, *v1alpha1.MachineProfile) (*sampling.Condition, error) {
+	return nil, nil
+}
 
-func (w wholeRuns) profile(o *Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
+func (w wholeRuns) profile(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	return w.experiment.Profile(w.Application, o, machine)
 }
 

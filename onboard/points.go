@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 )
 
 // bandwidths returns what the interferer reached alone and beside the target at
 // a pressure. For a probe both are taken sample by sample, which does not drift.
-func (p MeasuredPressure) bandwidths(r Result) (alone, achieved float64) {
+func (p MeasuredPressure) bandwidths(r sampling.Result) (alone, achieved float64) {
 	if r.Alone > 0 {
 		return float64(r.Alone), float64(r.Alone) * r.RelativeSpeed
 	}

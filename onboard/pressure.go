@@ -2,10 +2,11 @@ package onboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"bandmate.dev/bandmate/onboard/sampling"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/profiler"
@@ -94,6 +95,9 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []Pressure) ([]Me
 	return all, nil
 }
 
+// starvedLimit bounds the readings lost in a row to other programs.
+const starvedLimit = 10
+
 // retryStarved repeats a reading that moved nothing, because other programs kept
 // the interferer from its CPUs.
 func retryStarved(read func() (interferer.Achieved, error)) (interferer.Achieved, error) {
@@ -103,7 +107,7 @@ func retryStarved(read func() (interferer.Achieved, error)) (interferer.Achieved
 			return achieved, err
 		}
 	}
-	return interferer.Achieved{}, errStarved
+	return interferer.Achieved{}, sampling.ErrStarved
 }
 
 // unpaced returns the setting whose bandwidth is level 1 of p.
@@ -148,11 +152,3 @@ func WithProbes(wanted []Pressure) []Pressure {
 	}
 	return all
 }
-
-// errStarved says that other programs kept the interferer from its CPUs for a whole
-// sample. The next sample may succeed.
-var errStarved = errors.New("the stream moved nothing: free the CPUs of the experiment")
-
-// errDisturbed says that other programs slowed a probe down while it was alone. The
-// next sample may succeed.
-var errDisturbed = errors.New("the interferer was much slower alone than beside the application: other programs keep it from its CPUs: repeat the measurement on a quieter machine")

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/units"
 )
@@ -20,7 +22,7 @@ func TestReadingsThatMove(t *testing.T) {
 	}{
 		{"at once", 0, nil, nil, 1},
 		{"in the end", starvedLimit - 1, nil, nil, starvedLimit},
-		{"never", starvedLimit, nil, errStarved, starvedLimit},
+		{"never", starvedLimit, nil, sampling.ErrStarved, starvedLimit},
 		{"broken", 2, broken, broken, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,18 +60,18 @@ func TestProbeDisturbedAlone(t *testing.T) {
 		{"a little slower alone", []units.Bandwidth{4, 4}, 0, 4, 2, nil},
 		{"disturbed before", []units.Bandwidth{2, 4, 6}, 0, 4, 3, nil},
 		{"disturbed for long", []units.Bandwidth{0, 0, 0, 0, 0, 0, 0, 0, 0, 40}, 0, 4, 10, nil},
-		{"always disturbed", []units.Bandwidth{3}, 0, 0, mostAloneReadings, errDisturbed},
+		{"always disturbed", []units.Bandwidth{3}, 0, 0, mostAloneReadings, sampling.ErrDisturbed},
 		{"broken before", []units.Bandwidth{8}, 1, 0, 1, broken},
 		{"broken after", []units.Bandwidth{8}, 2, 0, 2, broken},
 		{"broken later", []units.Bandwidth{2}, 4, 0, 4, broken},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reads := 0
-			observe := func() (Observation, error) {
+			observe := func() (sampling.Observation, error) {
 				if reads != 1 {
 					t.Errorf("observed after %d readings, want 1", reads)
 				}
-				return Observation{Achieved: interferer.Achieved{Traffic: units.Traffic{Read: beside}}}, nil
+				return sampling.Observation{Achieved: interferer.Achieved{Traffic: units.Traffic{Read: beside}}}, nil
 			}
 			got, err := besideAlone(observe, func() (interferer.Achieved, error) {
 				reads++

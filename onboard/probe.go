@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
@@ -60,11 +63,11 @@ type ProbeRunner struct {
 	Session *Session
 	// Command is the command that Workload.Run runs; nil watches the machine for
 	// the workload's duration.
-	Command *Command
+	Command *launch.Command
 	// Machine holds the bandwidths of the probes alone, for watching the machine.
 	Machine   *v1alpha1.MachineProfile
-	Precision Precision
-	Reporter  Reporter
+	Precision sampling.Precision
+	Reporter  sampling.Reporter
 	// Class is the regime of the last readings of a command.
 	Class regime.Class
 }
@@ -88,7 +91,7 @@ func (r *ProbeRunner) Read(ctx context.Context, w profiler.Workload, probes []st
 	for i := range conditions {
 		conditions[i].Needed = r.calibrated
 	}
-	plan := Plan{
+	plan := sampling.Plan{
 		Conditions: conditions, Precision: r.Precision, Reporter: r.Reporter,
 		Tag: r.Session.Tag, Random: r.Session.Random,
 	}
@@ -156,7 +159,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 		Warnings: append(r.Session.Warnings(), "the machine was watched by probes, which press on it themselves: what ran may have been slowed down"),
 	}
 	for _, probe := range probes {
-		reading := profiler.ProbeReading{Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: spread(speeds[probe])}
+		reading := profiler.ProbeReading{Probe: probe, RelativeSpeed: stats.Median(speeds[probe]), Spread: stats.Spread(speeds[probe])}
 		if reading.RelativeSpeed > profiler.MaxRelativeSpeed {
 			return profiler.Run{}, fmt.Errorf("probe %q is %.1f times as fast as when the machine was measured, alone: measure the machine again, at a quiet moment, with: bandmate machine", probe, reading.RelativeSpeed)
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
@@ -22,7 +24,7 @@ import (
 // it works; its CPUs then spin.
 type program struct {
 	session *Session
-	command Command
+	command launch.Command
 	source  ticks.Source
 	cpus    cpuset.CPUSet
 	// spinner keeps the CPUs busy while the program is paused.
@@ -33,7 +35,7 @@ type program struct {
 	// equal makes the ticks equal; nil leaves them as they are.
 	equal *modulation.Trajectory
 
-	process *process
+	process *launch.Process
 	run     *ticks.Run
 	counter ticks.Counter
 	clock   monotonic.Clock
@@ -99,12 +101,12 @@ func (p *program) launch(ctx context.Context) error {
 			command.Output = run.Output
 		}
 	}
-	process, err := p.session.launcher.start(ctx, command, p.cpus, p.session.Placement.MemoryNode)
+	process, err := p.session.launcher.Start(ctx, command, p.cpus, p.session.Placement.MemoryNode)
 	if err != nil {
 		return errors.Join(err, run.Close())
 	}
 	p.process, p.run, p.unchanged = process, run, run.Unchanged
-	if p.counter, err = run.Open(process.pid); err != nil {
+	if p.counter, err = run.Open(process.PID); err != nil {
 		return errors.Join(p.explain(err), p.stop())
 	}
 	return nil
@@ -121,7 +123,7 @@ func (p *program) awaitTicks(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if time.Since(begin) > firstTick {
-			return fmt.Errorf("%w: %q made no progress (%s) in %v: choose another measure of progress", ErrCommand, p.command.String(), p.source.Name(), firstTick)
+			return fmt.Errorf("%w: %q made no progress (%s) in %v: choose another measure of progress", launch.ErrCommand, p.command.String(), p.source.Name(), firstTick)
 		}
 		pause(ctx, startPoll)
 		var n float64
@@ -136,7 +138,7 @@ func (p *program) explain(err error) error {
 	if !errors.Is(err, ticks.ErrEnded) {
 		return err
 	}
-	if _, failed := p.process.wait(); failed != nil {
+	if _, failed := p.process.Wait(); failed != nil {
 		return failed
 	}
 	return fmt.Errorf("%q: %w", p.command.String(), modulation.ErrEnded)
@@ -155,7 +157,7 @@ func (p *program) Switch(on bool) error {
 
 // cpuTime is what the first process of the command has used; 0 when it has ended.
 func (p *program) cpuTime() time.Duration {
-	used, _ := processClock(p.process.pid)
+	used, _ := processClock(p.process.PID)
 	return used
 }
 
@@ -164,7 +166,7 @@ func (p *program) signal(s unix.Signal) error {
 	if p.process == nil {
 		return nil
 	}
-	if err := unix.Kill(-p.process.pid, s); err != nil && !errors.Is(err, unix.ESRCH) {
+	if err := unix.Kill(-p.process.PID, s); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("signaling %q: %w", p.command.String(), err)
 	}
 	return nil
@@ -209,11 +211,11 @@ func (p *program) record(ctx context.Context) (r recording, err error) {
 		switch {
 		case errors.Is(err, modulation.ErrEnded):
 			r.add(n, at-begin, true)
-			e, err := p.process.wait()
+			e, err := p.process.Wait()
 			if err == nil && r.steps == 0 && p.run.Unchanged != nil {
 				err = p.run.Unchanged(p.command.String())
 			}
-			r.wall = e.wall
+			r.wall = e.Wall
 			return r, err
 		case err != nil:
 			return r, err
@@ -253,11 +255,11 @@ func (p *program) again(ctx context.Context) error {
 		return p.start(ctx)
 	}
 	select {
-	case <-p.process.done:
+	case <-p.process.Done:
 	default:
 		return nil
 	}
-	if _, err := p.process.wait(); err != nil {
+	if _, err := p.process.Wait(); err != nil {
 		return err
 	}
 	p.completed++
@@ -272,8 +274,8 @@ func (p *program) stop() error {
 	if p.process == nil {
 		return nil
 	}
-	p.process.kill()
-	<-p.process.done
+	p.process.Kill()
+	<-p.process.Done
 	return p.release()
 }
 

@@ -6,38 +6,27 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/cpuset"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/units"
 )
 
-// RunCommand runs a command once on the given CPUs and memory node, with no
-// interferer on the machine, and returns when it has ended. No CPUs mean all
-// that this process may use; no node leaves memory unbound.
-func RunCommand(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) error {
-	l, err := newLauncher()
-	if err != nil {
-		return err
-	}
-	_, err = l.run(ctx, c, cpus, node)
-	return errors.Join(err, l.close())
-}
-
 // RunBeside runs a command once while the interferer does what setting says.
 // Around an unpaced setting, a probe, it also reads what the interferer
 // reaches alone at that moment.
-func (s *Session) RunBeside(ctx context.Context, c Command, setting interferer.Setting) (Observation, error) {
+func (s *Session) RunBeside(ctx context.Context, c launch.Command, setting interferer.Setting) (sampling.Observation, error) {
 	return s.runUnder(ctx, c, settingsOf(setting))
 }
 
 // runUnder is RunBeside with settings of all interferers.
-func (s *Session) runUnder(ctx context.Context, c Command, to settings) (Observation, error) {
-	return s.withProbe(ctx, to, func() (o Observation, err error) {
+func (s *Session) runUnder(ctx context.Context, c launch.Command, to settings) (sampling.Observation, error) {
+	return s.withProbe(ctx, to, func() (o sampling.Observation, err error) {
 		o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
-			e, err := s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
-			o.Wall = e.wall
+			e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
+			o.Wall = e.Wall
 			return err
 		})
 		return o, err
@@ -48,20 +37,20 @@ func (s *Session) runUnder(ctx context.Context, c Command, to settings) (Observa
 // for a part of the time, in slices spread over the whole run, and otherwise
 // spins without touching memory. Observation.Pressed is the time it pressed, and
 // Achieved its traffic in that time. A duty of 1 or more is RunBeside.
-func (s *Session) RunPressed(ctx context.Context, c Command, setting interferer.Setting, duty float64) (Observation, error) {
+func (s *Session) RunPressed(ctx context.Context, c launch.Command, setting interferer.Setting, duty float64) (sampling.Observation, error) {
 	if duty >= 1 {
 		return s.RunBeside(ctx, c, setting)
 	}
 	to := settingsOf(setting)
-	return s.withProbe(ctx, to, func() (Observation, error) {
+	return s.withProbe(ctx, to, func() (sampling.Observation, error) {
 		var pressed slicedPressure
 		e, err := s.runModulated(ctx, c, func(ctx context.Context) error { return s.press(ctx, to, duty, &pressed) })
 		if err != nil {
-			return Observation{}, err
+			return sampling.Observation{}, err
 		}
-		o := Observation{Wall: e.wall, Pressed: pressed.during(e.spans), Achieved: pressed.achieved()}
+		o := sampling.Observation{Wall: e.Wall, Pressed: pressed.during(e.Spans), Achieved: pressed.achieved()}
 		if o.Pressed <= 0 {
-			return Observation{}, fmt.Errorf("the interferer never pressed in the %v of a run: give it more work, or run it several times per sample with --iterations", e.wall)
+			return sampling.Observation{}, fmt.Errorf("the interferer never pressed in the %v of a run: give it more work, or run it several times per sample with --iterations", e.Wall)
 		}
 		return o, nil
 	})
@@ -73,7 +62,7 @@ const probeAloneWindow = 20 * time.Millisecond
 
 // withProbe makes an observation and, where the settings are a probe, adds what
 // the probe reached alone just before and after.
-func (s *Session) withProbe(ctx context.Context, to settings, observe func() (Observation, error)) (Observation, error) {
+func (s *Session) withProbe(ctx context.Context, to settings, observe func() (sampling.Observation, error)) (sampling.Observation, error) {
 	if !to.unpaced() {
 		return observe()
 	}
@@ -86,20 +75,20 @@ func (s *Session) withProbe(ctx context.Context, to settings, observe func() (Ob
 // alone. A probe that seems faster beside the application than alone was disturbed
 // while it was alone: it is read alone a few times more, and if that does not help,
 // the observation is lost.
-func besideAlone(observe func() (Observation, error), alone func() (interferer.Achieved, error)) (Observation, error) {
+func besideAlone(observe func() (sampling.Observation, error), alone func() (interferer.Achieved, error)) (sampling.Observation, error) {
 	before, err := alone()
 	if err != nil {
-		return Observation{}, err
+		return sampling.Observation{}, err
 	}
 	o, err := observe()
 	if err != nil {
-		return Observation{}, err
+		return sampling.Observation{}, err
 	}
 	sum := before.Traffic
 	for readings := 2; readings <= mostAloneReadings; readings++ {
 		after, err := alone()
 		if err != nil {
-			return Observation{}, err
+			return sampling.Observation{}, err
 		}
 		sum = sum.Add(after.Traffic)
 		o.Alone = sum.Scale(1 / float64(readings))
@@ -107,7 +96,7 @@ func besideAlone(observe func() (Observation, error), alone func() (interferer.A
 			return o, nil
 		}
 	}
-	return Observation{}, errDisturbed
+	return sampling.Observation{}, sampling.ErrDisturbed
 }
 
 // mostAloneReadings bounds the readings of a probe alone around one observation.
@@ -115,14 +104,14 @@ const mostAloneReadings = 10
 
 // runModulated runs a command once, while modulate changes the settings of the
 // interferers until its context ends. They spin when it begins.
-func (s *Session) runModulated(ctx context.Context, c Command, modulate func(context.Context) error) (execution, error) {
-	var e execution
+func (s *Session) runModulated(ctx context.Context, c launch.Command, modulate func(context.Context) error) (launch.Execution, error) {
+	var e launch.Execution
 	_, err := s.during(ctx, settingsOf(interferer.Setting{Mode: interferer.Spin}), func(ctx context.Context) error {
 		modulation, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- modulate(modulation) }()
 		var err error
-		e, err = s.launcher.run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
+		e, err = s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 		stop()
 		if modulationErr := <-done; err == nil {
 			err = modulationErr
@@ -194,30 +183,30 @@ func (s *Session) press(ctx context.Context, to settings, duty float64, into *sl
 		if err := s.apply(context.Background(), settingsOf(interferer.Setting{Mode: interferer.Spin})); err != nil {
 			return err
 		}
-		into.add(span{begin, time.Now()}, achieved)
+		into.add(launch.Span{From: begin, To: time.Now()}, achieved)
 	}
 	return nil
 }
 
 // slicedPressure sums up slices of pressure.
 type slicedPressure struct {
-	slices  []span
+	slices  []launch.Span
 	seconds float64
 	bytes   units.Traffic // per second, times seconds
 }
 
 // during returns how much of the runs was pressed.
-func (p *slicedPressure) during(runs []span) time.Duration {
+func (p *slicedPressure) during(runs []launch.Span) time.Duration {
 	var sum time.Duration
 	for _, slice := range p.slices {
 		for _, run := range runs {
-			sum += slice.overlap(run)
+			sum += slice.Overlap(run)
 		}
 	}
 	return sum
 }
 
-func (p *slicedPressure) add(slice span, a interferer.Achieved) {
+func (p *slicedPressure) add(slice launch.Span, a interferer.Achieved) {
 	p.slices = append(p.slices, slice)
 	p.seconds += a.Elapsed.Seconds()
 	p.bytes = p.bytes.Add(a.Traffic.Scale(a.Elapsed.Seconds()))
@@ -235,7 +224,7 @@ func (p *slicedPressure) achieved() interferer.Achieved {
 // RunBesideCommand runs target once while corunner runs beside it on the
 // interferer's CPUs, restarted until the target ends. It also reports how
 // often the co-runner ended.
-func (s *Session) RunBesideCommand(ctx context.Context, target, corunner Command) (Observation, int, error) {
+func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.Command) (sampling.Observation, int, error) {
 	loop, stop := context.WithCancel(ctx)
 	defer stop()
 	first := make(chan error, 1)
@@ -243,12 +232,12 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner Command
 	completed := 0
 	go func() {
 		for begun := false; ; begun = true {
-			p, err := s.launcher.start(loop, corunner, s.Placement.Interferer, s.Placement.MemoryNode)
+			p, err := s.launcher.Start(loop, corunner, s.Placement.Interferer, s.Placement.MemoryNode)
 			if !begun {
 				first <- err
 			}
 			if err == nil {
-				_, err = p.wait()
+				_, err = p.Wait()
 			}
 			if err != nil {
 				finished <- err
@@ -258,16 +247,16 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner Command
 		}
 	}()
 	if err := <-first; err != nil {
-		return Observation{}, 0, err
+		return sampling.Observation{}, 0, err
 	}
-	e, err := s.launcher.run(ctx, target, s.Placement.Target, s.Placement.MemoryNode)
+	e, err := s.launcher.Run(ctx, target, s.Placement.Target, s.Placement.MemoryNode)
 	stop()
 	corunnerErr := <-finished
 	if err != nil {
-		return Observation{}, 0, err
+		return sampling.Observation{}, 0, err
 	}
-	if ctx.Err() == nil && errors.Is(corunnerErr, ErrCommand) {
-		return Observation{}, 0, fmt.Errorf("the co-runner: %w", corunnerErr)
+	if ctx.Err() == nil && errors.Is(corunnerErr, launch.ErrCommand) {
+		return sampling.Observation{}, 0, fmt.Errorf("the co-runner: %w", corunnerErr)
 	}
-	return Observation{Wall: e.wall}, completed, ctx.Err()
+	return sampling.Observation{Wall: e.Wall}, completed, ctx.Err()
 }

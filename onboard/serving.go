@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
@@ -28,14 +30,14 @@ type Serving struct {
 	Session *Session
 	Name    string
 	// Command starts the server; without Args, Attached runs already.
-	Command  Command
+	Command  launch.Command
 	Attached profiler.Processes
 	// Ready answers once the server is ready; Target is what the load asks for, nil
 	// where Generator makes it.
 	Ready, Target *load.Target
 	// Generator is a closed-loop load generator, whose requests Source counts. It
 	// yields no latencies.
-	Generator Command
+	Generator launch.Command
 	Source    ticks.Source
 	// Connections is the number of requests that may be under way at a time.
 	Connections int
@@ -67,7 +69,7 @@ type serving struct {
 	*Serving
 	*stage
 	experiment *Experiment
-	process    *process
+	process    *launch.Process
 	processes  profiler.Processes
 	meter      *cpuMeter
 	// apart are CPUs that neither server nor interferer uses; empty where there are
@@ -189,13 +191,13 @@ func (t *serving) begin(ctx context.Context) error {
 	t.processes = t.Attached
 	if len(t.Command.Args) > 0 {
 		var err error
-		if t.process, err = t.launcher.start(ctx, t.Command, t.Placement.Target, t.Placement.MemoryNode); err != nil {
+		if t.process, err = t.launcher.Start(ctx, t.Command, t.Placement.Target, t.Placement.MemoryNode); err != nil {
 			return err
 		}
-		tree, err := tasks.OpenTree(os.DirFS("/proc"), t.process.pid)
+		tree, err := tasks.OpenTree(os.DirFS("/proc"), t.process.PID)
 		if err != nil {
-			t.process.kill()
-			<-t.process.done
+			t.process.Kill()
+			<-t.process.Done
 			return errors.Join(t.gone(), t.end())
 		}
 		t.processes = tree
@@ -236,11 +238,11 @@ func (t *serving) gone() error {
 		return err
 	}
 	select {
-	case <-t.process.done:
+	case <-t.process.Done:
 	default:
 		return nil
 	}
-	if _, err := t.process.wait(); err != nil {
+	if _, err := t.process.Wait(); err != nil {
 		return fmt.Errorf("%w: the server ended: %w", ErrService, err)
 	}
 	return fmt.Errorf("%w: %q ended by itself: have it serve in the foreground", ErrService, t.Command.String())
@@ -267,13 +269,13 @@ func (t *serving) end() error {
 	if t.process == nil {
 		return err
 	}
-	_ = unix.Kill(-t.process.pid, unix.SIGTERM)
+	_ = unix.Kill(-t.process.PID, unix.SIGTERM)
 	select {
-	case <-t.process.done:
+	case <-t.process.Done:
 	case <-time.After(stopPatience):
 	}
-	t.process.kill()
-	<-t.process.done
+	t.process.Kill()
+	<-t.process.Done
 	if tree, ok := t.processes.(*tasks.Tree); ok {
 		err = errors.Join(err, tree.Close())
 	}
@@ -394,6 +396,6 @@ func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet) (saturated
 	if !(s.rate > 0) {
 		return s, fmt.Errorf("%w: no request was answered in %v", ErrService, saturationWindow)
 	}
-	s.spread = *spread(rates) / s.rate / math.Sqrt(saturationWindows)
+	s.spread = *stats.Spread(rates) / s.rate / math.Sqrt(saturationWindows)
 	return s, nil
 }

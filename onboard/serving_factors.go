@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"bandmate.dev/bandmate/internal/stats"
+
 	"golang.org/x/sys/unix"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -256,5 +258,5 @@ func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64,
 		return 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the count of the load generator stands still", ErrService))
 	}
 	steps = float64(changes) / (g.clock.Now() - begin).Seconds()
-	return rate, *spread(rates) / rate / math.Sqrt(saturationWindows), steps, err
+	return rate, *stats.Spread(rates) / rate / math.Sqrt(saturationWindows), steps, err
 }

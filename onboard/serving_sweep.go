@@ -140,7 +140,7 @@ func (v *visited) load(rate float64) v1alpha1.ServiceLoad {
 		RequestsPerSecond: rate, P50Seconds: quantiles[0], P90Seconds: quantiles[1], P99Seconds: quantiles[2], P999Seconds: quantiles[3],
 		Requests: int(v.answers), CPUSecondsPerSecond: stats.Median(v.cpu),
 	}
-	if sd := spread(v.p99); sd != nil {
+	if sd := stats.Spread(v.p99); sd != nil {
 		relative := *sd / math.Sqrt(float64(len(v.p99))) / l.P99Seconds
 		l.P99RelativeSpread = &relative
 	}

@@ -50,13 +50,13 @@ func TestLoadOfVisits(t *testing.T) {
 
 // The CPU time of processes grows while they work, and does not fall when they end.
 func TestCPUMeter(t *testing.T) {
-	l := testLauncher(t)
-	p, err := l.start(t.Context(), shell("i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done & while :; do :; done"), cpuset.New(), nil)
+	l := newLauncher(t)
+	p, err := l.Start(t.Context(), shell("i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done & while :; do :; done"), cpuset.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { p.kill(); <-p.done }()
-	tree, err := tasks.OpenTree(os.DirFS("/proc"), p.pid)
+	defer func() { p.Kill(); <-p.Done }()
+	tree, err := tasks.OpenTree(os.DirFS("/proc"), p.PID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func TestCPUMeter(t *testing.T) {
 			t.Fatalf("%v s of CPU time of %d processes", last, len(m.used))
 		}
 	}
-	p.kill()
-	<-p.done
+	p.Kill()
+	<-p.Done
 	if err := m.refresh(); err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
@@ -40,15 +42,11 @@ type Session struct {
 
 	options     interferer.Options
 	interferers interferers
-	launcher    *launcher
+	launcher    *launch.Launcher
 	// count is the number of interferers; all but the first run on otherCPUs.
 	count     int
 	otherCPUs cpuset.CPUSet
 }
-
-// ErrPlacement is wrapped when application and interferer cannot run where
-// they were asked to.
-var ErrPlacement = errors.New("cannot run there")
 
 // Open reads the machine, places application and interferer, and starts the
 // interferer, idle. Close the session when done. The program's main has to
@@ -65,7 +63,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	}
 	placement, err := machine.Place(placing.Request)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrPlacement, err)
+		return nil, fmt.Errorf("%w: %w", launch.ErrPlacement, err)
 	}
 	s := &Session{
 		Machine: machine, Placement: placement, count: 1,
@@ -85,7 +83,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		RealTime:    placing.RealTime,
 		MaxDuration: placing.MaxDuration,
 	}
-	if s.launcher, err = newLauncher(); err != nil {
+	if s.launcher, err = launch.New(); err != nil {
 		return nil, err
 	}
 	err = s.addInterferer(ctx, s.Placement.Interferer)
@@ -113,7 +111,7 @@ func (s *Session) addInterferer(ctx context.Context, cpus cpuset.CPUSet) error {
 	if err != nil {
 		return fmt.Errorf("starting the interferer: %w", err)
 	}
-	s.launcher.know(i.PID())
+	s.launcher.Know(i.PID())
 	s.interferers = append(s.interferers, i)
 	return nil
 }
@@ -139,7 +137,7 @@ func (s *Session) measureOne(ctx context.Context, e *TooFewCPUsError) error {
 
 // Close ends the interferer and whatever commands left running.
 func (s *Session) Close() error {
-	return errors.Join(s.interferers.close(), s.launcher.close())
+	return errors.Join(s.interferers.close(), s.launcher.Close())
 }
 
 // ended returns why nothing can be measured any more: the context is done or an

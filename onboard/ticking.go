@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
@@ -187,11 +189,11 @@ func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candid
 			return err
 		}
 		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
-			process, err := t.launcher.start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
+			process, err := t.launcher.Start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
 			if err != nil {
 				return 0, nil, err
 			}
-			return process.pid, func() { process.kill(); <-process.done }, nil
+			return process.PID, func() { process.Kill(); <-process.Done }, nil
 		})
 		return err
 	})
@@ -359,7 +361,7 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 		return nil, err
 	}
 	timing := v1alpha1.Timing{Seconds: stats.Median(t.solo), Repeats: len(t.solo)}
-	if sd := spread(t.solo); sd != nil {
+	if sd := stats.Spread(t.solo); sd != nil {
 		relative := *sd / timing.Seconds
 		timing.RelativeSpread = &relative
 	}
@@ -462,9 +464,9 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 }
 
 // checkLimit returns how far whole runs may differ from a result by ticks.
-func (t *ticked) checkLimit(ratios []float64, by Result) float64 {
+func (t *ticked) checkLimit(ratios []float64, by sampling.Result) float64 {
 	whole := wholeRunNoise
-	if sd := spread(ratios); sd != nil {
+	if sd := stats.Spread(ratios); sd != nil {
 		whole = *sd / math.Sqrt(float64(len(ratios)))
 	}
 	return checkTolerance * math.Hypot(max(whole, leastCheckError), by.StandardError)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
@@ -57,7 +59,7 @@ func TestMeasureTraffic(t *testing.T) {
 	counted := shell("echo run >>" + count)
 	for _, tt := range []struct {
 		name    string
-		command Command
+		command launch.Command
 		source  scripted
 		want    units.Bandwidth
 		is      error
@@ -65,7 +67,7 @@ func TestMeasureTraffic(t *testing.T) {
 	}{
 		{name: "the median run", command: counted, source: scripted{reads: []units.Bandwidth{7, 90, 8}}, want: 8},
 		{name: "no read share", command: counted, source: scripted{reads: []units.Bandwidth{7, -8, 9}}, is: profiler.ErrUnsupported, text: "--source probe"},
-		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []units.Bandwidth{7}}, is: ErrCommand, text: "exit status 3"},
+		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []units.Bandwidth{7}}, is: launch.ErrCommand, text: "exit status 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &Experiment{Session: session}

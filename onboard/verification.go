@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 )
 
@@ -23,12 +25,12 @@ type Verification struct {
 	Known   *v1alpha1.MachineProfile
 	Machine MachineOptions
 	// Precision of each condition.
-	Precision Precision
-	Reporter  Reporter
+	Precision sampling.Precision
+	Reporter  sampling.Reporter
 	// Keep is called with every kept sample; may be nil.
-	Keep func(Sample) error
+	Keep func(sampling.Sample) error
 	// Restored are samples of an earlier, interrupted run.
-	Restored []Sample
+	Restored []sampling.Sample
 }
 
 // Verified is the result of a verification.
@@ -36,13 +38,13 @@ type Verified struct {
 	Machine  *v1alpha1.MachineProfile
 	Profiles []*v1alpha1.ApplicationProfile
 	Pairs    []Pair
-	Outcome  *Outcome
+	Outcome  *sampling.Outcome
 }
 
 // Pair is a real co-run: the performance of the target beside the co-runner.
 type Pair struct {
 	Target, Corunner string
-	Result
+	sampling.Result
 }
 
 // Run takes all samples.
@@ -64,7 +66,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 			return nil, err
 		}
 	}
-	plan := Plan{
+	plan := sampling.Plan{
 		Conditions: slices.Concat(e.Conditions(), v.corunConditions()),
 		Precision:  v.Precision, Reporter: v.Reporter, Keep: v.Keep,
 		Tag: s.Tag, Random: s.Random,
@@ -82,7 +84,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 	return v.collect(outcome)
 }
 
-func (v *Verification) collect(o *Outcome) (*Verified, error) {
+func (v *Verification) collect(o *sampling.Outcome) (*Verified, error) {
 	e, machine := v.Experiment, v.Known
 	verified := &Verified{Machine: machine, Outcome: o}
 	for _, a := range e.Applications {
@@ -97,7 +99,7 @@ func (v *Verification) collect(o *Outcome) (*Verified, error) {
 			if !v.runs(target, corunner) {
 				continue
 			}
-			result, ok := o.Result(Key{target.Name, corunLabel(corunner)})
+			result, ok := o.Result(sampling.Key{Target: target.Name, Beside: corunLabel(corunner)})
 			if !ok {
 				return nil, fmt.Errorf("%s beside %s was not measured", target.Name, corunner.Name)
 			}
@@ -112,18 +114,18 @@ func (v *Verification) runs(target, corunner Application) bool {
 }
 
 // corunConditions returns the ordered pairs of applications.
-func (v *Verification) corunConditions() []Condition {
+func (v *Verification) corunConditions() []sampling.Condition {
 	e := v.Experiment
-	var all []Condition
+	var all []sampling.Condition
 	for _, target := range e.Applications {
 		for _, corunner := range e.Applications {
 			if !v.runs(target, corunner) {
 				continue
 			}
-			all = append(all, Condition{
+			all = append(all, sampling.Condition{
 				Target: target.Name,
 				Beside: corunLabel(corunner),
-				Run: func(ctx context.Context) (Observation, error) {
+				Run: func(ctx context.Context) (sampling.Observation, error) {
 					observation, _, err := e.Session.RunBesideCommand(ctx, target.Command, corunner.Command)
 					return observation, err
 				},

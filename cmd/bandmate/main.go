@@ -13,17 +13,18 @@ import (
 	"strings"
 	"syscall"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/network/namespaces"
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/report"
 )
 
 func main() {
 	interferer.RunIfChild()
-	onboard.RunIfGuard()
+	launch.RunIfGuard()
 	pausing.RunIfWatchdog()
 	namespaces.RunIfChild()
 	os.Exit(run(os.Args[1:]))

@@ -11,12 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/network/namespaces"
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
@@ -28,7 +29,7 @@ const raceVariable = "GORACE"
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
-	onboard.RunIfGuard()
+	launch.RunIfGuard()
 	pausing.RunIfWatchdog()
 	namespaces.RunIfChild()
 	// The race detector waits a second at every exit for reports of threads that

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/interferer"
@@ -64,7 +66,7 @@ func runs(all []program) func(target, corunner string) bool {
 }
 
 func (p program) application() onboard.Application {
-	return onboard.Application{Name: p.name, Command: onboard.Command{Args: append([]string{"/proc/self/exe"}, p.args...), Timeout: time.Minute}}
+	return onboard.Application{Name: p.name, Command: launch.Command{Args: append([]string{"/proc/self/exe"}, p.args...), Timeout: time.Minute}}
 }
 
 func measurement(all []program, rate units.Bandwidth) study.Measurement {

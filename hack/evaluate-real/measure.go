@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
@@ -238,7 +240,7 @@ func (e *trial) corun(o *modulation.Outcome, class regime.Class, target, corunne
 }
 
 // newResult returns nil for too little to say something.
-func newResult(r onboard.Result, ok bool) *result {
+func newResult(r sampling.Result, ok bool) *result {
 	if !ok || r.Repeats < pairPrecision.Fewest {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/samples"
 )
@@ -28,7 +30,7 @@ type program struct {
 }
 
 func (p program) application() onboard.Application {
-	return onboard.Application{Name: p.name, Command: onboard.Command{Args: p.args, Dir: p.dir, Timeout: 2 * time.Minute}}
+	return onboard.Application{Name: p.name, Command: launch.Command{Args: p.args, Dir: p.dir, Timeout: 2 * time.Minute}}
 }
 
 // packaged is 1 for a program of a package, 0 for a sample.

@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
@@ -28,7 +31,7 @@ import (
 // ends, and exits.
 func Main(name string, run func(context.Context, []string) error) {
 	interferer.RunIfChild()
-	onboard.RunIfGuard()
+	launch.RunIfGuard()
 	pausing.RunIfWatchdog()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -111,7 +114,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, journal.Close()) }()
-	keep := func(sample onboard.Sample) error {
+	keep := func(sample sampling.Sample) error {
 		samples = append(samples, sample)
 		return journal.Keep(sample)
 	}
@@ -122,7 +125,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 			Machine: onboard.MachineOptions{
 				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Version: s.Name,
 			},
-			Precision: onboard.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Reporter: reporter{round + 1}, Known: known,
+			Precision: sampling.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Reporter: reporter{round + 1}, Known: known,
 		}
 		if verified, err = v.Run(ctx); err != nil {
 			return nil, err
@@ -156,19 +159,19 @@ func (s *Study) readPressures(ctx context.Context, e *onboard.Experiment, wanted
 }
 
 // openJournal keeps the samples, and takes over those of earlier slices.
-func (s *Study) openJournal(e *onboard.Experiment) (*onboard.Journal, []onboard.Sample, error) {
+func (s *Study) openJournal(e *onboard.Experiment) (*sampling.Journal, []sampling.Sample, error) {
 	path := filepath.Join(s.Output, "samples.jsonl")
 	var names []string
 	for _, a := range e.Applications {
 		names = append(names, a.Name)
 	}
-	fingerprint, err := onboard.Fingerprint(names, e.Pressures)
+	fingerprint, err := sampling.Fingerprint(names, e.Pressures)
 	if err != nil {
 		return nil, nil, err
 	}
-	journal, samples, err := onboard.ResumeJournal(path, fingerprint)
+	journal, samples, err := sampling.ResumeJournal(path, fingerprint)
 	if errors.Is(err, fs.ErrNotExist) {
-		journal, err = onboard.CreateJournal(path, fingerprint)
+		journal, err = sampling.CreateJournal(path, fingerprint)
 	}
 	return journal, samples, err
 }
@@ -184,7 +187,7 @@ func probeGrid() []onboard.Pressure {
 // reporter prints the progress of a round now and then.
 type reporter struct{ round int }
 
-// Progress implements onboard.Reporter.
+// Progress implements sampling.Reporter.
 func (r reporter) Progress(done, total int, next string) {
 	if done%20 == 0 {
 		fmt.Fprintf(os.Stderr, "%s round %d, %d of %d: %s\n", time.Now().Format(time.TimeOnly), r.round, done, total, next)

@@ -5,6 +5,8 @@ package stats
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Median returns the middle of values, the mean of the two middle ones where
@@ -47,4 +49,13 @@ func Antitonic(ys, weights []float64) int {
 		start = b.end
 	}
 	return len(blocks)
+}
+
+// Spread returns the standard deviation of a sample; nil with fewer than two values.
+func Spread(values []float64) *float64 {
+	if len(values) < 2 {
+		return nil
+	}
+	sd := stat.StdDev(values, nil)
+	return &sd
 }

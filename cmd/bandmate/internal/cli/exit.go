@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/store"
 )
 
@@ -77,7 +78,7 @@ func ExitCode(err error) int {
 		return ExitLimit
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, ErrNotMeasurable), errors.Is(err, onboard.ErrPlacement), errors.Is(err, interferer.ErrCPU), isForbidden(err):
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), isForbidden(err):
 		return ExitNotMeasurable
 	}
 	return ExitFailed

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"github.com/spf13/pflag"
 	"k8s.io/utils/cpuset"
 
@@ -123,11 +125,11 @@ func (f *PrecisionFlags) Add(flags *pflag.FlagSet) {
 }
 
 // Precision returns the precision that the flags ask for, or a usage error.
-func (f *PrecisionFlags) Precision() (onboard.Precision, error) {
+func (f *PrecisionFlags) Precision() (sampling.Precision, error) {
 	if !(f.points > 0) || f.repeats < 1 || f.maxRepeats < f.repeats {
-		return onboard.Precision{}, Usagef("--precision %v --repeats %d --max-repeats %d: want a precision above 0 and 1 ≤ repeats ≤ max-repeats", f.points, f.repeats, f.maxRepeats)
+		return sampling.Precision{}, Usagef("--precision %v --repeats %d --max-repeats %d: want a precision above 0 and 1 ≤ repeats ≤ max-repeats", f.points, f.repeats, f.maxRepeats)
 	}
-	return onboard.Precision{HalfWidth: normal90 * f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
+	return sampling.Precision{HalfWidth: normal90 * f.points / 100, MinRepeats: f.repeats, MaxRepeats: f.maxRepeats}, nil
 }
 
 // Points returns the standard error that the flags ask for, in points of

@@ -22,7 +22,7 @@ func (a *App) NewProgress() *Progress {
 	}
 }
 
-// Progress implements onboard.Reporter.
+// Progress implements sampling.Reporter.
 func (p *Progress) Progress(done, total int, next string) {
 	if !p.started {
 		// What an interrupted run took before took no time in this one.

@@ -8,6 +8,9 @@ import (
 	"io"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -147,7 +150,7 @@ func measureWithProbes(ctx context.Context, a *cli.App, args []string, f measure
 		}
 		runner := &onboard.ProbeRunner{Session: session, Machine: machine, Precision: precision, Class: class}
 		summary, err := measureByProbe(ctx, a, runner, args, f)
-		if attempt < measureAttempts && errors.Is(err, onboard.ErrRegimeLeft) {
+		if attempt < measureAttempts && errors.Is(err, sampling.ErrRegimeLeft) {
 			a.Notef("The CPUs moved; measuring again where they are now.\n")
 			continue
 		}
@@ -178,7 +181,7 @@ func measureByProbe(ctx context.Context, a *cli.App, runner *onboard.ProbeRunner
 	runner.Reporter = progress
 	workload := profiler.Workload{Duration: f.duration}
 	if len(args) > 0 {
-		runner.Command = &onboard.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
+		runner.Command = &launch.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
 		workload.Run = func(ctx context.Context) error { return runner.Once(ctx) }
 	}
 	source, err := profiler.Select(ctx, profiler.ProbeName, &profiler.Probe{Map: probes, Runner: runner, Node: runner.Session.Placement.MemoryNode})

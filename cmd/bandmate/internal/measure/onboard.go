@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -251,7 +254,7 @@ func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f o
 		return err
 	}
 	defer func() { err = errors.Join(err, counters.Close()) }()
-	command := onboard.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
+	command := launch.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
 	if f.showOutput {
 		command.Output = a.Stderr
 	}
@@ -277,7 +280,7 @@ type onboarding struct {
 	application onboard.Application
 	machine     string
 	wanted      []onboard.Pressure
-	precision   onboard.Precision
+	precision   sampling.Precision
 	placing     onboard.Placing
 	resume      bool
 	// discard gives up the samples of an interrupted run.
@@ -389,9 +392,9 @@ func (j onboarding) put(what string, profile v1alpha1.Object) error {
 }
 
 // openJournal has every sample of the experiment kept.
-func (j onboarding) openJournal(experiment *onboard.Onboarding) (*onboard.Journal, error) {
+func (j onboarding) openJournal(experiment *onboard.Onboarding) (*sampling.Journal, error) {
 	place := experiment.Session.Placement
-	fingerprint, err := onboard.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
+	fingerprint, err := sampling.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
 		j.machine, place.Target.String(), place.Interferer.String(), j.adaptive != nil)
 	if err != nil {
 		return nil, err
@@ -410,7 +413,7 @@ func (j onboarding) openJournal(experiment *onboard.Onboarding) (*onboard.Journa
 }
 
 // leave keeps the samples of an experiment that did not get to its end.
-func (j onboarding) leave(journal *onboard.Journal) error {
+func (j onboarding) leave(journal *sampling.Journal) error {
 	if journal.Samples() == 0 {
 		return j.journal().remove()
 	}
@@ -426,15 +429,15 @@ func (j onboarding) journal() journalFile {
 type journalFile string
 
 // open resumes the journal into the experiment, or starts an empty one.
-func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.Onboarding) (*onboard.Journal, error) {
+func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.Onboarding) (*sampling.Journal, error) {
 	if !resume {
-		journal, err := onboard.CreateJournal(string(f), fingerprint)
-		if errors.Is(err, onboard.ErrInterrupted) {
+		journal, err := sampling.CreateJournal(string(f), fingerprint)
+		if errors.Is(err, sampling.ErrInterrupted) {
 			return nil, fmt.Errorf("%w: go on with --resume, or start anew with --discard", err)
 		}
 		return journal, err
 	}
-	journal, samples, err := onboard.ResumeJournal(string(f), fingerprint)
+	journal, samples, err := sampling.ResumeJournal(string(f), fingerprint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("nothing to resume: %w: start without --resume", err)
 	}
@@ -445,4 +448,4 @@ func (f journalFile) open(fingerprint string, resume bool, experiment *onboard.O
 	return journal, nil
 }
 
-func (f journalFile) remove() error { return onboard.RemoveJournal(string(f)) }
+func (f journalFile) remove() error { return sampling.RemoveJournal(string(f)) }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
@@ -147,7 +149,7 @@ func newServiceJob(a *cli.App, name string, args []string, f onboardFlags) (*ser
 		return nil, err
 	}
 	s := &onboard.Serving{
-		Name: name, Command: onboard.Command{Args: args},
+		Name: name, Command: launch.Command{Args: args},
 		Connections: f.service.connections, Patience: f.service.readyTimeout, LoadTime: f.service.loadTime, Budget: f.service.budget,
 		Precision: modulation.Precision{StandardError: f.precision.Points() / 100},
 	}
@@ -251,7 +253,7 @@ func (f *serviceFlags) open(placing *onboard.Placing) (opened, error) {
 	if err == nil {
 		var allowed cpuset.CPUSet
 		if allowed, err = topology.AllowedCPUs(); err == nil && allowed.Difference(cpus).IsEmpty() {
-			err = fmt.Errorf("%w: %s may run on every CPU, so that none is left for the interferer: confine it, for example with taskset -acp, or say with --cpus where it runs", onboard.ErrPlacement, processes)
+			err = fmt.Errorf("%w: %s may run on every CPU, so that none is left for the interferer: confine it, for example with taskset -acp, or say with --cpus where it runs", launch.ErrPlacement, processes)
 		}
 	}
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -60,7 +62,7 @@ func sampleApplications(scale float64) ([]onboard.Application, error) {
 	for _, s := range samples.All() {
 		all = append(all, onboard.Application{
 			Name: s.Name,
-			Command: onboard.Command{
+			Command: launch.Command{
 				Args: []string{self, "sample", "--scale", fmt.Sprint(scale), s.Name},
 			},
 		})

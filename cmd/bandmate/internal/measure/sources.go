@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/doctor"
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 )
@@ -23,9 +24,9 @@ func measureByCounters(ctx context.Context, a *cli.App, counters cli.Counters, a
 	}
 	workload := profiler.Workload{Duration: f.duration, Interval: f.interval}
 	if len(args) > 0 {
-		command := onboard.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
+		command := launch.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
 		workload.Run = func(ctx context.Context) error {
-			return onboard.RunCommand(ctx, command, placing.Target, placing.MemoryNode)
+			return launch.Run(ctx, command, placing.Target, placing.MemoryNode)
 		}
 	}
 	return printMeasured(ctx, a, pmu.WithActivity(counters.Source, counters.Host, f.iterations), workload, f)

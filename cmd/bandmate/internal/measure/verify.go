@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"bandmate.dev/bandmate/onboard/sampling"
+
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/doctor"
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/report"
@@ -148,7 +149,7 @@ type verifier struct {
 
 // run makes every setting of the table. What the machine does without the
 // stream is counted before and after each.
-func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, reporter onboard.Reporter) ([]doctor.Check, error) {
+func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, reporter sampling.Reporter) ([]doctor.Check, error) {
 	before, err := v.idle(ctx)
 	if err != nil {
 		return nil, err

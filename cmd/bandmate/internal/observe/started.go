@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
@@ -41,7 +43,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	progress := a.NewProgress()
 	defer progress.Done()
 	duet := &onboard.Duet{
-		Session: session, Target: onboard.Command{Args: args}, Beside: onboard.Command{Args: corunner}, Source: source,
+		Session: session, Target: launch.Command{Args: args}, Beside: launch.Command{Args: corunner}, Source: source,
 		Precision: observePrecision, Budget: f.duration, Report: progress.Share,
 	}
 	found, err := duet.Run(ctx)

@@ -1,4 +1,4 @@
-package onboard
+package launch
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 	"k8s.io/utils/cpuset"
 )
 
-func testLauncher(t *testing.T) *launcher {
+func testLauncher(t *testing.T) *Launcher {
 	t.Helper()
-	l, err := newLauncher()
+	l, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := l.close(); err != nil {
+		if err := l.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestRunFailures(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			begin := time.Now()
-			_, err := l.run(t.Context(), test.command, cpuset.New(), nil)
+			_, err := l.Run(t.Context(), test.command, cpuset.New(), nil)
 			if err == nil {
 				t.Fatal("want an error")
 			}
@@ -79,7 +79,7 @@ func TestRunRespectsTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	command := shell("echo out $KIND; echo err >&2; pwd")
 	command.Env, command.Dir, command.Output, command.Iterations = []string{"KIND=test"}, dir, &output, 2
-	if _, err := l.run(t.Context(), command, cpuset.New(), nil); err != nil {
+	if _, err := l.Run(t.Context(), command, cpuset.New(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := output.String(); strings.Count(got, "out test\n") != 2 || strings.Count(got, "err\n") != 2 || strings.Count(got, filepath.Base(dir)) != 2 {
@@ -100,13 +100,13 @@ func TestRunBindsToCPUs(t *testing.T) {
 	var output bytes.Buffer
 	command := shell("grep Cpus_allowed_list /proc/self/status")
 	command.Output = &output
-	if _, err := l.run(t.Context(), command, cpuset.New(first), nil); err != nil {
+	if _, err := l.Run(t.Context(), command, cpuset.New(first), nil); err != nil {
 		t.Fatal(err)
 	}
 	if fields := strings.Fields(output.String()); len(fields) != 2 || fields[1] != strconv.Itoa(first) {
 		t.Fatalf("ran on %q, want %d", output.String(), first)
 	}
-	if _, err := l.run(t.Context(), shell("true"), cpuset.New(1000), nil); err == nil || !strings.Contains(err.Error(), "bandmate doctor") {
+	if _, err := l.Run(t.Context(), shell("true"), cpuset.New(1000), nil); err == nil || !strings.Contains(err.Error(), "bandmate doctor") {
 		t.Fatalf("an absent CPU: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestCancelStopsAllOfACommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := l.run(ctx, shell("trap '' TERM; sleep 60 & echo $! > "+file+".new; mv "+file+".new "+file+"; wait; sleep 60"), cpuset.New(), nil)
+		_, err := l.Run(ctx, shell("trap '' TERM; sleep 60 & echo $! > "+file+".new; mv "+file+".new "+file+"; wait; sleep 60"), cpuset.New(), nil)
 		done <- err
 	}()
 	var pid int
@@ -174,7 +174,7 @@ func TestRunEndsWithItsCaller(t *testing.T) {
 			if test.before {
 				<-ctx.Done()
 			}
-			_, err := l.run(ctx, test.command, cpuset.New(), nil)
+			_, err := l.Run(ctx, test.command, cpuset.New(), nil)
 			for _, want := range test.want {
 				if !errors.Is(err, want) {
 					t.Errorf("%v, want %v", err, want)
@@ -192,7 +192,7 @@ func TestTimeoutBeforeTheDeadlineOfTheCaller(t *testing.T) {
 	l := testLauncher(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	_, err := l.run(ctx, Command{Args: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, cpuset.New(), nil)
+	_, err := l.Run(ctx, Command{Args: []string{"sleep", "60"}, Timeout: 50 * time.Millisecond}, cpuset.New(), nil)
 	if !errors.Is(err, ErrCommand) || !strings.Contains(err.Error(), "still running after 50ms") || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package onboard
+package sampling
 
 import (
 	"context"
@@ -177,12 +177,13 @@ func TestPlanGivesUpWithoutAStableRegime(t *testing.T) {
 }
 
 func TestPlanReportsWhatFailed(t *testing.T) {
+	errCommand := errors.New("the command failed")
 	m := newFakeMachine(5)
 	conditions := m.conditions(1, 1)
-	conditions[1].Run = func(context.Context) (Observation, error) { return Observation{}, ErrCommand }
+	conditions[1].Run = func(context.Context) (Observation, error) { return Observation{}, errCommand }
 	plan := Plan{Conditions: conditions, Tag: m.tag, Random: m.random}
 	_, err := plan.Run(t.Context())
-	if !errors.Is(err, ErrCommand) || err.Error() != "app0 beside pressure0: the command failed" {
+	if !errors.Is(err, errCommand) || err.Error() != "app0 beside pressure0: the command failed" {
 		t.Fatalf("got %v", err)
 	}
 }
@@ -193,10 +194,10 @@ func TestPlanForgivesLostSamples(t *testing.T) {
 		lost   error
 		want   error
 	}{
-		{starvedLimit, errStarved, nil},
-		{starvedLimit, errDisturbed, nil},
-		{starvedLimit + 1, errStarved, errStarved},
-		{starvedLimit + 1, errDisturbed, errDisturbed},
+		{starvedLimit, ErrStarved, nil},
+		{starvedLimit, ErrDisturbed, nil},
+		{starvedLimit + 1, ErrStarved, ErrStarved},
+		{starvedLimit + 1, ErrDisturbed, ErrDisturbed},
 	} {
 		m := newFakeMachine(5)
 		conditions := m.conditions(1, 1)

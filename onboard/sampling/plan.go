@@ -1,4 +1,4 @@
-package onboard
+package sampling
 
 import (
 	"context"
@@ -32,7 +32,8 @@ type Condition struct {
 // Key identifies a condition within a plan.
 type Key struct{ Target, Beside string }
 
-func (c Condition) key() Key { return Key{c.Target, c.Beside} }
+// Key returns what identifies the condition.
+func (c Condition) Key() Key { return Key{c.Target, c.Beside} }
 
 // Observation is the result of one run of a condition.
 type Observation struct {
@@ -177,18 +178,18 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 			return p.outcome(before.Class), nil
 		}
 		if p.Reporter != nil {
-			p.Reporter.Progress(seen.size(), seen.size()+pending, next.describe())
+			p.Reporter.Progress(seen.size(), seen.size()+pending, next.String())
 		}
 		taken++
 		start := time.Now()
 		observation, err := next.Run(ctx)
-		if (errors.Is(err, errStarved) || errors.Is(err, errDisturbed)) && starved < starvedLimit {
+		if (errors.Is(err, ErrStarved) || errors.Is(err, ErrDisturbed)) && starved < starvedLimit {
 			starved++
 			p.dropped++
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", next.describe(), err)
+			return nil, fmt.Errorf("%s: %w", next.String(), err)
 		}
 		starved = 0
 		after, err := p.Tag(ctx)
@@ -199,7 +200,7 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 			p.dropped++
 			continue
 		}
-		sample := Sample{Key: next.key(), Tag: before, Spell: p.spell, Start: start, Observation: observation}
+		sample := Sample{Key: next.Key(), Tag: before, Spell: p.spell, Start: start, Observation: observation}
 		seen.add(sample)
 		if p.Keep != nil {
 			if err := p.Keep(sample); err != nil {
@@ -215,6 +216,14 @@ const (
 	regimePatience = 20 * time.Second
 )
 
+// ErrStarved says that other programs kept the interferer from its CPUs for a whole
+// sample, and ErrDisturbed that they slowed it down more than the application did. A
+// plan takes such a sample again.
+var (
+	ErrStarved   = errors.New("the stream moved nothing: free the CPUs of the experiment")
+	ErrDisturbed = errors.New("the interferer was much slower alone than beside the application: other programs keep it from its CPUs: repeat the measurement on a quieter machine")
+)
+
 // starvedLimit bounds the samples lost in a row to other programs.
 const starvedLimit = 10
 
@@ -226,11 +235,15 @@ func (p *Plan) waitOut(ctx context.Context, unwanted regime.Class, waited *time.
 		return fmt.Errorf("%w: in the %s placement nothing can be measured, and it lasted for %v: calibrate the probes for it: bandmate machine", ErrRegimeLeft, unwanted, regimePatience)
 	}
 	*waited += regimePoll
-	pause(ctx, regimePoll)
+	select {
+	case <-ctx.Done():
+	case <-time.After(regimePoll):
+	}
 	return ctx.Err()
 }
 
-func (c Condition) describe() string {
+// String describes the condition, for messages.
+func (c Condition) String() string {
 	if c.Beside == "" {
 		return c.Target + " alone"
 	}

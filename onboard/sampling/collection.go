@@ -1,6 +1,7 @@
-package onboard
+package sampling
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -47,7 +48,7 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 		if condition.Beside == "" {
 			solo[condition.Target] = condition
 		}
-		missing := c.missing(condition.key(), want)
+		missing := c.missing(condition.Key(), want)
 		if missing == 0 {
 			continue
 		}
@@ -55,7 +56,7 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 		if condition.Beside == "" {
 			continue
 		}
-		count := c.count(condition.key())
+		count := c.count(condition.Key())
 		switch {
 		case target == "":
 			target = condition.Target
@@ -83,7 +84,7 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 // onlySolos returns the control of a target whose other conditions are all done.
 func (c *collection) onlySolos(conditions []Condition, want Precision, pending int) (Condition, int) {
 	for _, condition := range conditions {
-		if condition.Beside == "" && c.missing(condition.key(), want) > 0 {
+		if condition.Beside == "" && c.missing(condition.Key(), want) > 0 {
 			return condition, pending
 		}
 	}
@@ -135,7 +136,7 @@ func (c *collection) normalized(key Key) []float64 {
 			continue
 		}
 		if solo, ok := c.soloNear(i); ok {
-			if v := s.performance(solo); v <= v1alpha1.MaxNormalizedPerformance {
+			if v := s.Performance(solo); v <= v1alpha1.MaxNormalizedPerformance {
 				values = append(values, v)
 			}
 		}
@@ -143,14 +144,14 @@ func (c *collection) normalized(key Key) []float64 {
 	return values
 }
 
-// performance returns solo time ÷ co-run time. For a run that was pressed for a
+// Performance returns solo time ÷ co-run time. For a run that was pressed for a
 // part of its time, it is the performance in that part, given that the application
 // ran at full speed for the rest and did the work of the solo time in all.
-func (o *Observation) performance(solo time.Duration) float64 {
+func (o *Observation) Performance(solo time.Duration) float64 {
 	if o.Pressed <= 0 {
 		return solo.Seconds() / o.Wall.Seconds()
 	}
-	return max((solo-o.Wall+o.Pressed).Seconds()/o.Pressed.Seconds(), lowestPerformance)
+	return max((solo-o.Wall+o.Pressed).Seconds()/o.Pressed.Seconds(), LowestPerformance)
 }
 
 // soloControls is the number of solo controls that normalize a sample: the median
@@ -223,7 +224,7 @@ func (c *collection) Result(key Key) (Result, bool) {
 	}
 	result := Result{
 		NormalizedPerformance: units.NormalizedPerformance(stats.Median(values)),
-		Spread:                spread(values),
+		Spread:                stats.Spread(values),
 		Repeats:               len(values),
 		Achieved:              units.Traffic{Read: units.Bandwidth(stats.Median(read)), Write: units.Bandwidth(stats.Median(write))},
 		RelativeSpeed:         stats.Median(relative),
@@ -246,9 +247,23 @@ func (c *collection) Solo(target string) (v1alpha1.Timing, bool) {
 		return v1alpha1.Timing{}, false
 	}
 	timing := v1alpha1.Timing{Seconds: stats.Median(seconds), Repeats: len(seconds)}
-	if sd := spread(seconds); sd != nil {
+	if sd := stats.Spread(seconds); sd != nil {
 		relative := *sd / timing.Seconds
 		timing.RelativeSpread = &relative
 	}
 	return timing, true
 }
+
+// medianHalfWidth returns the half width of the 90% interval of the median of
+// values, by the normal approximation 1.645 · 1.2533 · SD ÷ √n; +Inf with
+// fewer than two values.
+func medianHalfWidth(values []float64) float64 {
+	sd := stats.Spread(values)
+	if sd == nil {
+		return math.Inf(1)
+	}
+	return 1.645 * 1.2533 * *sd / math.Sqrt(float64(len(values)))
+}
+
+// LowestPerformance keeps a noisy reading above zero.
+const LowestPerformance = 0.01

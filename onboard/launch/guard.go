@@ -1,4 +1,4 @@
-package onboard
+package launch
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ import (
 const (
 	// guardRole makes a process a guard, whose argument is the mark to look for.
 	guardRole reexec.Role = "guard"
-	// runEnvironment marks the processes of a launcher and all their descendants,
+	// runEnvironment marks the processes of a Launcher and all their descendants,
 	// whatever session or process group they move to.
 	runEnvironment = "BANDMATE_RUN"
 )
@@ -42,7 +42,7 @@ type guard struct {
 }
 
 // RunIfGuard has to be among the first statements of main, and of TestMain, in
-// every program that calls [Open] or [RunCommand]. In a process that they made
+// every program that calls [New] or [Run]. In a process that they made
 // it is the guard and does not return; in every other process it does nothing.
 func RunIfGuard() {
 	guardRole.Run(func(mark string) int {
@@ -56,7 +56,7 @@ func RunIfGuard() {
 
 func startGuard() (*guard, error) {
 	if guardRole.Taken() {
-		return nil, errors.New("started from a guard: main has to call onboard.RunIfGuard first")
+		return nil, errors.New("started from a guard: main has to call launch.RunIfGuard first")
 	}
 	end, lifeline, err := os.Pipe()
 	if err != nil {

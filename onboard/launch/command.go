@@ -1,4 +1,4 @@
-package onboard
+package launch
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 // stopGrace is how long a command may take to end after SIGTERM.
 const stopGrace = 500 * time.Millisecond
 
-// Command is an application: a program that does fixed work and ends.
+// Command is a program to run.
 type Command struct {
 	// Args are the program and its arguments.
 	Args []string
@@ -48,33 +48,39 @@ func (c Command) String() string { return strings.Join(c.Args, " ") }
 // ErrCommand is wrapped by every failure of the application itself.
 var ErrCommand = errors.New("the command failed")
 
+// ErrPlacement is wrapped when a command cannot run on the CPUs or the memory that were
+// chosen for it.
+var ErrPlacement = errors.New("cannot run there")
+
 // errTimeout is the cause of a context that Command.Timeout ended.
 var errTimeout = errors.New("timeout of the command")
 
-// execution is one run of a command from start to end.
-type execution struct {
-	wall time.Duration
-	// spans are the times at which it ran, one for each iteration.
-	spans []span
+// Execution is one run of a command from start to end.
+type Execution struct {
+	// Wall is the time of all iterations.
+	Wall time.Duration
+	// Spans are the times at which it ran, one for each iteration.
+	Spans []Span
 }
 
-// span is a stretch of time.
-type span struct{ from, to time.Time }
+// Span is a stretch of time.
+type Span struct{ From, To time.Time }
 
-// overlap returns the time that two spans have in common.
-func (s span) overlap(other span) time.Duration {
-	from, to := s.from, s.to
-	if other.from.After(from) {
-		from = other.from
+// Overlap returns the time that two spans have in common.
+func (s Span) Overlap(other Span) time.Duration {
+	from, to := s.From, s.To
+	if other.From.After(from) {
+		from = other.From
 	}
-	if other.to.Before(to) {
-		to = other.to
+	if other.To.Before(to) {
+		to = other.To
 	}
 	return max(to.Sub(from), 0)
 }
 
-// launcher starts commands on chosen CPUs and memory and leaves no process behind.
-type launcher struct {
+// Launcher starts commands on chosen CPUs and memory and leaves no process behind.
+// Its methods may be called concurrently.
+type Launcher struct {
 	mu sync.Mutex
 	// known are the child processes that should be running.
 	known map[int]bool
@@ -83,21 +89,23 @@ type launcher struct {
 	reserve reserve
 }
 
-func (l *launcher) know(pid int) {
+// Know makes a child process one that is to go on running when commands end.
+func (l *Launcher) Know(pid int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known[pid] = true
 }
 
-func (l *launcher) forget(pid int) {
+// Forget takes back Know.
+func (l *Launcher) Forget(pid int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.known, pid)
 }
 
-// newLauncher makes this process the reaper of orphaned descendants, so that
+// New returns a launcher. It makes this process the reaper of orphaned descendants, so that
 // a command that forks away is noticed. Close it.
-func newLauncher() (*launcher, error) {
+func New() (*Launcher, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopting orphaned processes: %w", err)
 	}
@@ -105,58 +113,63 @@ func newLauncher() (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &launcher{known: map[int]bool{guard.pid: true}, guard: guard}, nil
+	return &Launcher{known: map[int]bool{guard.pid: true}, guard: guard}, nil
 }
 
-func (l *launcher) close() error {
+// Close ends what commands have left running.
+func (l *Launcher) Close() error {
 	l.reserve.begin()
 	return l.guard.close()
 }
 
-// run executes c once per iteration on the CPUs, its memory bound to node.
-func (l *launcher) run(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (execution, error) {
-	var total execution
+// Run executes c once per iteration on the CPUs, its memory bound to node. No CPUs
+// mean all that this process may use; nil leaves memory unbound. It fails with
+// ErrCommand, ErrPlacement or the context.
+func (l *Launcher) Run(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (Execution, error) {
+	var total Execution
 	for range max(c.Iterations, 1) {
-		p, err := l.start(ctx, c, cpus, node)
+		p, err := l.Start(ctx, c, cpus, node)
 		if err != nil {
-			return execution{}, err
+			return Execution{}, err
 		}
-		e, err := p.wait()
+		e, err := p.Wait()
 		if err != nil {
-			return execution{}, err
+			return Execution{}, err
 		}
-		total.wall += e.wall
-		total.spans = append(total.spans, e.spans...)
+		total.Wall += e.Wall
+		total.Spans = append(total.Spans, e.Spans...)
 	}
 	return total, nil
 }
 
-// process is a started command.
-type process struct {
-	pid  int
-	done chan struct{}
-	exec execution
+// Process is a started command.
+type Process struct {
+	PID int
+	// Done is closed once the command and what it left running have ended.
+	Done chan struct{}
+	exec Execution
 	err  error
 }
 
-// kill ends the command at once, whatever it does.
-func (p *process) kill() { _ = unix.Kill(-p.pid, unix.SIGKILL) }
+// Kill ends the command at once, whatever it does.
+func (p *Process) Kill() { _ = unix.Kill(-p.PID, unix.SIGKILL) }
 
-func (p *process) wait() (execution, error) {
-	<-p.done
+// Wait returns how the command ran, once it has ended.
+func (p *Process) Wait() (Execution, error) {
+	<-p.Done
 	return p.exec, p.err
 }
 
-// start launches one run of c. The goroutine keeps its thread until the
+// Start launches one run of c, as Run does. The goroutine keeps its thread until the
 // command ends: the parent-death signal follows that thread.
-func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (*process, error) {
+func (l *Launcher) Start(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) (*Process, error) {
 	if len(c.Args) == 0 {
 		return nil, fmt.Errorf("no command given: put it after --, as in: bandmate onboard NAME -- CMD ARGS")
 	}
-	p := &process{done: make(chan struct{})}
+	p := &Process{Done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		defer close(p.done)
+		defer close(p.Done)
 		runtime.LockOSThread()
 		restore, err := bindThread(cpus, node)
 		if err != nil {
@@ -189,17 +202,17 @@ func (l *launcher) start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 			started <- c.explainStart(err, endOf(ctx))
 			return
 		}
-		p.pid = cmd.Process.Pid
-		l.reserve.started(p.pid, c.String())
+		p.PID = cmd.Process.Pid
+		l.reserve.started(p.PID, c.String())
 		started <- restoreErr
 		err = cmd.Wait()
 		// What ends the context later did not end the command.
 		ended := endOf(ctx)
-		p.exec.wall = time.Since(begin)
-		p.exec.spans = []span{{begin, begin.Add(p.exec.wall)}}
-		l.forget(p.pid)
+		p.exec.Wall = time.Since(begin)
+		p.exec.Spans = []Span{{begin, begin.Add(p.exec.Wall)}}
+		l.Forget(p.PID)
 		left := l.reap()
-		l.reserve.ended(p.pid, c.String(), cmd.ProcessState.SysUsage())
+		l.reserve.ended(p.PID, c.String(), cmd.ProcessState.SysUsage())
 		p.err = c.explain(err, ended, left, tail)
 		if restoreErr == nil {
 			runtime.UnlockOSThread()
@@ -343,7 +356,7 @@ const (
 
 // reap waits for the orphans that finished commands left behind, stops those
 // that stay, and returns how many it stopped.
-func (l *launcher) reap() int {
+func (l *Launcher) reap() int {
 	stopped := 0
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
 		left := l.orphans()
@@ -367,7 +380,7 @@ func (l *launcher) reap() int {
 // orphans lists this process's children that are not known: those that commands
 // forked and that were adopted when their parent ended. A watchdog of pauses that
 // has just started is none.
-func (l *launcher) orphans() []procfs.ProcStat {
+func (l *Launcher) orphans() []procfs.ProcStat {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all, err := procfs.AllProcs()
@@ -388,4 +401,14 @@ func (l *launcher) orphans() []procfs.ProcStat {
 		left = append(left, stat)
 	}
 	return left
+}
+
+// Run runs a command once with a launcher of its own, which leaves nothing behind.
+func Run(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) error {
+	l, err := New()
+	if err != nil {
+		return err
+	}
+	_, err = l.Run(ctx, c, cpus, node)
+	return errors.Join(err, l.Close())
 }

@@ -14,8 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
+	"bandmate.dev/bandmate/onboard/launch"
+
 	"golang.org/x/sys/unix"
-	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/internal/requires"
 )
@@ -116,55 +119,35 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A command finds its own environment, and the mark of its guard.
-func TestGuardMarksCommands(t *testing.T) {
-	l := testLauncher(t)
-	var output bytes.Buffer
-	command := shell("env; setsid sh -c 'echo $$; sleep 300' & wait")
-	command.Output, command.Timeout = &output, 300*time.Millisecond
-	_, _ = l.run(t.Context(), command, cpuset.New(), nil)
-	lines := strings.Split(output.String(), "\n")
-	if !slices.Contains(lines, runEnvironment+"="+l.guard.mark) || !slices.Contains(lines, "PATH="+os.Getenv("PATH")) {
-		t.Errorf("the environment is %q", lines)
+// withVariable lists the living processes with NAME=VALUE in their environment.
+func withVariable(variable string) []int {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil
 	}
-	if other := withVariable(runEnvironment + "=" + l.guard.mark); len(other) > 0 {
-		t.Errorf("still there: %v", other)
+	var pids []int
+	for _, p := range all {
+		if environment, err := p.Environ(); err == nil && slices.Contains(environment, variable) {
+			pids = append(pids, p.PID)
+		}
 	}
+	return pids
 }
 
-// The end of a guard ends what carries its mark, and nothing else.
-func TestGuardSweepsOnlyItsMark(t *testing.T) {
-	g, err := startGuard()
+func shell(script string) launch.Command {
+	return launch.Command{Args: []string{"/bin/sh", "-c", script}}
+}
+
+func newLauncher(t *testing.T) *launch.Launcher {
+	t.Helper()
+	l, err := launch.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := func(mark string) *exec.Cmd {
-		cmd := exec.Command("sleep", "300")
-		cmd.Env = append(os.Environ(), runEnvironment+"="+mark)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
 		}
-		return cmd
-	}
-	ours, prefix, other := start(g.mark), start(g.mark+"x"), start("other")
-	// The environment is seen once the program runs.
-	waitFor(t, "the mark", func() bool { return len(marked(g.mark)) == 1 })
-	if err := g.close(); err != nil {
-		t.Error(err)
-	}
-	if err := ours.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the marked process: %v", err)
-	}
-	for _, cmd := range []*exec.Cmd{prefix, other} {
-		if !alive(cmd.Process.Pid) {
-			t.Errorf("a process of somebody else was ended: %v", cmd.Env[len(cmd.Env)-1])
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}
-}
-
-// withVariable lists the living processes with NAME=VALUE in their environment.
-func withVariable(variable string) []int {
-	return processesWithEntry([]byte(variable))
+	})
+	return l
 }
