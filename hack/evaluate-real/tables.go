@@ -200,7 +200,8 @@ func writeCoverage(w io.Writer, all []ordered, machine *v1alpha1.MachineProfile,
 		if err != nil {
 			return fmt.Errorf("%s beside %s: %w", pair.target, pair.corunner, err)
 		}
-		if s := units.NormalizedPerformance(pair.Performance).Slowdown(); p.Interval.Low <= s && s <= p.Interval.High {
+		// As in package evaluation: a slowdown below 1 is noise.
+		if s := max(units.NormalizedPerformance(pair.Performance).Slowdown(), 1); p.Interval.Low <= s && s <= p.Interval.High {
 			covered++
 		}
 		off := 100 * math.Abs(float64(p.NormalizedPerformance)-pair.Performance)
