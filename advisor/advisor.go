@@ -42,11 +42,10 @@ type holding struct {
 
 // member is one profile and what it compiles to.
 type member struct {
-	profile *v1alpha1.ApplicationProfile
+	profile *Profile
 	network *communication.Machine // of its machine; nil when unknown
 	link    memory.Link            // of its machine
 	fault   error                  // of a profile that could not be read
-	sound   bool                   // validated as it was read
 
 	once     sync.Once
 	compiled Entry
@@ -55,11 +54,13 @@ type member struct {
 // entry returns what the profile predicts from its curves alone.
 func (h holding) entry() Entry {
 	h.once.Do(func() {
-		if h.fault != nil {
-			h.compiled = Entry{State: Invalid, Machine: h.profile.Spec.Machine.Name, Reason: h.fault.Error()}
+		p, err := h.profile.load()
+		if err = cmp.Or(h.fault, err); err != nil {
+			h.compiled = Entry{State: Invalid, Machine: h.profile.place.machine, Reason: err.Error()}
 			return
 		}
-		h.compiled = compile(h.profile, h.network, h.link, h.sound)
+		h.compiled = compile(p, h.network, h.link, h.profile.sound())
+		h.compiled.sum = h.profile.sum
 	})
 	e := h.compiled
 	e.Warnings = slices.Concat(h.warnings, e.Warnings)
@@ -80,8 +81,30 @@ func New(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.Machi
 	return (&Advisor{}).Next(applications, machines, broken...)
 }
 
+// NewOf is New for profiles that are read when they are needed. One that cannot be read
+// then is invalid.
+func NewOf(applications []*Profile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
+	return (&Advisor{}).next(applications, machines, broken)
+}
+
 // Next is New, but keeps what a computed from the same objects.
 func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
+	profiles := make([]*Profile, len(applications))
+	for i, p := range applications {
+		profiles[i] = a.profile(p)
+	}
+	return a.next(profiles, machines, broken)
+}
+
+// profile returns the Profile of p, that of a where a has the same object.
+func (a *Advisor) profile(p *v1alpha1.ApplicationProfile) *Profile {
+	if old := a.applications[v1alpha1.ApplicationOf(p)][p.Spec.Machine.Name].member; old != nil && old.profile.given == p {
+		return old.profile
+	}
+	return profileOf(p)
+}
+
+func (a *Advisor) next(applications []*Profile, machines []*v1alpha1.MachineProfile, broken []error) *Advisor {
 	next := &Advisor{
 		applications: make(map[string]map[string]holding, len(applications)),
 		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
@@ -110,7 +133,7 @@ func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*
 // FittedTo returns an Advisor of the same profiles that fits the models of memories to
 // those of the named applications alone, for cross-validation.
 func (a *Advisor) FittedTo(applications []string) *Advisor {
-	var some []*v1alpha1.ApplicationProfile
+	var some []*Profile
 	for _, name := range applications {
 		for _, h := range sortedValues(a.applications[name]) {
 			some = append(some, h.profile)
@@ -161,13 +184,13 @@ func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
 	return nil
 }
 
-// member returns that of p for next, from a where a has the same object.
-func (a *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member {
-	machine := p.Spec.Machine.Name
-	old := a.applications[v1alpha1.ApplicationOf(p)][machine].member
+// member returns that of p for next, from a where a has the same profile.
+func (a *Advisor) member(p *Profile, next *Advisor) *member {
+	machine := p.place.machine
+	old := a.applications[p.application][machine].member
 	link := next.linkOf(machine)
-	sameNetwork := p.Spec.Communication == nil || a.machines[machine] == next.machines[machine]
-	if old != nil && old.profile == p && sameNetwork && old.link == link {
+	sameNetwork := !p.communicates || a.machines[machine] == next.machines[machine]
+	if old != nil && old.profile.same(p) && sameNetwork && old.link == link {
 		return old
 	}
 	return &member{profile: p, network: next.networks[machine], link: link}
@@ -176,7 +199,7 @@ func (a *Advisor) member(p *v1alpha1.ApplicationProfile, next *Advisor) *member 
 // add adds a profile. Of several for one application and machine, the one measured last
 // is used; of equally old ones, that of the first name.
 func (a *Advisor) add(m *member) {
-	name, machine := v1alpha1.ApplicationOf(m.profile), m.profile.Spec.Machine.Name
+	name, machine := m.profile.application, m.profile.place.machine
 	if a.applications[name] == nil {
 		a.applications[name] = make(map[string]holding, 1)
 	}
@@ -187,14 +210,14 @@ func (a *Advisor) add(m *member) {
 	}
 	better, worse := m, other.member
 	if order := cmp.Or(
-		measured(worse.profile).Compare(measured(better.profile)),
-		cmp.Compare(better.profile.Name, worse.profile.Name),
+		worse.profile.measured.Compare(better.profile.measured),
+		cmp.Compare(better.profile.name, worse.profile.name),
 	); order > 0 {
 		better, worse = worse, better
 	}
 	a.applications[name][machine] = holding{better, append(slices.Clone(other.warnings), fmt.Sprintf(
 		"profiles %s and %s are of the same application on the same machine: %s, the newer, is used",
-		better.profile.Name, worse.profile.Name, better.profile.Name))}
+		better.profile.name, worse.profile.name, better.profile.name))}
 }
 
 // addBroken adds a profile that could not be read, unless there is a valid one.
@@ -208,7 +231,7 @@ func (a *Advisor) addBroken(fault BrokenProfile) {
 	if a.applications[application] == nil {
 		a.applications[application] = map[string]holding{}
 	}
-	a.applications[application][machine] = holding{member: &member{profile: p, fault: fault}}
+	a.applications[application][machine] = holding{member: &member{profile: profileOf(p), fault: fault}}
 }
 
 // compile returns the entry of p on its own machine, where co-runners reach the memory

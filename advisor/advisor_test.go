@@ -266,6 +266,14 @@ func many(n int) []*v1alpha1.ApplicationProfile {
 	return profiles
 }
 
+func given(profiles []*v1alpha1.ApplicationProfile) []*Profile {
+	all := make([]*Profile, len(profiles))
+	for i, p := range profiles {
+		all[i] = profileOf(p)
+	}
+	return all
+}
+
 func BenchmarkNew10000(b *testing.B) {
 	profiles := many(10_000)
 	for b.Loop() {

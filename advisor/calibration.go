@@ -45,7 +45,7 @@ func placeOf(p *v1alpha1.ApplicationProfile) place {
 
 // fitting is the model of one place.
 type fitting struct {
-	chosen   []*v1alpha1.ApplicationProfile
+	chosen   []*Profile
 	profiles int // that it was chosen from
 	link     memory.Link
 	cache    int64 // bytes of the last-level cache that they share; 0 without one
@@ -72,11 +72,11 @@ type applied struct {
 // co-runners reach the memory of each machine, caches the sizes of those that several
 // cores share. It keeps the models of c whose profiles are
 // the same objects.
-func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[string]memory.Link, caches map[string]int64) *calibrations {
-	candidates := map[place][]*v1alpha1.ApplicationProfile{}
+func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, caches map[string]int64) *calibrations {
+	candidates := map[place][]*Profile{}
 	for _, p := range profiles {
-		if serves(p) {
-			candidates[placeOf(p)] = append(candidates[placeOf(p)], p)
+		if p.serves {
+			candidates[p.place] = append(candidates[p.place], p)
 		}
 	}
 	n := &calibrations{places: make(map[place]*fitting, len(candidates))}
@@ -85,7 +85,7 @@ func (c *calibrations) next(profiles []*v1alpha1.ApplicationProfile, links map[s
 			continue
 		}
 		chosen, link := choose(all), links[at.machine]
-		if old := c.at(at); old != nil && old.link == link && old.cache == caches[at.machine] && slices.Equal(old.chosen, chosen) {
+		if old := c.at(at); old != nil && old.link == link && old.cache == caches[at.machine] && slices.EqualFunc(old.chosen, chosen, (*Profile).same) {
 			n.places[at] = old
 			continue
 		}
@@ -110,21 +110,21 @@ func serves(p *v1alpha1.ApplicationProfile) bool {
 
 // choose returns at most mostFitted profiles by a hash of the name, so that adding or
 // removing one seldom changes the choice.
-func choose(all []*v1alpha1.ApplicationProfile) []*v1alpha1.ApplicationProfile {
+func choose(all []*Profile) []*Profile {
 	type ranked struct {
 		hash    uint64
-		profile *v1alpha1.ApplicationProfile
+		profile *Profile
 	}
 	order := make([]ranked, len(all))
 	for i, p := range all {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(p.Name)) // never fails
+		_, _ = h.Write([]byte(p.name)) // never fails
 		order[i] = ranked{h.Sum64(), p}
 	}
 	slices.SortFunc(order, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.Name, b.profile.Name))
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.name, b.profile.name))
 	})
-	chosen := make([]*v1alpha1.ApplicationProfile, min(len(order), mostFitted))
+	chosen := make([]*Profile, min(len(order), mostFitted))
 	for i := range chosen {
 		chosen[i] = order[i].profile
 	}
@@ -139,8 +139,13 @@ func (f *fitting) fit() {
 		}
 		defer f.saveModel()
 		var apps []*predictor.Application
-		for _, p := range f.chosen {
-			if len(p.Validate()) > 0 {
+		for _, chosen := range f.chosen {
+			p, err := chosen.load()
+			if err != nil {
+				f.kept = nil // that is for all of them
+				continue
+			}
+			if !chosen.sound() && len(p.Validate()) > 0 {
 				continue
 			}
 			if a, err := predictor.Compile(p); err == nil {
@@ -175,10 +180,11 @@ func (c *calibrations) at(p place) *fitting {
 	return c.places[p]
 }
 
-// apply returns app, which p was compiled to, calibrated to the model of its place.
+// apply returns app, which p of this sum was compiled to, calibrated to the model of its
+// place.
 // Otherwise it returns app itself, which predicts from curves alone, and the reason:
 // ErrFewProfiles, predictor.ErrNotCalibrated, or an error of predictor.Calibrate.
-func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
+func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, sum string, app *predictor.Application) (*predictor.Application, error) {
 	f, err := c.model(p)
 	if err != nil {
 		return app, err
@@ -189,7 +195,7 @@ func (c *calibrations) apply(p *v1alpha1.ApplicationProfile, app *predictor.Appl
 	}
 	d := value.(*applied) //nolint:errcheck,forcetypeassert // nothing else is stored
 	d.once.Do(func() {
-		if d.application, d.err = f.applyTo(p, app); d.err != nil {
+		if d.application, d.err = f.applyTo(sum, app); d.err != nil {
 			d.application = app
 		}
 	})
@@ -254,7 +260,7 @@ func (c *calibrations) lastLevelCache(p *v1alpha1.ApplicationProfile) (float64, 
 // An application without curves needs no calibration.
 func (a *Advisor) calibrated(e Entry) Entry {
 	if e.Application != nil && len(e.Profile.Spec.Curves) > 0 {
-		e.Application, e.Uncalibrated = a.calibrations.apply(e.Profile, e.Application)
+		e.Application, e.Uncalibrated = a.calibrations.apply(e.Profile, e.sum, e.Application)
 	}
 	return e
 }

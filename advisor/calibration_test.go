@@ -123,7 +123,7 @@ func TestNextKeepsTheModel(t *testing.T) {
 
 // Among many, one more seldom changes what is chosen, and the order never.
 func TestChoose(t *testing.T) {
-	all := many(1000)
+	all := given(many(1000))
 	first := choose(all)
 	if len(first) != mostFitted {
 		t.Fatalf("%d chosen", len(first))
@@ -135,7 +135,7 @@ func TestChoose(t *testing.T) {
 	}
 	changes := 0
 	for i := range 100 {
-		if !slices.Equal(first, choose(append(slices.Clone(all), profile(fmt.Sprintf("extra-%d", i), "old")))) {
+		if !slices.Equal(first, choose(append(slices.Clone(all), profileOf(profile(fmt.Sprintf("extra-%d", i), "old"))))) {
 			changes++
 		}
 	}
@@ -151,15 +151,15 @@ func TestApplySaysWhyNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	var none *calibrations
-	for _, c := range []*calibrations{none, none.next(profiles[:2], nil, nil)} {
-		if got, err := c.apply(profiles[0], a); got != a || !errors.Is(err, ErrFewProfiles) {
+	for _, c := range []*calibrations{none, none.next(given(profiles[:2]), nil, nil)} {
+		if got, err := c.apply(profiles[0], "", a); got != a || !errors.Is(err, ErrFewProfiles) {
 			t.Errorf("too few profiles: %v", err)
 		}
 	}
-	c := none.next(profiles, nil, nil)
+	c := none.next(given(profiles), nil, nil)
 	moved := profiles[0].DeepCopy()
 	moved.Spec.Transferred = &v1alpha1.Transfer{}
-	if got, err := c.apply(moved, a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
+	if got, err := c.apply(moved, "", a); got != a || !errors.Is(err, predictor.ErrNotCalibrated) {
 		t.Errorf("transferred: %v", err)
 	}
 	if n, of := c.fitted(profiles[0]); n != 5 || of != 5 {

@@ -51,7 +51,8 @@ type Entry struct {
 	// application has no curves.
 	Uncalibrated error
 
-	cause error // v1alpha1.ErrNotFound or ErrAmbiguous where that is why State is Unknown
+	sum   string // of Profile's content; empty where it is not known
+	cause error  // v1alpha1.ErrNotFound or ErrAmbiguous where that is why State is Unknown
 }
 
 // Age returns the age of the measurement, 0 for a time in the future; false when

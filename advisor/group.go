@@ -66,7 +66,7 @@ func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
 	var all []holding
 	for _, name := range a.Applications() {
 		for _, h := range sortedValues(a.applications[name]) {
-			if h.fault == nil && (machine == "" || h.profile.Spec.Machine.Name == machine) {
+			if h.fault == nil && (machine == "" || h.profile.place.machine == machine) {
 				all = append(all, h)
 			}
 		}

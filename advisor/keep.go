@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/plain"
 	"bandmate.dev/bandmate/predictor"
 )
@@ -29,22 +28,16 @@ const (
 // keeping is where the model of one place is kept.
 type keeping struct {
 	keeper Keeper
-	sums   map[*v1alpha1.ApplicationProfile]string
 	key    string // of the model: all that it is made from
 }
 
-// Keep has the models that a fits kept by k, and returns a. sums identify the content of
-// profiles that were validated as they were read; models of others are not kept. It must
-// be called before a is asked for anything, and SaveKept after that.
-func (a *Advisor) Keep(k Keeper, sums map[*v1alpha1.ApplicationProfile]string) *Advisor {
-	for _, byMachine := range a.applications {
-		for _, h := range byMachine {
-			_, h.sound = sums[h.profile]
-		}
-	}
+// Keep has the models that a fits kept by k, and returns a. Models of profiles whose
+// content is not identified are not kept. It must be called before a is asked for
+// anything, and SaveKept after that.
+func (a *Advisor) Keep(k Keeper) *Advisor {
 	for at, f := range a.calibrations.places {
-		if key, ok := f.key(at, sums); ok && f.kept == nil {
-			f.kept = &keeping{k, sums, key}
+		if key, ok := f.key(at); ok && f.kept == nil {
+			f.kept = &keeping{k, key}
 		}
 	}
 	return a
@@ -55,21 +48,26 @@ func (a *Advisor) SaveKept() {
 	if a.calibrations == nil {
 		return
 	}
+	current := map[string]bool{}
+	for _, byMachine := range a.applications {
+		for _, h := range byMachine {
+			current[h.profile.sum] = true
+		}
+	}
 	for _, f := range a.calibrations.places {
-		f.saveStates()
+		f.saveStates(current)
 	}
 }
 
 // key identifies all that a model is made from; false where a profile has no sum.
-func (f *fitting) key(at place, sums map[*v1alpha1.ApplicationProfile]string) (string, bool) {
+func (f *fitting) key(at place) (string, bool) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q %d %d\n", at.machine, at.regime, f.link, f.cache, len(f.chosen))
 	for _, p := range f.chosen {
-		of, ok := sums[p]
-		if !ok {
+		if p.sum == "" {
 			return "", false
 		}
-		fmt.Fprintf(sum, "%q\n", of)
+		fmt.Fprintf(sum, "%q\n", p.sum)
 	}
 	return string(sum.Sum(nil)), true
 }
@@ -115,19 +113,20 @@ func (f *fitting) unpackStates(data []byte) {
 	}
 }
 
-func (f *fitting) saveStates() {
+// mostStates bounds the time of reading states, of which most answers need few.
+const mostStates = 256
+
+// saveStates keeps the states of profiles with current sums, those found out since Keep
+// before others.
+func (f *fitting) saveStates(current map[string]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.fresh) == 0 {
 		return
 	}
-	current := map[string]bool{}
-	for _, sum := range f.kept.sums {
-		current[sum] = true
-	}
 	all := maps.Clone(f.fresh)
 	for sum, data := range f.states {
-		if current[sum] {
+		if current[sum] && len(all) < mostStates {
 			all[sum] = data
 		}
 	}
@@ -141,14 +140,10 @@ func (f *fitting) saveStates() {
 	f.states, f.fresh = all, nil
 }
 
-// applyTo returns app, which p was compiled to, in the model, from the state that is kept
-// where there is one.
-func (f *fitting) applyTo(p *v1alpha1.ApplicationProfile, app *predictor.Application) (*predictor.Application, error) {
-	var sum string
-	if f.kept != nil {
-		sum = f.kept.sums[p]
-	}
-	if sum == "" {
+// applyTo returns app, which a profile of this sum was compiled to, in the model, from the
+// state that is kept where there is one.
+func (f *fitting) applyTo(sum string, app *predictor.Application) (*predictor.Application, error) {
+	if f.kept == nil || sum == "" {
 		return f.calibration.Apply(app)
 	}
 	f.mu.Lock()
@@ -164,13 +159,16 @@ func (f *fitting) applyTo(p *v1alpha1.ApplicationProfile, app *predictor.Applica
 	if err != nil {
 		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.fresh) >= mostStates {
+		return applied, nil
+	}
 	if data, err := f.calibration.State(applied); err == nil {
-		f.mu.Lock()
 		if f.fresh == nil {
 			f.fresh = map[string]string{}
 		}
 		f.fresh[sum] = string(data)
-		f.mu.Unlock()
 	}
 	return applied, nil
 }

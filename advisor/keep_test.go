@@ -1,9 +1,14 @@
 package advisor
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
@@ -32,16 +37,23 @@ func (s *shelf) Save(kind, key string, data []byte) {
 	s.data[kind+key] = data
 }
 
-func sumsOf(profiles []*v1alpha1.ApplicationProfile) map[*v1alpha1.ApplicationProfile]string {
-	sums := map[*v1alpha1.ApplicationProfile]string{}
-	for _, p := range profiles {
+// readWhenNeeded are profiles that are read when they are needed; reads counts it.
+func readWhenNeeded(t *testing.T, profiles []*v1alpha1.ApplicationProfile, reads *atomic.Int32) []*Profile {
+	t.Helper()
+	all := make([]*Profile, len(profiles))
+	for i, p := range profiles {
 		text, err := v1alpha1.Encode(p)
 		if err != nil {
-			panic(err)
+			t.Fatal(err)
 		}
-		sums[p] = string(text)
+		if all[i], err = NewProfile(Summarize(p), string(text), func() (*v1alpha1.ApplicationProfile, error) {
+			reads.Add(1)
+			return p, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return sums
+	return all
 }
 
 // predictions are those of every profile beside the next, and beside the next two.
@@ -77,8 +89,9 @@ func TestKeep(t *testing.T) {
 	}
 	want := predictions(t, New(profiles, nil), profiles)
 	s := newShelf()
+	var reads atomic.Int32
 	advise := func(profiles []*v1alpha1.ApplicationProfile, machines ...*v1alpha1.MachineProfile) *Advisor {
-		return New(profiles, machines).Keep(s, sumsOf(profiles))
+		return NewOf(readWhenNeeded(t, profiles, &reads), machines).Keep(s)
 	}
 	for _, when := range []string{"fitted", "kept", "kept again"} {
 		a := advise(profiles)
@@ -114,10 +127,78 @@ func TestKeep(t *testing.T) {
 func TestKeepWithoutSums(t *testing.T) {
 	profiles := measuredOnBlade(t, 5)
 	s := newShelf()
-	a := New(profiles, nil).Keep(s, nil)
+	a := New(profiles, nil).Keep(s)
 	predictions(t, a, profiles)
 	a.SaveKept()
 	if len(s.data) > 0 {
 		t.Errorf("kept %d results", len(s.data))
+	}
+}
+
+// Of profiles that are read when they are needed, an answer needs those that it is about,
+// where the model is kept.
+func TestReadsWhatIsNeeded(t *testing.T) {
+	profiles := measuredOnBlade(t, 8)
+	for i := range profiles {
+		profiles[i] = profiles[i].Rounded()
+	}
+	s := newShelf()
+	for _, want := range []int32{int32(len(profiles)), 2} {
+		var reads atomic.Int32
+		a := NewOf(readWhenNeeded(t, profiles, &reads), nil).Keep(s)
+		entries, err := a.Choose([]string{profiles[0].Name, profiles[5].Name}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Group(entries, predictor.Default).Predict(0, true); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(a.Applications()); n != len(profiles) || reads.Load() != want {
+			t.Errorf("%d applications, %d read; want %d, and %d read", n, reads.Load(), len(profiles), want)
+		}
+	}
+}
+
+// A summary says of a profile what the profile says.
+func TestSummary(t *testing.T) {
+	dated := profile("dated", "old")
+	dated.Spec.Measurement.Time = metav1.NewTime(time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600)))
+	for _, p := range append(measuredOnBlade(t, 4), dated, profile("undated", "old")) {
+		want := profileOf(p)
+		got, err := NewProfile(Summarize(p), "sum", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !got.measured.Equal(want.measured) {
+			t.Errorf("%s: measured %v, want %v", p.Name, got.measured, want.measured)
+		}
+		got.time = ""
+		if got.summary != want.summary {
+			t.Errorf("%s: %+v, want %+v", p.Name, got.summary, want.summary)
+		}
+	}
+	if _, err := NewProfile([]byte("nothing"), "sum", nil); err == nil {
+		t.Error("no error of a damaged summary")
+	}
+}
+
+// A profile that cannot be read when it is needed is invalid, and no model is kept
+// without it.
+func TestCannotBeReadLater(t *testing.T) {
+	profiles := measuredOnBlade(t, 6)
+	var reads atomic.Int32
+	all := readWhenNeeded(t, profiles, &reads)
+	all[3].read = func() (*v1alpha1.ApplicationProfile, error) { return nil, errors.New("gone") }
+	s := newShelf()
+	a := NewOf(all, nil).Keep(s)
+	if e := a.Lookup(profiles[3].Name, "blade"); e.State != Invalid || e.Reason != "gone" || !errors.Is(e.Err(), ErrUnusable) {
+		t.Errorf("%+v", e)
+	}
+	if e := a.Lookup(profiles[0].Name, "blade"); e.State != Known {
+		t.Errorf("another: %s: %s", e.State, e.Reason)
+	}
+	a.SaveKept()
+	if s.saved[keptModel] > 0 {
+		t.Error("a model that lacks a profile is kept")
 	}
 }

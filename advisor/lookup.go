@@ -107,7 +107,7 @@ func (a *Advisor) noMachine(application, machine string) string {
 // measurement first.
 func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) Entry {
 	candidates := slices.SortedFunc(maps.Values(a.applications[application]), func(a, b holding) int {
-		return cmp.Or(measured(b.profile).Compare(measured(a.profile)), cmp.Compare(a.profile.Spec.Machine.Name, b.profile.Spec.Machine.Name))
+		return cmp.Or(b.profile.measured.Compare(a.profile.measured), cmp.Compare(a.profile.place.machine, b.profile.place.machine))
 	})
 	unknown := Entry{State: Unknown, cause: v1alpha1.ErrNotFound}
 	var reasons []string
@@ -126,7 +126,7 @@ func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) En
 			reasons = append(reasons, fmt.Sprintf("measured on %s, of which there is no sound profile", own.Machine))
 			continue
 		}
-		p, err := transfer.Profile(h.profile, from, to)
+		p, err := transfer.Profile(own.Profile, from, to)
 		if err != nil {
 			refuse(err.Error())
 			continue

@@ -39,28 +39,54 @@ func (k Kept) file(kind, key string) (name string, sum [sha256.Size]byte) {
 	return kind + "-" + hex.EncodeToString(sum[:8]), sum
 }
 
-// Load returns a result; false where there is none, or it was damaged.
-func (k Kept) Load(kind, key string) ([]byte, bool) {
+// header is what a kept file begins with, after keptMagic.
+type header struct{ key, content [sha256.Size]byte }
+
+const headerBytes = int64(len(keptMagic) + 2*sha256.Size)
+
+// open returns the file of a key, and its header; nil where there is none. The caller
+// holds what follows against header.content.
+func (k Kept) open(kind, key string) (*os.File, header) {
+	var h header
 	if k.dir == "" {
-		return nil, false
+		return nil, h
 	}
 	name, sum := k.file(kind, key)
 	path := filepath.Join(k.dir, name)
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostKeptBytes {
-		return nil, false
+	// Opening a named pipe would block.
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return nil, h
 	}
-	text, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
+		return nil, h
+	}
+	text := make([]byte, headerBytes)
+	if _, err := file.ReadAt(text, 0); err == nil {
+		if rest, ok := bytes.CutPrefix(text, []byte(keptMagic)); ok {
+			copy(h.content[:], rest[copy(h.key[:], rest):])
+		}
+	}
+	if h.key != sum {
+		_ = file.Close() // it was only read
+		return nil, h
+	}
+	return file, h
+}
+
+// Load returns a result; false where there is none, or it was damaged.
+func (k Kept) Load(kind, key string) ([]byte, bool) {
+	file, header := k.open(kind, key)
+	if file == nil {
 		return nil, false
 	}
-	rest, ok := bytes.CutPrefix(text, []byte(keptMagic))
-	if !ok || len(rest) < 2*sha256.Size {
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || info.Size() < headerBytes || info.Size() > mostKeptBytes {
 		return nil, false
 	}
-	data := rest[2*sha256.Size:]
-	content := sha256.Sum256(data)
-	if !bytes.Equal(rest[:sha256.Size], sum[:]) || !bytes.Equal(rest[sha256.Size:2*sha256.Size], content[:]) {
+	data := make([]byte, info.Size()-headerBytes)
+	if _, err := file.ReadAt(data, headerBytes); err != nil || sha256.Sum256(data) != header.content {
 		return nil, false
 	}
 	return data, true
@@ -68,7 +94,14 @@ func (k Kept) Load(kind, key string) ([]byte, bool) {
 
 // Save keeps a result where the folder of profiles can be written.
 func (k Kept) Save(kind, key string, data []byte) {
-	if k.dir == "" || len(data) > mostKeptBytes/2 {
+	if len(data) <= mostKeptBytes/2 {
+		k.write(kind, key, data, nil)
+	}
+}
+
+// write keeps data, with its sum, and the bytes after it.
+func (k Kept) write(kind, key string, data, after []byte) {
+	if k.dir == "" {
 		return
 	}
 	if err := os.Mkdir(k.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -87,7 +120,7 @@ func (k Kept) Save(kind, key string, data []byte) {
 		return
 	}
 	defer func() { _ = pending.Cleanup() }()
-	for _, part := range [][]byte{[]byte(keptMagic), sum[:], content[:], data} {
+	for _, part := range [][]byte{[]byte(keptMagic), sum[:], content[:], data, after} {
 		if _, err := pending.Write(part); err != nil {
 			return
 		}

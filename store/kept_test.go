@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -99,9 +98,12 @@ func TestKeptWhereNothingCanBeWritten(t *testing.T) {
 	if _, ok := s.Kept("v1").Load("fit", "key"); ok {
 		t.Error("kept within a file")
 	}
-	snapshot, err := s.SnapshotKept(nil, s.Kept("v1"))
-	if profiles, _ := applicationsOf(t, snapshot); err != nil || len(profiles) != 1 {
-		t.Errorf("%d profiles, %v", len(profiles), err)
+	index, err := s.Index(s.Kept("v1"), nameOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if profiles, broken := index.All(); len(profiles) != 1 || len(broken) > 0 {
+		t.Errorf("%d profiles, %v", len(profiles), broken)
 	}
 }
 
@@ -151,70 +153,4 @@ func TestKeptPrunes(t *testing.T) {
 			t.Errorf("result %d: found %t, want the newest 8", i, ok)
 		}
 	}
-}
-
-// What was kept is what the files hold, and follows them.
-func TestSnapshotKept(t *testing.T) {
-	example, err := filepath.Glob("../docs/example/store/*/*.yaml")
-	if err != nil || len(example) < 10 {
-		t.Fatal(example, err)
-	}
-	s := open(t, t.TempDir())
-	for _, file := range example {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(t, filepath.Join(s.Dir(), filepath.Base(filepath.Dir(file)), filepath.Base(file)), string(text))
-	}
-	kept := s.Kept("v1")
-	same := func(when string) {
-		t.Helper()
-		fresh := snapshot(t, s, nil)
-		got, err := s.SnapshotKept(nil, kept)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, wantBroken := applicationsOf(t, fresh)
-		have, broken := applicationsOf(t, got)
-		if !reflect.DeepEqual(have, want) || fmt.Sprint(broken) != fmt.Sprint(wantBroken) {
-			t.Errorf("%s: applications differ", when)
-		}
-		wantMachines, _, _ := fresh.Machines()
-		haveMachines, _, _ := got.Machines()
-		if !reflect.DeepEqual(haveMachines, wantMachines) {
-			t.Errorf("%s: machines differ", when)
-		}
-		if sums := got.Sums(); len(sums) != len(want) {
-			t.Errorf("%s: %d sums of %d profiles", when, len(sums), len(want))
-		}
-	}
-	same("before anything is kept")
-	if len(keptFiles(t, s)) != 1 {
-		t.Fatalf("kept %v", keptFiles(t, s))
-	}
-	same("kept")
-	file := filepath.Join(s.Dir(), "applications", "xz@cloud-vm.yaml")
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.Replace(string(text), "level: 0.25", "level: 0.26", 1)
-	if changed == string(text) {
-		t.Fatal("nothing to change")
-	}
-	write(t, file, changed)
-	// Neither size nor time tells.
-	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	same("one changed")
-	write(t, file, "kind: Pod")
-	same("one broken")
-	write(t, file, string(text))
-	same("as before")
 }

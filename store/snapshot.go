@@ -23,7 +23,6 @@ type held struct {
 	object v1alpha1.Object // nil where err is not
 	err    error
 	info   fs.FileInfo // of the file when it was read; nil without a file
-	sum    sum         // of the file's text; zero without a file
 }
 
 func entriesOf(list []held) []entry {
@@ -38,12 +37,6 @@ func entriesOf(list []held) []entry {
 // files have the same identity, size and modification time, and returns previous itself
 // if all are unchanged. It fails if the folder cannot be read.
 func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
-	return s.SnapshotKept(previous, Kept{})
-}
-
-// SnapshotKept is Snapshot, and has what was decoded kept, so that the same files need
-// not be decoded again.
-func (s *Store) SnapshotKept(previous *Snapshot, kept Kept) (*Snapshot, error) {
 	if previous == nil {
 		previous = &Snapshot{}
 	}
@@ -55,26 +48,23 @@ func (s *Store) SnapshotKept(previous *Snapshot, kept Kept) (*Snapshot, error) {
 		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
 	}
 	defer root.Close()
-	d := newDecoder(kept)
-	applications, keptApplications, err := s.refresh(root, v1alpha1.KindApplicationProfile, previous.applications, d)
+	applications, keptApplications, err := s.refresh(root, v1alpha1.KindApplicationProfile, previous.applications)
 	if err != nil {
 		return nil, err
 	}
-	machines, keptMachines, err := s.refresh(root, v1alpha1.KindMachineProfile, previous.machines, d)
+	machines, keptMachines, err := s.refresh(root, v1alpha1.KindMachineProfile, previous.machines)
 	if err != nil {
 		return nil, err
 	}
 	if keptApplications && keptMachines {
 		return previous, nil
 	}
-	next := &Snapshot{applications, machines}
-	d.save(next)
-	return next, nil
+	return &Snapshot{applications, machines}, nil
 }
 
 // refresh reads the files of a kind that changed since before; same reports that
 // none did.
-func (s *Store) refresh(root *os.Root, kind string, before []held, d *decoder) (now []held, same bool, err error) {
+func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, same bool, err error) {
 	keys, err := s.list(kind)
 	if err != nil {
 		return nil, false, err
@@ -99,7 +89,7 @@ func (s *Store) refresh(root *os.Root, kind string, before []held, d *decoder) (
 	}
 	parallel.Each(len(changed), func(i int) {
 		e := &now[changed[i]]
-		e.object, e.sum, e.err = s.readBy(e.key, d.decode)
+		e.object, e.err = s.read(e.key)
 	})
 	now = slices.DeleteFunc(now, func(h held) bool { return errors.Is(h.err, ErrNotFound) }) // deleted meanwhile
 	return now, same && len(now) == len(before), nil
@@ -168,18 +158,6 @@ func sameHeld(a, b []held) bool {
 		}
 	}
 	return true
-}
-
-// Sums returns the SHA-256 sums of the files of the applications' profiles, by profile.
-// Profiles without a file have none.
-func (s *Snapshot) Sums() map[*v1alpha1.ApplicationProfile]string {
-	sums := make(map[*v1alpha1.ApplicationProfile]string, len(s.applications))
-	for _, h := range s.applications {
-		if p, ok := h.object.(*v1alpha1.ApplicationProfile); ok && h.sum != (sum{}) {
-			sums[p] = string(h.sum[:])
-		}
-	}
-	return sums
 }
 
 // Applications is [Store.Applications]; err is always nil.

@@ -98,8 +98,10 @@ func removeStale(root *os.Root) {
 		return
 	}
 	for _, entry := range entries {
-		info, err := entry.Info()
-		if err == nil && temporary(entry.Name()) && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
+		if !temporary(entry.Name()) {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleAfter {
 			_ = root.Remove(entry.Name())
 		}
 	}

@@ -28,11 +28,7 @@ func (f *clusterSource) add(flags *pflag.FlagSet) {
 // loadFrom returns the profiles of the folder or of a cluster.
 func loadFrom(ctx context.Context, a *cli.App, from clusterSource) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	if !from.cluster {
-		s, err := a.OpenStore()
-		if err != nil {
-			return nil, nil, err
-		}
-		return s.Applications()
+		return a.LoadProfiles()
 	}
 	s, err := from.Store()
 	if err != nil {

@@ -1,28 +1,79 @@
 package cli
 
 import (
+	"fmt"
+	"slices"
+
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/store"
 )
 
-// LoadAdvisor returns an advisor on the profiles of the store. What takes long to find out
-// about them is kept beside them.
+// LoadAdvisor returns an advisor on the profiles of the store, each of which is read when
+// it is needed. What takes long to find out about them is kept beside them.
 func (a *App) LoadAdvisor() (*advisor.Advisor, error) {
+	var profiles Profiles
+	known, _, err := profiles.Advisor(a)
+	return known, err
+}
+
+// Profiles are those of the store, for a command that asks more than once. The zero value
+// has read none.
+type Profiles struct {
+	index *store.Index
+	known *advisor.Advisor
+}
+
+// Advisor returns an advisor on the profiles as they are now: the one that it returned last
+// unless changed.
+func (p *Profiles) Advisor(a *App) (known *advisor.Advisor, changed bool, err error) {
+	index, kept, err := a.loadIndex()
+	if err != nil || index.Same(p.index) {
+		return p.known, false, err
+	}
+	profiles := make([]*advisor.Profile, 0, len(index.Applications))
+	broken := index.Broken
+	for _, one := range index.Applications {
+		profile, err := advisor.NewProfile(one.Summary, one.Sum, one.Read)
+		if err != nil {
+			broken = append(broken, fmt.Errorf("profile %s: %w", one.Name, err))
+			continue
+		}
+		profiles = append(profiles, profile)
+	}
+	p.index, p.known = index, advisor.NewOf(profiles, index.Machines, broken...).Keep(kept)
+	a.saveKept = p.known.SaveKept
+	return p.known, true, nil
+}
+
+// LoadProfiles returns every profile of an application in the store, and the errors of
+// files that cannot be read.
+func (a *App) LoadProfiles() (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
+	index, _, err := a.loadIndex()
+	if err != nil {
+		return nil, nil, err
+	}
+	profiles, broken = index.All()
+	return profiles, broken, nil
+}
+
+func (a *App) loadIndex() (*store.Index, store.Kept, error) {
 	folder, err := a.OpenStore()
 	if err != nil {
-		return nil, err
+		return nil, store.Kept{}, err
 	}
 	kept := a.kept(folder)
-	snapshot, err := folder.SnapshotKept(nil, kept)
-	if err != nil {
-		return nil, err
+	index, err := folder.Index(kept, advisor.Summarize)
+	return index, kept, err
+}
+
+// namesOf returns the names of the applications' profiles, sorted.
+func namesOf(index *store.Index) []string {
+	names := make([]string, len(index.Applications))
+	for i, p := range index.Applications {
+		names[i] = p.Name
 	}
-	known, err := NextAdvisor(&advisor.Advisor{}, snapshot)
-	if err != nil {
-		return nil, err
-	}
-	a.saveKept = known.Keep(kept, snapshot.Sums()).SaveKept
-	return known, nil
+	return slices.Compact(names)
 }
 
 // SaveKept keeps what a command found out about profiles, for the next one.

@@ -190,16 +190,11 @@ func (a *App) describeStore() string {
 	if _, err := os.Stat(s.Dir()); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("the store %s does not exist yet: make a profile with: bandmate onboard NAME -- CMD; or choose another with --store or BANDMATE_STORE", s.Dir())
 	}
-	applications, broken, err := s.Applications()
+	index, _, err := a.loadIndex()
 	if err != nil {
 		return "see what there is with: bandmate profiles list"
 	}
-	var names []string
-	for _, p := range applications {
-		names = append(names, p.Name)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names, broken := namesOf(index), index.Broken
 	text := fmt.Sprintf("the store %s has %d applications", s.Dir(), len(names))
 	switch {
 	case len(names) == 0:

@@ -21,44 +21,27 @@ func (a *App) CompleteApplications(cmd *cobra.Command, args []string, _ string) 
 	// The store may come from the configuration; a fault there is not the
 	// business of a key press.
 	_ = a.Settle(cmd)
-	s, err := a.OpenStore()
+	index, _, err := a.loadIndex()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	profiles, _, err := s.Applications()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for _, p := range profiles {
-		if !slices.Contains(names, p.Name) && !slices.Contains(args, p.Name) {
-			names = append(names, p.Name)
-		}
-	}
+	names := slices.DeleteFunc(namesOf(index), func(name string) bool { return slices.Contains(args, name) })
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeMachines proposes the machines of the store.
 func (a *App) completeMachines(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	_ = a.Settle(cmd)
-	s, err := a.OpenStore()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	machines, _, err := s.Machines()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	applications, _, err := s.Applications()
+	index, _, err := a.loadIndex()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	var names []string
-	for _, m := range machines {
+	for _, m := range index.Machines {
 		names = append(names, m.Name)
 	}
-	for _, p := range applications {
-		names = append(names, p.Spec.Machine.Name)
+	for _, p := range index.Applications {
+		names = append(names, p.Machine)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp

@@ -158,10 +158,14 @@ func loadProfiles(a *cli.App) (*advisor.Advisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnBroken(a, known)
+	return known, nil
+}
+
+func warnBroken(a *cli.App, known *advisor.Advisor) {
 	for _, fault := range known.Broken() {
 		a.Warn([]string{fault.Error()})
 	}
-	return known, nil
 }
 
 // newReader is how the cluster is read.

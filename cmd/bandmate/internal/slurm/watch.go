@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -162,13 +161,13 @@ func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
 	if f.table != "" && w.Mode != watch.Enforce {
 		return nil, cli.Usagef("--table with --mode %s: only --mode enforce writes a table, because only it takes back what job_submit.lua excludes", f.mode)
 	}
-	profiles := &freshProfiles{app: a}
+	var profiles cli.Profiles
 	w.Planner = func() (watch.Planner, error) {
 		site, err := loadSite(a, f.site)
 		if err != nil {
 			return watch.Planner{}, err
 		}
-		known, err := profiles.advisor()
+		known, err := freshAdvisor(a, &profiles)
 		return watch.Planner{
 			Site: site, Advisor: known, Score: judged.Score, Limit: units.Slowdown(f.limit), Margin: f.margin,
 		}, err
@@ -195,32 +194,14 @@ func takeBack(ctx context.Context, w *watch.Watcher) error {
 	return err
 }
 
-// freshProfiles advises from the store as it is now, read again when the
-// folder has changed.
-type freshProfiles struct {
-	app     *cli.App
-	changed time.Time
-	known   *advisor.Advisor
-}
-
-func (p *freshProfiles) advisor() (*advisor.Advisor, error) {
-	folder, err := p.app.OpenStore()
-	if err != nil {
-		return nil, err
+// freshAdvisor advises from the store as it is now. Files that cannot be read are named
+// when something has changed.
+func freshAdvisor(a *cli.App, profiles *cli.Profiles) (*advisor.Advisor, error) {
+	known, changed, err := profiles.Advisor(a)
+	if err == nil && changed {
+		warnBroken(a, known)
 	}
-	var changed time.Time
-	if info, err := os.Stat(folder.Dir()); err == nil {
-		changed = info.ModTime()
-	}
-	if p.known != nil && changed.Equal(p.changed) {
-		return p.known, nil
-	}
-	known, err := loadProfiles(p.app)
-	if err != nil {
-		return nil, err
-	}
-	p.known, p.changed = known, changed
-	return known, nil
+	return known, err
 }
 
 func newSlurmWatchStatusCommand(a *cli.App) *cobra.Command {
