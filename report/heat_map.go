@@ -19,7 +19,7 @@ type HeatMap struct {
 	// Corunners name the columns: who causes it.
 	Corunners []string
 	// Slowdown returns that of Targets[target] beside Corunners[corunner]; NaN
-	// where it is not known.
+	// where it is not known. It must be safe for concurrent use.
 	Slowdown func(target, corunner int) units.Slowdown
 }
 
@@ -192,19 +192,6 @@ func writeHeats(b *strings.Builder, o Options) {
 		b.WriteString(o.paint(" "+o.text(h.label)+" ", h.style))
 	}
 	b.WriteByte('\n')
-}
-
-// WriteCSV writes one line per known or unknown slowdown:
-// target,corunner,slowdown, the last one empty where it is not known.
-func (m *HeatMap) WriteCSV(w io.Writer) error {
-	t := Table{Columns: []Column{{Key: "target"}, {Key: "corunner"}, {Key: "slowdown", Numeric: true}}}
-	for i, target := range m.Targets {
-		for j, corunner := range m.Corunners {
-			s := m.Slowdown(i, j)
-			t.Add(Text(target), Text(corunner), Number(Slowdown(s), float64(s)))
-		}
-	}
-	return t.WriteCSV(w)
 }
 
 // Busiest returns a map of the n applications that suffer or cause the most, in

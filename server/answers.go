@@ -23,6 +23,8 @@ func predict(a *advisor.Advisor, q Question) (predictor.Prediction, error) {
 		entries = append(entries, one...)
 	}
 	p, err := a.Group(entries, q.Method).Predict(0, q.Explain)
+	// Any of them may be missing from the model of the memory.
+	p.Warnings = append(p.Warnings, messages(a.Broken())...)
 	switch {
 	case errors.Is(err, predictor.ErrNoCurves):
 		err = &Fault{Field: roleOf(0), Err: err}
@@ -54,9 +56,7 @@ func predictMatrix(a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
 		}
 		return m, &Fault{Field: field, Err: err}
 	}
-	if len(q.Applications) == 0 {
-		faults = slices.Concat(a.Broken(), faults)
-	}
+	faults = slices.Concat(a.Broken(), faults)
 	m.Total, m.Warnings = len(entries), append(messages(faults), advisor.Warnings(entries)...)
 	part := func(w Window) *advisor.Group {
 		first, end := w.Of(len(entries))

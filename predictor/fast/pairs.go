@@ -24,13 +24,17 @@ func (p *Pairs) Len() int { return len(p.responses) }
 // Row appends to dst the normalized performance of application i beside each
 // application in turn, a second instance of itself included.
 func (p *Pairs) Row(dst []units.NormalizedPerformance, i int) []units.NormalizedPerformance {
-	own := &p.responses[i]
 	for j := range p.responses {
-		other := &p.responses[j]
-		low := own.held(other.traffic, other.column)
-		slowed := other.held(own.traffic, own.column)
-		high := own.held(other.traffic*slowed, other.column)
-		dst = append(dst, units.NormalizedPerformance((low+high)/2))
+		dst = append(dst, p.At(i, j))
 	}
 	return dst
+}
+
+// At returns the normalized performance of application i beside application j.
+func (p *Pairs) At(i, j int) units.NormalizedPerformance {
+	own, other := &p.responses[i], &p.responses[j]
+	low := own.held(other.traffic, other.column)
+	slowed := other.held(own.traffic, own.column)
+	high := own.held(other.traffic*slowed, other.column)
+	return units.NormalizedPerformance((low + high) / 2)
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -74,7 +74,7 @@ command exits with 5 when one has to.`,
 }
 
 func runPair(a *cli.App, names []string, f predictionFlags) error {
-	g, faults, err := f.selected(a, names)
+	g, faults, err := f.selected(a, names, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -94,14 +94,12 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 		return err
 	}
 	result.Method = g.Method
-	for _, fault := range faults {
-		result.Warnings = append(result.Warnings, fault.Error())
-	}
+	result.Warnings = append(result.Warnings, texts(faults)...)
 	if g.Method == predictor.Default {
 		result.Basis = advisor.BasisOf(g.Entries)
 	}
 	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
-	if err := a.Print(result, func(w io.Writer) error { return writePairs(w, result) }); err != nil {
+	if err := a.Print(result, func(w io.Writer) error { return writePairs(w, result, a.Canvas()) }); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText {
@@ -141,14 +139,13 @@ func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdow
 	return result, c.Optimal.OverLimit, nil
 }
 
-func writePairs(w io.Writer, r PairResult) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func writePairs(w io.Writer, r PairResult, o report.Options) error {
+	t := cli.Table("", ">", "", "", ">")
+	slowdown := func(s float64) report.Cell { return report.Number(units.Slowdown(s).String(), s) }
 	for _, p := range r.Pairs {
-		fmt.Fprintf(t, "%s\t%s\twith\t%s\t%s\n",
-			report.SanitizeText(p.Applications[0]), units.Slowdown(p.Slowdowns[0]),
-			report.SanitizeText(p.Applications[1]), units.Slowdown(p.Slowdowns[1]))
+		t.Add(report.Text(p.Applications[0]), slowdown(p.Slowdowns[0]), report.Text("with"), report.Text(p.Applications[1]), slowdown(p.Slowdowns[1]))
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.WriteRows(w, o); err != nil {
 		return err
 	}
 	if len(r.Alone) > 0 {

@@ -59,7 +59,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	if err != nil {
 		return err
 	}
-	g, err := f.choose(a, names)
+	g, faults, err := f.choose(a, names)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	if err != nil {
 		return err
 	}
+	p.Warnings = append(p.Warnings, texts(faults)...)
 	var plot cli.Picture = &report.SlowdownPlot{}
 	if pictures.Any() && answer != nil {
 		plot, err = latencyPlot(g, loads, answer)

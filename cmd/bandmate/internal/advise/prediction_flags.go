@@ -51,9 +51,10 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 	return m, nil
 }
 
-// selected returns the named applications, or all of the store, and the faults of
-// profiles that are left out.
-func (f *predictionFlags) selected(a *cli.App, names []string) (g *advisor.Group, faults []error, err error) {
+// selected returns the named applications, or all of the store, and what is wrong with
+// profiles of the store. Groups of more than mostCalibrated applications predict from
+// curves alone.
+func (f *predictionFlags) selected(a *cli.App, names []string, mostCalibrated int) (g *advisor.Group, faults []error, err error) {
 	method, err := f.parse()
 	if err != nil {
 		return nil, nil, err
@@ -66,25 +67,24 @@ func (f *predictionFlags) selected(a *cli.App, names []string) (g *advisor.Group
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(names) == 0 {
-		faults = slices.Concat(known.Broken(), faults)
+	faults = slices.Concat(known.Broken(), faults)
+	if method == predictor.Default && len(entries) > mostCalibrated {
+		return &advisor.Group{Method: method, Entries: entries}, faults, nil
 	}
 	return known.Group(entries, method), faults, nil
 }
 
-// choose returns the named applications, to be predicted as the flags say.
-func (f *predictionFlags) choose(a *cli.App, names []string) (*advisor.Group, error) {
-	method, err := f.parse()
-	if err != nil {
-		return nil, err
+// choose returns the named applications, to be predicted as the flags say, and what is
+// wrong with profiles of the store: any may be missing from the model of the memory.
+func (f *predictionFlags) choose(a *cli.App, names []string) (g *advisor.Group, faults []error, err error) {
+	return f.selected(a, names, len(names))
+}
+
+// texts are those of errors.
+func texts(faults []error) []string {
+	all := make([]string, len(faults))
+	for i, fault := range faults {
+		all[i] = fault.Error()
 	}
-	known, err := a.LoadAdvisor()
-	if err != nil {
-		return nil, err
-	}
-	entries, err := known.Choose(names, f.machine)
-	if err != nil {
-		return nil, err
-	}
-	return known.Group(entries, method), nil
+	return all
 }
