@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +14,8 @@ import (
 type Progress interface {
 	// Start begins an experiment of total steps; a total of 0 is not known.
 	Start(total int)
+	// Left says that least to most steps follow those begun, instead of what Start was told.
+	Left(least, most int)
 	// Step ends the previous step, if any, and begins the next one.
 	Step(label string)
 	// Share reports that a share of the work is done, 0 to 1, and what runs now:
@@ -58,19 +61,25 @@ type progress struct {
 	options ProgressOptions
 	w       io.Writer
 
-	mu      sync.Mutex
-	total   int
-	begun   int
-	started time.Time
-	shown   time.Time // when the last line was written; zero for none
-	done    bool
+	mu          sync.Mutex
+	least, most int // steps in all; 0 where not known
+	begun       int
+	started     time.Time
+	shown       time.Time // when the last line was written; zero for none
+	done        bool
 }
 
 func (p *progress) Start(total int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.total, p.begun, p.done = max(0, total), 0, false
+	p.least, p.most, p.begun, p.done = max(0, total), max(0, total), 0, false
 	p.started, p.shown = p.options.Now(), time.Time{}
+}
+
+func (p *progress) Left(least, most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.least, p.most = p.begun+max(0, least), p.begun+max(0, least, most)
 }
 
 func (p *progress) Step(label string) {
@@ -81,15 +90,14 @@ func (p *progress) Step(label string) {
 	}
 	ended, now := p.begun, p.options.Now()
 	p.begun++
-	total := p.total
-	if total > 0 {
-		total = max(total, p.begun) // the experiment repeats some steps
+	if p.most > 0 { // the experiment repeats some steps
+		p.least, p.most = max(p.least, p.begun), max(p.most, p.begun)
 	}
 	if p.options.Terminal {
-		bar := p.options.bar(ended, total)
-		fmt.Fprint(p.w, clearLine+bar+p.text(label, ended, total, now, p.options.width()-1-displayWidth(bar)))
+		bar := p.options.bar(ended, p.most)
+		fmt.Fprint(p.w, clearLine+bar+p.text(label, ended, now, p.options.width()-1-displayWidth(bar)))
 	} else if p.shown.IsZero() || now.Sub(p.shown) >= plainInterval {
-		fmt.Fprintln(p.w, p.text(label, ended, total, now, p.options.width()))
+		fmt.Fprintln(p.w, p.text(label, ended, now, p.options.width()))
 	} else {
 		return
 	}
@@ -109,7 +117,7 @@ func (p *progress) Share(done float64, label string) {
 	done = min(max(done, 0), 1)
 	after := ""
 	if spent := now.Sub(p.started); done > 0.02 && spent > time.Second {
-		after = ", about " + roughly(time.Duration(float64(spent)*(1/done-1))) + " left"
+		after = ", " + roughly(spent) + " spent, about " + roughly(time.Duration(float64(spent)*(1/done-1))) + " left"
 	}
 	if p.options.Terminal {
 		bar := p.options.bar(int(100*done), 100)
@@ -144,17 +152,27 @@ func (o Options) bar(ended, total int) string {
 	return fmt.Sprintf("[%-*s] %3d%% ", barColumns, strings.Repeat("=", filled), 100*ended/total)
 }
 
-// text returns "3 of 40: triad alone, about 2 min left"; where that is wider
-// than width, the label gives way, down to eight columns.
-func (p *progress) text(label string, ended, total int, now time.Time, width int) string {
+// text returns "3 of 40 to 90: triad alone, 12 s spent, about 2 min to 6 min left"; where
+// that is wider than width, the label gives way, down to eight columns.
+func (p *progress) text(label string, ended int, now time.Time, width int) string {
 	before, after := fmt.Sprintf("%d: ", ended+1), ""
-	if total > 0 {
-		before = fmt.Sprintf("%d of %d: ", ended+1, total)
+	if p.most > 0 {
+		before = fmt.Sprintf("%d of %s: ", ended+1, between(strconv.Itoa(p.least), strconv.Itoa(p.most)))
 		if ended > 0 {
-			after = ", about " + roughly(now.Sub(p.started)/time.Duration(ended)*time.Duration(total-ended)) + " left"
+			spent := now.Sub(p.started)
+			left := func(total int) string { return roughly(spent / time.Duration(ended) * time.Duration(total-ended)) }
+			after = fmt.Sprintf(", %s spent, about %s left", roughly(spent), between(left(p.least), left(p.most)))
 		}
 	}
 	return before + p.options.truncate(p.options.text(label), max(8, width-len(before)-len(after))) + after
+}
+
+// between prints a range.
+func between(least, most string) string {
+	if least == most {
+		return least
+	}
+	return least + " to " + most
 }
 
 // roughly prints a time as a person would say it.

@@ -26,10 +26,45 @@ func TestProgressLines(t *testing.T) {
 	p.Done()
 	p.Step("after the end")
 	want := "1 of 30: triad alone\n" +
-		"3 of 30: triad beside 50%, about 3 min left\n" +
-		"5 of 30: radix again, about 3 min left\n"
+		"3 of 30: triad beside 50%, 12 s spent, about 3 min left\n" +
+		"5 of 30: radix again, 24 s spent, about 3 min left\n"
 	if got := b.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Where the number of steps depends on what is measured, it is a range, and so is the time
+// left; the bar is that of the most, so that it never goes back.
+func TestProgressOfARange(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var b bytes.Buffer
+		c := newClock()
+		p := NewProgress(&b, ProgressOptions{Now: c.read, Terminal: terminal})
+		p.Start(4)
+		for _, left := range [][2]int{{4, 16}, {3, 15}, {2, 6}, {1, 1}, {0, 0}} {
+			p.Left(left[0], left[1])
+			p.Step("triad")
+			c.now = c.now.Add(30 * time.Second)
+		}
+		want := []string{
+			"1 of 4 to 16: triad",
+			"2 of 4 to 16: triad, 30 s spent, about 90 s to 8 min left",
+			"3 of 4 to 8: triad, 60 s spent, about 60 s to 3 min left",
+			"4 of 4: triad, 90 s spent, about 30 s left",
+			"5 of 5: triad, 2 min spent, about 30 s left",
+		}
+		bars := []string{"[                    ]   0% ", "[=                   ]   6% ", "[=====               ]  25% ", "[===============     ]  75% ", "[================    ]  80% "}
+		var text strings.Builder
+		for i, line := range want {
+			if terminal {
+				text.WriteString(clearLine + bars[i] + line)
+			} else {
+				text.WriteString(line + "\n")
+			}
+		}
+		if b.String() != text.String() {
+			t.Errorf("got %q\nwant %q", b.String(), text.String())
+		}
 	}
 }
 
@@ -46,7 +81,7 @@ func TestProgressLongLabel(t *testing.T) {
 			t.Errorf("%d columns: %q", displayWidth(line), line)
 		}
 	}
-	if !strings.HasSuffix(b.String(), "…, about 33 min left\n") {
+	if !strings.HasSuffix(b.String(), "…, 20 s spent, about 33 min left\n") {
 		t.Errorf("the time left is gone: %q", b.String())
 	}
 }

@@ -187,9 +187,9 @@ func probeGrid() []onboard.Pressure {
 // reporter prints the progress of a round now and then.
 type reporter struct{ round int }
 
-// Progress implements sampling.Reporter.
-func (r reporter) Progress(done, total int, next string) {
-	if done%20 == 0 {
-		fmt.Fprintf(os.Stderr, "%s round %d, %d of %d: %s\n", time.Now().Format(time.TimeOnly), r.round, done, total, next)
+// Left implements sampling.Reporter.
+func (r reporter) Left(least, _ int, next string) {
+	if least%20 == 0 {
+		fmt.Fprintf(os.Stderr, "%s round %d, %d left: %s\n", time.Now().Format(time.TimeOnly), r.round, least, next)
 	}
 }

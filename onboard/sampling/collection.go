@@ -81,6 +81,29 @@ func (c *collection) next(conditions []Condition, want Precision, spell int, ran
 	return candidates[random.IntN(len(candidates))], pending
 }
 
+// left returns how many samples are missing: if every condition is precise after the fewest
+// repeats, and if none is before the most. Both include solo controls.
+func (c *collection) left(conditions []Condition, want Precision) (least, most int) {
+	type samples struct{ solos, least, most int }
+	targets := map[string]samples{}
+	for _, condition := range conditions {
+		of, missing := targets[condition.Target], c.missing(condition.key(), want)
+		switch {
+		case condition.Beside == "":
+			of.solos = missing
+		case missing > 0:
+			of.least += missing
+			of.most += want.MaxRepeats - c.count(condition.key())
+		}
+		targets[condition.Target] = of
+	}
+	for _, of := range targets {
+		least += of.least + max(of.solos, (of.least-1)/soloEvery)
+		most += of.most + max(of.solos, (of.most+soloEvery-1)/soloEvery)
+	}
+	return least, most
+}
+
 // onlySolos returns the control of a target whose other conditions are all done.
 func (c *collection) onlySolos(conditions []Condition, want Precision, pending int) (Condition, int) {
 	for _, condition := range conditions {

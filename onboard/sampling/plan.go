@@ -91,9 +91,9 @@ func (p Precision) withDefaults() Precision {
 
 // Reporter is told of the progress of an experiment.
 type Reporter interface {
-	// Progress reports that done of about total samples are taken, and the
-	// condition that runs next.
-	Progress(done, total int, next string)
+	// Left reports that least to most more samples will be taken, unless the CPUs move
+	// or other programs disturb some, and the condition that runs next.
+	Left(least, most int, next string)
 }
 
 // soloEvery is the number of samples between two solo controls of a target, and
@@ -178,7 +178,8 @@ func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 			return p.outcome(before.Class), nil
 		}
 		if p.Reporter != nil {
-			p.Reporter.Progress(seen.size(), seen.size()+pending, next.String())
+			least, most := seen.left(wanted, p.Precision)
+			p.Reporter.Left(least, most, next.String())
 		}
 		taken++
 		start := time.Now()

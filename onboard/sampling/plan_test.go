@@ -129,6 +129,44 @@ func TestPlanRepeatsUntilPrecise(t *testing.T) {
 	}
 }
 
+// reports are what a plan said was left, with how many samples were taken before.
+type reports struct {
+	m    *fakeMachine
+	said []leftAt
+}
+
+type leftAt struct{ taken, least, most int }
+
+func (r *reports) Left(least, most int, _ string) {
+	r.said = append(r.said, leftAt{len(r.m.taken), least, most})
+}
+
+// The number of samples lies within the range that the plan says at its beginning, and
+// without noise within each that it says.
+func TestPlanSaysWhatIsLeft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newFakeMachine(rapid.Uint64().Draw(t, "seed"))
+		m.noise = rapid.SampledFrom([]float64{0, 0.01, 0.05}).Draw(t, "noise")
+		r := &reports{m: m}
+		plan := Plan{
+			Conditions: m.conditions(rapid.IntRange(1, 3).Draw(t, "targets"), rapid.IntRange(0, 6).Draw(t, "pressures")),
+			Precision:  Precision{MinRepeats: rapid.IntRange(1, 4).Draw(t, "fewest"), MaxRepeats: rapid.IntRange(4, 9).Draw(t, "most")},
+			Tag:        m.tag, Random: m.random, Reporter: r,
+		}
+		if _, err := plan.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if m.noise > 0 {
+			r.said = r.said[:1]
+		}
+		for _, at := range r.said {
+			if left := len(m.taken) - at.taken; left < at.least || left > at.most {
+				t.Fatalf("after %d samples %d to %d were left, and %d were", at.taken, at.least, at.most, left)
+			}
+		}
+	})
+}
+
 func TestPlanTakesControlsOften(t *testing.T) {
 	m := newFakeMachine(3)
 	plan := Plan{Conditions: m.conditions(1, 8), Tag: m.tag, Random: m.random}

@@ -22,13 +22,18 @@ func (a *App) NewProgress() *Progress {
 	}
 }
 
-// Progress implements sampling.Reporter.
-func (p *Progress) Progress(done, total int, next string) {
+// Progress shows that done of total steps are done, and the next one.
+func (p *Progress) Progress(done, total int, next string) { p.Left(total-done, total-done, next) }
+
+// Left implements sampling.Reporter: it shows that least to most steps follow, the first of
+// which is next. What an interrupted run did before took no time in this one, and is not
+// counted.
+func (p *Progress) Left(least, most int, next string) {
 	if !p.started {
-		// What an interrupted run took before took no time in this one.
-		p.shown.Start(total - done)
+		p.shown.Start(least)
 		p.started = true
 	}
+	p.shown.Left(least, most)
 	p.shown.Step(next)
 }
 

@@ -158,7 +158,8 @@ func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, re
 	for _, top := range sustained {
 		for _, level := range verifyLevels {
 			s := interferer.Setting{Mode: interferer.Stream, ReadShare: top.ReadShare, Bandwidth: top.Bandwidth * units.Bandwidth(level)}
-			reporter.Progress(len(checks), len(sustained)*len(verifyLevels), fmt.Sprintf("counting %s, %s", report.Bandwidth(s.Bandwidth), report.ReadShare(s.ReadShare)))
+			left := len(sustained)*len(verifyLevels) - len(checks)
+			reporter.Left(left, left, fmt.Sprintf("counting %s, %s", report.Bandwidth(s.Bandwidth), report.ReadShare(s.ReadShare)))
 			c, err := v.loaded(ctx, s)
 			if err != nil {
 				return nil, err
