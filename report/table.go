@@ -47,25 +47,21 @@ func Number(text string, value float64) Cell {
 // Add appends a row.
 func (t *Table) Add(cells ...Cell) { t.Rows = append(t.Rows, cells) }
 
-const (
-	columnGap      = 2
-	minColumnWidth = 8
-)
+const columnGap = 2
+
+// minColumnWidths are those down to which text is cut: the second where a table is wider
+// with the first.
+var minColumnWidths = [...]int{8, 5}
 
 // Write draws the table. If it is wider than o allows, its widest text columns are cut,
-// down to eight characters each. Numbers are never cut, even if the table stays wider.
+// down to eight characters each, or five where that is too wide. Numbers are never cut,
+// even if the table stays wider.
 func (t *Table) Write(w io.Writer, o Options) error {
-	texts := make([][]string, len(t.Rows))
-	for i, row := range t.Rows {
-		texts[i] = make([]string, len(t.Columns))
-		for j := range min(len(row), len(t.Columns)) {
-			texts[i][j] = o.text(row[j].text)
-		}
-	}
 	titles := make([]string, len(t.Columns))
 	for j, column := range t.Columns {
 		titles[j] = o.text(column.Title)
 	}
+	texts := t.texts(o)
 	widths := t.widths(o, titles, texts)
 
 	var b strings.Builder
@@ -85,6 +81,30 @@ func (t *Table) Write(w io.Writer, o Options) error {
 	return err
 }
 
+// WriteRows is Write without the titles.
+func (t *Table) WriteRows(w io.Writer, o Options) error {
+	texts := t.texts(o)
+	widths := t.widths(o, make([]string, len(t.Columns)), texts)
+	var b strings.Builder
+	for _, row := range texts {
+		t.writeRow(&b, o, row, widths, plain)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// texts returns what the cells show.
+func (t *Table) texts(o Options) [][]string {
+	texts := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		texts[i] = make([]string, len(t.Columns))
+		for j := range min(len(row), len(t.Columns)) {
+			texts[i][j] = o.text(row[j].text)
+		}
+	}
+	return texts
+}
+
 // widths returns the width of each column, fitted to the options.
 func (t *Table) widths(o Options, titles []string, rows [][]string) []int {
 	widths := make([]int, len(t.Columns))
@@ -96,19 +116,27 @@ func (t *Table) widths(o Options, titles []string, rows [][]string) []int {
 		}
 		total += widths[j] + columnGap
 	}
-	for ; total > o.width(); total-- {
-		widest := -1
-		for j, column := range t.Columns {
-			if !column.Numeric && widths[j] > minColumnWidth && (widest < 0 || widths[j] > widths[widest]) {
-				widest = j
+	for _, least := range minColumnWidths {
+		for ; total > o.width(); total-- {
+			widest := t.widestText(widths)
+			if widest < 0 || widths[widest] <= least {
+				break
 			}
+			widths[widest]--
 		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
 	}
 	return widths
+}
+
+// widestText returns the widest column of text, the first of several; -1 without any.
+func (t *Table) widestText(widths []int) int {
+	widest := -1
+	for j, column := range t.Columns {
+		if !column.Numeric && (widest < 0 || widths[j] > widths[widest]) {
+			widest = j
+		}
+	}
+	return widest
 }
 
 func (t *Table) writeRow(b *strings.Builder, o Options, cells []string, widths []int, style sgr) {

@@ -56,7 +56,15 @@ func commandReference(root *cobra.Command) []byte {
 		if long == "" {
 			long = cmd.Short + "."
 		}
-		fmt.Fprintf(&b, "```text\n%s\n```\n\n%s\n", cmd.UseLine(), escaped(strings.TrimSpace(long)))
+		fmt.Fprintf(&b, "```text\n%s\n```\n", cmd.UseLine())
+		for _, block := range blocksOf(long) {
+			switch block.kind {
+			case code:
+				fmt.Fprintf(&b, "\n```text\n%s\n```\n", block.text)
+			case prose, list:
+				fmt.Fprintf(&b, "\n%s\n", escaped(block.text))
+			}
+		}
 		if cmd.LocalNonPersistentFlags().HasAvailableFlags() || cmd != root && cmd.PersistentFlags().HasAvailableFlags() {
 			b.WriteString("\n")
 			flagTable(&b, cmd.NonInheritedFlags())
@@ -92,7 +100,7 @@ func flagTable(b *bytes.Buffer, flags *pflag.FlagSet) {
 
 // escaped keeps text from being read as Markdown.
 func escaped(text string) string {
-	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", `\<`, "\n    ", "\n\n    ").Replace(text)
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", `\<`).Replace(text)
 }
 
 func unindented(text string) string {

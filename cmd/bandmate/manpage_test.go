@@ -150,11 +150,20 @@ func arguments(cmd *cobra.Command) string {
 }
 
 func paragraphs(b *bytes.Buffer, text string) {
-	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
+	for i, block := range blocksOf(text) {
 		if i > 0 {
 			b.WriteString(".PP\n")
 		}
-		b.WriteString(roff(paragraph) + "\n")
+		switch block.kind {
+		case prose:
+			b.WriteString(roff(block.text) + "\n")
+		case code:
+			fmt.Fprintf(b, ".nf\n%s\n.fi\n", roff(block.text))
+		case list:
+			for _, item := range block.items() {
+				fmt.Fprintf(b, ".IP \\(bu 2\n%s\n", roff(item))
+			}
+		}
 	}
 }
 

@@ -100,6 +100,48 @@ func TestLongNamesFit(t *testing.T) {
 	}
 }
 
+// Tables keep their columns on a terminal of 60 columns, and in a pipe have one line of
+// bounded width a row.
+func TestTablesKeepColumns(t *testing.T) {
+	var names []string
+	for _, name := range []string{"xz", "sqlite", "lammps", "stream-triad"} {
+		names = append(names, name, name+longSuffix)
+	}
+	store := storeOf(t, names...)
+	for _, table := range []struct {
+		line        string
+		first, rows int
+		fields      int // of a row, of which none has a space
+	}{
+		{"profiles list", 2, len(names), 6},
+		{"pair", 0, len(names) / 2, 5},
+		{"slurm advise --application xz -p all --squeue testdata/width/squeue.json --sinfo testdata/width/sinfo.json", 2, 3, 4},
+	} {
+		args := append(strings.Fields(table.line), "--store", store)
+		piped := bandmate(t, args...)
+		piped.wantExit(0)
+		texts := map[int]string{60: printedOn(t, 60, args, "TERM=dumb")}
+		if !strings.HasPrefix(table.line, "slurm") { // whose lines are as long as those of squeue
+			texts[80] = piped.stdout.String()
+		}
+		for width, text := range texts {
+			lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+			if len(lines) < table.first+table.rows {
+				t.Errorf("%s in %d columns: %d lines:\n%s", table.line, width, len(lines), text)
+				continue
+			}
+			for i, row := range lines[:table.first+table.rows] {
+				if w := uniseg.StringWidth(row); w > width {
+					t.Errorf("%s in %d columns: %d in line %d: %s", table.line, width, w, i+1, row)
+				}
+				if i >= table.first && len(strings.Fields(row)) < table.fields {
+					t.Errorf("%s in %d columns: line %d is no row: %s", table.line, width, i+1, row)
+				}
+			}
+		}
+	}
+}
+
 // Help texts fit 80 columns; lines that are to be pasted may be longer.
 func TestHelpFits(t *testing.T) {
 	walk(testRoot(), func(cmd *cobra.Command) {
