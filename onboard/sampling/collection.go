@@ -87,13 +87,13 @@ func (c *collection) left(conditions []Condition, want Precision) (least, most i
 	type samples struct{ solos, least, most int }
 	targets := map[string]samples{}
 	for _, condition := range conditions {
-		of, missing := targets[condition.Target], c.missing(condition.key(), want)
+		of, missing := targets[condition.Target], c.missing(condition.Key(), want)
 		switch {
 		case condition.Beside == "":
 			of.solos = missing
 		case missing > 0:
 			of.least += missing
-			of.most += want.MaxRepeats - c.count(condition.key())
+			of.most += want.MaxRepeats - c.count(condition.Key())
 		}
 		targets[condition.Target] = of
 	}
