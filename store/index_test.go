@@ -21,8 +21,10 @@ func nameOf(p *v1alpha1.ApplicationProfile) []byte { return []byte("summary of "
 func example(t *testing.T) *store.Store {
 	t.Helper()
 	s := open(t, t.TempDir())
-	if err := os.CopyFS(s.Dir(), os.DirFS("../docs/example/store")); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{"applications", "machines"} {
+		if err := os.CopyFS(filepath.Join(s.Dir(), folder), os.DirFS(filepath.Join("../docs/example/store", folder))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }
