@@ -146,7 +146,6 @@ func (o *options) measure(dir string) error {
 		{title: "`predict` after a change of one profile", args: []string{"predict", "xz", "triad"}, before: change},
 		{title: "`slurm advise`", args: append([]string{"slurm", "advise", "--application", "xz", "-p", "all"}, queue...)},
 		{title: "`profiles list`", args: []string{"profiles", "list"}},
-		{title: "completion of a name", args: []string{"__complete", "predict", ""}},
 		{title: "`matrix -o csv`", args: []string{"matrix", "-o", "csv"}, once: true},
 		{title: "`predict` after that", args: []string{"predict", "xz", "triad"}},
 		{title: "`report`", args: []string{"report", "-o", filepath.Join(dir, "report.html")}, once: true},

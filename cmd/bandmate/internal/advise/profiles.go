@@ -8,16 +8,13 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/units"
 )
 
 // NewProfiles returns the command profiles.
@@ -75,26 +72,38 @@ func NewProfiles(a *cli.App) *cobra.Command {
 }
 
 func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
+	if !from.cluster && (a.Format == cli.FormatText || a.Format == cli.FormatCSV) {
+		listed, broken, err := a.List()
+		if err != nil {
+			return err
+		}
+		return printList(a, nil, listed, broken)
+	}
 	profiles, broken, err := loadFrom(ctx, a, from)
 	if err != nil {
 		return err
 	}
-	table := profileTable(profiles)
-	if a.Format == cli.FormatCSV {
-		err = table.WriteCSV(a.Stdout)
-	} else {
-		err = a.Print(profiles, func(w io.Writer) error { return table.Write(w, a.Canvas()) })
+	listed := make([]cli.Listed, len(profiles))
+	for i, p := range profiles {
+		listed[i] = cli.ListedOf(p)
 	}
+	return printList(a, profiles, listed, broken)
+}
+
+// printList prints profiles as data, and what is listed of them as text.
+func printList(a *cli.App, profiles []*v1alpha1.ApplicationProfile, listed []cli.Listed, broken []error) error {
+	table := profileTable(listed)
+	err := a.PrintTable(profiles, table, func(w io.Writer) error { return table.Write(w, a.Canvas()) })
 	for _, b := range broken {
 		a.Warn([]string{b.Error()})
 	}
-	if err == nil && len(profiles)+len(broken) == 0 {
+	if err == nil && len(listed)+len(broken) == 0 {
 		a.Note("no profiles there yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
 	}
 	return err
 }
 
-func profileTable(profiles []*v1alpha1.ApplicationProfile) *report.Table {
+func profileTable(listed []cli.Listed) *report.Table {
 	table := &report.Table{Columns: []report.Column{
 		{Title: "application"},
 		{Title: "machine"},
@@ -104,37 +113,16 @@ func profileTable(profiles []*v1alpha1.ApplicationProfile) *report.Table {
 		{Title: "source"},
 		{Title: "measured"},
 	}}
-	for _, p := range profiles {
-		c := p.Spec.Contentiousness
-		total := c.ReadBytesPerSecond + c.WriteBytesPerSecond
-		share := c.ReadBytesPerSecond / total
-		worst := worstSlowdown(p)
-		table.Add(report.Text(p.Name), report.Text(p.Spec.Machine.Name),
-			report.Number(units.Bandwidth(total).String(), total),
+	for _, l := range listed {
+		total := l.Traffic.Total()
+		share := float64(l.Traffic.Read) / float64(total)
+		table.Add(report.Text(l.Name), report.Text(l.Machine),
+			report.Number(total.String(), float64(total)),
 			report.Number(fmt.Sprintf("%.0f%%", 100*share), share),
-			report.Number(worst.String(), float64(worst)),
-			report.Text(c.Source), report.Text(dateText(p.Spec.Measurement.Time)))
+			report.Number(l.Worst.String(), float64(l.Worst)),
+			report.Text(l.Source), report.Text(l.Measured))
 	}
 	return table
-}
-
-// dateText is empty for a time that is not known.
-func dateText(t metav1.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Format(time.DateOnly)
-}
-
-// worstSlowdown is the largest measured under the interferer.
-func worstSlowdown(p *v1alpha1.ApplicationProfile) units.Slowdown {
-	worst := units.Slowdown(1)
-	for _, c := range p.Spec.Curves {
-		for _, point := range c.Points {
-			worst = max(worst, units.NormalizedPerformance(point.NormalizedPerformance).Slowdown())
-		}
-	}
-	return worst
 }
 
 func showProfile(a *cli.App, name, machine string, pictures cli.PictureFlags) error {

@@ -34,7 +34,12 @@ func (p *Profiles) Advisor(a *App) (known *advisor.Advisor, changed bool, err er
 	profiles := make([]*advisor.Profile, 0, len(index.Applications))
 	broken := index.Broken
 	for _, one := range index.Applications {
-		profile, err := advisor.NewProfile(one.Summary, one.Sum, one.Read)
+		s, err := summaryOf(one)
+		if err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		profile, err := advisor.NewProfile([]byte(s.advisor), one.Sum, one.Read)
 		if err != nil {
 			broken = append(broken, fmt.Errorf("profile %s: %w", one.Name, err))
 			continue
@@ -63,7 +68,7 @@ func (a *App) loadIndex() (*store.Index, store.Kept, error) {
 		return nil, store.Kept{}, err
 	}
 	kept := a.kept(folder)
-	index, err := folder.Index(kept, advisor.Summarize)
+	index, err := folder.Index(kept, summarize)
 	return index, kept, err
 }
 
