@@ -34,12 +34,11 @@ func (p *Profiles) Advisor(a *App) (known *advisor.Advisor, changed bool, err er
 	profiles := make([]*advisor.Profile, 0, len(index.Applications))
 	broken := index.Broken
 	for _, one := range index.Applications {
-		s, err := summaryOf(one)
-		if err != nil {
-			broken = append(broken, err)
-			continue
+		summary, _, err := divided(one)
+		var profile *advisor.Profile
+		if err == nil {
+			profile, err = advisor.NewProfile(summary, one.Sum, one.Read)
 		}
-		profile, err := advisor.NewProfile([]byte(s.advisor), one.Sum, one.Read)
 		if err != nil {
 			broken = append(broken, fmt.Errorf("profile %s: %w", one.Name, err))
 			continue

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 
@@ -40,27 +41,25 @@ func ListedOf(p *v1alpha1.ApplicationProfile) Listed {
 	return l
 }
 
-// summary is what an index of the store holds of a profile.
-type summary struct {
-	advisor string // for advisor.NewProfile
-	listed  Listed
-}
-
+// summarize returns what an index of the store holds of a profile: the length of what
+// advisor.NewProfile takes, that, and what is listed.
 func summarize(p *v1alpha1.ApplicationProfile) []byte {
-	s := summary{string(advisor.Summarize(p)), ListedOf(p)}
-	data, err := plain.Marshal(&s)
+	known, l := advisor.Summarize(p), ListedOf(p)
+	listed, err := plain.Marshal(&l)
 	if err != nil {
-		return nil // summaryOf refuses it
+		return nil // divided refuses it
 	}
-	return data
+	return append(append(binary.AppendUvarint(nil, uint64(len(known))), known...), listed...)
 }
 
-func summaryOf(p *store.Indexed) (summary, error) {
-	var s summary
-	if err := plain.Unmarshal(p.Summary, &s); err != nil {
-		return s, fmt.Errorf("profile %s: %w", p.Name, err)
+// divided returns the parts of a summary.
+func divided(p *store.Indexed) (known, listed []byte, err error) {
+	length, n := binary.Uvarint(p.Summary)
+	if n <= 0 || length > uint64(len(p.Summary)-n) {
+		return nil, nil, fmt.Errorf("profile %s: no summary", p.Name)
 	}
-	return s, nil
+	rest := p.Summary[n:]
+	return rest[:length], rest[length:], nil
 }
 
 // List returns what a list says of every profile of an application in the store, and the
@@ -72,12 +71,16 @@ func (a *App) List() (all []Listed, broken []error, err error) {
 	}
 	broken = index.Broken
 	for _, p := range index.Applications {
-		s, err := summaryOf(p)
+		_, listed, err := divided(p)
+		var l Listed
+		if err == nil {
+			err = plain.Unmarshal(listed, &l)
+		}
 		if err != nil {
 			broken = append(broken, err)
 			continue
 		}
-		all = append(all, s.listed)
+		all = append(all, l)
 	}
 	return all, broken, nil
 }
