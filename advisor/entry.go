@@ -50,6 +50,9 @@ type Entry struct {
 	// predictor.Calibrate. It is nil if a model is used, was not requested, or the
 	// application has no curves.
 	Uncalibrated error
+	// Serving is the demand that Serve gave a service, for which Application is then
+	// compiled; nil for all others.
+	Serving *Serving
 
 	sum   string // of Profile's content; empty where it is not known
 	cause error  // v1alpha1.ErrNotFound or ErrAmbiguous where that is why State is Unknown

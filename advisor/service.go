@@ -2,19 +2,60 @@ package advisor
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/service"
-	"bandmate.dev/bandmate/units"
 )
 
-const (
-	// loadRounds bounds the search for how busy services are beside each other.
-	loadRounds = 20
-	// loadSettled is the relative change of a slowdown at which the search ends.
-	loadSettled = 1e-3
-)
+// loadRounds bounds the search for how busy services are beside each other.
+const loadRounds = 20
+
+// ServicePrediction is a prediction and what it means for the services of the group. Its
+// JSON form is that of `bandmate predict -o json`.
+type ServicePrediction struct {
+	predictor.Prediction
+
+	// Service is about the target; nil where its load is not said.
+	Service *service.Answer `json:"service,omitempty"`
+	// CorunnerServices are about the neighbors whose load is said, by name.
+	CorunnerServices map[string]*service.Answer `json:"corunnerServices,omitempty"`
+}
+
+// PredictServices is PredictLoads with demands of the members, in their order, and with
+// answers about all services whose load is said.
+func (g *Group) PredictServices(target int, demands []service.Demand, explain bool) (ServicePrediction, error) {
+	loads := make([]float64, len(demands))
+	for i, d := range demands {
+		loads[i] = d.Load
+	}
+	var p ServicePrediction
+	var err error
+	if p.Prediction, p.Service, err = g.PredictLoads(target, loads, explain); err != nil {
+		return p, err
+	}
+	hold := func(answer *service.Answer, i int) {
+		if answer != nil && demands[i].MaxP99 > 0 {
+			answer.Hold(demands[i].MaxP99)
+		}
+	}
+	hold(p.Service, target)
+	for i, load := range loads {
+		if i == target || load <= 0 {
+			continue
+		}
+		_, answer, err := g.PredictLoads(i, loads, false)
+		if err != nil {
+			return p, err
+		}
+		if p.CorunnerServices == nil {
+			p.CorunnerServices = map[string]*service.Answer{}
+		}
+		hold(answer, i)
+		p.CorunnerServices[g.Entries[i].Application.Name()] = answer
+	}
+	return p, nil
+}
 
 // PredictLoads is Predict where members of the group are services under load. Loads are
 // in requests per second, by member; 0 takes a member as it was measured. The answer is
@@ -26,7 +67,7 @@ const (
 func (g *Group) PredictLoads(target int, loads []float64, explain bool) (predictor.Prediction, *service.Answer, error) {
 	for i, load := range loads {
 		if e := g.Entries[i]; load > 0 && e.Profile.Spec.Service == nil {
-			return predictor.Prediction{}, nil, fmt.Errorf("%s has no load sweep: onboard it with --service", e.Application.Name())
+			return predictor.Prediction{}, nil, fmt.Errorf("%s has %w: onboard it with --service", e.Application.Name(), service.ErrNoSweep)
 		}
 	}
 	p, err := g.settle(target, loads, explain)
@@ -41,7 +82,7 @@ func (g *Group) PredictLoads(target int, loads []float64, explain bool) (predict
 	answer, err := service.Beside(measured, loads[target], func(load float64) (service.Factor, error) {
 		at := p
 		if load != loads[target] {
-			others := append([]float64(nil), loads...)
+			others := slices.Clone(loads)
 			others[target] = load
 			var err error
 			if at, err = g.settle(target, others, false); err != nil {
@@ -57,76 +98,49 @@ func (g *Group) PredictLoads(target int, loads []float64, explain bool) (predict
 func (g *Group) withoutLoads(loads []float64) []string {
 	var warnings []string
 	for i, e := range g.Entries {
-		if s := e.Profile.Spec.Service; s != nil && loads[i] <= 0 {
+		if IsService(e.Profile) && loads[i] <= 0 {
 			warnings = append(warnings, fmt.Sprintf("%s: its load is not said: it is taken as it was measured, at %.6g requests per second",
-				e.Application.Name(), s.Factors[len(s.Factors)-1].RequestsPerSecond))
+				e.Application.Name(), measuredLoad(e.Profile.Spec.Service)))
 		}
 	}
 	return warnings
 }
 
-// settle predicts the target with every service as busy as its slowdown makes it.
+// settle predicts the target with every service as busy as its slowdown makes it. More
+// traffic slows everyone down more, so that the search rises from the services alone to
+// the least point where nobody is busier.
 func (g *Group) settle(target int, loads []float64, explain bool) (predictor.Prediction, error) {
-	slowdowns := make([]units.Slowdown, len(g.Entries))
-	for i := range slowdowns {
-		slowdowns[i] = 1
+	at := *g
+	at.Entries = slices.Clone(g.Entries)
+	for i, load := range loads {
+		var err error
+		if at.Entries[i], err = g.advisor.Serve(g.Entries[i], service.Demand{Load: load}); err != nil {
+			return predictor.Prediction{}, err
+		}
 	}
 	var p predictor.Prediction
 	for range loadRounds {
-		at, err := g.at(loads, slowdowns)
-		if err != nil {
-			return p, err
-		}
+		var err error
 		if p, err = at.Predict(target, explain); err != nil {
 			return p, err
 		}
 		settled := true
-		for i, e := range g.Entries {
+		for i := range at.Entries {
+			e := &at.Entries[i]
 			s, known := p.CorunnerSlowdowns[e.Application.Name()]
 			if i == target {
 				s, known = p.Slowdown, true
 			}
-			if loads[i] <= 0 || !known {
+			if e.Serving == nil || !known {
 				continue
 			}
-			settled = settled && math.Abs(float64(s/slowdowns[i])-1) <= loadSettled
-			slowdowns[i] = s
+			busy := e.Serving.At(s)
+			settled = settled && busy == e.Application
+			e.Application = busy
 		}
 		if settled {
 			break
 		}
 	}
 	return p, nil
-}
-
-// at returns the group with its services at loads, where each is slowed down so much.
-func (g *Group) at(loads []float64, slowdowns []units.Slowdown) (*Group, error) {
-	at := *g
-	at.Entries = make([]Entry, len(g.Entries))
-	for i, e := range g.Entries {
-		if loads[i] <= 0 {
-			at.Entries[i] = e
-			continue
-		}
-		var err error
-		if at.Entries[i], err = g.advisor.atLoad(e, loads[i], float64(slowdowns[i])*loads[i], g.Method); err != nil {
-			return nil, err
-		}
-	}
-	return &at, nil
-}
-
-// atLoad returns the entry of a service at a load, as busy as alone with the load busy.
-func (a *Advisor) atLoad(e Entry, load, busy float64, m predictor.Method) (Entry, error) {
-	p := service.At(e.Profile, load, busy)
-	machine := p.Spec.Machine.Name
-	at := compile(p, a.networks[machine], a.linkOf(machine), true)
-	if err := at.Err(); err != nil {
-		return at, err
-	}
-	at.State, at.Machine, at.Measured, at.Warnings = e.State, e.Machine, e.Measured, e.Warnings
-	if m == predictor.Default && e.Application.Calibrated() {
-		at.Application, at.Uncalibrated = a.calibrations.applyOnce(p, at.Application)
-	}
-	return at, nil
 }

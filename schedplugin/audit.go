@@ -86,7 +86,7 @@ func (a *auditor) audit() error {
 	last := map[types.UID]verdict{}
 	for _, pod := range limited {
 		resident, _ := view.ReadPod(pod)
-		if resident.Limit == 0 {
+		if !resident.Limited() {
 			continue // reported as an invalid annotation
 		}
 		said, known, err := cluster.Judge(resident, pod.Spec.NodeName)
@@ -156,10 +156,18 @@ func (a *auditor) cluster() ([]*v1.Pod, *view.Cluster, error) {
 // judge says whether a running pod keeps its limit now.
 func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, string) {
 	if sensitivity, _ := known(said.Newcomer.Application); !sensitivity {
-		return verdictUnverifiable, fmt.Sprintf("the limit of %s cannot be checked: %s", pod.Limit, said.Newcomer.Reason)
+		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), said.Newcomer.Reason)
 	}
-	if after := said.Score.Newcomer.After; after > pod.Limit {
-		return verdictExceeded, fmt.Sprintf("predicted %s with the pods that are on %s now, the limit is %s", after, said.Node, pod.Limit)
+	pod.Entry = said.Newcomer
+	switch e := said.Score.Newcomer; {
+	case e.Limit == 0 || e.After <= e.Limit:
+	case e.Limit == pod.Limit:
+		return verdictExceeded, fmt.Sprintf("predicted %s with the pods that are on %s now, the limit is %s", e.After, said.Node, pod.Limit)
+	default:
+		return verdictExceeded, fmt.Sprintf("with the pods that are on %s now: %s", said.Node, pod.Exceeded("this pod", e))
+	}
+	if why := pod.Unverifiable("this pod"); why != "" {
+		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), why)
 	}
 	if a.plugin.standIn != nil || said.Background != nil {
 		return verdictKept, ""
@@ -170,8 +178,19 @@ func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, s
 			if r.Namespace == pod.Namespace {
 				name = r.Namespace + "/" + r.Name
 			}
-			return verdictUnverifiable, fmt.Sprintf("the limit of %s cannot be checked: the traffic of %s is not known", pod.Limit, name)
+			return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: the traffic of %s is not known", limitOf(pod), name)
 		}
 	}
 	return verdictKept, ""
+}
+
+// limitOf names what a pod is limited by.
+func limitOf(pod *occupancy.Resident) string {
+	switch {
+	case pod.Limit != 0:
+		return fmt.Sprintf("the limit of %s", pod.Limit)
+	case pod.Demand.MaxP99 != 0:
+		return fmt.Sprintf("the p99 of at most %s", pod.Demand.MaxP99)
+	}
+	return fmt.Sprintf("the load of %.6g requests per second", pod.Demand.Load)
 }

@@ -185,6 +185,9 @@ func (c *cycle) note(profile *profile, result *score.Score, other *alternative) 
 			return shorten(b.String())
 		}
 	}
+	if served := profile.Served(result.Newcomer.After); served != "" {
+		fmt.Fprintf(&b, " (%s)", served)
+	}
 	all, unknown := make([]affected, 0, len(result.Residents)), 0
 	for i, r := range result.Residents {
 		if r.Known {

@@ -69,9 +69,16 @@ func (c *cycle) profileOn(machine string) *profile {
 	if last := c.last.Load(); last != nil && last.machine == machine {
 		return last.profile
 	}
-	found := c.profiles.lookup(c.newcomer.Application, machine)
+	found := c.profiles.serve(c.newcomer.Application, machine, c.newcomer.Demand)
 	c.last.Store(&profileAt{machine, found})
 	return found
+}
+
+// newcomerOn returns the pod with its profile at a node of a machine.
+func (c *cycle) newcomerOn(node, machine string) *occupancy.Resident {
+	newcomer := c.newcomer
+	newcomer.Entry, newcomer.Node = c.profileOn(machine).Entry, node
+	return &newcomer
 }
 
 // failed reports a domain that cannot be scored. The pod may go there: what the plugin

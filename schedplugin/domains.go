@@ -141,8 +141,8 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 		load: load, nodes: nodes, expires: neighbors.Expires,
 		residents: neighbors.Residents, measured: neighbors.Background != nil,
 	}
-	for _, job := range load.Residents() {
-		d.limited = d.limited || job.Limit != 0
+	for i, job := range load.Residents() {
+		d.limited = d.limited || d.residents[i].Limited()
 		if job.Known() {
 			d.known++
 		} else {
@@ -170,8 +170,7 @@ const mostRemembered = 32
 // score returns the exact score of the pod on a node of a domain. Replicas of an
 // application ask for the same until the domain changes.
 func (c *cycle) score(d *domainState, node, machine string) (*score.Score, error) {
-	job := c.newcomer.Job()
-	job.Application, job.Card = c.profileOn(machine).Application, node
+	job := c.newcomerOn(node, machine).Job()
 	key := scoreKey{application: job.Application, cpus: job.CPUs, limit: job.Limit}
 	if job.Application != nil && job.Application.Communication() != nil {
 		key.card = node

@@ -16,9 +16,9 @@ import (
 // Reasons of a rejection, in the pod's FailedScheduling event. They name no pod and
 // no number, so that thousands of nodes make one line.
 const (
-	reasonNewcomer = "contention for memory would slow this pod beyond its bandmate.dev/max-slowdown"
-	reasonResident = "this pod would slow another one there beyond its bandmate.dev/max-slowdown"
-	reasonUnknown  = "a bandmate.dev/max-slowdown there, or of this pod, cannot be checked"
+	reasonNewcomer = "contention for memory would slow this pod beyond its bandmate.dev/max-slowdown, max-p99 or load"
+	reasonResident = "this pod would slow another one there beyond its bandmate.dev/max-slowdown, max-p99 or load"
+	reasonUnknown  = "a bandmate.dev/max-slowdown, max-p99 or load there, or of this pod, cannot be checked"
 )
 
 // PreFilter reads the pod and takes the profiles for the whole cycle. It skips Filter
@@ -42,7 +42,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	p.announcer.touch(p.now())
 	state.Write(stateKey, p.newCycle(pod, newcomer))
-	if newcomer.Limit == 0 && !p.pods.anyLimit() {
+	if !newcomer.Limited() && !p.pods.anyLimit() {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
@@ -82,7 +82,7 @@ func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 		c.failed(ctx, name, err)
 		return nil
 	}
-	if c.newcomer.Limit == 0 && !domain.limited {
+	if !c.newcomer.Limited() && !domain.limited {
 		return nil
 	}
 	if p.args.UnverifiableLimits == config.UnverifiableRejected {
@@ -99,7 +99,7 @@ func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 		return nil
 	}
 	klog.FromContext(ctx).V(4).Info("Limit exceeded", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
-	because := c.overLimit(domain, name, result)
+	because := c.overLimit(domain, c.newcomerOn(name, node.machine), result)
 	if result.Newcomer.OverLimit() {
 		return c.refuse(info, roleNewcomer, fwk.Unschedulable, reasonNewcomer, because)
 	}

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 )
@@ -17,10 +18,10 @@ import (
 // checked in a domain; empty where all can be.
 func (c *cycle) unverifiable(d *domainState, machine string) string {
 	assumed := c.plugin.standIn != nil
-	sensitivity, contentiousness := known(c.profileOn(machine).Application)
-	if c.newcomer.Limit != 0 {
-		if !sensitivity {
-			return "no profile says how this pod slows down on that machine"
+	newcomer := c.newcomerOn("", machine)
+	if newcomer.Limited() {
+		if why := newcomer.Unverifiable("this pod"); why != "" {
+			return why
 		}
 		for i, job := range d.load.Residents() {
 			if _, traffic := known(job.Application); !traffic && !assumed && !d.measured {
@@ -28,15 +29,16 @@ func (c *cycle) unverifiable(d *domainState, machine string) string {
 			}
 		}
 	}
-	for i, job := range d.load.Residents() {
-		if job.Limit == 0 {
+	_, contentiousness := known(newcomer.Entry.Application)
+	for _, r := range d.residents {
+		if !r.Limited() {
 			continue
 		}
-		if own, _ := known(job.Application); !own {
-			return fmt.Sprintf("no profile says how %s slows down, which has a limit", c.nameOf(d.residents[i]))
+		if why := r.Unverifiable(c.nameOf(r)); why != "" {
+			return why
 		}
 		if !contentiousness && !assumed {
-			return fmt.Sprintf("the traffic of this pod is not known, and %s has a limit", c.nameOf(d.residents[i]))
+			return fmt.Sprintf("the traffic of this pod is not known, and %s has a limit", c.nameOf(r))
 		}
 	}
 	return ""
@@ -53,8 +55,8 @@ func known(a *predictor.Application) (sensitivity, contentiousness bool) {
 // refusal is a node that a limit keeps from the pod.
 type refusal struct {
 	node string
-	// excess is by how much the slowdown exceeds the limit, as a factor; without one the
-	// limit cannot be checked, and why says so.
+	// excess is by how much the slowdown exceeds the limit, or the one at which a service
+	// misses its demand, as a factor; without one the limit cannot be checked, and why says so.
 	excess float64
 	why    string
 }
@@ -85,14 +87,14 @@ func (r *refusals) add(next refusal) {
 }
 
 // overLimit returns the refusal of a node by a score with a limit that is exceeded.
-func (c *cycle) overLimit(d *domainState, node string, result *score.Score) refusal {
-	worst, name := result.Newcomer, "this pod"
+func (c *cycle) overLimit(d *domainState, newcomer *occupancy.Resident, result *score.Score) refusal {
+	worst, of, name := result.Newcomer, newcomer, "this pod"
 	for i, r := range result.Residents {
 		if r.OverLimit() && (!worst.OverLimit() || excess(r) > excess(worst)) {
-			worst, name = r, c.nameOf(d.residents[i])
+			worst, of, name = r, d.residents[i], c.nameOf(d.residents[i])
 		}
 	}
-	return refusal{node: node, excess: excess(worst), why: fmt.Sprintf("predicted %s for %s, whose limit is %s", worst.After, name, worst.Limit)}
+	return refusal{node: newcomer.Node, excess: excess(worst), why: of.Exceeded(name, worst)}
 }
 
 func excess(e score.Effect) float64 { return float64(e.After / e.Limit) }

@@ -191,7 +191,7 @@ func (p *Plugin) readPod(pod *v1.Pod, node string, last *nodeState, i int) podSt
 
 // lookUp sets the profile of the resident.
 func (s *podState) lookUp(profiles *profiles, machine string) {
-	profile := profiles.lookup(s.resident.Application, machine)
+	profile := profiles.serve(s.resident.Application, machine, s.resident.Demand)
 	if profile == s.profile {
 		return
 	}

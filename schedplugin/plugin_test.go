@@ -162,6 +162,7 @@ func TestQueueingHints(t *testing.T) {
 		"an unlabeled pod goes":   {p.afterPodLeft, pod("a", "", 1, ""), nil, fwk.QueueSkip},
 		"a pod ends":              {p.afterPodUpdate, pod("a", "web", 1, ""), done, fwk.Queue},
 		"a limit changes":         {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("a", "web", 1, "1.2"), fwk.Queue},
+		"a load changes":          {p.afterPodUpdate, demanding("a", "web", "5", ""), demanding("a", "web", "6", ""), fwk.Queue},
 		"nothing of ours changes": {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("b", "web", 1, "1.1"), fwk.QueueSkip},
 		"a node changes its domain": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
 			n.Labels[v1alpha1.MemoryDomainLabel] = "x"

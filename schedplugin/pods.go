@@ -1,6 +1,8 @@
 package schedplugin
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -97,7 +99,11 @@ func (p *pods) takeRejected() map[string]*v1.Pod {
 
 // firstFault reports whether these annotations of a pod are seen for the first time.
 func (p *pods) firstFault(pod *v1.Pod) bool {
-	text := pod.Annotations[v1alpha1.MaxSlowdownAnnotation] + "\x00" + pod.Annotations[v1alpha1.NUMANodeAnnotation]
+	var values []string
+	for _, name := range append(limitAnnotations(), v1alpha1.NUMANodeAnnotation) {
+		values = append(values, pod.Annotations[name])
+	}
+	text := strings.Join(values, "\x00")
 	if len(text) > v1alpha1.MaxAnnotationBytes {
 		text = text[:v1alpha1.MaxAnnotationBytes]
 	}
@@ -143,7 +149,14 @@ func (p *pods) handler() cache.ResourceEventHandler {
 	}
 }
 
+// limitAnnotations are those that limit what a pod tolerates.
+func limitAnnotations() []string {
+	return []string{v1alpha1.MaxSlowdownAnnotation, v1alpha1.LoadAnnotation, v1alpha1.MaxP99Annotation}
+}
+
 func hasLimit(pod *v1.Pod) bool {
-	_, limited := pod.Annotations[v1alpha1.MaxSlowdownAnnotation]
-	return limited
+	return slices.ContainsFunc(limitAnnotations(), func(name string) bool {
+		_, limited := pod.Annotations[name]
+		return limited
+	})
 }

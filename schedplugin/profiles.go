@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/fast"
+	"bandmate.dev/bandmate/service"
 )
 
 // profiles are the profiles of the cluster as scheduling cycles look them up. A cycle
@@ -22,6 +23,9 @@ type profiles struct {
 	// named are the applications that pods named, due those of them that are to be
 	// calibrated on the machines that they were measured on.
 	named, due sync.Map // of string to nil
+	// served are the services with demands, servedCount about how many.
+	served      sync.Map // of servingKey to serving
+	servedCount atomic.Int64
 	// round counts how often calibrate published what it had fitted.
 	round atomic.Int64
 	// onNew is called when there is something for calibrate to do; may be nil.
@@ -29,6 +33,19 @@ type profiles struct {
 }
 
 type profileKey struct{ application, machine string }
+
+// servingKey is a service with a demand on a machine.
+type servingKey struct {
+	profileKey
+	service.Demand
+}
+
+// serving is the profile of a service for a demand, and the profile that it was made of.
+type serving struct{ of, profile *profile }
+
+// mostServed bounds the services with demands that are remembered: users can invent any
+// number of loads.
+const mostServed = 1024
 
 // profile is what is known of an application on a machine.
 type profile struct {
@@ -49,6 +66,11 @@ func (p *profiles) next(a *advisor.Advisor) *profiles {
 	n := newProfiles(a)
 	n.onNew = p.onNew
 	forEach(p.found.Range, func() {}, func(key profileKey) { n.calibrateOne(key, p) })
+	p.served.Range(func(key, value any) bool {
+		n.served.Store(key, value)
+		n.servedCount.Add(1)
+		return true
+	})
 	p.due.Range(func(application, _ any) bool {
 		n.expect(application.(string)) //nolint:errcheck,forcetypeassert // nothing else is stored
 		return true
@@ -73,6 +95,31 @@ func (p *profiles) lookup(application, machine string) *profile {
 	p.uncalibrated.Store(key, nil)
 	p.changed()
 	return found
+}
+
+// serve returns the profile of an application with a demand as a service on a machine;
+// never nil. It is made again when that of the application is calibrated, or changed.
+func (p *profiles) serve(application, machine string, d service.Demand) *profile {
+	found := p.lookup(application, machine)
+	if d == (service.Demand{}) || !advisor.IsService(found.Profile) || found.Application == nil {
+		return found
+	}
+	key := servingKey{profileKey{application, machine}, d}
+	if value, ok := p.served.Load(key); ok {
+		if s := value.(serving); s.of.Application == found.Application && s.of.pending == found.pending { //nolint:errcheck,forcetypeassert // nothing else is stored
+			return s.profile
+		}
+	}
+	entry, err := p.advisor.Serve(found.Entry, d)
+	if err != nil {
+		return found // as it was measured; a profile that compiles does so at every load
+	}
+	made := serving{found, &profile{Entry: entry, fast: fast.New(entry.Application), pending: found.pending}}
+	if _, again := p.served.Swap(key, made); !again && p.servedCount.Add(1) > mostServed {
+		p.served.Clear()
+		p.servedCount.Store(0)
+	}
+	return made.profile
 }
 
 // expect has an application calibrated on the machines that it was measured on. The

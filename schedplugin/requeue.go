@@ -46,7 +46,7 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Queu
 	}
 	old, oldFaults := view.ReadPod(before)
 	now, newFaults := view.ReadPod(after)
-	if old.Application != now.Application || old.CPUs != now.CPUs || old.Limit != now.Limit || old.NUMANode != now.NUMANode ||
+	if old.Application != now.Application || old.CPUs != now.CPUs || old.Limit != now.Limit || old.Demand != now.Demand || old.NUMANode != now.NUMANode ||
 		len(oldFaults) != len(newFaults) || view.Finished(before) != view.Finished(after) {
 		return fwk.Queue, nil
 	}

@@ -9,23 +9,26 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/units"
 )
 
 // predict answers as `bandmate predict` does.
-func predict(a *advisor.Advisor, q Question) (predictor.Prediction, error) {
+func predict(a *advisor.Advisor, q Question) (advisor.ServicePrediction, error) {
 	var entries []advisor.Entry
 	for i, name := range append([]string{q.Target}, q.Corunners...) {
 		one, err := a.Choose([]string{name}, q.Machine)
 		if err != nil {
-			return predictor.Prediction{}, &Fault{Field: roleOf(i), Err: err}
+			return advisor.ServicePrediction{}, &Fault{Field: roleOf(i), Err: err}
 		}
 		entries = append(entries, one...)
 	}
-	p, err := a.Group(entries, q.Method).Predict(0, q.Explain)
+	p, err := a.Group(entries, q.Method).PredictServices(0, q.Demands, q.Explain)
 	// Any of them may be missing from the model of the memory.
 	p.Warnings = append(p.Warnings, messages(a.Broken())...)
 	switch {
+	case errors.Is(err, service.ErrNoSweep):
+		err = &Fault{Field: "load", Err: err}
 	case errors.Is(err, predictor.ErrNoCurves):
 		err = &Fault{Field: roleOf(0), Err: err}
 	case errors.Is(err, predictor.ErrNoContentiousness):

@@ -23,6 +23,22 @@ var descriptions = map[string]string{
 	"Prediction.parts":                      "What the slowdown is made of where the target communicates; absent where the profile says nothing of that.",
 	"Prediction.explanation":                "How it came about; present when asked for.",
 
+	"ServicePrediction.service":          "How the target fares as a service; absent where its load is not said.",
+	"ServicePrediction.corunnerServices": "How the neighbors fare whose load is said, by name.",
+
+	"Answer.load":             "Requests per second, as the saturations are.",
+	"Answer.p99AloneSeconds":  "The 99th percentile of the latency alone; absent where the load is above saturation, or no latencies were measured.",
+	"Answer.p99BesideSeconds": "The same beside the others; absent as well where the load is above saturation there.",
+	"Answer.p99Interval":      "Holds it with a probability of 90%.",
+	"Answer.maxP99Seconds":    "The limit that was asked about; absent without one.",
+	"Answer.kept":             "Whether p99 beside the others stays within it; absent where no latencies were measured.",
+	"Answer.saturationAlone":  "The highest rate of answers alone.",
+	"Answer.saturationBeside": "The highest rate of answers beside the others.",
+	"Answer.warnings":         "What may be doubted.",
+
+	"LatencyInterval.low":  "The lower end, in seconds.",
+	"LatencyInterval.high": "The upper end, in seconds; absent where the service may be saturated.",
+
 	"Shown.memorySlowdown":     "The slowdown by memory traffic.",
 	"Shown.communicationShare": "The part of the run alone that communication takes; absent where the network is not known.",
 	"Shown.cardPenalty":        "The time of the communication beside that of others ÷ without; absent where it is not known.",

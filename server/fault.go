@@ -9,6 +9,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/service"
 )
 
 // Fault is something wrong with a part of a request.
@@ -72,7 +73,7 @@ func problemOf(err error) *problem {
 	switch {
 	case errors.Is(err, v1alpha1.ErrNotFound):
 		status = http.StatusNotFound
-	case errors.Is(err, v1alpha1.ErrAmbiguous), errors.Is(err, advisor.ErrUnusable), errors.Is(err, predictor.ErrNoCurves), errors.Is(err, predictor.ErrNoContentiousness):
+	case errors.Is(err, v1alpha1.ErrAmbiguous), errors.Is(err, advisor.ErrUnusable), errors.Is(err, predictor.ErrNoCurves), errors.Is(err, predictor.ErrNoContentiousness), errors.Is(err, service.ErrNoSweep):
 		status = http.StatusUnprocessableEntity
 	}
 	return &problem{status, []*Fault{fault}}

@@ -20,8 +20,8 @@ import (
 // hostile is a name that would be markup, were it not text.
 const hostile = "</script><img src=x onerror=alert(1)>\u202e\u05e9"
 
-// fake has four applications, of which the profile of aaa is invalid; it is its own
-// source.
+// fake has five applications, of which the profile of aaa is invalid and web is a
+// service; it is its own source.
 type fake struct {
 	*advisor.Advisor
 
@@ -30,7 +30,7 @@ type fake struct {
 
 func newFake() *fake {
 	var applications []*v1alpha1.ApplicationProfile
-	for _, name := range []string{"aaa", "bbb", "triad", "xz"} {
+	for _, name := range []string{"aaa", "bbb", "triad", "web", "xz"} {
 		p := &v1alpha1.ApplicationProfile{}
 		p.Name, p.Spec.Machine.Name = name, "here"
 		p.Spec.Solo = v1alpha1.Timing{Seconds: 1, Repeats: 3}
@@ -40,6 +40,18 @@ func newFake() *fake {
 		p.Spec.Curves = []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{
 			{Level: 1, InterfererBytesPerSecond: 2e10, AchievedBytesPerSecond: new(2e10), NormalizedPerformance: 0.5, Repeats: 3},
 		}}}
+		if name == "web" { // M/M/1; too little is known of it for a model of the memory
+			p.Spec.Curves[0].Points[0].AchievedBytesPerSecond = nil
+			p.Spec.Service = &v1alpha1.Service{SaturationRequestsPerSecond: 1000, Factors: []v1alpha1.ServiceFactors{
+				{RequestsPerSecond: 900, ReadBytesPerSecond: 1e10, Curves: p.Spec.Curves},
+			}}
+			for _, load := range []float64{100, 500, 900} {
+				p99 := 4.6 / (1000 - load)
+				p.Spec.Service.Loads = append(p.Spec.Service.Loads, v1alpha1.ServiceLoad{
+					RequestsPerSecond: load, P50Seconds: p99 / 7, P90Seconds: p99 / 2, P99Seconds: p99, P999Seconds: 2 * p99, Requests: 9000,
+				})
+			}
+		}
 		applications = append(applications, p)
 	}
 	machine := &v1alpha1.MachineProfile{}
@@ -112,7 +124,17 @@ func TestStatuses(t *testing.T) {
 		{"/api/v1/predict?target=a;b=c", 400, "", "cannot be read"},
 		{"/api/v1/predict?target=nobody&corunner=xz", 404, "target", "no such profile"},
 		{"/api/v1/predict?target=xz&corunner=triad&corunner=aaa", 422, "corunner", "contentiousness"},
-		{"/api/v1/matrix?limit=1&corunnerOffset=3", 200, "", `"total": 3`},
+		{"/api/v1/predict?target=web&corunner=xz&load=300&maxP99=100ms", 200, "", `"kept": true`},
+		{"/api/v1/predict?target=web&corunner=xz&load=300&maxP99=1ms", 200, "", `"kept": false`},
+		{"/api/v1/predict?target=xz&corunner=web&load=web=300", 200, "", `"corunnerServices": {`},
+		{"/api/v1/predict?target=xz&corunner=web&load=300", 422, "load", "xz has no load sweep"},
+		{"/api/v1/predict?target=web&corunner=xz&load=fast", 400, "load", "want requests per second"},
+		{"/api/v1/predict?target=web&corunner=xz&load=wep=3", 400, "load", "did you mean web?"},
+		{"/api/v1/predict?target=web&corunner=xz&maxP99=2ms", 400, "load", "want the load of web"},
+		{"/api/v1/predict?target=web&corunner=xz&load=3&maxP99=-2ms", 400, "maxP99", "want a duration"},
+		{"/api/v1/predict?target=web&load=3", 400, "corunner", "is missing"},
+		{"/api/v1/predict?target=web&corunner=xz&load=3" + strings.Repeat("&load=3", mostDemands), 400, "load", "at most 8"},
+		{"/api/v1/matrix?limit=1&corunnerOffset=3", 200, "", `"total": 4`},
 		{"/api/v1/matrix?limit=0", 400, "limit", "from 1 to 200"},
 		{"/api/v1/matrix?limit=201", 400, "limit", "from 1 to 200"},
 		{"/api/v1/matrix?offset=-1", 400, "offset", "whole number"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/predictor"
@@ -41,7 +42,7 @@ func makeOpenAPI() ([]byte, error) {
 		"servers": []any{object{"url": "/"}},
 		"paths": object{
 			"/healthz":             s.path("Whether the server runs", "health", reflect.TypeFor[health]()),
-			"/api/v1/predict":      s.path("How a target and its co-runners slow each other down, as `bandmate predict -o json` says", "predict", reflect.TypeFor[predictor.Prediction](), predictParameters()...),
+			"/api/v1/predict":      s.path("How a target and its co-runners slow each other down, as `bandmate predict -o json` says", "predict", reflect.TypeFor[advisor.ServicePrediction](), predictParameters()...),
 			"/api/v1/matrix":       s.path("The slowdown of every pair, as `bandmate matrix -o json` says, part by part", "matrix", reflect.TypeFor[Matrix](), matrixParameters()...),
 			"/api/v1/applications": s.path("The applications that have a profile", "applications", reflect.TypeFor[applicationList](), applicationsParameters()...),
 			"/api/v1/machines":     s.path("The machines that have a profile", "machines", reflect.TypeFor[machineList]()),
@@ -98,6 +99,8 @@ func predictParameters() []any {
 		parameter("corunner", "A neighbor; given once for each. An application may stand beside itself.", true, listSchema(1, mostCorunners)),
 		parameter("machine", "For which machine; what was measured elsewhere is transferred to it. Not needed where all have profiles of one machine only.", false, textSchema()),
 		methodParameter(),
+		parameter("load", "Requests per second of the target, a service, as `20000`, or of a neighbor, as `NAME=20000`; given once for each.", false, listSchema(0, mostDemands)),
+		parameter("maxP99", "The highest p99 that the target may have, as `2ms`, or a neighbor, as `NAME=2ms`; needs its load.", false, listSchema(0, mostDemands)),
 		parameter("explain", "Whether to say how the numbers came about.", false, object{"type": "boolean", "default": false}),
 	}
 }
@@ -206,7 +209,14 @@ func (s *schemas) addStruct(t reflect.Type) object {
 	properties, required := object{}, []string{}
 	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
 	s.done[name] = schema
-	for field := range t.Fields() {
+	for _, field := range reflect.VisibleFields(t) {
+		if field.Anonymous {
+			continue // its fields follow
+		}
+		name := name
+		if len(field.Index) > 1 {
+			name = nameOf(t.FieldByIndex(field.Index[:1]).Type)
+		}
 		key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if key == "-" || !field.IsExported() {
 			continue

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/service"
 )
 
 // Bounds of a request.
@@ -22,6 +23,7 @@ const (
 	longestText      = 256      // bytes of a parameter
 	mostCorunners    = 64
 	mostApplications = 64
+	mostDemands      = 8 // each takes some dozen predictions
 	highestOffset    = 1 << 30
 )
 
@@ -147,7 +149,33 @@ func readQuestion(q *query) (Question, error) {
 	if len(question.Corunners) == 0 {
 		q.refuse("corunner", "is missing: name one neighbor or several")
 	}
+	if len(q.faults) > 0 {
+		q.texts("load", mostDemands)
+		q.texts("maxP99", mostDemands)
+		return question, q.err() // names are needed to read the rest
+	}
+	question.Demands = q.demands(append([]string{question.Target}, question.Corunners...))
 	return question, q.err()
+}
+
+// demands reads the loads and the limits of services.
+func (q *query) demands(names []string) []service.Demand {
+	loads, err := service.ParseLoads(q.texts("load", mostDemands), names)
+	if err != nil {
+		q.faults = append(q.faults, &Fault{"load", err})
+	}
+	limits, err := service.ParseMaxP99s(q.texts("maxP99", mostDemands), names)
+	if err != nil {
+		q.faults = append(q.faults, &Fault{"maxP99", err})
+	}
+	if loads == nil || limits == nil {
+		return nil
+	}
+	demands, err := service.Demands(names, loads, limits)
+	if err != nil {
+		q.faults = append(q.faults, &Fault{"load", err})
+	}
+	return demands
 }
 
 func readMatrixQuestion(q *query) (MatrixQuestion, error) {

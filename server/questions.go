@@ -6,6 +6,7 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report/page"
+	"bandmate.dev/bandmate/service"
 )
 
 // Source provides the current profiles.
@@ -23,6 +24,8 @@ type Question struct {
 	Machine string
 	Method  predictor.Method
 	Explain bool
+	// Demands are what is asked of services, the target's first; zero of others.
+	Demands []service.Demand
 }
 
 // MatrixQuestion asks for the slowdown of targets beside co-runners.

@@ -101,6 +101,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	h := newTestHandler(t, newFake())
 	for _, target := range []string{
 		"/healthz", "/api/v1/predict?target=triad&corunner=triad&explain=true", "/api/v1/predict?target=nobody&corunner=triad", "/api/v1/predict?x=1",
+		"/api/v1/predict?target=web&corunner=web&load=300&load=web=300&maxP99=9ms", "/api/v1/predict?target=web&corunner=xz&load=990",
 		"/api/v1/matrix", "/api/v1/matrix?offset=9", "/api/v1/applications", "/api/v1/machines",
 	} {
 		path, _, _ := strings.Cut(target, "?")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -16,9 +17,9 @@ type Factor struct {
 	Slowdown, Low, High units.Slowdown
 }
 
-// Interval is a range of seconds that holds a latency with a probability of 90%. High
-// is nil where the service may be saturated.
-type Interval struct {
+// LatencyInterval is a range of seconds that holds a latency with a probability of 90%.
+// High is nil where the service may be saturated.
+type LatencyInterval struct {
 	Low  float64  `json:"low"`
 	High *float64 `json:"high,omitempty"`
 }
@@ -30,11 +31,15 @@ type Answer struct {
 	Load float64 `json:"load"`
 	// P99AloneSeconds and P99BesideSeconds are the 99th percentiles of the latency;
 	// nil where the load is above saturation, or no latencies were measured.
-	P99AloneSeconds  *float64  `json:"p99AloneSeconds,omitempty"`
-	P99BesideSeconds *float64  `json:"p99BesideSeconds,omitempty"`
-	P99Interval      *Interval `json:"p99Interval,omitempty"`
-	SaturationAlone  float64   `json:"saturationAlone"`
-	SaturationBeside float64   `json:"saturationBeside"`
+	P99AloneSeconds  *float64         `json:"p99AloneSeconds,omitempty"`
+	P99BesideSeconds *float64         `json:"p99BesideSeconds,omitempty"`
+	P99Interval      *LatencyInterval `json:"p99Interval,omitempty"`
+	// MaxP99Seconds is the limit of P99BesideSeconds, and Kept whether it is kept;
+	// nil without a limit. Kept is nil as well where no latencies were measured.
+	MaxP99Seconds    *float64 `json:"maxP99Seconds,omitempty"`
+	Kept             *bool    `json:"kept,omitempty"`
+	SaturationAlone  float64  `json:"saturationAlone"`
+	SaturationBeside float64  `json:"saturationBeside"`
 	// Warnings say what may be doubted; never nil.
 	Warnings []string `json:"warnings"`
 }
@@ -105,7 +110,7 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 		p, _, _, err := stretched(middle * math.Exp(math.Copysign(math.Hypot(ofFactor, normal90*saturation), ofFactor)))
 		return math.Hypot(math.Log(p/p99), normal90*spread), err
 	}
-	a.P99Interval = &Interval{}
+	a.P99Interval = &LatencyInterval{}
 	low, err := reach(max(min(float64(f.Low), middle*(1-1e-9)), 1e-3))
 	if err == nil {
 		a.P99Interval.Low = p99 * math.Exp(-low)
@@ -117,6 +122,18 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 	}
 	end := p99 * math.Exp(high)
 	a.P99Interval.High = &end
+}
+
+// Hold compares the answer with a limit of p99 above 0. Without end is above any limit.
+func (a *Answer) Hold(limit time.Duration) {
+	seconds := limit.Seconds()
+	a.MaxP99Seconds = &seconds
+	switch {
+	case a.P99BesideSeconds != nil:
+		a.Kept = new(*a.P99BesideSeconds <= seconds)
+	case a.P99AloneSeconds != nil || !(a.Load < a.SaturationBeside):
+		a.Kept = new(false)
+	}
 }
 
 func (a *Answer) warn(w string) { a.Warnings = append(a.Warnings, w) }

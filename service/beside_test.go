@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/service"
@@ -94,6 +95,31 @@ func TestIntervals(t *testing.T) {
 	open, err := service.Beside(s, 7000, factor)
 	if err != nil || open.P99BesideSeconds == nil || open.P99Interval.High != nil {
 		t.Errorf("no open end: %+v %v", open, err)
+	}
+}
+
+func TestHold(t *testing.T) {
+	closed := &v1alpha1.Service{SaturationRequestsPerSecond: 1e4}
+	for _, test := range []struct {
+		of    *v1alpha1.Service
+		load  float64
+		limit time.Duration
+		want  *bool
+	}{
+		{exponential(1e4), 5000, 2 * time.Millisecond, new(true)}, // 1.15 ms
+		{exponential(1e4), 5000, time.Millisecond, new(false)},
+		{exponential(1e4), 9900, time.Hour, new(false)},
+		{exponential(1e4), 2e4, time.Hour, new(false)},
+		{closed, 5000, time.Hour, nil},
+		{closed, 2e4, time.Hour, new(false)},
+	} {
+		a, err := service.Beside(test.of, test.load, constant(1.1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Hold(test.limit); (a.Kept == nil) != (test.want == nil) || a.Kept != nil && *a.Kept != *test.want || *a.MaxP99Seconds != test.limit.Seconds() {
+			t.Errorf("load %v, limit %v: kept %v, want %v", test.load, test.limit, a.Kept, test.want)
+		}
 	}
 }
 

@@ -4,11 +4,13 @@
 package occupancy
 
 import (
+	"fmt"
 	"time"
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -31,18 +33,57 @@ type Resident struct {
 	CPUs float64
 	// Limit is the highest slowdown that it tolerates; zero means any.
 	Limit units.Slowdown
+	// Demand is what is asked of it as a service, for which Entry is made by
+	// advisor.Serve.
+	Demand service.Demand
 	// NUMANode is the NUMA node that it is pinned to.
 	NUMANode NUMANode
 }
 
 // Job returns the resident as the score sees it.
 func (r *Resident) Job() score.Job {
-	return score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node}
+	job := score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node}
+	if v := r.Entry.Serving; v != nil {
+		job.Serving, job.Limit = v, v.Tightest(r.Limit)
+	}
+	return job
+}
+
+// Limited reports whether the resident has a limit, or a demand as a service.
+func (r *Resident) Limited() bool { return r.Limit != 0 || r.Demand != (service.Demand{}) }
+
+// Unverifiable says why the limits of the resident, called by name, cannot be checked in
+// full; empty where they can be.
+func (r *Resident) Unverifiable(name string) string {
+	sensitivity := false
+	if r.Entry.Application != nil {
+		sensitivity, _ = r.Entry.Application.Known()
+	}
+	switch v := r.Entry.Serving; {
+	case !r.Limited():
+		return ""
+	case !sensitivity:
+		return fmt.Sprintf("no profile says how %s slows down on that machine", name)
+	case r.Demand != (service.Demand{}) && v == nil:
+		return fmt.Sprintf("the profile of %s has no load sweep: onboard it with --service", name)
+	case v != nil && v.Fault != nil:
+		return fmt.Sprintf("%s: %v", name, v.Fault)
+	}
+	return ""
+}
+
+// Exceeded says in words how the resident, called by name, exceeds what a score says of
+// it, which is over a limit.
+func (r *Resident) Exceeded(name string, e score.Effect) string {
+	if v := r.Entry.Serving; v != nil && v.Holds(e.Limit) {
+		return v.Exceeded(name, e.After)
+	}
+	return fmt.Sprintf("predicted %s for %s, whose limit is %s", e.After, name, e.Limit)
 }
 
 // equal reports whether predictions with either resident are the same.
 func (r *Resident) equal(other *Resident) bool {
-	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Job() == other.Job()
+	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Demand == other.Demand && r.Job() == other.Job()
 }
 
 // NUMANode is the NUMA node that a resident is pinned to, or AnyNUMANode.

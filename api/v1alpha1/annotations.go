@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +27,30 @@ func ParseMaxSlowdown(text string) (units.Slowdown, error) {
 		return 0, fmt.Errorf("%s %q: want a slowdown of 1 to 1000, such as 1.15", MaxSlowdownAnnotation, shorten(text))
 	}
 	return units.Slowdown(v), nil
+}
+
+// MaxRequestsPerSecond bounds a load.
+const MaxRequestsPerSecond = 1e9
+
+// ParseLoad reads the value of LoadAnnotation: a decimal number of requests per second,
+// above 0 to MaxRequestsPerSecond.
+func ParseLoad(text string) (float64, error) {
+	v, err := parseNumber(text)
+	if err != nil || !(v > 0 && v <= MaxRequestsPerSecond) {
+		return 0, fmt.Errorf("%s %q: want requests per second, above 0 to 1e9, such as 20000", LoadAnnotation, shorten(text))
+	}
+	return v, nil
+}
+
+// ParseMaxP99 reads the value of MaxP99Annotation: a duration as of time.ParseDuration,
+// above 0.
+func ParseMaxP99(text string) (time.Duration, error) {
+	if len(text) <= MaxAnnotationBytes {
+		if v, err := time.ParseDuration(text); err == nil && v > 0 {
+			return v, nil
+		}
+	}
+	return 0, fmt.Errorf("%s %q: want a duration above 0, such as 2ms", MaxP99Annotation, shorten(text))
 }
 
 // ParseNUMANode reads the value of NUMANodeAnnotation: a whole number, 0 to 4095.

@@ -26,6 +26,27 @@ func TestParseMaxSlowdown(t *testing.T) {
 	}
 }
 
+func TestParseServiceAnnotations(t *testing.T) {
+	for text, want := range map[string]float64{"1": 1, "0.5": 0.5, "20000": 20000} {
+		if got, err := ParseLoad(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]time.Duration{"2ms": 2 * time.Millisecond, "1.5s": 1500 * time.Millisecond, "1m": time.Minute} {
+		if got, err := ParseMaxP99(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "fast", "NaN", "inf", "2000000000", "0s", "-1ms", "5 ms", strings.Repeat("1", 1<<20), strings.Repeat("1h", 1<<19)} {
+		if _, err := ParseLoad(text); err == nil || !strings.Contains(err.Error(), LoadAnnotation) || len(err.Error()) > 200 {
+			t.Errorf("%.20q: error %.300v, want a short one that names the annotation", text, err)
+		}
+		if _, err := ParseMaxP99(text); err == nil || !strings.Contains(err.Error(), MaxP99Annotation) || len(err.Error()) > 200 {
+			t.Errorf("%.20q: error %.300v, want a short one that names the annotation", text, err)
+		}
+	}
+}
+
 func TestParseNUMANode(t *testing.T) {
 	for text, want := range map[string]int{"0": 0, "1": 1, "4095": 4095} {
 		if got, err := ParseNUMANode(text); err != nil || got != want {

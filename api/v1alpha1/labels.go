@@ -18,6 +18,12 @@ const (
 	// MaxSlowdownAnnotation, on a pod, is the highest slowdown that it tolerates: a
 	// decimal number of 1 or more, as "1.15".
 	MaxSlowdownAnnotation = Group + "/max-slowdown"
+	// LoadAnnotation, on a pod of a service, is the load that the pod is to take: requests
+	// per second, as "20000".
+	LoadAnnotation = Group + "/load"
+	// MaxP99Annotation, on a pod of a service, is the highest 99th percentile of the
+	// latency that it tolerates: a duration, as "2ms".
+	MaxP99Annotation = Group + "/max-p99"
 	// MeasuredTrafficAnnotation, on a node, is the traffic that the node agent
 	// measured, a MeasuredTraffic as JSON.
 	MeasuredTrafficAnnotation = Group + "/measured-traffic"

@@ -3,6 +3,7 @@ package score
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"bandmate.dev/bandmate/predictor"
@@ -74,8 +75,19 @@ func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	}
 	var before []units.NormalizedPerformance
 	if len(l.apps) > 0 {
-		before = s.workspace.MemoryCorunners(make([]units.NormalizedPerformance, 0, len(l.apps)), l.apps)
-		s.workspace.Communicate(before, l.apps, l.cardOf)
+		before = make([]units.NormalizedPerformance, 0, len(l.apps))
+		apps := slices.Clone(l.apps)
+		for range servingRounds {
+			before = s.workspace.MemoryCorunners(before[:0], apps)
+			s.workspace.Communicate(before, apps, l.cardOf)
+			settled := true
+			for i := range l.domain.Residents {
+				settled = l.domain.Residents[i].settle(&apps[i], before[i]) && settled
+			}
+			if settled {
+				break
+			}
+		}
 	}
 	l.before.Store(&before)
 	return before

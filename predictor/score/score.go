@@ -70,6 +70,13 @@ func (o Options) Validate() error {
 	return errors.Join(faults...)
 }
 
+// Serving is a service at a load, whose requests arrive however slow the answers are.
+type Serving interface {
+	// At returns the service as busy as a slowdown makes it: the same object for near
+	// slowdowns, and Job.Application for 1.
+	At(slowdown units.Slowdown) *predictor.Application
+}
+
 // Job is a job to place, or one that is placed.
 type Job struct {
 	// Name is for the explanation; it need not be the application's.
@@ -79,8 +86,12 @@ type Job struct {
 	// CPUs is how many CPUs the job holds, the weight of its slowdown: finite,
 	// not negative. A job without CPUs of its own weighs nothing.
 	CPUs float64
-	// Limit is the slowdown it may suffer at most, 1 or more; zero means any.
+	// Limit is the slowdown it may suffer at most, 1 or more; zero means any. That of
+	// a service is below 1 where it misses its latency even alone.
 	Limit units.Slowdown
+	// Serving is the load of a service, for which Application is compiled; nil for a
+	// job that does as much as it can.
+	Serving Serving
 	// Card names the network card that the job uses, where the domain has
 	// several: jobs of one card slow down each other's communication. Without
 	// names all share one.
@@ -92,7 +103,11 @@ func (j Job) validate() error {
 	if !(j.CPUs >= 0) || math.IsInf(j.CPUs, 0) {
 		faults = append(faults, fmt.Errorf("job %s: %v CPUs: want a finite number of 0 or more", j.Name, j.CPUs))
 	}
-	if j.Limit != 0 && (!(j.Limit >= 1) || math.IsInf(float64(j.Limit), 0)) {
+	least := units.Slowdown(1)
+	if j.Serving != nil {
+		least = 0
+	}
+	if j.Limit != 0 && (!(j.Limit >= least) || math.IsInf(float64(j.Limit), 0)) {
 		faults = append(faults, fmt.Errorf("job %s: limit of %v: want a slowdown of 1 or more, or 0 for none", j.Name, float64(j.Limit)))
 	}
 	return errors.Join(faults...)
@@ -138,6 +153,8 @@ type Effect struct {
 	Known bool
 	// Parts are what After is made of where the job communicates.
 	Parts communication.Parts
+
+	newcomer bool
 }
 
 // blame is how much slower a placement has to make a job to be blamed for it:
@@ -146,9 +163,10 @@ const blame = 1e-4
 
 // OverLimit reports whether the placement takes the job above its limit, or
 // further above. A job that is above its limit already and would not notice
-// the newcomer does not count: sending the newcomer elsewhere would not help it.
+// the newcomer does not count: sending the newcomer elsewhere would not help it. A
+// newcomer that exceeds its limit even alone does.
 func (e Effect) OverLimit() bool {
-	return e.Limit != 0 && e.After > e.Limit && e.After > e.Before+blame
+	return e.Limit != 0 && e.After > e.Limit && (e.After > e.Before+blame || e.newcomer && e.Limit < 1)
 }
 
 // Score is how good a domain is for the newcomer.

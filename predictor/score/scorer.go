@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/communication"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -42,20 +43,31 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	}
 	before := s.performances(l)
 	s.apps = append(append(s.apps[:0], s.options.application(newcomer)), l.apps...)
-	s.after = s.workspace.MemoryPerformances(s.after[:0], s.apps)
-	parts := s.workspace.Communicate(s.after, s.apps, func(i int) string {
-		if i == 0 {
-			return newcomer.Card
-		}
-		return l.cardOf(i - 1)
-	})
-
 	residents := l.domain.Residents
+	var parts []communication.Parts
+	for range servingRounds {
+		s.after = s.workspace.MemoryPerformances(s.after[:0], s.apps)
+		parts = s.workspace.Communicate(s.after, s.apps, func(i int) string {
+			if i == 0 {
+				return newcomer.Card
+			}
+			return l.cardOf(i - 1)
+		})
+		settled := newcomer.settle(&s.apps[0], s.after[0])
+		for i := range residents {
+			settled = residents[i].settle(&s.apps[i+1], s.after[i+1]) && settled
+		}
+		if settled {
+			break
+		}
+	}
+
 	result := Score{Domain: l.domain.Name, Objective: s.options.Objective, Residents: make([]Effect, len(residents))}
 	if result.Objective == "" {
 		result.Objective = AddedCost
 	}
 	result.Newcomer = effect(newcomer, 1, s.after[0].Slowdown())
+	result.Newcomer.newcomer = true
 	for i, r := range residents {
 		result.Residents[i] = effect(r, before[i].Slowdown(), s.after[i+1].Slowdown())
 	}
@@ -67,6 +79,22 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	}
 	result.sum(s.options.Unknown)
 	return result, nil
+}
+
+// servingRounds bounds the search for how busy services are beside each other. It rises
+// from the services alone, and seldom takes more than three.
+const servingRounds = 20
+
+// settle makes a service as busy as its performance p makes it, and reports whether it
+// was already.
+func (j *Job) settle(app **predictor.Application, p units.NormalizedPerformance) bool {
+	if j.Serving == nil || !j.Known() {
+		return true
+	}
+	busy := j.Serving.At(p.Slowdown())
+	same := busy == *app
+	*app = busy
+	return same
 }
 
 // sum fills in what follows from the effects.

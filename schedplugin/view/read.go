@@ -21,6 +21,20 @@ func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 		}
 		pod.Limit = limit
 	}
+	if text, ok := p.Annotations[v1alpha1.LoadAnnotation]; ok {
+		load, err := v1alpha1.ParseLoad(text)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		pod.Demand.Load = load
+	}
+	if text, ok := p.Annotations[v1alpha1.MaxP99Annotation]; ok {
+		limit, err := v1alpha1.ParseMaxP99(text)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		pod.Demand.MaxP99 = limit
+	}
 	text, ok := p.Annotations[v1alpha1.NUMANodeAnnotation]
 	if !ok {
 		text, ok = p.Labels[v1alpha1.NUMANodeAnnotation]

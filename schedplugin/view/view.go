@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
+	"bandmate.dev/bandmate/service"
 )
 
 // Cluster is nodes with their pods, as the plugin sees them.
@@ -27,6 +28,13 @@ type Cluster struct {
 	now           time.Time
 	occupancy     occupancy.Cluster
 	unschedulable map[string]bool // by node
+	serving       map[servingKey]advisor.Entry
+}
+
+// servingKey is a service with a demand on a machine.
+type servingKey struct {
+	application, machine string
+	service.Demand
 }
 
 // New returns an empty cluster. It fails on arguments that the plugin refuses.
@@ -39,7 +47,27 @@ func New(args *config.BandmateArgs, a *advisor.Advisor, now time.Time) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}}, nil
+	return &Cluster{args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}, serving: map[servingKey]advisor.Entry{}}, nil
+}
+
+// lookup returns the profile of a pod on a machine, with its demand as a service.
+func (c *Cluster) lookup(pod *occupancy.Resident, machine string) advisor.Entry {
+	if pod.Demand == (service.Demand{}) {
+		return c.advisor.Lookup(pod.Application, machine)
+	}
+	key := servingKey{pod.Application, machine, pod.Demand}
+	entry, ok := c.serving[key]
+	if !ok {
+		entry = c.advisor.Lookup(pod.Application, machine)
+		served, err := c.advisor.Serve(entry, pod.Demand)
+		if err != nil {
+			c.warn("application %s: %v", pod.Application, err)
+		} else {
+			entry = served
+		}
+		c.serving[key] = entry
+	}
+	return entry
 }
 
 // AddNode adds a node.
@@ -71,7 +99,7 @@ func (c *Cluster) AddPod(p *v1.Pod) {
 		c.warn("pod %s/%s: %v", p.Namespace, p.Name, fault)
 	}
 	if c.Counts(pod) {
-		pod.Entry = c.advisor.Lookup(pod.Application, n.Machine)
+		pod.Entry = c.lookup(&pod, n.Machine)
 		n.Residents = append(n.Residents, &pod)
 	}
 }
@@ -103,7 +131,7 @@ func (c *Cluster) Judge(pod occupancy.Resident, node string) (Verdict, bool, err
 	if n == nil {
 		return Verdict{}, false, nil
 	}
-	pod.Node, pod.Entry = n.Name, c.advisor.Lookup(pod.Application, n.Machine)
+	pod.Node, pod.Entry = n.Name, c.lookup(&pod, n.Machine)
 	v := Verdict{
 		Node: node, Machine: n.Machine, Unschedulable: c.unschedulable[node], Newcomer: pod.Entry,
 		Neighbors: c.occupancy.DomainOf(n).Neighbors(&pod, n, c.now, c.args.MeasuredTrafficMaxAge.Duration),

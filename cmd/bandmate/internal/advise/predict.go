@@ -55,7 +55,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	if err := pictures.Check(); err != nil {
 		return err
 	}
-	loads, err := l.parse(names)
+	demands, err := l.parse(names)
 	if err != nil {
 		return err
 	}
@@ -63,32 +63,33 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	if err != nil {
 		return err
 	}
-	p, answer, err := g.PredictLoads(0, loads, explain)
+	answer, err := g.PredictServices(0, demands, explain)
 	if err != nil {
 		return err
 	}
-	p.Warnings = append(p.Warnings, texts(faults)...)
+	answer.Warnings = append(answer.Warnings, texts(faults)...)
+	p := answer.Prediction
 	var plot cli.Picture = &report.SlowdownPlot{}
-	if pictures.Any() && answer != nil {
-		plot, err = latencyPlot(g, loads, answer)
+	if pictures.Any() && answer.Service != nil {
+		plot, err = latencyPlot(g, demands, answer.Service)
 	} else if pictures.Any() {
 		plot = predictionPlot(g, f, pictures)
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.PrintDrawn(loadedPrediction{p, answer}, plot, pictures, func(w io.Writer) error {
-		return errors.Join(writePrediction(w, p, g.ExplainBasis()), writeService(w, p.Target, answer))
+	if err := a.PrintDrawn(answer, plot, pictures, func(w io.Writer) error {
+		return errors.Join(writePrediction(w, p, g.ExplainBasis()), writeServices(w, answer))
 	}); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText {
 		a.Warn(p.Warnings)
-		if answer != nil {
-			a.Warn(answer.Warnings)
+		for _, s := range servicesOf(answer) {
+			a.Warn(s.Warnings)
 		}
 	}
-	return errors.Join(checkLimit(p, f.limit), checkP99(p.Target, answer, l.maxP99))
+	return errors.Join(checkLimit(p, f.limit), checkP99s(answer))
 }
 
 // checkLimit fails when the target or a neighbor slows down by more.

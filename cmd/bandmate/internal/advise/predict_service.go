@@ -1,31 +1,48 @@
 package advise
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
-	"time"
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/service"
 )
 
-// loadedPrediction is a prediction with what it means for a service.
-type loadedPrediction struct {
-	predictor.Prediction
-
-	// Service is about the target; absent where it has no load.
-	Service *service.Answer `json:"service,omitempty"`
+// namedService is how one service of a prediction fares.
+type namedService struct {
+	name string
+	*service.Answer
 }
 
-// writeService prints what a prediction means for a service.
-func writeService(w io.Writer, name string, a *service.Answer) error {
-	if a == nil {
-		return nil
+// servicesOf returns the services of a prediction, the target first, then by name.
+func servicesOf(p advisor.ServicePrediction) []namedService {
+	var all []namedService
+	if p.Service != nil {
+		all = append(all, namedService{p.Target, p.Service})
 	}
+	for _, name := range slices.Sorted(maps.Keys(p.CorunnerServices)) {
+		all = append(all, namedService{name, p.CorunnerServices[name]})
+	}
+	return all
+}
+
+// writeServices prints what a prediction means for its services.
+func writeServices(w io.Writer, p advisor.ServicePrediction) error {
+	for _, s := range servicesOf(p) {
+		if err := writeService(w, s.name, s.Answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeService(w io.Writer, name string, a *service.Answer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %.6g requests/s: p99 ", report.SanitizeText(name), a.Load)
 	switch {
@@ -46,20 +63,25 @@ func writeService(w io.Writer, name string, a *service.Answer) error {
 	return err
 }
 
-// checkP99 fails when the target's p99 exceeds a limit, or has no end.
-func checkP99(name string, a *service.Answer, limit time.Duration) error {
-	switch {
-	case limit == 0 || a == nil:
-		return nil
-	case a.P99BesideSeconds == nil && a.Load < a.SaturationBeside && a.P99AloneSeconds == nil:
-		return fmt.Errorf("--max-p99: no latencies of %s were measured: onboard it with --service --request", name)
-	case a.P99BesideSeconds == nil:
-		return fmt.Errorf("%w: p99 of %s has no end, allowed %s: its load %.6g is above the saturation, %.6g requests per second",
-			cli.ErrLimit, name, report.Duration(limit), a.Load, a.SaturationBeside)
-	case *a.P99BesideSeconds > limit.Seconds():
-		return fmt.Errorf("%w: p99 of %s %s, allowed %s", cli.ErrLimit, name, report.Seconds(*a.P99BesideSeconds), report.Duration(limit))
+// checkP99s fails when a service's p99 exceeds its limit, or has no end.
+func checkP99s(p advisor.ServicePrediction) error {
+	var faults []error
+	for _, s := range servicesOf(p) {
+		if s.MaxP99Seconds == nil {
+			continue
+		}
+		switch limit := report.Seconds(*s.MaxP99Seconds); {
+		case s.Kept == nil:
+			faults = append(faults, fmt.Errorf("--max-p99: no latencies of %s were measured: onboard it with --service --request", s.name))
+		case *s.Kept:
+		case s.P99BesideSeconds == nil:
+			faults = append(faults, fmt.Errorf("%w: p99 of %s has no end, allowed %s: its load %.6g is above the saturation, %.6g requests per second",
+				cli.ErrLimit, s.name, limit, s.Load, s.SaturationBeside))
+		default:
+			faults = append(faults, fmt.Errorf("%w: p99 of %s %s, allowed %s", cli.ErrLimit, s.name, report.Seconds(*s.P99BesideSeconds), limit))
+		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 const (
@@ -71,10 +93,10 @@ const (
 
 // latencyPlot is the picture of the target's p99 against its load, alone and beside its
 // neighbors. Its lines end before saturation.
-func latencyPlot(g *advisor.Group, loads []float64, a *service.Answer) (*report.LatencyPlot, error) {
-	names := make([]string, len(g.Entries))
+func latencyPlot(g *advisor.Group, demands []service.Demand, a *service.Answer) (*report.LatencyPlot, error) {
+	names, loads := make([]string, len(g.Entries)), make([]float64, len(g.Entries))
 	for i, e := range g.Entries {
-		names[i] = e.Application.Name()
+		names[i], loads[i] = e.Application.Name(), demands[i].Load
 	}
 	alone, beside := report.LatencyLine{Name: "alone"}, report.LatencyLine{Name: "beside " + strings.Join(names[1:], ", ")}
 	for _, l := range g.Entries[0].Profile.Spec.Service.Loads {

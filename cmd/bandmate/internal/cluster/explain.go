@@ -44,15 +44,18 @@ placed; the events say what was predicted then.`,
 
 // PodExplanation is what explain prints.
 type PodExplanation struct {
-	Pod         string      `json:"pod"`
-	Namespace   string      `json:"namespace"`
-	Application string      `json:"application,omitempty"`
-	CPUs        float64     `json:"cpus"`
-	Limit       float64     `json:"limit,omitempty"`
-	Phase       string      `json:"phase"`
-	Scheduler   string      `json:"scheduler"`
-	Node        string      `json:"node,omitempty"`
-	Events      []eventLine `json:"events"`
+	Pod         string  `json:"pod"`
+	Namespace   string  `json:"namespace"`
+	Application string  `json:"application,omitempty"`
+	CPUs        float64 `json:"cpus"`
+	Limit       float64 `json:"limit,omitempty"`
+	// Load and MaxP99Seconds are those of a service; absent where they are not said.
+	Load          float64     `json:"load,omitempty"`
+	MaxP99Seconds float64     `json:"maxP99Seconds,omitempty"`
+	Phase         string      `json:"phase"`
+	Scheduler     string      `json:"scheduler"`
+	Node          string      `json:"node,omitempty"`
+	Events        []eventLine `json:"events"`
 	// Nodes are ranked as the scheduler would, the pod's own among them.
 	Nodes    []Verdict `json:"nodes"`
 	More     int       `json:"more,omitempty"`
@@ -90,6 +93,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 	pod, faults := view.ReadPod(object)
 	e := PodExplanation{
 		Pod: name, Namespace: f.namespace, Application: pod.Application, CPUs: pod.CPUs, Limit: float64(pod.Limit),
+		Load: pod.Demand.Load, MaxP99Seconds: pod.Demand.MaxP99.Seconds(),
 		Phase: string(object.Status.Phase), Scheduler: object.Spec.SchedulerName, Node: object.Spec.NodeName, Warnings: cluster.Warnings,
 	}
 	if e.Node == "" {
@@ -156,6 +160,12 @@ func writePlacement(a *cli.App, w io.Writer, e PodExplanation) error {
 	fmt.Fprintf(w, "%s/%s: application %s, %.4g CPUs", sanitize(e.Namespace), sanitize(e.Pod), sanitize(cmp.Or(e.Application, "not named")), e.CPUs)
 	if e.Limit != 0 {
 		fmt.Fprintf(w, ", at most %s", units.Slowdown(e.Limit))
+	}
+	if e.Load != 0 {
+		fmt.Fprintf(w, ", %.6g requests per second", e.Load)
+	}
+	if e.MaxP99Seconds != 0 {
+		fmt.Fprintf(w, ", p99 at most %s", report.Seconds(e.MaxP99Seconds))
 	}
 	fmt.Fprintf(w, ", scheduler %s\n", sanitize(cmp.Or(e.Scheduler, "default-scheduler")))
 	for _, event := range e.Events {

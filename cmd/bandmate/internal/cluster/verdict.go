@@ -28,6 +28,8 @@ type Verdict struct {
 	Cost          float64      `json:"cost"`
 	Slowdown      float64      `json:"slowdown"`
 	Profile       profileState `json:"profile"`
+	// Service is about a pod of a service with a demand; absent for others.
+	Service *servingVerdict `json:"service,omitempty"`
 	// Parts are what the slowdown is made of; absent where the application is not
 	// known to communicate.
 	Parts     *communication.Shown `json:"parts,omitempty"`
@@ -47,6 +49,31 @@ type profileState struct {
 	Machine string        `json:"machine,omitempty"`
 }
 
+// servingVerdict is how a service fares; the names are those of `bandmate predict -o json`.
+type servingVerdict struct {
+	// Load is in requests per second, LoadAssumed whether nobody said it.
+	Load        float64 `json:"load"`
+	LoadAssumed bool    `json:"loadAssumed,omitempty"`
+	// P99BesideSeconds is absent where the load is above saturation, or no latencies
+	// were measured.
+	P99BesideSeconds *float64 `json:"p99BesideSeconds,omitempty"`
+	MaxP99Seconds    float64  `json:"maxP99Seconds,omitempty"`
+
+	words string
+}
+
+func servingOf(e advisor.Entry, slowdown units.Slowdown) *servingVerdict {
+	v := e.Serving
+	if v == nil {
+		return nil
+	}
+	shown := &servingVerdict{Load: v.Load, LoadAssumed: v.Assumed, MaxP99Seconds: v.MaxP99.Seconds(), words: e.Served(slowdown)}
+	if p99, err := v.P99(slowdown); err == nil {
+		shown.P99BesideSeconds = &p99
+	}
+	return shown
+}
+
 // residentVerdict is what the placement does to one pod.
 type residentVerdict struct {
 	Pod         string       `json:"pod"`
@@ -58,6 +85,8 @@ type residentVerdict struct {
 	After       float64      `json:"after"`
 	Limit       float64      `json:"limit,omitempty"`
 	OverLimit   bool         `json:"overLimit,omitempty"`
+	// Service is as for the newcomer.
+	Service *servingVerdict `json:"service,omitempty"`
 	// Parts are what After is made of, as for the newcomer.
 	Parts *communication.Shown `json:"parts,omitempty"`
 }
@@ -69,7 +98,8 @@ func printable(v view.Verdict, here string) Verdict {
 		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
 		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
 		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Parts: v.Score.Newcomer.Parts.Show(), Residents: []residentVerdict{},
-		seen: v,
+		Service: servingOf(v.Newcomer, v.Score.Newcomer.After),
+		seen:    v,
 	}
 	if v.Background != nil {
 		total := float64(v.Background.Total())
@@ -79,7 +109,8 @@ func printable(v view.Verdict, here string) Verdict {
 		e := v.Score.Residents[i]
 		p.Residents = append(p.Residents, residentVerdict{
 			Pod: r.Name, Namespace: r.Namespace, Node: r.Node, Application: r.Application, Profile: stateOf(r.Entry),
-			Before: float64(e.Before), After: float64(e.After), Limit: float64(e.Limit), OverLimit: e.OverLimit(), Parts: e.Parts.Show(),
+			Before: float64(e.Before), After: float64(e.After), Limit: float64(r.Limit), OverLimit: e.OverLimit(), Parts: e.Parts.Show(),
+			Service: servingOf(r.Entry, e.After),
 		})
 	}
 	return p
@@ -96,6 +127,9 @@ func (v Verdict) why() string {
 	}
 	if v.Rejected {
 		parts = append(parts, "beyond a limit")
+	}
+	if v.Service != nil {
+		parts = append(parts, v.Service.words)
 	}
 	if v.Avoided {
 		parts = append(parts, "avoided")
@@ -191,6 +225,9 @@ func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 	if v.Profile.Reason != "" {
 		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.Canvas()))
 	}
+	if v.Service != nil {
+		fmt.Fprint(w, report.Paragraph("  ", v.Service.words, a.Canvas()))
+	}
 	if v.Parts != nil {
 		var b strings.Builder
 		cli.WriteParts(&b, v.Parts)
@@ -214,6 +251,9 @@ func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 		state := string(r.Profile.State)
 		if r.OverLimit {
 			state = "beyond its limit, " + state
+		}
+		if r.Service != nil {
+			state += ", " + r.Service.words
 		}
 		before, after := r.Before, r.After
 		if r.unknown() { // what is assumed of it is no prediction

@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
@@ -20,6 +22,7 @@ type whatIfFlags struct {
 	node     string
 	cpus     float64
 	limit    float64
+	demand   service.Demand
 	numaNode int
 	pictures cli.PictureFlags
 }
@@ -35,9 +38,10 @@ would make the pods there suffer, and ranks the nodes as the scheduler plugin
 does. Nothing is placed. Only contention for memory counts: whether the node has
 room is for the other plugins to say.
 
-Exit code 5: with --max-slowdown, no node keeps the limits.`,
+Exit code 5: with --max-slowdown, --load or --max-p99, no node keeps the limits.`,
 		Example: `  kubectl bandmate what-if xz
   kubectl bandmate what-if xz --node node-1 --cpus 4 --max-slowdown 1.15
+  kubectl bandmate what-if redis --load 20000 --max-p99 2ms
   kubectl bandmate what-if xz --svg nodes.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "one application"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runWhatIf(cmd.Context(), a, args[0], f) },
@@ -47,6 +51,8 @@ Exit code 5: with --max-slowdown, no node keeps the limits.`,
 	flags.StringVar(&f.node, "node", "", "show this node and every pod on it")
 	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, "maximum slowdown of the pod, for example 1.15")
+	flags.Float64Var(&f.demand.Load, "load", 0, "requests per second that the pod would answer, of a service")
+	flags.DurationVar(&f.demand.MaxP99, "max-p99", 0, "maximum p99 of the pod, for example 2ms")
 	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node to which the pod would be pinned (default: any)")
 	f.pictures.Add(flags, "the slowdowns")
 	return cli.WithFormats(cmd, cli.FormatCSV)
@@ -59,7 +65,13 @@ func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
 		return occupancy.Resident{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
-	pod := occupancy.Resident{Name: application, Application: application, CPUs: f.cpus, Limit: units.Slowdown(f.limit)}
+	if !(f.demand.Load >= 0 && f.demand.Load <= v1alpha1.MaxRequestsPerSecond) {
+		return occupancy.Resident{}, cli.Usagef("--load %v: want requests per second, above 0 to 1e9", f.demand.Load)
+	}
+	if f.demand.MaxP99 < 0 {
+		return occupancy.Resident{}, cli.Usagef("--max-p99 %v: want more than 0, such as 2ms", f.demand.MaxP99)
+	}
+	pod := occupancy.Resident{Name: application, Application: application, CPUs: f.cpus, Limit: units.Slowdown(f.limit), Demand: f.demand}
 	if f.numaNode >= 0 {
 		pod.NUMANode = occupancy.PinnedTo(f.numaNode)
 	}
@@ -68,10 +80,13 @@ func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 
 // WhatIfAnswer is what what-if prints.
 type WhatIfAnswer struct {
-	Application string    `json:"application"`
-	CPUs        float64   `json:"cpus"`
-	Limit       float64   `json:"limit,omitempty"`
-	Nodes       []Verdict `json:"nodes"`
+	Application string  `json:"application"`
+	CPUs        float64 `json:"cpus"`
+	Limit       float64 `json:"limit,omitempty"`
+	// Load and MaxP99Seconds are those of a service; absent where they are not said.
+	Load          float64   `json:"load,omitempty"`
+	MaxP99Seconds float64   `json:"maxP99Seconds,omitempty"`
+	Nodes         []Verdict `json:"nodes"`
 	// More counts the nodes that were left out.
 	More     int      `json:"more,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
@@ -103,13 +118,13 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	answer := WhatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Nodes: verdicts, Warnings: cluster.Warnings}
+	answer := WhatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Load: f.demand.Load, MaxP99Seconds: f.demand.MaxP99.Seconds(), Nodes: verdicts, Warnings: cluster.Warnings}
 	rejected := len(verdicts) > 0 && verdicts[0].Rejected
 	answer.Nodes, answer.More = f.view.cut(verdicts)
 	if err := printWhatIf(a, answer, f); err != nil {
 		return err
 	}
-	if f.limit != 0 && rejected {
+	if pod.Limited() && rejected {
 		return fmt.Errorf("%w: no node keeps the limits", cli.ErrLimit)
 	}
 	return nil

@@ -1,0 +1,126 @@
+package service
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/units"
+)
+
+// Demand is what is asked of a service. The zero value asks nothing.
+type Demand struct {
+	// Load is in requests per second, above 0 to v1alpha1.MaxRequestsPerSecond; 0 where
+	// it is not said.
+	Load float64
+	// MaxP99 is the highest 99th percentile of the latency that it tolerates; 0 means
+	// any.
+	MaxP99 time.Duration
+}
+
+// scanned is how many slowdowns Most tries before it bisects: a measured p99 may fall
+// where the load grows.
+const scanned = 128
+
+// bisections halve what is left of the range to below any rounding.
+const bisections = 50
+
+// Most returns the highest slowdown of its service times at which a service keeps a
+// demand with a load: the load stays below saturation, and p99 within MaxP99 if there is
+// one, at every slowdown below as well. It is below 1 for a demand that the service does
+// not keep even alone. The error wraps ErrNoSweep where MaxP99 cannot be compared with
+// any latency; the slowdown is then that of saturation.
+func (d Demand) Most(s *v1alpha1.Service) (units.Slowdown, error) {
+	most := mostOfSaturation * s.SaturationRequestsPerSecond / d.Load
+	if d.MaxP99 == 0 {
+		return units.Slowdown(most), nil
+	}
+	curve, err := New(s)
+	if err != nil {
+		return units.Slowdown(most), err
+	}
+	keeps := func(by float64) bool {
+		p99, _, _, err := curve.P99(by * d.Load)
+		return err == nil && by*p99 <= d.MaxP99.Seconds()
+	}
+	low, high := 0.0, min(1, most)
+	if keeps(1) {
+		low, high = 1, 1
+		step := math.Pow(most, 1.0/scanned)
+		for i := 0; i < scanned && keeps(high); i++ {
+			low, high = high, high*step
+		}
+	}
+	for range bisections {
+		if middle := (low + high) / 2; keeps(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return units.Slowdown(low), nil
+}
+
+// ParseLoads reads loads of the members of a group in requests per second: RATE is that
+// of the first member, NAME=RATE that of all members of this name. A member without one
+// has 0.
+func ParseLoads(texts, names []string) ([]float64, error) {
+	return assign(texts, names, "requests per second, above 0 to 1e9, such as 20000 or NAME=20000", func(text string) (float64, bool) {
+		v, err := strconv.ParseFloat(text, 64)
+		return v, err == nil && v > 0 && v <= v1alpha1.MaxRequestsPerSecond
+	})
+}
+
+// ParseMaxP99s reads limits of p99 as ParseLoads reads loads: DURATION or NAME=DURATION.
+func ParseMaxP99s(texts, names []string) ([]time.Duration, error) {
+	return assign(texts, names, "a duration above 0, such as 2ms or NAME=2ms", func(text string) (time.Duration, bool) {
+		v, err := time.ParseDuration(text)
+		return v, err == nil && v > 0
+	})
+}
+
+// assign gives each member its value.
+func assign[V any](texts, names []string, want string, parse func(string) (V, bool)) ([]V, error) {
+	values := make([]V, len(names))
+	for _, text := range texts {
+		name, rest, named := strings.Cut(text, "=")
+		if !named {
+			name, rest = names[0], text
+		}
+		v, ok := parse(rest)
+		if !ok {
+			return nil, fmt.Errorf("%q: want %s", text, want)
+		}
+		if !slices.Contains(names, name) {
+			hint := ""
+			if near := v1alpha1.NearNames(name, names); len(near) > 0 {
+				hint = ": did you mean " + strings.Join(near, " or ") + "?"
+			}
+			return nil, fmt.Errorf("%q: %q is not among the applications%s", text, name, hint)
+		}
+		for i, n := range names {
+			// A bare value is that of the first, not of another instance beside it.
+			if n == name && (named || i == 0) {
+				values[i] = v
+			}
+		}
+	}
+	return values, nil
+}
+
+// Demands joins loads and limits of the members of a group. A limit without a load is an
+// error.
+func Demands(names []string, loads []float64, limits []time.Duration) ([]Demand, error) {
+	demands := make([]Demand, len(names))
+	for i, name := range names {
+		if limits[i] > 0 && loads[i] == 0 {
+			return nil, fmt.Errorf("want the load of %s, too", name)
+		}
+		demands[i] = Demand{loads[i], limits[i]}
+	}
+	return demands, nil
+}
