@@ -29,8 +29,8 @@ func TestDoorsOfServices(t *testing.T) {
 		}
 	}
 	bandmate(t, "apply", "--store", store, "--kubeconfig", server.Kubeconfig).wantExit(0)
-	add(clustertest.Nodes, "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {bandmate.dev/machine: made-up}}}")
-	add(clustertest.Pods, "{apiVersion: v1, kind: Pod, metadata: {name: triad, namespace: shop, uid: t, labels: {bandmate.dev/application: triad}}, spec: {nodeName: n, containers: [{name: c}]}}")
+	add(clustertest.Nodes, "{apiVersion: v1, kind: Node, metadata: {name: rack, labels: {bandmate.dev/machine: made-up}}}")
+	add(clustertest.Pods, "{apiVersion: v1, kind: Pod, metadata: {name: triad, namespace: shop, uid: t, labels: {bandmate.dev/application: triad}}, spec: {nodeName: rack, containers: [{name: c}]}}")
 	for _, load := range []string{"500", "5000", "7000", "9000", "12000"} {
 		for _, limit := range []string{"1ms", "2ms", "1h"} {
 			p := bandmate(t, "predict", "redis", "triad", "--load", load, "--max-p99", limit, "-o", "json", "--store", store)
@@ -60,7 +60,7 @@ func TestDoorsOfServices(t *testing.T) {
 			}
 		}
 	}
-	add(clustertest.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: cache, namespace: shop, uid: r, labels: {bandmate.dev/application: redis}, annotations: {bandmate.dev/load: "5000", bandmate.dev/max-p99: 1ms}}, spec: {nodeName: n, containers: [{name: c}]}}`)
+	add(clustertest.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: cache, namespace: shop, uid: r, labels: {bandmate.dev/application: redis}, annotations: {bandmate.dev/load: "5000", bandmate.dev/max-p99: 1ms}}, spec: {nodeName: rack, containers: [{name: c}]}}`)
 	e := bandmate(t, "explain", "cache", "-n", "shop", "--kubeconfig", server.Kubeconfig)
 	e.wantExit(0)
 	for _, want := range []string{"5000 requests per second, p99 at most 1.00 ms", "beyond a limit", "at 5000 requests per second"} {
