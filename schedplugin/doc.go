@@ -15,6 +15,9 @@
 // (domains.go). Both are cached: a node is read again when the scheduler's copy of it
 // or the profiles changed, and a domain is prepared again when one of its nodes did.
 //
+// Load and p99 of a service become a limit of its slowdown, the highest at which it keeps
+// both (advisor.Serving), and are held as other limits are.
+//
 // The rest keeps up with the cluster: profiles.go and watch.go have the profiles,
 // members.go the nodes that share a domain, pods.go and requeue.go the pods that wait.
 //
