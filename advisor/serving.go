@@ -20,6 +20,7 @@ const busySteps = 128
 type Serving struct {
 	// Demand has a load, always.
 	service.Demand
+
 	// Assumed is true where nobody said the load: it is then the highest at which the
 	// profile says what neighbors cost.
 	Assumed bool

@@ -33,8 +33,9 @@ type Cluster struct {
 
 // servingKey is a service with a demand on a machine.
 type servingKey struct {
-	application, machine string
 	service.Demand
+
+	application, machine string
 }
 
 // New returns an empty cluster. It fails on arguments that the plugin refuses.
@@ -55,7 +56,7 @@ func (c *Cluster) lookup(pod *occupancy.Resident, machine string) advisor.Entry 
 	if pod.Demand == (service.Demand{}) {
 		return c.advisor.Lookup(pod.Application, machine)
 	}
-	key := servingKey{pod.Application, machine, pod.Demand}
+	key := servingKey{pod.Demand, pod.Application, machine}
 	entry, ok := c.serving[key]
 	if !ok {
 		entry = c.advisor.Lookup(pod.Application, machine)

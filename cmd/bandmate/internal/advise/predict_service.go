@@ -16,18 +16,19 @@ import (
 
 // namedService is how one service of a prediction fares.
 type namedService struct {
-	name string
 	*service.Answer
+
+	name string
 }
 
 // servicesOf returns the services of a prediction, the target first, then by name.
 func servicesOf(p advisor.ServicePrediction) []namedService {
 	var all []namedService
 	if p.Service != nil {
-		all = append(all, namedService{p.Target, p.Service})
+		all = append(all, namedService{p.Service, p.Target})
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.CorunnerServices)) {
-		all = append(all, namedService{name, p.CorunnerServices[name]})
+		all = append(all, namedService{p.CorunnerServices[name], name})
 	}
 	return all
 }
