@@ -71,8 +71,13 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 	if cache, ok := s.Machine.LastLevelCache(s.Placement.Interferer.List()[0]); ok {
 		profile.Spec.LastLevelCacheBytes = cache.Bytes
 	}
-	profile.Spec.SharedCache = sharedCache(s.Machine.SharedCaches(s.Machine.Online()))
+	profile.Spec.SharedCache = s.sharedCache()
 	return profile
+}
+
+// sharedCache is that of the machine.
+func (s *Session) sharedCache() *v1alpha1.SharedCache {
+	return sharedCache(s.Machine.SharedCaches(s.Machine.Online()))
 }
 
 // sharedCache returns what a profile says of caches that several cores share; nil without

@@ -16,6 +16,7 @@ func TestMain(m *testing.M) {
 	launch.RunIfGuard()
 	pausing.RunIfWatchdog()
 	runIfCorun()
+	runIfCounting()
 	// The race detector waits a second at every exit, which the processes that the
 	// tests start need not.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {

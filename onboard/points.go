@@ -19,6 +19,15 @@ func (p MeasuredPressure) bandwidths(r sampling.Result) (alone, achieved float64
 	return float64(p.Alone.Total()), float64(r.Achieved.Total())
 }
 
+// modulated is bandwidths for a result of modulation. An unpaced interferer is compared
+// with itself alone in neighboring slices.
+func (p MeasuredPressure) modulated(r Result) (alone, achieved float64) {
+	if p.settings().unpaced() {
+		return float64(r.Alone), float64(r.Alone) * r.RelativeSpeed
+	}
+	return float64(p.Alone.Total()), float64(r.Achieved.Total())
+}
+
 // addPoint adds a point to the curve of its pressure.
 func addPoint(curves []v1alpha1.SensitivityCurve, at MeasuredPressure, p v1alpha1.CurvePoint) []v1alpha1.SensitivityCurve {
 	i := slices.IndexFunc(curves, func(c v1alpha1.SensitivityCurve) bool {

@@ -21,6 +21,9 @@ type Pressure struct {
 	Level float64
 	// Pattern is the order of cache lines; empty means sequential.
 	Pattern interferer.Pattern
+	// Footprint is how much of its memory each CPU of the interferer visits, in bytes;
+	// 0 means all of it. Only with the random pattern.
+	Footprint int64 `json:",omitempty"`
 }
 
 // String names p in progress messages and journals.
@@ -28,6 +31,9 @@ func (p Pressure) String() string {
 	text := fmt.Sprintf("%s reads at %s", p.ReadShare, units.ReadShare(p.Level))
 	if p.Pattern == interferer.Random {
 		text += ", random"
+	}
+	if p.Footprint > 0 {
+		text += fmt.Sprintf(" within %d KiB", p.Footprint>>10)
 	}
 	return text
 }
@@ -112,7 +118,7 @@ func retryStarved(read func() (interferer.Achieved, error)) (interferer.Achieved
 
 // unpaced returns the setting whose bandwidth is level 1 of p.
 func (p Pressure) unpaced() interferer.Setting {
-	return interferer.Setting{Mode: interferer.Stream, ReadShare: p.ReadShare, Pattern: p.Pattern}
+	return interferer.Setting{Mode: interferer.Stream, ReadShare: p.ReadShare, Pattern: p.Pattern, Footprint: p.Footprint}
 }
 
 func (s *Session) sustainedOf(ctx context.Context, wanted []Pressure) (map[interferer.Setting]units.Bandwidth, error) {

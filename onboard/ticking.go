@@ -68,11 +68,20 @@ type ticked struct {
 	// slow says that slices are too short for the whole effect of a pressure; empty
 	// where they are not.
 	slow string
+	// share is the part of the work before the points in the cache, 0 to 1.
+	share float64
 }
+
+// beforeCache is the part of the work before the points in the cache, where there are any.
+const beforeCache = 0.75
 
 // runTicked is Run by ticks. The error wraps ErrNoTicks where there are none.
 func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
-	t := &ticked{Onboarding: b, experiment: &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}}
+	begin, apart := time.Now(), time.Duration(0)
+	t := &ticked{Onboarding: b, experiment: &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}, share: 1}
+	if _, shared := t.holding(b.Ticking.Class); shared {
+		t.share = beforeCache
+	}
 	if t.stage, err = b.Session.openStage(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -95,10 +104,12 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	if machine == nil {
 		options := b.Machine
 		options.Report = func(share float64, what string) { t.tell(0.2+0.2*share, what) }
+		measuring := time.Now()
 		machine, err = t.measureMachine(ctx, options)
 		if err != nil {
 			return nil, nil, err
 		}
+		apart = time.Since(measuring)
 	}
 	outcome, err := t.modulate(ctx, target)
 	if err != nil {
@@ -115,6 +126,13 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	profile.Spec.Measurement.Ticks = target.source.Name()
+	if err := t.addInCache(ctx, target, class, time.Since(begin)-apart, profile); err != nil {
+		return nil, nil, err
+	}
+	if len(profile.Spec.Cache) > 0 && machine.Spec.SharedCache == nil {
+		machine = machine.DeepCopy()
+		machine.Spec.SharedCache = b.Session.sharedCache()
+	}
 	if t.Ticking.Learned != nil {
 		t.Ticking.Learned(Counted{t.Application, target.source, t.perSecond, target.equal})
 	}
@@ -123,7 +141,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 
 func (t *ticked) tell(share float64, what string) {
 	if t.Ticking.Report != nil {
-		t.Ticking.Report(share, what)
+		t.Ticking.Report(share*t.share, what)
 	}
 }
 
@@ -310,30 +328,55 @@ func (t *ticked) compareLengths(ctx context.Context, short *modulation.Plan, sec
 	}
 	class := short.Outcome.Complete(short.Precision.Fewest)
 	p := t.strongest(&estimator{readings: short.Outcome.Readings[class], session: t.stage.Session})
-	point := pressurePoint(t.Application.Name, p, second)
+	slow, err := t.longer(ctx, t.stage, short, pressurePoint(t.Application.Name, p, second), lengths{
+		class: class, wait: true, fewest: comparedBlocks / 2, most: comparedBlocks, budget: comparedBudget,
+		beside: p.String(), shown: "the curves show a part of it; --whole-runs measures all",
+	})
+	t.slow = slow
+	return err
+}
+
+// lengths says how slices of two lengths are compared.
+type lengths struct {
+	class regime.Class
+	// wait has only blocks of the class taken.
+	wait bool
+	// fewest and most bound the long blocks, budget their time.
+	fewest, most int
+	budget       time.Duration
+	// beside names the pressure, and shown what of its effect is shown.
+	beside, shown string
+}
+
+// longer measures a point of a plan again in slices of four times the length. It returns a
+// warning where the result is another one; empty where it is not, or there was no time.
+func (t *ticked) longer(ctx context.Context, g *stage, short *modulation.Plan, point modulation.Point, l lengths) (string, error) {
 	long := &modulation.Plan{
-		Bench: t.bench(short.Bench.Slicing.Longer()), Points: []modulation.Point{point}, Probe: t.probe, Again: short.Again, Class: class,
-		Precision: modulation.Precision{StandardError: short.Precision.StandardError, Fewest: comparedBlocks / 2, Most: comparedBlocks},
-		Budget:    comparedBudget,
+		Bench: g.bench(short.Bench.Slicing.Longer()), Points: []modulation.Point{point}, Probe: g.probe, Again: short.Again,
+		Precision: modulation.Precision{StandardError: short.Precision.StandardError, Fewest: l.fewest, Most: l.most},
+		Budget:    l.budget,
 	}
-	err := t.run(ctx, long)
+	if l.wait {
+		long.Class = l.class
+	}
+	err := g.run(ctx, long)
 	if errors.Is(err, modulation.ErrRegimeLeft) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", t.Application.Name, err)
+		return "", fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
 	name := point.Compare[0].Name
-	readings := long.Outcome.Readings[class][name]
-	if len(readings) < comparedBlocks/2 {
-		return nil
+	readings := long.Outcome.Readings[l.class][name]
+	if len(readings) < l.fewest {
+		return "", nil
 	}
-	c := modulation.CheckLengths(short.Outcome.Readings[class][name], readings, t.Random)
-	if c.Slow {
-		t.slow = fmt.Sprintf("slices: beside %s the performance is %.3f ± %.3f in slices of %v and %.3f ± %.3f in slices of %v: the effect of a pressure takes longer than a slice, and the curves show a part of it; --whole-runs measures all",
-			p, c.Short.Performance, c.Short.StandardError, short.Bench.Slicing.Length, c.Long.Performance, c.Long.StandardError, long.Bench.Slicing.Length)
+	c := modulation.CheckLengths(short.Outcome.Readings[l.class][name], readings, t.Random)
+	if !c.Slow {
+		return "", nil
 	}
-	return nil
+	return fmt.Sprintf("slices: beside %s the performance is %.3f ± %.3f in slices of %v and %.3f ± %.3f in slices of %v: the effect of a pressure takes longer than a slice, and %s",
+		l.beside, c.Short.Performance, c.Short.StandardError, short.Bench.Slicing.Length, c.Long.Performance, c.Long.StandardError, long.Bench.Slicing.Length, l.shown), nil
 }
 
 // strongest returns the pressure beside which the application loses most.

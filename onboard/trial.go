@@ -273,11 +273,7 @@ func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]
 		if !ok {
 			return nil, fmt.Errorf("%s was not measured beside %s: the placement of the CPUs did not last: try again", application, p)
 		}
-		alone, achieved := float64(p.Alone.Total()), float64(r.Achieved.Total())
-		if p.settings().unpaced() {
-			alone = float64(r.Alone)
-			achieved = alone * r.RelativeSpeed
-		}
+		alone, achieved := p.modulated(r)
 		curves = addPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: alone, AchievedBytesPerSecond: &achieved,
 			NormalizedPerformance: float64(r.NormalizedPerformance), Repeats: r.Repeats, Spread: r.Spread,

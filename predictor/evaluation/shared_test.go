@@ -1,10 +1,13 @@
 package evaluation_test
 
 import (
+	"slices"
 	"testing"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/units"
 )
 
 // Where a cache is shared, the default method is far closer than one that knows bandwidth
@@ -52,4 +55,41 @@ func TestCacheThatNobodyShares(t *testing.T) {
 			t.Fatalf("%+v with points in the cache, %+v without", points.Rows[i], row)
 		}
 	}
+}
+
+// What an onboarding measures suffices: two curves of four levels, working sets within the
+// cache that are loaded at two rates, and one far beyond it, without a count of the traffic.
+func TestPointsThatOnboardMeasures(t *testing.T) {
+	d := dataset(t, "llc-ddr4x2")
+	size := d.Platform.SharedCache.Bytes
+	for i := range d.Apps {
+		a := &d.Apps[i]
+		a.Cache = slices.DeleteFunc(slices.Clone(a.Cache), func(p v1alpha1.CachePoint) bool {
+			within := p.FootprintBytes <= size && (p.Level == 0.5 || p.Level == 1)
+			beyond := p.FootprintBytes == 8*size && p.Level == 1
+			return p.ReadShare != 1 || !within && !beyond
+		})
+		if len(a.Cache) != 7 {
+			t.Fatalf("%s: %d points in the cache, want 7", a.Name, len(a.Cache))
+		}
+		for j := range a.Cache {
+			a.Cache[j].TotalBytesPerSecond = nil
+		}
+		for _, c := range a.Curves {
+			for j := range c.Points {
+				c.Points[j].TotalBytesPerSecond = nil
+			}
+		}
+	}
+	r, err := evaluation.Evaluate(d, evaluation.Options{
+		Methods: []predictor.Method{predictor.Default, predictor.Memgen}, ReadShares: []units.ReadShare{0.5, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, paper := r.Methods[0], r.Methods[1]
+	if ours.Mean > 3.5 || ours.Mean > 0.6*paper.Mean {
+		t.Errorf("pairs: mean %.2f, at most %.1f; memgen %.2f", ours.Mean, ours.Max, paper.Mean)
+	}
+	t.Logf("pairs: mean %.2f, at most %.1f, in the interval %.0f%%; memgen %.2f; groups %+v", ours.Mean, ours.Max, 100*ours.Coverage, paper.Mean, r.Groups)
 }

@@ -113,6 +113,7 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
 		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
 	}
+	writeInCache(w, p.Spec.Cache)
 	if text := communicationText(p.Spec.Communication); text != "" {
 		fmt.Fprintf(w, "network: %s\n", text)
 	}
@@ -123,6 +124,19 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	}
 	a.Warn(p.Spec.Warnings)
 	return nil
+}
+
+// writeInCache prints the performance beside working sets in the shared cache; nothing
+// without.
+func writeInCache(w io.Writer, points []v1alpha1.CachePoint) {
+	if len(points) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "beside a working set that is accessed in random order, in the shared cache or beyond:")
+	for _, p := range points {
+		fmt.Fprintf(w, "  %10s at %4.0f%%, %s: performance %.3f\n",
+			report.Bytes(p.FootprintBytes), 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance)
+	}
 }
 
 // writeServiceSweep prints the load sweep of a service; nothing without.

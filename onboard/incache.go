@@ -1,0 +1,292 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/units"
+)
+
+const (
+	// inCacheShare is the time for points in the cache ÷ what the application took before.
+	inCacheShare = 0.35
+	// lengthsShare is the part of it for slices of another length.
+	lengthsShare = 0.25
+	// fewestInCache is the fewest readings of a point that is kept, and fewestLong of one
+	// in longer slices.
+	fewestInCache = 5
+	fewestLong    = 4
+)
+
+// inCache measures an application beside working sets in the cache that it shares with the
+// interferer.
+type inCache struct {
+	*ticked
+	holding
+	// stage has the interferer on the CPUs that load the working sets.
+	stage  *stage
+	second *stream
+	target *program
+	class  regime.Class
+	// budget is the time for everything.
+	budget time.Duration
+}
+
+// addInCache adds to a profile the points in the cache that the application and the
+// interferer share. It adds nothing where they share none. What goes wrong becomes a
+// warning, because the rest of the profile is complete without it.
+func (t *ticked) addInCache(ctx context.Context, target *program, class regime.Class, spent time.Duration, profile *v1alpha1.ApplicationProfile) error {
+	h, shared := t.holding(class)
+	if !shared {
+		return nil
+	}
+	t.share = 1
+	c := &inCache{ticked: t, holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
+	points, warnings, err := c.measure(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	profile.Spec.Cache = points
+	profile.Spec.Warnings = append(profile.Spec.Warnings, warnings...)
+	if err != nil {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf("cache: measuring beside the application: %v", err))
+	}
+	return nil
+}
+
+// holding says how the interferer keeps part of the application's cache; false where they
+// share none that a machine's profile describes. A virtual machine may be told of a cache
+// that its CPUs do not share at the time.
+func (t *ticked) holding(class regime.Class) (holding, bool) {
+	s := t.Onboarding.Session
+	if s.Machine.VirtualMachine && class == regime.CrossComplex || s.sharedCache() == nil {
+		return holding{}, false
+	}
+	h, shared := holdingOn(s.Machine, s.Placement.Target, s.Placement.Interferer.Union(s.otherCPUs))
+	return h, shared && len(h.pressures()) > 0
+}
+
+// open starts the interferer that keeps the working sets, unless it is the session's.
+func (c *inCache) open(ctx context.Context) (closed func() error, err error) {
+	s := c.Onboarding.Session
+	if c.cpus.Equals(s.Placement.Interferer) && s.count == 1 {
+		c.stage = c.ticked.stage
+		return func() error { return nil }, nil
+	}
+	of := &Session{Machine: s.Machine, Placement: s.Placement, Random: s.Random, options: s.options, launcher: s.launcher, count: 1}
+	of.Placement.Interferer = c.cpus
+	of.options.AllowAllCPUs = true
+	if err := of.addInterferer(ctx, c.cpus); err != nil {
+		return nil, err
+	}
+	c.stage = &stage{Session: of, opposite: c.opposite}
+	return of.interferers.close, nil
+}
+
+// measure returns the points, and warnings.
+func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, warnings []string, err error) {
+	begin := time.Now()
+	closed, err := c.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, closed()) }()
+	wanted := append(c.pressures(), c.beyond(), c.resident())
+	measured, err := c.stage.MeasurePressures(ctx, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	last := len(measured) - 1
+	pressures, resident := measured[:last], measured[last]
+	plan, err := c.plan(pressures, resident)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.target.start(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, c.target.stop()) }()
+	plan.Budget = max(time.Duration((1-lengthsShare)*float64(c.budget))-time.Since(begin), time.Nanosecond)
+	if err := c.stage.run(ctx, plan); err != nil {
+		return nil, nil, err
+	}
+	e := &estimator{readings: plan.Outcome.Readings[c.class], session: c.stage.Session}
+	kept, dropped := e.heldPoints(c.Application.Name, c.holding, pressures, resident)
+	for _, k := range kept {
+		points = append(points, k.point)
+	}
+	if dropped != "" {
+		warnings = append(warnings, "cache: "+dropped)
+	}
+	slow, err := c.compareLengths(ctx, plan, kept)
+	if slow != "" {
+		warnings = append(warnings, slow)
+	}
+	return points, warnings, err
+}
+
+// plan measures the application beside every pressure, and the resident working set alone.
+func (c *inCache) plan(pressures []MeasuredPressure, resident MeasuredPressure) (*modulation.Plan, error) {
+	slicing, err := modulation.SlicingFor(c.perSecond)
+	if err != nil {
+		return nil, err
+	}
+	c.second = &stream{interferers: c.stage.interferers}
+	c.stage.parties = [2]modulation.Party{c.target, c.second}
+	precision := c.Ticking.Precision
+	precision.Fewest = fewestInCache
+	largest, memory := c.largest(pressures)
+	plan := &modulation.Plan{
+		Bench:     c.stage.bench(filled(slicing, filling(largest, memory, resident.Alone.Total()))),
+		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
+		Report: func(done float64) {
+			c.tell(beforeCache+(1-beforeCache)*done, c.Application.Name+" beside a working set in the cache")
+		},
+	}
+	for _, p := range pressures {
+		plan.Points = append(plan.Points, pressurePoint(c.Application.Name, p, c.second))
+	}
+	plan.Points = append(plan.Points, modulation.Point{
+		States:  []modulation.State{secondAlone},
+		Compare: []modulation.Comparison{{Name: resident.String(), Party: 1}},
+		Prepare: func() error { c.second.does = resident.settings(); return nil },
+	})
+	return plan, nil
+}
+
+// largest returns the size of the largest working set that is to stay in the cache, and the
+// rate at which the memory answers.
+func (c *inCache) largest(pressures []MeasuredPressure) (bytes int64, memory units.Bandwidth) {
+	for _, p := range pressures {
+		if p.Pressure == c.beyond() {
+			memory = p.Alone.Total()
+			continue
+		}
+		bytes = max(bytes, c.total(p.Pressure))
+	}
+	return bytes, memory
+}
+
+// heldPoint is a point in the cache that was kept, and its pressure.
+type heldPoint struct {
+	pressure MeasuredPressure
+	point    v1alpha1.CachePoint
+}
+
+// heldPoints returns the points in the cache, and why others were left out.
+//
+// A working set counts if it was in the cache with nothing beside it, as the time of its
+// accesses tells. What it loses beside the application is part of the measurement: it is
+// what the application takes of the cache.
+func (e *estimator) heldPoints(application string, h holding, pressures []MeasuredPressure, resident MeasuredPressure) (kept []heldPoint, dropped string) {
+	out, reasons := e.outside(application, h, pressures, resident)
+	inside, few := false, 0
+	for _, p := range pressures {
+		if out[p.Footprint] {
+			continue
+		}
+		result, ok := e.result(application, p.String())
+		if !ok || result.Repeats < fewestInCache {
+			few++
+			continue
+		}
+		inside = inside || p.Pressure != h.beyond()
+		accessed, achieved := p.modulated(result)
+		kept = append(kept, heldPoint{p, v1alpha1.CachePoint{
+			FootprintBytes: h.total(p.Pressure), ReadShare: float64(p.ReadShare), Level: p.Level,
+			AccessedBytesPerSecond: accessed, AchievedBytesPerSecond: achieved,
+			NormalizedPerformance: float64(result.NormalizedPerformance), Repeats: result.Repeats, Spread: result.Spread,
+		}})
+	}
+	if few > 0 {
+		reasons = append(reasons, fmt.Sprintf("too few readings of %d of %d points, in the time for them and the placement of the profile", few, len(pressures)))
+	}
+	if !inside {
+		kept = nil
+	}
+	return kept, strings.Join(reasons, "; ")
+}
+
+// outside returns the working sets that were not in the cache with nothing beside them, by
+// footprint, and why.
+func (e *estimator) outside(application string, h holding, pressures []MeasuredPressure, resident MeasuredPressure) (out map[int64]bool, reasons []string) {
+	rates := map[int64]units.Bandwidth{}
+	for _, p := range pressures {
+		if p.settings().unpaced() {
+			rates[p.Footprint] = e.alone(p, besideName(p.String(), application))
+		}
+	}
+	hits, memory := e.alone(resident, resident.String()), rates[h.beyond().Footprint]
+	out = map[int64]bool{}
+	for _, p := range pressures {
+		if out[p.Footprint] || p.Pressure == h.beyond() {
+			continue
+		}
+		if why := notHeld(h.total(p.Pressure), hits, memory, rates[p.Footprint]); why != "" {
+			out[p.Footprint] = true
+			if !slices.Contains(reasons, why) {
+				reasons = append(reasons, why)
+			}
+		}
+	}
+	return out, reasons
+}
+
+// alone returns the rate of a pressure with nothing beside it: that of a comparison, or
+// without readings that from before.
+func (e *estimator) alone(p MeasuredPressure, comparison string) units.Bandwidth {
+	var rates []float64
+	for _, r := range e.readings[comparison] {
+		rates = append(rates, r.Alone)
+	}
+	if len(rates) == 0 {
+		return p.Alone.Total()
+	}
+	return units.Bandwidth(stats.Median(rates))
+}
+
+// leastHeld is the part of a working set that has to be in the cache where nothing else is.
+const leastHeld = 0.75
+
+// notHeld says why a working set was not in the cache with nothing beside it, by the rates
+// of its accesses and of those that surely hit and miss; empty where it was.
+func notHeld(bytes int64, resident, memory, alone units.Bandwidth) string {
+	held, known := interferer.Held(bytes, resident, memory, alone)
+	const mebi = 1 << 20
+	switch {
+	case !known:
+		return fmt.Sprintf("what stays in the cache cannot be told: accesses of a working set (%v) are hardly faster than those of the memory (%v)", resident, memory)
+	case float64(held) < leastHeld*float64(bytes):
+		return fmt.Sprintf("of %.1f MiB, %.1f MiB stayed in the cache with nothing beside them: others use it, or it is smaller than the kernel says",
+			float64(bytes)/mebi, float64(held)/mebi)
+	}
+	return ""
+}
+
+// compareLengths measures the strongest of the points once more in longer slices. It returns
+// a warning where the effect takes longer than a slice.
+func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, kept []heldPoint) (string, error) {
+	lowest, strongest := math.Inf(1), MeasuredPressure{}
+	for _, k := range kept {
+		if k.pressure.Pressure != c.beyond() && k.point.NormalizedPerformance < lowest {
+			lowest, strongest = k.point.NormalizedPerformance, k.pressure
+		}
+	}
+	if math.IsInf(lowest, 1) {
+		return "", nil
+	}
+	return c.longer(ctx, c.stage, short, pressurePoint(c.Application.Name, strongest, c.second), lengths{
+		class: c.class, fewest: fewestLong, most: comparedBlocks, budget: time.Duration(lengthsShare * float64(c.budget)),
+		beside: "a working set in the cache", shown: "the points in the cache show a part of it",
+	})
+}

@@ -1,0 +1,88 @@
+package onboard
+
+import (
+	"math"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
+	"bandmate.dev/bandmate/ticks/progress"
+)
+
+// countVariable has the test binary compute and count without end.
+const countVariable = "BANDMATE_TEST_COUNT"
+
+func runIfCounting() {
+	if os.Getenv(countVariable) == "" {
+		return
+	}
+	for x := 1.0; x > 0; progress.Add(1) {
+		for range 10_000 {
+			x = math.Sqrt(x + 1)
+		}
+	}
+}
+
+// A program that needs no cache is measured beside working sets in that of this machine.
+func TestPointsInTheCacheOfThisMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	requires.TwoCPUs(t)
+	session, err := Open(t.Context(), Placing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	run := &ticked{Onboarding: &Onboarding{
+		Session: session, Ticking: &Ticking{},
+		Application: Application{"app", Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=1")}},
+	}, perSecond: math.Inf(1)}
+	h, shared := run.holding(regime.SameComplex)
+	if !shared {
+		requires.Unmet(t, "needs a last-level cache that several cores share, behind CPUs %s and %s", session.Placement.Target, session.Placement.Interferer)
+	}
+	if run.stage, err = session.openStage(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := run.stage.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	tag, err := run.probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &program{
+		session: session, command: run.Application.Command, source: ticks.Page{}, cpus: session.Placement.Target, spinner: run.opposite.interferers,
+	}
+	var profile v1alpha1.ApplicationProfile
+	const spent = 15 * time.Second
+	if err := run.addInCache(t.Context(), target, tag.Class, spent, &profile); err != nil {
+		t.Fatal(err)
+	}
+	points, warnings := profile.Spec.Cache, profile.Spec.Warnings
+	t.Logf("%s placement: %+v, %q", tag.Class, points, warnings)
+	if _, measured := run.holding(tag.Class); measured && len(points) == 0 && len(warnings) == 0 {
+		t.Error("neither a point nor a reason")
+	}
+	wanted := append(h.pressures(), h.beyond())
+	for _, p := range points {
+		if !slices.ContainsFunc(wanted, func(w Pressure) bool { return h.total(w) == p.FootprintBytes && w.Level == p.Level }) {
+			t.Errorf("a point that nobody wanted: %+v", p)
+		}
+		if p.Repeats < fewestInCache || !(p.AccessedBytesPerSecond > 0) || !(p.AchievedBytesPerSecond > 0) || !(p.NormalizedPerformance > 0) {
+			t.Errorf("point %+v", p)
+		}
+	}
+}

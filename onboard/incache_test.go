@@ -1,0 +1,120 @@
+package onboard
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/cpuset"
+
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/units"
+)
+
+// cacheReadings are made-up readings of an application beside every working set of a cache
+// of 32 MiB, which accesses 20 GB/s that hit and 4 GB/s that miss.
+type cacheReadings struct {
+	holding
+	e         *estimator
+	pressures []MeasuredPressure
+	resident  MeasuredPressure
+}
+
+const (
+	hitting = 20 * units.GigabytePerSecond
+	missing = 4 * units.GigabytePerSecond
+)
+
+// newCacheReadings has the largest working set lose a part of its lines with nothing beside
+// it, and all lose as much again beside the application.
+func newCacheReadings(lost float64, count int) *cacheReadings {
+	c := &cacheReadings{
+		holding: holding{bytes: 32 << 20, cpus: cpuset.New(1), private: 1 << 20},
+		e:       &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{}},
+	}
+	rate := func(lost float64) float64 { return 1 / (lost/float64(missing) + (1-lost)/float64(hitting)) }
+	for i, p := range append(c.holding.pressures(), c.beyond()) {
+		m := MeasuredPressure{Pressure: p, Setting: p.unpaced()}
+		alone := rate(0)
+		switch {
+		case p == c.beyond():
+			alone = float64(missing)
+		case p.Footprint == c.each(heldParts[len(heldParts)-1]):
+			alone = rate(lost)
+		}
+		speed := 0.8
+		if p.Level < 1 {
+			m.Setting.Bandwidth = units.Bandwidth(p.Level * alone)
+			alone, speed = p.Level*alone, 1
+		}
+		m.Alone = units.Traffic{Read: units.Bandwidth(alone)}
+		c.pressures = append(c.pressures, m)
+		c.e.readings[besideName("app", p.String())] = readings(count, 0.9-0.05*float64(i/2), 1000)
+		c.e.readings[besideName(p.String(), "app")] = readings(count, speed, alone)
+	}
+	c.resident = MeasuredPressure{Pressure: c.holding.resident(), Setting: c.holding.resident().unpaced()}
+	c.e.readings[c.resident.String()] = readings(count, 1, float64(hitting))
+	return c
+}
+
+func (c *cacheReadings) points() ([]v1alpha1.CachePoint, string) {
+	kept, dropped := c.e.heldPoints("app", c.holding, c.pressures, c.resident)
+	var points []v1alpha1.CachePoint
+	for _, k := range kept {
+		points = append(points, k.point)
+	}
+	return points, dropped
+}
+
+func TestPointsInTheCache(t *testing.T) {
+	c := newCacheReadings(0, 20)
+	points, dropped := c.points()
+	if len(points) != len(heldParts)*len(heldLevels)+1 || dropped != "" {
+		t.Fatalf("%d points, %q", len(points), dropped)
+	}
+	near := func(what string, got, want, tolerance float64) {
+		t.Helper()
+		if math.Abs(got-want) > tolerance*want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	slow, fast, beyond := points[0], points[1], points[len(points)-1]
+	if slow.FootprintBytes != 8<<20 || fast.FootprintBytes != 8<<20 || beyond.FootprintBytes != 256<<20 || fast.Repeats != 20 || fast.ReadShare != 1 {
+		t.Errorf("%+v, %+v, %+v", slow, fast, beyond)
+	}
+	near("half the rate", slow.AccessedBytesPerSecond, 10e9, 0.01)
+	near("half the rate beside the application", slow.AchievedBytesPerSecond, 10e9, 0.02)
+	near("the rate", fast.AccessedBytesPerSecond, 20e9, 0.01)
+	near("the rate beside the application", fast.AchievedBytesPerSecond, 16e9, 0.02)
+	near("performance", fast.NormalizedPerformance, 0.9, 0.005)
+	near("of the memory", beyond.AccessedBytesPerSecond, 4e9, 0.01)
+}
+
+// A working set that is not there with nothing beside it does not count, at no rate.
+func TestWorkingSetThatIsNotHeld(t *testing.T) {
+	for _, test := range []struct {
+		lost float64
+		kept int
+	}{{0.1, 7}, {0.4, 5}} {
+		points, dropped := newCacheReadings(test.lost, 20).points()
+		if len(points) != test.kept {
+			t.Errorf("%.0f%% lost: %d points, want %d", 100*test.lost, len(points), test.kept)
+		}
+		if test.kept == 7 && dropped != "" || test.kept == 5 && strings.Count(dropped, "of 24.0 MiB, 14.4 MiB stayed") != 1 {
+			t.Errorf("%.0f%% lost: %q", 100*test.lost, dropped)
+		}
+	}
+}
+
+func TestNoPointsInTheCache(t *testing.T) {
+	if points, dropped := newCacheReadings(0, fewestInCache-1).points(); points != nil || !strings.Contains(dropped, "too few readings of 7 of 7 points") {
+		t.Errorf("of few readings: %+v, %q", points, dropped)
+	}
+	c := newCacheReadings(0, 20)
+	c.e.readings[c.resident.String()] = readings(20, 1, 1.2*float64(missing))
+	if points, dropped := c.points(); points != nil || strings.Count(dropped, "cannot be told") != 1 {
+		t.Errorf("without contrast: %+v, %q", points, dropped)
+	}
+}
