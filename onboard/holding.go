@@ -37,7 +37,7 @@ const (
 // tell by their rate how much of the working set is there.
 var (
 	heldParts  = []float64{0.25, 0.5, 0.75}
-	heldLevels = []float64{0.5, 1}
+	heldLevels = []float64{0.25, 0.5, 1}
 )
 
 // holdingOn says how an interferer on some CPUs keeps part of the last-level cache of an

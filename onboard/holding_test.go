@@ -29,7 +29,6 @@ func coresBehind(private, shared int64, groups ...cpuset.CPUSet) *topology.Machi
 }
 
 func TestHoldingOn(t *testing.T) {
-	const mebi = 1 << 20
 	two := coresBehind(1*mebi, 32*mebi, cpus(t, "0-7"), cpus(t, "8-15"))
 	for _, c := range []struct {
 		name             string
@@ -57,7 +56,6 @@ func TestHoldingOn(t *testing.T) {
 }
 
 func TestWorkingSets(t *testing.T) {
-	const mebi = 1 << 20
 	h := holding{bytes: 36608 << 10, cpus: cpuset.New(1), private: 1 * mebi}
 	if got, want := len(h.pressures()), len(heldParts)*len(heldLevels); got != want {
 		t.Fatalf("%d pressures, want %d", got, want)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -228,19 +227,31 @@ func (e *estimator) outside(application string, h holding, pressures []MeasuredP
 	}
 	hits, memory := e.alone(resident, resident.String()), rates[h.beyond().Footprint]
 	out = map[int64]bool{}
+	var missed []string
+	told := true
 	for _, p := range pressures {
 		if out[p.Footprint] || p.Pressure == h.beyond() {
 			continue
 		}
-		if why := notHeld(h.total(p.Pressure), hits, memory, rates[p.Footprint]); why != "" {
+		bytes := h.total(p.Pressure)
+		held, known := interferer.Held(bytes, hits, memory, rates[p.Footprint])
+		told = told && known
+		if !known || float64(held) < leastHeld*float64(bytes) {
 			out[p.Footprint] = true
-			if !slices.Contains(reasons, why) {
-				reasons = append(reasons, why)
-			}
+			missed = append(missed, fmt.Sprintf("%.1f of %.1f MiB", float64(held)/mebi, float64(bytes)/mebi))
 		}
+	}
+	switch {
+	case !told:
+		reasons = append(reasons, fmt.Sprintf("accesses of a working set (%v) are hardly faster than those of the memory (%v), so that it cannot be told what stays in the cache", hits, memory))
+	case len(missed) > 0:
+		reasons = append(reasons, strings.Join(missed, ", ")+" stayed in the cache with nothing beside them: other programs use the cache or the CPUs, or it is smaller than the kernel says")
 	}
 	return out, reasons
 }
+
+// mebi is a MiB, in bytes.
+const mebi = 1 << 20
 
 // alone returns the rate of a pressure with nothing beside it: that of a comparison, or
 // without readings that from before.
@@ -257,21 +268,6 @@ func (e *estimator) alone(p MeasuredPressure, comparison string) units.Bandwidth
 
 // leastHeld is the part of a working set that has to be in the cache where nothing else is.
 const leastHeld = 0.75
-
-// notHeld says why a working set was not in the cache with nothing beside it, by the rates
-// of its accesses and of those that surely hit and miss; empty where it was.
-func notHeld(bytes int64, resident, memory, alone units.Bandwidth) string {
-	held, known := interferer.Held(bytes, resident, memory, alone)
-	const mebi = 1 << 20
-	switch {
-	case !known:
-		return fmt.Sprintf("what stays in the cache cannot be told: accesses of a working set (%v) are hardly faster than those of the memory (%v)", resident, memory)
-	case float64(held) < leastHeld*float64(bytes):
-		return fmt.Sprintf("of %.1f MiB, %.1f MiB stayed in the cache with nothing beside them: others use it, or it is smaller than the kernel says",
-			float64(bytes)/mebi, float64(held)/mebi)
-	}
-	return ""
-}
 
 // compareLengths measures the strongest of the points once more in longer slices. It returns
 // a warning where the effect takes longer than a slice.

@@ -58,19 +58,19 @@ func TestCacheThatNobodyShares(t *testing.T) {
 }
 
 // What an onboarding measures suffices: two curves of four levels, working sets within the
-// cache that are loaded at two rates, and one far beyond it, without a count of the traffic.
+// cache that are loaded at three rates, and one far beyond it, without a count of the traffic.
 func TestPointsThatOnboardMeasures(t *testing.T) {
 	d := dataset(t, "llc-ddr4x2")
 	size := d.Platform.SharedCache.Bytes
 	for i := range d.Apps {
 		a := &d.Apps[i]
 		a.Cache = slices.DeleteFunc(slices.Clone(a.Cache), func(p v1alpha1.CachePoint) bool {
-			within := p.FootprintBytes <= size && (p.Level == 0.5 || p.Level == 1)
+			within := p.FootprintBytes <= size && (p.Level == 0.25 || p.Level == 0.5 || p.Level == 1)
 			beyond := p.FootprintBytes == 8*size && p.Level == 1
 			return p.ReadShare != 1 || !within && !beyond
 		})
-		if len(a.Cache) != 7 {
-			t.Fatalf("%s: %d points in the cache, want 7", a.Name, len(a.Cache))
+		if len(a.Cache) != 10 {
+			t.Fatalf("%s: %d points in the cache, want 10", a.Name, len(a.Cache))
 		}
 		for j := range a.Cache {
 			a.Cache[j].TotalBytesPerSecond = nil
