@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/ticks/progress"
@@ -45,7 +46,7 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	}()
 	run := &ticked{Onboarding: &Onboarding{
 		Session: session, Ticking: &Ticking{},
-		Application: Application{"app", Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=1")}},
+		Application: Application{"app", launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=1")}},
 	}, perSecond: math.Inf(1)}
 	h, shared := run.holding(regime.SameComplex)
 	if !shared {

@@ -21,7 +21,7 @@ func (p MeasuredPressure) bandwidths(r sampling.Result) (alone, achieved float64
 
 // modulated is bandwidths for a result of modulation. An unpaced interferer is compared
 // with itself alone in neighboring slices.
-func (p MeasuredPressure) modulated(r Result) (alone, achieved float64) {
+func (p MeasuredPressure) modulated(r sampling.Result) (alone, achieved float64) {
 	if p.settings().unpaced() {
 		return float64(r.Alone), float64(r.Alone) * r.RelativeSpeed
 	}
