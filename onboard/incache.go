@@ -18,12 +18,12 @@ import (
 
 const (
 	// inCacheShare is the time for points in the cache ÷ what the application took before.
-	inCacheShare = 0.35
+	inCacheShare = 0.4
 	// lengthsShare is the part of it for slices of another length.
 	lengthsShare = 0.25
 	// fewestInCache is the fewest readings of a point that is kept, and fewestLong of one
 	// in longer slices.
-	fewestInCache = 5
+	fewestInCache = 3
 	fewestLong    = 4
 )
 
