@@ -66,8 +66,10 @@ func TestMostOfWhatCannotBeKept(t *testing.T) {
 func TestMostOfAnUnevenSweep(t *testing.T) {
 	s := exponential(1e4)
 	s.Loads = []v1alpha1.ServiceLoad{
-		{RequestsPerSecond: 1000, P99Seconds: 0.001}, {RequestsPerSecond: 3000, P99Seconds: 0.004},
-		{RequestsPerSecond: 5000, P99Seconds: 0.0015}, {RequestsPerSecond: 9000, P99Seconds: 0.02},
+		{RequestsPerSecond: 1000, P99Seconds: 0.001},
+		{RequestsPerSecond: 3000, P99Seconds: 0.004},
+		{RequestsPerSecond: 5000, P99Seconds: 0.0015},
+		{RequestsPerSecond: 9000, P99Seconds: 0.02},
 	}
 	d := service.Demand{Load: 1000, MaxP99: 9 * time.Millisecond}
 	most, err := d.Most(s)

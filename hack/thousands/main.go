@@ -8,8 +8,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -32,7 +34,7 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 5, "runs of each command; their median is printed")
 	flag.StringVar(&o.keep, "keep", "", "make the store here, or measure the one that is here, and keep it")
 	flag.Parse()
-	if err := o.run(); err != nil {
+	if err := o.run(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -43,14 +45,13 @@ type options struct {
 	profiles, runs                int
 }
 
-func (o *options) run() error {
+func (o *options) run(w io.Writer) (err error) {
 	dir := o.keep
 	if dir == "" {
-		var err error
 		if dir, err = os.MkdirTemp("", "thousands"); err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
 	s, err := store.Open(dir)
 	if err != nil {
@@ -65,7 +66,7 @@ func (o *options) run() error {
 			return err
 		}
 	}
-	return o.measure(dir)
+	return o.measure(w, dir)
 }
 
 // fill makes the profiles: the first ones as they are.
@@ -119,7 +120,7 @@ type command struct {
 	once   bool
 }
 
-func (o *options) measure(dir string) error {
+func (o *options) measure(w io.Writer, dir string) error {
 	changed := filepath.Join(dir, "applications", "xz@cloud-vm.yaml")
 	touched := 0
 	change := func() error {
@@ -151,16 +152,16 @@ func (o *options) measure(dir string) error {
 		{title: "`report`", args: []string{"report", "-o", filepath.Join(dir, "report.html")}, once: true},
 	}
 	time.Sleep(3 * time.Second) // a file that just changed is read again
-	fmt.Printf("| %d profiles | wall time | CPU time | memory |\n|---|---|---|---|\n", o.profiles)
+	fmt.Fprintf(w, "| %d profiles | wall time | CPU time | memory |\n|---|---|---|---|\n", o.profiles)
 	for _, c := range commands {
-		if err := o.time(dir, c); err != nil {
+		if err := o.time(w, dir, c); err != nil {
 			return fmt.Errorf("%s: %w", c.title, err)
 		}
 	}
 	return nil
 }
 
-func (o *options) time(dir string, c command) error {
+func (o *options) time(w io.Writer, dir string, c command) error {
 	runs := o.runs
 	if c.once {
 		runs = 1
@@ -186,7 +187,7 @@ func (o *options) time(dir string, c command) error {
 			memory = max(memory, usage.Maxrss<<10)
 		}
 	}
-	fmt.Printf("| %s | %.2f s | %.2f s | %d MB |\n", c.title, median(walls).Seconds(), median(cpus).Seconds(), memory/1e6)
+	fmt.Fprintf(w, "| %s | %.2f s | %.2f s | %d MB |\n", c.title, median(walls).Seconds(), median(cpus).Seconds(), memory/1e6)
 	return nil
 }
 
