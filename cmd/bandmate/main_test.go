@@ -126,6 +126,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		case strings.Contains(said, "measure the machine again"):
 			ts.Check(ts.Exec("bandmate", "machine", "--quick", "--name", "here", "-q"))
+		case strings.Contains(said, "go on with --resume") && !slices.Contains(args, "--resume"):
+			args = slices.Insert(args, 3, "--resume")
 		case !slices.ContainsFunc([]string{"repeat the measurement", "quieter", "try again later"}, func(advice string) bool { return strings.Contains(said, advice) }):
 			wrong(got)
 		}

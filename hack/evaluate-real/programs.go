@@ -56,7 +56,7 @@ func programs(work, bandmate string) []program {
 		{name: "unxz", debian: "xz-utils", args: []string{"xz", "-d", "-c", "text.xz"}},
 		{name: "bunzip2", debian: "bzip2", args: []string{"bzip2", "-d", "-c", "text.bz2"}},
 		{name: "unzstd", debian: "zstd", args: []string{"zstd", "-q", "-d", "-c", "text.zst"}},
-		{name: "flac", debian: "flac", args: strings.Fields("flac -s -8 -f -o /dev/null sound.wav")},
+		{name: "flac", debian: "flac", args: strings.Fields("flac -s -8 -c sound.wav")},
 		{name: "lame", debian: "lame", args: strings.Fields("lame --quiet -q 5 speech.wav /dev/null")},
 		{name: "openssl", debian: "openssl", args: strings.Fields("openssl dgst -sha512 text-512m")},
 		{name: "mawk", debian: "mawk", args: []string{"mawk", gawkProgram, "text-20m"}},

@@ -240,7 +240,7 @@ func TestScorerForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(first, again); diff != "" {
+	if diff := cmp.Diff(first, again, cmp.AllowUnexported(Effect{})); diff != "" {
 		t.Errorf("a second time differs:\n%s", diff)
 	}
 	if first.Newcomer.After <= 1 || first.Residents[0].After < first.Residents[0].Before || units.Slowdown(1) > first.Residents[1].Before {
