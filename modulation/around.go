@@ -44,6 +44,9 @@ const (
 	// most, and enoughSteps how many suffice.
 	stepTrial, stepPatience = 100 * time.Millisecond, 2 * time.Second
 	enoughSteps             = 50
+	// longestUnseen is the most that the time between two reads counts for: on a busy
+	// machine it can be longer, and more steps than the one that is seen fit into it.
+	longestUnseen = 5 * time.Millisecond
 )
 
 // StepRate returns how many steps per second a count grows in, which for bytes are
@@ -55,7 +58,9 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 		return 0, err
 	}
 	steps := 0
-	for begin := clock.Now(); ; {
+	begin := clock.Now()
+	seen := time.Duration(0)
+	for before := begin; ; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
@@ -68,9 +73,11 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 			steps++
 		}
 		last = n
-		spent := clock.Now() - begin
-		if spent >= stepTrial && steps >= enoughSteps || spent >= stepPatience {
-			return float64(steps) / spent.Seconds(), nil
+		now := clock.Now()
+		seen += min(now-before, longestUnseen)
+		before = now
+		if now-begin >= stepTrial && steps >= enoughSteps || now-begin >= stepPatience {
+			return float64(steps) / seen.Seconds(), nil
 		}
 	}
 }

@@ -131,6 +131,14 @@ func TestStepRate(t *testing.T) {
 	if got, err := modulation.StepRate(t.Context(), clock, still); err != nil || got != 0 || clock.now-begin > 3*time.Second {
 		t.Errorf("StepRate of what stands still = %v, %v after %v; want 0", got, err, clock.now-begin)
 	}
+	// Other programs hold the CPU of the reader for 40 ms at a time.
+	kept := func() (float64, error) {
+		clock.now += 40 * time.Millisecond
+		return bytes()
+	}
+	if got, err := modulation.StepRate(t.Context(), clock, kept); err != nil || got < 100 || got > 1000 {
+		t.Errorf("StepRate of a reader that is kept from its CPU = %v, %v; want more than it saw, 25", got, err)
+	}
 	broken := errors.New("broken")
 	if _, err := modulation.StepRate(t.Context(), clock, func() (float64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the count", err)
