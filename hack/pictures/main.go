@@ -81,7 +81,7 @@ func open(root string) (*example, error) {
 	if err := errors.Join(append(broken, err)...); err != nil {
 		return nil, err
 	}
-	data, err := evaluation.Read(os.DirFS(filepath.Join(root, "docs", "results", "real")))
+	data, err := evaluation.Read(os.DirFS(filepath.Join(root, "docs", "results", "real-whole-runs")))
 	if err != nil {
 		return nil, err
 	}
