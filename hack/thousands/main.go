@@ -27,7 +27,7 @@ import (
 
 func main() {
 	var o options
-	flag.StringVar(&o.program, "bandmate", "bandmate", "the program to measure")
+	flag.StringVar(&o.program, "bandmate", "", "the program to measure (default: it is built)")
 	flag.StringVar(&o.example, "example", "docs/example/store", "store to copy profiles of")
 	flag.StringVar(&o.queue, "queue", "cmd/bandmate/testdata/width", "folder of squeue.json and sinfo.json")
 	flag.IntVar(&o.profiles, "profiles", 10_000, "number of profiles")
@@ -52,6 +52,17 @@ func (o *options) run(w io.Writer) (err error) {
 			return err
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
+	if o.program == "" {
+		built, failed := os.MkdirTemp("", "bandmate")
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(built)) }()
+		o.program = filepath.Join(built, "bandmate")
+		if out, err := exec.Command("go", "build", "-o", o.program, "./cmd/bandmate").CombinedOutput(); err != nil {
+			return fmt.Errorf("building bandmate: %w: %s", err, out)
+		}
 	}
 	s, err := store.Open(dir)
 	if err != nil {
