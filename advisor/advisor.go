@@ -153,12 +153,13 @@ func (a *Advisor) links() map[string]memory.Link {
 	return links
 }
 
-// caches returns the sizes of the last-level caches that several cores share, by machine.
-func (a *Advisor) caches() map[string]int64 {
-	caches := map[string]int64{}
+// caches returns the last-level caches that several cores share, by machine: those of a
+// NUMA node, on which applications meet.
+func (a *Advisor) caches() map[string]predictor.LastLevel {
+	caches := map[string]predictor.LastLevel{}
 	for name, m := range a.machines {
 		if c := m.Spec.SharedCache; c != nil {
-			caches[name] = c.Bytes
+			caches[name] = predictor.LastLevel{Bytes: c.Bytes, Count: max(len(c.CPUs)/m.Spec.NUMANodes, 1)}
 		}
 	}
 	return caches

@@ -48,7 +48,7 @@ type fitting struct {
 	chosen   []*Profile
 	profiles int // that it was chosen from
 	link     memory.Link
-	cache    int64 // bytes of the last-level cache that they share; 0 without one
+	cache    predictor.LastLevel
 
 	once        sync.Once
 	calibration *predictor.Calibration
@@ -69,10 +69,10 @@ type applied struct {
 }
 
 // next prepares models from the profiles that can be used, in any order; links are how
-// co-runners reach the memory of each machine, caches the sizes of those that several
-// cores share. It keeps the models of c whose profiles are
+// co-runners reach the memory of each machine, caches those that several cores share. It
+// keeps the models of c whose profiles are
 // the same objects.
-func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, caches map[string]int64) *calibrations {
+func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, caches map[string]predictor.LastLevel) *calibrations {
 	candidates := map[place][]*Profile{}
 	for _, p := range profiles {
 		if p.serves {
@@ -160,10 +160,10 @@ func (f *fitting) fit() {
 	})
 }
 
-// calibrate fits a model of the memory, and of a cache of so many bytes before it that all
-// share, if enough of the applications were measured beside an interferer in the cache.
-func calibrate(apps []*predictor.Application, link memory.Link, cache int64) (*predictor.Calibration, error) {
-	if cache > 0 {
+// calibrate fits a model of the memory, and of the caches before it that they share, if
+// enough of the applications were measured beside an interferer in the cache.
+func calibrate(apps []*predictor.Application, link memory.Link, cache predictor.LastLevel) (*predictor.Calibration, error) {
+	if cache.Bytes > 0 {
 		c, err := predictor.CalibrateCache(apps, cache)
 		if !errors.Is(err, memory.ErrNotEnough) {
 			return c, err

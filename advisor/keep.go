@@ -62,7 +62,7 @@ func (a *Advisor) SaveKept() {
 // key identifies all that a model is made from; false where a profile has no sum.
 func (f *fitting) key(at place) (string, bool) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q %q %q %d %d\n", at.machine, at.regime, f.link, f.cache, len(f.chosen))
+	fmt.Fprintf(sum, "%q %q %q %d %d %d\n", at.machine, at.regime, f.link, f.cache.Bytes, f.cache.Count, len(f.chosen))
 	for _, p := range f.chosen {
 		if p.sum == "" {
 			return "", false

@@ -22,8 +22,10 @@ type Calibration struct {
 	// misfit is the standard deviation of points that the model was not fitted to about
 	// what it says of them, without their noise.
 	misfit float64
-	// lastLevel is a cache before the memory that all share; nil without one.
+	// lastLevel is each of so many caches before the memory that applications share; nil
+	// without one.
 	lastLevel *cache.Model
+	caches    int
 }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
@@ -33,8 +35,9 @@ const distantRatio = 1.03
 // Calibrate fits a model to those of apps that were measured on the machine itself and
 // have a known contentiousness and curves with achieved bandwidths. link says how
 // co-runners reach the memory. Where it is unknown and they are distant, they are taken to
-// have a link each, and intervals also hold what one link for all would cause. Calibrate fails with memory.ErrNotEnough if the
-// applications are too few.
+// have a link each, and intervals also hold what one link for all would cause. Calibrate
+// fails with memory.ErrNotEnough if the applications are too few, and with ErrNotDescribed
+// if the model is wrong about points that it was not fitted to.
 func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
@@ -57,6 +60,9 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
 	c := &Calibration{model: model, misfit: misfitOf(model, sources)}
+	if !(c.misfit <= worstFit) {
+		return nil, fmt.Errorf("calibration: %w: points that were left out of the fit lie %.1f points off", ErrNotDescribed, 100*c.misfit)
+	}
 	if undeclared {
 		c.shared = model.ShareLink()
 	}
@@ -126,8 +132,12 @@ func leftOut(m *memory.Model, s memory.Source) (sum misfit) {
 }
 
 // worstFit is the standard deviation of the points about the model above which an
-// application is not calibrated.
+// application is not calibrated; for points that were left out, a whole machine.
 const worstFit = 0.15
+
+// ErrNotDescribed is returned for a machine whose memory does not behave as the model
+// says.
+var ErrNotDescribed = errors.New("the model does not describe the memory of this machine")
 
 // ErrNotCalibrated is returned for an application that a calibration does not fit.
 var ErrNotCalibrated = errors.New("the model of the memory does not fit")
@@ -218,6 +228,7 @@ type calibrated struct {
 	// The fields from home to corrections are then unset.
 	cached    *cache.Application
 	lastLevel *cache.Model
+	caches    int
 }
 
 // sharing returns copies of apps in the models in which all co-runners share one link;

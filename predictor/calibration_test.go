@@ -113,4 +113,19 @@ func TestCalibrationNeedsProfiles(t *testing.T) {
 	}
 }
 
+// Some applications lose most to reads and others most to writes, which no memory of the
+// model does to them.
+func TestMachineThatTheModelDoesNotDescribe(t *testing.T) {
+	apps := make([]*Application, 6)
+	for i := range apps {
+		p := profileOf(string(rune('a'+i)), 2+2*float64(i), 0.8)
+		withCurve(p, 0.5+0.5*float64(i%2), 0.95, 0.7, 0.4, 0.2, 0.1)
+		withCurve(p, 1-0.5*float64(i%2), 0.95, 1, 1, 1, 1)
+		apps[i] = compiled(t, p)
+	}
+	if c, err := Calibrate(apps, memory.LinkNone); !errors.Is(err, ErrNotDescribed) {
+		t.Fatalf("calibration %+v, %v; want ErrNotDescribed", c, err)
+	}
+}
+
 func BenchmarkCalibratedPair(b *testing.B) { benchmarkWorkspace(b, calibratedApps(b, 5)[3:]) }

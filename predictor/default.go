@@ -77,6 +77,10 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.performance[i] })
 	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
 	p.coverSharedLink(apps)
+	if s.sharesCache() && s.caches > 1 {
+		p.warn(fmt.Sprintf("which of %d shared caches each application will use is unknown: the slowdown is the mean over "+
+			"their placements, and the interval holds them", s.caches))
+	}
 	if o.Explain {
 		p.Explanation = s.explain(others, read)
 	}

@@ -39,13 +39,14 @@ type doubt struct {
 	model         float64 // see baseError, depthError
 	extrapolation float64 // see extrapolationError
 	transfer      float64 // curves measured on another machine
+	placement     float64 // which of several caches each will use
 }
 
 // interval returns the slowdowns within 90% of p. They are 1 or more: a run
 // cannot gain from neighbors but by noise.
 func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
-		d.model*d.model + d.extrapolation*d.extrapolation + d.transfer*d.transfer
+		d.model*d.model + d.extrapolation*d.extrapolation + d.transfer*d.transfer + d.placement*d.placement
 	half := units.NormalizedPerformance(normal90 * math.Sqrt(variance))
 	return Interval{
 		Low:  min(p+half, 1).Slowdown(),

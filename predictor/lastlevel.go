@@ -68,21 +68,31 @@ func (a *Application) cacheSource() (cache.Source, bool) {
 	return cache.Source{Alone: a.target, Points: a.besideCache}, true
 }
 
-// CalibrateCache is Calibrate for applications that share a last-level cache of so many
-// bytes: it fits a model of the cache and of the memory behind it. It fails with
-// memory.ErrNotEnough if too few of them were measured beside an interferer in the cache.
-func CalibrateCache(apps []*Application, bytes int64) (*Calibration, error) {
+// LastLevel describes the last-level caches that cores share.
+type LastLevel struct {
+	// Bytes is the size of one; 0 without any.
+	Bytes int64
+	// Count is how many alike are before one memory, 1 or more. Which one an application
+	// will use is taken to be unknown, and as likely for each.
+	Count int
+}
+
+// CalibrateCache is Calibrate for applications that were measured in one last-level cache,
+// shared with the interferer: it fits a model of the cache and of the memory behind it. It
+// fails with memory.ErrNotEnough if too few of them were measured beside an interferer in
+// the cache.
+func CalibrateCache(apps []*Application, caches LastLevel) (*Calibration, error) {
 	var sources []cache.Source
 	for _, a := range apps {
 		if s, ok := a.cacheSource(); ok {
 			sources = append(sources, s)
 		}
 	}
-	lastLevel, model, err := cache.Fit(sources, float64(bytes))
+	lastLevel, model, err := cache.Fit(sources, float64(caches.Bytes))
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
-	return &Calibration{model: model, lastLevel: lastLevel}, nil
+	return &Calibration{model: model, lastLevel: lastLevel, caches: max(caches.Count, 1)}, nil
 }
 
 // SharesCache reports whether a is predicted by a model of a cache that it shares, which
@@ -113,7 +123,7 @@ func (c *Calibration) applyCache(a *Application) (*Application, bool, error) {
 		return nil, true, fmt.Errorf("%s: %w: its points lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
 	}
 	applied := *a
-	applied.calibrated = &calibrated{model: c.model, lastLevel: c.lastLevel, cached: fitted, residual: residual}
+	applied.calibrated = &calibrated{model: c.model, lastLevel: c.lastLevel, caches: c.caches, cached: fitted, residual: residual}
 	return &applied, true, nil
 }
 
@@ -128,13 +138,14 @@ func (s *modelSolver) sharesCache() bool {
 }
 
 // solveShared sets the performances of applications that share a cache. They are taken at
-// their means over the run.
+// their means over the run, and where there are several caches, at their means over the
+// placements.
 func (s *modelSolver) solveShared() {
 	s.sharing = resized(s.sharing, len(s.apps))
 	for i, a := range s.apps {
 		s.sharing[i] = cache.Member{}
 		if c := a.calibrated; c != nil && c.cached != nil {
-			s.lastLevel, s.sharing[i].Application = c.lastLevel, c.cached
+			s.lastLevel, s.caches, s.sharing[i].Application = c.lastLevel, c.caches, c.cached
 			continue
 		}
 		s.sharing[i].Stream, s.sharing[i].Alone = a.memberIn(s.model, -1, s.atHome(i)), a.corunner
@@ -142,8 +153,9 @@ func (s *modelSolver) solveShared() {
 			s.sharing[i].Alone = a.target
 		}
 	}
+	s.shares = resized(s.shares, len(s.apps))
 	var solved bool
-	s.shares, solved = s.solver.Solve(s.lastLevel, s.model, s.sharing, s.shares[:0])
+	s.placementSpread, solved = s.averagePlacements(s.lastLevel, s.shares)
 	s.unsolved = !solved
 	s.rates = resized(s.rates, len(s.apps))
 	for i := range s.apps {
@@ -188,6 +200,8 @@ func (s *modelSolver) sharedDoubt() doubt {
 		model:    math.Hypot(sharedBaseError, spread*lost/(1+lost/modelDeep)),
 		pressure: math.Abs(s.resized(1+sharedSizeError)-s.resized(1-sharedSizeError)) / 2,
 		transfer: target.lossDoubt * lost,
+
+		placement: s.placementSpread,
 	}
 	if c := target.calibrated; c != nil {
 		d.fit = sharedFitError * c.residual * min(lost/sharedDeep, 1)
@@ -195,11 +209,11 @@ func (s *modelSolver) sharedDoubt() doubt {
 	return d
 }
 
-// resized returns the performance of the target in a cache of another size, relative to
+// resized returns the performance of the target in caches of another size, relative to
 // that which there is.
 func (s *modelSolver) resized(size float64) float64 {
-	var solver cache.Solver
-	shares, _ := solver.Solve(s.lastLevel.Resized(size), s.model, s.sharing, nil)
+	shares := make([]cache.Result, len(s.apps))
+	_, _ = s.averagePlacements(s.lastLevel.Resized(size), shares) // the last step serves
 	return shares[0].Performance
 }
 
@@ -209,8 +223,12 @@ func (s *modelSolver) explainShared() string {
 	if c := s.apps[0].calibrated; c == nil || c.cached == nil {
 		return fmt.Sprintf("the shared cache is taken from others only; bandwidth: %.4f", share.Performance)
 	}
-	return fmt.Sprintf("the target holds %s of a cache of %s; by bandwidth alone %.4f, with the cache that it loses %.4f",
+	text := fmt.Sprintf("the target holds %s of a cache of %s; by bandwidth alone %.4f, with the cache that it loses %.4f",
 		bytesText(share.Held), bytesText(s.lastLevel.Bytes()), share.Kept, share.Performance)
+	if s.caches > 1 {
+		text += fmt.Sprintf("; means over placements in %d caches, standard deviation %.4f", s.caches, s.placementSpread)
+	}
+	return text
 }
 
 // bytesText returns a size for people.

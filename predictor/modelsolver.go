@@ -21,12 +21,18 @@ type modelSolver struct {
 	// who ask for more than the memory can carry have one: the greatest delay.
 	unsolved bool
 
-	// sharing and shares are the applications in a cache that they share, and what each
-	// has of it; empty without one.
+	// sharing and shares are the applications in caches that they share, and what each
+	// has of them; empty without one.
 	lastLevel *cache.Model
+	caches    int
 	sharing   []cache.Member
 	shares    []cache.Result
 	solver    cache.Solver
+	// placed and placement are the cache of each application in one placement, and how
+	// each fares in it.
+	placed          []int
+	placement       []cache.Result
+	placementSpread float64
 }
 
 // mostTogether bounds how many combinations of phases are solved: four applications

@@ -15,6 +15,9 @@ type Member struct {
 	// Stream and Alone are such a one as a loop before the memory, and its traffic alone.
 	Stream memory.Member
 	Alone  units.Traffic
+	// Cache tells caches alike from each other, in any numbers: members in others meet at
+	// the memory only.
+	Cache int
 }
 
 // at returns the share of a member whose lines stay for an age in its time alone.
@@ -38,12 +41,23 @@ type Result struct {
 	Kept float64
 }
 
+// Add returns the sum of r and another result, multiplied by a weight.
+func (r Result) Add(other Result, weight float64) Result {
+	return Result{
+		Performance: r.Performance + weight*other.Performance,
+		Held:        r.Held + weight*other.Held,
+		Traffic:     r.Traffic.Add(other.Traffic.Scale(weight)),
+		Kept:        r.Kept + weight*other.Kept,
+	}
+}
+
 // Solver finds how applications share a cache and a memory. What it allocated serves again;
 // it serves one goroutine at a time. The zero value is ready.
 type Solver struct {
 	loops        []memory.Member
 	performances []units.NormalizedPerformance
 	uses         []float64
+	ages, used   []float64 // of the cache of each member
 }
 
 // Bounds of Solve. A step goes part of the way, the shorter the longer it takes.
@@ -52,8 +66,8 @@ const (
 	solveClose = 1e-7
 )
 
-// Solve appends to results how each member fares beside all others, in order. It returns
-// false where ages, traffic and speeds do not settle, or the memory cannot carry what is
+// Solve appends to results how each member fares beside all others, in order; m is each of
+// the caches. It returns false where ages, traffic and speeds do not settle, or the memory cannot carry what is
 // asked for.
 func (s *Solver) Solve(m *Model, mem *memory.Model, members []Member, results []Result) ([]Result, bool) {
 	n, first := len(members), len(results)
@@ -62,51 +76,86 @@ func (s *Solver) Solve(m *Model, mem *memory.Model, members []Member, results []
 	}
 	found := results[first:]
 	s.loops, s.performances, s.uses = sized(s.loops, n), sized(s.performances, n), sized(s.uses, n)
-	var age, delay, excess float64
+	s.ages, s.used = sized(s.ages, n), sized(s.used, n)
+	var delay, excess float64
 	settled := false
 	for step := 0; step < solveSteps && !settled; step++ {
-		age = m.age(func(age float64) (held float64) {
-			for i := range members {
-				held += members[i].at(m.policy, age*found[i].Performance).held
-			}
-			return held
-		})
-		var used float64
+		s.settleAges(m, members, found)
 		for i := range members {
 			x := &members[i]
 			s.uses[i] = float64(x.Alone.Read) * found[i].Performance
 			s.loops[i] = x.Stream
 			if a := x.Application; a != nil {
 				s.uses[i] = a.reuse.uses() * found[i].Performance
-				s.loops[i] = m.loopAt(mem, a, age*found[i].Performance)
+				s.loops[i] = m.loopAt(mem, a, s.ages[i]*found[i].Performance)
 			}
-			used += s.uses[i]
 		}
+		s.sumUses(members)
 		delay, excess = mem.Solve(s.loops, s.performances)
 		settled = true
 		for i := range members {
-			p := m.waiting(&members[i], float64(s.performances[i]), used-s.uses[i])
+			p := m.waiting(&members[i], float64(s.performances[i]), s.used[i]-s.uses[i])
 			settled = settled && math.Abs(p-found[i].Performance) < solveClose
 			part := math.Exp2(-1 - float64(step)/60)
 			found[i].Performance *= math.Pow(p/found[i].Performance, part)
 		}
 	}
-	var used float64
-	for _, u := range s.uses {
-		used += u
-	}
 	for i := range members {
 		x, f := &members[i], &found[i]
-		own := x.at(m.policy, age*f.Performance)
+		own := x.at(m.policy, s.ages[i]*f.Performance)
 		f.Held = own.held
 		f.Traffic = units.Traffic{Read: units.Bandwidth(own.read * f.Performance), Write: units.Bandwidth(own.write * f.Performance)}
 		f.Kept = f.Performance
 		if a := x.Application; a != nil {
 			kept := m.loopAt(mem, a, a.alone)
-			f.Kept = max(m.waiting(x, kept.Performance(delay), used-s.uses[i]), f.Performance)
+			f.Kept = max(m.waiting(x, kept.Performance(delay), s.used[i]-s.uses[i]), f.Performance)
 		}
 	}
 	return results, excess >= 0 || memory.Close(excess)
+}
+
+// settleAges sets the age at which the members of each cache fill it, at the performances
+// found.
+func (s *Solver) settleAges(m *Model, members []Member, found []Result) {
+	for i := range members {
+		if first := firstIn(members, i); first < i {
+			s.ages[i] = s.ages[first]
+			continue
+		}
+		s.ages[i] = m.age(func(age float64) (held float64) {
+			for j := range members {
+				if members[j].Cache == members[i].Cache {
+					held += members[j].at(m.policy, age*found[j].Performance).held
+				}
+			}
+			return held
+		})
+	}
+}
+
+// sumUses sets the sum of the uses of each cache.
+func (s *Solver) sumUses(members []Member) {
+	for i := range members {
+		if first := firstIn(members, i); first < i {
+			s.used[i] = s.used[first]
+			continue
+		}
+		s.used[i] = 0
+		for j := range members {
+			if members[j].Cache == members[i].Cache {
+				s.used[i] += s.uses[j]
+			}
+		}
+	}
+}
+
+// firstIn returns the first member in the cache of member i.
+func firstIn(members []Member, i int) int {
+	first := 0
+	for members[first].Cache != members[i].Cache {
+		first++
+	}
+	return first
 }
 
 // waiting returns a performance with the wait for the port of the cache, which others use at
