@@ -178,7 +178,7 @@ func printWhatIf(a *cli.App, answer WhatIfAnswer, f whatIfFlags) error {
 		}
 		return writeMore(w, answer.More)
 	})
-	if a.Format == cli.FormatText {
+	if a.Format == cli.FormatText || a.Format == cli.FormatCSV { // the others carry them
 		a.Warn(answer.Warnings)
 	}
 	return err
