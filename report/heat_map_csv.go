@@ -10,9 +10,6 @@ import (
 	"bandmate.dev/bandmate/internal/parallel"
 )
 
-// rowsAtOnce is how many rows of a heat map are in memory as CSV.
-const rowsAtOnce = 64
-
 // WriteCSV writes one line per known or unknown slowdown:
 // target,corunner,slowdown, the last one empty where it is not known. It holds some rows
 // in memory at a time.
@@ -21,19 +18,9 @@ func (m *HeatMap) WriteCSV(w io.Writer) error {
 		return err
 	}
 	targets, corunners := csvFields(m.Targets), csvFields(m.Corunners)
-	rows := make([][]byte, min(len(targets), rowsAtOnce))
-	for first := 0; first < len(targets); first += len(rows) {
-		n := min(len(rows), len(targets)-first)
-		parallel.Each(n, func(k int) {
-			rows[k] = m.appendCSV(rows[k][:0], first+k, targets[first+k], corunners)
-		})
-		for _, row := range rows[:n] {
-			if _, err := w.Write(row); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return parallel.WriteRows(w, len(targets), func(to []byte, i int) []byte {
+		return m.appendCSV(to, i, targets[i], corunners)
+	})
 }
 
 // appendCSV appends the lines of a target. The names are fields of CSV.

@@ -1,7 +1,10 @@
 package parallel_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,5 +38,18 @@ func TestEachWithMakesOneForEachGoroutine(t *testing.T) {
 	})
 	if made == 0 || made > 100 || total != 100 {
 		t.Errorf("%d made, %d calls", made, total)
+	}
+}
+
+func TestWriteRowsInOrder(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 1000} {
+		var got, want strings.Builder
+		err := parallel.WriteRows(&got, n, func(to []byte, i int) []byte { return strconv.AppendInt(append(to, ' '), int64(i), 10) })
+		for i := range n {
+			fmt.Fprintf(&want, " %d", i)
+		}
+		if err != nil || got.String() != want.String() {
+			t.Errorf("%d rows: %q, %v", n, &got, err)
+		}
 	}
 }

@@ -24,7 +24,8 @@ type MatrixResult struct {
 	// Approximate is true for estimates by tables: see --exact.
 	Approximate  bool     `json:"approximate,omitempty"`
 	Applications []string `json:"applications"`
-	// Slowdowns[i][j] is that of application i beside application j.
+	// Slowdowns[i][j] is that of application i beside application j; null where it is
+	// not known. It is written row by row (see writeRows), never held.
 	Slowdowns [][]float64 `json:"slowdowns"`
 	Warnings  []string    `json:"warnings"`
 }
@@ -44,8 +45,8 @@ in for the names.
 
 The pairs of more than 1000 applications are estimated from tables of the curves,
 unless --exact is given. On simulated memories they are 2.5 points of normalized
-performance off in the mean and 21 at most. Of thousands, take -o csv, which is
-written row by row.`,
+performance off in the mean and 21 at most. Data of thousands are written row by
+row, in a few hundred megabytes of memory.`,
 		Example: `  bandmate matrix
   bandmate matrix xz sqlite lammps -o csv
   bandmate matrix --svg matrix.svg --png matrix.png`,
@@ -93,17 +94,23 @@ func runMatrix(a *cli.App, names []string, f matrixFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.Format == cli.FormatJSON || a.Format == cli.FormatYAML {
-		result.fill(slowdown)
-	}
 	picture := &report.HeatMap{Targets: result.Applications, Corunners: result.Applications, Slowdown: slowdown}
-	if err := a.PrintDrawnRows(result, picture, f.pictures, picture.WriteCSV, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) }); err != nil {
+	if err := printMatrix(a, result, picture, f); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText || a.Format == cli.FormatCSV {
 		a.Warn(result.Warnings)
 	}
 	return nil
+}
+
+// printMatrix writes the pictures, and the result unless one of them takes its place. Data
+// are written row by row.
+func printMatrix(a *cli.App, result MatrixResult, picture *report.HeatMap, f matrixFlags) error {
+	if (a.Format == cli.FormatJSON || a.Format == cli.FormatYAML) && !f.pictures.ToStdout() {
+		return errors.Join(a.Draw(picture, f.pictures), result.writeRows(a.Stdout, a.Format, picture.Slowdown))
+	}
+	return a.PrintDrawnRows(result, picture, f.pictures, picture.WriteCSV, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) })
 }
 
 // writeMatrix shows the applications that suffer or cause the most.
@@ -158,17 +165,5 @@ func approximate(g *advisor.Group) slowdownOf {
 		}
 		const digits = 1e4 // more would be noise
 		return units.Slowdown(math.Round(digits*float64(pairs.At(i, j).Slowdown())) / digits)
-	}
-}
-
-// fill sets the slowdowns of all pairs.
-func (r *MatrixResult) fill(slowdown slowdownOf) {
-	n := len(r.Applications)
-	r.Slowdowns = make([][]float64, n)
-	for i := range n {
-		r.Slowdowns[i] = make([]float64, n)
-		for j := range n {
-			r.Slowdowns[i][j] = float64(slowdown(i, j))
-		}
 	}
 }
