@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/internal/parallel"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
@@ -59,10 +60,11 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
-	c := &Calibration{model: model, misfit: misfitOf(model, sources)}
-	if !(c.misfit <= worstFit) {
-		return nil, fmt.Errorf("calibration: %w: points that were left out of the fit lie %.1f points off", ErrNotDescribed, 100*c.misfit)
+	misfits := leaveOut(model, sources)
+	if off := typical(misfits); off > worstFit {
+		return nil, fmt.Errorf("calibration: %w: points that were left out of the fit lie %.1f points off", ErrNotDescribed, 100*off)
 	}
+	c := &Calibration{model: model, misfit: lasting(misfits)}
 	if undeclared {
 		c.shared = model.ShareLink()
 	}
@@ -73,11 +75,26 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 // lasting, whatever their noise.
 const leastMisfit = 0.3
 
-// misfitOf returns the lasting difference of a model from points that no loop was fitted
-// to.
-func misfitOf(m *memory.Model, sources []memory.Source) float64 {
+// leaveOut returns the misfit of each source.
+func leaveOut(m *memory.Model, sources []memory.Source) []misfit {
 	all := make([]misfit, len(sources))
 	parallel.Each(len(sources), func(i int) { all[i] = leftOut(m, sources[i]) })
+	return all
+}
+
+// typical returns the lasting misfit of the median application: one that behaves as no
+// other does not decide about a machine.
+func typical(all []misfit) float64 {
+	each := make([]float64, len(all))
+	for i := range all {
+		each[i] = lasting(all[i : i+1])
+	}
+	return stats.Median(each)
+}
+
+// lasting returns the difference of a model from points that no loop was fitted to, without
+// their noise.
+func lasting(all []misfit) float64 {
 	var sum misfit
 	for _, one := range all {
 		sum.squares, sum.points = sum.squares+one.squares, sum.points+one.points
@@ -132,7 +149,8 @@ func leftOut(m *memory.Model, s memory.Source) (sum misfit) {
 }
 
 // worstFit is the standard deviation of the points about the model above which an
-// application is not calibrated; for points that were left out, a whole machine.
+// application is not calibrated. A machine is not where the points that were left out of
+// its median application lie as far off.
 const worstFit = 0.15
 
 // ErrNotDescribed is returned for a machine whose memory does not behave as the model

@@ -72,6 +72,9 @@ func TestIntervalCoverage(t *testing.T) {
 // Where nobody says that co-runners share a link, the intervals of groups hold what it
 // causes all the same.
 func TestIntervalCoversAnUndeclaredLink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	d := dataset(t, "ddr4x4link")
 	d.Platform.Link = memory.LinkUnknown
 	result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})

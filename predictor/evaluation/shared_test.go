@@ -13,6 +13,9 @@ import (
 // Where a cache is shared, the default method is far closer than one that knows bandwidth
 // alone, for pairs and for groups, and says so honestly.
 func TestSharedCache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	d := dataset(t, "llc-ddr4x2")
 	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default, predictor.Memgen}})
 	if err != nil {
@@ -60,6 +63,9 @@ func TestCacheThatNobodyShares(t *testing.T) {
 // What an onboarding measures suffices: two curves of four levels, working sets within the
 // cache that are loaded at three rates, and one far beyond it, without a count of the traffic.
 func TestPointsThatOnboardMeasures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	d := dataset(t, "llc-ddr4x2")
 	size := d.Platform.SharedCache.Bytes
 	for i := range d.Apps {

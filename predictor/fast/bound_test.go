@@ -88,6 +88,10 @@ const (
 )
 
 func TestErrorBound(t *testing.T) {
+	platforms := platforms
+	if testing.Short() {
+		platforms = platforms[:1] // the race detector makes fits slow
+	}
 	for _, platform := range platforms {
 		for rest, most := range map[string][2]float64{
 			byCurves: {curveMean, curveMost}, byDistantCurves: {distantMean, distantMost}, byModel: {delayMean, delayMost},
