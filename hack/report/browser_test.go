@@ -45,6 +45,7 @@ func TestBrowser(t *testing.T) {
 		{"curves", MakeTransferred(14, 3), checkCurves},
 		{"memory", withCurves(MakeMeasured(14, 3)), checkMemory},
 		{"network", withCurves(MakeCommunicating(14, 3)), checkNetwork},
+		{"services", services(t), checkServices},
 		{"large", withCurves(MakeMeasured(2222, 3)), checkLarge},
 	} {
 		look := table{T: t, bandmate: bandmate}

@@ -130,6 +130,9 @@ func newApplication(p *v1alpha1.ApplicationProfile, compiled *predictor.Applicat
 		traffic, _ := compiled.Contentiousness()
 		a.Read, a.Write = &traffic.Read, &traffic.Write
 	}
+	if s := p.Spec.Service; s != nil {
+		a.Saturation = &s.SaturationRequestsPerSecond
+	}
 	if t := p.Spec.Measurement.Time; !t.IsZero() {
 		a.Measured = t.UTC().Format(time.RFC3339)
 	}

@@ -74,12 +74,15 @@ type Application struct {
 	Command []string `json:"command,omitempty"`
 	Seconds float64  `json:"seconds"`
 	// Read and Write are the traffic alone; absent where it is not known.
-	Read     *units.Bandwidth `json:"readBytesPerSecond,omitempty"`
-	Write    *units.Bandwidth `json:"writeBytesPerSecond,omitempty"`
-	Source   string           `json:"source"`
-	Repeats  int              `json:"repeats"`
-	Measured string           `json:"measured,omitempty"`
-	Curves   []Curve          `json:"curves"`
+	Read    *units.Bandwidth `json:"readBytesPerSecond,omitempty"`
+	Write   *units.Bandwidth `json:"writeBytesPerSecond,omitempty"`
+	Source  string           `json:"source"`
+	Repeats int              `json:"repeats"`
+	// Saturation is the load, in requests per second, that a service cannot exceed alone;
+	// absent for an application that is no service.
+	Saturation *float64 `json:"saturationRequestsPerSecond,omitempty"`
+	Measured   string   `json:"measured,omitempty"`
+	Curves     []Curve  `json:"curves"`
 	// Fits are the curves that predictions read; none without curves.
 	Fits []predictor.Fit `json:"fits"`
 	// Tables are those that approximate.

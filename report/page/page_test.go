@@ -183,6 +183,19 @@ func TestMissingIsNotZero(t *testing.T) {
 	}
 }
 
+// The page asks about the load of what it calls a service.
+func TestOnlyServicesSaturate(t *testing.T) {
+	redis := profile("redis", 5e9, 0.7)
+	redis.Spec.Service = &v1alpha1.Service{SaturationRequestsPerSecond: 1e4}
+	d := carried(t, write(t, Content{Applications: []*v1alpha1.ApplicationProfile{redis, profile("xz", 2e9, 0.9)}}))
+	if s := d.Applications[0].Saturation; s == nil || *s != 1e4 {
+		t.Errorf("the service saturates at %v", s)
+	}
+	if s := d.Applications[1].Saturation; s != nil {
+		t.Errorf("what is no service saturates at %v", *s)
+	}
+}
+
 func TestBrokenAmongGood(t *testing.T) {
 	broken := profile("broken", 1e9, 0.9)
 	broken.Spec.Curves[0].Points[0].NormalizedPerformance = -1

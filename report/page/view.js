@@ -45,7 +45,8 @@
   const times = (s) => Number.isFinite(s) ? `${s.toFixed(2)}×` : MISSING;
   const between = (i) => `${i.low.toFixed(2)}–${times(i.high)}`;
   const reads = (share) => `${Number((100 * share).toPrecision(3))}% reads`;
-  const seconds = (s) => s >= 1 ? `${significant(s)} s` : `${significant(s * 1e3)} ms`;
+  const seconds = (s) => s >= 0.9995 ? `${significant(s)} s` : s >= 0.9995e-3 ? `${significant(s * 1e3)} ms` : `${significant(s * 1e6)} µs`;
+  const rate = (r) => `${Number(r.toPrecision(6))} requests/s`;
   const bytes = (n) => {
     for (const unit of ["B", "KiB", "MiB", "GiB"]) {
       if (n < 1024) return `${Math.round(n * 10) / 10} ${unit}`;
@@ -88,9 +89,10 @@
   }
   // askable says whether the server knows the applications by their names.
   const askable = (all) => data.served && all.every((i) => counts.get(apps[i].name) === 1 || all.every((j) => apps[j].machine === apps[i].machine));
-  async function ask(target, others, explain) {
+  async function ask(target, others, { explain = false, demands = [] }) {
     const query = new URLSearchParams({ target: apps[target].name, explain });
     for (const i of others) query.append("corunner", apps[i].name);
+    for (const [parameter, value] of demands) query.append(parameter, value);
     if ([target, ...others].some((i) => counts.get(apps[i].name) > 1)) query.append("machine", apps[target].machine);
     const response = await fetch(`api/v1/predict?${query}`);
     const answer = await response.json();
@@ -98,18 +100,19 @@
     return { exact: true, ...answer };
   }
   // follow shows what the page can say, then what the server answers, unless the
-  // place is used for another question by then.
+  // place is used for another question by then. What only the server can say is asked
+  // for in more: the steps, and the demands of services as parameters of the API.
   const latest = new Map();
-  async function follow(place, questions, explain, show) {
+  async function follow(place, questions, more, show) {
     latest.set(place, questions);
     const first = questions.map(([target, others]) => predict(target, others));
-    const wanted = ([target, others], k) => !first[k].why && (explain || !first[k].exact) && askable([target, ...others]);
+    const wanted = ([target, others], k) => !first[k].why && (more.explain || more.demands?.length > 0 || !first[k].exact) && askable([target, ...others]);
     const busy = questions.some(wanted);
     byId(place).setAttribute("aria-busy", String(busy));
     show(first);
     if (!busy) return;
     const answers = await Promise.all(questions.map(async (q, k) => {
-      try { return wanted(q, k) ? await ask(...q, explain) : first[k]; } catch (error) { return { ...first[k], failed: error.message }; }
+      try { return wanted(q, k) ? await ask(...q, more) : first[k]; } catch (error) { return { ...first[k], failed: error.message }; }
     }));
     if (latest.get(place) !== questions) return;
     show(answers);
@@ -128,6 +131,11 @@
     return wanted === "" ? [...apps] : apps.filter((a) => a.label.toLowerCase().includes(wanted));
   };
 
+  // later waits for the end of typing.
+  const later = (show) => {
+    let waiting = 0;
+    return () => { clearTimeout(waiting); waiting = setTimeout(show, 120); };
+  };
   function save(name, type, parts) {
     const url = URL.createObjectURL(new Blob(parts, { type }));
     const link = element("a", { href: url, download: name });
@@ -184,15 +192,20 @@
       type: "button", "aria-label": `Remove ${apps[index].label}`,
       onclick: () => { chosen.splice(at, 1); showWhatIf(); byId("add").focus(); },
     }, "✕"))));
+    showDemands();
+    askWhatIf();
+  }
+  function askWhatIf() {
+    const { demands, faults } = demanded();
     const others = (at) => chosen.filter((_, j) => j !== at);
     if (chosen.length < 2) {
       latest.delete("answer");
       byId("answer").replaceChildren(element("p", { class: "lead" }, chosen.length === 0 ? "Nothing chosen yet." : "Add at least one more."));
       return;
     }
-    follow("answer", chosen.map((index, at) => [index, others(at)]), false, (answers) => showAnswers(answers.map((p, at) => ({ app: apps[chosen[at]], p, others: others(at).map((i) => apps[i]) }))));
+    follow("answer", chosen.map((index, at) => [index, others(at)]), { demands }, (answers) => showAnswers(answers.map((p, at) => ({ app: apps[chosen[at]], p, others: others(at).map((i) => apps[i]) })), faults));
   }
-  function showAnswers(answers) {
+  function showAnswers(answers, faults) {
     const most = Math.max(1.5, ...answers.map(({ p }) => p.interval?.high ?? p.slowdown ?? 1));
     const rows = answers.map(({ app, p, others }) => element("tr", {},
       element("th", { scope: "row" }, bdi(app.label)),
@@ -202,13 +215,15 @@
       element("td", { class: "number wide" }, p.why ? MISSING : pressureText(others)),
     ));
     const bases = new Set(answers.map(({ p }) => p.basis).filter((basis) => basis));
-    const notes = answers.flatMap(({ app, p }) => [
+    const services = answers.filter(({ app, p }, at) => p.service && answers.findIndex((one) => one.app === app) === at);
+    const notes = [...faults.map((fault) => element("li", {}, fault)), ...answers.flatMap(({ app, p }) => [
       ...(p.extrapolatedBytesPerSecond > 0 ? [element("li", {}, bdi(app.label), `: ${bandwidth(p.extrapolatedBytesPerSecond)} beyond the pressure it was measured at; extrapolated.`)] : []),
       ...(p.failed ? [element("li", {}, bdi(app.label), ": the server gave no answer: ", bdi(p.failed))] : []),
-    ]);
+    ])];
     byId("answer").replaceChildren(
       element("table", { class: "plain" }, element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "Application"), element("th", { scope: "col", class: "number" }, "Slowdown"), element("th", { scope: "col", class: "number" }, "90% interval"), element("th", { scope: "col", class: "wide" }, "1.00× to ", times(most)), element("th", { scope: "col", class: "number wide" }, "Pressure"))), element("tbody", {}, ...rows)),
       ...[...bases].map((basis) => element("p", { class: "basis" }, BASES[basis])),
+      ...(services.length > 0 ? [element("div", { class: "cards services" }, ...services.map(serviceCard))] : []),
       ...(notes.length > 0 ? [element("ul", { class: "doubt" }, ...notes)] : []),
     );
   }
@@ -218,6 +233,77 @@
       drawn("line", { class: "grid", x1: 6, x2: 234, y1: 12, y2: 12 }),
       ...(p.interval ? [drawn("line", { class: "range", x1: x(p.interval.low), x2: x(p.interval.high), y1: 12, y2: 12 })] : []),
       drawn("circle", { class: "dot", cx: x(p.slowdown), cy: 12, r: 5 }));
+  }
+
+  // --- Services ------------------------------------------------------------
+  // The page asks its server about load and p99: only the server knows them.
+
+  // typed holds the texts of the fields of a service, by index.
+  const typed = new Map();
+  const isService = (index) => apps[index].saturationRequestsPerSecond !== undefined;
+  const RATE = /^\d+(\.\d+)?(e\d+)?$/i, DURATION = /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/;
+  const FIELDS = {
+    load: { says: "requests per second", fault: (text) => !RATE.test(text) || !(Number(text) > 0), wants: "requests per second such as 20000" },
+    maxP99: { says: "p99 at most", fault: (text) => !DURATION.test(text) || !/[1-9]/.test(text), wants: "a duration such as 2ms" },
+  };
+  // demanded returns the demands of the chosen services, as parameters of the API, and
+  // what is wrong with their fields.
+  function demanded() {
+    const demands = [], faults = [];
+    for (const index of new Set(chosen)) {
+      const texts = typed.get(index);
+      if (!texts) continue;
+      for (const [parameter, { fault, wants }] of Object.entries(FIELDS)) {
+        const text = texts[parameter], input = byId(`${parameter}-${index}`);
+        let wrong = "";
+        if (text !== "" && fault(text)) wrong = `${apps[index].label}: “${text}”: want ${wants}.`;
+        else if (text !== "" && texts.load === "") wrong = `${apps[index].label}: a limit of p99 needs a load.`;
+        input?.setAttribute("aria-invalid", String(wrong !== ""));
+        if (wrong !== "") faults.push(wrong);
+        else if (text !== "") demands.push([parameter, `${apps[index].name}=${text}`]);
+      }
+    }
+    // A limit cannot be asked for without its load, so that one fault asks for nothing.
+    return { demands: faults.length > 0 ? [] : demands, faults };
+  }
+  // showDemands offers fields for the load and the limit of each chosen service.
+  function showDemands() {
+    const services = [...new Set(chosen)].filter(isService);
+    if (services.length > 0 && !data.served) {
+      byId("demands").replaceChildren(element("p", { class: "basis" }, bdi(services.map((i) => apps[i].label).join(", ")),
+        services.length === 1 ? " is a service. " : " are services. ", "What becomes of p99 at a load, this page tells when bandmate serve serves it, and bandmate predict APP WITH --load RATE without it."));
+      return;
+    }
+    byId("demands").replaceChildren(...services.map((index) => {
+      if (!typed.has(index)) typed.set(index, { load: "", maxP99: "" });
+      const texts = typed.get(index), { label, saturationRequestsPerSecond } = apps[index];
+      const examples = { load: `below ${Number(saturationRequestsPerSecond.toPrecision(3))}`, maxP99: "such as 2ms" };
+      return element("div", { class: "controls", role: "group", "aria-label": `Load of ${label}` }, ...Object.entries(FIELDS).flatMap(([parameter, { says }]) => [
+        element("label", { for: `${parameter}-${index}` }, bdi(label), `, ${says}`),
+        element("input", {
+          id: `${parameter}-${index}`, name: parameter, value: texts[parameter], placeholder: examples[parameter], autocomplete: "off", spellcheck: "false",
+          oninput: (event) => { texts[parameter] = event.target.value.trim(); askLater(); },
+        }),
+      ]));
+    }));
+  }
+  const askLater = later(askWhatIf);
+  function serviceCard({ app, p: { service: s } }) {
+    const interval = s.p99Interval && `, 90% interval ${seconds(s.p99Interval.low)} to ${s.p99Interval.high === undefined ? "no upper end" : seconds(s.p99Interval.high)}`;
+    const facts = [
+      ["p99 alone", s.p99AloneSeconds === undefined ? "not known" : seconds(s.p99AloneSeconds)],
+      ["p99 beside", s.p99BesideSeconds !== undefined ? seconds(s.p99BesideSeconds) + interval : s.load < s.saturationBeside ? "not known" : "without end"],
+      ["Saturates at", `${rate(s.saturationAlone)} alone, ${rate(s.saturationBeside)} beside`],
+    ];
+    if (s.maxP99Seconds !== undefined) facts.push(["Limit of p99", `${seconds(s.maxP99Seconds)}: ${s.kept === undefined ? "not known" : s.kept ? "kept" : "exceeded"}`]);
+    return element("article", {
+      class: "card", "aria-labelledby": `service-${app.index}`, "data-load": s.load, "data-alone": s.p99AloneSeconds, "data-beside": s.p99BesideSeconds,
+      "data-low": s.p99Interval?.low, "data-high": s.p99Interval?.high, "data-saturation-alone": s.saturationAlone, "data-saturation-beside": s.saturationBeside,
+      "data-limit": s.maxP99Seconds, "data-kept": s.kept === undefined ? undefined : String(s.kept),
+    },
+      element("h3", { id: `service-${app.index}` }, bdi(app.label), ` at ${rate(s.load)}`),
+      element("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
+      ...(s.warnings.length > 0 ? [element("ul", { class: "doubt" }, ...s.warnings.map((w) => element("li", {}, bdi(w))))] : []));
   }
 
   // --- Matrix --------------------------------------------------------------
@@ -284,7 +370,7 @@
     explained = cell;
     const a = apps[cell.dataset.target], b = apps[cell.dataset.corunner];
     const back = pair(b.index, a.index);
-    follow("explanation", [[a.index, [b.index]]], true, ([p]) => byId("explanation").replaceChildren(
+    follow("explanation", [[a.index, [b.index]]], { explain: true }, ([p]) => byId("explanation").replaceChildren(
       ...(p.why ? [element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${p.why}.`)] : [
         element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${slowdownText(p)}`), `${p.interval ? `, 90% interval ${between(p.interval)}` : ""}. The other way round: ${data.pairs ? "" : "about "}${times(back)}.`),
         element("p", {}, bdi(b.label), traffic(b) > 0 ? ` alone moves ${pressureText([b])}. ` : " causes no traffic. ", BASES[p.basis]),
@@ -421,7 +507,7 @@
   }
   function card(a) {
     const facts = [
-      ["Traffic alone", [trafficText(a)]], ["Time alone", [`${seconds(a.seconds)}, ${a.repeats} runs`]],
+      ["Traffic alone", [trafficText(a)]], a.saturationRequestsPerSecond === undefined ? ["Time alone", [`${seconds(a.seconds)}, ${a.repeats} runs`]] : ["Saturates at", [`${rate(a.saturationRequestsPerSecond)} alone`]],
       ["Suffers on average", [times(a.suffers ?? NaN)]], ["Causes on average", [times(a.causes ?? NaN)]], ...partners(a),
     ];
     return element("article", { class: "card", "aria-labelledby": `card-${a.index}` },
@@ -488,10 +574,6 @@
   byId("add-button").addEventListener("click", addTyped);
   byId("add").addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); addTyped(); } });
   byId("clear").addEventListener("click", () => { chosen.length = 0; showWhatIf(); byId("add").focus(); });
-  const later = (show) => {
-    let waiting = 0;
-    return () => { clearTimeout(waiting); waiting = setTimeout(show, 120); };
-  };
   byId("search").addEventListener("input", later(() => { matrix.first = matrix.firstColumn = 0; showMatrix(); }));
   byId("order").addEventListener("change", () => { matrix.sort = null; matrix.first = matrix.firstColumn = 0; showMatrix(); });
   byId("matrix-csv").addEventListener("click", matrixCSV);
