@@ -149,6 +149,9 @@ func readExceptions(pages []*markdown) []*exception {
 // docs/reference/not-run.md are not run; those of bandmate among them have to be
 // command lines that it understands.
 func TestDocumentation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes measurements slow, and other tests run the same commands")
+	}
 	pages := readPages(t)
 	exceptions := readExceptions(pages)
 	wanted := strings.Split(os.Getenv(docsNeeds), ",")
