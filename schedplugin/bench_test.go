@@ -15,6 +15,7 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/evaluation"
+	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -80,6 +81,28 @@ func BenchmarkEstimates(b *testing.B) {
 			}
 		}
 	}
+}
+
+// BenchmarkDemands looks a service with a demand up: the first time, and again.
+func BenchmarkDemands(b *testing.B) {
+	s := newProfiles(servicesAdvisor(5))
+	s.lookup("redis", "blade")
+	s.calibrate()
+	demand := func(i int) service.Demand {
+		return service.Demand{Load: 400 + 1e-6*float64(i), MaxP99: 10 * time.Millisecond}
+	}
+	i := 0
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			i++
+			s.serve("redis", "blade", demand(i))
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			s.serve("redis", "blade", demand(i))
+		}
+	})
 }
 
 // BenchmarkCycle is all that the plugin does for a pod, over 420 nodes of thirty

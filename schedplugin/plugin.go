@@ -17,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
+	"bandmate.dev/bandmate/service"
 )
 
 // Name is the name of the plugin in a KubeSchedulerConfiguration.
@@ -132,7 +133,7 @@ func newPlugin(args *config.BandmateArgs, handle fwk.Handle, client dynamic.Inte
 		return nil, fmt.Errorf("plugin %s: %w", Name, err)
 	}
 	p.watch = watch
-	p.pods.named = func(application string) { watch.profiles().expect(application) }
+	p.pods.named = func(application string, d service.Demand) { watch.profiles().expect(application, d) }
 	return p, nil
 }
 

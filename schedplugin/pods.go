@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/service"
 )
 
 // pods is what the plugin remembers of pods between cycles. The handler of the
@@ -24,10 +26,10 @@ type pods struct {
 	// synced reports whether the handler has seen the pods of the first list; nil means
 	// that it has.
 	synced func() bool
-	// deleted is told of every pod that is deleted, and named of the application of
-	// every new pod that names one; either may be nil.
+	// deleted is told of every pod that is deleted, and named of the application and
+	// the demand of every new pod that names one; either may be nil.
 	deleted func(types.UID)
-	named   func(application string)
+	named   func(application string, d service.Demand)
 }
 
 // limitedPods are the UIDs of the pods of the cluster with a limit annotation.
@@ -122,8 +124,9 @@ func (p *pods) handler() cache.ResourceEventHandler {
 				p.limited.add(pod.UID)
 			}
 			if p.named != nil {
-				if application := pod.Labels[v1alpha1.ApplicationLabel]; application != "" {
-					p.named(application)
+				// What cannot be read is told when the pod is scheduled.
+				if r, _ := view.ReadPod(pod); r.Application != "" {
+					p.named(r.Application, r.Demand)
 				}
 			}
 		},

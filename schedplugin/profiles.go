@@ -23,9 +23,11 @@ type profiles struct {
 	// named are the applications that pods named, due those of them that are to be
 	// calibrated on the machines that they were measured on.
 	named, due sync.Map // of string to nil
-	// served are the services with demands, servedCount about how many.
+	// served are the services with demands, servedCount about how many. demanded are
+	// demands that pods named, to be made.
 	served      sync.Map // of servingKey to serving
 	servedCount atomic.Int64
+	demanded    sync.Map // of demandKey to nil
 	// round counts how often calibrate published what it had fitted.
 	round atomic.Int64
 	// onNew is called when there is something for calibrate to do; may be nil.
@@ -37,6 +39,12 @@ type profileKey struct{ application, machine string }
 // servingKey is a service with a demand on a machine.
 type servingKey struct {
 	profileKey
+	service.Demand
+}
+
+// demandKey is a service with a demand, wherever it is.
+type demandKey struct {
+	application string
 	service.Demand
 }
 
@@ -61,7 +69,8 @@ func newProfiles(a *advisor.Advisor) *profiles {
 }
 
 // next returns the profiles of another advisor. What was looked up before is
-// calibrated here; what did not change keeps its fast model.
+// calibrated here, services with their demands as well; what did not change keeps its
+// fast model.
 func (p *profiles) next(a *advisor.Advisor) *profiles {
 	n := newProfiles(a)
 	n.onNew = p.onNew
@@ -71,8 +80,13 @@ func (p *profiles) next(a *advisor.Advisor) *profiles {
 		n.servedCount.Add(1)
 		return true
 	})
+	n.serveAgain()
 	p.due.Range(func(application, _ any) bool {
-		n.expect(application.(string)) //nolint:errcheck,forcetypeassert // nothing else is stored
+		n.expect(application.(string), service.Demand{}) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return true
+	})
+	p.demanded.Range(func(key, _ any) bool {
+		n.demanded.Store(key, nil)
 		return true
 	})
 	return n
@@ -122,11 +136,30 @@ func (p *profiles) serve(application, machine string, d service.Demand) *profile
 	return made.profile
 }
 
-// expect has an application calibrated on the machines that it was measured on. The
-// informer sees a pod before the scheduler does.
-func (p *profiles) expect(application string) {
+// serveAgain makes the services anew whose profiles were calibrated, or changed, so that
+// no cycle has to.
+func (p *profiles) serveAgain() {
+	forEach(p.served.Range, func() {}, func(key servingKey) { p.serve(key.application, key.machine, key.Demand) })
+}
+
+// serveOwn makes a service with a demand on the machines that it was measured on.
+func (p *profiles) serveOwn(key demandKey) {
+	p.demanded.Delete(key)
+	for machine := range p.advisor.Own(key.application) {
+		p.serve(key.application, machine, key.Demand)
+	}
+}
+
+// expect has an application calibrated, with its demand as a service, on the machines
+// that it was measured on. The informer sees a pod before the scheduler does.
+func (p *profiles) expect(application string, d service.Demand) {
 	if !p.advisor.Has(application) {
 		return // not stored: users can invent any number of names
+	}
+	if d != (service.Demand{}) {
+		if _, again := p.demanded.LoadOrStore(demandKey{application, d}, nil); !again {
+			p.changed()
+		}
 	}
 	if _, again := p.named.LoadOrStore(application, nil); !again {
 		p.due.Store(application, nil)
@@ -141,7 +174,8 @@ func (p *profiles) changed() {
 }
 
 // calibrate fits models of the memory to the profiles that wait for one, then to
-// those that pods named. It serves one goroutine at a time.
+// those that pods named, then makes services with the demands that pods named. It serves
+// one goroutine at a time.
 func (p *profiles) calibrate() {
 	publish := func() { p.round.Add(1) }
 	forEach(p.uncalibrated.Range, publish, func(key profileKey) {
@@ -149,6 +183,8 @@ func (p *profiles) calibrate() {
 		p.calibrateOne(key, p)
 	})
 	forEach(p.due.Range, publish, p.calibrateOwn)
+	p.serveAgain()
+	forEach(p.demanded.Range, func() {}, p.serveOwn)
 }
 
 // calibrateOne looks a profile up that old, or p itself, has found.

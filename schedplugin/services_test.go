@@ -260,6 +260,43 @@ func TestServicesThatCannotBeHeld(t *testing.T) {
 	}
 }
 
+// What pods demand of services is made before a cycle asks for it, and made anew when
+// profiles were calibrated, or changed.
+func TestDemandsAreMadeBeforeCycles(t *testing.T) {
+	made := func(s *profiles) (of, profile *profile) {
+		t.Helper()
+		s.served.Range(func(key, value any) bool {
+			if profile != nil || key.(servingKey).Load != 300 {
+				t.Errorf("made %+v, want the demand of the pod only", key)
+			}
+			of, profile = value.(serving).of, value.(serving).profile
+			return true
+		})
+		if profile == nil || profile.pending || !profile.Application.Calibrated() {
+			t.Fatalf("made %+v", profile)
+		}
+		return of, profile
+	}
+	s := newProfiles(servicesAdvisor(5))
+	p := &pods{named: s.expect}
+	for _, application := range []string{"redis", "redis", "loud", "nobody"} {
+		p.handler().OnAdd(demanding("p", application, "300", "1s"), false)
+	}
+	s.calibrate()
+	_, first := made(s)
+	if s.serve("redis", "blade", service.Demand{Load: 300, MaxP99: time.Second}) != first {
+		t.Error("a cycle makes it again")
+	}
+	if _, same := made(s.next(s.advisor)); same != first {
+		t.Error("made again although nothing changed")
+	}
+	n := s.next(servicesAdvisor(5))
+	of, changed := made(n)
+	if changed == first || of.Application != n.lookup("redis", "blade").Application {
+		t.Error("what is made is of profiles that changed")
+	}
+}
+
 // Services with demands are remembered, in bounds, and kept from one set of profiles to
 // the next where they do not change.
 func TestServicesAreRemembered(t *testing.T) {
