@@ -212,11 +212,18 @@ func wantWholeStore(t *testing.T, store string) {
 	}
 }
 
+// late are stages that a minute of measuring leads to. TestInterrupt reaches them under
+// the race detector, which makes it minutes; TestKill does not.
+var late = []string{"taking turns with the interferer", "checked against whole runs"}
+
 // kill -9 at every stage: what the application started ends too.
 func TestKill(t *testing.T) {
 	requires.TwoCPUs(t)
 	for _, stage := range stages() {
 		t.Run(stage.name, func(t *testing.T) {
+			if testing.Short() && slices.Contains(late, stage.name) {
+				t.Skip("TestInterrupt reaches it")
+			}
 			store, a := storeWith(t), newApplication(t)
 			p := prepare(t, "bandmate", stage.args(store, a)...)
 			s := onTerminal(p)
