@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
+	"bandmate.dev/bandmate/topology"
 )
 
 // raceVariable holds the options of the race detector. Programs that were built
@@ -37,7 +39,7 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv(raceVariable, "atexit_sleep_ms=0 "+os.Getenv(raceVariable)); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"bandmate": main})
+	testscript.Main(m, map[string]func(){"bandmate": main, "closed-loop": closedLoop})
 }
 
 // TestScripts runs the command line as a user does: output, standard error,
@@ -49,6 +51,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("PORT", freePort())
+			cpus, err := topology.AllowedCPUs()
+			if err != nil {
+				return err
+			}
+			env.Setenv("CPU", strconv.Itoa(cpus.List()[0]))
 			env.Setenv(raceVariable, os.Getenv(raceVariable))
 			return nil
 		},
@@ -60,14 +67,17 @@ func TestScripts(t *testing.T) {
 				return os.Getuid() == 0, nil
 			case "counters":
 				return memoryControllersWork()
+			case "cgroups":
+				return cgroupsWork()
 			case "namespaces":
 				return networkNamespacesWork()
 			}
 			return false, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits": exits,
-			"alone": alone,
+			"exits":  exits,
+			"alone":  alone,
+			"cgroup": cgroup,
 		},
 	})
 }
