@@ -46,7 +46,7 @@ func versionOf(info fwk.NodeInfo) version {
 	v := version{generation: info.GetGeneration()}
 	if pods := info.GetPods(); len(pods) > 0 {
 		v.pods, v.last = len(pods), pods[len(pods)-1]
-		v.assumed = v.last.GetPod().Spec.SchedulingGroup != nil
+		v.assumed = inGroup(v.last.GetPod())
 	}
 	return v
 }

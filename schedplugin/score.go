@@ -77,7 +77,7 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, _ *v1
 		default:
 			s = avoidedTop + leastKept + (1-avoidedTop-leastKept)*s
 		}
-		scores[i].Score = int64(math.Round(s * float64(fwk.MaxScore)))
+		scores[i].Score = int64(math.Round(s * float64(maxScore)))
 	}
 	return nil
 }
