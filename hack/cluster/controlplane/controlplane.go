@@ -48,8 +48,9 @@ type Options struct {
 	// SchedulerConfig returns a KubeSchedulerConfiguration that uses kubeconfig;
 	// nil for DefaultSchedulerConfig.
 	SchedulerConfig func(kubeconfig string) string
-	// SchedulerFlags are added to the scheduler's.
-	SchedulerFlags []string
+	// SchedulerFlags and APIServerFlags are added to the scheduler's and the API
+	// server's.
+	SchedulerFlags, APIServerFlags []string
 	// WithoutScheduler leaves the scheduler out, for one in the test's process.
 	WithoutScheduler bool
 }
@@ -62,10 +63,11 @@ type Cluster struct {
 
 // state is what Open needs to find a cluster again.
 type state struct {
-	Bin        string         `json:"bin"`
-	Ports      map[string]int `json:"ports"`
-	KwokStages string         `json:"kwokStages,omitempty"`
-	Flags      []string       `json:"schedulerFlags,omitempty"`
+	Bin            string         `json:"bin"`
+	Ports          map[string]int `json:"ports"`
+	KwokStages     string         `json:"kwokStages,omitempty"`
+	SchedulerFlags []string       `json:"schedulerFlags,omitempty"`
+	APIServerFlags []string       `json:"apiserverFlags,omitempty"`
 }
 
 // DefaultSchedulerConfig has two schedulers in one: default-scheduler without the
@@ -91,7 +93,7 @@ func Up(ctx context.Context, o Options) (c *Cluster, err error) {
 	if err := os.Mkdir(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cluster: %w: give a folder that does not exist yet", err)
 	}
-	c = &Cluster{dir: o.Dir, state: state{Bin: o.Bin, KwokStages: o.KwokStages, Flags: o.SchedulerFlags}}
+	c = &Cluster{dir: o.Dir, state: state{Bin: o.Bin, KwokStages: o.KwokStages, SchedulerFlags: o.SchedulerFlags, APIServerFlags: o.APIServerFlags}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Down())

@@ -28,7 +28,7 @@ const (
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	arguments := map[string][]string{
 		Etcd: c.etcdArguments(), APIServer: c.apiserverArguments(), Kwok: c.kwokArguments(),
-		Scheduler: c.schedulerArguments(c.path("scheduler.yaml"), c.state.Flags),
+		Scheduler: c.schedulerArguments(c.path("scheduler.yaml"), c.state.SchedulerFlags),
 	}[name]
 	return c.StartProgram(ctx, name, name, arguments...)
 }
@@ -81,7 +81,7 @@ func (c *Cluster) etcdArguments() []string {
 }
 
 func (c *Cluster) apiserverArguments() []string {
-	return []string{
+	return append([]string{
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.state.Ports["etcd"]),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.state.Ports["api"]), "--cert-dir=" + c.path("certs"),
 		"--service-account-issuer=https://kubernetes.default.svc",
@@ -90,7 +90,7 @@ func (c *Cluster) apiserverArguments() []string {
 		// There is no controller manager to make service accounts and to untaint nodes.
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 		"--max-requests-inflight=0", "--max-mutating-requests-inflight=0", "--enable-priority-and-fairness=false",
-	}
+	}, c.state.APIServerFlags...)
 }
 
 func (c *Cluster) schedulerArguments(config string, flags []string) []string {

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"bandmate.dev/bandmate/hack/cluster/controlplane"
+)
+
+// Members of a native gang, an alpha feature of Kubernetes 1.36, keep their limits from
+// each other, although the scheduler assumes and forgets all of them within one cycle.
+// A gang that fits nowhere leaves nobody behind who would be in the way of others.
+func TestGangKeepsItsLimits(t *testing.T) {
+	c, err := controlplane.Up(t.Context(), controlplane.Options{
+		Dir: filepath.Join(t.TempDir(), "c"), Bin: os.Getenv("BANDMATE_CLUSTER_BIN"), CRDs: crds,
+		APIServerFlags: []string{"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
+		SchedulerFlags: []string{"--feature-gates=GenericWorkload=true,GangScheduling=true"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Down(); err != nil {
+			t.Error(err)
+		}
+	}()
+	e := &env{T: t, suite: shared, ctx: context.Background()}
+	e.cluster = c
+	e.suite = e.connect(c)
+	e.profiles(e.table)
+	const members = 4
+	for i := range members - 1 {
+		e.node(controlplane.Node{Name: fmt.Sprintf("n%d", i), Labels: blade()})
+	}
+	e.gang("gang", members)
+	for i := range members {
+		e.pending(member("gang", i))
+	}
+	time.Sleep(later)
+	for i := range members {
+		if node := e.get(member("gang", i)).Spec.NodeName; node != "" {
+			t.Errorf("member %d is on %s: two of four share one of three nodes", i, node)
+		}
+	}
+	// Alone each of its nodes keeps the limit.
+	for i := range members - 1 {
+		e.create(pod{name: fmt.Sprintf("single-%d", i), application: "plain", limit: "1.01", scheduler: ours})
+		e.placed(fmt.Sprintf("single-%d", i))
+	}
+	for i := range members - 1 {
+		e.remove(fmt.Sprintf("single-%d", i))
+	}
+	e.node(controlplane.Node{Name: "another", Labels: blade()})
+	on := map[string]int{}
+	for i := range members {
+		on[e.placed(member("gang", i))]++
+	}
+	if len(on) != members {
+		t.Errorf("%v, want each on a node of its own", on)
+	}
+}
+
+func member(gang string, i int) string { return fmt.Sprintf("%s-%d", gang, i) }
+
+// gang creates a group of pods of which all or none are placed. Two beside each other
+// are slowed down by 1.02.
+func (e *env) gang(name string, members int) {
+	e.Helper()
+	group := &schedulingv1.PodGroup{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: schedulingv1.PodGroupSpec{SchedulingPolicy: schedulingv1.PodGroupSchedulingPolicy{
+			Gang: &schedulingv1.GangSchedulingPolicy{MinCount: int32(members)},
+		}},
+	}
+	if _, err := e.client.SchedulingV1alpha2().PodGroups("default").Create(e.ctx, group, metav1.CreateOptions{}); err != nil {
+		e.Fatal(err)
+	}
+	for i := range members {
+		o := pod{name: member(name, i), application: "plain", limit: "1.01", scheduler: ours}.object()
+		o.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
+		if _, err := e.client.CoreV1().Pods("default").Create(e.ctx, o, metav1.CreateOptions{}); err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+func (e *env) get(name string) *v1.Pod {
+	e.Helper()
+	p, err := e.client.CoreV1().Pods("default").Get(e.ctx, name, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return p
+}
