@@ -95,8 +95,10 @@ func (t *table) askForServices(ctx context.Context, page *tab) error {
 		}
 	}
 	for _, wrong := range []struct{ load, limit, says string }{
-		{"fast", "", "want requests per second"}, {"0", "", "want requests per second"},
-		{"5000", "soon", "want a duration"}, {"5000", "0s", "want a duration"},
+		{"fast", "", "want requests per second"},
+		{"0", "", "want requests per second"},
+		{"5000", "soon", "want a duration"},
+		{"5000", "0s", "want a duration"},
 		{"", "2ms", "needs a load"},
 	} {
 		if err := page.retype(wrong.load, wrong.limit); err != nil {
