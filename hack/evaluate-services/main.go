@@ -1,13 +1,15 @@
-// Command evaluate-services holds predictions of a service against what happens: it runs
-// the server and its load on some CPUs and each neighbor on others, pauses the neighbor
-// in slices (ABBA), and compares rates and latencies with and without it.
+// Command evaluate-services holds predictions of services against what happens: it runs
+// each server and its load on some CPUs and each neighbor on others, switches the
+// neighbor on and off in slices (ABBA), and compares rates and latencies with and without
+// it. hack/evaluate-services.sh onboards real ones and calls it.
 //
-//	evaluate-services -store DIR -service redis -url redis://127.0.0.1:7379/GET/key:{100000} \
-//	  -server 'redis-server --port 7379 --save ""' -neighbor 'triad=bandmate sample triad --scale 1e6' ...
+//	evaluate-services -store DIR -service 'redis redis://127.0.0.1:7379/GET/key:{100000} redis-server --port 7379' \
+//	  -neighbor 'triad bandmate sample triad --scale 1000' \
+//	  -neighbor-service 'nginx 2000 http://127.0.0.1:7380/ nginx -c /tmp/nginx.conf'
 //
-// The profile of the service and those of the neighbors are in the store. Server and load
-// share CPUs, so that the latencies alone are measured here as well: p99 beside at a load
-// λ is compared with s times that alone at s·λ, with the s that the profiles predict.
+// The profiles of all are in the store. Server and load share CPUs, so that the latencies
+// alone are measured here as well: p99 beside at a load λ is compared with s times that
+// alone at s·λ, with the s that the profiles predict.
 package main
 
 import (
@@ -18,8 +20,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -27,26 +27,18 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
 )
 
 // evaluation is what the flags say.
 type evaluation struct {
-	bandmate, store, service, url, server string
-	cpus, neighborCPUs                    string
-	blocks                                int
-	neighbors                             []string
-	target                                *load.Target
-	out                                   io.Writer
+	bandmate, store    string
+	cpus, neighborCPUs string
+	blocks             int
+	services           []service
+	neighbors          []neighbor
+	out                io.Writer
 }
-
-const (
-	slice  = 200 * time.Millisecond
-	settle = 40 * time.Millisecond
-)
 
 // shares are the loads, as shares of the saturation beside the neighbor.
 var shares = []float64{0.3, 0.5, 0.7}
@@ -54,185 +46,182 @@ var shares = []float64{0.3, 0.5, 0.7}
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	e := &evaluation{out: os.Stdout}
-	flag.StringVar(&e.bandmate, "bandmate", "bandmate", "program that predicts")
-	flag.StringVar(&e.store, "store", "", "folder of profiles")
-	flag.StringVar(&e.service, "service", "", "profile of the service")
-	flag.StringVar(&e.url, "url", "", "request")
-	flag.StringVar(&e.server, "server", "", "command that starts the server")
-	flag.StringVar(&e.cpus, "cpus", "0", "CPUs of server and load")
-	flag.StringVar(&e.neighborCPUs, "neighbor-cpus", "1", "CPUs of the neighbor")
-	flag.IntVar(&e.blocks, "blocks", 20, "blocks of four slices for each figure")
-	flag.Func("neighbor", "NAME=COMMAND, several times", func(s string) error { e.neighbors = append(e.neighbors, s); return nil })
-	flag.Parse()
-	if err := e.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "evaluate-services:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to be undone
 	}
 }
 
-func (e *evaluation) run(ctx context.Context) (err error) {
-	if e.target, err = load.Parse(e.url); err != nil {
+func run(ctx context.Context) error {
+	e := &evaluation{out: os.Stdout}
+	pressing := ""
+	flag.StringVar(&e.bandmate, "bandmate", "bandmate", "program that predicts")
+	flag.StringVar(&e.store, "store", "", "folder of profiles")
+	flag.StringVar(&e.cpus, "cpus", "0", "CPUs of server and load")
+	flag.StringVar(&e.neighborCPUs, "neighbor-cpus", "1", "CPUs of the neighbor")
+	flag.IntVar(&e.blocks, "blocks", 16, "blocks of four slices of 200 ms for each figure")
+	flag.Func("service", "'NAME URL COMMAND', several times", func(s string) error {
+		one, err := parseService(s)
+		e.services = append(e.services, one)
 		return err
+	})
+	flag.Func("neighbor", "'NAME COMMAND', several times", func(s string) error {
+		name, command, ok := strings.Cut(s, " ")
+		e.neighbors = append(e.neighbors, neighbor{name: name, command: command})
+		return wantWords(ok)
+	})
+	flag.Func("neighbor-service", "'NAME REQUESTS-PER-SECOND URL COMMAND', several times; it is no neighbor of itself", func(s string) error {
+		one, err := parsePressing(s)
+		e.neighbors = append(e.neighbors, one)
+		return err
+	})
+	flag.StringVar(&pressing, "press", "", "be the neighbor 'NAME REQUESTS-PER-SECOND URL COMMAND' (evaluate-services starts itself so)")
+	flag.Parse()
+	if pressing != "" {
+		return press(ctx, e.out, pressing)
 	}
+	return e.run(ctx)
+}
+
+// run evaluates every service beside every neighbor. One that cannot be measured is left
+// out, and told in the end.
+func (e *evaluation) run(ctx context.Context) error {
 	// Load runs on the CPUs of the server.
 	if out, err := exec.CommandContext(ctx, "taskset", "-acp", e.cpus, fmt.Sprint(os.Getpid())).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	server, err := start(ctx, e.cpus, e.server)
+	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation beside ÷ alone: predicted | measured | p99 alone | beside: predicted | measured |")
+	fmt.Fprintln(e.out, "|---|---|---|---|---|---|---|---|---|")
+	var cases []measured
+	var faults []error
+	for _, s := range e.services {
+		for _, n := range e.neighbors {
+			if n.name == s.name {
+				continue
+			}
+			of, err := e.beside(ctx, s, n)
+			cases = append(cases, of...)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				faults = append(faults, fmt.Errorf("%s beside %s: %w", s.name, n.name, err))
+			}
+		}
+	}
+	fmt.Fprint(e.out, summary(cases))
+	return errors.Join(faults...)
+}
+
+// beside evaluates a service beside a neighbor, and prints a line for each load.
+func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases []measured, err error) {
+	server, err := start(ctx, e.cpus, s.command)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer server.end()
 	ready, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if err := e.target.AwaitReady(ready, func() error { return nil }); err != nil {
-		return err
+	if err := s.target.AwaitReady(ready, func() error { return nil }); err != nil {
+		return nil, err
 	}
-	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation predicted | measured | p99 alone | predicted | measured |")
-	fmt.Fprintln(e.out, "|---|---|---|---|---|---|---|---|---|")
-	for _, n := range e.neighbors {
-		name, command, _ := strings.Cut(n, "=")
-		if err := e.beside(ctx, name, command); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// beside evaluates one neighbor.
-func (e *evaluation) beside(ctx context.Context, name, command string) error {
-	neighbor, err := start(ctx, e.neighborCPUs, command)
+	other, err := n.start(ctx, e.neighborCPUs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer neighbor.end()
-	off, on, err := e.slices(ctx, neighbor, 0)
+	defer other.end()
+	off, on, err := e.slices(ctx, s.target, other, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	saturation := off.rate()
-	measured := on.rate() / saturation
-	for _, share := range shares {
-		rate := share * saturation * min(measured, 1)
-		s, predictedShare, err := e.predict(ctx, name, rate)
-		if err != nil {
-			return err
+	share := on.rate() / saturation
+	for _, at := range shares {
+		c := measured{saturation: share, share: at}
+		rate := at * saturation * min(share, 1)
+		if c.predicted, err = e.predict(ctx, s, n, rate); err != nil {
+			return cases, err
 		}
-		alone, beside, err := e.slices(ctx, neighbor, rate)
+		alone, beside, err := e.slices(ctx, s.target, other, rate)
 		if err != nil {
-			return err
+			return cases, err
 		}
-		stretched, _, err := e.slices(ctx, neighbor, s*rate)
+		stretched, _, err := e.slices(ctx, s.target, other, c.slowdown*rate)
 		if err != nil {
-			return err
+			return cases, err
 		}
-		fmt.Fprintf(e.out, "| %s | %s | %.0f%% | %.3f | %.3f | %.3f | %s | %s | %s |\n", e.service, name, 100*share, s, predictedShare, measured,
-			milliseconds(alone.p99()), milliseconds(s*stretched.p99()), milliseconds(beside.p99()))
+		c.alone, c.p99, c.p99Predicted = alone.p99(), beside.p99(), c.slowdown*stretched.p99()
+		fmt.Fprintf(e.out, "| %s | %s | %.0f%% | %.3f | %.3f | %.3f | %s | %s | %s |\n", s.name, n.name, 100*at, c.slowdown, c.saturationPredicted, c.saturation,
+			milliseconds(c.alone), milliseconds(c.p99Predicted), milliseconds(c.p99))
+		cases = append(cases, c)
 	}
-	return nil
+	return cases, nil
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.3g ms", 1e3*seconds) }
 
-// predict returns s and the saturation beside ÷ alone that bandmate predicts.
-func (e *evaluation) predict(ctx context.Context, neighbor string, rate float64) (s, saturation float64, err error) {
-	out, err := exec.CommandContext(ctx, e.bandmate, "predict", e.service, neighbor, "--store", e.store, "--load", fmt.Sprint(rate), "-o", "json").Output()
-	if err != nil {
-		return 0, 0, fmt.Errorf("predicting: %w", err)
+// predicted is what bandmate says.
+type predicted struct {
+	slowdown float64
+	// saturationPredicted is beside ÷ alone.
+	saturationPredicted float64
+	// low and high are the ends of the interval of p99 ÷ p99; 0 without one.
+	low, high float64
+}
+
+func (e *evaluation) predict(ctx context.Context, s service, n neighbor, rate float64) (predicted, error) {
+	args := []string{"predict", s.name, n.name, "--store", e.store, "--load", fmt.Sprint(rate), "-o", "json"}
+	if n.target != nil {
+		args = append(args, "--load", fmt.Sprintf("%s=%g", n.name, n.rate))
 	}
-	var p struct {
+	out, err := exec.CommandContext(ctx, e.bandmate, args...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return predicted{}, fmt.Errorf("predicting: %w: %s", err, exit.Stderr)
+	}
+	if err != nil {
+		return predicted{}, err
+	}
+	var said struct {
 		Slowdown float64 `json:"slowdown"`
 		Service  struct {
-			Alone  float64 `json:"saturationAlone"`
-			Beside float64 `json:"saturationBeside"`
+			Alone    float64 `json:"saturationAlone"`
+			Beside   float64 `json:"saturationBeside"`
+			P99      float64 `json:"p99BesideSeconds"`
+			Interval struct {
+				Low  float64 `json:"low"`
+				High float64 `json:"high"`
+			} `json:"p99Interval"`
 		} `json:"service"`
 	}
-	if err := json.Unmarshal(out, &p); err != nil {
-		return 0, 0, err
+	if err := json.Unmarshal(out, &said); err != nil {
+		return predicted{}, err
 	}
-	return p.Slowdown, p.Service.Beside / p.Service.Alone, nil
+	p := predicted{slowdown: said.Slowdown, saturationPredicted: said.Service.Beside / said.Service.Alone}
+	if v := said.Service; v.Interval.High > 0 {
+		p.low, p.high = v.Interval.Low/v.P99, v.Interval.High/v.P99
+	}
+	return p, nil
 }
 
-// met is what slices of one kind met.
-type met struct {
-	rates   []float64
-	latency *hdrhistogram.Histogram
-}
-
-func (m *met) rate() float64 { return stats.Median(m.rates) }
-func (m *met) p99() float64 {
-	return time.Duration(m.latency.ValueAtQuantile(99)).Seconds()
-}
-
-// slices loads the service at a rate, 0 for a closed loop, and pauses the neighbor in
+// slices loads a service at a rate, 0 for a closed loop, and switches the neighbor off in
 // every other slice.
-func (e *evaluation) slices(ctx context.Context, neighbor *program, rate float64) (off, on *met, err error) {
-	l := e.target.Start(ctx, load.Options{Rate: rate, Connections: 64, Seed: rand.Uint64()})
+func (e *evaluation) slices(ctx context.Context, target *load.Target, n *program, rate float64) (off, on *met, err error) {
+	l := target.Start(ctx, load.Options{Rate: rate, Connections: connections, Seed: seed()})
 	defer l.Close()
-	sleep(ctx, time.Second)
+	sleep(ctx, warmUp)
 	off, on = &met{}, &met{}
 	for range e.blocks {
-		order := []*met{off, on, on, off}
-		if rand.IntN(2) == 0 {
-			order = []*met{on, off, off, on}
-		}
-		for _, m := range order {
-			if err := neighbor.pause(m == off); err != nil {
+		for _, m := range order(off, on) {
+			if err := n.pause(m == off); err != nil {
 				return nil, nil, err
 			}
-			sleep(ctx, settle)
-			if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
-				return nil, nil, err
-			}
-			sleep(ctx, slice-settle)
-			r, err := l.Take()
-			if err != nil && !errors.Is(err, load.ErrBehind) || ctx.Err() != nil {
+			if err := m.take(ctx, l); err != nil {
 				return nil, nil, cmp.Or(ctx.Err(), err)
-			}
-			m.rates = append(m.rates, r.Rate())
-			if m.latency == nil {
-				m.latency = r.Latency
-			} else {
-				m.latency.Merge(r.Latency)
 			}
 		}
 	}
-	if math.IsNaN(off.rate()) || off.rate() <= 0 {
+	if !(off.rate() > 0) {
 		return nil, nil, errors.New("no answers")
 	}
 	return off, on, nil
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
-// program is a command on its own CPUs.
-type program struct{ cmd *exec.Cmd }
-
-func start(ctx context.Context, cpus, command string) (*program, error) {
-	cmd := exec.CommandContext(ctx, "taskset", "-c", cpus, "sh", "-c", "exec "+command)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &program{cmd}, nil
-}
-
-func (p *program) pause(paused bool) error {
-	s := syscall.SIGCONT
-	if paused {
-		s = syscall.SIGSTOP
-	}
-	return syscall.Kill(-p.cmd.Process.Pid, s)
-}
-
-// end ends the program; what its end says does not matter.
-func (p *program) end() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-	_ = p.cmd.Wait()
 }

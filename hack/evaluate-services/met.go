@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/load"
+)
+
+const (
+	slice       = 200 * time.Millisecond
+	settle      = 40 * time.Millisecond
+	warmUp      = time.Second
+	connections = 64
+)
+
+func seed() uint64 { return rand.Uint64() }
+
+// order is that of a block of slices, ABBA or BAAB by chance.
+func order(off, on *met) []*met {
+	if rand.IntN(2) == 0 {
+		return []*met{on, off, off, on}
+	}
+	return []*met{off, on, on, off}
+}
+
+// met is what slices of one kind met.
+type met struct {
+	rates   []float64
+	latency *hdrhistogram.Histogram
+}
+
+func (m *met) rate() float64 { return stats.Median(m.rates) }
+
+// p99 is in seconds.
+func (m *met) p99() float64 { return time.Duration(m.latency.ValueAtQuantile(99)).Seconds() }
+
+// take adds a slice. A load that the service does not keep up with counts: its latencies
+// say so.
+func (m *met) take(ctx context.Context, l *load.Load) error {
+	sleep(ctx, settle)
+	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
+		return err
+	}
+	sleep(ctx, slice-settle)
+	r, err := l.Take()
+	if err != nil && !errors.Is(err, load.ErrBehind) {
+		return err
+	}
+	m.rates = append(m.rates, r.Rate())
+	if m.latency == nil {
+		m.latency = r.Latency
+	} else {
+		m.latency.Merge(r.Latency)
+	}
+	return ctx.Err()
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// measured is a load of a service beside a neighbor, as predicted and as it came.
+type measured struct {
+	predicted
+
+	// share is the load ÷ the saturation beside the neighbor.
+	share float64
+	// saturation is beside ÷ alone.
+	saturation float64
+	// alone, p99 and p99Predicted are in seconds, the latter two beside.
+	alone, p99, p99Predicted float64
+}
+
+// The goals: errors of the saturation and of p99.
+const (
+	saturationGoal = 0.05
+	p99Goal        = 0.20
+)
+
+// summary says how far the predictions are off.
+func summary(cases []measured) string {
+	if len(cases) == 0 {
+		return "\nNothing was measured.\n"
+	}
+	var saturation, p99 []float64
+	held, intervals := 0, 0
+	for _, c := range cases {
+		saturation = append(saturation, math.Abs(c.saturationPredicted/c.saturation-1))
+		p99 = append(p99, math.Abs(c.p99Predicted/c.p99-1))
+		if c.high > 0 {
+			intervals++
+			if ratio := c.p99 / c.p99Predicted; ratio >= c.low && ratio <= c.high {
+				held++
+			}
+		}
+	}
+	var b strings.Builder
+	describe := func(what string, errors []float64, goal float64) {
+		within := 0
+		for _, e := range errors {
+			if e <= goal {
+				within++
+			}
+		}
+		fmt.Fprintf(&b, "%s: median error %.1f%%, %d of %d within %.0f%%.\n", what, 100*stats.Median(errors), within, len(errors), 100*goal)
+	}
+	fmt.Fprintf(&b, "\n")
+	describe("Saturation", saturation, saturationGoal)
+	describe("p99", p99, p99Goal)
+	fmt.Fprintf(&b, "Intervals of p99 hold %d of %d.\n", held, intervals)
+	return b.String()
+}
