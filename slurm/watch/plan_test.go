@@ -32,6 +32,16 @@ func plan(tb testing.TB, p Planner, f *fake, m Memory) map[int64]Decision {
 	return of
 }
 
+// leastLimit is a site whose operator bounds the limits of users.
+func leastLimit(tb testing.TB, limit string) *slurm.Site {
+	tb.Helper()
+	site, err := slurm.ParseSite([]byte("apiVersion: bandmate.dev/v1alpha1\nkind: SlurmSite\nleastLimit: " + limit + "\n"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return site
+}
+
 func TestPlan(t *testing.T) {
 	needs := func(nodes int) func(*slurm.Job) {
 		return func(j *slurm.Job) { j.NodeCount, j.CPUs = nodes, nodes }
@@ -68,6 +78,18 @@ func TestPlan(t *testing.T) {
 				f.submit(10, "heavy").Comment += " bandmate-limit=3"
 			},
 			want: "keep",
+		},
+		{
+			name: "a limit that nobody can keep", nodes: 3,
+			queue: func(f *fake) { f.run(1, "tender", "n01").Comment += " bandmate-limit=1.01"; f.submit(10, "heavy") },
+			p:     func(p *Planner) { p.Limit = 3 },
+			want:  "exclude n01", reason: "above its limit of 1.01×",
+		},
+		{
+			name: "counts as the least that the operator grants", nodes: 3,
+			queue: func(f *fake) { f.run(1, "tender", "n01").Comment += " bandmate-limit=1.01"; f.submit(10, "heavy") },
+			p:     func(p *Planner) { p.Limit, p.Site = 3, leastLimit(t, "2") },
+			want:  "keep",
 		},
 		{
 			name: "several residents", nodes: 3,
