@@ -66,6 +66,7 @@ type progress struct {
 	begun       int
 	started     time.Time
 	shown       time.Time // when the last line was written; zero for none
+	full        time.Time // when Share first said that all is done; zero before
 	done        bool
 }
 
@@ -116,7 +117,17 @@ func (p *progress) Share(done float64, label string) {
 	}
 	done = min(max(done, 0), 1)
 	after := ""
-	if spent := now.Sub(p.started); done > 0.02 && spent > time.Second {
+	spent := now.Sub(p.started)
+	switch {
+	case done == 1:
+		// What is measured decides when it ends, or the machine is busy.
+		if p.full.IsZero() {
+			p.full = now
+		}
+		if after = ", " + roughly(spent) + " spent"; now.Sub(p.full) > time.Second {
+			after += ", longer than expected"
+		}
+	case done > 0.02 && spent > time.Second:
 		after = ", " + roughly(spent) + " spent, about " + roughly(time.Duration(float64(spent)*(1/done-1))) + " left"
 	}
 	if p.options.Terminal {

@@ -158,3 +158,24 @@ func TestRoughly(t *testing.T) {
 		}
 	}
 }
+
+// Work that is told as a share of what was planned may take longer than that: no time left
+// is made up then.
+func TestProgressOfAShare(t *testing.T) {
+	var b bytes.Buffer
+	c := newClock()
+	p := NewProgress(&b, ProgressOptions{Now: c.read})
+	for _, done := range []float64{0, 0.25, 0.5, 1, 1.2, 2} {
+		p.Share(done, "the machine")
+		c.now = c.now.Add(20 * time.Second)
+	}
+	want := "0%: the machine\n" +
+		"25%: the machine, 20 s spent, about 60 s left\n" +
+		"50%: the machine, 40 s spent, about 40 s left\n" +
+		"100%: the machine, 60 s spent\n" +
+		"100%: the machine, 80 s spent, longer than expected\n" +
+		"100%: the machine, 2 min spent, longer than expected\n"
+	if got := b.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
