@@ -367,5 +367,8 @@ func checkLarge(ctx context.Context, t *table, dir string, page *tab) error {
 	if err := checkWhatIf(ctx, t, page, "measured-0000", "measured-0001", "measured-0002"); err != nil {
 		return err
 	}
+	if err := checkDownload(ctx, t, page); err != nil {
+		return err
+	}
 	return page.keep(dir, look{name: "large", scheme: "light", width: 1280, height: 900})
 }

@@ -76,8 +76,8 @@ func (t *tab) quiet(address string) string {
 }
 
 // eval runs an expression and decodes its value.
-func (t *tab) eval(expression string, into any) error {
-	if err := chromedp.Run(t.ctx, chromedp.Evaluate(expression, into)); err != nil {
+func (t *tab) eval(expression string, into any, options ...chromedp.EvaluateOption) error {
+	if err := chromedp.Run(t.ctx, chromedp.Evaluate(expression, into, options...)); err != nil {
 		return fmt.Errorf("%s: %w", expression, err)
 	}
 	return nil

@@ -68,7 +68,8 @@ func openPage(t *testing.T, profiles []*v1alpha1.ApplicationProfile, apps []*pre
 		t.Fatal(err)
 	}
 	value, err := vm.RunString(string(source) + `
-		const approximation = bandmateFast(JSON.parse(text));
+		const { applications, memories } = JSON.parse(text);
+		const approximation = bandmateFast({ application: (i) => applications[i], memories });
 		(chosen) => [...approximation.group(chosen), ...(chosen.length === 2 ? [approximation.pair(chosen[0], chosen[1])] : [])];`)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,8 @@
 //	go build -o /tmp/bandmate ./cmd/bandmate
 //	go run ./hack/thousands -bandmate /tmp/bandmate
 //
-// The profiles are varied copies of those in docs/example. -keep keeps the store.
+// The profiles are varied copies of those in docs/example. -keep keeps the store. Where
+// there is Chromium, it opens the report.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -159,6 +161,7 @@ func (o *options) measure(w io.Writer, dir string) error {
 		{title: "`slurm advise`", args: append([]string{"slurm", "advise", "--application", "xz", "-p", "all"}, queue...)},
 		{title: "`profiles list`", args: []string{"profiles", "list"}},
 		{title: "`matrix -o csv`", args: []string{"matrix", "-o", "csv"}, once: true},
+		{title: "`matrix -o json`", args: []string{"matrix", "-o", "json"}, once: true},
 		{title: "`predict` after that", args: []string{"predict", "xz", "triad"}},
 		{title: "`report`", args: []string{"report", "-o", filepath.Join(dir, "report.html")}, once: true},
 	}
@@ -168,6 +171,36 @@ func (o *options) measure(w io.Writer, dir string) error {
 		if err := o.time(w, dir, c); err != nil {
 			return fmt.Errorf("%s: %w", c.title, err)
 		}
+	}
+	return browse(w, filepath.Join(dir, "report.html"))
+}
+
+// waited is a line in which hack/report says what a reader of a page waits for.
+var waited = regexp.MustCompile(`(?m)^.*_test\.go:[0-9]+: (.*) after ([0-9.]+ s)$`)
+
+// browse opens a report in Chromium and prints what a reader waits for.
+func browse(w io.Writer, report string) error {
+	if _, err := exec.LookPath("chromium"); err != nil {
+		fmt.Fprintln(w, "\nThe report was not opened: chromium is missing.")
+		return nil
+	}
+	report, err := filepath.Abs(report)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(report)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "test", "-count=1", "-v", "-run", "^TestOpen$", ".")
+	cmd.Dir, cmd.Env = filepath.Join("hack", "report"), append(os.Environ(), "BANDMATE_E2E_PAGE="+report)
+	out, err := cmd.CombinedOutput()
+	steps := waited.FindAllSubmatch(out, -1)
+	if err != nil || len(steps) == 0 {
+		return fmt.Errorf("opening %s: %w: %s", report, err, out)
+	}
+	for _, step := range steps {
+		fmt.Fprintf(w, "| the page of %d MB in Chromium: %s | %s | | |\n", info.Size()/1e6, step[1], step[2])
 	}
 	return nil
 }

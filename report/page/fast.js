@@ -1,23 +1,33 @@
 // The approximation of the Go package predictor/fast, equal to it but for the
 // rounding of 32-bit numbers. That package explains the formulas.
 "use strict";
-const bandmateFast = ({ applications, memories }) => {
+// application returns the application at a place of the report.
+const bandmateFast = ({ application, memories }) => {
   const CELLS = 36, MEASURED = 24, FARTHEST = 1e6, STEPS = 16, DELAYS = 53, FULLEST = 0.9999, BISECTIONS = 12;
 
   // --- Tables ----------------------------------------------------------------
 
-  const numbers = (text) => text && new Float32Array(Uint8Array.from([...atob(text)], (c) => c.charCodeAt(0)).buffer);
+  function numbers(text) {
+    if (!text) return undefined;
+    const letters = atob(text), bytes = new Uint8Array(letters.length);
+    for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+    return new Float32Array(bytes.buffer);
+  }
   const columnOf = (read, total) => total > 0 ? Math.min(Math.max(2 * read / total - 1, 0), 1) : 0;
   const decoded = [];
   function app(i) {
     if (decoded[i]) return decoded[i];
-    const { readBytesPerSecond: read = 0, writeBytesPerSecond: write = 0, fits, tables } = applications[i];
-    const target = numbers(tables.target);
+    const { readBytesPerSecond: read = 0, writeBytesPerSecond: write = 0, fits, tables } = application(i);
     return decoded[i] = {
       read, write, traffic: read + write, column: columnOf(read, read + write), sensitive: fits.length > 0,
       top: tables.top, perByte: tables.top > 0 ? MEASURED / tables.top : 0, performance: numbers(tables.traffic),
-      memory: memories[tables.memory], target, corunner: numbers(tables.corunner) ?? target,
+      memory: memories[tables.memory], tables,
     };
+  }
+  // delays returns the delay table of a as the target or as a co-runner.
+  function delays(a, isTarget) {
+    a.target ??= numbers(a.tables.target);
+    return isTarget ? a.target : a.corunner ??= numbers(a.tables.corunner) ?? a.target;
   }
 
   // --- Traffic tables --------------------------------------------------------
@@ -91,7 +101,7 @@ const bandmateFast = ({ applications, memories }) => {
     });
   }
   function byDelay(memory, members) {
-    const tables = members.map((a, i) => i === 0 ? a.target : a.corunner);
+    const tables = members.map((a, i) => delays(a, i === 0));
     const between = (at, value) => {
       const low = Math.min(Math.floor(at), DELAYS - 2);
       return value(low) + (at - low) * (value(low + 1) - value(low));

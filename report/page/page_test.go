@@ -3,11 +3,13 @@ package page
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -67,8 +69,9 @@ func TestDataGolden(t *testing.T) {
 	golden.Want(t, "testdata/data.golden.json", append(got, '\n'))
 }
 
-// scripts is how many script elements the page has, that of the data included.
-const scripts = 3
+// scripts is how many script elements a page of few applications has, those of the data
+// included: the list and a part.
+const scripts = 4
 
 // hostile is text that would leave the place it is put in, if it could.
 const hostile = `</script><script>alert(1)</script><img src=x onerror=alert(2)>"'&` + "\u2028\u202e\x1b[31m"
@@ -106,12 +109,16 @@ func FuzzWrite(f *testing.F) {
 		p := profile(name, 5e9, 0.7)
 		p.Spec.Command, p.Spec.Warnings, p.Spec.Machine.Name = []string{text}, []string{text}, text
 		html := write(t, Content{Version: text, Warnings: []string{text}, Applications: []*v1alpha1.ApplicationProfile{p}})
-		if got := strings.Count(strings.ToLower(html), "</script"); got != scripts {
-			t.Errorf("%d script elements end, want the %d of the page", got, scripts)
+		want := scripts
+		if name == "" {
+			want-- // does not compile: left out, and named in a warning
+		}
+		if got := strings.Count(strings.ToLower(html), "</script"); got != want {
+			t.Errorf("%d script elements end, want the %d of the page", got, want)
 		}
 		d := carried(t, html)
 		if name == "" {
-			return // does not compile: left out, and named in a warning
+			return
 		}
 		if got, want := d.Applications[0].Command[0], report.SanitizeText(text); got != want {
 			t.Errorf("the command reads %q, want %q", got, want)
@@ -119,18 +126,86 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// carried reads the data back from the page.
+// carried reads the data back from the page, the applications from its parts.
 func carried(t *testing.T, html string) (d Data) {
 	t.Helper()
 	_, rest, _ := strings.Cut(html, `<script type="application/json" id="data">`)
-	text, _, found := strings.Cut(rest, "</script>")
+	text, rest, found := strings.Cut(rest, "</script>")
 	if !found {
 		t.Fatal("the page carries no data")
 	}
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		t.Fatal(err)
+	decode := func(text string, into any) {
+		if err := json.Unmarshal([]byte(text), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode(text, &d)
+	list := d.Applications
+	d.Applications = d.Applications[:0:0]
+	for {
+		var part string
+		if _, rest, found = strings.Cut(rest, `<script type="application/json" class="part">`); !found {
+			break
+		}
+		part, rest, _ = strings.Cut(rest, "</script>")
+		var some []Application
+		decode(part, &some)
+		if len(some) == 0 || len(some) > perPart || len(d.Applications)%perPart != 0 {
+			t.Errorf("a part of %d applications after %d", len(some), len(d.Applications))
+		}
+		d.Applications = append(d.Applications, some...)
+	}
+	if len(list) != len(d.Applications) {
+		t.Fatalf("%d applications are listed, %d in parts", len(list), len(d.Applications))
+	}
+	for i, a := range d.Applications {
+		if list[i].Name != a.Name || list[i].Machine != a.Machine {
+			t.Errorf("%s on %s is listed where %s on %s is in a part", list[i].Name, list[i].Machine, a.Name, a.Machine)
+		}
 	}
 	return d
+}
+
+// TestPartsHoldEverything checks that the list and the parts hold the data, at the same
+// places.
+func TestPartsHoldEverything(t *testing.T) {
+	var profiles []*v1alpha1.ApplicationProfile
+	for i := range 2*perPart + 3 {
+		p := profile(fmt.Sprintf("application-%d", i), 1e9*float64(i), 0.4+float64(i)/200)
+		if i%10 == 3 {
+			p.Spec.Curves = nil
+		}
+		if i%10 == 4 {
+			p.Spec.Service = &v1alpha1.Service{SaturationRequestsPerSecond: 1e4 + float64(i)}
+		}
+		profiles = append(profiles, p)
+	}
+	want, err := NewData(Content{Applications: profiles})
+	if err != nil {
+		t.Fatal(err)
+	}
+	html := write(t, Content{Applications: profiles})
+	text := func(d Data) string {
+		encoded, err := json.MarshalIndent(d, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded)
+	}
+	if diff := cmp.Diff(text(want), text(carried(t, html))); diff != "" {
+		t.Errorf("-data +page: %s", diff)
+	}
+	_, rest, _ := strings.Cut(html, `id="data">`)
+	head, _, _ := strings.Cut(rest, "</script>")
+	var list struct{ Applications []listed }
+	if err := json.Unmarshal([]byte(head), &list); err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range want.Applications {
+		if diff := cmp.Diff(listed{a.Name, a.Machine, a.Read, a.Write, a.Suffers, a.Causes, i%10 != 3, a.Saturation}, list.Applications[i]); diff != "" {
+			t.Errorf("-data +list: %s", diff)
+		}
+	}
 }
 
 // TestPolicyAllowsThePage holds the hashes of the policy to what is between the
@@ -138,8 +213,8 @@ func carried(t *testing.T, html string) (d Data) {
 func TestPolicyAllowsThePage(t *testing.T) {
 	html := write(t, Content{Applications: []*v1alpha1.ApplicationProfile{profile("triad", 12e9, 0.6)}})
 	parts := regexp.MustCompile(`(?s)<(?:script|style)>(.*?)</(?:script|style)>`).FindAllStringSubmatch(html, -1)
-	if len(parts) != scripts { // the data is no script, the style is one more
-		t.Fatalf("%d scripts and styles, want %d", len(parts), scripts)
+	if len(parts) != 3 {
+		t.Fatalf("%d scripts and styles, want two scripts and a style", len(parts))
 	}
 	for i, part := range parts {
 		if !strings.Contains(Policy(false), hash(part[1])) {

@@ -4,8 +4,15 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const apps = data.applications;
-  const approximation = bandmateFast(data);
   const byId = (id) => document.getElementById(id);
+  // The list names all applications. What else is known of one is in a part, which is
+  // read when something of it is shown.
+  const parts = [...document.querySelectorAll("script.part")], read = [];
+  const whole = (i) => {
+    const k = Math.floor(i / data.perPart);
+    return (read[k] ??= JSON.parse(parts[k].textContent))[i % data.perPart];
+  };
+  const approximation = bandmateFast({ application: whole, memories: data.memories });
   const MISSING = "–", MOST_TOGETHER = 16, MATRIX_PAGE = 40, CARD_PAGE = 12, MOST_CSV = 400;
   const HEATS = [[1.05, "< 1.05"], [1.15, "1.05–1.15"], [1.3, "1.15–1.30"], [1.6, "1.30–1.60"], [2, "1.60–2.00"], [Infinity, "≥ 2.00"]];
 
@@ -61,7 +68,7 @@
     for (const a of others) { read += a.readBytesPerSecond; sum += traffic(a); }
     return bandwidth(sum) + (sum > 0 ? `, ${reads(read / sum)}` : "");
   }
-  const trafficText = (a) => known(a) ? pressureText([a]) + (a.source ? ` (by ${a.source})` : "") : "unknown";
+  const trafficText = (a, source) => known(a) ? pressureText([a]) + (source ? ` (by ${source})` : "") : "unknown";
 
   // --- Predictions ---------------------------------------------------------
   // Applications are given by index. A prediction is as the API gives it, or says
@@ -69,7 +76,7 @@
   // answered.
 
   function impossible(target, others) {
-    if (apps[target].fits.length === 0) return "no sensitivity curves";
+    if (!apps[target].sensitive) return "no sensitivity curves";
     const unknown = others.filter((i) => !known(apps[i])).map((i) => apps[i].name);
     return unknown.length > 0 ? `contentiousness of ${unknown.join(", ")} is unknown` : "";
   }
@@ -433,7 +440,7 @@
     for (let k = 0; k * step <= high * 1.0001; k++) all.push(k * step);
     return all;
   }
-  function plot(a) {
+  function plot(a, label) {
     const points = a.curves.flatMap((c) => c.points);
     const high = Math.max(...points.map((p) => p.x)) * 1.04;
     const top = Math.max(1, ...points.map((p) => p.y + (p.spread || 0)));
@@ -442,7 +449,7 @@
     const x = (b) => LEFT + (W - LEFT - RIGHT) * b / high;
     const y = (p) => TOP + (H - TOP - BOTTOM) * (top - Math.min(Math.max(p, bottom), top)) / (top - bottom);
     const said = a.curves.map((c) => `${reads(c.readShare)}: ${Math.min(...c.points.map((p) => p.y)).toFixed(2)} at worst`).join("; ");
-    const svg = drawn("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Sensitivity curves of ${a.label}. ${said}` });
+    const svg = drawn("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Sensitivity curves of ${label}. ${said}` });
     const gap = top - bottom > 0.5 ? 0.2 : top - bottom > 0.25 ? 0.1 : 0.05;
     for (let v = Math.ceil(bottom / gap - 1e-9) * gap; v <= top + 1e-9; v += gap) {
       svg.append(drawn("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(v), y2: y(v) }), drawn("text", { x: LEFT - 6, y: y(v) + 4, "text-anchor": "end" }, v.toFixed(2)));
@@ -506,16 +513,17 @@
     return rows;
   }
   function card(a) {
+    const all = whole(a.index);
     const facts = [
-      ["Traffic alone", [trafficText(a)]], a.saturationRequestsPerSecond === undefined ? ["Time alone", [`${seconds(a.seconds)}, ${a.repeats} runs`]] : ["Saturates at", [`${rate(a.saturationRequestsPerSecond)} alone`]],
+      ["Traffic alone", [trafficText(a, all.source)]], isService(a.index) ? ["Saturates at", [`${rate(a.saturationRequestsPerSecond)} alone`]] : ["Time alone", [`${seconds(all.seconds)}, ${all.repeats} runs`]],
       ["Suffers on average", [times(a.suffers ?? NaN)]], ["Causes on average", [times(a.causes ?? NaN)]], ...partners(a),
     ];
     return element("article", { class: "card", "aria-labelledby": `card-${a.index}` },
       element("h3", { id: `card-${a.index}` }, bdi(a.label)),
-      element("p", { class: "what" }, bdi(a.command ? a.command.join(" ") : "imported"), a.machine ? " on " : "", bdi(a.machine)),
-      ...(a.curves.length > 0 ? plot(a) : [element("p", {}, "No sensitivity curves.")]),
+      element("p", { class: "what" }, bdi(all.command ? all.command.join(" ") : "imported"), a.machine ? " on " : "", bdi(a.machine)),
+      ...(all.curves.length > 0 ? plot(all, a.label) : [element("p", {}, "No sensitivity curves.")]),
       element("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, ...value)])),
-      ...(a.warnings && a.warnings.length > 0 ? [element("ul", { class: "doubt" }, ...a.warnings.map((w) => element("li", {}, bdi(w))))] : []));
+      ...(all.warnings && all.warnings.length > 0 ? [element("ul", { class: "doubt" }, ...all.warnings.map((w) => element("li", {}, bdi(w))))] : []));
   }
   let firstCard = 0;
   function showCards() {
@@ -525,9 +533,13 @@
     pager(byId("card-pager"), "applications", firstCard, CARD_PAGE, some.length, (to) => { firstCard = to; showCards(); });
   }
   function curvesCSV() {
-    const parts = [line("application", "machine", "readShare", "pattern", "interfererBytesPerSecond", "achievedBytesPerSecond", "normalizedPerformance", "spread", "repeats", "inferred")];
-    for (const a of apps) for (const c of a.curves) for (const p of c.points) parts.push(line(a.name, a.machine, c.readShare, c.pattern || "sequential", p.x, p.achieved, p.y, p.spread, p.repeats || 0, !!p.inferred));
-    save("bandmate-curves.csv", "text/csv", parts);
+    const lines = [line("application", "machine", "readShare", "pattern", "interfererBytesPerSecond", "achievedBytesPerSecond", "normalizedPerformance", "spread", "repeats", "inferred")];
+    for (const a of apps) for (const c of whole(a.index).curves) for (const p of c.points) lines.push(line(a.name, a.machine, c.readShare, c.pattern || "sequential", p.x, p.achieved, p.y, p.spread, p.repeats || 0, !!p.inferred));
+    save("bandmate-curves.csv", "text/csv", lines);
+  }
+  function saveData() {
+    const { perPart, ...all } = JSON.parse(byId("data").textContent);
+    save("bandmate-report.json", "application/json", [JSON.stringify({ ...all, applications: apps.map((a) => whole(a.index)) })]);
   }
 
   // --- Machines ------------------------------------------------------------
@@ -584,7 +596,7 @@
   byId("card-search").addEventListener("input", later(() => { firstCard = 0; showCards(); }));
   byId("card-order").addEventListener("change", () => { firstCard = 0; showCards(); });
   byId("curves-csv").addEventListener("click", curvesCSV);
-  byId("data-json").addEventListener("click", () => save("bandmate-report.json", "application/json", [byId("data").textContent]));
+  byId("data-json").addEventListener("click", saveData);
   byId("legend").replaceChildren(...HEATS.map(([, label], k) => element("li", { class: `h${k}` }, label)));
   // What the example shows first: the two with most traffic.
   chosen.push(...[...apps].sort(orders.bandwidth).slice(0, 2).map((a) => a.index));
