@@ -2,11 +2,14 @@
 # slurm watch, slurm pair, slurm onboard, job_submit.lua and cli_filter.lua on a
 # real Slurm: see hack/slurm.sh. Prints a table of checks; fails if one fails.
 #
-#   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, delay, scale
+#   hack/e2e-slurm-watch.sh [PART...]     parts: lua, watch, faults, pair, delay, queues, scale
 #
+# QUEUES=300 plays so many random queues (default 4), with the watch and without, on
+# PAIRS=2 pairs of partitions at once; see hack/e2e-slurm. BANDMATE=PATH takes a program
+# that is built already.
 # Needs root (it submits jobs as another user), or skips those checks.
 source "$(dirname "$0")/lib.sh"
-parts=" ${*:-lua watch faults pair delay scale} "
+parts=" ${*:-lua watch faults pair delay queues scale} "
 background=
 
 cleanup() {
@@ -95,8 +98,8 @@ cluster() {
 part() { [[ $parts == *" $1 "* ]] && echo "--- $1"; }
 
 echo '--- build'
-go build -o "$scratch/bin/bandmate" ./cmd/bandmate
-mkdir -p "$scratch/scripts" "$scratch/advice"
+mkdir -p "$scratch/bin" "$scratch/scripts" "$scratch/advice"
+if [[ -n ${BANDMATE:-} ]]; then cp "$BANDMATE" "$scratch/bin/bandmate"; else go build -o "$scratch/bin/bandmate" ./cmd/bandmate; fi
 export PATH=$scratch/bin:$PATH BANDMATE_STORE=$scratch/store
 table=$scratch/advice/table
 sed "s#^local TABLE = .*#local TABLE = \"$table\"#" manifests/slurm/job_submit.lua >"$scratch/scripts/job_submit.lua"
@@ -377,6 +380,32 @@ if part delay; then
   end_watch TERM
   clean
   hack/slurm.sh down "$scratch/delay"
+fi
+
+# twins writes PAIRS pairs of partitions, of four nodes each.
+twins() {
+  local k name first=1
+  for ((k = 1; k <= $1; k++)); do
+    for name in with without; do
+      printf 'PartitionName=%s%d Nodes=n[%02d-%02d] OverSubscribe=NO MaxTime=60 State=UP\n' "$name" "$k" "$first" $((first + 3))
+      first=$((first + 4))
+    done
+  done
+}
+
+if part queues; then
+  pairs=${PAIRS:-2}
+  EXTRA_CONF=$(twins "$pairs") SELECT=CR_Core_Memory FIRST_GRES=gpu:2 GRES_EVERY=4 cluster queues $((8 * pairs))
+  go build -o "$scratch/bin/e2e-slurm" ./hack/e2e-slurm
+  (exec bandmate slurm watch --mode enforce --margin 0.05 --state "$scratch/state" --log "$scratch/log" --interval 1s --timeout 10s -q >/dev/null 2>&1) &
+  background=$!
+  eventually 'queues: the watch runs' eval 'bandmate slurm watch status --state "$scratch/state"'
+  check 'queues: no job stays off nodes on which Slurm would start it for longer than a round' \
+    eval 'e2e-slurm -queues "${QUEUES:-4}" -pairs "$pairs" -program "$scratch/sleep" >"$scratch/queues.txt"'
+  sed 's/^/      /' "$scratch/queues.txt"
+  end_watch TERM
+  clean
+  hack/slurm.sh down "$scratch/queues"
 fi
 
 if part scale; then

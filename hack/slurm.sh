@@ -13,7 +13,8 @@
 #
 # Environment, all optional:
 #   NODE_CPUS=8 NODE_SOCKETS=1 NODE_FEATURES=a,b   of every node
-#   FIRST_GRES=gpu:2                               generic resources of n01
+#   FIRST_GRES=gpu:2                               generic resources of n01,
+#   GRES_EVERY=4                                   of n05, n09 and so on as well
 #   SELECT=CR_Core_Memory                          what jobs consume (default CR_Core)
 #   TASK_PLUGIN=task/affinity                      pins jobs to their CPUs
 #   EXTRA_CONF=TEXT                                more lines for slurm.conf
@@ -134,7 +135,7 @@ ${EXTRA_CONF:-}
 CONF
   for ((i = 1; i <= nodes; i++)); do
     gres=
-    ((i > 1)) || gres=${FIRST_GRES:-}
+    (((i - 1) % ${GRES_EVERY:-$nodes})) || gres=${FIRST_GRES:-}
     printf 'NodeName=n%02d NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d Sockets=%d CoresPerSocket=%d ThreadsPerCore=1 RealMemory=1000 State=UNKNOWN%s%s\n' \
       "$i" "$host" $((base + i)) "$cpus" "$sockets" $((cpus / sockets)) "${NODE_FEATURES:+ Features=$NODE_FEATURES}" "${gres:+ Gres=$gres}"
     ((i % 2 == 0)) || odd+=("$(printf 'n%02d' "$i")")
@@ -185,7 +186,10 @@ up() {
   if [[ -n ${FIRST_GRES:-} ]]; then
     # A GPU needs a file; which one does not matter without cgroups.
     for ((i = 0; i < ${FIRST_GRES##*:}; i++)); do : >"$dir/gres$i"; done
-    echo "NodeName=n01 Name=${FIRST_GRES%%:*} File=$dir/gres[0-$((i - 1))]" >"$dir/gres.conf"
+    local files="$dir/gres[0-$((i - 1))]"
+    for ((i = 1; i <= nodes; i += ${GRES_EVERY:-$nodes})); do
+      printf 'NodeName=n%02d Name=%s File=%s\n' "$i" "${FIRST_GRES%%:*}" "$files"
+    done >"$dir/gres.conf"
   fi
   export SLURM_CONF=$dir/slurm.conf
   slurmctld -i >"$dir/log/start" 2>&1 || fail "slurmctld does not start: $(tail -n 3 "$dir/log/start" "$dir/log/slurmctld.log")"
