@@ -27,6 +27,9 @@ const (
 	// docsNeeds names the sections of that page whose commands are run none
 	// the less, separated by commas: where their need is met.
 	docsNeeds = "BANDMATE_DOCS_RUN"
+	// needsTime is the section of what no two runs print the same, needsSlurm that of
+	// what hack/e2e-slurm-guide.sh runs on a cluster.
+	needsTime, needsSlurm = "measuring", "slurm"
 	// elided stands on a page for any number of lines of output.
 	elided = "…"
 )
@@ -38,6 +41,8 @@ type shown struct {
 	// but without end.
 	line, end int
 	text      string
+	// run is what is run for it; empty for the text itself.
+	run string
 }
 
 func (s shown) place() string { return fmt.Sprintf("%s:%d", s.page.path, s.line+1) }
@@ -56,7 +61,7 @@ func (s shown) output() []string {
 
 // programs begin a line that is a command in a block that has no prompts, so
 // that none hides by lacking one.
-var programs = regexp.MustCompile(`^(sudo |env )?(bandmate|kubectl|helm|docker|go|make|git|sbatch|scontrol|squeue|systemctl|sysctl|modprobe|mount|setcap|install|ln|cd|eval|export|echo|apt-get|hack/\S+|\.ci/run)( |$)`)
+var programs = regexp.MustCompile(`^(sudo |env )?(bandmate|kubectl|helm|docker|go|make|git|sbatch|scontrol|squeue|systemctl|sysctl|modprobe|mount|setcap|install|ln|cd|eval|export|echo|apt-get|rm|hack/\S+|\.ci/run)( |$)`)
 
 // harmless are the programs that are run unasked. A command that starts another
 // one, or bandmate against a cluster, is an exception.
@@ -176,7 +181,12 @@ func TestDocumentation(t *testing.T) {
 			continue
 		}
 		ran += len(steps)
-		t.Run(page.path, func(t *testing.T) { runPage(t, page, steps, home, os.Getenv(docsNeeds) == "") })
+		t.Run(page.path, func(t *testing.T) {
+			if slices.Contains(wanted, needsSlurm) {
+				steps = onCluster(t, steps)
+			}
+			runPage(t, page, steps, home, !slices.Contains(wanted, needsTime))
+		})
 	}
 	for _, e := range exceptions {
 		if !e.used {
@@ -306,6 +316,42 @@ func shellWords(line string) [][]string {
 	return commands
 }
 
+// onCluster returns the steps of a page that brings up a Slurm cluster, in a folder of this
+// test, and ends it after the test if the page did not.
+func onCluster(t *testing.T, steps []shown) []shown {
+	t.Helper()
+	folder, err := os.MkdirTemp("/tmp", "slurm") // paths of sockets are short
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs(filepath.Join(repository, "hack", "slurm.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster := filepath.Join(folder, "c")
+	t.Cleanup(func() {
+		if _, err := os.Stat(cluster); err == nil {
+			if out, err := exec.Command(script, "down", cluster).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	steps = slices.Clone(steps)
+	for i := range steps {
+		steps[i].run = strings.NewReplacer("/tmp/slurm", cluster, "hack/slurm.sh", script).Replace(steps[i].text)
+	}
+	return steps
+}
+
+// unsteady are the times and the user's name in what commands print of a cluster.
+var unsteady = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z?|, [0-9.]+m?s$|"user":"[^"]+"`)
+
 // runPage runs the commands of a page in one shell, one after the other. Unless
 // it compares, what is printed does not matter, but exit codes do.
 func runPage(t *testing.T, page *markdown, steps []shown, home string, compare bool) {
@@ -322,10 +368,10 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 	script.WriteString("status=0\n")
 	for i, step := range steps {
 		// The command sees the exit code of the one before it.
-		fmt.Fprintf(&script, "(exit $status)\n%s\nstatus=$?\nprintf '\\n%s%d %%d\\n' $status\n", step.text, mark, i)
+		fmt.Fprintf(&script, "(exit $status)\n%s\nstatus=$?\nprintf '\\n%s%d %%d\\n' $status\n", cmp.Or(step.run, step.text), mark, i)
 	}
 	limit := patience
-	if !compare {
+	if os.Getenv(docsNeeds) != "" {
 		limit = 20 * time.Minute
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -359,7 +405,7 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 		}
 		lines := strings.Split(strings.TrimRight(printed, "\n"), "\n")
 		replaced = append(replaced, lines)
-		if want := step.output(); compare && !*updateDocs && len(want) > 0 && !matches(want, lines) {
+		if want := step.output(); compare && !*updateDocs && len(want) > 0 && !matches(want, lines) && !(step.run != "" && matches(steady(want), steady(lines))) {
 			t.Errorf("%s: %q prints\n%s\nand the page shows\n%s\n(go test ./cmd/bandmate -run TestDocumentation -update-docs writes it there)",
 				step.place(), step.text, strings.Join(lines, "\n"), strings.Join(want, "\n"))
 		}
@@ -386,6 +432,15 @@ func matches(want, got []string) bool {
 	return len(got) > 0 && strings.TrimRight(want[0], " ") == strings.TrimRight(got[0], " ") && matches(want[1:], got[1:])
 }
 
+// steady returns lines without what differs between two runs on a cluster.
+func steady(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = unsteady.ReplaceAllString(line, "")
+	}
+	return all
+}
+
 // update writes what was printed below the commands that show some output, but
 // for those that leave out a part of it.
 func (m *markdown) update(t *testing.T, steps []shown, printed [][]string) {
@@ -397,7 +452,7 @@ func (m *markdown) update(t *testing.T, steps []shown, printed [][]string) {
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(steps[b].line, steps[a].line) })
 	for _, i := range order {
 		step, want := steps[i], steps[i].output()
-		if len(want) == 0 || matches(want, printed[i]) {
+		if len(want) == 0 || matches(want, printed[i]) || step.run != "" && matches(steady(want), steady(printed[i])) {
 			continue
 		}
 		if slices.ContainsFunc(want, func(line string) bool { return strings.TrimSpace(line) == elided }) {
