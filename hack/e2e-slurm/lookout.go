@@ -118,9 +118,7 @@ func (l *lookout) judge(ctx context.Context, r row, busy []string) error {
 	starts := false
 	// A job that waits for its turn would wait for it without the watch, too.
 	if len(excluded) > own && r.reason != "Priority" {
-		if starts, err = l.wouldStart(ctx, w, busy); err != nil {
-			return err
-		}
+		starts = l.wouldStart(ctx, w, busy)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +141,7 @@ func (l *lookout) judge(ctx context.Context, r row, busy []string) error {
 
 // wouldStart asks Slurm whether it would start the job now with the exclusions of its user
 // alone. Where there are limits, nodes that somebody uses do not count.
-func (l *lookout) wouldStart(ctx context.Context, w *waiting, busy []string) (bool, error) {
+func (l *lookout) wouldStart(ctx context.Context, w *waiting, busy []string) bool {
 	excluded := ""
 	if w.queue.limits {
 		off := slices.Clone(busy)
@@ -154,16 +152,14 @@ func (l *lookout) wouldStart(ctx context.Context, w *waiting, busy []string) (bo
 		slices.Sort(off)
 		off = slices.Compact(off)
 		if len(off) == len(w.place.nodes) {
-			return false, nil
+			return false
 		}
 		excluded = strings.Join(off, ",")
 	}
 	l.mu.Lock()
 	l.asked++
 	l.mu.Unlock()
+	// An error is that Slurm refuses the job, as it does where too few nodes are left.
 	start, err := l.asks.TestStart(ctx, "sbatch", w.job.arguments(w.place, "asked", excluded, w.program))
-	if err != nil {
-		return false, nil //nolint:nilerr // Slurm refuses it, as it does where too few nodes are left
-	}
-	return !start.After(time.Now().Add(time.Second)), nil
+	return err == nil && !start.After(time.Now().Add(time.Second))
 }

@@ -180,7 +180,7 @@ var waited = regexp.MustCompile(`(?m)^.*_test\.go:[0-9]+: (.*) after ([0-9.]+ s)
 
 // browse opens a report in Chromium and prints what a reader waits for.
 func browse(w io.Writer, report string) error {
-	if _, err := exec.LookPath("chromium"); err != nil {
+	if path, _ := exec.LookPath("chromium"); path == "" {
 		fmt.Fprintln(w, "\nThe report was not opened: chromium is missing.")
 		return nil
 	}
