@@ -5,6 +5,8 @@
 #   hack/kubelet.sh up DIR [NODES]   starts it in DIR, which must not exist and whose path
 #                                    must be short, with so many simulated nodes beside
 #                                    it (none); prints export KUBECONFIG=...
+#                                    BANDMATE_CPU_MANAGER=static gives whole CPUs to
+#                                    guaranteed pods
 #   hack/kubelet.sh down DIR         ends it, takes back what it and the kubelet changed,
 #                                    also after a crash, and removes DIR
 #   hack/kubelet.sh image NAME PROGRAM   writes an image of one static program, an archive,
@@ -240,6 +242,9 @@ C
 }
 
 kubelet() {
+  local cpu_manager=${BANDMATE_CPU_MANAGER:-none} reserved=
+  # The static one refuses to give everything away: the node keeps a CPU.
+  [[ $cpu_manager == none ]] || reserved='kubeReserved: {cpu: 100m}'
   cat >"$dir/kubelet.yaml" <<Y
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -259,7 +264,8 @@ volumePluginDir: $dir/volume-plugins
 staticPodPath: ""
 clusterDomain: cluster.local
 resolvConf: ""
-cpuManagerPolicy: none
+cpuManagerPolicy: $cpu_manager
+$reserved
 # An image that is collected cannot be pulled again.
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
 imageGCHighThresholdPercent: 100

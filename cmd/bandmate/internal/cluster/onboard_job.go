@@ -164,7 +164,8 @@ func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
 #
 # It measures the machine first, unless the cluster has a profile of such a machine.
 # The node must have the CPUs free that the container asks for, or the pod fails as
-# OutOfcpu. The kubelet of the node should run with --cpu-manager-policy=static.
+# OutOfcpu or UnexpectedAdmissionError. The kubelet of the node should run with
+# --cpu-manager-policy=static, which keeps at least one CPU for the node.
 `, r.application, r.node, r.serviceAccount, job.Name)
 	for line := range strings.Lines(string(text)) {
 		if line != "status: {}\n" && !strings.HasSuffix(line, "creationTimestamp: null\n") {
