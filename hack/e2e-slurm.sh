@@ -323,6 +323,12 @@ array_keeps_its_limit() {
   exits 0 bandmate slurm submit --limit 1.15 -- --parsable -o /dev/null --array=0-7%1 --comment bandmate=stream -n 1 --wrap 'sleep 600'
 }
 
+# unreachable: munge and the jobs of others could not enter the folder.
+unreachable() {
+  mkdir -m 700 "$scratch/closed"
+  exits 1 "$root/hack/slurm.sh" up "$scratch/closed/c" 1 && complains "chmod o\\+x $scratch/closed, or take another folder"
+}
+
 # benchmark prints the median of 21 advices, and what Slurm's own two commands take.
 benchmark() {
   local cluster=$scratch/c i job
@@ -407,6 +413,7 @@ fi
 cluster=$scratch/c
 start_cluster "$cluster" 3
 cd "$scratch"
+check "hack/slurm.sh names the remedy for an unreachable folder" unreachable
 two_residents
 check "advice equals what predict says" advice_is_prediction
 check "submit lands on the predicted node" submit_lands_where_predicted
