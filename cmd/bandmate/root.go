@@ -105,7 +105,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// flagError suggests a flag for one that does not exist.
+// flagError suggests a flag for one that does not exist, and says what a flag wants.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && len(unknown.GetSpecifiedName()) > 1 {
@@ -117,7 +117,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		})
 		err = fmt.Errorf("%w%s", err, cli.DidYouMean("--"+unknown.GetSpecifiedName(), names))
 	}
-	return cli.UsageError(err)
+	return cli.UsageError(cli.RefusedValue(err))
 }
 
 // fitHelp has the prose of help texts fit into the width of pictures; a paragraph

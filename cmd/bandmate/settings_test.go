@@ -181,10 +181,10 @@ func TestSettingsFaults(t *testing.T) {
 // A value that its flag refuses is wrong usage, said with its place.
 func TestConfigurationValues(t *testing.T) {
 	for text, want := range map[string]string{
-		"quiet: maybe":                   ":3:8: --quiet: ",
-		"timeout: soon":                  ":3:10: --timeout: ",
+		"quiet: maybe":                   `:3:8: --quiet "maybe": want true or false`,
+		"timeout: soon":                  `:3:10: --timeout "soon": want a duration`,
 		"onboard:\n  repeats: [3, 4]":    ":4:12: --repeats: want one value",
-		"onboard:\n  precision: a lot\n": ":4:14: --precision: ",
+		"onboard:\n  precision: a lot\n": `:4:14: --precision "a lot": want a number`,
 	} {
 		_, err := settledWith(t, map[string]string{"BANDMATE_CONFIG": writeIn(t, "c.yaml", header+text)}, "onboard")
 		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
@@ -192,7 +192,7 @@ func TestConfigurationValues(t *testing.T) {
 		}
 	}
 	_, err := settledWith(t, map[string]string{"BANDMATE_REPEATS": "x"}, "onboard")
-	if err == nil || !strings.Contains(err.Error(), "BANDMATE_REPEATS: --repeats: ") || cli.ExitCode(err) != cli.ExitUsage {
+	if err == nil || !strings.Contains(err.Error(), `BANDMATE_REPEATS: --repeats "x": want a whole number`) || cli.ExitCode(err) != cli.ExitUsage {
 		t.Errorf("variable: %v", err)
 	}
 }
@@ -269,5 +269,32 @@ func TestCommandAndFlagOfOneName(t *testing.T) {
 				t.Errorf("%s: %s has %q", text, command, got)
 			}
 		}
+	}
+}
+
+// A flag says what it wants in the words of a user, not of a library.
+func TestRefusedValues(t *testing.T) {
+	refused := 0
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, child := range cmd.Commands() {
+			visit(child)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			err := cmd.ParseFlags([]string{"--" + f.Name + "=\"?"})
+			if err == nil {
+				return
+			}
+			refused++
+			err = flagError(cmd, err)
+			said := err.Error()
+			if !strings.HasPrefix(said, "--"+f.Name+` "\"?": want`) || strings.Contains(said, "strconv") || cli.ExitCode(err) != cli.ExitUsage {
+				t.Errorf("%s: %v", cmd.CommandPath(), err)
+			}
+		})
+	}
+	visit(testRoot())
+	if refused < 50 {
+		t.Errorf("%d flags refused their values", refused)
 	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -142,4 +144,27 @@ func CheckDuration(flag string, d time.Duration) error {
 		return Usagef("%s %v: want a time above zero, such as 2s", flag, d)
 	}
 	return nil
+}
+
+// wanted is what flags take, by the type of their value; other types say it themselves.
+var wanted = map[string]string{
+	"bool":        "true or false",
+	"int":         "a whole number",
+	"float64":     "a number",
+	"duration":    "a duration, such as 500ms, 30s or 5m",
+	"stringSlice": "a list, such as a,b",
+}
+
+// RefusedValue returns the error of a flag that refused its value in the words of a user;
+// other errors as they are.
+func RefusedValue(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	f := invalid.GetFlag()
+	if want, ok := wanted[f.Value.Type()]; ok {
+		return fmt.Errorf("--%s %q: want %s", f.Name, invalid.GetValue(), want)
+	}
+	return fmt.Errorf("--%s %q: %w", f.Name, invalid.GetValue(), invalid.Unwrap())
 }

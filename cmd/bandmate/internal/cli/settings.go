@@ -110,13 +110,13 @@ func (a *App) settle(file map[string]setting, cmd *cobra.Command, f *pflag.Flag)
 	a.settings[f] = s
 	var err error
 	if _, list := f.Value.(pflag.SliceValue); len(s.texts) > 1 && !list {
-		err = errors.New("want one value")
+		err = fmt.Errorf("--%s: want one value", f.Name)
 	}
 	for _, text := range s.texts {
 		err = cmp.Or(err, cmd.Flags().Set(f.Name, text))
 	}
 	if err != nil {
-		return Usagef("%s: --%s: %w", s.place, f.Name, err)
+		return Usagef("%s: %w", s.place, RefusedValue(err))
 	}
 	return nil
 }
