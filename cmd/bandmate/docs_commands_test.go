@@ -320,7 +320,7 @@ func shellWords(line string) [][]string {
 // test, and ends it after the test if the page did not.
 func onCluster(t *testing.T, steps []shown) []shown {
 	t.Helper()
-	folder, err := os.MkdirTemp("/tmp", "slurm") // paths of sockets are short
+	folder, err := os.MkdirTemp("/tmp", "slurm") //nolint:usetesting // paths of sockets are short
 	if err != nil {
 		t.Fatal(err)
 	}
