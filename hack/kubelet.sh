@@ -280,6 +280,8 @@ Y
   start kubelet env LD_LIBRARY_PATH="$debs/usr/lib/x86_64-linux-gnu" "$bin/kubelet" --config="$dir/kubelet.yaml" --kubeconfig="$dir/kubelet.kubeconfig" \
     --root-dir="$dir/kl" --cert-dir="$dir/kubelet-certs" --hostname-override=$node --node-ip=$gateway --v=2
   await 120 "kubelet" sh -c "kubectl get node $node -o jsonpath='{.status.conditions[?(@.type==\"Ready\")].status}' | grep -q True"
+  # Without it no pod is admitted.
+  await 120 "controller manager" kubectl get serviceaccount default
 }
 
 simulated() { # NODES
