@@ -30,7 +30,7 @@ const (
 	// restAfter is how long it looks without seeing a pause.
 	restAfter = time.Second
 	// startLimit bounds the start of the watchdog on a machine that is very busy.
-	startLimit = 30 * time.Second
+	startLimit = 2 * time.Minute
 )
 
 // watchdog is a process that continues what is paused when this process ends or
@@ -88,7 +88,7 @@ func startWatchdog(f *freezer) (*watchdog, error) {
 		case d.gone.Load():
 			return nil, errors.Join(errors.New("the watchdog of pauses ended at once: main has to call pausing.RunIfWatchdog first"), d.close())
 		case time.Since(begin) > startLimit:
-			return nil, errors.Join(fmt.Errorf("the watchdog of pauses is not ready after %v: main has to call pausing.RunIfWatchdog first", startLimit), d.close())
+			return nil, errors.Join(fmt.Errorf("the watchdog of pauses is not ready after %v: the machine is too busy, or main does not call pausing.RunIfWatchdog first", startLimit), d.close())
 		}
 	}
 	return d, nil

@@ -81,7 +81,7 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 				if round%2 == 0 {
 					time.Sleep(rand.N(1500 * time.Millisecond))
 				} else {
-					await(t, "a pause", func() bool { return isStopped(pair.neighbor) })
+					await(t, "a pause", p, func() bool { return isStopped(pair.neighbor) })
 				}
 				p.signal(signal)
 				p.wait()
@@ -106,12 +106,17 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 	}
 }
 
-// await is eventually for what lasts some milliseconds only.
-func await(t *testing.T, what string, holds func() bool) {
+// await is eventually for what lasts some milliseconds only, while p runs.
+func await(t *testing.T, what string, p *program, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(200 * time.Microsecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+	end := time.After(patience)
+	for !holds() {
+		select {
+		case <-p.ended:
+			t.Fatalf("%s ended before %s: %s", p.cmd, what, &p.stderr)
+		case <-end:
+			t.Fatalf("waited in vain for %s: %s", what, &p.stderr)
+		case <-time.After(200 * time.Microsecond):
 		}
 	}
 }
@@ -121,7 +126,7 @@ func await(t *testing.T, what string, holds func() bool) {
 func TestObserveStopped(t *testing.T) {
 	pair := startPair(t)
 	p := prepare(t, "bandmate", pair.args()...).start()
-	await(t, "a pause", func() bool { return isStopped(pair.neighbor) })
+	await(t, "a pause", p, func() bool { return isStopped(pair.neighbor) })
 	p.signal(syscall.SIGSTOP)
 	eventually(t, "the neighbor to continue", func() bool { return !isStopped(pair.neighbor) })
 	p.signal(syscall.SIGCONT)
