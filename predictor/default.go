@@ -79,7 +79,7 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	p.coverSharedLink(apps)
 	if s.sharesCache() && s.caches > 1 {
 		p.warn(fmt.Sprintf("which of %d shared caches each application will use is unknown: the slowdown is the mean over "+
-			"their placements, and the interval holds them", s.caches))
+			"their placements, whose spread widens the interval", s.caches))
 	}
 	if o.Explain {
 		p.Explanation = s.explain(others, read)

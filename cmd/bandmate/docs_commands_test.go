@@ -155,7 +155,7 @@ func readExceptions(pages []*markdown) []*exception {
 // command lines that it understands.
 func TestDocumentation(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes measurements slow, and other tests run the same commands")
+		t.Skip("pages are run without the race detector, which makes their measurements slow; TestScripts runs commands with it")
 	}
 	pages := readPages(t)
 	exceptions := readExceptions(pages)
