@@ -16,13 +16,14 @@ const (
 	// leastCheckError keeps a standard error of whole runs that is small by luck
 	// from failing a check.
 	leastCheckError = 0.02
-	// wholeRunNoise is the standard error of one pair of whole runs on a virtual
+	// wholeRunNoise is the standard deviation of pairs of whole runs on a virtual
 	// machine.
 	wholeRunNoise = 0.1
-	// fewestChecks and mostChecks bound the pairs of whole runs of a check; a
-	// second pair is made only within checkPatience.
+	// fewestChecks and mostChecks bound the pairs of whole runs of a check. Pairs
+	// that agree with the ticks end it; others are joined by more of them within
+	// checkPatience, which is short beside the whole runs that a refusal costs.
 	fewestChecks, mostChecks = 2, 6
-	checkPatience            = 8 * time.Second
+	checkPatience            = 30 * time.Second
 )
 
 // check compares the strongest pressure with whole runs. It returns a warning;
@@ -45,11 +46,14 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 		}
 		t.solo = append(t.solo, alone.Wall.Seconds())
 		ratios = append(ratios, alone.Wall.Seconds()/pressed.Wall.Seconds())
-		if math.Abs(lowest-stats.Median(ratios)) <= t.checkLimit(ratios, by) && len(ratios) >= fewestChecks || time.Since(begin) > checkPatience {
+		if len(ratios) >= fewestChecks && math.Abs(lowest-stats.Median(ratios)) <= checkLimit(spread(ratios), len(ratios), by) {
+			return "", nil
+		}
+		if time.Since(begin) > checkPatience {
 			break
 		}
 	}
-	whole, limit := stats.Median(ratios), t.checkLimit(ratios, by)
+	whole, limit := stats.Median(ratios), checkLimit(pooledSpread(ratios), len(ratios), by)
 	if math.Abs(lowest-whole) <= limit {
 		return "", nil
 	}
@@ -60,11 +64,23 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 	return text, nil
 }
 
-// checkLimit returns how far whole runs may differ from a result by ticks.
-func (t *ticked) checkLimit(ratios []float64, by sampling.Result) float64 {
-	whole := wholeRunNoise
+// checkLimit returns how far the median of n ratios of whole runs with a standard
+// deviation of sd may differ from a result by ticks.
+func checkLimit(sd float64, n int, by sampling.Result) float64 {
+	return checkTolerance * math.Hypot(max(sd/math.Sqrt(float64(n)), leastCheckError), by.StandardError)
+}
+
+// spread returns the standard deviation of ratios; of one, that of a virtual machine.
+func spread(ratios []float64) float64 {
 	if sd := stats.Spread(ratios); sd != nil {
-		whole = *sd / math.Sqrt(float64(len(ratios)))
+		return *sd
 	}
-	return checkTolerance * math.Hypot(max(whole, leastCheckError), by.StandardError)
+	return wholeRunNoise
+}
+
+// pooledSpread is spread with wholeRunNoise as one more observation: a few ratios
+// that lie close together by luck refuse nothing.
+func pooledSpread(ratios []float64) float64 {
+	n := float64(len(ratios))
+	return math.Sqrt((wholeRunNoise*wholeRunNoise + (n-1)*spread(ratios)*spread(ratios)) / n)
 }

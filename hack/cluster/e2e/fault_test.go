@@ -180,21 +180,28 @@ func TestWatchDropped(t *testing.T) {
 	e.untilPredicted("fresh", "predicted 1.00× for this pod")
 }
 
-// A cluster in which the resources were never installed schedules everybody.
-func TestResourcesNeverInstalled(t *testing.T) {
-	bin := os.Getenv("BANDMATE_CLUSTER_BIN")
-	c, err := controlplane.Up(t.Context(), controlplane.Options{Dir: filepath.Join(t.TempDir(), "c"), Bin: bin})
+// cluster starts a cluster of the test's own; o needs neither Dir nor Bin.
+func cluster(t *testing.T, o controlplane.Options) *env {
+	t.Helper()
+	o.Dir, o.Bin = filepath.Join(t.TempDir(), "c"), os.Getenv("BANDMATE_CLUSTER_BIN")
+	c, err := controlplane.Up(context.WithoutCancel(t.Context()), o) // it has to live until Down
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := c.Down(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	e := &env{T: t, suite: shared, ctx: context.Background()}
 	e.cluster = c
 	e.suite = e.connect(c)
+	return e
+}
+
+// A cluster in which the resources were never installed schedules everybody.
+func TestResourcesNeverInstalled(t *testing.T) {
+	e := cluster(t, controlplane.Options{})
 	e.node(controlplane.Node{Name: "n"})
 	e.create(pod{name: "labeled", application: "plain", limit: "1.05", scheduler: ours})
 	e.create(pod{name: "unlabeled", scheduler: ours})

@@ -1,10 +1,7 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -19,22 +16,11 @@ import (
 // each other, although the scheduler assumes and forgets all of them within one cycle.
 // A gang that fits nowhere leaves nobody behind who would be in the way of others.
 func TestGangKeepsItsLimits(t *testing.T) {
-	c, err := controlplane.Up(t.Context(), controlplane.Options{
-		Dir: filepath.Join(t.TempDir(), "c"), Bin: os.Getenv("BANDMATE_CLUSTER_BIN"), CRDs: crds,
+	e := cluster(t, controlplane.Options{
 		APIServerFlags: []string{"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"},
 		SchedulerFlags: []string{"--feature-gates=GenericWorkload=true,GangScheduling=true"},
+		CRDs:           crds,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := c.Down(); err != nil {
-			t.Error(err)
-		}
-	}()
-	e := &env{T: t, suite: shared, ctx: context.Background()}
-	e.cluster = c
-	e.suite = e.connect(c)
 	e.profiles(e.table)
 	const members = 4
 	for i := range members - 1 {
