@@ -22,6 +22,7 @@ left_out=()
 while read -r _ package dir; do
   # A look at the text first: listing by `go test -list` links every package.
   names=$({ grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$dir"/*_test.go || true; } | awk '{print $2}')
+  built=
   for name in $names; do
     if ((SECONDS >= seconds)); then
       left_out+=("$package $name")
@@ -29,12 +30,14 @@ while read -r _ package dir; do
     fi
     targets=$((targets + 1))
     echo "fuzz $package $name"
+    # One program serves all targets of a package, and the time of building it does not
+    # count against the first.
+    [[ -n $built ]] || go test -c -fuzz . -o "$scratch/fuzz.test" "$package"
+    built=yes
     log=$scratch/log
     status=0
-    # The time of building does not count against the target.
-    go test -c -fuzz "^$name\$" -o "$scratch/fuzz.test" "$package"
-    timeout -s INT 180 go test -run '^$' -fuzz "^$name\$" -fuzztime "${executions}x" -fuzzminimizetime 5x "$package" \
-      >"$log" 2>&1 || status=$?
+    (cd "$dir" && timeout -s INT 180 "$scratch/fuzz.test" -test.run '^$' -test.fuzz "^$name\$" -test.fuzzcachedir "$scratch/fuzz" \
+      -test.fuzztime "${executions}x" -test.fuzzminimizetime 5x) >"$log" 2>&1 || status=$?
     if ((status != 0)); then
       cat "$log"
       ((status != 124)) || echo "$name takes longer than 180 s for $executions inputs: make one input cheaper" >&2

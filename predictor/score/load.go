@@ -3,7 +3,6 @@ package score
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"bandmate.dev/bandmate/predictor"
@@ -41,7 +40,9 @@ func (l *Load) cardOf(i int) string {
 func (s *Scorer) Prepare(d Domain) (*Load, error) {
 	var faults []error
 	for _, r := range d.Residents {
-		faults = append(faults, r.validate())
+		if err := r.validate(); err != nil {
+			faults = append(faults, err)
+		}
 	}
 	if b := d.Background; b != nil && !(b.Read.Valid() && b.Write.Valid()) {
 		faults = append(faults, fmt.Errorf("domain %s: background of %+v: want finite rates of 0 or more", d.Name, *b))
@@ -76,13 +77,13 @@ func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
 	var before []units.NormalizedPerformance
 	if len(l.apps) > 0 {
 		before = make([]units.NormalizedPerformance, 0, len(l.apps))
-		apps := slices.Clone(l.apps)
+		s.apps = append(s.apps[:0], l.apps...)
 		for range servingRounds {
-			before = s.workspace.MemoryCorunners(before[:0], apps)
-			s.workspace.Communicate(before, apps, l.cardOf)
+			before = s.workspace.MemoryCorunners(before[:0], s.apps)
+			s.workspace.Communicate(before, s.apps, l.cardOf)
 			settled := true
 			for i := range l.domain.Residents {
-				settled = l.domain.Residents[i].settle(&apps[i], before[i]) && settled
+				settled = l.domain.Residents[i].settle(&s.apps[i], before[i]) && settled
 			}
 			if settled {
 				break
