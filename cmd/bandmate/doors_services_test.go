@@ -16,6 +16,7 @@ import (
 // TestDoorsOfServices asks predict, the server, what-if and explain about services under
 // load: they name the same p99, and what-if refuses what predict does.
 func TestDoorsOfServices(t *testing.T) {
+	t.Parallel() // computes only
 	store, err := filepath.Abs("../../docs/example/services")
 	if err != nil {
 		t.Fatal(err)

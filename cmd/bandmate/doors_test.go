@@ -97,6 +97,7 @@ type doorAnswer struct {
 // the server, the report, Slurm, Kubernetes, its scheduler and the demo give the same
 // numbers.
 func TestDoors(t *testing.T) {
+	t.Parallel() // computes only
 	d := newDoors(t)
 	var table []doorAnswer
 	for _, q := range doorQuestions {

@@ -45,6 +45,7 @@ func readEvaluated(t *testing.T, file string) []evaluated {
 // What evaluate compares with the truth is what predict and matrix answer from the same
 // profiles, also where applications are farther from the memory as co-runners.
 func TestEvaluateIsWhatPredictSays(t *testing.T) {
+	t.Parallel() // computes only
 	platforms := []string{"ddr3x4", "ddr4x2"}
 	if testing.Short() {
 		platforms = platforms[:1] // the race detector makes fits slow

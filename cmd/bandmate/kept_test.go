@@ -11,6 +11,7 @@ import (
 // What is kept beside the profiles changes no answer, whatever happens to it, and is never
 // that of other profiles.
 func TestKeptFits(t *testing.T) {
+	t.Parallel() // computes only
 	folder := filepath.Join(t.TempDir(), "store")
 	if err := os.CopyFS(folder, os.DirFS("../../docs/example/store")); err != nil {
 		t.Fatal(err)
