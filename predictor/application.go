@@ -43,6 +43,10 @@ type Application struct {
 	// besideCache is a beside interferers in a cache that both share, and beside
 	// streams; nil unless both were measured.
 	besideCache []cache.Point
+	// in are the caches where it may run, anywhere is what In was asked of; nil for
+	// AnyCache.
+	in       Caches
+	anywhere *Application
 	// communication is what the profile says, load what that is for a machine; nil
 	// where it says nothing.
 	communication *v1alpha1.Communication

@@ -31,12 +31,13 @@ func predictDefault(target *Application, corunners []*Application, o Options) Pr
 	return p
 }
 
-// byName orders applications by name, and those of one name by traffic.
+// byName orders applications by name, those of one name by traffic, and then by place.
 func byName(a, b *Application) int {
 	return cmp.Or(
 		cmp.Compare(a.name, b.name),
 		cmp.Compare(a.corunner.Read, b.corunner.Read),
 		cmp.Compare(a.corunner.Write, b.corunner.Write),
+		cmp.Compare(a.in, b.in),
 	)
 }
 
@@ -78,13 +79,29 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
 	p.coverSharedLink(apps)
 	if s.sharesCache() && s.caches > 1 {
-		p.warn(fmt.Sprintf("which of %d shared caches each application will use is unknown: the slowdown is the mean over "+
-			"their placements, whose spread widens the interval", s.caches))
+		p.warnPlaces(apps, s.caches)
 	}
 	if o.Explain {
 		p.Explanation = s.explain(others, read)
 	}
 	return true
+}
+
+// warnPlaces says of whom it is not known which of several caches they use.
+func (p *Prediction) warnPlaces(apps []*Application, caches int) {
+	var unknown []string
+	for _, a := range apps {
+		if a.in.Len() != 1 && !slices.Contains(unknown, a.name) {
+			unknown = append(unknown, a.name)
+		}
+	}
+	const mean = "the slowdown is the mean over their placements, whose spread widens the interval"
+	switch {
+	case !slices.ContainsFunc(apps, func(a *Application) bool { return a.in != AnyCache }):
+		p.warn(fmt.Sprintf("which of %d shared caches each application will use is unknown: %s", caches, mean))
+	case len(unknown) > 0:
+		p.warn(fmt.Sprintf("which of several shared caches %s will use is unknown: %s", strings.Join(unknown, ", "), mean))
+	}
 }
 
 // coverSharedLink extends the interval to what one link for all co-runners would cause,

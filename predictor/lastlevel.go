@@ -3,6 +3,7 @@ package predictor
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
@@ -72,8 +73,8 @@ func (a *Application) cacheSource() (cache.Source, bool) {
 type LastLevel struct {
 	// Bytes is the size of one; 0 without any.
 	Bytes int64
-	// Count is how many alike are before one memory, 1 or more. Which one an application
-	// will use is taken to be unknown, and as likely for each.
+	// Count is how many alike are before one memory, 1 or more. An application may use
+	// any of them, each as likely, unless In says in which it runs.
 	Count int
 }
 
@@ -225,7 +226,11 @@ func (s *modelSolver) explainShared() string {
 	}
 	text := fmt.Sprintf("the target holds %s of a cache of %s; by bandwidth alone %.4f, with the cache that it loses %.4f",
 		bytesText(share.Held), bytesText(s.lastLevel.Bytes()), share.Kept, share.Performance)
-	if s.caches > 1 {
+	switch {
+	case s.caches <= 1:
+	case !slices.ContainsFunc(s.apps, func(a *Application) bool { return a.in.Len() != 1 }):
+		text += fmt.Sprintf("; it is known who uses which of %d caches", s.caches)
+	default:
 		text += fmt.Sprintf("; means over placements in %d caches, standard deviation %.4f", s.caches, s.placementSpread)
 	}
 	return text

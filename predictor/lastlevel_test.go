@@ -3,6 +3,8 @@ package predictor_test
 import (
 	"math"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +150,78 @@ func inSeveralCaches(t *testing.T, fitted *predictor.Calibration, apps []*predic
 	}
 	if !strings.Contains(four.Explanation.Equation, "placements in 4 caches") || !strings.Contains(strings.Join(four.Warnings, " "), "which of 4 shared caches") {
 		t.Errorf("four caches: %s; warnings %q", four.Explanation.Equation, four.Warnings)
+	}
+	both := applied[4]
+	knownPlaces(t, both[worst[0]], both[worst[1]], one, apart)
+	if alone := applied[1]; !reflect.DeepEqual(one, predictIn(t, alone[worst[0]].In(1), alone[worst[1]].In(2))) {
+		t.Error("where there is one cache, it matters which one is said")
+	}
+}
+
+// predictIn predicts a target and its co-runners, and checks that a workspace agrees.
+func predictIn(t *testing.T, target *predictor.Application, corunners ...*predictor.Application) predictor.Prediction {
+	t.Helper()
+	p, err := predictor.Predict(target, corunners, predictor.Options{Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w predictor.Workspace
+	if got := w.Performances(nil, append([]*predictor.Application{target}, corunners...))[0]; math.Abs(float64(got-p.NormalizedPerformance)) > 1e-6 {
+		t.Errorf("%v, %v in a workspace", p.NormalizedPerformance, got)
+	}
+	return p
+}
+
+// knownPlaces checks what is predicted of two applications on a machine with four caches
+// where it is known in which they may run; one is the prediction in one cache, and apart
+// the performance in two.
+func knownPlaces(t *testing.T, target, other *predictor.Application, one predictor.Prediction, apart units.NormalizedPerformance) {
+	t.Helper()
+	in := predictor.CachesOf
+	for _, test := range []struct {
+		name           string
+		target, other  predictor.Caches
+		together       float64
+		warned, unsaid string
+	}{
+		{"the same cache", in(3), in(3), 1, "", "cache"},
+		{"different caches", in(2), in(0), 0, "", "cache"},
+		{"any but that of the other", in(1, 2, 3), in(0), 0, target.Name() + " will use", other.Name()},
+		{"any of two", in(0, 2), in(0), 0.5, target.Name() + " will use", other.Name()},
+		{"two of three in common", in(0, 1, 2), in(1, 2), 1. / 3, target.Name() + ", " + other.Name() + " will use", "each"},
+		{"one unknown", predictor.AnyCache, in(3), 0.25, target.Name() + " will use", other.Name()},
+		{"one unknown beside one beyond the caches of a memory", predictor.AnyCache, in(7), 0.125, target.Name() + " will use", other.Name()},
+	} {
+		p := predictIn(t, target.In(test.target), other.In(test.other))
+		want := float64(one.NormalizedPerformance)*test.together + float64(apart)*(1-test.together)
+		if math.Abs(float64(p.NormalizedPerformance)-want) > 1e-6 {
+			t.Errorf("%s: %v, want %v", test.name, p.NormalizedPerformance, want)
+		}
+		warnings := ""
+		for _, w := range p.Warnings {
+			if strings.Contains(w, "shared caches") {
+				warnings += w
+			}
+		}
+		if !strings.Contains(warnings, test.warned) || strings.Contains(warnings, test.unsaid) {
+			t.Errorf("%s: warnings %q", test.name, p.Warnings)
+		}
+		if known := test.warned == ""; strings.Contains(p.Explanation.Equation, "it is known who uses which") != known {
+			t.Errorf("%s: %s", test.name, p.Explanation.Equation)
+		}
+	}
+	if again := target.In(3).In(predictor.AnyCache); again != target {
+		t.Error("an application without a place is another one")
+	}
+	// Among many, those of unknown place are taken in random ones.
+	idle, err := predictor.Assumed("idle", units.Traffic{Read: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := slices.Repeat([]*predictor.Application{idle}, 9)
+	many[0] = other.In(in(0))
+	p := predictIn(t, target.In(in(0, 1)), many...)
+	if mean := (one.NormalizedPerformance + apart) / 2; math.Abs(float64(p.NormalizedPerformance-mean)) > 0.3*float64(apart-one.NormalizedPerformance) {
+		t.Errorf("%v beside many of unknown place, want about %v", p.NormalizedPerformance, mean)
 	}
 }

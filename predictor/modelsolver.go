@@ -33,6 +33,10 @@ type modelSolver struct {
 	placed          []int
 	placement       []cache.Result
 	placementSpread float64
+	// allowed are the caches of each application where some are known, distinct the
+	// placements in them that differ in who is with whom.
+	allowed  []Caches
+	distinct []weighted
 }
 
 // mostTogether bounds how many combinations of phases are solved: four applications

@@ -2,20 +2,70 @@ package predictor
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"bandmate.dev/bandmate/predictor/cache"
 )
 
+// Caches is a set of last-level caches alike, numbered from 0: those in any of which an
+// application may run, each as likely.
+type Caches uint64
+
+// MostCaches is how many caches Caches can tell from each other.
+const MostCaches = 64
+
+// AnyCache is that of an application of which nobody knows where it runs.
+const AnyCache Caches = 0
+
+// CachesOf returns the set of caches with these numbers, from 0 to MostCaches − 1.
+func CachesOf(numbers ...int) Caches {
+	var c Caches
+	for _, n := range numbers {
+		c |= 1 << n
+	}
+	return c
+}
+
+// Len returns the number of caches in the set; 0 for AnyCache.
+func (c Caches) Len() int { return bits.OnesCount64(uint64(c)) }
+
+// at returns the number of cache i of the set, in ascending order.
+func (c Caches) at(i int) int {
+	for range i {
+		c &= c - 1
+	}
+	return bits.TrailingZeros64(uint64(c))
+}
+
+// In returns a as it runs in one of these caches, or a without a place for AnyCache. It
+// matters beside others, and where a machine has several caches before one memory. All
+// applications of a prediction count the caches alike.
+func (a *Application) In(c Caches) *Application {
+	if a.anywhere != nil {
+		a = a.anywhere
+	}
+	if c == AnyCache {
+		return a
+	}
+	placed := *a
+	placed.in, placed.anywhere = c, a
+	return &placed
+}
+
 // mostEnumerated bounds the applications whose placements in several caches are all
 // solved: five have 52. Of more, samplePlacements random ones are.
+// Where the place of some is known, as many are solved at most, found among mostChoices
+// choices of a cache for each.
 const (
 	mostEnumerated   = 5
 	samplePlacements = 52
+	mostChoices      = 4096
 )
 
 // averagePlacements sets shares to the means over the placements of the applications in the
-// caches, each as likely. It returns the standard deviation of the target's performance
+// caches where they may run, each as likely. It returns the standard deviation of the target's performance
 // over them, and whether all have a solution.
 func (s *modelSolver) averagePlacements(m *cache.Model, shares []cache.Result) (spread float64, solved bool) {
 	clear(shares)
@@ -39,6 +89,8 @@ func (s *modelSolver) averagePlacements(m *cache.Model, shares []cache.Result) (
 	case s.caches <= 1:
 		add(1)
 		return 0, solved
+	case s.anyPlaced():
+		s.eachKnown(add)
 	case len(s.placed) <= mostEnumerated:
 		for next := true; next; next = nextPlacement(s.placed, s.caches) {
 			add(likelihood(s.placed, s.caches))
@@ -54,6 +106,96 @@ func (s *modelSolver) averagePlacements(m *cache.Model, shares []cache.Result) (
 	}
 	mean := shares[0].Performance
 	return math.Sqrt(max(squares-mean*mean, 0)), solved
+}
+
+// anyPlaced reports whether it is known of an application in which caches it may run.
+func (s *modelSolver) anyPlaced() bool {
+	return slices.ContainsFunc(s.apps, func(a *Application) bool { return a.in != AnyCache })
+}
+
+// weighted is a placement and how likely it is.
+type weighted struct {
+	placed []int
+	weight float64
+}
+
+// eachKnown sets placed to every placement that differs in who is with whom, and calls add
+// with how likely it is. Of too many it takes random ones.
+func (s *modelSolver) eachKnown(add func(weight float64)) {
+	choices := s.allow()
+	s.distinct = s.distinct[:0]
+	few := choices <= mostChoices
+	for choice := 0; few && choice < choices; choice++ {
+		rest := choice
+		for i, c := range s.allowed {
+			s.placed[i] = c.at(rest % c.Len())
+			rest /= c.Len()
+		}
+		renumber(s.placed)
+		s.count(1 / float64(choices))
+		few = len(s.distinct) <= samplePlacements
+	}
+	if few {
+		for _, d := range s.distinct {
+			copy(s.placed, d.placed)
+			add(d.weight)
+		}
+		return
+	}
+	var source rand.PCG
+	for range samplePlacements {
+		for i, c := range s.allowed {
+			s.placed[i] = c.at(int(source.Uint64() % uint64(c.Len()))) //nolint:gosec // MostCaches at most
+		}
+		add(1.0 / samplePlacements)
+	}
+}
+
+// allow sets the caches of each application, and returns how many choices of one for each
+// there are. Those of unknown place may run in as many as there are before one memory, or
+// as others are known to run in. Above mostChoices the number is not exact.
+func (s *modelSolver) allow() (choices int) {
+	all := Caches(1)<<s.caches - 1
+	for _, a := range s.apps {
+		all |= Caches(1)<<bits.Len64(uint64(a.in)) - 1
+	}
+	s.allowed, choices = resized(s.allowed, len(s.apps)), 1
+	for i, a := range s.apps {
+		if s.allowed[i] = a.in; a.in == AnyCache {
+			s.allowed[i] = all
+		}
+		if choices <= mostChoices {
+			choices *= s.allowed[i].Len()
+		}
+	}
+	return choices
+}
+
+// count adds a weight to the placement of the same numbers in distinct.
+func (s *modelSolver) count(weight float64) {
+	for i := range s.distinct {
+		if slices.Equal(s.distinct[i].placed, s.placed) {
+			s.distinct[i].weight += weight
+			return
+		}
+	}
+	n := len(s.distinct)
+	s.distinct = slices.Grow(s.distinct, 1)[:n+1]
+	last := &s.distinct[n]
+	last.placed, last.weight = append(last.placed[:0], s.placed...), weight
+}
+
+// renumber numbers the caches of a placement in the order of who is first in each.
+func renumber(placed []int) {
+	var numbers [MostCaches]int // plus 1
+	next := 0
+	for i, in := range placed {
+		if numbers[in] == 0 {
+			next++
+			numbers[in] = next
+		}
+		placed[i] = numbers[in] - 1
+	}
 }
 
 // nextPlacement makes the next of the placements that differ in who is with whom: the first

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/fast"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/service"
@@ -38,11 +39,13 @@ type Resident struct {
 	Demand service.Demand
 	// NUMANode is the NUMA node that it is pinned to.
 	NUMANode NUMANode
+	// Caches are the last-level caches of its memory domain where it may run.
+	Caches predictor.Caches
 }
 
 // Job returns the resident as the score sees it.
 func (r *Resident) Job() score.Job {
-	job := score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node}
+	job := score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node, Caches: r.Caches}
 	if v := r.Entry.Serving; v != nil {
 		job.Serving, job.Limit = v, v.Tightest(r.Limit)
 	}

@@ -96,6 +96,8 @@ type Job struct {
 	// several: jobs of one card slow down each other's communication. Without
 	// names all share one.
 	Card string
+	// Caches are the last-level caches where it may run, numbered alike in a domain.
+	Caches predictor.Caches
 }
 
 func (j Job) validate() error {

@@ -92,9 +92,11 @@ func (j *Job) settle(app **predictor.Application, p units.NormalizedPerformance)
 		return true
 	}
 	busy := j.Serving.At(p.Slowdown())
-	same := busy == *app
-	*app = busy
-	return same
+	if busy == (*app).In(predictor.AnyCache) {
+		return true
+	}
+	*app = busy.In(j.Caches)
+	return false
 }
 
 // sum fills in what follows from the effects.
@@ -145,8 +147,13 @@ func (s *Scorer) Rank(newcomer Job, domains []Domain) ([]Score, error) {
 // Sort orders scores from best to worst; equal ones keep their order.
 func Sort(scores []Score) { slices.SortStableFunc(scores, Compare) }
 
-// application returns what the options take for a job.
+// application returns what the options take for a job, where the job runs.
 func (o *Options) application(j Job) *predictor.Application {
+	return o.anywhere(j).In(j.Caches)
+}
+
+// anywhere is application without a place.
+func (o *Options) anywhere(j Job) *predictor.Application {
 	switch {
 	case j.Known():
 		return j.Application
