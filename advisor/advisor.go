@@ -14,6 +14,8 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
@@ -27,6 +29,7 @@ type Advisor struct {
 	applications map[string]map[string]holding // by application and machine
 	machines     map[string]*v1alpha1.MachineProfile
 	networks     map[string]*communication.Machine // by machine
+	sharedCaches map[string][]cpuset.CPUSet        // by machine
 	invalid      map[string]string                 // why a machine's profile is, by machine
 	broken       []error
 	transferred  *sync.Map // of transferKey to *transferred
@@ -109,6 +112,7 @@ func (a *Advisor) next(applications []*Profile, machines []*v1alpha1.MachineProf
 		applications: make(map[string]map[string]holding, len(applications)),
 		machines:     make(map[string]*v1alpha1.MachineProfile, len(machines)),
 		networks:     make(map[string]*communication.Machine, len(machines)),
+		sharedCaches: map[string][]cpuset.CPUSet{},
 		invalid:      map[string]string{},
 		broken:       broken,
 		transferred:  &sync.Map{},
@@ -182,6 +186,9 @@ func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
 		return err
 	}
 	a.machines[m.Name], a.networks[m.Name] = m, network
+	if caches := sharedCaches(m); caches != nil {
+		a.sharedCaches[m.Name] = caches
+	}
 	return nil
 }
 

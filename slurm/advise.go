@@ -11,6 +11,7 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/slurm/hostlist"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -101,6 +102,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	advice.exclude(&r, chosen, &a.Options)
 	advice.LimitExceeded = advice.LimitExceeded || short
 	advice.warn(c, a, &r)
+	advice.warnUntold(t.occupancy)
 	return advice, nil
 }
 
@@ -136,15 +138,15 @@ func (t *ranking) limit() units.Slowdown {
 	return t.advisor.Options.Limit
 }
 
-// newcomer returns the job as a resident of a node.
-func (t *ranking) newcomer(n *Node) occupancy.Resident {
+// newcomer returns the job as a resident of a part of a node.
+func (t *ranking) newcomer(n *Node, part *occupancy.Node) occupancy.Resident {
 	name := "newcomer"
 	if t.request.Job != nil {
 		name = t.request.Job.String()
 	}
 	return occupancy.Resident{
 		Name: name, Node: n.Name, Application: t.request.Application, Entry: *t.occupancy.Entry(t.request.Application, n),
-		CPUs: t.request.CPUsPerNode, Limit: t.limit(),
+		CPUs: t.request.CPUsPerNode, Limit: t.limit(), Caches: t.occupancy.Caches(part),
 	}
 }
 
@@ -164,10 +166,10 @@ func (t *ranking) candidates() ([]Candidate, error) {
 }
 
 func (t *ranking) candidate(n *Node) (Candidate, error) {
-	newcomer := t.newcomer(n)
 	var worst score.Score
 	var there []*occupancy.Resident
 	for i, part := range t.landings(n) {
+		newcomer := t.newcomer(n, part)
 		neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
 		s, err := t.scorer.Score(newcomer.Job(), neighbors.Domain())
 		if err != nil {
@@ -178,7 +180,7 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 		}
 	}
 	c := Candidate{
-		Node: n.Name, Domain: worst.Domain, Machine: t.advisor.site().Machine(n), Profile: newcomer.Entry.State,
+		Node: n.Name, Domain: worst.Domain, Machine: t.advisor.site().Machine(n), Profile: t.occupancy.Entry(t.request.Application, n).State,
 		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
 		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
 		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst,
@@ -208,7 +210,7 @@ func (t *ranking) pile(n *Node, c *Candidate) error {
 		return nil
 	}
 	part := t.landings(n)[0]
-	newcomer := t.newcomer(n)
+	newcomer := t.newcomer(n, part)
 	neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
 	beside := neighbors.Domain()
 	empty := beside
@@ -356,7 +358,7 @@ func (t *ranking) place(open []Candidate, node string) error {
 	t.room.Take(t.request, n)
 	landings := t.landings(n)
 	for _, part := range landings {
-		t.occupancy.Place(t.newcomer(n), part, t.request.CPUsPerNode/float64(len(landings)))
+		t.occupancy.Place(t.newcomer(n, part), part, t.request.CPUsPerNode/float64(len(landings)))
 	}
 	site := t.advisor.site()
 	for i := range open {
@@ -373,6 +375,43 @@ func (t *ranking) place(open []Candidate, node string) error {
 	}
 	slices.SortFunc(open, func(a, b Candidate) int { return a.compare(&b) })
 	return nil
+}
+
+// warnUntold says of which jobs on the candidates Slurm does not tell the cache, where that
+// matters to predictions.
+func (a *Advice) warnUntold(o *Occupancy) {
+	var jobs, nodes []string
+	for _, c := range a.Candidates {
+		for _, r := range o.untold[c.Node] {
+			if app := r.Entry.Application; app == nil || !app.SharesCache() {
+				continue
+			}
+			jobs, nodes = append(jobs, r.Name), append(nodes, c.Node)
+		}
+	}
+	if len(jobs) == 0 {
+		return
+	}
+	slices.Sort(jobs)
+	slices.SortFunc(nodes, hostlist.Compare)
+	jobs, nodes = slices.Compact(jobs), slices.Compact(nodes)
+	a.Warnings = append(a.Warnings, fmt.Sprintf("Slurm does not tell which cores %s on %s: the slowdowns there are means over the shared caches that may be used",
+		has(jobs), hostlist.Compress(nodes)))
+}
+
+// mostNamed is how many jobs a warning names.
+const mostNamed = 3
+
+// has names jobs in a sentence.
+func has(jobs []string) string {
+	switch n := len(jobs); {
+	case n == 1:
+		return "job " + jobs[0] + " has"
+	case n <= mostNamed:
+		return "jobs " + strings.Join(jobs, ", ") + " have"
+	default:
+		return fmt.Sprintf("%d jobs have", n)
+	}
 }
 
 // warn adds warnings about the cluster, the request and the profiles.

@@ -222,9 +222,18 @@ func TestAdviseRunningJob(t *testing.T) {
 	}
 }
 
+// upTo returns the numbers from 0 to n − 1.
+func upTo(n int) []int {
+	numbers := make([]int, n)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return numbers
+}
+
 func TestAdviseSockets(t *testing.T) {
 	onSocket := func(j Job, socket int) Job {
-		j.Allocations = []Allocation{{j.Nodes[0], map[int]int{socket: j.CPUs}}}
+		j.Allocations = []Allocation{{j.Nodes[0], map[int][]int{socket: upTo(j.CPUs)}}}
 		return j
 	}
 	c := cluster(2, onSocket(runs("writer", 4, "n1"), 1), onSocket(runs("writer", 2, "n2"), 0))

@@ -74,8 +74,9 @@ type Job struct {
 // Allocation is the part of a node that a job holds.
 type Allocation struct {
 	Node string
-	// Cores is how many cores the job holds by socket number.
-	Cores map[int]int
+	// Cores are the numbers of the cores that the job holds, in ascending order, by socket
+	// number. Both count from 0, the cores in each socket.
+	Cores map[int][]int
 }
 
 // State is a job state, or a flag on top of it, as Slurm's long names.
@@ -167,7 +168,7 @@ func (j *Job) CPUsOn(n *Node) float64 {
 		if a.Node == n.Name && n.ThreadsPerCore > 0 {
 			cores := 0
 			for _, c := range a.Cores {
-				cores += c
+				cores += len(c)
 			}
 			if cores > 0 {
 				return float64(cores * n.ThreadsPerCore)

@@ -24,6 +24,10 @@ type Occupancy struct {
 	parts   map[string][]*occupancy.Node // by node
 	// free is how many CPUs of a socket nobody has, where sockets are memory domains.
 	free map[*occupancy.Node]float64
+	// caches are those of a part that has several, untold by node the residents of which
+	// Slurm does not tell which they use.
+	caches map[*occupancy.Node]*cacheRoom
+	untold map[string][]*occupancy.Resident
 }
 
 type entryKey struct{ application, machine string }
@@ -36,6 +40,7 @@ func NewOccupancy(c *Cluster, site *Site, a *advisor.Advisor, limit units.Slowdo
 	o := &Occupancy{
 		site: site, advisor: a, limit: limit, entries: map[entryKey]*advisor.Entry{}, labels: map[*Job]Label{},
 		parts: map[string][]*occupancy.Node{}, free: map[*occupancy.Node]float64{},
+		caches: map[*occupancy.Node]*cacheRoom{}, untold: map[string][]*occupancy.Resident{},
 	}
 	for i := range c.Nodes {
 		o.addNode(&c.Nodes[i], sockets)
@@ -51,6 +56,7 @@ func NewOccupancy(c *Cluster, site *Site, a *advisor.Advisor, limit units.Slowdo
 			}
 		}
 	}
+	o.seatUntold()
 	return o
 }
 
@@ -74,6 +80,7 @@ func (o *Occupancy) addNode(n *Node, sockets bool) {
 		o.parts[n.Name] = append(o.parts[n.Name], &part)
 		o.free[&part] = float64(n.CoresPerSocket * max(1, n.ThreadsPerCore))
 	}
+	o.addCaches(n, o.parts[n.Name])
 }
 
 // addJob makes a job a resident of a node; of sockets, with all its traffic, of each
@@ -84,22 +91,37 @@ func (o *Occupancy) addJob(j *Job, n *Node) {
 	if len(parts) == 1 || len(cores) == 0 {
 		cpus := j.CPUsOn(n) / float64(len(parts))
 		for _, part := range parts {
-			o.Place(o.Resident(j, n, cpus), part, cpus)
+			o.settle(j, n, part, cpus)
 		}
 		return
 	}
 	for _, socket := range slices.Sorted(maps.Keys(cores)) {
 		if socket >= 0 && socket < len(parts) {
-			cpus := float64(cores[socket] * max(1, n.ThreadsPerCore))
-			o.Place(o.Resident(j, n, cpus), parts[socket], cpus)
+			cpus := float64(len(cores[socket]) * max(1, n.ThreadsPerCore))
+			o.settle(j, n, parts[socket], cpus)
 		}
 	}
 }
 
-// Place adds a resident to a node or socket of which it takes CPUs.
+// settle makes a running job a resident of a part of a node, in the caches of its cores.
+func (o *Occupancy) settle(j *Job, n *Node, part *occupancy.Node, cpus float64) {
+	held := o.held(j, n, part)
+	r := o.Resident(j, n, cpus)
+	r.Caches = numbers(held)
+	o.place(r, part, cpus, held)
+}
+
+// Place adds a resident to a node or socket of which it takes CPUs, evenly in its caches.
 func (o *Occupancy) Place(r occupancy.Resident, part *occupancy.Node, takes float64) {
+	o.place(r, part, takes, spread(r.Caches, takes))
+}
+
+func (o *Occupancy) place(r occupancy.Resident, part *occupancy.Node, takes float64, held map[int]float64) {
 	part.Residents = append(part.Residents, &r)
 	o.free[part] -= takes
+	if room := o.caches[part]; room != nil {
+		room.take(held)
+	}
 }
 
 // Parts returns the memory domains' parts in which a node has CPUs: the node, or its
@@ -141,7 +163,7 @@ func (o *Occupancy) Entry(application string, n *Node) *advisor.Entry {
 }
 
 // coresOn returns the cores of a job on a node by socket; nil when not told.
-func (j *Job) coresOn(n *Node) map[int]int {
+func (j *Job) coresOn(n *Node) map[int][]int {
 	for _, a := range j.Allocations {
 		if a.Node == n.Name {
 			return a.Cores

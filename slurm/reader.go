@@ -26,7 +26,7 @@ type Reader struct {
 // warning of the Cluster.
 //
 // Jobs are read as JSON, which says which cores a job has; where a squeue cannot
-// write it, it is called a second time for text. Nodes are read as text, in which
+// write it, it is called a second time for text, and scontrol for the cores. Nodes are read as text, in which
 // every version also says how a partition shares CPUs; the JSON of 22.05 does not.
 // What is allocated beside CPUs, reservations, and what jobs consume at all is known
 // to scontrol; where that fails, a warning says so.
@@ -45,7 +45,7 @@ func (r Reader) Read(ctx context.Context) (*Cluster, error) {
 		return nil, err
 	}
 	if r.NodesFile == "" {
-		if err := r.details(ctx, c, v); err != nil {
+		if err := r.details(ctx, c, &q, v); err != nil {
 			return nil, err
 		}
 	}
@@ -95,19 +95,26 @@ func (r Reader) nodes(ctx context.Context) (*inventory, error) {
 }
 
 // details reads what only scontrol says. It fails when slurmctld does not answer.
-func (r Reader) details(ctx context.Context, c *Cluster, v *inventory) error {
-	for _, question := range []struct {
+func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory) error {
+	type question struct {
 		what      string
 		arguments []string
 		take      func([]byte)
-	}{
+	}
+	questions := []question{
 		{"nodes", []string{"-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
 		{"reservations", []string{"-o", "show", "reservations"}, func(output []byte) {
 			c.Reservations = scontrolReservations(output)
 			v.reserve(c.Reservations, c.Time)
 		}},
 		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},
-	} {
+	}
+	if q.coreless {
+		questions = append(questions, question{"the cores of jobs", []string{"-d", "-o", "show", "jobs"}, func(output []byte) {
+			scontrolJobs(output, q.jobs, v.nodes)
+		}})
+	}
+	for _, question := range questions {
 		output, err := r.Runner.Run(ctx, "scontrol", question.arguments...)
 		switch {
 		case err == nil:

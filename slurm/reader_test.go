@@ -120,7 +120,7 @@ func checkDebianJobs(t *testing.T, c *Cluster) {
 	if one.Comment != "bandmate=cg; rm -rf\nx|y" || one.Name != `na me"$(id)` || !one.Occupies() || one.CPUs != 1 || one.TimeLimit != time.Hour {
 		t.Errorf("job 1: %+v", one)
 	}
-	if diff := cmp.Diff([]Allocation{{"n01", map[int]int{0: 1}}}, one.Allocations); diff != "" {
+	if diff := cmp.Diff([]Allocation{{"n01", map[int][]int{0: {0}}}}, one.Allocations); diff != "" {
 		t.Errorf("job 1: %s", diff)
 	}
 	task := find("2_0")
@@ -156,7 +156,7 @@ func TestSqueueV0_0_39(t *testing.T) {
 	if q.version != "23.02.2" || q.cluster != "alps" || len(q.warnings) > 0 {
 		t.Errorf("%q, %q, %q", q.version, q.cluster, q.warnings)
 	}
-	want := []Allocation{{"nid001", map[int]int{0: 2, 1: 1}}, {"nid002", map[int]int{1: 3}}}
+	want := []Allocation{{"nid001", map[int][]int{0: {0, 1}, 1: {0}}}, {"nid002", map[int][]int{1: {3, 4, 5}}}}
 	if diff := cmp.Diff(want, running.Allocations); diff != "" {
 		t.Error(diff)
 	}
@@ -180,7 +180,7 @@ func TestSqueueV0_0_41(t *testing.T) {
 	if q.version != "24.05.4" || q.cluster != "alps" || task.String() != "9000_7" || !task.Occupies() {
 		t.Errorf("%q, %q, %+v", q.version, q.cluster, task)
 	}
-	if diff := cmp.Diff([]Allocation{{"nid003", map[int]int{0: 1, 1: 2}}}, task.Allocations); diff != "" {
+	if diff := cmp.Diff([]Allocation{{"nid003", map[int][]int{0: {1}, 1: {0, 3}}}}, task.Allocations); diff != "" {
 		t.Error(diff)
 	}
 	if ending.Occupies() || !ending.Exclusive || ending.String() != "9009+1" || !slices.Contains(ending.Flags, Completing) {
@@ -193,7 +193,7 @@ func TestSqueueV0_0_43(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known := q.jobs[0]; !known.Occupies() || known.Exclusive || known.Allocations[0].Cores[0] != 1 {
+	if known := q.jobs[0]; !known.Occupies() || known.Exclusive || !slices.Equal(known.Allocations[0].Cores[0], []int{5}) {
 		t.Errorf("%+v", known)
 	}
 	if future := q.jobs[1]; !future.Occupies() || future.State != "TELEPORTING" {

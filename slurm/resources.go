@@ -1,6 +1,9 @@
 package slurm
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // resourcesRecord says which cores of which nodes a running job has.
 //
@@ -46,6 +49,7 @@ type socketResources struct {
 
 // coreResources is a core of a socket: a word, or an object with words.
 type coreResources struct {
+	index     number
 	allocated bool
 }
 
@@ -55,10 +59,11 @@ func (c *coreResources) UnmarshalJSON(data []byte) error {
 	var status words
 	if len(data) > 0 && data[0] == '{' {
 		var object struct {
-			Status words `json:"status"`
+			Index  number `json:"index"`
+			Status words  `json:"status"`
 		}
 		_ = json.Unmarshal(data, &object) // another form is as good as none
-		status = object.Status
+		c.index, status = object.Index, object.Status
 	} else {
 		_ = status.UnmarshalJSON(data) // never fails
 	}
@@ -76,17 +81,26 @@ func (c *coreResources) UnmarshalJSON(data []byte) error {
 func (r *resourcesRecord) allocations() []Allocation {
 	var all []Allocation
 	for _, n := range append(r.AllocatedNodes, r.Nodes.Allocation...) {
-		a := Allocation{Node: string(n.value.NodeName + n.value.Name), Cores: map[int]int{}}
+		a := Allocation{Node: string(n.value.NodeName + n.value.Name), Cores: map[int][]int{}}
 		for _, s := range n.value.Sockets {
 			socket := s.index
 			if s.value.Index.set {
 				socket = s.value.Index.count()
 			}
 			for _, core := range s.value.Cores {
-				if core.value.allocated {
-					a.Cores[socket]++
+				if !core.value.allocated {
+					continue
 				}
+				number := core.index
+				if core.value.index.set {
+					number = core.value.index.count()
+				}
+				a.Cores[socket] = append(a.Cores[socket], number)
 			}
+		}
+		for socket, cores := range a.Cores {
+			slices.Sort(cores)
+			a.Cores[socket] = slices.Compact(cores)
 		}
 		if a.Node != "" && len(a.Cores) > 0 {
 			all = append(all, a)

@@ -3,11 +3,16 @@ package slurm
 import (
 	"bytes"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/topology"
 )
 
 // Consumable says what jobs take of nodes beside CPUs (SelectTypeParameters).
@@ -62,6 +67,56 @@ func scontrolNodes(output []byte, nodes map[string]*Node) {
 		}
 		n.GresUsed = gresOf(setting(line, "GresUsed"))
 	}
+}
+
+// allocated is what scontrol says of a job's CPUs on nodes where it has the same. Who
+// writes that into the name of a job misplaces that job, and no other.
+var allocated = regexp.MustCompile(`  Nodes=(\S+) CPU_IDs=(\S+) Mem=`)
+
+// scontrolJobs adds to running jobs the cores that `scontrol -d -o show jobs` names, by
+// Slurm's own numbers of CPUs, which follow each other in a core and a socket. A job that
+// is shown twice, as by what a user called another, gets none.
+func scontrolJobs(output []byte, jobs []Job, nodes map[string]*Node) {
+	said := map[int64]string{}
+	for line := range strings.SplitSeq(string(output), "\n") {
+		id := whole(setting(line, "JobId"))
+		if _, again := said[id]; again {
+			line = ""
+		}
+		said[id] = line
+	}
+	for i := range jobs {
+		j := &jobs[i]
+		if len(j.Nodes) == 0 {
+			continue
+		}
+		for _, part := range allocated.FindAllStringSubmatch(said[j.ID], -1) {
+			names, wrong := hostlist.Expand(part[1])
+			cpus, err := topology.ParseList(part[2], topology.MaxCPUs)
+			if wrong != nil || err != nil {
+				continue
+			}
+			for _, name := range names {
+				if n := nodes[name]; n != nil && slices.Contains(j.Nodes, name) && n.CoresPerSocket > 0 {
+					j.Allocations = append(j.Allocations, Allocation{name, n.coresOf(cpus)})
+				}
+			}
+		}
+	}
+}
+
+// coresOf returns the cores of CPUs by Slurm's numbers, by socket.
+func (n *Node) coresOf(cpus cpuset.CPUSet) map[int][]int {
+	cores := map[int][]int{}
+	for _, id := range cpus.List() {
+		core := id / max(1, n.ThreadsPerCore)
+		socket := core / n.CoresPerSocket
+		cores[socket] = append(cores[socket], core%n.CoresPerSocket)
+	}
+	for socket := range cores {
+		cores[socket] = slices.Compact(cores[socket])
+	}
+	return cores
 }
 
 // scontrolReservations reads the output of `scontrol -o show reservations`.

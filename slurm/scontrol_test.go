@@ -50,6 +50,42 @@ func TestReadDetails(t *testing.T) {
 	}
 }
 
+// The cores that scontrol names are those in the JSON of squeue, which said of these jobs
+// what is wanted here.
+func TestCoresOfScontrol(t *testing.T) {
+	nodes := map[string]*Node{}
+	for _, name := range []string{"n01", "n02"} {
+		nodes[name] = &Node{Name: name, Sockets: 2, CoresPerSocket: 8, ThreadsPerCore: 1}
+	}
+	queue := func() []Job {
+		return []Job{{ID: 1, State: Running, Nodes: []string{"n01"}}, {ID: 2, State: Running, Nodes: []string{"n01", "n02"}}, {ID: 3, State: Pending}}
+	}
+	jobs, output := queue(), fixture(t, "scontrol-jobs-22.05-debian.txt")
+	scontrolJobs([]byte(output), jobs, nodes)
+	for i, want := range [][]Allocation{
+		{{"n01", map[int][]int{0: {0, 1}, 1: {0}}}},
+		{{"n01", map[int][]int{0: {2, 3, 4, 5, 6, 7}, 1: {1, 2, 3, 4, 5, 6, 7}}}, {"n02", map[int][]int{0: {0, 1, 2, 3}, 1: {0, 1, 2}}}},
+		nil,
+	} {
+		if diff := cmp.Diff(want, jobs[i].Allocations); diff != "" {
+			t.Errorf("job %d: %s", jobs[i].ID, diff)
+		}
+	}
+	jobs = queue()
+	scontrolJobs([]byte(output+"JobId=2 JobName=x   Nodes=n02 CPU_IDs=15 Mem=0\n"), jobs, nodes)
+	if len(jobs[0].Allocations) != 1 || jobs[1].Allocations != nil {
+		t.Errorf("shown twice: %+v", jobs)
+	}
+	for _, n := range nodes {
+		n.Sockets, n.CoresPerSocket, n.ThreadsPerCore = 1, 8, 2
+	}
+	jobs = queue()
+	scontrolJobs([]byte(output), jobs, nodes)
+	if diff := cmp.Diff([]Allocation{{"n01", map[int][]int{0: {0, 4}}}}, jobs[0].Allocations); diff != "" {
+		t.Errorf("two threads for each core: %s", diff)
+	}
+}
+
 func TestGresOf(t *testing.T) {
 	for _, test := range []struct {
 		field string

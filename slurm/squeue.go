@@ -15,6 +15,8 @@ type queue struct {
 	cluster, version string
 	jobs             []Job
 	warnings         []string
+	// coreless is true where the form of the output says nothing about cores.
+	coreless bool
 }
 
 // jobRecord is a job in the JSON of squeue: openapi v0.0.38 (22.05), and

@@ -21,7 +21,7 @@ func squeueText(f fields, output []byte) (queue, error) {
 	if err != nil {
 		return queue{}, err
 	}
-	q := queue{jobs: make([]Job, 0, len(rows))}
+	q := queue{jobs: make([]Job, 0, len(rows)), coreless: true}
 	for _, row := range rows {
 		q.add(textJob(row, &q))
 	}

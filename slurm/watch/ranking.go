@@ -43,6 +43,7 @@ type kind struct {
 	cpus        float64
 	limit       units.Slowdown
 	card        string // of a job that communicates, in a domain of several nodes
+	caches      predictor.Caches
 }
 
 type question struct {
@@ -97,7 +98,14 @@ func (p Planner) newRanking(c *slurm.Cluster, scorer *score.Scorer, shared verdi
 func (r *ranking) place(j *slurm.Job, n *slurm.Node) {
 	part := r.Parts(n)[0]
 	delete(r.domains, r.DomainOf(part))
-	r.Place(r.Resident(j, n, j.CPUsPerNode()), part, 0)
+	r.Place(r.newcomer(j, n, part), part, 0)
+}
+
+// newcomer returns a waiting job as a resident of a part of a node.
+func (r *ranking) newcomer(j *slurm.Job, n *slurm.Node, part *occupancy.Node) occupancy.Resident {
+	newcomer := r.Resident(j, n, j.CPUsPerNode())
+	newcomer.Caches = r.Caches(part)
+	return newcomer
 }
 
 // domain returns the state of a memory domain.
@@ -107,7 +115,7 @@ func (r *ranking) domain(d *occupancy.Domain) *domainState {
 		var kinds []int
 		for _, n := range d.Nodes {
 			for _, resident := range n.Residents {
-				kinds = append(kinds, r.kindOf(kind{resident.Entry.Application, resident.CPUs, resident.Limit, resident.Node}, d))
+				kinds = append(kinds, r.kindOf(kind{resident.Entry.Application, resident.CPUs, resident.Limit, resident.Node, resident.Caches}, d))
 			}
 		}
 		slices.Sort(kinds)
@@ -124,7 +132,7 @@ func (r *ranking) domain(d *occupancy.Domain) *domainState {
 func (r *ranking) kindOf(k kind, d *occupancy.Domain) int {
 	switch {
 	case k.application == nil:
-		k.limit, k.card = 0, ""
+		k.limit, k.card, k.caches = 0, "", predictor.AnyCache
 	case k.application.Communication() == nil || len(d.Nodes) == 1:
 		k.card = ""
 	}
@@ -141,12 +149,12 @@ func (r *ranking) ask(j *slurm.Job, n *slurm.Node) (verdict, error) {
 	part := r.Parts(n)[0]
 	domain := r.DomainOf(part)
 	state, label := r.domain(domain), r.Label(j)
-	asked := kind{r.Entry(label.Application, n).Application, j.CPUsPerNode(), label.Limit, n.Name}
+	asked := kind{r.Entry(label.Application, n).Application, j.CPUsPerNode(), label.Limit, n.Name, r.Caches(part)}
 	q := question{r.kindOf(asked, domain), state.kinds}
 	if v, ok := r.answers[q]; ok {
 		return v, nil
 	}
-	newcomer := r.Resident(j, n, asked.cpus)
+	newcomer := r.newcomer(j, n, part)
 	if state.load == nil {
 		neighbors := domain.Neighbors(&newcomer, part, time.Time{}, 0)
 		var err error
@@ -187,7 +195,7 @@ func (r *ranking) knows(j *slurm.Job, n *slurm.Node) bool {
 // offense says who would exceed which limit if a waiting job came to a node.
 func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
 	part := r.Parts(n)[0]
-	newcomer := r.Resident(j, n, j.CPUsPerNode())
+	newcomer := r.newcomer(j, n, part)
 	neighbors := r.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
 	s, err := r.scorer.Score(newcomer.Job(), neighbors.Domain())
 	if err != nil {

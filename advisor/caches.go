@@ -1,0 +1,42 @@
+package advisor
+
+import (
+	"strings"
+
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor"
+)
+
+// SharedCaches returns the CPUs of each last-level cache of a machine that several cores
+// share, in the order of the machine's profile. It is nil where no NUMA node has several,
+// where the profile does not say who shares them, and above predictor.MostCaches. The
+// caller must not change it.
+func (a *Advisor) SharedCaches(machine string) []cpuset.CPUSet { return a.sharedCaches[machine] }
+
+// mostDigits bounds the numbers of CPUs, so that a list does not fill the memory.
+const mostDigits = 4
+
+func sharedCaches(m *v1alpha1.MachineProfile) []cpuset.CPUSet {
+	if m.Spec.SharedCache == nil {
+		return nil
+	}
+	lists := m.Spec.SharedCache.CPUs
+	if len(lists) > predictor.MostCaches || len(lists) < 2*m.Spec.NUMANodes {
+		return nil
+	}
+	caches := make([]cpuset.CPUSet, len(lists))
+	for i, list := range lists {
+		for number := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == '-' }) {
+			if len(number) > mostDigits {
+				return nil
+			}
+		}
+		var err error
+		if caches[i], err = cpuset.Parse(list); err != nil || caches[i].IsEmpty() {
+			return nil
+		}
+	}
+	return caches
+}
