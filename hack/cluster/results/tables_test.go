@@ -24,11 +24,24 @@ func TestThroughputTable(t *testing.T) {
 	}
 	got := strings.Split(ThroughputTable([]Throughput{record, {Nodes: 1000}}), "\n")
 	want := []string{
-		"| 5,000 | 30 | 10,000 | 3,000 | A (v1) | 0 (1) | – | not measured | 10.0, 1000.0 | 0.01 (0.01–0.01) | 1.00, 1.00 |",
-		"| 5,000 | 30 | 10,000 | 3,000 | B (v2) | 3 (1) | 120, 96 | 0.80 (0.50–0.90) | 6.7, 10.8 | 0.65 (0.00–0.90) | 1.00, 1.00 |",
+		"| 5,000 | 30 | 10,000 | 3,000 | A (v1) | 0 (1) | – | not measured | 10.0, 1000.0 | 0.010 (0.010–0.010) | 1.00, 1.00 |",
+		"| 5,000 | 30 | 10,000 | 3,000 | B (v2) | 3 (1) | 120, 96 | 0.800 (0.500–0.900) | 6.7, 10.8 | 0.650 (0.003–0.900) | 1.00, 1.00 |",
 	}
 	if len(got) != 5 || got[2] != want[0] || got[3] != want[1] {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// The ranks are those of the table of the sign test: 90% intervals of the median.
+func TestMedianInterval(t *testing.T) {
+	for n, rank := range map[int]int{1: 1, 4: 1, 5: 1, 7: 1, 8: 2, 10: 2, 11: 3, 20: 6, 24: 8, 25: 8, 50: 19} {
+		var values []float64
+		for i := range n {
+			values = append(values, float64(n-i))
+		}
+		if low, high := medianInterval(values); low != float64(rank) || high != float64(n+1-rank) {
+			t.Errorf("%d values: ranks %v to %v, want %d to %d", n, low, high, rank, n+1-rank)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -65,12 +66,12 @@ type group struct {
 
 // ThroughputTable returns a row for each plugin in each cluster, in Markdown.
 // Pods a second are medians over the rounds that nothing disturbed, their ratio
-// the median and range of each round's own. CPU times, and their ratio, are of all
-// rounds: what else runs takes time from a round and hardly adds to its CPU time.
+// the median of each round's own, with its interval. CPU times, and their ratio, are of
+// all rounds: what else runs takes time from a round and hardly adds to its CPU time.
 func ThroughputTable(records []Throughput) string {
 	var b strings.Builder
-	b.WriteString("| nodes | labeled pods a node | profiles | pods a batch | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (range) |" +
-		" CPU a pod, ms: without, with | ratio (range), all rounds | of it the scheduler, ms |\n" +
+	b.WriteString("| nodes | labeled pods a node | profiles | pods a batch | plugin (scheduler) | rounds (left out) | pods/s without, with | ratio (90% interval) |" +
+		" CPU a pod, ms: without, with | ratio (90% interval), all rounds | of it the scheduler, ms |\n" +
 		"|---|---|---|---|---|---|---|---|---|---|---|\n")
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(x, y Throughput) int {
@@ -106,14 +107,14 @@ func (g *group) row() string {
 	if len(g.counted) > 0 {
 		pods = fmt.Sprintf("%.0f, %.0f", stats.Median(column(g.counted, func(r Round) float64 { return r.Without.PodsPerSecond })),
 			stats.Median(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond })))
-		ratio = withRange(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond / r.Without.PodsPerSecond }))
+		ratio = withInterval(column(g.counted, func(r Round) float64 { return r.With.PodsPerSecond / r.Without.PodsPerSecond }))
 	}
 	return fmt.Sprintf("| %s | %d | %s | %s | %s (%s) | %d (%d) | %s | %s | %.1f, %.1f | %s | %.2f, %.2f |\n",
 		thousands(g.t.Nodes), g.t.Labeled, thousands(g.t.Profiles), thousands(g.t.Batch), g.plugin, g.version,
 		len(g.counted), len(g.all)-len(g.counted), pods, ratio,
 		1000*stats.Median(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod })),
 		1000*stats.Median(column(g.all, func(r Round) float64 { return r.With.SecondsPerPod })),
-		withRange(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod / r.With.SecondsPerPod })),
+		withInterval(column(g.all, func(r Round) float64 { return r.Without.SecondsPerPod / r.With.SecondsPerPod })),
 		1000*stats.Median(column(g.all, func(r Round) float64 { return r.Without.SchedulerSecondsPerPod })),
 		1000*stats.Median(column(g.all, func(r Round) float64 { return r.With.SchedulerSecondsPerPod })))
 }
@@ -126,8 +127,27 @@ func column(rounds []Round, value func(Round) float64) []float64 {
 	return values
 }
 
-func withRange(values []float64) string {
-	return fmt.Sprintf("%.2f (%.2f–%.2f)", stats.Median(values), slices.Min(values), slices.Max(values))
+func withInterval(values []float64) string {
+	low, high := medianInterval(values)
+	return fmt.Sprintf("%.3f (%.3f–%.3f)", stats.Median(values), low, high)
+}
+
+// medianInterval returns the 90% interval of the median of what values are drawn from,
+// whatever the distribution: from the k-th lowest value to the k-th highest, which the
+// median is beyond if fewer than k of n values fall on one side of it (David and
+// Nagaraja, Order Statistics, 2003, section 7.1). Fewer than five values do not make
+// one: it is their range.
+func medianInterval(values []float64) (low, high float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	n, k := len(sorted), 0
+	// fewer is P(fewer than k+1 of n on one side), and each the term of it with k.
+	each := math.Pow(0.5, float64(n))
+	for fewer := each; 2*fewer <= 0.1; fewer += each {
+		k++
+		each *= float64(n-k+1) / float64(k)
+	}
+	k = max(k, 1)
+	return sorted[k-1], sorted[n-k]
 }
 
 // thousands writes a number with a comma before every third digit.
