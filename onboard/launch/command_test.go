@@ -82,7 +82,7 @@ func TestRunRespectsTheCommand(t *testing.T) {
 	if _, err := l.Run(t.Context(), command, cpuset.New(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := output.String(); strings.Count(got, "out test\n") != 2 || strings.Count(got, "err\n") != 2 || strings.Count(got, filepath.Base(dir)) != 2 {
+	if got := output.String(); strings.Count(got, "out test\n") != 2 || strings.Count(got, "err\n") != 2 || strings.Count(got, "/"+filepath.Base(dir)+"\n") != 2 {
 		t.Fatalf("output %q", got)
 	}
 }
