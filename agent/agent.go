@@ -36,6 +36,9 @@ type Options struct {
 	// Measure returns the traffic of the interval that it lasted. Nil where
 	// nothing on the node can: then no traffic is published.
 	Measure func(ctx context.Context, interval time.Duration) (v1alpha1.MeasuredTraffic, error)
+	// ExclusiveCPUs returns the CPUs that pods have for themselves, by UID. Nil where
+	// nobody looks.
+	ExclusiveCPUs func() (map[string]string, error)
 	// Now is the clock.
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -57,6 +60,8 @@ type Agent struct {
 	// was called last.
 	machine, why string
 	asked        time.Time
+	// fault is why the CPUs of pods are not published, as it was logged last.
+	fault string
 	// labeled is true once the node's labels were set.
 	labeled atomic.Bool
 }
@@ -158,6 +163,7 @@ func (a *Agent) label(ctx context.Context) error {
 			change.Labels[label] = &want
 		}
 	}
+	a.exclusive(annotations, change)
 	// Remove the measurement of an earlier agent with counters.
 	if _, ok := annotations[v1alpha1.MeasuredTrafficAnnotation]; ok && a.options.Measure == nil {
 		change.Annotations[v1alpha1.MeasuredTrafficAnnotation] = nil
@@ -175,6 +181,34 @@ func (a *Agent) label(ctx context.Context) error {
 		cmp.Or(a.options.MemoryDomain, labels[v1alpha1.MemoryDomainLabel]),
 	).Set(1)
 	return nil
+}
+
+// exclusive adds to a change the CPUs that pods have for themselves. Where they cannot be
+// read, what the node says of them is removed: it may be wrong by now.
+func (a *Agent) exclusive(annotations map[string]string, change Metadata) {
+	var byPod map[string]string
+	fault := ""
+	if a.options.ExclusiveCPUs != nil {
+		var err error
+		if byPod, err = a.options.ExclusiveCPUs(); err != nil {
+			fault = "the CPUs of pods cannot be read: " + err.Error()
+		}
+	}
+	text, err := json.Marshal(byPod)
+	if err != nil || len(text) > v1alpha1.MaxExclusiveCPUsBytes {
+		fault = "the CPUs of pods do not fit into an annotation"
+	}
+	if fault != "" && fault != a.fault {
+		a.options.Logger.Warn(fault)
+	}
+	a.fault = fault
+	said, saying := annotations[v1alpha1.ExclusiveCPUsAnnotation]
+	switch value := string(text); {
+	case fault == "" && len(byPod) > 0 && said != value:
+		change.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = &value
+	case saying && (fault != "" || len(byPod) == 0):
+		change.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = nil
+	}
 }
 
 // recognize sets the machine where nobody named it. The profile may arrive after the

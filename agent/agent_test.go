@@ -277,6 +277,43 @@ func TestAgentRecognizesLater(t *testing.T) {
 	}
 }
 
+// The node says which CPUs pods have for themselves as long as that is known.
+func TestAgentPublishesExclusiveCPUs(t *testing.T) {
+	var says map[string]string
+	var fails error
+	k := newKeeper(t, plainNode, func(o *agent.Options) {
+		o.Measure, o.Source = nil, agent.NoSource
+		o.ExclusiveCPUs = func() (map[string]string, error) { return says, fails }
+	})
+	for i, step := range []struct {
+		says  map[string]string
+		fails error
+		want  any
+	}{
+		{nil, nil, nil},
+		{map[string]string{"b": "2-3", "a": "5"}, nil, `{"a":"5","b":"2-3"}`},
+		{map[string]string{"b": "2-3"}, nil, `{"b":"2-3"}`},
+		{nil, errors.New("no such file"), nil},
+		{map[string]string{"b": "2-3"}, nil, `{"b":"2-3"}`},
+		{map[string]string{"b": strings.Repeat("1,", v1alpha1.MaxExclusiveCPUsBytes)}, nil, nil},
+		{map[string]string{"b": "2-3"}, nil, `{"b":"2-3"}`},
+		{map[string]string{}, nil, nil},
+	} {
+		says, fails = step.says, step.fails
+		if err := k.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := k.metadata("annotations", v1alpha1.ExclusiveCPUsAnnotation); got != step.want {
+			t.Errorf("step %d: the node says %v, want %v", i, got, step.want)
+		}
+	}
+	for _, want := range []string{"cannot be read: no such file", "do not fit"} {
+		if !strings.Contains(k.log.String(), want) {
+			t.Errorf("the log lacks %q", want)
+		}
+	}
+}
+
 func TestAgentFailures(t *testing.T) {
 	missing := newKeeper(t, "", func(*agent.Options) {})
 	if err := missing.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "--node") {

@@ -19,6 +19,7 @@ import (
 // immutable but for the scores that it remembers.
 type domainState struct {
 	load    *score.Load
+	caches  predictor.Caches  // in which a newcomer may come to run
 	expires time.Time         // when a measurement is too old; zero for never
 	nodes   []*occupancy.Node // that it was made of
 	// known and unknown count the residents with and without a complete profile, and
@@ -138,7 +139,7 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 		return nil, err
 	}
 	d := &domainState{
-		load: load, nodes: nodes, expires: neighbors.Expires,
+		load: load, caches: at.Caches, nodes: nodes, expires: neighbors.Expires,
 		residents: neighbors.Residents, measured: neighbors.Background != nil,
 	}
 	for i, job := range load.Residents() {
@@ -171,6 +172,7 @@ const mostRemembered = 32
 // application ask for the same until the domain changes.
 func (c *cycle) score(d *domainState, node, machine string) (*score.Score, error) {
 	job := c.newcomerOn(node, machine).Job()
+	job.Caches = d.caches
 	key := scoreKey{application: job.Application, cpus: job.CPUs, limit: job.Limit}
 	if job.Application != nil && job.Application.Communication() != nil {
 		key.card = node

@@ -153,6 +153,9 @@ func (p *Plugin) readNode(info fwk.NodeInfo, profiles *profiles, last *nodeState
 		p.metrics.measured.WithLabelValues(resultInvalid).Inc()
 	}
 	s.node, s.shared, s.machine = node, node.Domain != "", node.Machine
+	// bandmate what-if tells of an annotation that cannot be read.
+	seats, _ := view.ReadSeats(info.Node(), profiles.advisor.SharedCaches(node.Machine))
+	node.Caches = seats.Of("")
 	node.Residents = make([]*occupancy.Resident, 0, len(pods))
 	sameProfiles := last != nil && last.profiles == profiles && last.node.Machine == node.Machine
 	for i, podInfo := range pods {
@@ -161,6 +164,7 @@ func (p *Plugin) readNode(info fwk.NodeInfo, profiles *profiles, last *nodeState
 			if read.profile == nil || read.profile.pending || !sameProfiles {
 				read.lookUp(profiles, node.Machine)
 			}
+			read.seat(&seats)
 			node.Residents = append(node.Residents, read.resident)
 			s.pending = s.pending || read.profile.pending
 		}
@@ -198,4 +202,14 @@ func (s *podState) lookUp(profiles *profiles, machine string) {
 	resident := *s.resident
 	resident.Entry, resident.Fast = profile.Entry, profile.fast
 	s.profile, s.resident = profile, &resident
+}
+
+// seat sets the caches in which the resident may run.
+func (s *podState) seat(seats *view.Seats) {
+	caches := seats.Of(s.resident.ID)
+	if caches == s.resident.Caches {
+		return
+	}
+	resident := *s.resident
+	resident.Caches, s.resident = caches, &resident
 }

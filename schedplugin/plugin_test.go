@@ -173,6 +173,9 @@ func TestQueueingHints(t *testing.T) {
 		"a node is measured to carry less": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
 			n.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":1,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`
 		}), fwk.Queue},
+		"pods get other CPUs": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
+			n.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = `{"a":"1"}`
+		}), fwk.Queue},
 		"a node is as it was": {p.afterNodeUpdate, node(nil), node(nil), fwk.QueueSkip},
 	} {
 		if got, err := test.hint(klog.Background(), nil, test.was, test.is); err != nil || got != test.want {

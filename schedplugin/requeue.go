@@ -53,8 +53,8 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Queu
 	return fwk.QueueSkip, nil
 }
 
-// afterNodeUpdate tries again when a node changed its domain or machine, or when less
-// traffic than before was measured there.
+// afterNodeUpdate tries again when a node changed its domain or machine, when its pods got
+// other CPUs, or when less traffic than before was measured there.
 func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.QueueingHint, error) {
 	before, ok := was.(*v1.Node)
 	after, okToo := is.(*v1.Node)
@@ -67,6 +67,9 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 		if old.Measured == nil || now.Measured == nil || now.Measured.Traffic.Total() < old.Measured.Traffic.Total() {
 			return fwk.Queue, nil
 		}
+	}
+	if before.Annotations[v1alpha1.ExclusiveCPUsAnnotation] != after.Annotations[v1alpha1.ExclusiveCPUsAnnotation] {
+		return fwk.Queue, nil
 	}
 	for _, label := range []string{v1alpha1.MemoryDomainLabel, v1alpha1.MachineLabel} {
 		if before.Labels[label] != after.Labels[label] {

@@ -111,7 +111,9 @@ type Node struct {
 	// for a node that is one by itself.
 	Domain string
 	// Machine names the profile of the machine; empty where nobody said.
-	Machine   string
+	Machine string
+	// Caches are those in which a newcomer may come to run.
+	Caches    predictor.Caches
 	Residents []*Resident
 	// Measured is the total traffic of the node; nil where it is not measured.
 	Measured *Measurement
@@ -121,7 +123,7 @@ type Node struct {
 
 // Equal reports whether predictions with either reading of a node are the same.
 func (n *Node) Equal(other *Node) bool {
-	if n.Name != other.Name || n.Domain != other.Domain || n.Machine != other.Machine ||
+	if n.Name != other.Name || n.Domain != other.Domain || n.Machine != other.Machine || n.Caches != other.Caches ||
 		len(n.Residents) != len(other.Residents) || !n.Measured.equal(other.Measured) {
 		return false
 	}

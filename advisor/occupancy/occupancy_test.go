@@ -95,12 +95,14 @@ func TestEqual(t *testing.T) {
 		t.Error("two equal readings differ")
 	}
 	for name, change := range map[string]func(*occupancy.Node){
-		"domain":      func(n *occupancy.Node) { n.Domain = "x" },
-		"machine":     func(n *occupancy.Node) { n.Machine = "x" },
-		"measurement": func(n *occupancy.Node) { n.Measured = nil },
-		"a resident":  func(n *occupancy.Node) { n.Residents = n.Residents[1:] },
-		"a limit":     func(n *occupancy.Node) { n.Residents[0].Limit = 2 },
-		"a NUMA node": func(n *occupancy.Node) { n.Residents[0].NUMANode = occupancy.AnyNUMANode },
+		"domain":               func(n *occupancy.Node) { n.Domain = "x" },
+		"machine":              func(n *occupancy.Node) { n.Machine = "x" },
+		"measurement":          func(n *occupancy.Node) { n.Measured = nil },
+		"a resident":           func(n *occupancy.Node) { n.Residents = n.Residents[1:] },
+		"a limit":              func(n *occupancy.Node) { n.Residents[0].Limit = 2 },
+		"caches of a resident": func(n *occupancy.Node) { n.Residents[0].Caches = 1 },
+		"caches of a newcomer": func(n *occupancy.Node) { n.Caches = 1 },
+		"a NUMA node":          func(n *occupancy.Node) { n.Residents[0].NUMANode = occupancy.AnyNUMANode },
 	} {
 		if same(change) {
 			t.Errorf("%s: no difference", name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -132,4 +133,32 @@ func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 		}
 	}
 	return MeasuredTraffic{*read.Read, *read.Write, *read.Time}, nil
+}
+
+// MaxExclusiveCPUsBytes bounds ExclusiveCPUsAnnotation, which is longer than others.
+const MaxExclusiveCPUsBytes = 32 << 10
+
+// exclusiveCPUs is a kernel CPU list whose numbers are too short to fill a memory.
+var exclusiveCPUs = regexp.MustCompile(`^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$`)
+
+// ParseExclusiveCPUs reads the value of ExclusiveCPUsAnnotation:
+//
+//	{"0d9c8b7a-…":"2-3","5e4f3a2b-…":"4,6"}
+func ParseExclusiveCPUs(text string) (map[string]string, error) {
+	fail := func(err error) (map[string]string, error) {
+		return nil, fmt.Errorf("%s %q: %w", ExclusiveCPUsAnnotation, shorten(text), err)
+	}
+	if len(text) > MaxExclusiveCPUsBytes {
+		return fail(fmt.Errorf("want at most %d bytes", MaxExclusiveCPUsBytes))
+	}
+	var byPod map[string]string
+	if err := json.Unmarshal([]byte(text), &byPod); err != nil {
+		return fail(err)
+	}
+	for pod, list := range byPod {
+		if pod == "" || !exclusiveCPUs.MatchString(list) {
+			return fail(errors.New("want kernel CPU lists, such as 2-3,6, by the UID of the pod"))
+		}
+	}
+	return byPod, nil
 }

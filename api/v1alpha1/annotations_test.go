@@ -102,3 +102,17 @@ func FuzzParseMaxSlowdown(f *testing.F) {
 		}
 	})
 }
+
+func TestParseExclusiveCPUs(t *testing.T) {
+	got, err := ParseExclusiveCPUs(`{"a":"2-3","b":"4,6-7"}`)
+	if err != nil || len(got) != 2 || got["b"] != "4,6-7" {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, text := range []string{
+		``, `[]`, `{"a":1}`, `{"a":""}`, `{"":"1"}`, `{"a":"2-"}`, `{"a":"0-99999"}`, `{"a":"x"}`, strings.Repeat(" ", MaxExclusiveCPUsBytes+1),
+	} {
+		if got, err := ParseExclusiveCPUs(text); err == nil || len(err.Error()) > 400 {
+			t.Errorf("%.40q: %v, %v", text, got, err)
+		}
+	}
+}

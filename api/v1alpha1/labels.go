@@ -27,6 +27,9 @@ const (
 	// MeasuredTrafficAnnotation, on a node, is the traffic that the node agent
 	// measured, a MeasuredTraffic as JSON.
 	MeasuredTrafficAnnotation = Group + "/measured-traffic"
+	// ExclusiveCPUsAnnotation, on a node, says which pods have CPUs that no other has, as
+	// the node agent read it: kernel CPU lists by the UID of the pod, as JSON.
+	ExclusiveCPUsAnnotation = Group + "/exclusive-cpus"
 )
 
 // ApplicationOf returns the name of a profile's application: its ApplicationLabel,

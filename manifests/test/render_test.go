@@ -93,7 +93,7 @@ func objects(t *testing.T, text string) []*unstructured.Unstructured {
 const everything = `
 image: {registry: registry.example.com/tools, tag: v9.9.9, pullSecrets: [pull]}
 scheduler: {replicas: 2, weight: 50, extraFlags: [--kube-api-qps=100], nodeSelector: {disk: ssd}, args: {unknownApplications: assume, assumedBytesPerSecond: 5.0e+9}}
-agent: {privileges: perfmon, machine: rack7, source: imc, profilesHostPath: /var/lib/bandmate}
+agent: {privileges: perfmon, machine: rack7, source: imc, profilesHostPath: /var/lib/bandmate, exclusiveCPUs: true}
 monitoring: {prometheusOperator: true, dashboard: true}
 `
 

@@ -27,7 +27,9 @@ type Cluster struct {
 	scorer        *score.Scorer
 	now           time.Time
 	occupancy     occupancy.Cluster
-	unschedulable map[string]bool // by node
+	unschedulable map[string]bool  // by node
+	seats         map[string]Seats // by node
+	unseated      bool             // whether a warning says that the cache of a pod is not known
 	serving       map[servingKey]advisor.Entry
 }
 
@@ -48,7 +50,7 @@ func New(args *config.BandmateArgs, a *advisor.Advisor, now time.Time) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}, serving: map[servingKey]advisor.Entry{}}, nil
+	return &Cluster{args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}, seats: map[string]Seats{}, serving: map[servingKey]advisor.Entry{}}, nil
 }
 
 // lookup returns the profile of a pod on a machine, with its demand as a service.
@@ -80,6 +82,11 @@ func (c *Cluster) AddNode(n *v1.Node) {
 	if m := node.Measured; m != nil && !m.Fresh(c.now, c.args.MeasuredTrafficMaxAge.Duration) {
 		c.warn("node %s: the measured traffic is of %s and does not count: is the agent running?", n.Name, m.Time.UTC().Format(time.RFC3339))
 	}
+	seats, err := ReadSeats(n, c.advisor.SharedCaches(node.Machine))
+	if err != nil {
+		c.warn("node %s: %v", n.Name, err)
+	}
+	c.seats[n.Name], node.Caches = seats, seats.Of("")
 	c.occupancy.Add(node)
 	c.unschedulable[n.Name] = n.Spec.Unschedulable
 }
@@ -100,9 +107,22 @@ func (c *Cluster) AddPod(p *v1.Pod) {
 		c.warn("pod %s/%s: %v", p.Namespace, p.Name, fault)
 	}
 	if c.Counts(pod) {
-		pod.Entry = c.lookup(&pod, n.Machine)
+		seats := c.seats[n.Name]
+		pod.Entry, pod.Caches = c.lookup(&pod, n.Machine), seats.Of(pod.ID)
+		c.warnUnseated(&pod, n)
 		n.Residents = append(n.Residents, &pod)
 	}
+}
+
+// warnUnseated says once that it is not known of a pod which of several caches it uses,
+// where that matters.
+func (c *Cluster) warnUnseated(pod *occupancy.Resident, n *occupancy.Node) {
+	app := pod.Entry.Application
+	if c.unseated || app == nil || !app.SharesCache() || pod.Caches.Len() == 1 || n.Domain != "" || len(c.advisor.SharedCaches(n.Machine)) == 0 {
+		return
+	}
+	c.unseated = true
+	c.warn("pod %s/%s on %s, and perhaps others, may use any of several shared caches: slowdowns are means over those", pod.Namespace, pod.Name, n.Name)
 }
 
 // Counts reports whether the plugin takes a pod into account at all.
@@ -132,7 +152,8 @@ func (c *Cluster) Judge(pod occupancy.Resident, node string) (Verdict, bool, err
 	if n == nil {
 		return Verdict{}, false, nil
 	}
-	pod.Node, pod.Entry = n.Name, c.lookup(&pod, n.Machine)
+	seats := c.seats[n.Name]
+	pod.Node, pod.Entry, pod.Caches = n.Name, c.lookup(&pod, n.Machine), seats.Of(pod.ID)
 	v := Verdict{
 		Node: node, Machine: n.Machine, Unschedulable: c.unschedulable[node], Newcomer: pod.Entry,
 		Neighbors: c.occupancy.DomainOf(n).Neighbors(&pod, n, c.now, c.args.MeasuredTrafficMaxAge.Duration),

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,7 @@ type agentFlags struct {
 	source       string
 	interval     time.Duration
 	listen       string
+	groups       string
 	publish      bool
 	once         bool
 }
@@ -53,7 +55,11 @@ bandmate.dev/measured-traffic) and to Prometheus.
 Without --machine the node is recognized by its processor among the machine
 profiles of the cluster, as soon as there is one. Of several alike it is the one
 that the node is labeled with or called, else the oldest. Without counters no traffic is published; see
-bandmate doctor for what is missing.`,
+bandmate doctor for what is missing.
+
+Where the kubelet's CPU manager gives pods whole CPUs (its static policy), the
+agent also tells which (annotation bandmate.dev/exclusive-cpus), so that the
+scheduler knows which last-level cache each of them uses.`,
 		Example: `  bandmate agent --node node-1 --once
   bandmate agent --node node-1 --machine rack7 --memory-domain pool-a`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
@@ -67,6 +73,7 @@ bandmate doctor for what is missing.`,
 	flags.StringVar(&f.source, "source", "", "counters to measure with, such as imc, or none (default: the best that works here)")
 	flags.DurationVar(&f.interval, "interval", 15*time.Second, "length of a measurement, and time between measurements")
 	flags.StringVar(&f.listen, "listen", ":9464", "address of /metrics, /healthz and /readyz; empty for none")
+	flags.StringVar(&f.groups, "cgroups", "/sys/fs/cgroup", "control groups of the node, which say what CPUs pods have for themselves")
 	flags.BoolVar(&f.publish, "publish-machine", true, "apply the machine profile of the profile folder, if there is one, to the cluster")
 	flags.BoolVar(&f.once, "once", false, "update the node once and exit")
 	return cmd
@@ -143,6 +150,8 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 			return name, why, nil
 		}
 	}
+	groups := os.DirFS(f.groups)
+	options.ExclusiveCPUs = func() (map[string]string, error) { return agent.ExclusiveCPUs(groups) }
 	if counters.Source != nil {
 		options.Source = counters.Source.Name()
 		options.Measure = func(ctx context.Context, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
