@@ -18,8 +18,8 @@ import (
 // policy. groups is /sys/fs/cgroup of the node, of either version; without the control
 // groups of a kubelet there are none.
 //
-// A container has CPUs for itself if it may not use all, and shares none with any other.
-// All others run in what is left, and one of them is the agent.
+// A container has CPUs for itself if its pod is guaranteed, it may not use all, and it
+// shares none with any other. All others run in what is left.
 func ExclusiveCPUs(groups fs.FS) (map[string]string, error) {
 	dir, err := kubepods(groups)
 	if dir == "" || err != nil {
@@ -30,12 +30,12 @@ func ExclusiveCPUs(groups fs.FS) (map[string]string, error) {
 		return nil, err
 	}
 	var containers []container
-	if err := collect(groups, dir, "", &containers); err != nil {
+	if err := collect(groups, dir, container{guaranteed: true}, &containers); err != nil {
 		return nil, err
 	}
 	byPod := map[string]cpuset.CPUSet{}
 	for i, c := range containers {
-		if !c.cpus.IsEmpty() && !c.cpus.Equals(all) && alone(containers, i, all) {
+		if c.guaranteed && !c.cpus.IsEmpty() && !c.cpus.Equals(all) && alone(containers, i, all) {
 			byPod[c.pod] = byPod[c.pod].Union(c.cpus)
 		}
 	}
@@ -46,10 +46,12 @@ func ExclusiveCPUs(groups fs.FS) (map[string]string, error) {
 	return lists, nil
 }
 
-// container is a container of a pod and the CPUs that it may use; empty for all of the pod.
+// container is a container of a pod.
 type container struct {
-	pod  string
-	cpus cpuset.CPUSet
+	pod string // its UID
+	// guaranteed is true for the class of pods that lie in no folder of a class.
+	guaranteed bool
+	cpus       cpuset.CPUSet // that it may use; empty for those of the pod
 }
 
 // alone reports whether container i shares no CPU with any that may not use all. Those
@@ -102,9 +104,9 @@ func isKubepods(name string) bool {
 // podGroup is the folder of a pod, by the driver systemd or cgroupfs.
 var podGroup = regexp.MustCompile(`(?:^|-)pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})(?:\.slice)?$`)
 
-// collect appends the containers of a pod's folder, or of all pods in a folder. What goes
-// meanwhile is left out.
-func collect(groups fs.FS, dir, pod string, containers *[]container) error {
+// collect appends the containers in the folder of a pod, or of several where of names none.
+// What goes meanwhile is left out.
+func collect(groups fs.FS, dir string, of container, containers *[]container) error {
 	entries, err := fs.ReadDir(groups, dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -118,7 +120,7 @@ func collect(groups fs.FS, dir, pod string, containers *[]container) error {
 		}
 		inner := path.Join(dir, e.Name())
 		switch uid := podGroup.FindStringSubmatch(e.Name()); {
-		case pod != "":
+		case of.pod != "":
 			cpus, err := cpusOf(groups, inner, "cpuset.cpus")
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
@@ -126,11 +128,11 @@ func collect(groups fs.FS, dir, pod string, containers *[]container) error {
 			if err != nil {
 				return err
 			}
-			*containers = append(*containers, container{pod, cpus})
+			*containers = append(*containers, container{of.pod, of.guaranteed, cpus})
 		case uid != nil:
-			err = collect(groups, inner, strings.ReplaceAll(uid[1], "_", "-"), containers)
+			err = collect(groups, inner, container{pod: strings.ReplaceAll(uid[1], "_", "-"), guaranteed: of.guaranteed}, containers)
 		case strings.Contains(e.Name(), "burstable") || strings.Contains(e.Name(), "besteffort"):
-			err = collect(groups, inner, "", containers)
+			err = collect(groups, inner, container{}, containers)
 		}
 		if err != nil {
 			return err

@@ -55,6 +55,10 @@ func TestExclusiveCPUs(t *testing.T) {
 			"kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod0d9c8b7a_1111_2222_3333_444455556666.slice/cri-containerd-1.scope/cpuset.cpus":    "3",
 			"kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod0d9c8b7a_1111_2222_3333_444455557777.slice/cri-containerd-1.scope/memory.current": "3",
 		}, map[string]string{exclusive: "3"}},
+		"two pods, each on a CPU": {map[string]string{
+			"cpuset/kubepods/cpuset.cpus": "0-1", cgroupfs + "one/cpuset.cpus": "1",
+			"cpuset/kubepods/besteffort/pod" + fraction + "/one/cpuset.cpus": "0",
+		}, map[string]string{exclusive: "1"}},
 		"no static policy": {map[string]string{
 			"kubepods.slice/cpuset.cpus.effective": "0-7", systemd + "cri-containerd-1.scope/cpuset.cpus": "",
 		}, map[string]string{}},

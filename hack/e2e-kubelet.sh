@@ -340,6 +340,11 @@ kubectl run survivor --image=localhost/stream:1 --image-pull-policy=Never --comm
 soon "a pod runs on a node with exclusive CPUs" phase survivor Running
 guaranteed exclusive localhost/stream:1 /stream 1111111111
 soon "a guaranteed pod has a CPU of its own" apart
+told() {
+  "$scratch/bandmate" agent --node "$node" --once --source none --publish-machine=false >/dev/null &&
+    [[ $(kubectl get node "$node" -o jsonpath='{.metadata.annotations.bandmate\.dev/exclusive-cpus}') == "{\"$(kubectl get pod exclusive -o jsonpath='{.metadata.uid}')\":\"$(cpus 1111111111)\"}" ]]
+}
+soon "the agent tells whose it is" told
 kubectl delete pod exclusive --now >/dev/null
 # Onboarding needs two: it says so rather than measure itself.
 guaranteed single docker.io/library/bandmate:v0.1.0 /bandmate onboard single --store=/tmp/profiles -- /bandmate sample triad
