@@ -9,6 +9,7 @@
 # that is built already.
 # Needs root (it submits jobs as another user), or skips those checks.
 source "$(dirname "$0")/lib.sh"
+need jq jq
 parts=" ${*:-lua watch faults pair delay queues scale} "
 background=
 
@@ -333,16 +334,24 @@ random_queue() {
   done
 }
 
+# excluded_by_watch prints each job whose exclusions are those of the watch, with all of
+# them and those that the job had itself, "-" without any.
+excluded_by_watch() {
+  jq -Rnr '[inputs | fromjson?] | group_by(.job)[] | last | select(.action == "exclude" or .action == "change")
+    | "\(.job) \(.excluded) \(.original // "" | if . == "" then "-" else . end)"' "$scratch/log"
+}
+
 # kept_waiting prints each pending job beside each node that nobody uses and that the
 # watch excludes for it: on such a node nobody can exceed a limit.
 kept_waiting() {
-  local idle job excluded node
+  local idle job excluded own node
   idle=$(sinfo -h -N -p pack -t idle -o %N)
-  while read -r job excluded; do
-    for node in $(scontrol show hostnames "$excluded"); do
-      [[ $'\n'$idle$'\n' != *$'\n'"$node"$'\n'* ]] || ! grep -q "\"job\":\"$job\".*\"excluded\":\"$excluded\"" "$scratch/log" || echo "$job:$node"
+  [[ -n $idle ]] || return 0
+  while read -r job excluded own; do
+    for node in $(comm -23 <(scontrol show hostnames "$excluded" | sort) <([[ $own == - ]] || scontrol show hostnames "$own" | sort)); do
+      [[ $'\n'$idle$'\n' != *$'\n'"$node"$'\n'* ]] || echo "$job:$node"
     done
-  done < <(squeue -h -t PD -o '%i %x' | awk 'NF == 2 && $2 != "(null)"')
+  done < <(join -j 1 -o 1.1,1.2,2.3,2.2 <(squeue -h -t PD -o '%i %x' | sort -k 1,1) <(excluded_by_watch | sort -k 1,1) | awk '$2 == $4 {print $1, $2, $3}')
 }
 
 # nobody_is_kept_waiting watches a queue until it is empty. A round takes a second and

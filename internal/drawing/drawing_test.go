@@ -89,7 +89,8 @@ func TestTicks(t *testing.T) {
 			t.Fatalf("%v", ticks)
 		}
 		rounded := s.Rounded(parts)
-		if rounded.Low > s.Low+1e-6 || rounded.High < s.High-1e-6*math.Max(1, s.High) || len(rounded.Ticks()) > parts+3 {
+		invisible := 1e-6 * (s.High - s.Low)
+		if rounded.Low > s.Low+invisible || rounded.High < s.High-invisible || len(rounded.Ticks()) > parts+3 {
 			t.Fatalf("%v became %v", s, rounded)
 		}
 	})
