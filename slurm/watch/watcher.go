@@ -112,7 +112,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeToTakeBack)
 	defer cancel()
-	left, err := w.takeBack(ending)
+	left, err := w.takeBack(ending, true)
 	w.say(Record{Action: Ended, Done: err == nil && left == 0, Reason: fmt.Sprintf("%d jobs keep what was set", left), Error: message(err)})
 	return err
 }
@@ -136,7 +136,7 @@ func (w *Watcher) TakeBack(ctx context.Context) (left int, err error) {
 		return 0, err
 	}
 	defer release()
-	return w.takeBack(ctx)
+	return w.takeBack(ctx, true)
 }
 
 // open takes the folder and reads what an earlier watch left in it.

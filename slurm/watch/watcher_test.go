@@ -148,7 +148,7 @@ func TestObserveAndAdviseExcludeNothing(t *testing.T) {
 		if got := f.job(11).AdminComment; got != "the operator's" {
 			t.Errorf("%s: somebody else's AdminComment became %q", mode, got)
 		}
-		if _, err := w.takeBack(t.Context()); err != nil || f.job(10).AdminComment != "" {
+		if _, err := w.takeBack(t.Context(), true); err != nil || f.job(10).AdminComment != "" {
 			t.Errorf("%s: %v; the remark %q stays", mode, err, f.job(10).AdminComment)
 		}
 	}
@@ -164,7 +164,7 @@ func TestSomebodyElsesChangeIsLeftAlone(t *testing.T) {
 	once(t, w)
 	f.end(1)
 	once(t, w)
-	if left, err := w.takeBack(t.Context()); left != 0 || err != nil {
+	if left, err := w.takeBack(t.Context(), true); left != 0 || err != nil {
 		t.Fatalf("%d left, %v", left, err)
 	}
 	wantExcluded(t, f, 10, "n[01-02]")
@@ -543,7 +543,7 @@ func TestQueuedAgain(t *testing.T) {
 	for range 3 {
 		once(t, w)
 	}
-	if left, err := w.takeBack(t.Context()); left != 0 || err != nil {
+	if left, err := w.takeBack(t.Context(), true); left != 0 || err != nil {
 		t.Fatalf("%d left, %v", left, err)
 	}
 	for _, id := range []int64{10, 11, 20} {
@@ -552,6 +552,31 @@ func TestQueuedAgain(t *testing.T) {
 	if got := actions(t, log, "20"); !strings.HasPrefix(got, "exclude started") {
 		t.Errorf("the log says %q, want exclude started", got)
 	}
+}
+
+// What slurmctld refused waits for a later round. When the watch ends there is none.
+func TestTakenBackAfterRefusals(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "heavy", "n01")
+	f.submit(10, "tender")
+	w, _ := watching(t, f, Enforce)
+	once(t, w)
+	wantExcluded(t, f, 10, "n01")
+	f.end(1)
+	f.refuse = func([]string) (error, bool) {
+		return &slurm.CommandError{Name: "scontrol", ExitCode: 1, Stderr: "no"}, false
+	}
+	for range 8 {
+		once(t, w)
+	}
+	f.refuse = nil
+	if !w.state.Jobs[10].waits() {
+		t.Fatalf("%+v does not wait", w.state.Jobs[10])
+	}
+	if left, err := w.takeBack(t.Context(), true); left != 0 || err != nil {
+		t.Fatalf("%d left, %v", left, err)
+	}
+	wantExcluded(t, f, 10, "")
 }
 
 func TestMostChanges(t *testing.T) {
@@ -635,10 +660,8 @@ func TestEverythingIsTakenBack(t *testing.T) {
 			}
 		}
 		f.refuse = nil
-		for range 3 {
-			if _, err := w.takeBack(context.Background()); err != nil {
-				rt.Fatal(err)
-			}
+		if left, err := w.takeBack(context.Background(), true); left != 0 || err != nil {
+			rt.Fatalf("%d left, %v", left, err)
 		}
 		for i := range f.cluster.Jobs {
 			j := &f.cluster.Jobs[i]

@@ -59,7 +59,7 @@ func (w *Watcher) Round(ctx context.Context) error {
 
 func (w *Watcher) round(ctx context.Context, done *Round) error {
 	if w.status.SwitchedOff {
-		_, err := w.takeBack(ctx)
+		_, err := w.takeBack(ctx, false)
 		return err
 	}
 	planner, err := w.Planner()
@@ -255,8 +255,9 @@ func (w *Watcher) leftBehind(c *slurm.Cluster) []Decision {
 }
 
 // takeBack releases everything, removes the table and the remarks, and returns for how
-// many jobs it failed.
-func (w *Watcher) takeBack(ctx context.Context) (left int, err error) {
+// many jobs it failed. The last time it also tries what failed before and would be tried
+// again in a later round only.
+func (w *Watcher) takeBack(ctx context.Context, last bool) (left int, err error) {
 	if w.Table != "" {
 		if err := removeTable(w.Table); err != nil {
 			return 0, err
@@ -270,6 +271,10 @@ func (w *Watcher) takeBack(ctx context.Context) (left int, err error) {
 	decisions := w.leftBehind(c)
 	for _, d := range decisions {
 		records[d.Job.ID] = d.record()
+		if e := w.state.Jobs[d.Job.ID]; last {
+			e.Pause = 0
+			w.state.Jobs[d.Job.ID] = e
+		}
 	}
 	most := w.MostChanges
 	w.MostChanges = max(most, len(decisions))
