@@ -12,11 +12,9 @@ import (
 // Bounds of the announcer. An explanation takes up to half a millisecond, and its
 // event costs the API server and etcd about as much as a binding.
 const (
-	// mostWaiting is how many placements may wait to be explained.
-	mostWaiting = 8192
-	// mostDomains is how many of them may wait with their memory domains, of tens of
-	// kilobytes each.
-	mostDomains = 512
+	// mostWaiting is how many placements may wait to be explained, each with its memory
+	// domains of tens of kilobytes.
+	mostWaiting = 512
 	// quiet is how long the scheduler is without pods before it counts as idle.
 	quiet = time.Second
 	// restBusy and restIdle are the shortest times between explanations while the
@@ -62,10 +60,6 @@ func (a *announcer) add(uid types.UID, placed *placement) {
 		a.dropped()
 	}
 }
-
-// crowded reports whether so many placements wait that their memory domains would take
-// too much space.
-func (a *announcer) crowded() bool { return len(a.queue) >= mostDomains }
 
 // forget drops a pod that was deleted: its event would not be read.
 func (a *announcer) forget(uid types.UID) { a.waiting.Delete(uid) }

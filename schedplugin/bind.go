@@ -38,8 +38,7 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 func (p *Plugin) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
 // PostBind counts the placement and queues it for explain. It predicts where that takes
-// microseconds, or where too many predictions wait, whose memory domains take space. It
-// runs concurrently with the cycle of the next pod.
+// microseconds. It runs concurrently with the cycle of the next pod.
 func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
 	c := cycleOf(state)
 	if c == nil || c.chosen == nil {
@@ -55,7 +54,7 @@ func (p *Plugin) PostBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	}
 	c.settle()
 	placed := &placement{pod: pod, cycle: c}
-	if len(c.chosen.domain.residents) <= mostExact || p.announcer.crowded() {
+	if len(c.chosen.domain.residents) <= mostExact {
 		p.predict(ctx, placed)
 	}
 	if placed.cycle != nil || placed.note != "" {
