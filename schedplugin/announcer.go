@@ -24,8 +24,8 @@ const (
 )
 
 // announcer explains placements one after the other, outside scheduling cycles: at
-// once where up to five pods come in a second, and five a second while more come. The
-// others follow when the scheduler is idle.
+// once where up to five pods come in a second, and five a second while more come. Of the
+// others, up to mostWaiting follow when the scheduler is idle.
 type announcer struct {
 	queue   chan announcement
 	waiting sync.Map     // of UID, the pods in the queue that still exist
