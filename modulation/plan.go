@@ -72,6 +72,8 @@ type Plan struct {
 	Again func(context.Context) error
 	// Class is the only regime that counts; empty for any. Run waits for it.
 	Class regime.Class
+	// Patience bounds each wait for Class; 0 means 20 s.
+	Patience time.Duration
 	// Budget is the time after which Run returns whatever the precision, if every
 	// comparison has Least readings; 0 means none.
 	Budget time.Duration
@@ -204,8 +206,8 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 }
 
 const (
-	regimePoll = 50 * time.Millisecond
-	// regimePatience bounds the wait for a regime.
+	regimePoll = 20 * time.Millisecond
+	// regimePatience bounds the wait for a regime where the plan does not.
 	regimePatience = 20 * time.Second
 )
 
@@ -214,13 +216,14 @@ var ErrRegimeLeft = errors.New("the CPUs moved")
 
 // await returns when the wanted regime has come back.
 func (p *Plan) await(ctx context.Context) (regime.Tag, error) {
+	patience := cmp.Or(p.Patience, regimePatience)
 	for begin := p.Bench.Clock.Now(); ; p.Bench.Clock.Sleep(regimePoll) {
 		tag, err := p.probe(ctx)
 		if err = cmp.Or(err, ctx.Err()); err != nil || tag.Class == p.Class {
 			return tag, err
 		}
-		if p.Bench.Clock.Now()-begin > regimePatience {
-			return tag, fmt.Errorf("%w: the %s placement did not come back in %v: try again later, or pin the virtual CPUs on the host", ErrRegimeLeft, p.Class, regimePatience)
+		if p.Bench.Clock.Now()-begin > patience {
+			return tag, fmt.Errorf("%w: the %s placement did not come back in %v: try again later, or pin the virtual CPUs on the host", ErrRegimeLeft, p.Class, patience)
 		}
 	}
 }

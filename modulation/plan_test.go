@@ -193,6 +193,11 @@ func TestRunWaitsForItsRegime(t *testing.T) {
 	if err := plan.Run(t.Context()); !errors.Is(err, ErrRegimeLeft) || m.now > regimePatience+time.Second {
 		t.Errorf("error %v after %v, want ErrRegimeLeft", err, m.now)
 	}
+	m, _, plan = alike(8, noise{})
+	plan.Class, plan.Patience, m.other = usual, time.Second, true
+	if err := plan.Run(t.Context()); !errors.Is(err, ErrRegimeLeft) || m.now > 2*time.Second {
+		t.Errorf("error %v after %v, want ErrRegimeLeft after a second", err, m.now)
+	}
 }
 
 func TestRunStartsEndedProgramsAgain(t *testing.T) {

@@ -37,8 +37,8 @@ type Trial struct {
 type Tried struct {
 	Machine  *v1alpha1.MachineProfile
 	Profiles []*v1alpha1.ApplicationProfile
-	// Pairs are those measured; Missing names those for which the regime did not
-	// last.
+	// Pairs are those measured; Missing names those, and the points of curves, for
+	// which the regime did not last.
 	Pairs   []Pair
 	Missing []string
 	Class   regime.Class
@@ -57,10 +57,19 @@ type trial struct {
 	experiment *Experiment
 	outcome    *modulation.Outcome
 	solo       map[string]v1alpha1.Timing
+	class      regime.Class
 	until      time.Time
-	done       int
-	total      int
+	// done and total are weights of what a trial consists of.
+	done, total int
 }
+
+// Weights of what a trial consists of, about in seconds: an application alone or the
+// machine, the curves of an application, and a pair.
+const (
+	soloWeight  = 1
+	curveWeight = 4
+	pairWeight  = 1
+)
 
 // Run measures until everything is precise or the budget is spent.
 func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
@@ -70,7 +79,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		experiment: &Experiment{Session: s, Applications: t.Applications, Version: t.Machine.Version},
 	}
 	n := len(t.Applications)
-	run.total = 1 + 2*n + n*(n+1)/2
+	run.total = soloWeight*(n+1) + curveWeight*n + pairWeight*n*(n+1)/2
 	for _, a := range t.Applications {
 		run.report(a.Name+" alone", 0)
 		o, err := s.runSolo(ctx, a)
@@ -81,7 +90,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		if err := run.experiment.MeasureDistance(ctx, a, nil); err != nil {
 			return nil, err
 		}
-		run.done++
+		run.done += soloWeight
 	}
 	if run.stage, err = s.openStage(ctx); err != nil {
 		return nil, err
@@ -93,25 +102,29 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	if err != nil {
 		return nil, err
 	}
-	run.done++
+	run.done += soloWeight
 	if run.experiment.Pressures, err = s.MeasurePressures(ctx, WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
-	class := regime.Class(machine.Spec.Measurement.Regime.Name)
-	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(class); pass++ {
+	run.class = regime.Class(machine.Spec.Measurement.Regime.Name)
+	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(); pass++ {
+		run.done = run.total - run.left()
 		for i := range t.Applications {
-			if err := run.take(ctx, i, class); err != nil {
+			if pass > 0 && !time.Now().Before(run.until) {
+				break
+			}
+			if err := run.take(ctx, i); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return run.collect(machine, class)
+	return run.collect(machine)
 }
 
 // report tells how much of the whole is done.
 func (r *trial) report(what string, part float64) {
 	if r.Report != nil {
-		r.Report((float64(min(r.done, r.total-1))+max(0, min(part, 1)))/float64(r.total), what)
+		r.Report(min((float64(r.done)+max(0, part))/float64(r.total), 1), what)
 	}
 }
 
@@ -125,39 +138,47 @@ func (r *trial) points(i int, second *stream) []modulation.Point {
 	return append(points, controlPoint(a.Name))
 }
 
-// lacks reports whether anything is missing in a regime.
-func (r *trial) lacks(class regime.Class) bool {
+// lacks reports whether anything is missing in the regime.
+func (r *trial) lacks() bool { return r.left() > 0 }
+
+// left returns the weight of what is missing in the regime.
+func (r *trial) left() int {
+	sum := 0
 	for i := range r.Applications {
-		if !precise(r.outcome, class, r.points(i, &stream{}), r.fewest()) || r.lacksPairs(i, class) {
-			return true
+		if !r.hasCurves(i) {
+			sum += curveWeight
 		}
+		sum += r.leftOfPairs(i)
 	}
-	return false
+	return sum
 }
 
-func (r *trial) lacksPairs(i int, class regime.Class) bool {
+func (r *trial) leftOfPairs(i int) int {
+	sum := 0
 	for j := i; j < len(r.Applications); j++ {
-		if !r.hasPair(i, j, class) {
-			return true
+		if !r.hasPair(i, j) {
+			sum += pairWeight
 		}
 	}
-	return false
+	return sum
 }
 
-func (r *trial) hasPair(i, j int, class regime.Class) bool {
+func (r *trial) hasCurves(i int) bool {
+	return r.outcome != nil && precise(r.outcome, r.class, r.points(i, &stream{}), r.fewest())
+}
+
+func (r *trial) hasPair(i, j int) bool {
 	point := pairPoint(r.Applications[i], r.Applications[j])
-	return r.outcome != nil && precise(r.outcome, class, []modulation.Point{point}, r.fewest())
+	return r.outcome != nil && precise(r.outcome, r.class, []modulation.Point{point}, r.fewest())
 }
 
 func (r *trial) fewest() int { return r.Precision.WithDefaults().Fewest }
 
 // take measures what is missing of application i: its curves, and the pairs with
 // those after it.
-func (r *trial) take(ctx context.Context, i int, class regime.Class) (err error) {
-	second := &stream{interferers: r.interferers}
-	points := r.points(i, second)
-	curves := r.outcome == nil || !precise(r.outcome, class, points, r.fewest())
-	if !curves && !r.lacksPairs(i, class) {
+func (r *trial) take(ctx context.Context, i int) (err error) {
+	curves := !r.hasCurves(i)
+	if !curves && r.leftOfPairs(i) == 0 {
 		return nil
 	}
 	a := r.Applications[i]
@@ -167,19 +188,18 @@ func (r *trial) take(ctx context.Context, i int, class regime.Class) (err error)
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
 	if curves {
-		if err := r.measure(ctx, target, second, points, a.Name+" under pressure"); err != nil {
+		second := &stream{interferers: r.interferers}
+		if err := r.measure(ctx, target, second, r.points(i, second), curveWeight, a.Name+" under pressure"); err != nil {
 			return err
 		}
 	}
-	r.done++
 	for j := i; j < len(r.Applications); j++ {
-		if r.hasPair(i, j, class) {
+		if r.hasPair(i, j) {
 			continue
 		}
 		if err := r.takePair(ctx, target, i, j); err != nil {
 			return err
 		}
-		r.done++
 	}
 	return nil
 }
@@ -191,7 +211,7 @@ func (r *trial) takePair(ctx context.Context, target *program, i, j int) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, neighbor.stop()) }()
-	return r.measure(ctx, target, neighbor, []modulation.Point{pairPoint(a, b)}, besideName(a.Name, b.Name))
+	return r.measure(ctx, target, neighbor, []modulation.Point{pairPoint(a, b)}, pairWeight, besideName(a.Name, b.Name))
 }
 
 // program returns an application as a party, on its own CPUs or on the
@@ -204,14 +224,16 @@ func (r *trial) program(a Application, first bool) *program {
 	return p
 }
 
-// measure takes the points with the two parties.
-func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, what string) error {
+// measure takes the points with the two parties, as far as the regime and the part
+// of the budget that is theirs by weight permit.
+func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, weight int, what string) error {
 	r.parties = [2]modulation.Party{first, second}
+	// Many points are precise before their budget is spent.
+	budget := max(time.Until(r.until)*time.Duration(weight)/time.Duration(max(r.total-r.done, weight))*5/4, time.Second/2)
 	plan := &modulation.Plan{
 		Bench: r.bench(DefaultSlicing), Points: points, Precision: r.Precision, Probe: r.probe, Outcome: r.outcome,
-		// What is left of the budget is for all that is left.
-		Budget: max(time.Until(r.until)/time.Duration(max(r.total-r.done, 1))*2, time.Second/2),
-		Report: func(done float64) { r.report(what, done) },
+		Class: r.class, Patience: budget, Budget: budget,
+		Report: func(done float64) { r.report(what, done*float64(weight)) },
 		Again: func(ctx context.Context) error {
 			var err error
 			for _, party := range r.parties {
@@ -222,24 +244,27 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 			return err
 		},
 	}
-	if err := r.run(ctx, plan); err != nil {
+	if err := r.run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	r.outcome = plan.Outcome
+	r.done += weight
 	return nil
 }
 
 // collect makes the profiles and the pairs of a regime.
-func (r *trial) collect(machine *v1alpha1.MachineProfile, class regime.Class) (*Tried, error) {
+func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
+	class := r.class
 	c := circumstancesOf(r.outcome, class)
 	tried := &Tried{Machine: machine, Class: class, RoundTrip: c.roundTrip, Dropped: c.dropped}
 	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
 	for _, a := range r.Applications {
 		m := measured{circumstances: c, solo: r.solo[a.Name], readings: e.probeReadings(a.Name, r.experiment.Pressures)}
-		var err error
-		if m.curves, err = e.curves(a.Name, r.experiment.Pressures); err != nil {
-			return nil, err
+		var missing []string
+		if m.curves, missing = e.measuredCurves(a.Name, r.experiment.Pressures); len(m.curves) == 0 {
+			return nil, fmt.Errorf("%s was not measured under pressure: the %s placement of the CPUs did not last: try again", a.Name, class)
 		}
+		tried.Missing = append(tried.Missing, missing...)
 		profile, err := r.experiment.profile(a, m, machine)
 		if err != nil {
 			return nil, err
@@ -265,13 +290,24 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile, class regime.Class) (*
 	return tried, nil
 }
 
-// curves returns the measured points of an application.
+// curves returns the measured points of an application; one that is missing is an
+// error.
 func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]v1alpha1.SensitivityCurve, error) {
-	var curves []v1alpha1.SensitivityCurve
+	curves, missing := e.measuredCurves(application, pressures)
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%s was not measured: the placement of the CPUs did not last: try again", missing[0])
+	}
+	return curves, nil
+}
+
+// measuredCurves returns the measured points of an application, and names those that
+// are missing.
+func (e *estimator) measuredCurves(application string, pressures []MeasuredPressure) (curves []v1alpha1.SensitivityCurve, missing []string) {
 	for _, p := range pressures {
 		r, ok := e.result(application, p.String())
 		if !ok {
-			return nil, fmt.Errorf("%s was not measured beside %s: the placement of the CPUs did not last: try again", application, p)
+			missing = append(missing, besideName(application, p.String()))
+			continue
 		}
 		alone, achieved := p.modulated(r)
 		curves = addPoint(curves, p, v1alpha1.CurvePoint{
@@ -279,5 +315,5 @@ func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]
 			NormalizedPerformance: float64(r.NormalizedPerformance), Repeats: r.Repeats, Spread: r.Spread,
 		})
 	}
-	return ordered(curves), nil
+	return ordered(curves), missing
 }
