@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/internal/stats"
@@ -100,7 +101,7 @@ func (t *serving) press(ctx context.Context, machine *v1alpha1.MachineProfile, s
 	}
 	plan := &modulation.Plan{
 		Bench: bench, Precision: t.Precision, Probe: t.probeApart,
-		Budget: cmp.Or(t.Budget, defaultBudget), Least: fewestFactors, Report: report,
+		Class: t.placementWith(machine), Budget: cmp.Or(t.Budget, defaultBudget), Least: fewestFactors, Report: report,
 	}
 	plan.Precision.Fewest = max(plan.Precision.Fewest, fewestFactors)
 	for _, p := range t.experiment.Pressures {
@@ -110,7 +111,25 @@ func (t *serving) press(ctx context.Context, machine *v1alpha1.MachineProfile, s
 	if err := t.run(ctx, plan); err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
-	return t.keepFactors(plan.Outcome, machine, rate)
+	return t.keepFactors(plan.Outcome, cmp.Or(plan.Class, plan.Outcome.Complete(fewestFactors)), machine, rate)
+}
+
+// placementWith returns the placement to measure in: without counters, one for which the
+// probes of the machine are calibrated; empty for any.
+func (t *serving) placementWith(machine *v1alpha1.MachineProfile) regime.Class {
+	if t.Traffic != nil {
+		return ""
+	}
+	classes := regime.Classes()
+	if r := machine.Spec.Measurement.Regime; r != nil {
+		classes = slices.Insert(classes, 0, regime.Class(r.Name))
+	}
+	for _, class := range classes {
+		if !lacksProbes(machine, class) {
+			return class
+		}
+	}
+	return ""
 }
 
 // probeApart is probe with the threads of the load out of the way: they are idle, and a
@@ -148,9 +167,8 @@ func (t *serving) servedPoint(p modulation.Point) modulation.Point {
 	return p
 }
 
-// keepFactors adds what was measured at a load to the service.
-func (t *serving) keepFactors(o *modulation.Outcome, machine *v1alpha1.MachineProfile, rate float64) error {
-	class := o.Complete(fewestFactors)
+// keepFactors adds what was measured at a load in a placement to the service.
+func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, machine *v1alpha1.MachineProfile, rate float64) error {
 	e := &estimator{readings: o.Readings[class], session: t.stage.Session}
 	curves, err := e.curves(t.Name, t.experiment.Pressures)
 	if err != nil {

@@ -115,3 +115,42 @@ func TestConfineSelf(t *testing.T) {
 		}
 	}
 }
+
+func TestPlacementWith(t *testing.T) {
+	probed := func(classes ...regime.Class) (points []v1alpha1.ProbePoint) {
+		for _, class := range classes {
+			for _, probe := range []string{"reader", "modifier"} {
+				for _, share := range []float64{0.5, 1} {
+					for _, level := range []float64{0.5, 1} {
+						points = append(points, v1alpha1.ProbePoint{
+							Probe: probe, Regime: string(class), ReadShare: share, Level: level, InterfererBytesPerSecond: level * 2e10,
+							AchievedBytesPerSecond: level * 1.5e10, RelativeSpeed: 1 - level/3, Repeats: 3,
+						})
+					}
+				}
+			}
+		}
+		return points
+	}
+	counted := &Serving{Traffic: &tasks.Source{}}
+	for _, test := range []struct {
+		name   string
+		serve  *Serving
+		main   regime.Class
+		probes []v1alpha1.ProbePoint
+		want   regime.Class
+	}{
+		{"that of the machine", &Serving{}, regime.CrossComplex, probed(regime.SameComplex, regime.CrossComplex), regime.CrossComplex},
+		{"the only one", &Serving{}, regime.CrossComplex, probed(regime.SameComplex), regime.SameComplex},
+		{"none", &Serving{}, regime.CrossComplex, nil, ""},
+		{"counters", counted, regime.CrossComplex, probed(regime.CrossComplex), ""},
+	} {
+		machine := &v1alpha1.MachineProfile{Spec: v1alpha1.MachineProfileSpec{
+			Measurement: v1alpha1.Measurement{Regime: &v1alpha1.Regime{Name: string(test.main)}}, ProbeMap: test.probes,
+			Sustained: []v1alpha1.SustainedBandwidth{{ReadShare: 0.5, BytesPerSecond: 3e10}, {ReadShare: 1, BytesPerSecond: 3e10}},
+		}}
+		if got := (&serving{Serving: test.serve}).placementWith(machine); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
