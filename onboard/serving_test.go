@@ -11,7 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -132,7 +135,7 @@ func TestPlacementWith(t *testing.T) {
 		}
 		return points
 	}
-	counted := &Serving{Traffic: &tasks.Source{}}
+	counted := &Serving{Traffic: struct{ profiler.Source }{}}
 	for _, test := range []struct {
 		name   string
 		serve  *Serving
