@@ -294,9 +294,17 @@ func TestAwaitReady(t *testing.T) {
 	if err := target(t, never).AwaitReady(t.Context(), func() error { return died }); !errors.Is(err, died) {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if err := target(t, never).AwaitReady(ctx, alive); !errors.Is(err, load.ErrRejected) {
+	var asked atomic.Int32
+	interrupted := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			cancel()
+			<-r.Context().Done()
+		}
+		http.Error(w, "loading", http.StatusServiceUnavailable)
+	})
+	if err := target(t, interrupted).AwaitReady(ctx, alive); !errors.Is(err, load.ErrRejected) {
 		t.Error(err)
 	}
 }

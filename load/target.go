@@ -178,20 +178,25 @@ func (t *Target) Ask(ctx context.Context) error {
 	return err
 }
 
-// AwaitReady asks until the service answers, and returns nil. It returns the last error
-// of Ask when ended says why waiting is in vain, or when the context ends.
+// AwaitReady asks until the service answers, and returns nil. It returns what ended
+// says when waiting is in vain. When the context ends, it returns the last error of Ask
+// that the context did not cause.
 func (t *Target) AwaitReady(ctx context.Context, ended func() error) error {
+	var last error
 	for {
 		err := t.Ask(ctx)
 		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		if gone := ended(); gone != nil {
 			return gone
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w", err)
+			return fmt.Errorf("not ready: %w", last)
 		case <-time.After(readyPoll):
 		}
 	}
