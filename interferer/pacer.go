@@ -32,6 +32,11 @@ func newPacer(rate units.Bandwidth, now time.Duration) pacer {
 	return p
 }
 
+// time returns how long traffic is to take; 0 without pacing.
+func (p *pacer) time(bytes uint64) time.Duration {
+	return time.Duration(float64(bytes) * p.nanosecondsPerByte)
+}
+
 // sent notes traffic that was complete at the moment now. It returns how long
 // to wait from now before the next chunk, and how much time was given up
 // because the traffic was too late.

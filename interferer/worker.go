@@ -17,8 +17,8 @@ import (
 
 // How often a thread does what.
 const (
-	// A chunk cannot be preempted, so it is short; smooth traffic wants it
-	// short too. But each costs two looks at the clock.
+	// A chunk cannot be preempted, so it is short. But each costs two looks at the
+	// clock, which wait for all loads.
 	smallChunk = 16 << 10
 	largeChunk = 64 << 10
 	// largeChunkRate is the rate per thread from which chunks are large.
@@ -55,7 +55,9 @@ type worker struct {
 	clock      clock
 	buffer     []byte
 	kernels    kernel.Set
-	parent     int
+	// gapStep is the time of a step of a kernel's gap, in nanoseconds.
+	gapStep float64
+	parent  int
 	// deadline is when the time is over, on CLOCK_MONOTONIC.
 	deadline time.Duration
 
@@ -149,6 +151,11 @@ func (w *worker) stream(s Setting, sequence uint32) error {
 		chunks = unpacedChunks
 	}
 	w.demanding = rate == 0
+	space := spacing{step: w.gapStep}
+	groups := chunk / units.LineBytes / kernel.GroupLines
+	if s.Pattern == Random {
+		groups = randomLines / kernel.GroupLines
+	}
 	visited := w.buffer
 	if s.Footprint > 0 {
 		visited = visited[:min(int64(len(visited)), s.Footprint)]
@@ -158,9 +165,9 @@ func (w *worker) stream(s Setting, sequence uint32) error {
 		var done kernel.Traffic
 		for range chunks {
 			if s.Pattern == Random {
-				done = done.Add(w.kernels.Random(visited, &mix, &w.visits, randomLines, s.InFlight))
+				done = done.Add(w.kernels.Random(visited, &mix, &w.visits, randomLines, s.InFlight, space.between()))
 			} else {
-				done = done.Add(w.kernels.Sequential(w.next(chunk), &mix))
+				done = done.Add(w.kernels.Sequential(w.next(chunk), &mix, space.between()))
 			}
 		}
 		now := w.clock.now()
@@ -168,6 +175,7 @@ func (w *worker) stream(s Setting, sequence uint32) error {
 		w.record.writeBytes += done.WriteBytes
 		wait, lost := pace.sent(done.Total(), now)
 		w.record.late += lost
+		space.learn(pace.time(done.Total()), wait, groups)
 		if err := w.look(now, true); err != nil {
 			return err
 		}
@@ -303,6 +311,7 @@ func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worke
 		clock:    clock,
 		buffer:   buffer.Bytes(),
 		kernels:  kernel.Best(),
+		gapStep:  kernel.GapStep(),
 		parent:   c.Parent,
 		deadline: c.Deadline,
 		visits:   kernel.NewRandomState(uint64(index)),

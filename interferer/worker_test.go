@@ -45,7 +45,7 @@ func runWorker(t *testing.T, s Setting, change func(*worker)) error {
 		}
 		defer confine(before)
 		w := &worker{
-			cpu: cpu, page: p, clock: clock, buffer: buffer.Bytes(), kernels: kernel.Best(),
+			cpu: cpu, page: p, clock: clock, buffer: buffer.Bytes(), kernels: kernel.Best(), gapStep: kernel.GapStep(),
 			parent: unix.Getppid(), deadline: clock.now() + time.Hour, visits: kernel.NewRandomState(1),
 		}
 		change(w)

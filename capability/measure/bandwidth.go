@@ -45,7 +45,7 @@ func accesses(l loops) []access {
 	// The kernels of the interferer read with the widest loads there are.
 	reads := func(w *lists) {
 		inChunks(len(w.a), func(i, j int) {
-			kernel.Best().Sequential(w.buffer.Bytes()[i*one:j*one], &w.mix)
+			kernel.Best().Sequential(w.buffer.Bytes()[i*one:j*one], &w.mix, 0)
 		})
 	}
 	all := []access{

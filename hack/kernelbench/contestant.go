@@ -83,7 +83,7 @@ func (o *own) run(set kernel.Set, mix *kernel.Mix, chunk int, d time.Duration) u
 	var bytes uint64
 	for start := time.Now(); ; {
 		for range betweenLooks / chunk {
-			bytes += set.Sequential(o.buf[o.at:o.at+chunk], mix).Total()
+			bytes += set.Sequential(o.buf[o.at:o.at+chunk], mix, 0).Total()
 			o.at += chunk
 		}
 		if o.at == len(o.buf) {

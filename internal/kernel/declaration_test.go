@@ -52,11 +52,11 @@ func nativeDeclarations() []declaration {
 // declare declares the loops of a set that moves a line in perLine parts.
 func declare(set string, perLine int, nonTemporal bool) []declaration {
 	var all []declaration
-	for k := range groupLines + 1 {
+	for k := range GroupLines + 1 {
 		all = append(all, declaration{
 			Kernel: fmt.Sprintf("stream/%d", k), Set: set,
-			Loads: groupLines * perLine, Stores: k * perLine,
-			BytesPerIteration: groupLines * lineWords * 8,
+			Loads: GroupLines * perLine, Stores: k * perLine,
+			BytesPerIteration: GroupLines * lineWords * 8,
 		})
 	}
 	overwrite := declaration{Set: set, BytesPerIteration: lineWords * 8}
@@ -109,7 +109,7 @@ func blocksOf(d declaration) []string {
 	var k int
 	if _, err := fmt.Sscanf(d.Kernel, "stream/%d", &k); err == nil {
 		var blocks []string
-		if k < groupLines {
+		if k < GroupLines {
 			blocks = append(blocks, fmt.Sprintf("stream:less%d", k))
 		}
 		if k > 0 {
@@ -118,7 +118,7 @@ func blocksOf(d declaration) []string {
 		switch k {
 		case 0:
 			blocks = append(blocks, "stream:read")
-		case groupLines:
+		case GroupLines:
 			blocks = append(blocks, "stream:modify")
 		}
 		return blocks
@@ -171,7 +171,7 @@ func countInstructions(block string) declaration {
 // the lines that change and that are loaded.
 func TestDeclaredBytes(t *testing.T) {
 	const pages = 8
-	const iterations = pages * ChunkAlign / units.LineBytes / groupLines
+	const iterations = pages * ChunkAlign / units.LineBytes / GroupLines
 	perLine := map[string]int{AVX512: 1, AVX2: 2, NEON: 1, Generic: lineWords}
 	for _, d := range declarations() {
 		var k int
@@ -187,8 +187,8 @@ func TestDeclaredBytes(t *testing.T) {
 		before := bytes.Clone(buf)
 		var sum line
 		eighths, step := uint64(k), uint64(0)
-		if k == groupLines {
-			eighths, step = groupLines-1, math.MaxUint64
+		if k == GroupLines {
+			eighths, step = GroupLines-1, math.MaxUint64
 		}
 		set.stream(buf, eighths, half, step, &sum)
 		if got, want := changedLines(before, buf), uint64(iterations*d.Stores/perLine[d.Set]); got != want {
@@ -209,8 +209,8 @@ func TestDeclarationsAreComplete(t *testing.T) {
 		seen[d.Set]++
 	}
 	for _, s := range Available() {
-		if seen[s.Name()] != groupLines+1+5 {
-			t.Errorf("%s has %d declarations, want %d", s.Name(), seen[s.Name()], groupLines+1+5)
+		if seen[s.Name()] != GroupLines+1+5 {
+			t.Errorf("%s has %d declarations, want %d", s.Name(), seen[s.Name()], GroupLines+1+5)
 		}
 	}
 }

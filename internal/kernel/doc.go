@@ -32,7 +32,7 @@
 // KiB when they pace, which take about a microsecond, and of 256 to 1024 KiB
 // when they do not, 5 to 25 µs: garbage collection waits for them. Beginning a
 // chunk costs what 1% of 64 KiB cost. Chunks follow each other through the
-// buffer, as hardware prefetchers expect.
+// buffer, as hardware prefetchers expect. Gaps ([Gap]) make a chunk last longer.
 //
 // # Instruction sets
 //

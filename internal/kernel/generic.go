@@ -17,7 +17,7 @@ var portable = Set{
 
 // modifiedLines[k] has bit i set if line i of a group is modified when k of
 // them are. They are spread evenly: (i+1)·k÷8 rounds to more than i·k÷8.
-var modifiedLines = [groupLines + 1]uint64{
+var modifiedLines = [GroupLines + 1]uint64{
 	0b00000000, 0b00001000, 0b00100010, 0b01001010, 0b01010101,
 	0b10101101, 0b10111011, 0b11101111, 0b11111111,
 }
@@ -27,7 +27,7 @@ func streamGeneric(buf []byte, eighths, owed, step uint64, sum *line) {
 	for len(buf) > 0 {
 		var carry uint64
 		owed, carry = bits.Add64(owed, step, 0)
-		for which := modifiedLines[eighths+carry] | 1<<groupLines; which != 1; which >>= 1 {
+		for which := modifiedLines[eighths+carry] | 1<<GroupLines; which != 1; which >>= 1 {
 			if which&1 == 0 {
 				load(buf, &s)
 			} else {

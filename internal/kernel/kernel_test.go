@@ -14,7 +14,8 @@ import (
 const maxPages = 24
 
 // TestSetsAgree runs every set and the portable one over equal buffers: they
-// leave the same bytes, the same checksums and the same state behind.
+// leave the same bytes, the same checksums and the same state behind, whatever the
+// gaps.
 func TestSetsAgree(t *testing.T) {
 	for _, set := range Available() {
 		t.Run(set.Name(), func(t *testing.T) {
@@ -30,15 +31,16 @@ func TestSetsAgree(t *testing.T) {
 				referenceState := state
 				for range rapid.IntRange(1, 5).Draw(t, "calls") {
 					part := drawPages(t)
+					gap := drawGap(t)
 					if rapid.Bool().Draw(t, "random") {
 						lines := rapid.IntRange(0, 300).Draw(t, "lines")
 						inFlight := rapid.IntRange(0, MaxInFlight).Draw(t, "in flight")
 						part.end = max(part.end, part.start+ChunkAlign)
-						set.Random(buf[part.start:part.end], &mix, &state, lines, inFlight)
-						portable.Random(want[part.start:part.end], &reference, &referenceState, lines, inFlight)
+						set.Random(buf[part.start:part.end], &mix, &state, lines, inFlight, gap)
+						portable.Random(want[part.start:part.end], &reference, &referenceState, lines, inFlight, 0)
 					} else {
-						set.Sequential(buf[part.start:part.end], &mix)
-						portable.Sequential(want[part.start:part.end], &reference)
+						set.Sequential(buf[part.start:part.end], &mix, gap)
+						portable.Sequential(want[part.start:part.end], &reference, 0)
 					}
 				}
 				if !bytes.Equal(buf, want) {
@@ -68,9 +70,10 @@ func TestTrafficIsWhatHappens(t *testing.T) {
 					t.Fatal(err)
 				}
 				part := drawPages(t)
+				gap := drawGap(t)
 				Fill(buf, rapid.Uint64().Draw(t, "contents"))
 				before := bytes.Clone(buf)
-				got := set.Sequential(buf[part.start:part.end], &mix)
+				got := set.Sequential(buf[part.start:part.end], &mix, gap)
 
 				if !bytes.Equal(before[:part.start], buf[:part.start]) || !bytes.Equal(before[part.end:], buf[part.end:]) {
 					t.Fatalf("read share %v: bytes changed outside %+v", share, part)
@@ -121,13 +124,14 @@ func TestReadShareHolds(t *testing.T) {
 				}
 				random := rapid.Bool().Draw(t, "random")
 				inFlight := rapid.IntRange(0, MaxInFlight).Draw(t, "in flight")
+				gap := drawGap(t)
 				state := NewRandomState(4)
 				var total Traffic
 				for range 50 {
 					if random {
-						total = total.Add(set.Random(buf, &mix, &state, 10, inFlight))
+						total = total.Add(set.Random(buf, &mix, &state, 10, inFlight, gap))
 					} else {
-						total = total.Add(set.Sequential(buf, &mix))
+						total = total.Add(set.Sequential(buf, &mix, gap))
 					}
 					// What is owed is less than a page of lines below 50%,
 					// less than a group above, less than a line if random.
@@ -136,7 +140,7 @@ func TestReadShareHolds(t *testing.T) {
 					case !random && mix.below:
 						owed = ChunkAlign
 					case !random:
-						owed *= groupLines
+						owed *= GroupLines
 					}
 					want := float64(share) * float64(total.Total())
 					if diff := math.Abs(float64(total.ReadBytes) - want); diff > owed {
@@ -161,7 +165,7 @@ func TestRandomVisits(t *testing.T) {
 				t.Fatal(err)
 			}
 			state := NewRandomState(6)
-			got := set.Random(buf, &mix, &state, lines, inFlight)
+			got := set.Random(buf, &mix, &state, lines, inFlight, 0)
 			if want := (Traffic{lines * units.LineBytes, lines * units.LineBytes}); got != want {
 				t.Errorf("%s, %d in flight: traffic %+v, want %+v", set.Name(), inFlight, got, want)
 			}
@@ -193,7 +197,7 @@ func TestContentsStayRandom(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 100 {
-				set.Sequential(buf, &mix)
+				set.Sequential(buf, &mix, 0)
 			}
 			counts := make([]int, 256)
 			for _, b := range buf {
@@ -218,6 +222,8 @@ func drawShare(t *rapid.T) units.ReadShare {
 		rapid.SampledFrom([]float64{0, 0.25, 0.5, 8. / 15, 2. / 3, 0.75, 8. / 9, 1}),
 	).Draw(t, "share"))
 }
+
+func drawGap(t *rapid.T) Gap { return Gap(rapid.SampledFrom([]uint32{0, 1, 20}).Draw(t, "gap")) }
 
 type span struct{ start, end int }
 

@@ -3,7 +3,7 @@ package kernel
 // streamNEON is streamGeneric with NEON; which is modifiedLines.
 //
 //go:noescape
-func streamNEON(buf []byte, which *[groupLines + 1]uint64, eighths, owed, step uint64, sum *line)
+func streamNEON(buf []byte, which *[GroupLines + 1]uint64, eighths, owed, step uint64, sum *line)
 
 // blendNEON is blendGeneric with NEON and DC ZVA.
 //

@@ -11,11 +11,14 @@ import (
 // lineWords is the number of 64-bit words in a line.
 const lineWords = units.LineBytes / 8
 
-// groupLines is the number of lines between two decisions of the sequential
-// diffusion. The assembly has a loop for every number of modified lines among
-// them; deciding line by line costs up to 4% of the bandwidth in mispredicted
-// branches.
-const groupLines = 8
+// GroupLines is the number of lines between two decisions of the sequential
+// diffusion, and between two gaps. The assembly has a loop for every number of
+// modified lines among them; deciding line by line costs up to 4% of the bandwidth in
+// mispredicted branches.
+const GroupLines = 8
+
+// groupBytes is the length of a group.
+const groupBytes = GroupLines * units.LineBytes
 
 // half is where a diffusion begins: the first mark comes after half the
 // distance between two marks.
@@ -88,9 +91,9 @@ func NewMix(share units.ReadShare) (Mix, error) {
 		return m, nil
 	}
 	changed := 1/r - 1
-	whole := min(math.Floor(groupLines*changed), groupLines-1)
+	whole := min(math.Floor(GroupLines*changed), GroupLines-1)
 	m.eighths = uint64(whole)
-	m.groups = newDiffusion(groupLines*changed - whole)
+	m.groups = newDiffusion(GroupLines*changed - whole)
 	m.visits = newDiffusion(changed)
 	return m, nil
 }

@@ -60,45 +60,91 @@ func (s Set) MinReadShare() units.ReadShare {
 	return 0.5
 }
 
-// Sequential passes once over buf and returns the traffic that this causes.
-// The buffer starts on a line and is a multiple of [ChunkAlign] long, else
-// Sequential panics; one of no length causes no traffic. It cannot be
-// preempted, and the next call best continues behind buf: see the package
-// comment.
-func (s Set) Sequential(buf []byte, mix *Mix) Traffic {
+// Sequential passes once over buf, with a gap after every [GroupLines] lines, and
+// returns the traffic that this causes. The buffer starts on a line and is a
+// multiple of [ChunkAlign] long, else Sequential panics; one of no length causes no
+// traffic. It cannot be preempted, and the next call best continues behind buf: see
+// the package comment.
+func (s Set) Sequential(buf []byte, mix *Mix, gap Gap) Traffic {
 	mustBeAligned(buf, ChunkAlign)
-	lines := uint64(len(buf)) / units.LineBytes
-	if !mix.below {
-		before := mix.groups
-		modified := mix.eighths*(lines/groupLines) + mix.groups.advance(lines/groupLines)
-		s.stream(buf, mix.eighths, before.owed, before.step, &mix.sum)
-		return traffic(lines, modified)
+	if mix.below {
+		return s.blendChunk(buf, mix, gap)
 	}
-	// Loaded and stored lines lie on pages of their own: a hardware
-	// prefetcher would read the stored ones too if they lay in between.
+	if gap == 0 {
+		return s.streamChunk(buf, mix)
+	}
+	var total Traffic
+	for len(buf) > 0 {
+		total = total.Add(s.streamChunk(buf[:groupBytes], mix))
+		buf = buf[groupBytes:]
+		gap.idle()
+	}
+	return total
+}
+
+func (s Set) streamChunk(buf []byte, mix *Mix) Traffic {
+	lines := uint64(len(buf)) / units.LineBytes
+	before := mix.groups
+	modified := mix.eighths*(lines/GroupLines) + mix.groups.advance(lines/GroupLines)
+	s.stream(buf, mix.eighths, before.owed, before.step, &mix.sum)
+	return traffic(lines, modified)
+}
+
+// blendChunk is Sequential below 50% reads. Loaded and stored lines lie on pages of
+// their own: a hardware prefetcher would read the stored ones too if they lay in
+// between.
+func (s Set) blendChunk(buf []byte, mix *Mix, gap Gap) Traffic {
+	lines := uint64(len(buf)) / units.LineBytes
 	storedPages := mix.pages.advance(uint64(len(buf)) / ChunkAlign)
 	first := len(buf) - int(storedPages)*ChunkAlign
+	change, store := buf[:first], buf[first:]
 	stored := storedPages * (ChunkAlign / units.LineBytes)
 	turns := exactly(stored, max(lines, 1))
-	s.blend(buf[:first], buf[first:], turns.owed, turns.step, &mix.fill, &mix.sum)
+	group := lines
+	if gap > 0 {
+		group = GroupLines
+	}
+	for range lines / max(group, 1) {
+		before := turns
+		stores := int(turns.advance(group)) * units.LineBytes
+		changes := int(group)*units.LineBytes - stores
+		s.blend(change[:changes], store[:stores], before.owed, before.step, &mix.fill, &mix.sum)
+		change, store = change[changes:], store[stores:]
+		gap.idle()
+	}
 	return s.blended(lines, stored)
 }
 
-// Random visits lines of buf in pseudo-random order, independent of each other
-// by groups of inFlight: the address of a visit depends on what was loaded
+// Random visits lines of buf in pseudo-random order, with a gap after every
+// [GroupLines] of them, independent of each other by groups of inFlight: the address of a visit depends on what was loaded
 // inFlight visits ago. With an inFlight of 0 it depends on nothing, and the
 // processor has as many visits in flight as it can, as when a program gathers
 // elements by an index; below 50% reads that means [MaxInFlight]. The buffer
 // starts on a line and is a multiple of 64 bytes long and not empty, and
 // inFlight lies within 0 and MaxInFlight, else Random panics. It cannot be
 // preempted: a thousand lines are a good chunk.
-func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight int) Traffic {
+func (s Set) Random(buf []byte, mix *Mix, state *RandomState, lines, inFlight int, gap Gap) Traffic {
 	mustBeAligned(buf, units.LineBytes)
 	if len(buf) == 0 || lines < 0 || inFlight < 0 || inFlight > MaxInFlight {
 		//nolint:forbidigo // a programmer's mistake, as documented
 		panic(fmt.Sprintf("kernel: Random on %d bytes, %d lines, %d in flight", len(buf), lines, inFlight))
 	}
-	visits, before := uint64(lines), mix.visits
+	left, group := uint64(lines), uint64(lines)
+	if gap > 0 {
+		group = GroupLines
+	}
+	var total Traffic
+	for left > group {
+		total = total.Add(s.visit(buf, mix, state, group, inFlight))
+		left -= group
+		gap.idle()
+	}
+	return total.Add(s.visit(buf, mix, state, left, inFlight))
+}
+
+// visit is Random without gaps.
+func (s Set) visit(buf []byte, mix *Mix, state *RandomState, visits uint64, inFlight int) Traffic {
+	before := mix.visits
 	marked := mix.visits.advance(visits)
 	if inFlight == 0 {
 		if !mix.below {

@@ -34,12 +34,12 @@ func TestMisuse(t *testing.T) {
 	state := NewRandomState(1)
 	buf := guarded(t, 2*ChunkAlign, 1)
 	cases := map[string]func(){
-		"length":               func() { Best().Sequential(buf[:ChunkAlign+units.LineBytes], &mix) },
-		"alignment":            func() { Best().Sequential(buf[8:ChunkAlign+8], &mix) },
-		"random on nothing":    func() { Best().Random(nil, &mix, &state, 1, 1) },
-		"below none in flight": func() { Best().Random(buf, &mix, &state, 1, -1) },
-		"too many in flight":   func() { Best().Random(buf, &mix, &state, 1, MaxInFlight+1) },
-		"negative lines":       func() { Best().Random(buf, &mix, &state, -1, 1) },
+		"length":               func() { Best().Sequential(buf[:ChunkAlign+units.LineBytes], &mix, 0) },
+		"alignment":            func() { Best().Sequential(buf[8:ChunkAlign+8], &mix, 0) },
+		"random on nothing":    func() { Best().Random(nil, &mix, &state, 1, 1, 0) },
+		"below none in flight": func() { Best().Random(buf, &mix, &state, 1, -1, 0) },
+		"too many in flight":   func() { Best().Random(buf, &mix, &state, 1, MaxInFlight+1, 0) },
+		"negative lines":       func() { Best().Random(buf, &mix, &state, -1, 1, 0) },
 	}
 	for name, call := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestMisuse(t *testing.T) {
 			call()
 		})
 	}
-	if got := Best().Sequential(nil, &mix); got != (Traffic{}) {
+	if got := Best().Sequential(nil, &mix, 0); got != (Traffic{}) {
 		t.Errorf("traffic of no buffer: %+v", got)
 	}
 }
@@ -79,7 +79,7 @@ func BenchmarkSequential(b *testing.B) {
 				var total Traffic
 				for b.Loop() {
 					for at := 0; at < len(buf); at += 64 << 10 {
-						total = total.Add(set.Sequential(buf[at:at+64<<10], &mix))
+						total = total.Add(set.Sequential(buf[at:at+64<<10], &mix, 0))
 					}
 				}
 				b.SetBytes(int64(total.Total()) / int64(b.N))
