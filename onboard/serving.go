@@ -115,7 +115,8 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 			return nil, nil, err
 		}
 	}
-	if lacksProbes(machine, "") && b.Traffic == nil {
+	if b.Traffic == nil && t.placementWith(machine) == "" {
+		t.tell(0.05, "the probes")
 		if machine, err = t.addProbes(ctx, machine, b.Machine, ""); err != nil {
 			return nil, nil, err
 		}

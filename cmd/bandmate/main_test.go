@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"bandmate.dev/bandmate/onboard/launch"
@@ -75,9 +76,11 @@ func TestScripts(t *testing.T) {
 			return false, nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":  exits,
-			"alone":  alone,
-			"cgroup": cgroup,
+			"exits":     exits,
+			"exclusive": exclusive,
+			"here":      here,
+			"alone":     alone,
+			"cgroup":    cgroup,
 		},
 	})
 }
@@ -143,6 +146,38 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	wrong(got)
+}
+
+// measuring is held by the script that measures: two at a time would disturb each other,
+// and each would take the longer for it.
+var measuring sync.Mutex
+
+// exclusive lets no other script measure until this one ends.
+func exclusive(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: exclusive")
+	}
+	measuring.Lock()
+	ts.Defer(measuring.Unlock)
+}
+
+// measuredHere is the profile of this machine that the first script measured. The script
+// that uses it holds measuring.
+var measuredHere []byte
+
+// here puts the profile of this machine into the store, measured once for all scripts.
+func here(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: here")
+	}
+	file := filepath.Join(ts.Getenv("BANDMATE_STORE"), "machines", "here.yaml")
+	if measuredHere == nil {
+		ts.Check(ts.Exec("bandmate", "machine", "--quick", "--name", "here", "-q"))
+		measuredHere = []byte(ts.ReadFile(file))
+		return
+	}
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
+	ts.Check(os.WriteFile(file, measuredHere, 0o644))
 }
 
 // alone checks that soon no process that the script started is left, nor what those
