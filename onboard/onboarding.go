@@ -3,6 +3,7 @@ package onboard
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"bandmate.dev/bandmate/onboard/sampling"
 
@@ -69,11 +70,22 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 			return nil, nil, err
 		}
 	}
+	// Traffic is inferred in a placement for which the probes are calibrated. When
+	// none of them comes back, they are calibrated for another.
+	anywhere := b.Source != nil || calibratedPlacement(machine) == ""
+	needed := func(class regime.Class) bool { return anywhere || !lacksProbes(machine, class) }
 	plan := sampling.Plan{Tag: b.Session.Tag, Reporter: b.Reporter, Random: b.Session.Random, Keep: b.Keep}
 	plan.Conditions, plan.Precision = samples.begin()
+	for i := range plan.Conditions {
+		plan.Conditions[i].Needed = needed
+	}
 	plan.Restore(b.Restored)
 	for {
 		outcome, err := plan.Run(ctx)
+		if errors.Is(err, sampling.ErrRegimeLeft) && !anywhere {
+			anywhere = true
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -82,6 +94,7 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 			return nil, nil, err
 		}
 		if next != nil {
+			next.Needed = needed
 			plan.Conditions = append(plan.Conditions, *next)
 			continue
 		}
@@ -147,6 +160,21 @@ func (wholeRuns) next(*sampling.Outcome, *v1alpha1.MachineProfile) (*sampling.Co
 
 func (w wholeRuns) profile(o *sampling.Outcome, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	return w.experiment.Profile(w.Application, o, machine)
+}
+
+// calibratedPlacement returns a placement for which the probes of the machine are
+// calibrated, preferably that of its own measurement; empty when there is none.
+func calibratedPlacement(machine *v1alpha1.MachineProfile) regime.Class {
+	classes := regime.Classes()
+	if r := machine.Spec.Measurement.Regime; r != nil {
+		classes = slices.Insert(classes, 0, regime.Class(r.Name))
+	}
+	for _, class := range classes {
+		if !lacksProbes(machine, class) {
+			return class
+		}
+	}
+	return ""
 }
 
 // lacksProbes reports whether a machine has no usable probe map for a regime.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/internal/stats"
@@ -120,16 +119,7 @@ func (t *serving) placementWith(machine *v1alpha1.MachineProfile) regime.Class {
 	if t.Traffic != nil {
 		return ""
 	}
-	classes := regime.Classes()
-	if r := machine.Spec.Measurement.Regime; r != nil {
-		classes = slices.Insert(classes, 0, regime.Class(r.Name))
-	}
-	for _, class := range classes {
-		if !lacksProbes(machine, class) {
-			return class
-		}
-	}
-	return ""
+	return calibratedPlacement(machine)
 }
 
 // probeApart is probe with the threads of the load out of the way: they are idle, and a

@@ -109,7 +109,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		}
 		apart = time.Since(measuring)
 	}
-	outcome, err := t.modulate(ctx, target)
+	outcome, err := t.modulate(ctx, target, machine)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -276,9 +276,13 @@ const probePart = 0.5
 // defaultBudget is enough for steady ticks: others show what they can in it.
 const defaultBudget = 30 * time.Second
 
+// calibratedPatience is how long a placement for which the probes are calibrated is
+// waited for, before they are calibrated for another.
+const calibratedPatience = 5 * time.Second
+
 // modulate measures the program beside every pressure, for one whole run at
 // least.
-func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation.Outcome, err error) {
+func (t *ticked) modulate(ctx context.Context, target *program, machine *v1alpha1.MachineProfile) (out *modulation.Outcome, err error) {
 	second := &stream{interferers: t.interferers}
 	t.parties = [2]modulation.Party{target, second}
 	slicing, err := modulation.SlicingFor(t.perSecond)
@@ -302,7 +306,15 @@ func (t *ticked) modulate(ctx context.Context, target *program) (out *modulation
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
-	if err := t.run(ctx, plan); err != nil {
+	if plan.Class == "" && t.Source == nil {
+		plan.Class, plan.Patience = calibratedPlacement(machine), calibratedPatience
+	}
+	err = t.run(ctx, plan)
+	if errors.Is(err, modulation.ErrRegimeLeft) && plan.Class != t.Ticking.Class {
+		plan.Class = ""
+		err = t.run(ctx, plan)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
 	return plan.Outcome, t.compareLengths(ctx, plan, second)
