@@ -37,8 +37,8 @@ type Trial struct {
 type Tried struct {
 	Machine  *v1alpha1.MachineProfile
 	Profiles []*v1alpha1.ApplicationProfile
-	// Pairs are those measured; Missing names those, and the points of curves, for
-	// which the regime did not last.
+	// Pairs are those measured, of applications with profiles; Missing names other
+	// pairs, applications and points of curves for which the regime did not last.
 	Pairs   []Pair
 	Missing []string
 	Class   regime.Class
@@ -258,12 +258,15 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
 	c := circumstancesOf(r.outcome, class)
 	tried := &Tried{Machine: machine, Class: class, RoundTrip: c.roundTrip, Dropped: c.dropped}
 	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
+	known := map[string]bool{}
 	for _, a := range r.Applications {
 		m := measured{circumstances: c, solo: r.solo[a.Name], readings: e.probeReadings(a.Name, r.experiment.Pressures)}
 		var missing []string
-		if m.curves, missing = e.measuredCurves(a.Name, r.experiment.Pressures); len(m.curves) == 0 {
-			return nil, fmt.Errorf("%s was not measured under pressure: the %s placement of the CPUs did not last: try again", a.Name, class)
+		if m.curves, missing = e.measuredCurves(a.Name, r.experiment.Pressures); len(m.curves) == 0 || len(m.readings) == 0 {
+			tried.Missing = append(tried.Missing, a.Name+" under pressure")
+			continue
 		}
+		known[a.Name] = true
 		tried.Missing = append(tried.Missing, missing...)
 		profile, err := r.experiment.profile(a, m, machine)
 		if err != nil {
@@ -276,6 +279,9 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
 	}
 	for _, target := range r.Applications {
 		for _, corunner := range r.Applications {
+			if !known[target.Name] || !known[corunner.Name] {
+				continue
+			}
 			result, ok := e.result(target.Name, corunLabel(corunner))
 			if !ok {
 				tried.Missing = append(tried.Missing, besideName(target.Name, corunner.Name))
@@ -285,7 +291,7 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
 		}
 	}
 	if len(tried.Pairs) == 0 {
-		return nil, fmt.Errorf("no pair was measured: the %s placement of the CPUs did not last: try again", class)
+		return nil, fmt.Errorf("no pair with both curves was measured: the %s placement of the CPUs did not last: try again", class)
 	}
 	return tried, nil
 }

@@ -221,7 +221,7 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		result.Noise = new(stats.Median(noise))
 	}
 	if len(v.Missing) > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs and points of curves could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs, applications and points of curves could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
 	}
 	for _, c := range v.Controls {
 		if off := math.Abs(float64(c.NormalizedPerformance) - 1); off > noisyControl && off > 3*c.StandardError {
