@@ -11,9 +11,33 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
+// Points beside an interferer in the cache count where they tell something: their standard
+// error is below what most of them lose, and they are more than half of those that
+// onboarding takes. Fewer or noisier ones made predictions of real programs worse than none.
+const (
+	mostCacheError    = 0.05
+	fewestCachePoints = 6
+)
+
+// UsableCachePoints returns the points that predictions use: those that are precise enough,
+// or none where they are too few. A point without a spread counts as precise.
+func UsableCachePoints(points []v1alpha1.CachePoint) []v1alpha1.CachePoint {
+	var usable []v1alpha1.CachePoint
+	for _, p := range points {
+		if p.Spread == nil || *p.Spread/math.Sqrt(float64(max(p.Repeats, 1))) <= mostCacheError {
+			usable = append(usable, p)
+		}
+	}
+	if len(usable) < fewestCachePoints {
+		return nil
+	}
+	return usable
+}
+
 // compileCache collects the points of an application that shares a cache with the
 // interferer.
 func (a *Application) compileCache(chosen []v1alpha1.SensitivityCurve, inCache []v1alpha1.CachePoint) {
+	inCache = UsableCachePoints(inCache)
 	if len(inCache) == 0 {
 		return
 	}

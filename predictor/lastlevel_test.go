@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/units"
@@ -223,5 +224,29 @@ func knownPlaces(t *testing.T, target, other *predictor.Application, one predict
 	p := predictIn(t, target.In(in(0, 1)), many...)
 	if mean := (one.NormalizedPerformance + apart) / 2; math.Abs(float64(p.NormalizedPerformance-mean)) > 0.3*float64(apart-one.NormalizedPerformance) {
 		t.Errorf("%v beside many of unknown place, want about %v", p.NormalizedPerformance, mean)
+	}
+}
+
+// Points in the cache that are noisy or few are left out, because they spoil predictions.
+func TestUsableCachePoints(t *testing.T) {
+	point := func(spread float64, repeats int) v1alpha1.CachePoint {
+		return v1alpha1.CachePoint{FootprintBytes: 1 << 20, NormalizedPerformance: 0.9, Spread: &spread, Repeats: repeats}
+	}
+	precise, noisy := point(0.08, 4), point(0.3, 4)
+	for _, test := range []struct {
+		name   string
+		points []v1alpha1.CachePoint
+		want   int
+	}{
+		{"none", nil, 0},
+		{"precise", slices.Repeat([]v1alpha1.CachePoint{precise}, 10), 10},
+		{"some noisy", append(slices.Repeat([]v1alpha1.CachePoint{precise}, 7), noisy, noisy, noisy), 7},
+		{"most noisy", append(slices.Repeat([]v1alpha1.CachePoint{noisy}, 7), precise, precise, precise), 0},
+		{"few", slices.Repeat([]v1alpha1.CachePoint{precise}, 4), 0},
+		{"simulated, without a spread", make([]v1alpha1.CachePoint, 10), 10},
+	} {
+		if got := len(predictor.UsableCachePoints(test.points)); got != test.want {
+			t.Errorf("%s: %d points, want %d", test.name, got, test.want)
+		}
 	}
 }

@@ -137,6 +137,12 @@ func writeInCache(w io.Writer, points []v1alpha1.CachePoint) {
 		fmt.Fprintf(w, "  %10s at %4.0f%%, %s: performance %.3f\n",
 			report.Bytes(p.FootprintBytes), 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance)
 	}
+	switch used := len(predictor.UsableCachePoints(points)); {
+	case used == 0:
+		fmt.Fprintln(w, "  too few of these points are precise: predictions take the application as one without them")
+	case used < len(points):
+		fmt.Fprintf(w, "  predictions use the %d of these points that are precise\n", used)
+	}
 }
 
 // writeServiceSweep prints the load sweep of a service; nothing without.
