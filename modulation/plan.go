@@ -72,8 +72,9 @@ type Plan struct {
 	Again func(context.Context) error
 	// Class is the only regime that counts; empty for any. Run waits for it.
 	Class regime.Class
-	// Patience bounds each wait for Class; 0 means 20 s.
-	Patience time.Duration
+	// Patience bounds each wait for Class; 0 means 20 s. MostWaited bounds all waits
+	// together; 0 means that nothing does.
+	Patience, MostWaited time.Duration
 	// Budget is the time after which Run returns whatever the precision, if every
 	// comparison has Least readings; 0 means none.
 	Budget time.Duration
@@ -90,6 +91,7 @@ type Plan struct {
 	Outcome *Outcome
 
 	checked map[[2]string]checked
+	waited  time.Duration
 }
 
 // Outcome holds readings by placement regime and comparison.
@@ -217,7 +219,12 @@ var ErrRegimeLeft = errors.New("the CPUs moved")
 // await returns when the wanted regime has come back.
 func (p *Plan) await(ctx context.Context) (regime.Tag, error) {
 	patience := cmp.Or(p.Patience, regimePatience)
-	for begin := p.Bench.Clock.Now(); ; p.Bench.Clock.Sleep(regimePoll) {
+	if p.MostWaited > 0 {
+		patience = min(patience, max(p.MostWaited-p.waited, 0))
+	}
+	begin := p.Bench.Clock.Now()
+	defer func() { p.waited += p.Bench.Clock.Now() - begin }()
+	for ; ; p.Bench.Clock.Sleep(regimePoll) {
 		tag, err := p.probe(ctx)
 		if err = cmp.Or(err, ctx.Err()); err != nil || tag.Class == p.Class {
 			return tag, err

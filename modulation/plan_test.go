@@ -198,6 +198,13 @@ func TestRunWaitsForItsRegime(t *testing.T) {
 	if err := plan.Run(t.Context()); !errors.Is(err, ErrRegimeLeft) || m.now > 2*time.Second {
 		t.Errorf("error %v after %v, want ErrRegimeLeft after a second", err, m.now)
 	}
+	// It comes back for a moment, again and again.
+	m, _, plan = alike(8, noise{})
+	plan.Class, plan.MostWaited, m.other = usual, time.Second, true
+	m.atProbe = func(n int) { m.other = n%20 != 0 }
+	if err := plan.Run(t.Context()); !errors.Is(err, ErrRegimeLeft) || m.now > 3*time.Second {
+		t.Errorf("error %v after %v, want ErrRegimeLeft after a second of waiting", err, m.now)
+	}
 }
 
 func TestRunStartsEndedProgramsAgain(t *testing.T) {

@@ -277,7 +277,7 @@ const probePart = 0.5
 const defaultBudget = 30 * time.Second
 
 // calibratedPatience is how long a placement for which the probes are calibrated is
-// waited for, before they are calibrated for another.
+// waited for in all, before they are calibrated for another.
 const calibratedPatience = 5 * time.Second
 
 // modulate measures the program beside every pressure, for one whole run at
@@ -307,7 +307,7 @@ func (t *ticked) modulate(ctx context.Context, target *program, machine *v1alpha
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
 	if plan.Class == "" && t.Source == nil {
-		plan.Class, plan.Patience = calibratedPlacement(machine), calibratedPatience
+		plan.Class, plan.MostWaited = calibratedPlacement(machine), calibratedPatience
 	}
 	err = t.run(ctx, plan)
 	if errors.Is(err, modulation.ErrRegimeLeft) && plan.Class != t.Ticking.Class {
