@@ -1,6 +1,8 @@
 package samples
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -134,31 +136,41 @@ func TestStencil(t *testing.T) {
 	wantWrong(t, k)
 }
 
-func TestSortKeys(t *testing.T) {
+func TestSortBy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		keys := rapid.SliceOf(rapid.Uint64()).Draw(t, "keys")
-		want := slices.Sorted(slices.Values(keys))
-		sortKeys(keys, make([]uint64, len(keys)))
-		if !slices.Equal(keys, want) {
-			t.Fatalf("got %v, want %v", keys, want)
+		k := &radixSort{keys: rapid.SliceOf(rapid.Uint64()).Draw(t, "keys")}
+		k.spare = make([]uint64, len(k.keys))
+		round := rapid.IntRange(0, 5).Draw(t, "round")
+		want := slices.Clone(k.keys)
+		slices.SortStableFunc(want, func(a, b uint64) int { return cmp.Compare(rank(a, round), rank(b, round)) })
+		var next digitCounts
+		for _, key := range k.keys {
+			k.counts[newDigit(round, 0).value(key)]++
+			next[newDigit(round+1, 0).value(key)]++
+		}
+		if err := k.sortBy(context.Background(), round, &k.counts); err != nil || !slices.Equal(k.keys, want) {
+			t.Fatalf("got %v, %v, want %v", k.keys, err, want)
+		}
+		if k.counts != next {
+			t.Fatal("the digits of the next round are counted wrong")
 		}
 	})
 }
 
 func TestRadixSort(t *testing.T) {
-	const n = 20_000
-	k := newRadixSort(heap(1<<19), n, 3)
+	const n, rounds = 20_000, 3
+	k := newRadixSort(heap(1<<19), n, rounds)
+	want := slices.Clone(k.keys)
 	complete(t, k)
-	want := make([]uint64, n)
-	makeKeys(want, 2)
-	slices.Sort(want)
+	slices.SortFunc(want, func(a, b uint64) int { return cmp.Compare(rank(a, rounds-1), rank(b, rounds-1)) })
 	if !slices.Equal(k.keys, want) {
-		t.Error("the last round's keys are not the sorted keys")
+		t.Error("the keys are not sorted by their ranks in the last round")
 	}
-	k.keys[7], k.keys[8] = k.keys[8]+1, k.keys[7]
-	if _, err := checkSorted(k.keys); err == nil {
-		t.Error("keys out of order went unnoticed")
-	}
+	kept := k.keys[8]
+	k.keys[7], k.keys[8] = k.keys[8], k.keys[7]
+	wantWrong(t, k)
+	k.keys[7], k.keys[8] = k.keys[8], kept-1
+	wantWrong(t, k)
 }
 
 func TestFloatingPoint(t *testing.T) {

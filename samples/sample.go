@@ -96,8 +96,8 @@ func ByName(name string) (Sample, error) {
 
 // Run does the work of the sample. Scale 1 takes about a quarter of a second
 // alone on a 4-GHz core; the work, not the working set, grows with it, in whole
-// steps of 2 to 90 ms (a step of radix-sort is one sort of all keys). Valid
-// scales are above 0 up to MaxScale; at least one step of work is done.
+// steps of 2 to 90 ms (a step of radix-sort, one sort of all keys, takes as long as
+// scale 1). Valid scales are above 0 up to MaxScale; at least one step of work is done.
 //
 // Errors are those of the scale and of allocation, ctx.Err(), and
 // ErrWrongResult.

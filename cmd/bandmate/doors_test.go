@@ -457,9 +457,15 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 				wanted = append(wanted, a)
 			}
 		}
+		noisy := v.Pairs[0]
+		noisy.StandardError = 0.2
+		v.Pairs = append(v.Pairs, noisy)
 		result, err := measure.NewDemoResult(v)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if len(result.Pairs) != len(wanted) || !strings.Contains(fmt.Sprint(result.Warnings), "1 pairs are left out") {
+			t.Errorf("%d pairs, want %d without the noisy one: %q", len(result.Pairs), len(wanted), result.Warnings)
 		}
 		for i, want := range wanted {
 			got := result.Pairs[i]

@@ -199,9 +199,14 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		result.Applications = append(result.Applications, application)
 	}
 	var noise []float64
+	var noisy []string
 	for _, pair := range v.Pairs {
 		if e := pair.StandardError; e > 0 && !math.IsInf(e, 0) {
 			noise = append(noise, 100*e)
+		}
+		if !(pair.StandardError <= tooNoisy) {
+			noisy = append(noisy, fmt.Sprintf("%s beside %s (±%.0f points)", pair.Target, pair.Corunner, 100*pair.StandardError))
+			continue
 		}
 		p, err := predictor.Predict(compiled[pair.Target], []*predictor.Application{compiled[pair.Corunner]}, predictor.Options{})
 		if err != nil {
@@ -214,14 +219,21 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 			ErrorPoints: difference, Regime: string(v.Class),
 			Interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
 		})
-		result.MeanAbsErrorPoints += difference / float64(len(v.Pairs))
+		result.MeanAbsErrorPoints += difference
 		result.MaxAbsErrorPoints = max(result.MaxAbsErrorPoints, difference)
 	}
+	if len(result.Pairs) == 0 {
+		return result, fmt.Errorf("none of %d pairs was measured to %.0f points: this machine is too noisy now for a comparison: try again when its neighbors are calmer, or with a higher --scale", len(v.Pairs), 100*tooNoisy)
+	}
+	result.MeanAbsErrorPoints /= float64(len(result.Pairs))
 	if len(noise) > 0 {
 		result.Noise = new(stats.Median(noise))
 	}
 	if len(v.Missing) > 0 {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs, applications and points of curves could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
+	}
+	if len(noisy) > 0 {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs are left out because their measurement is less precise than %.0f points: %s", len(noisy), 100*tooNoisy, strings.Join(noisy, ", ")))
 	}
 	for _, c := range v.Controls {
 		if off := math.Abs(float64(c.NormalizedPerformance) - 1); off > noisyControl && off > 3*c.StandardError {
@@ -230,6 +242,10 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 	}
 	return result, nil
 }
+
+// tooNoisy is the standard error of a measured pair from which it tells nothing of a
+// prediction.
+const tooNoisy = 0.05
 
 // noisyControl is how far a control may be off without a warning.
 const noisyControl = 0.02
