@@ -467,6 +467,10 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 		if len(result.Pairs) != len(wanted) || !strings.Contains(fmt.Sprint(result.Warnings), "1 pairs are left out") {
 			t.Errorf("%d pairs, want %d without the noisy one: %q", len(result.Pairs), len(wanted), result.Warnings)
 		}
+		v.Pairs = []onboard.Pair{noisy}
+		if none, err := measure.NewDemoResult(v); err != nil || len(none.Pairs) > 0 || none.MeanAbsErrorPoints != nil || none.MaxAbsErrorPoints != nil {
+			t.Errorf("from a noisy pair alone: %+v, %v", none, err)
+		}
 		for i, want := range wanted {
 			got := result.Pairs[i]
 			what := fmt.Sprintf("demo: %s beside %v on %s", want.Target, want.Corunners, want.Machine)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -25,11 +27,12 @@ import (
 
 // DemoResult is `demo -o json`.
 type DemoResult struct {
-	Machine            demoMachine       `json:"machine"`
-	Applications       []demoApplication `json:"applications"`
-	Pairs              []demoPair        `json:"pairs"`
-	MeanAbsErrorPoints float64           `json:"meanAbsErrorPoints"`
-	MaxAbsErrorPoints  float64           `json:"maxAbsErrorPoints"`
+	Machine      demoMachine       `json:"machine"`
+	Applications []demoApplication `json:"applications"`
+	Pairs        []demoPair        `json:"pairs"`
+	// MeanAbsErrorPoints and MaxAbsErrorPoints are of Pairs; absent without any.
+	MeanAbsErrorPoints *float64 `json:"meanAbsErrorPoints,omitempty"`
+	MaxAbsErrorPoints  *float64 `json:"maxAbsErrorPoints,omitempty"`
 	// Noise is the median standard error of the measured pairs, in points; absent
 	// where it is not known.
 	Noise          *float64 `json:"noisePoints,omitempty"`
@@ -198,7 +201,7 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		}
 		result.Applications = append(result.Applications, application)
 	}
-	var noise []float64
+	var off, noise []float64
 	var noisy []string
 	for _, pair := range v.Pairs {
 		if e := pair.StandardError; e > 0 && !math.IsInf(e, 0) {
@@ -219,13 +222,11 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 			ErrorPoints: difference, Regime: string(v.Class),
 			Interval: [2]float64{float64(p.Interval.Low), float64(p.Interval.High)},
 		})
-		result.MeanAbsErrorPoints += difference
-		result.MaxAbsErrorPoints = max(result.MaxAbsErrorPoints, difference)
+		off = append(off, difference)
 	}
-	if len(result.Pairs) == 0 {
-		return result, fmt.Errorf("none of %d pairs was measured to %.0f points: this machine is too noisy now for a comparison: try again when its neighbors are calmer, or with a higher --scale", len(v.Pairs), 100*tooNoisy)
+	if len(off) > 0 {
+		result.MeanAbsErrorPoints, result.MaxAbsErrorPoints = new(stat.Mean(off, nil)), new(slices.Max(off))
 	}
-	result.MeanAbsErrorPoints /= float64(len(result.Pairs))
 	if len(noise) > 0 {
 		result.Noise = new(stats.Median(noise))
 	}
@@ -236,7 +237,7 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs are left out because their measurement is less precise than %.0f points: %s", len(noisy), 100*tooNoisy, strings.Join(noisy, ", ")))
 	}
 	for _, c := range v.Controls {
-		if off := math.Abs(float64(c.NormalizedPerformance) - 1); off > noisyControl && off > 3*c.StandardError {
+		if far := math.Abs(float64(c.NormalizedPerformance) - 1); far > noisyControl && far > 3*c.StandardError {
 			result.Warnings = append(result.Warnings, fmt.Sprintf("control: %s with nothing beside it came out as %.3f ± %.3f instead of 1: this machine is too noisy to tell smaller differences", c.Target, float64(c.NormalizedPerformance), c.StandardError))
 		}
 	}
@@ -260,12 +261,17 @@ func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	if err := demoApplicationTable(r).Write(&b, a.Canvas()); err != nil {
 		return err
 	}
-	b.WriteString("\nSlowdown of the first beside the second\n\n")
-	if err := demoPairTable(r).Write(&b, a.Canvas()); err != nil {
-		return err
+	if len(r.Pairs) > 0 {
+		b.WriteString("\nSlowdown of the first beside the second\n\n")
+		if err := demoPairTable(r).Write(&b, a.Canvas()); err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "\nError of %d predictions: mean %.1f, maximum %.1f points of normalized performance;\n",
+			len(r.Pairs), *r.MeanAbsErrorPoints, *r.MaxAbsErrorPoints)
+	} else {
+		b.WriteString("\nThis machine is too noisy now to tell how right the predictions are: try again\nwhen its neighbors are calmer, or with a higher --scale.\n")
 	}
-	fmt.Fprintf(&b, "\nError of %d predictions: mean %.1f, maximum %.1f points of normalized performance;\n%d samples dropped because the CPUs moved.\n",
-		len(r.Pairs), r.MeanAbsErrorPoints, r.MaxAbsErrorPoints, r.DroppedSamples)
+	fmt.Fprintf(&b, "%d samples dropped because the CPUs moved.\n", r.DroppedSamples)
 	if r.Noise != nil {
 		fmt.Fprintf(&b, "Noise of the measured pairs: %.1f points (median standard error).\n", *r.Noise)
 	}
