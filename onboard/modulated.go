@@ -100,9 +100,13 @@ type estimator struct {
 	session  *Session
 }
 
+// fewestReadings is how many readings of a comparison have a spread. One alone is no
+// measurement.
+const fewestReadings = 2
+
 func (e *estimator) of(name string) (modulation.Estimate, []modulation.Reading, bool) {
 	readings := e.readings[name]
-	if len(readings) == 0 {
+	if len(readings) < fewestReadings {
 		return modulation.Estimate{}, nil, false
 	}
 	return modulation.Summarize(readings, e.session.Random), readings, true

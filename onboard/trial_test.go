@@ -55,6 +55,14 @@ func TestTrialWithGaps(t *testing.T) {
 		t.Errorf("missing %q, want %q", tried.Missing, want)
 	}
 
+	// One reading of an application has no spread.
+	single := run.outcome.Readings[regime.SameComplex]
+	single[besideName("gap", probe.String())] = readings(1, 0.8, 1e9)
+	single[besideName(probe.String(), "gap")] = readings(1, 0.9, 1e9)
+	if tried, err := run.collect(&v1alpha1.MachineProfile{}); err != nil || len(tried.Profiles) != 1 {
+		t.Errorf("with a single reading of another application: %+v, %v", tried, err)
+	}
+
 	delete(run.outcome.Readings[regime.SameComplex], besideName("measured", corunLabel(applications[0])))
 	if _, err := run.collect(&v1alpha1.MachineProfile{}); err == nil {
 		t.Error("no error without a pair")
