@@ -97,6 +97,26 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// TestRecordingOfABusyMachine has a reader that runs for 2 ms of every 23, and counts of 300
+// and 3,000 changes per second.
+func TestRecordingOfABusyMachine(t *testing.T) {
+	for _, perSecond := range []float64{300, 3000} {
+		r := recording{wall: 2 * time.Second}
+		for at := time.Duration(0); at < r.wall; at += 200 * time.Microsecond {
+			if at%(23*time.Millisecond) < 2*time.Millisecond {
+				r.add(math.Floor(perSecond*at.Seconds()), at, false)
+			}
+		}
+		if got := r.perSecond(); math.Abs(got/perSecond-1) > 0.25 {
+			t.Errorf("%.0f changes per second, want %.0f; %d were seen", got, perSecond, r.steps)
+		}
+	}
+	seldom := recording{wall: time.Second, steps: 40}
+	if got := seldom.perSecond(); got != 40 {
+		t.Errorf("without close readings %.0f changes per second, want the 40 that were seen", got)
+	}
+}
+
 func TestLongRecordingIsBounded(t *testing.T) {
 	var r recording
 	const hour = 3600 * 1000

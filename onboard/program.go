@@ -191,9 +191,31 @@ func (p *program) Read() (float64, time.Duration, error) {
 type recording struct {
 	wall     time.Duration
 	progress []modulation.Progress
-	// count is the last one, and steps how often it was seen to change.
+	// count is the last one, read at the time at, and steps how often it was seen to
+	// change.
 	count float64
+	at    time.Duration
 	steps int
+	// close is the time between readings at most closeReadings apart, and closeSteps how
+	// often the count changed in it.
+	close      time.Duration
+	closeSteps int
+}
+
+const (
+	// closeReadings is how far apart two readings are between which few changes are
+	// missed. A busy machine keeps the reader from its CPU for longer.
+	closeReadings = time.Millisecond
+	// enoughClose is how much time between close readings tells how often a count changes.
+	enoughClose = 50 * time.Millisecond
+)
+
+// perSecond returns how often the count changes.
+func (r *recording) perSecond() float64 {
+	if r.close < enoughClose {
+		return float64(r.steps) / r.wall.Seconds()
+	}
+	return float64(r.closeSteps) / r.close.Seconds()
 }
 
 // record runs the program once, alone beside spinning CPUs. The program must not
@@ -238,10 +260,16 @@ const (
 // add adds a count, and keeps it when the run has gone on since the last, or ends.
 func (r *recording) add(count float64, at time.Duration, ended bool) {
 	kept := len(r.progress)
+	changed := 0
 	if kept > 0 && count != r.count {
-		r.steps++
+		changed = 1
 	}
-	r.count = count
+	r.steps += changed
+	if gap := at - r.at; kept > 0 && gap <= closeReadings {
+		r.close += gap
+		r.closeSteps += changed
+	}
+	r.count, r.at = count, at
 	if kept == 0 || ended || at.Seconds()-r.progress[kept-1].Seconds >= at.Seconds()/recordParts {
 		r.progress = append(r.progress, modulation.Progress{Count: count, Seconds: at.Seconds()})
 	}

@@ -233,10 +233,10 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 			return errTooShort(t.Application.Name, r.wall)
 		}
 		t.solo = append(t.solo, r.wall.Seconds())
-		if r.steps < fewestTicks {
-			return fmt.Errorf("%w: %s: the count changed %d times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), r.steps, r.wall.Round(time.Millisecond), fewestTicks)
+		t.perSecond = r.perSecond()
+		if changes := t.perSecond * r.wall.Seconds(); changes < fewestTicks {
+			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes, r.wall.Round(time.Millisecond), fewestTicks)
 		}
-		t.perSecond = float64(r.steps) / r.wall.Seconds()
 		runs = append(runs, r.progress)
 		if len(runs) == 1 && modulation.Unsteadiness(r.progress) <= unequalTicks {
 			return nil

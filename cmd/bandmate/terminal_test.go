@@ -82,6 +82,11 @@ const ctrlC = "\x03"
 func (s *terminal) waitFor(pattern string) {
 	s.t.Helper()
 	want := regexp.MustCompile(pattern)
+	s.t.Cleanup(func() {
+		if s.t.Failed() {
+			s.t.Logf("the terminal shows:\n%s", s.raw.String())
+		}
+	})
 	eventually(s.t, pattern, func() bool { return want.MatchString(s.current()) })
 }
 
