@@ -206,8 +206,11 @@ const (
 	// closeReadings is how far apart two readings are between which few changes are
 	// missed. A busy machine keeps the reader from its CPU for longer.
 	closeReadings = time.Millisecond
+	// awake is how long the reader does not sleep after it was kept from its CPU, so that
+	// some readings are close.
+	awake = time.Millisecond
 	// enoughClose is how much time between close readings tells how often a count changes.
-	enoughClose = 50 * time.Millisecond
+	enoughClose = 20 * time.Millisecond
 )
 
 // perSecond returns how often the count changes.
@@ -228,6 +231,7 @@ func (p *program) record(ctx context.Context) (r recording, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
+	var awakeUntil time.Duration
 	for {
 		n, at, err := p.Read()
 		switch {
@@ -244,8 +248,13 @@ func (p *program) record(ctx context.Context) (r recording, err error) {
 		case ctx.Err() != nil:
 			return r, ctx.Err()
 		}
+		if at-begin-r.at > closeReadings {
+			awakeUntil = at + awake
+		}
 		r.add(n, at-begin, false)
-		p.clock.Sleep(recordPoll)
+		if at >= awakeUntil {
+			p.clock.Sleep(recordPoll)
+		}
 	}
 }
 
