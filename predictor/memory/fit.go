@@ -108,19 +108,26 @@ const (
 	atAway
 	atLinkWrite
 	atLinkQueue
-	constants
+	// atUneven is the first of the logarithms of slowness between the lowest read share and
+	// the highest, relative to the line between them.
+	atUneven
+	constants = atUneven + mostShares - 2
 )
 
 // prior is what is expected of a constant before anything is measured, and its
 // standard deviation. It decides only what the curves leave open.
 type prior struct{ mean, deviation float64 }
 
+// unevenDeviation is that of slowness from the line between the lowest read share and the
+// highest.
+const unevenDeviation = 0.15
+
 // priors are wide: a deviation of 1 is a factor of 2.7. They are of the order of
 // what the structure of a memory implies (delays double when banks are busy; a
 // queue with in-order service would have queue = 1, reordering shortens it), and
 // the same for all machines.
 func priors() [constants]prior {
-	return [constants]prior{
+	all := [constants]prior{
 		atLinear:       {math.Log(0.8), 1},
 		atQueue:        {math.Log(0.1), 1.5},
 		atWriteQueue:   {math.Log(0.8), 1.5},
@@ -134,6 +141,10 @@ func priors() [constants]prior {
 		atLinkWrite:    {math.Log(0.8), 0.7},
 		atLinkQueue:    {math.Log(0.05), 1.5},
 	}
+	for i := atUneven; i < constants; i++ {
+		all[i].deviation = unevenDeviation
+	}
+	return all
 }
 
 // priorWeight is the performance that one deviation from a prior is worth.
@@ -146,9 +157,13 @@ type fit struct {
 	unit      units.Bandwidth
 	sustained line    // of one interferer
 	mostSeen  float64 // traffic
-	runs      []run
-	theta     []float64 // constants, then ln(inFlight) of each run, then extra of each
-	active    []int     // which constants are fitted
+	// inner are the read shares between the lowest and the highest at which the capacity
+	// is fitted by itself: behind links, where the interferer alone does not fill the
+	// memory, and where it has to be told from all of its curves.
+	inner  []float64
+	runs   []run
+	theta  []float64 // constants, then ln(inFlight) of each run, then extra of each
+	active []int     // which constants are fitted
 }
 
 func newFit(sources []Source, link Link, pinned bool) *fit {
@@ -162,7 +177,13 @@ func newFit(sources []Source, link Link, pinned bool) *fit {
 			f.runs = append(f.runs, r)
 		}
 	}
+	if link.Distant() {
+		f.inner = innerShares(f.sustained)
+	}
 	for i := range constants {
+		if i >= atUneven+len(f.inner) {
+			continue
+		}
 		switch i {
 		case atLowSlowness, atHighSlowness:
 			if pinned {
@@ -315,7 +336,24 @@ func (f *fit) model(theta []float64) *Model {
 	if last > 0 {
 		m.slowness = append(m.slowness, node{f.sustained[last].share, math.Exp(theta[atHighSlowness]) / f.mostSeen})
 	}
+	if len(f.inner) > 0 {
+		uneven := line{m.slowness[0]}
+		for i, share := range f.inner {
+			uneven = append(uneven, node{share, m.inverseCapacity(share) * math.Exp(theta[atUneven+i])})
+		}
+		m.slowness, m.bend = append(uneven, m.slowness[1]), 0
+	}
 	return m
+}
+
+// innerShares returns at most mostShares − 2 of the read shares but the first and the last,
+// evenly.
+func innerShares(sustained line) []float64 {
+	var shares []float64
+	for i := 1; i < len(sustained)-1; i++ {
+		shares = append(shares, sustained[i].share)
+	}
+	return spread(shares, mostShares-2)
 }
 
 // leastLoad is the lowest load that the interferer alone is taken to cause.

@@ -18,7 +18,7 @@ type Loop struct {
 }
 
 // overlaps are the values of Loop.overlap that are tried.
-var overlaps = [...]float64{1, 2, 4}
+var overlaps = [...]float64{1, 1.5, 2, 4}
 
 // linkOverlap is how the time on the link of a distant application and the rest add
 // up: link and memory are stations of one pipeline, whose slower station counts.
