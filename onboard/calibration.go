@@ -28,6 +28,8 @@ const (
 	// leastCalibrated readings are taken of every point all the same.
 	calibrationBudget = time.Minute
 	leastCalibrated   = 3
+	// calibrationPatience bounds the waits for a regime that has become the common one.
+	calibrationPatience = 4 * time.Second
 )
 
 // machinePlan measures the sustained bandwidth at every read share, and each
@@ -75,24 +77,51 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 
 // measureMachine measures what the options ask for, in the regime that holds.
 func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1.MachineProfile, error) {
+	c, err := g.newCalibration(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return c.measure(ctx, "")
+}
+
+// calibration measures a machine in one regime after another. What was measured in a
+// regime by the way is kept.
+type calibration struct {
+	*stage
+	options MachineOptions
+	known   []MeasuredPressure
+	outcome *modulation.Outcome
+}
+
+func (g *stage) newCalibration(ctx context.Context, o MachineOptions) (*calibration, error) {
 	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
+	return &calibration{stage: g, options: o, known: known}, err
+}
+
+// measure returns the profile of the machine in a regime, for which it waits as long as
+// calibrationPatience; an empty class means whichever lasts.
+func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha1.MachineProfile, error) {
+	plan, err := c.machinePlan(c.options, c.options.ReadShares, c.known)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := g.machinePlan(o, o.ReadShares, known)
-	if err != nil {
-		return nil, err
+	plan.Outcome = c.outcome
+	if class != "" {
+		plan.Class, plan.MostWaited = class, calibrationPatience
 	}
-	if err := g.run(ctx, plan); err != nil {
+	if err := c.run(ctx, plan); err != nil {
 		return nil, fmt.Errorf("measuring the machine: %w", err)
 	}
-	class := plan.Outcome.Complete(leastCalibrated)
-	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
-	profile := g.newMachineProfile(o, circumstancesOf(plan.Outcome, class))
-	if profile.Spec.Sustained, err = e.sustained(o.ReadShares); err != nil {
+	c.outcome = plan.Outcome
+	if class == "" {
+		class = c.outcome.Complete(leastCalibrated)
+	}
+	e := &estimator{readings: c.outcome.Readings[class], session: c.Session}
+	profile := c.newMachineProfile(c.options, circumstancesOf(c.outcome, class))
+	if profile.Spec.Sustained, err = e.sustained(c.options.ReadShares); err != nil {
 		return nil, err
 	}
-	profile.Spec.ProbeMap, err = e.probePoints(class, known)
+	profile.Spec.ProbeMap, err = e.probePoints(class, c.known)
 	return profile, err
 }
 

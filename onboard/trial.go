@@ -58,7 +58,12 @@ type trial struct {
 	outcome    *modulation.Outcome
 	solo       map[string]v1alpha1.Timing
 	class      regime.Class
-	until      time.Time
+	// calibration and machines are of the regimes in which the machine was measured.
+	calibration *calibration
+	machines    map[regime.Class]*v1alpha1.MachineProfile
+	// seen is how often each regime had been met when class was chosen or last looked at.
+	seen  map[regime.Class]int
+	until time.Time
 	// done and total are weights of what a trial consists of.
 	done, total int
 }
@@ -76,6 +81,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	s := t.Session
 	run := &trial{
 		Trial: t, until: time.Now().Add(t.Budget), solo: map[string]v1alpha1.Timing{},
+		machines:   map[regime.Class]*v1alpha1.MachineProfile{},
 		experiment: &Experiment{Session: s, Applications: t.Applications, Version: t.Machine.Version},
 	}
 	n := len(t.Applications)
@@ -98,15 +104,16 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	defer func() { err = errors.Join(err, run.stage.close()) }()
 	options := t.Machine
 	options.Report = func(share float64, what string) { run.report(what, share) }
-	machine, err := run.measureMachine(ctx, options)
-	if err != nil {
+	if run.calibration, err = run.newCalibration(ctx, options); err != nil {
+		return nil, err
+	}
+	if err := run.settle(ctx, ""); err != nil {
 		return nil, err
 	}
 	run.done += soloWeight
 	if run.experiment.Pressures, err = s.MeasurePressures(ctx, WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
-	run.class = regime.Class(machine.Spec.Measurement.Regime.Name)
 	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(); pass++ {
 		run.done = run.total - run.left()
 		for i := range t.Applications {
@@ -116,9 +123,105 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 			if err := run.take(ctx, i); err != nil {
 				return nil, err
 			}
+			common, ok := run.rare()
+			if !ok {
+				continue
+			}
+			if err := run.settle(ctx, common); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
+				return nil, err
+			}
+			break
 		}
 	}
-	return run.collect(machine)
+	run.settleFullest()
+	return run.collect(run.machines[run.class])
+}
+
+// settle measures the machine in a regime, and makes it the one that counts; an empty
+// class means whichever lasts.
+func (r *trial) settle(ctx context.Context, class regime.Class) error {
+	defer func() { r.seen = r.met() }()
+	if r.machines[class] == nil {
+		machine, err := r.calibration.measure(ctx, class)
+		if err != nil {
+			return err
+		}
+		class = regime.Class(machine.Spec.Measurement.Regime.Name)
+		r.machines[class] = machine
+	}
+	r.class = class
+	return nil
+}
+
+// met returns how often the parties of applications met each regime.
+func (r *trial) met() map[regime.Class]int {
+	met := map[regime.Class]int{}
+	if r.outcome != nil {
+		for class, trips := range r.outcome.RoundTrips {
+			met[class] = len(trips)
+		}
+	}
+	return met
+}
+
+// rare returns the regime that should count instead, where the one that counts has
+// become rare and there is time for another.
+func (r *trial) rare() (common regime.Class, ok bool) {
+	now, since := r.met(), map[regime.Class]int{}
+	for class, n := range now {
+		since[class] = n - r.seen[class]
+	}
+	if common, ok = commoner(since, r.class); ok {
+		return common, time.Until(r.until) > time.Duration(settlingShare*float64(r.Budget))
+	}
+	if since[r.class] > manyMet {
+		r.seen = now
+	}
+	return "", false
+}
+
+const (
+	// settlingShare is the part of the budget from which on another regime is not worth
+	// the time to measure the machine in it.
+	settlingShare = 0.3
+	// manyAwaited is from how many looks for a regime it may be called rare; a look
+	// without it takes about a quarter of the time of one with it. manyMet is from how
+	// many meetings on earlier ones do not count any more.
+	manyAwaited = 100
+	manyMet     = 50
+	// rarity is how many looks without a regime, for each with it, make it rare.
+	rarity = 12
+)
+
+// commoner returns the most common other class, where class is rare among those met.
+func commoner(met map[regime.Class]int, class regime.Class) (common regime.Class, ok bool) {
+	others := 0
+	for _, c := range regime.Classes() {
+		if c == class {
+			continue
+		}
+		others += met[c]
+		if met[c] > met[common] {
+			common = c
+		}
+	}
+	return common, others >= manyAwaited && others >= rarity*met[class] && 2*met[common] > others
+}
+
+// settleFullest makes the regime with a measured machine count in which the least is
+// missing.
+func (r *trial) settleFullest() {
+	best, least := r.class, r.left()
+	for _, class := range regime.Classes() {
+		if r.machines[class] == nil {
+			continue
+		}
+		r.class = class
+		if left := r.left(); left < least {
+			best, least = class, left
+		}
+	}
+	r.class = best
 }
 
 // report tells how much of the whole is done.
@@ -196,6 +299,9 @@ func (r *trial) take(ctx context.Context, i int) (err error) {
 	for j := i; j < len(r.Applications); j++ {
 		if r.hasPair(i, j) {
 			continue
+		}
+		if _, rare := r.rare(); rare {
+			return nil
 		}
 		if err := r.takePair(ctx, target, i, j); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
@@ -66,5 +67,68 @@ func TestTrialWithGaps(t *testing.T) {
 	delete(run.outcome.Readings[regime.SameComplex], besideName("measured", corunLabel(applications[0])))
 	if _, err := run.collect(&v1alpha1.MachineProfile{}); err == nil {
 		t.Error("no error without a pair")
+	}
+}
+
+// TestCommoner checks when another regime is chosen.
+func TestCommoner(t *testing.T) {
+	const own, other, third = regime.CrossComplex, regime.SameComplex, regime.SameCore
+	for _, test := range []struct {
+		name string
+		met  map[regime.Class]int
+		want regime.Class
+		ok   bool
+	}{
+		{name: "nothing met"},
+		{name: "waited for shortly", met: map[regime.Class]int{other: manyAwaited - 1}},
+		{name: "gone", met: map[regime.Class]int{other: manyAwaited}, want: other, ok: true},
+		{name: "now and then", met: map[regime.Class]int{own: 10, other: 10*rarity - 1}},
+		{name: "rare", met: map[regime.Class]int{own: 10, other: 10 * rarity}, want: other, ok: true},
+		{name: "rare, two others", met: map[regime.Class]int{own: 1, other: 80, third: 60}, want: other, ok: true},
+		{name: "rare, none common", met: map[regime.Class]int{own: 1, other: 80, third: 80}},
+	} {
+		if got, ok := commoner(test.met, own); ok != test.ok || ok && got != test.want {
+			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, ok, test.want, test.ok)
+		}
+	}
+}
+
+// TestTrialMoves checks that a trial leaves a regime that has become rare, and reports
+// the one in which it measured most.
+func TestTrialMoves(t *testing.T) {
+	applications := []Application{{Name: "a"}}
+	const first, second = regime.CrossComplex, regime.SameComplex
+	run := &trial{
+		Trial:      &Trial{Session: &Session{}, Applications: applications, Budget: time.Hour},
+		class:      first,
+		until:      time.Now().Add(time.Hour),
+		experiment: &Experiment{},
+		machines:   map[regime.Class]*v1alpha1.MachineProfile{first: {}, second: {}},
+		outcome: &modulation.Outcome{
+			RoundTrips: map[regime.Class][]float64{first: make([]float64, 5), second: make([]float64, 5)},
+			Readings: map[regime.Class]map[string][]modulation.Reading{
+				second: {besideName("a", corunLabel(applications[0])): readings(60, 0.8, 1e9)},
+			},
+		},
+	}
+	run.seen = run.met()
+	if class, ok := run.rare(); ok {
+		t.Errorf("left for %q at once", class)
+	}
+	run.outcome.RoundTrips[second] = append(run.outcome.RoundTrips[second], make([]float64, manyAwaited)...)
+	if class, ok := run.rare(); !ok || class != second {
+		t.Errorf("stayed: %q, %v", class, ok)
+	}
+	if run.settleFullest(); run.class != second {
+		t.Errorf("reports %q, want %q", run.class, second)
+	}
+	run.class = first
+	if err := run.settle(t.Context(), second); err != nil || run.class != second {
+		t.Errorf("settled in %q: %v", run.class, err)
+	}
+	run.until = time.Now()
+	run.class, run.seen = first, nil
+	if class, ok := run.rare(); ok {
+		t.Errorf("left for %q without time to measure there", class)
 	}
 }
