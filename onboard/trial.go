@@ -41,6 +41,8 @@ type Tried struct {
 	// pairs, applications and points of curves for which the regime did not last.
 	Pairs   []Pair
 	Missing []string
+	// LeftOut says which applications were measured, and why that makes no profile.
+	LeftOut []string
 	Class   regime.Class
 	// RoundTrip is the median round trip in that regime.
 	RoundTrip time.Duration
@@ -134,7 +136,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		}
 	}
 	run.settleFullest()
-	return run.collect(run.machines[run.class])
+	return run.collect(run.machines[run.class]), nil
 }
 
 // settle measures the machine in a regime, and makes it the one that counts; an empty
@@ -359,7 +361,7 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 }
 
 // collect makes the profiles and the pairs of a regime.
-func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
+func (r *trial) collect(machine *v1alpha1.MachineProfile) *Tried {
 	class := r.class
 	c := circumstancesOf(r.outcome, class)
 	tried := &Tried{Machine: machine, Class: class, RoundTrip: c.roundTrip, Dropped: c.dropped}
@@ -372,12 +374,13 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
 			tried.Missing = append(tried.Missing, a.Name+" under pressure")
 			continue
 		}
-		known[a.Name] = true
 		tried.Missing = append(tried.Missing, missing...)
 		profile, err := r.experiment.profile(a, m, machine)
 		if err != nil {
-			return nil, err
+			tried.LeftOut = append(tried.LeftOut, err.Error())
+			continue
 		}
+		known[a.Name] = true
 		tried.Profiles = append(tried.Profiles, profile)
 		if result, ok := e.result(a.Name, control); ok {
 			tried.Controls = append(tried.Controls, Pair{Target: a.Name, Result: result})
@@ -396,10 +399,7 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) (*Tried, error) {
 			tried.Pairs = append(tried.Pairs, Pair{Target: target.Name, Corunner: corunner.Name, Result: result})
 		}
 	}
-	if len(tried.Pairs) == 0 {
-		return nil, fmt.Errorf("no pair with both curves was measured: the %s placement of the CPUs did not last: try again", class)
-	}
-	return tried, nil
+	return tried
 }
 
 // curves returns the measured points of an application; one that is missing is an

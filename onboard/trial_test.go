@@ -42,10 +42,7 @@ func TestTrialWithGaps(t *testing.T) {
 			}},
 		},
 	}
-	tried, err := run.collect(&v1alpha1.MachineProfile{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tried := run.collect(&v1alpha1.MachineProfile{})
 	if len(tried.Profiles) != 1 || tried.Profiles[0].Name != "measured" {
 		t.Errorf("profiles %v", tried.Profiles)
 	}
@@ -60,13 +57,21 @@ func TestTrialWithGaps(t *testing.T) {
 	single := run.outcome.Readings[regime.SameComplex]
 	single[besideName("gap", probe.String())] = readings(1, 0.8, 1e9)
 	single[besideName(probe.String(), "gap")] = readings(1, 0.9, 1e9)
-	if tried, err := run.collect(&v1alpha1.MachineProfile{}); err != nil || len(tried.Profiles) != 1 {
-		t.Errorf("with a single reading of another application: %+v, %v", tried, err)
+	if tried := run.collect(&v1alpha1.MachineProfile{}); len(tried.Profiles) != 1 || len(tried.LeftOut) > 0 {
+		t.Errorf("with a single reading of another application: %+v", tried)
 	}
 
-	delete(run.outcome.Readings[regime.SameComplex], besideName("measured", corunLabel(applications[0])))
-	if _, err := run.collect(&v1alpha1.MachineProfile{}); err == nil {
-		t.Error("no error without a pair")
+	// No traffic makes a probe run three times as fast.
+	single[besideName("gap", probe.String())] = readings(20, 0.8, 1e9)
+	single[besideName(probe.String(), "gap")] = readings(20, 3, 1e9)
+	delete(run.experiment.Traffic, "gap")
+	if tried := run.collect(&v1alpha1.MachineProfile{}); len(tried.Profiles) != 1 || len(tried.Pairs) != 1 || len(tried.LeftOut) != 1 {
+		t.Errorf("with an application that cannot be: %+v", tried)
+	}
+
+	delete(single, besideName("measured", corunLabel(applications[0])))
+	if tried := run.collect(&v1alpha1.MachineProfile{}); len(tried.Profiles) != 1 || len(tried.Pairs) > 0 {
+		t.Errorf("without a pair: %+v", tried)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of the announcer. An explanation takes up to half a millisecond, and its
+// Bounds of the announcer. An explanation takes up to some milliseconds, and its
 // event costs the API server and etcd about as much as a binding.
 const (
 	// mostWaiting is how many placements may wait to be explained, each with its memory
@@ -17,15 +17,19 @@ const (
 	mostWaiting = 512
 	// quiet is how long the scheduler is without pods before it counts as idle.
 	quiet = time.Second
-	// restBusy and restIdle are the shortest times between explanations while the
-	// scheduler is busy and while it is idle.
-	restBusy = 200 * time.Millisecond
-	restIdle = 10 * time.Millisecond
+	// restBurst, restBusy and restIdle are the shortest times between explanations: while
+	// manyWaiting or more wait and the scheduler is busy, while it is busy, and while it
+	// is idle.
+	restBurst = 2 * time.Second
+	restBusy  = 200 * time.Millisecond
+	restIdle  = 10 * time.Millisecond
+	// manyWaiting are so many that most wait until the scheduler is idle anyway.
+	manyWaiting = 32
 )
 
 // announcer explains placements one after the other, outside scheduling cycles: at
-// once where up to five pods come in a second, and five a second while more come. Of the
-// others, up to mostWaiting follow when the scheduler is idle.
+// once where up to five pods come in a second, and one in two seconds during a burst. Of
+// the others, up to mostWaiting follow when the scheduler is idle.
 type announcer struct {
 	queue   chan announcement
 	waiting sync.Map     // of UID, the pods in the queue that still exist
@@ -97,8 +101,11 @@ func (a *announcer) rest(ctx context.Context) bool {
 			return false
 		case <-ticker.C:
 		}
-		now := a.now()
-		if now.Sub(start) >= restBusy || now.Sub(time.Unix(0, a.last.Load())) >= quiet {
+		now, rest := a.now(), restBusy
+		if len(a.queue) >= manyWaiting {
+			rest = restBurst
+		}
+		if now.Sub(start) >= rest || now.Sub(time.Unix(0, a.last.Load())) >= quiet {
 			return true
 		}
 	}

@@ -48,10 +48,19 @@ func TestAnnouncer(t *testing.T) {
 func TestAnnouncerRests(t *testing.T) {
 	start := time.Unix(1000, 0)
 	for name, test := range map[string]struct {
-		busy bool
-		want time.Duration
-	}{"idle": {false, restIdle}, "busy": {true, restBusy}} {
+		busy    bool
+		waiting int
+		want    time.Duration
+	}{
+		"idle":               {false, 0, restIdle},
+		"idle after a burst": {false, manyWaiting, restIdle},
+		"busy":               {true, manyWaiting - 1, restBusy},
+		"burst":              {true, manyWaiting, restBurst},
+	} {
 		a := newAnnouncer(nil, nil)
+		for i := range test.waiting {
+			a.add(types.UID(fmt.Sprint(i)), nil)
+		}
 		now := start
 		// The clock stands for the ticks of the ticker, one for each reading but the first.
 		a.now = func() time.Time {

@@ -38,22 +38,27 @@ const rememberedNUMANodes = 8
 type version struct {
 	generation int64
 	pods       int
-	last       fwk.PodInfo
 	assumed    bool // whether the last may be such a pod
 }
 
 func versionOf(info fwk.NodeInfo) version {
 	v := version{generation: info.GetGeneration()}
 	if pods := info.GetPods(); len(pods) > 0 {
-		v.pods, v.last = len(pods), pods[len(pods)-1]
-		v.assumed = inGroup(v.last.GetPod())
+		v.pods, v.assumed = len(pods), inGroup(pods[len(pods)-1].GetPod())
 	}
 	return v
 }
 
+// of reports whether info is this version of its node, but for the order and the
+// identity of assumed pods. Score asks for every node: a look into a pod would be
+// several cache misses.
+func (v version) of(info fwk.NodeInfo) bool {
+	return v.generation == info.GetGeneration() && v.pods == len(info.GetPods())
+}
+
 // current reports whether reading the node again would give the same.
 func (s *nodeState) current(info fwk.NodeInfo, p *profiles) bool {
-	return s != nil && s.profiles == p && s.version == versionOf(info) && (!s.pending || s.round == p.round.Load()) &&
+	return s != nil && s.profiles == p && s.version.of(info) && (!s.pending || s.round == p.round.Load()) &&
 		(!s.version.assumed || s.has(info.GetPods()))
 }
 

@@ -207,7 +207,7 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		if e := pair.StandardError; e > 0 && !math.IsInf(e, 0) {
 			noise = append(noise, 100*e)
 		}
-		if !(pair.StandardError <= tooNoisy) {
+		if pair.Repeats < leastReadings || !(pair.StandardError <= tooNoisy) {
 			noisy = append(noisy, fmt.Sprintf("%s beside %s (±%.0f points)", pair.Target, pair.Corunner, 100*pair.StandardError))
 			continue
 		}
@@ -224,17 +224,23 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		})
 		off = append(off, difference)
 	}
+	if len(noise) > 0 {
+		result.Noise = new(stats.Median(noise))
+		if *result.Noise > 100*tooNoisy {
+			result.Pairs, off = nil, nil
+		}
+	}
 	if len(off) > 0 {
 		result.MeanAbsErrorPoints, result.MaxAbsErrorPoints = new(stat.Mean(off, nil)), new(slices.Max(off))
 	}
-	if len(noise) > 0 {
-		result.Noise = new(stats.Median(noise))
+	if len(v.LeftOut) > 0 {
+		result.Warnings = append(result.Warnings, "left out: "+strings.Join(v.LeftOut, "; "))
 	}
 	if len(v.Missing) > 0 {
 		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs, applications and points of curves could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
 	}
 	if len(noisy) > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs are left out because their measurement is less precise than %.0f points: %s", len(noisy), 100*tooNoisy, strings.Join(noisy, ", ")))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs are left out because their measurement is less precise than %.0f points or has fewer than %d readings: %s", len(noisy), 100*tooNoisy, leastReadings, strings.Join(noisy, ", ")))
 	}
 	for _, c := range v.Controls {
 		if far := math.Abs(float64(c.NormalizedPerformance) - 1); far > noisyControl && far > 3*c.StandardError {
@@ -245,8 +251,12 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 }
 
 // tooNoisy is the standard error of a measured pair from which it tells nothing of a
-// prediction.
+// prediction. Where it is that of most pairs, none is shown: that a few seem precise is
+// chance.
 const tooNoisy = 0.05
+
+// leastReadings are so many that their spread tells how precise they are.
+const leastReadings = 5
 
 // noisyControl is how far a control may be off without a warning.
 const noisyControl = 0.02
@@ -257,9 +267,12 @@ func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	if shared := r.Machine.SharedLastLevelCache; shared != nil && *shared {
 		b.WriteString(", shared last-level cache")
 	}
-	b.WriteString("\n\nApplications, alone (bandwidth estimated by probes)\n\n")
-	if err := demoApplicationTable(r).Write(&b, a.Canvas()); err != nil {
-		return err
+	b.WriteString("\n")
+	if len(r.Applications) > 0 {
+		b.WriteString("\nApplications, alone (bandwidth estimated by probes)\n\n")
+		if err := demoApplicationTable(r).Write(&b, a.Canvas()); err != nil {
+			return err
+		}
 	}
 	if len(r.Pairs) > 0 {
 		b.WriteString("\nSlowdown of the first beside the second\n\n")
