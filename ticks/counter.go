@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,33 +89,4 @@ func (c *counter) Close() error {
 		return fmt.Errorf("%s: %w", c.source, err)
 	}
 	return nil
-}
-
-// WithPatience returns a counter whose Read also fails, with an error that wraps
-// [ErrStalled], when c has stood still for longer than patience.
-func WithPatience(c Counter, patience time.Duration) Counter {
-	return &impatient{Counter: c, patience: patience, now: time.Now}
-}
-
-type impatient struct {
-	Counter
-	patience time.Duration
-	now      func() time.Time
-	last     float64
-	since    time.Time
-}
-
-func (p *impatient) Read() (float64, error) {
-	n, err := p.Counter.Read()
-	if err != nil {
-		return n, err
-	}
-	at := p.now()
-	if p.since.IsZero() || n != p.last {
-		p.last, p.since = n, at
-	}
-	if still := at.Sub(p.since); still > p.patience {
-		return n, fmt.Errorf("%w at %v for %v", ErrStalled, n, still.Round(time.Millisecond))
-	}
-	return n, nil
 }

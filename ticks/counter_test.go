@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"testing"
-	"time"
 )
 
 // scripted yields counts, one after the other.
@@ -35,23 +34,5 @@ func TestCounter(t *testing.T) {
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestPatience(t *testing.T) {
-	var at time.Time
-	inner, err := newCounter("scripted", os.Getpid(), func() (reader, error) {
-		return &scripted{counts: []float64{0, 1, 1, 1, 2}}, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inner.Close()
-	c := WithPatience(inner, 1500*time.Millisecond).(*impatient)
-	c.now = func() time.Time { at = at.Add(time.Second); return at }
-	for i, want := range []error{nil, nil, nil, ErrStalled, nil} {
-		if _, err := c.Read(); !errors.Is(err, want) {
-			t.Errorf("reading %d: %v, want %v", i, err, want)
-		}
 	}
 }

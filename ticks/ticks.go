@@ -27,8 +27,6 @@ var (
 	ErrEnded = errors.New("the program has ended")
 	// ErrWentBack is wrapped when a count fell.
 	ErrWentBack = errors.New("the count went back")
-	// ErrStalled is wrapped when a count stayed the same for too long.
-	ErrStalled = errors.New("the count stands still")
 	// ErrLost is wrapped when a count cannot be read any more.
 	ErrLost = errors.New("the count cannot be read any more")
 	// ErrUnavailable is wrapped when a source cannot count here, or not this
