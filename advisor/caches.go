@@ -9,10 +9,10 @@ import (
 	"bandmate.dev/bandmate/predictor"
 )
 
-// SharedCaches returns the CPUs of each last-level cache of a machine that several cores
-// share, in the order of the machine's profile. It is nil where no NUMA node has several,
-// where the profile does not say who shares them, and above predictor.MostCaches. The
-// caller must not change it.
+// SharedCaches returns the CPUs of each last-level cache of a machine that several
+// cores share, in the order of the machine's profile. It is nil where no NUMA node has
+// several, where the profile does not say which CPUs share them, and above
+// predictor.MostCaches. The caller must not change it.
 func (a *Advisor) SharedCaches(machine string) []cpuset.CPUSet { return a.sharedCaches[machine] }
 
 // mostDigits bounds the numbers of CPUs, so that a list does not fill the memory.

@@ -107,8 +107,8 @@ func (g *Group) withoutLoads(loads []float64) []string {
 }
 
 // settle predicts the target with every service as busy as its slowdown makes it. More
-// traffic slows everyone down more, so that the search rises from the services alone to
-// the least point where nobody is busier.
+// traffic slows every member down more, so the search rises from the services alone to
+// the least fixed point.
 func (g *Group) settle(target int, loads []float64, explain bool) (predictor.Prediction, error) {
 	at := *g
 	at.Entries = slices.Clone(g.Entries)

@@ -21,7 +21,7 @@ type Serving struct {
 	// Demand has a load, always.
 	service.Demand
 
-	// Assumed is true where nobody said the load: it is then the highest at which the
+	// Assumed is true where no load was given: Load is then the highest at which the
 	// profile says what neighbors cost.
 	Assumed bool
 	// Most is the highest slowdown at which the service keeps its demand; below 1 where

@@ -36,8 +36,8 @@ type Options struct {
 	// Measure returns the traffic of the interval that it lasted. Nil where
 	// nothing on the node can: then no traffic is published.
 	Measure func(ctx context.Context, interval time.Duration) (v1alpha1.MeasuredTraffic, error)
-	// ExclusiveCPUs returns the CPUs that pods have for themselves, by UID. Nil where
-	// nobody looks.
+	// ExclusiveCPUs returns the CPUs that pods use exclusively, by UID. Nil disables
+	// their publication.
 	ExclusiveCPUs func() (map[string]string, error)
 	// Now is the clock.
 	Now    func() time.Time
@@ -60,7 +60,7 @@ type Agent struct {
 	// was called last.
 	machine, why string
 	asked        time.Time
-	// fault is why the CPUs of pods are not published, as it was logged last.
+	// fault is the reason, last logged, why the CPUs of pods are not published.
 	fault string
 	// labeled is true once the node's labels were set.
 	labeled atomic.Bool
@@ -77,8 +77,8 @@ func New(node *Node, o Options) *Agent {
 // Published returns the published traffic; nil when there is none.
 func (a *Agent) Published() *v1alpha1.MeasuredTraffic { return a.last }
 
-// Machine returns the value of the node's label as far as it is known, and a warning, or
-// why it is not known.
+// Machine returns the value of the node's label and a warning, or an empty value and
+// why it is unknown.
 func (a *Agent) Machine() (name, why string) { return a.machine, a.why }
 
 // Alive returns an error when no interval has begun for three intervals and a minute.
@@ -211,8 +211,8 @@ func (a *Agent) exclusive(annotations map[string]string, change Metadata) {
 	}
 }
 
-// recognize sets the machine where nobody named it. The profile may arrive after the
-// agent has started.
+// recognize sets the machine where none was configured. The profile may arrive after
+// the agent has started.
 func (a *Agent) recognize(ctx context.Context, label string) {
 	now := a.options.Now()
 	if a.machine != "" || a.options.Recognize == nil || (!a.asked.IsZero() && now.Sub(a.asked) < a.options.Retry) {

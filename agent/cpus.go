@@ -13,7 +13,7 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// ExclusiveCPUs returns the CPUs that pods have for themselves, as kernel CPU lists by the
+// ExclusiveCPUs returns the CPUs that pods use exclusively, as kernel CPU lists by the
 // UID of the pod: those that the kubelet's CPU manager gave to containers by its static
 // policy. groups is /sys/fs/cgroup of the node, of either version; without the control
 // groups of a kubelet there are none.
@@ -104,8 +104,8 @@ func isKubepods(name string) bool {
 // podGroup is the folder of a pod, by the driver systemd or cgroupfs.
 var podGroup = regexp.MustCompile(`(?:^|-)pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})(?:\.slice)?$`)
 
-// collect appends the containers in the folder of a pod, or of several where of names none.
-// What goes meanwhile is left out.
+// collect appends the containers in the folder of a pod, or of several where of names
+// none. Containers that end meanwhile are skipped.
 func collect(groups fs.FS, dir string, of container, containers *[]container) error {
 	entries, err := fs.ReadDir(groups, dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -81,6 +81,6 @@ func answer(check func() error) http.HandlerFunc {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = w.Write([]byte("ok\n")) // who asked notices
+		_, _ = w.Write([]byte("ok\n")) // the client notices
 	}
 }

@@ -74,9 +74,9 @@ func (n *Node) explain(verb string, err error) error {
 }
 
 // Recognize returns the name of the profile whose machine has the same processor and as
-// many sockets, NUMA nodes and CPUs as m. Of several it is the first of preferred that
-// is among them, else the oldest; then why says so. If there is none, name is empty and
-// why gives the reason and a remedy.
+// many sockets, NUMA nodes and CPUs as m. If several match, it is the first of
+// preferred among them, or else the oldest, and why says so. If none matches, name is
+// empty and why gives the reason and a remedy.
 func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile, preferred ...string) (name, why string) {
 	var alike []*v1alpha1.MachineProfile
 	for _, p := range profiles {

@@ -39,7 +39,7 @@ type Node struct {
 	Children []*Node
 }
 
-// Tree says who hands a line to whom.
+// Tree is the order in which threads pass a line to each other.
 type Tree struct {
 	Operation Operation
 	Shape     Shape

@@ -50,8 +50,8 @@ func shorten(list []string, n int) []string {
 }
 
 // counterPermission tries what /proc/sys/kernel/perf_event_paranoid
-// (Documentation/admin-guide/sysctl/kernel.rst) governs: with 0 or less
-// everybody may count a whole CPU, above it CAP_PERFMON is needed.
+// (Documentation/admin-guide/sysctl/kernel.rst) governs: with 0 or less every user may
+// count a whole CPU, above it CAP_PERFMON is needed.
 func (x *examination) counterPermission() Outcome {
 	if x.allowedErr != nil || x.allowed.IsEmpty() {
 		return inconclusive(cpusUnknown)

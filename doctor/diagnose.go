@@ -46,14 +46,14 @@ type Diagnosis struct {
 }
 
 const (
-	// unseen is the part of the traffic below which nothing was counted. The
-	// least wrong scale that is told, 1 ÷ 64, is above.
+	// unseen is the part of the traffic below which nothing was counted. The smallest
+	// wrong scale that is recognized, 1 ÷ 64, is above.
 	unseen = 0.005
 	// absent is the part of one kind of traffic below which that kind is
 	// missing.
 	absent = 0.05
-	// near and nearer are how far a factor may be from the one that explains
-	// it: the tolerance of a check, and less where others are close.
+	// near and nearer are the accepted relative distances from the factor that explains
+	// a count: the tolerance of a check, and less where other factors are close.
 	near   = TrafficTolerance
 	nearer = 0.01
 	// mostChannels is the largest number of channels that a share of them is
@@ -194,7 +194,7 @@ func diagnoseKinds(checks []Check) (Diagnosis, bool) {
 	return Diagnosis{}, false
 }
 
-// scales are the factors between units that are taken for each other.
+// scales are the factors between units that are confused with each other.
 var scales = []struct {
 	factor, tolerance float64
 	// inverse says that the error is as likely the other way round.

@@ -8,13 +8,14 @@ import "context"
 type State string
 
 const (
-	// OK works without loss.
+	// OK means that it works without loss.
 	OK State = "ok"
-	// Limited works, with a loss that the finding describes.
+	// Limited means that it works, with a loss that the finding describes.
 	Limited State = "limited"
-	// Missing does not work here, for the reason the finding gives.
+	// Missing means that it does not work here, for the reason the finding gives.
 	Missing State = "missing"
-	// Inconclusive could not be found out, for the reason the finding gives.
+	// Inconclusive means that it could not be determined, for the reason the finding
+	// gives.
 	Inconclusive State = "inconclusive"
 )
 

@@ -2,8 +2,8 @@ package doctor
 
 import "strings"
 
-// ticks says what tells how far a running program is. What a program declares by
-// its output, a file or a metric can be read anywhere.
+// ticks reports which counts of a program's progress can be read here. Those that a
+// program declares by its output, a file or a metric can be read anywhere.
 func (x *examination) ticks() Outcome {
 	var able, reasons []string
 	for _, a := range x.Ticks() {

@@ -126,7 +126,7 @@ func (redis) encode(u *url.URL) (string, error) {
 
 func (p redis) answer(c *conn) (bool, error) { return true, p.read(c, 0) }
 
-// errGarbled is what a service says that speaks another protocol.
+// errGarbled is returned for a service that speaks another protocol.
 var errGarbled = errors.New("the answer is not of the protocol")
 
 const (
@@ -218,7 +218,7 @@ func (memcached) answer(c *conn) (bool, error) {
 	}
 }
 
-// connecting opens connections and asks for nothing.
+// connecting opens connections and sends no requests.
 type connecting struct{ redis }
 
 func (connecting) encode(*url.URL) (string, error) { return "", nil }

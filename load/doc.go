@@ -1,5 +1,5 @@
-// Package load makes load for services: requests at random moments of a Poisson process,
-// whatever the answers take.
+// Package load generates load for services: requests at random moments of a Poisson
+// process, independent of the response times.
 //
 // A latency counts from the intended start of a request. A generator that waits for a
 // slow answer before it sends the next request would leave out just the requests that

@@ -35,7 +35,7 @@ const (
 // saturation.
 const mostWaiting = 1 << 16
 
-// Options say how load is made.
+// Options configure the load.
 type Options struct {
 	// Rate is the mean of arrivals per second; 0 makes a closed loop, where each
 	// connection sends its next request when the last is answered.
@@ -47,7 +47,7 @@ type Options struct {
 	Seed uint64
 }
 
-// Load is load that is being made. Its methods may be called at the same time.
+// Load is a running load generator. Its methods may be called concurrently.
 type Load struct {
 	target  *Target
 	options Options
@@ -57,7 +57,7 @@ type Load struct {
 	done    sync.WaitGroup
 	answers atomic.Int64
 	failed  atomic.Int64
-	// open says that requests arrive.
+	// open is true while requests arrive.
 	open atomic.Bool
 
 	mu    sync.Mutex
@@ -71,7 +71,7 @@ type Load struct {
 	behind   bool
 }
 
-// Start makes load until it is closed or the context ends.
+// Start starts a load that lasts until it is closed or the context ends.
 func (t *Target) Start(ctx context.Context, o Options) *Load {
 	if o.Connections == 0 {
 		o.Connections = 64
@@ -102,13 +102,13 @@ func (l *Load) Close() {
 	l.done.Wait()
 }
 
-// Open has requests arrive, or none until it is called again. A closed loop stays.
+// Open starts or stops the arrival of requests. It does not affect a closed loop.
 func (l *Load) Open(open bool) { l.open.Store(open) }
 
 // Answers returns how many requests were answered since the start.
 func (l *Load) Answers() int64 { return l.answers.Load() }
 
-// Err returns why no more load is made; nil while it is.
+// Err returns why the load has ended; nil while it runs.
 func (l *Load) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +199,7 @@ func (l *Load) work(ctx context.Context, random *rand.Rand) {
 }
 
 // serve makes one request over c, which is opened where it is nil, and returns the
-// connection to go on with; nil where it has to be opened anew.
+// connection for the next one; nil where it has to be reopened.
 func (l *Load) serve(ctx context.Context, c *conn, random *rand.Rand) (*conn, error) {
 	if c == nil {
 		var err error
@@ -227,11 +227,11 @@ const (
 	// fewFailures are tolerated, and mostFailures of the answers.
 	fewFailures  = 10
 	mostFailures = 0.01
-	// failurePause keeps a service that is gone from being asked without end.
+	// failurePause limits the rate of requests to a service that is gone.
 	failurePause = 5 * time.Millisecond
 )
 
-// fail counts a failure, and reports whether there are too many to go on.
+// fail counts a failure, and reports whether there are too many to continue.
 func (l *Load) fail(err error) bool {
 	n := l.failed.Add(1)
 	l.mu.Lock()
@@ -251,7 +251,7 @@ func (l *Load) fail(err error) bool {
 	return false
 }
 
-// Result is what a load met in a stretch of time.
+// Result summarizes the answers to a load in an interval of time.
 type Result struct {
 	Elapsed time.Duration
 	// Answers is how many requests were answered.
@@ -314,9 +314,9 @@ func (l *Load) keptUp(r *Result, arrivals int64, behind bool) error {
 }
 
 const (
-	// leastArrived is the share of the intended requests that a generator makes that
-	// keeps up, apart from chance.
+	// leastArrived is the least share of the intended requests that a generator sends
+	// if it keeps up, apart from chance.
 	leastArrived = 0.9
-	// sureDeviations is how many standard deviations chance hardly makes.
+	// sureDeviations is the number of standard deviations that chance rarely exceeds.
 	sureDeviations = 4
 )

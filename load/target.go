@@ -35,7 +35,7 @@ type Target struct {
 	texts    []string
 }
 
-// protocol is how to talk to a service over a connection.
+// protocol implements the requests to a service over a connection.
 type protocol interface {
 	// dial opens a connection to the address.
 	dial(ctx context.Context, address string) (net.Conn, error)
@@ -145,7 +145,7 @@ func width(bound int64) int { return len(strconv.FormatInt(bound-1, 10)) }
 // String returns the requests.
 func (t *Target) String() string { return strings.Join(t.texts, ", ") }
 
-// Connects reports whether the target only opens connections: it tells whether a server
+// Connects reports whether the target only opens connections: it shows whether a server
 // is ready, and takes no load.
 func (t *Target) Connects() bool { _, is := t.protocol.(connecting); return is }
 
@@ -153,7 +153,7 @@ func (t *Target) Connects() bool { _, is := t.protocol.(connecting); return is }
 func (t *Target) Requests() []string { return t.texts }
 
 const (
-	// readyPoll is how often a service is asked whether it is ready.
+	// readyPoll is the time between two checks whether a service is ready.
 	readyPoll = 50 * time.Millisecond
 	// oneRequest bounds one request of Ask.
 	oneRequest = 10 * time.Second
@@ -178,9 +178,9 @@ func (t *Target) Ask(ctx context.Context) error {
 	return err
 }
 
-// AwaitReady asks until the service answers, and returns nil. It returns what ended
-// says when waiting is in vain. When the context ends, it returns the last error of Ask
-// that the context did not cause.
+// AwaitReady repeats the request until the service answers, and then returns nil. It
+// returns the error of ended as soon as there is one. When the context ends, it returns
+// the last error of Ask that the context did not cause.
 func (t *Target) AwaitReady(ctx context.Context, ended func() error) error {
 	var last error
 	for {

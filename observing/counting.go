@@ -10,7 +10,7 @@ import (
 	"bandmate.dev/bandmate/ticks"
 )
 
-// ErrNoTicks is wrapped when nothing tells the progress of a running program.
+// ErrNoTicks is wrapped when no count of a running program's progress is found.
 var ErrNoTicks = errors.New("nothing tells its progress")
 
 // searchLimit bounds the search for what counts a running program, which may have
@@ -18,7 +18,7 @@ var ErrNoTicks = errors.New("nothing tells its progress")
 const searchLimit = 5 * time.Second
 
 // Find returns the sources that may count the work of running processes, the best
-// first: instructions where the machine counts them, otherwise what counts
+// first: instructions where the machine counts them, otherwise those that count
 // steadily. The error wraps ErrNoTicks.
 func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 	if len(pids) == 0 {

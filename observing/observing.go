@@ -44,11 +44,11 @@ const (
 	// patience is how many times its length a slice may take until the count has
 	// grown twice.
 	patience = 2
-	// grace bounds the time for which an observation goes on without pauses.
+	// grace bounds the time for which an observation continues without pauses.
 	grace = 4 * time.Second
 	// pauseCost is by how much a pause may be longer than its slice.
 	pauseCost = time.Millisecond
-	// Longest is longer than any pause that goes well.
+	// Longest is longer than any regular pause.
 	Longest = 90 * time.Millisecond
 )
 
@@ -70,18 +70,18 @@ type Pauser interface {
 type Neighbor struct {
 	// Name is for messages.
 	Name string
-	// Open takes hold of the program. It is let go again and again.
+	// Open takes control of the program. It is called again after each Close.
 	Open func() (Pauser, error)
 }
 
-// Finding is what a neighbor costs.
+// Finding is how much a neighbor slows the target down.
 type Finding struct {
 	// Estimate is the target's performance beside the neighbor ÷ without it; its
 	// Readings are 0 when nothing was measured.
 	Estimate modulation.Estimate
 	// PausedShare is the share of the time for which the neighbor was paused.
 	PausedShare float64
-	// Lost counts the pauses that told nothing.
+	// Lost counts the pauses that gave no reading.
 	Lost int
 	// Err says why no more was measured; nil while all is well.
 	Err error
@@ -93,7 +93,7 @@ type Result struct {
 	Findings []Finding
 	// Control is the estimate for no change at all.
 	Control modulation.Estimate
-	// Ended says that the target ended meanwhile.
+	// Ended says that the target ended during the observation.
 	Ended   bool
 	Elapsed time.Duration
 }
@@ -108,7 +108,7 @@ type Observer struct {
 	// Duration bounds the observation. It ends before when every interval is
 	// within a point.
 	Duration time.Duration
-	// Report is told the share of the time that has passed, 0 to 1; may be nil.
+	// Report receives the share of the time that has passed, 0 to 1; it may be nil.
 	Report func(done float64)
 }
 
@@ -134,8 +134,8 @@ type observed struct {
 	paused   time.Duration
 	// longest is the longest pause so far.
 	longest time.Duration
-	// jitter is added to the gap before the next pause, so that pauses do not keep
-	// time with the target.
+	// jitter is added to the gap before the next pause, so that pauses do not
+	// synchronize with the target.
 	jitter     time.Duration
 	lost       int
 	lostInRow  int
@@ -144,9 +144,8 @@ type observed struct {
 	err        error
 }
 
-// Run observes. It leaves nothing paused. The error is the context's, or wraps that
-// of the target's counter or [ErrStandsStill]. What goes wrong with a neighbor is
-// in its finding.
+// Run observes. It leaves nothing paused. The error is the context's, or wraps that of
+// the target's counter or [ErrStandsStill]. Errors of a neighbor are in its finding.
 func (o *Observer) Run(ctx context.Context) (result *Result, err error) {
 	slicing, err := modulation.SlicingFor(o.Target.Steps)
 	if err != nil {
@@ -180,8 +179,8 @@ func (r *observation) over() bool {
 	return r.elapsed() >= r.Duration || !slices.ContainsFunc(r.all, (*observed).wanted)
 }
 
-// done reports whether all is over, and that the last pauses, if they took longer
-// than planned, are made up for by time without any.
+// done reports whether the observation is complete, including the time without pauses
+// that compensates for last pauses that took longer than planned.
 func (r *observation) done() bool {
 	if r.Report != nil {
 		r.Report(min(r.elapsed().Seconds()/r.Duration.Seconds(), 1))
@@ -271,7 +270,7 @@ func (r *observation) hold(n *observed) error {
 	return nil
 }
 
-// release lets go of the neighbor that is held.
+// release closes the pauser that is held.
 func (r *observation) release() error {
 	if r.held == nil {
 		return nil
@@ -359,7 +358,7 @@ func (r *observation) reading(b *modulation.Block) modulation.Reading {
 	return modulation.Reading{Log: beside, Position: b.Counts[0], Alone: math.Exp(alone), Beside: math.Exp(alone + beside)}
 }
 
-// judge tells now and then whether a neighbor is known well enough.
+// judge checks from time to time whether a neighbor is known precisely enough.
 func (r *observation) judge(n *observed) {
 	const every = 5
 	if len(n.readings) < max(fewestBlocks, n.summarized+every) {

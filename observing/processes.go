@@ -20,14 +20,14 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// Process is a process at a moment.
+// Process is the state of a process at one moment.
 type Process struct {
 	PID, Parent int
 	// Name is that of the executable, up to 15 bytes.
 	Name string
 	// Kernel says that it is a thread of the kernel.
 	Kernel bool
-	// Start tells it from others that had its number.
+	// Start distinguishes it from earlier processes with its number.
 	Start uint64
 	// Time is the CPU time it has used.
 	Time time.Duration
@@ -108,9 +108,9 @@ type Worker struct {
 const leastBusy = 0.01
 
 // Busy returns the processes that worked between two snapshots and may be paused
-// without pausing the target or this process, those that worked most first.
-// Descendants of one that is listed belong to it. Meets tells whether a process
-// uses the memory domain of the target.
+// without pausing the target or this process, the busiest first. Descendants of one
+// that is listed belong to it. Meets tells whether a process uses the memory domain of
+// the target.
 func Busy(before, after Snapshot, target []int, self int, meets func(pid int) bool) []Worker {
 	spent := after.At.Sub(before.At).Seconds()
 	busy := map[int]float64{}

@@ -15,11 +15,11 @@ import (
 // freezer pauses a cgroup.
 type freezer struct {
 	path string
-	// file is where it is told to freeze and thaw.
+	// file is written to freeze and thaw the cgroup.
 	file           *os.File
 	frozen, thawed string
-	// asked is the file that says whether somebody wants it frozen, and settled the
-	// file that says whether it is.
+	// asked is the file that says whether freezing was requested, and settled the file
+	// that says whether it is complete.
 	asked, settled     string
 	askedIs, settledIs string
 	dog                *watchdog

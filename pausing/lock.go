@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPath is a file that everybody may open. Byte N is locked by whoever may
-// pause process N; nothing is ever written. The lock belongs to the open file,
-// which a group shares with its watchdog, so it is given back when both are done.
+// lockPath is a file that every user may open. The group that may pause process N locks
+// byte N; nothing is ever written. The lock belongs to the open file, which a group
+// shares with its watchdog, so it is given back when both are done.
 const lockPath = "/dev/shm/bandmate-pausing"
 
 func openLocks() (*os.File, error) {

@@ -3,8 +3,8 @@
 // watchdog, a process of its own, continues everything when the pausing process
 // ends or when a pause lasts too long.
 //
-// Programs are paused by SIGSTOP and SIGCONT, or by the freezer of their cgroup.
-// What somebody else had stopped before is left as it was.
+// Programs are paused by SIGSTOP and SIGCONT, or by the freezer of their cgroup. What
+// was stopped by others before stays stopped.
 package pausing
 
 import (
@@ -17,7 +17,7 @@ import (
 // Longest is how long a pause may last unless [Group.SetLongest] says otherwise.
 const Longest = 100 * time.Millisecond
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrEnded is wrapped when nothing is left that could be paused.
 	ErrEnded = errors.New("no such process")

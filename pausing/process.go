@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity is a process, whatever gets its number later.
+// identity identifies a process even if its number is reused.
 type identity struct {
 	pid int
 	// pidfd is -1 on kernels without (before 5.3).

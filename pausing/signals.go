@@ -213,7 +213,7 @@ func (s *signals) ask(m *member) error {
 		m.ended = true
 		return nil
 	case seen == sawStopped:
-		m.stopped = true // by somebody else, who continues it
+		m.stopped = true // stopped by others, who will continue it
 		return nil
 	}
 	m.moving = nil

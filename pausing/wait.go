@@ -24,7 +24,7 @@ const (
 // they count as stopped, for some stay blocked for long.
 const blockedGrace = time.Millisecond
 
-// look tells what the process does. Threads seen stopped are not looked at again.
+// look returns the state of the process. Threads seen stopped are not checked again.
 func (m *member) look() (sight, error) {
 	st, err := readStat(m.pid)
 	if errors.Is(err, ErrEnded) || err == nil && (st.start != m.start || st.isEnded() && st.threads <= 1) {
@@ -65,7 +65,7 @@ func (m *member) lookAtThreads() (sight, error) {
 	return sawStopped, nil
 }
 
-// sightOf tells what a thread does; one that has ended counts as stopped.
+// sightOf returns the state of a thread; one that has ended counts as stopped.
 func sightOf(st stat) sight {
 	switch st.state {
 	case 'T', 't', 'Z', 'X':

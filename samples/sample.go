@@ -1,8 +1,7 @@
-// Package samples holds small applications that put memory to use in the ways
-// real ones do: streaming, chasing pointers, sparse and structured solvers,
-// sorting, and arithmetic that needs no memory. Each does a fixed, repeatable
-// amount of work on one thread and checks its own result, so its wall time
-// alone and beside others can be compared.
+// Package samples holds small applications that use memory as real ones do: streaming,
+// chasing pointers, sparse and structured solvers, sorting, and arithmetic that needs
+// no memory. Each does a fixed, repeatable amount of work on one thread and checks its
+// own result, so its wall time alone and beside others can be compared.
 //
 // The memory of a sample lies outside the Go heap, on huge pages where the
 // kernel grants them, and is released when the run ends; the garbage collector

@@ -40,12 +40,12 @@ type Answer struct {
 	Kept             *bool    `json:"kept,omitempty"`
 	SaturationAlone  float64  `json:"saturationAlone"`
 	SaturationBeside float64  `json:"saturationBeside"`
-	// Warnings say what may be doubted; never nil.
+	// Warnings are the warnings about the answer; never nil.
 	Warnings []string `json:"warnings"`
 }
 
-// Beside returns how a service fares at a load beside neighbors. Factor tells by how
-// much they stretch its service times at a load; its errors are returned as they are.
+// Beside returns how a service fares at a load beside neighbors. Factor returns by how
+// much they stretch its service times at a load; its errors are returned unchanged.
 // Loads above saturation get no latency but a warning.
 func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor, error)) (Answer, error) {
 	a := Answer{Load: load, SaturationAlone: s.SaturationRequestsPerSecond, Warnings: []string{}}

@@ -12,10 +12,10 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Demand is what is asked of a service. The zero value asks nothing.
+// Demand is the load and the limit of p99 of a service. The zero value has neither.
 type Demand struct {
 	// Load is in requests per second, above 0 to v1alpha1.MaxRequestsPerSecond; 0 where
-	// it is not said.
+	// it is not specified.
 	Load float64
 	// MaxP99 is the highest 99th percentile of the latency that it tolerates; 0 means
 	// any.

@@ -24,7 +24,7 @@ type Advice struct {
 	CPUsPerNode float64 `json:"cpusPerNode"`
 	// Copies is how many tasks of an array may run at once; absent outside arrays.
 	Copies int `json:"copies,omitempty"`
-	// Limit is the slowdown that nobody may exceed; absent without one.
+	// Limit is the slowdown that no job may exceed; absent without one.
 	Limit units.Slowdown `json:"limit,omitempty"`
 	// Candidates are the nodes on which the job can run, from best to worst:
 	// those with room now before the others.
@@ -60,8 +60,8 @@ type Candidate struct {
 	// would exceed a limit, and TogetherSlowdown is then that of each.
 	Together         int            `json:"together,omitempty"`
 	TogetherSlowdown units.Slowdown `json:"togetherSlowdown,omitempty"`
-	// Avoided is true when the node would mix known and unknown jobs, and that
-	// is to be avoided.
+	// Avoided is true when the node would mix known and unknown jobs and the policy
+	// avoids that.
 	Avoided   bool           `json:"avoided,omitempty"`
 	Residents []ResidentHere `json:"residents"`
 	// Parts are what the slowdown is made of; absent where the job is not known to
@@ -125,7 +125,7 @@ func (c *Candidate) room() int {
 	return 0
 }
 
-// explain sets the reason: who would be slowed down, from what to what.
+// explain sets the reason: which job would be slowed down, from what to what.
 func (c *Candidate) explain() {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -195,7 +195,8 @@ func (c *Candidate) worst() *ResidentHere {
 	return worst
 }
 
-// by names those who slow the job down: one or two residents, or how many.
+// by names the residents that slow the job down, or their number if there are more than
+// two.
 func (c *Candidate) by() string {
 	switch len(c.Residents) {
 	case 0:

@@ -13,10 +13,10 @@ import (
 type cacheRoom struct {
 	// cores is how many cores share one.
 	cores int
-	// free are the CPUs that nobody is known to hold, by the number of the cache on the
+	// free are the CPUs that no job is known to hold, by the number of the cache on the
 	// node.
 	free map[int]float64
-	// told is true where it is known of a job which it uses.
+	// told is true where Slurm reports the caches that a job uses.
 	told bool
 }
 
@@ -54,8 +54,8 @@ func (o *Occupancy) addCaches(n *Node, parts []*occupancy.Node) {
 	}
 }
 
-// held returns the CPUs that a job holds on a part of a node, by cache; nil where that is
-// not told.
+// held returns the CPUs that a job holds on a part of a node, by cache; nil where Slurm
+// does not report them.
 func (o *Occupancy) held(j *Job, n *Node, part *occupancy.Node) map[int]float64 {
 	room := o.caches[part]
 	if room == nil {

@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process tells whether a process has ended.
+// process detects the end of a process.
 type process struct{ pid, fd int }
 
-// openProcess opens a process for good: its number may be used again, p is not
-// that of another one.
+// openProcess opens a process. The result never refers to another process, even if the
+// number is reused.
 func openProcess(pid int) (*process, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	switch {

@@ -46,8 +46,8 @@ type outputReader struct{ lines *Lines }
 func (r outputReader) read() (float64, error) { return r.lines.Count(), nil }
 func (outputReader) close() error             { return nil }
 
-// Lines reads a count from output that is written to it, as [Output] describes.
-// Its methods may be called at the same time.
+// Lines reads a count from output that is written to it, as [Output] describes. Its
+// methods may be called concurrently.
 type Lines struct {
 	Pattern *regexp.Regexp
 	// Matched, unless nil, is called by Write with the count after the last match

@@ -100,7 +100,7 @@ func newPage(dir string) (*page, error) {
 		if isOurs {
 			return made, nil
 		}
-		// Somebody took it for abandoned before it was locked.
+		// Another process took the file for abandoned before it was locked.
 		if err := made.remove(); err != nil {
 			return nil, err
 		}
@@ -121,7 +121,7 @@ func (p *page) init() (isThere bool, err error) {
 	if err := unix.Fstat(fd, &status); err != nil || status.Nlink == 0 {
 		return false, err
 	}
-	// Memory that is written now is there when the program counts.
+	// Writing now allocates the memory before the program counts.
 	if _, err := p.file.WriteAt(make([]byte, pageBytes), 0); err != nil {
 		return false, err
 	}

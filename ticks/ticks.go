@@ -1,9 +1,9 @@
-// Package ticks tells how far a running program is, at any moment.
+// Package ticks counts the progress of running programs.
 //
-// A tick is a piece of work: an instruction, a call of a function, a byte read,
-// or whatever the program counts by itself. The count only rises. Its rate beside
-// a neighbor, divided by its rate alone, is the performance of the program beside
-// that neighbor, and can be told within milliseconds.
+// A tick is a unit of work: an instruction, a call of a function, a byte read, or
+// anything that the program counts itself. The count only rises. Its rate beside a
+// neighbor, divided by its rate alone, is the performance of the program beside that
+// neighbor, and can be measured within milliseconds.
 //
 // A [Source] says what is counted. [Source.Prepare] makes a [Run] before each
 // start of the program, and [Run.Open] opens the [Counter] right after it:
@@ -13,8 +13,8 @@
 //	counter, err := run.Open(pid)
 //	n, err := counter.Read()
 //
-// No source puts a thread on the CPU of the program. Some cost the program
-// something on each tick; their documentation says how much.
+// No source puts a thread on the CPU of the program. Some sources cost the program time
+// on each tick; their documentation says how much.
 package ticks
 
 import (
@@ -35,7 +35,7 @@ var (
 )
 
 // Counter is the count of one run of a program. Its methods must not be called
-// at the same time.
+// concurrently.
 type Counter interface {
 	// Read returns the count, in ticks since some moment before Open. It takes
 	// at most some microseconds. The count never falls.

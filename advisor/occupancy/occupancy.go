@@ -28,7 +28,7 @@ type Resident struct {
 	// Entry is the profile of the application on the node's machine.
 	Entry advisor.Entry
 	// Fast approximates the application, for estimates; nil where the profile is
-	// missing or nobody estimates.
+	// missing or no estimates are needed.
 	Fast *fast.Model
 	// CPUs is the number of its CPUs.
 	CPUs float64
@@ -110,7 +110,7 @@ type Node struct {
 	// Domain names the memory domain, which nodes of the same Domain share; empty
 	// for a node that is one by itself.
 	Domain string
-	// Machine names the profile of the machine; empty where nobody said.
+	// Machine names the profile of the machine; empty where it was not specified.
 	Machine string
 	// Caches are those in which a newcomer may come to run.
 	Caches    predictor.Caches
@@ -150,8 +150,8 @@ type Measurement struct {
 	Time    time.Time
 }
 
-// Fresh reports whether m is at most maxAge old. A measurement from the future, by a wrong
-// clock, is as old as it is ahead.
+// Fresh reports whether m is at most maxAge old. The age of a measurement from the
+// future, by a wrong clock, is its distance from now.
 func (m *Measurement) Fresh(now time.Time, maxAge time.Duration) bool {
 	return m != nil && now.Sub(m.Time).Abs() <= maxAge
 }

@@ -1,5 +1,5 @@
-// Package collective holds the algorithms that package capability derives, to be
-// run: barriers, broadcasts and reductions of threads that share memory.
+// Package collective implements the algorithms that package capability derives:
+// barriers, broadcasts and reductions of threads that share memory.
 //
 // Ramos and Hoefler, "Capability Models for Manycore Memory Systems" (2017),
 // section IV.B, derive trees and a dissemination barrier from what a cache line

@@ -12,7 +12,7 @@ import (
 //go:generate go run ../../cmd/bandmate capability tree --machine knl-7210-quadrant --memory cache --operation reduce --threads 64 -o json --svg ../../docs/guides/pictures/capability-tree.svg
 //go:generate go run ../../cmd/bandmate capability barrier --machine knl-7210-quadrant --threads 16 -o json --svg ../../docs/guides/pictures/capability-barrier.svg
 
-// MaxThreads bounds a picture: more threads cannot be told apart.
+// MaxThreads bounds a picture: more threads cannot be distinguished.
 const MaxThreads = 512
 
 const (

@@ -27,12 +27,12 @@ func newBuffer(size int64, node *int) (buffer, error) {
 	return buffer{b}, err
 }
 
-// lines returns the buffer as lines; a rest is left out.
+// lines returns the buffer as lines, without an incomplete last one.
 func (b buffer) lines() []line {
 	return unsafe.Slice((*line)(unsafe.Pointer(unsafe.SliceData(b.Bytes()))), len(b.Bytes())/units.LineBytes)
 }
 
-// words returns the buffer as words of 32 bits; a rest is left out.
+// words returns the buffer as words of 32 bits, without an incomplete last one.
 func (b buffer) words() []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b.Bytes()))), len(b.Bytes())/4)
 }

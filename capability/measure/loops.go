@@ -33,7 +33,7 @@ func triadGeneric(to, b, c []line, scale float64) {
 	}
 }
 
-// readLines loads every word; the sum keeps the loads from being left out.
+// readLines loads every word; the sum keeps the compiler from removing the loads.
 func readLines(lines []line) float64 {
 	var s line
 	for i := range lines {

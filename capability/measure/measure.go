@@ -5,9 +5,9 @@
 // copies, reads, writes and triads by threads and NUMA nodes, and the latency of
 // memory under load. It also races the algorithms of package collective.
 //
-// Measurements are repeated until the 95% interval of their median lies within 10%,
-// as Ramos and Hoefler (2017) demand. A warning names the medians that do not get
-// there within the repeats or the time allowed.
+// Measurements are repeated until the 95% interval of their median lies within 10%, as
+// Ramos and Hoefler (2017) demand. A warning names the medians that do not reach this
+// within the allowed repeats or time.
 package measure
 
 import (

@@ -1,5 +1,5 @@
-// Bandmate tells, before two jobs share a memory system, how much each will
-// slow the other down.
+// Bandmate predicts how much two jobs will slow each other down before they share a
+// memory system.
 package main
 
 //go:generate go test -count=1 -run ^TestManualPages$ -update-manual .

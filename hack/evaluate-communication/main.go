@@ -1,7 +1,7 @@
-// Evaluate-communication checks what Bandmate makes of communication against
-// real co-runs: it runs applications that compute beside applications that send
-// over a rate-limited link, and beside each other, onboards all of them, and
-// writes the profiles and the measured slowdowns.
+// Evaluate-communication compares predictions with communication with real co-runs: it
+// runs applications that compute beside applications that send over a rate-limited
+// link, and beside each other, onboards all of them, and writes the profiles and the
+// measured slowdowns.
 //
 //	hack/evaluate-communication.sh --output docs/results/models/communication
 //

@@ -1,10 +1,9 @@
-// Evaluate-real holds predictions against real co-runs: it onboards programs
-// from Debian packages and the built-in samples, measures pairs of them in both
-// directions by pausing one beside the other, and writes the measurements
-// (apps.csv, curves.csv, pairs.csv), the profiles, and tables of errors per method
-// (real.md). It then times whole runs beside a strong pressure and measures the same
-// by modulation, again and again (modulation.md). It goes on where an interrupted
-// one stopped.
+// Evaluate-real compares predictions with real co-runs: it onboards programs from
+// Debian packages and the built-in samples, measures pairs of them in both directions
+// by pausing one beside the other, and writes the measurements (apps.csv, curves.csv,
+// pairs.csv), the profiles, and tables of errors per method (real.md). It then times
+// whole runs beside a strong pressure and measures the same by modulation, again and
+// again (modulation.md). An interrupted run is resumed.
 //
 //	go run ./hack/evaluate-real --output results
 package main

@@ -196,7 +196,8 @@ func (e *trial) measurePairs(ctx context.Context, m *onboard.Modulator) error {
 }
 
 // together reports whether two programs are measured beside each other: those of
-// packages with each other, the samples with each other, and everybody with a stream.
+// packages with each other, the samples with each other, and every program with a
+// stream.
 func (e *trial) together(one, other string) bool {
 	const stream = "triad"
 	return e.isPackaged(one) == e.isPackaged(other) || one == stream || other == stream
@@ -211,7 +212,7 @@ func (p *pair) precise() bool {
 	return p.Forward != nil && p.Backward != nil && max(p.Forward.StandardError, p.Backward.StandardError) <= enough
 }
 
-// measurePair goes on with a pair.
+// measurePair measures a pair, or resumes it.
 func (e *trial) measurePair(ctx context.Context, m *onboard.Modulator, a, b onboard.Counted, class regime.Class, budget time.Duration) error {
 	one, other := a.Application, b.Application
 	file := pairFile(one.Name, other.Name)
@@ -239,7 +240,7 @@ func (e *trial) corun(o *modulation.Outcome, class regime.Class, target, corunne
 	return newResult(e.session.CorunResult(o, class, target, corunner))
 }
 
-// newResult returns nil for too little to say something.
+// newResult returns nil for too few readings.
 func newResult(r sampling.Result, ok bool) *result {
 	if !ok || r.Repeats < pairPrecision.Fewest {
 		return nil

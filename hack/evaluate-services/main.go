@@ -1,7 +1,7 @@
-// Command evaluate-services holds predictions of services against what happens: it runs
+// Command evaluate-services compares predictions of services with measurements: it runs
 // each server and its load on some CPUs and each neighbor on others, switches the
-// neighbor on and off in slices (ABBA), and compares rates and latencies with and without
-// it. hack/evaluate-services.sh onboards real ones and calls it.
+// neighbor on and off in slices (ABBA), and compares rates and latencies with and
+// without it. hack/evaluate-services.sh onboards real services and calls it.
 //
 //	evaluate-services -store DIR -service 'redis redis://127.0.0.1:7379/GET/key:{100000} redis-server --port 7379' \
 //	  -neighbor 'triad bandmate sample triad --scale 1000' \
@@ -83,8 +83,8 @@ func run(ctx context.Context) error {
 	return e.run(ctx)
 }
 
-// run evaluates every service beside every neighbor. One that cannot be measured is left
-// out, and told in the end.
+// run evaluates every service beside every neighbor. One that cannot be measured is
+// skipped and named at the end.
 func (e *evaluation) run(ctx context.Context) error {
 	// Load runs on the CPUs of the server.
 	if out, err := exec.CommandContext(ctx, "taskset", "-acp", e.cpus, fmt.Sprint(os.Getpid())).CombinedOutput(); err != nil {

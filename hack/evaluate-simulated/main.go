@@ -242,7 +242,8 @@ func scaleFor(results []result, corunners int) float64 {
 	}
 }
 
-// writeUndeclared writes the errors where nobody says how co-runners reach the memory.
+// writeUndeclared writes the errors where the way of co-runners to the memory is not
+// declared.
 func writeUndeclared(w io.Writer, all []platform, results []result) error {
 	fmt.Fprint(w, "\nWhat `default` loses where neither a topology nor a person says how co-runners reach the memory:\n")
 	study.TableHeader(w, "platform", "link", "pairs", "two co-runners", "three")

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// user is nobody in particular, and not root.
+// user is an arbitrary one that is not root.
 const user = "65532:65532"
 
 // platformImage is an image for one platform.

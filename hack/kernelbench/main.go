@@ -5,12 +5,13 @@
 //	go run ./hack/kernelbench -shares 75% -raw x.csv # one read share
 //	go run ./hack/kernelbench -rounds 0 -raw x.csv   # the tables of a past run
 //
-// Contestants for the same read share take turns, in a new order every round, all
-// on the same CPU, so that a ratio compares neighbors in time. Between two rounds, a core-to-core ping-pong tells where a virtual machine's CPUs are; a
-// round is discarded if that changed during it, and the tables show only the
-// regime with the most rounds. Bandwidth is bytes at the memory controller by
-// line accounting: what other programs do not count (the read that a plain store
-// causes) is added, see rivals.go.
+// Contestants for the same read share take turns, in a new order every round, all on
+// the same CPU, so that a ratio compares neighbors in time. Between two rounds, a
+// core-to-core ping-pong determines the placement of a virtual machine's CPUs. A round
+// is discarded if that changed during it, and the tables show only the regime with the
+// most rounds. Bandwidth is bytes at the memory controller by line accounting: what
+// other programs do not count (the read that a plain store causes) is added, see
+// rivals.go.
 //
 // It needs gcc, and on Debian the packages stress-ng and likwid
 // (apt-get install gcc libc6-dev stress-ng likwid); what is missing is left out.

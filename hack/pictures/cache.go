@@ -26,7 +26,7 @@ func besides() []beside {
 	}
 }
 
-// drawCache shows who holds what of a shared cache, and what it costs.
+// drawCache shows how applications divide a shared cache, and what it costs them.
 func drawCache(*example) ([]byte, error) {
 	const row, left, cache, right, full = 34, 170, 250, 470, 200
 	rows := besides()

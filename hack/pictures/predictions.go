@@ -82,7 +82,7 @@ func drawBasis(e *example) ([]byte, error) {
 	return p.SVG(), nil
 }
 
-// drawDomain shows who meets whom: sockets, and servers with a pool.
+// drawDomain shows memory domains: sockets, and servers with a pool.
 func drawDomain(*example) ([]byte, error) {
 	s := newSketch(760, 300, "Memory domains")
 	server := func(x, y float64, name string, jobs ...string) {

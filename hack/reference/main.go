@@ -1,6 +1,6 @@
-// Command reference writes into the pages of docs/reference what the code says
-// of itself: the fields of profiles, from the doc comments and the validation
-// markers of their types, and the metrics, from where they are made.
+// Command reference writes the generated parts of docs/reference: the fields of
+// profiles, from the doc comments and validation markers of their types, and the
+// metrics, from the code that creates them.
 //
 //	reference -root ../..
 package main

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// metric is one that Prometheus is told.
+// metric is one Prometheus metric.
 type metric struct {
 	name, kind, help string
 	labels           []string

@@ -1,6 +1,6 @@
-// Package study is what programs share that hold predictions against real
-// co-runs: their flags, the measurement in alternating rounds that an interrupted
-// program goes on with, and the files they write.
+// Package study holds what programs that compare predictions with real co-runs share:
+// their flags, the measurement in alternating rounds, which an interrupted program
+// resumes, and the files they write.
 package study
 
 import (

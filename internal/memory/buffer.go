@@ -47,7 +47,7 @@ func New(size int64, node *int) (*Buffer, error) {
 			return nil, errors.Join(err, b.Free())
 		}
 	}
-	// Advice: small pages are slower and work. HugeBytes tells.
+	// The advice may fail: small pages also work, but slower. HugeBytes reports them.
 	_ = unix.Madvise(mapping, unix.MADV_HUGEPAGE)
 	return b, nil
 }

@@ -25,6 +25,6 @@ func (Clock) Sleep(d time.Duration) {
 		return
 	}
 	ts := unix.NsecToTimespec(d.Nanoseconds())
-	// An interrupted sleep is a short one; those who sleep look at the clock.
+	// An interrupted sleep is shorter; callers check the clock.
 	_ = unix.Nanosleep(&ts, nil)
 }

@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// Table is CSV with a header line whose columns may stand in any order, at one of
-// its rows. Errors name file:line:column. Reading a field that is not as it should be
-// returns some value and makes Each fail.
+// Table is CSV with a header line whose columns may stand in any order, at one of its
+// rows. Errors name file:line:column. Reading an invalid field returns some value and
+// makes Each fail.
 type Table struct {
 	file    string
 	reader  *csv.Reader

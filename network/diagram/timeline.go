@@ -1,4 +1,4 @@
-// Package diagram draws what package simulate played as a picture in SVG.
+// Package diagram draws the result of package simulate as a picture in SVG.
 package diagram
 
 import (

@@ -1,8 +1,8 @@
-// Package measure makes conflicts of communications for real, on a cluster of
-// network namespaces with limited links (package namespaces), and measures their
-// penalties as Vienne et al. 2008 do (section IV.B): all communications of a
-// conflict send the same amount at once. The penalty is the time of each, from its
-// start until the receiver has all of it, ÷ the time of one alone.
+// Package measure runs real conflicts of communications, on a cluster of network
+// namespaces with limited links (package namespaces), and measures their penalties as
+// Vienne et al. 2008 do (section IV.B): all communications of a conflict send the same
+// amount at once. The penalty is the time of each, from its start until the receiver
+// has all of it, ÷ the time of one alone.
 package measure
 
 import (

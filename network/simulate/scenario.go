@@ -1,9 +1,8 @@
-// Package simulate plays applications of compute and communication events on a
-// cluster whose network cards are shared as a model of package network says:
-// the simulator of section VI.A of Vienne et al. 2008.
+// Package simulate runs applications of compute and communication events on a cluster
+// whose network cards are shared according to a model of package network. It is the
+// simulator of section VI.A of Vienne et al. 2008.
 //
-// Communications start and end at different moments, so every start and every
-// end shares the cards anew.
+// The shares are recomputed whenever a communication starts or ends.
 package simulate
 
 import (

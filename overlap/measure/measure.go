@@ -1,7 +1,7 @@
-// Package measure makes the sweeps of package overlap on this machine: cores that
-// stream non-temporal stores, one core that receives large messages over TCP,
-// alone and together, for each number of computing cores and each placement of
-// their data over the NUMA nodes (Denis et al. 2022, section IV.A).
+// Package measure measures the sweeps of package overlap on this machine: cores that
+// stream non-temporal stores, one core that receives large messages over TCP, alone and
+// together, for each number of computing cores and each placement of their data over
+// the NUMA nodes (Denis et al. 2022, section IV.A).
 //
 // The streams are those of package interferer, so both kinds of traffic are
 // counted: the bytes that cores stored, and those that the receiver got. Conditions

@@ -111,7 +111,7 @@ type reader interface {
 
 var readers = map[Format]func(*lines, Options) reader{PerfCSV: newPerfCSV, PerfJSON: newPerfJSON, PCM: newPCM, Likwid: newLikwid}
 
-// sniffBytes is how much of the start of a file tells its format.
+// sniffBytes is how much of the start of a file determines its format.
 const sniffBytes = 64 << 10
 
 // Read reads one measurement in bounded memory. The error names the file, the line
@@ -151,7 +151,7 @@ func Read(r io.Reader, o Options) (Result, error) {
 	return result, nil
 }
 
-// detect tells the format from the start of a file.
+// detect determines the format from the start of a file.
 func detect(head []byte) (Format, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.HasPrefix(head, []byte("BZh")),

@@ -71,7 +71,7 @@ type perfReader struct {
 	series
 	in      *lines
 	options Options
-	// parse reads a line; false for one that says nothing of an event.
+	// parse reads a line; false for one without an event.
 	parse func(line string) (record, bool, error)
 
 	events   *dictionary

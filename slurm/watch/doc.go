@@ -1,5 +1,5 @@
-// Package watch keeps the waiting jobs of a Slurm cluster off the nodes where
-// memory contention would slow them, or those who run there, down too much.
+// Package watch keeps the waiting jobs of a Slurm cluster off nodes where memory
+// contention would slow them or the running jobs down too much.
 //
 // A round reads the cluster, decides which nodes every waiting job with a profile
 // should stay off, and tells Slurm through the job's list of excluded nodes

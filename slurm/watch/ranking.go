@@ -37,7 +37,7 @@ type verdicts struct {
 	answers map[question]verdict
 }
 
-// kind is what matters of a job for the score.
+// kind holds the properties of a job that determine its score.
 type kind struct {
 	application *predictor.Application
 	cpus        float64
@@ -70,7 +70,7 @@ type option struct {
 	verdict
 }
 
-// better orders options: nobody over the limit, then the lower cost.
+// better orders options: those that exceed no limit first, then by cost.
 func better(a, b option) int {
 	return cmp.Or(cmp.Compare(a.overLimit, b.overLimit), a.compareAvoided(b), cmp.Compare(a.cost, b.cost))
 }
@@ -192,7 +192,7 @@ func (r *ranking) knows(j *slurm.Job, n *slurm.Node) bool {
 	return r.Entry(r.Label(j).Application, n).Application != nil
 }
 
-// offense says who would exceed which limit if a waiting job came to a node.
+// offense says which job would exceed which limit if a waiting job came to a node.
 func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
 	part := r.Parts(n)[0]
 	newcomer := r.newcomer(j, n, part)
@@ -222,7 +222,7 @@ func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
 	return fmt.Sprintf("on %s a limit would be exceeded", n.Name), nil
 }
 
-// named is a resident as people know it.
+// named returns the name of a resident for messages.
 func named(r *occupancy.Resident) string {
 	if r.Application == "" {
 		return r.Name

@@ -41,14 +41,14 @@ type waiting struct {
 	open, closed []option
 	fewUp        bool
 	// stalled means that the job could have started in the last round and did not, or
-	// made way then for one that did not. What keeps such jobs waiting is not known here:
-	// this one is compared with those that run, and nobody makes way for it.
+	// made way then for one that did not. The reason is unknown: such a job is compared
+	// only with running jobs, and no other job makes way for it.
 	stalled bool
 	// startable means that the job can start now on open nodes; yields that it cannot,
 	// although it could beside those that run.
 	startable, yields bool
-	// offense says who would exceed which limit on the best of the closed nodes; givenUp
-	// why nothing is excluded for the job any longer.
+	// offense says which job would exceed which limit on the best of the closed nodes;
+	// givenUp says why nothing is excluded for the job any longer.
 	offense, givenUp string
 }
 
@@ -190,11 +190,11 @@ func (r *round) against(w *waiting, running *ranking) error {
 	return r.compareWith(w, running)
 }
 
-// undelay takes back what would delay the job without a limit that demands it: when
-// the job cannot start now on the open nodes, those stay open on which it can, and that
-// are only dearer or mix known and unknown jobs. A stalled job keeps all of these open,
-// and Slurm's own words decide about the rest: where it finds no node although there
-// seemed to be one, nothing is excluded any longer.
+// undelay takes back what would delay the job without a limit that demands it: when the
+// job cannot start now on the open nodes, those stay open on which it can, and that are
+// only dearer or mix known and unknown jobs. A stalled job keeps all of these open. If
+// Slurm reports that it finds no node although there seemed to be one, nothing is
+// excluded any longer.
 func (r *round) undelay(w *waiting) error {
 	fits := func(o option) bool { return r.now.Fits(&w.request, o.node) }
 	startable := 0

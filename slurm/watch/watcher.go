@@ -11,7 +11,7 @@ import (
 	"bandmate.dev/bandmate/slurm"
 )
 
-// Mode says how far a watch goes.
+// Mode says what a watch may change.
 type Mode string
 
 // The modes.
@@ -183,7 +183,7 @@ func (w *Watcher) now() time.Time {
 	return time.Now()
 }
 
-// say writes records to the decision log; that this fails is for the status.
+// say writes records to the decision log; a failure appears in the status.
 func (w *Watcher) say(records ...Record) {
 	for i := range records {
 		records[i].Time, records[i].Mode, records[i].Cluster = w.now().UTC(), w.Mode, w.state.Cluster

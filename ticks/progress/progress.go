@@ -1,4 +1,4 @@
-// Package progress counts the work of a program for Bandmate, which then tells
+// Package progress counts the work of a program for Bandmate, which can then measure
 // within milliseconds how fast the program runs beside others.
 //
 //	for block := range blocks {
@@ -6,10 +6,10 @@
 //		progress.Add(1)
 //	}
 //
-// What one is counted for should always be about the same work; ten microseconds
-// to a millisecond of it are best. All threads and all processes of the program
-// count together. A program that Bandmate does not measure counts nothing, which
-// costs less than a nanosecond a call.
+// Each tick should stand for about the same amount of work; ten microseconds to a
+// millisecond are best. All threads and all processes of the program count together. A
+// program that Bandmate does not measure counts nothing, which costs less than a
+// nanosecond a call.
 //
 // The package imports nothing but the standard library. Programs in C include
 // bandmate_progress.h, which lies beside it.
@@ -21,7 +21,7 @@ import "sync/atomic"
 // first eight bytes are the count, in the byte order of the machine.
 const Variable = "BANDMATE_PROGRESS"
 
-// count is nil when nobody measures.
+// count is nil when the program is not measured.
 var count = open()
 
 // Add counts n ticks.
@@ -31,5 +31,5 @@ func Add(n uint64) {
 	}
 }
 
-// Measured reports whether somebody measures this program.
+// Measured reports whether Bandmate measures this program.
 func Measured() bool { return count != nil }

@@ -1,7 +1,7 @@
-// Command asm writes the amd64 loops of package measure: copies, writes and
-// triads with plain and with non-temporal stores, and what takes lines out of the
-// caches. It is a module of its own so that Bandmate does not depend on avo. The
-// Go loops in ../loops.go say what each one does.
+// Command asm writes the amd64 loops of package measure: copies, writes and triads with
+// plain and with non-temporal stores, and flushes of cache lines. It is a module of its
+// own so that Bandmate does not depend on avo. The Go loops in ../loops.go say what
+// each one does.
 package main
 
 import (

@@ -18,7 +18,7 @@ type Node struct {
 	CPUs, Pods          int
 }
 
-// Object returns the node as the API server takes it: ready, with nobody there.
+// Object returns the node as an API object: ready, without pods.
 func (n Node) Object() *v1.Node {
 	count := func(n, otherwise int) resource.Quantity {
 		if n == 0 {

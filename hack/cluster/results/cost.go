@@ -18,8 +18,8 @@ type Cost struct {
 	Nanoseconds99     []float64 `json:"nanosecondsPerNode99"`
 }
 
-// ParseBenchmark reads what go test -bench prints of BenchmarkCycle. Without a
-// line of it, or with one that lacks a number, there is an error.
+// ParseBenchmark reads what go test -bench prints of BenchmarkCycle. It fails if there
+// is no such line, or if one lacks a number.
 func ParseBenchmark(text string) (Cost, error) {
 	var c Cost
 	lines := bufio.NewScanner(strings.NewReader(text))

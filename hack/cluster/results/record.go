@@ -41,8 +41,8 @@ func Write(folder, name string, record any) error {
 	return nil
 }
 
-// read decodes one record strictly: a field that nobody knows is an error, for
-// it would be missing from the table.
+// read decodes one record strictly: an unknown field is an error, because it would be
+// missing from the table.
 func read[R any](file string) (record R, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

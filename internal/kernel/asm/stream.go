@@ -101,8 +101,8 @@ func stream(s set) {
 	RET()
 }
 
-// modified tells whether line i of a group is modified when k of them are; it
-// is modifiedLines of ../generic.go.
+// modified reports whether line i of a group is modified when k of them are; it is
+// modifiedLines of ../generic.go.
 func modified(k, i int) bool {
 	marks := func(lines int) int { return (2*lines*k + groupLines) / (2 * groupLines) }
 	return marks(i+1) > marks(i)

@@ -1,7 +1,7 @@
-// Package catalog knows which perf devices count traffic at the memory
-// controllers, which of their events to read, and how many bytes a count stands
-// for. It is data: [Rows] is the one table, from which the documentation is
-// generated, and [Matcher.Choose] finds the rows that fit a machine's devices.
+// Package catalog lists the perf devices that count traffic at the memory controllers,
+// the events to read, and the bytes that a count stands for. It is data: [Rows] is the
+// one table, from which the documentation is generated, and [Matcher.Choose] finds the
+// rows that fit a machine's devices.
 package catalog
 
 import (

@@ -9,7 +9,7 @@ import (
 	"bandmate.dev/bandmate/service"
 )
 
-// loadFlags say how much services have to do, and how fast.
+// loadFlags give the loads of services and their limits of p99.
 type loadFlags struct{ loads, maxP99s []string }
 
 func (f *loadFlags) add(flags *pflag.FlagSet) {

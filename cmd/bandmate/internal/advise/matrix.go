@@ -19,7 +19,7 @@ import (
 // MatrixResult is `matrix -o json`: rows suffer, columns cause.
 type MatrixResult struct {
 	Method predictor.Method `json:"method"`
-	// Basis is what the default method rests on; absent for the others.
+	// Basis is the basis of the default method; absent for the others.
 	Basis predictor.Basis `json:"basis,omitempty"`
 	// Approximate is true for estimates by tables: see --exact.
 	Approximate  bool     `json:"approximate,omitempty"`

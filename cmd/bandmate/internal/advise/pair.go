@@ -20,7 +20,7 @@ import (
 // PairResult is `pair -o json`.
 type PairResult struct {
 	Method predictor.Method `json:"method"`
-	// Basis is what the default method rests on; absent for the others.
+	// Basis is the basis of the default method; absent for the others.
 	Basis predictor.Basis `json:"basis,omitempty"`
 	Pairs []pairOfTwo     `json:"pairs"`
 	// Alone are the applications without a partner: one of an odd number.

@@ -16,7 +16,7 @@ import (
 	"bandmate.dev/bandmate/server"
 )
 
-// usualAddress is where serve listens unless told otherwise.
+// usualAddress is the default of --listen.
 const usualAddress = "127.0.0.1:8765"
 
 // serveFlags say where to answer, and from what.

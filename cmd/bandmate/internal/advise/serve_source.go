@@ -33,7 +33,7 @@ func serveFrom(a *cli.App, from clusterSource) (*liveProfiles, string, error) {
 		return nil, "", err
 	}
 	read := func(ctx context.Context, previous *store.Snapshot) (*store.Snapshot, error) {
-		// Whoever asked may go away, and others wait for the answer.
+		// The client may go away while others wait for the answer.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), clusterPatience)
 		defer cancel()
 		applications, broken, err := cluster.Applications(ctx)
@@ -53,7 +53,7 @@ func serveFrom(a *cli.App, from clusterSource) (*liveProfiles, string, error) {
 // for concurrent use.
 type liveProfiles struct {
 	read func(ctx context.Context, previous *store.Snapshot) (*store.Snapshot, error)
-	// interval is how long an answer stands before profiles are read again.
+	// interval is how long a result is used before profiles are read again.
 	interval time.Duration
 
 	mu           sync.Mutex
@@ -63,8 +63,7 @@ type liveProfiles struct {
 	err          error
 }
 
-// Now implements server.Source: what one reading found serves everybody who has
-// waited for it.
+// Now implements server.Source. All requests that wait for a reading share its result.
 func (l *liveProfiles) Now(ctx context.Context) (*advisor.Advisor, error) {
 	asked := time.Now()
 	l.mu.Lock()

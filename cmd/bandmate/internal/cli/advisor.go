@@ -9,16 +9,16 @@ import (
 	"bandmate.dev/bandmate/store"
 )
 
-// LoadAdvisor returns an advisor on the profiles of the store, each of which is read when
-// it is needed. What takes long to find out about them is kept beside them.
+// LoadAdvisor returns an advisor on the profiles of the store, each of which is read
+// when it is needed. Results that take long to compute are kept beside the profiles.
 func (a *App) LoadAdvisor() (*advisor.Advisor, error) {
 	var profiles Profiles
 	known, _, err := profiles.Advisor(a)
 	return known, err
 }
 
-// Profiles are those of the store, for a command that asks more than once. The zero value
-// has read none.
+// Profiles are those of the store, for a command that reads them repeatedly. The zero
+// value has read none.
 type Profiles struct {
 	index *store.Index
 	known *advisor.Advisor
@@ -87,8 +87,8 @@ func (a *App) SaveKept() {
 	}
 }
 
-// kept returns what this program keeps beside the profiles of a folder; nothing where it
-// cannot tell itself from other builds.
+// kept returns the results that this program keeps beside the profiles of a folder;
+// nothing where it cannot be identified among builds.
 func (a *App) kept(folder *store.Store) store.Kept {
 	version, err := identity()
 	if err != nil {

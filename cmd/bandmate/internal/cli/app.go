@@ -1,5 +1,5 @@
-// Package cli is what the commands of bandmate share: streams, output formats,
-// exit codes, settings, groups of flags, output files, pictures and progress.
+// Package cli holds what the commands of bandmate share: streams, output formats, exit
+// codes, settings, groups of flags, output files, pictures and progress.
 package cli
 
 import (
@@ -24,7 +24,7 @@ import (
 	"bandmate.dev/bandmate/store"
 )
 
-// App is what every command shares.
+// App is the state that all commands share.
 type App struct {
 	Stdout, Stderr io.Writer
 	Env            func(string) string
@@ -109,8 +109,8 @@ func (a *App) SettleBeforeArgs(cmd *cobra.Command) {
 	}
 }
 
-// Help is standard output for help texts and completion scripts, whose writers do not
-// look for errors: HelpError tells them.
+// Help is standard output for help texts and completion scripts, whose writers ignore
+// errors: HelpError returns them.
 func (a *App) Help() io.Writer {
 	a.help.to = a.Stdout
 	return &a.help
@@ -138,7 +138,7 @@ func (a *App) Print(v any, text func(io.Writer) error) error {
 	return a.PrintWhole(v, a.folded(text))
 }
 
-// PrintWhole is print for text with lines that are to be pasted.
+// PrintWhole is Print for text with lines that users paste: it does not fold them.
 func (a *App) PrintWhole(v any, text func(io.Writer) error) error {
 	switch a.Format {
 	case FormatJSON:
@@ -244,7 +244,7 @@ func (a *App) Warn(warnings []string) {
 	}
 }
 
-// Note prints a sentence on standard error unless told to be quiet.
+// Note prints a sentence on standard error, except with --quiet.
 func (a *App) Note(text string) {
 	if !a.Quiet {
 		o, _ := report.Detect(a.Stderr, a.Env)
@@ -290,7 +290,7 @@ func (a *App) folded(text func(io.Writer) error) func(io.Writer) error {
 	}
 }
 
-// Notef prints to standard error unless told to be quiet.
+// Notef prints to standard error, except with --quiet.
 func (a *App) Notef(format string, args ...any) {
 	if !a.Quiet {
 		a.Complain(fmt.Sprintf(format, args...))

@@ -13,9 +13,9 @@ import (
 // executable is the file of this program.
 const executable = "/proc/self/exe"
 
-// identity returns what tells this program from every other build of it, so that results
-// kept on disk are those of the same code: a commit without changes, the build ID that
-// the Go linker wrote, or else the content of the program's file.
+// identity identifies this build of the program, so that results kept on disk are those
+// of the same code: a commit without changes, the build ID that the Go linker wrote, or
+// else the content of the program's file.
 func identity() (string, error) {
 	file, err := os.Open(executable)
 	if err != nil {

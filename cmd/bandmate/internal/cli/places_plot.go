@@ -8,8 +8,8 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// JudgedJob is a job of a memory domain, or the one that would come: its application,
-// nil where there is no profile, and what the score says.
+// JudgedJob is a resident of a memory domain, or the newcomer: its application, nil
+// where there is no profile, and its score.
 type JudgedJob struct {
 	Name, Remark  string
 	Application   *predictor.Application
@@ -20,7 +20,7 @@ type JudgedJob struct {
 // Judgment is what a score says of one place.
 type Judgment struct {
 	Place, Remark string
-	// newcomer, then everyone who is there.
+	// newcomer, then the residents.
 	Jobs []JudgedJob
 	// Others press there, too, but have no slowdown.
 	Others []*predictor.Application
@@ -50,7 +50,7 @@ func (j Judgment) Value(i int) report.SlowdownValue {
 	return v
 }
 
-// Worst is the highest slowdown of those who are there already.
+// Worst is the highest slowdown of the residents.
 func (j Judgment) Worst() report.SlowdownValue {
 	worst := 0
 	for i := 1; i < len(j.Jobs); i++ {

@@ -13,8 +13,8 @@ type Progress struct {
 	started bool
 }
 
-// NewProgress shows a bar on a terminal, a line now and then elsewhere, and
-// nothing when told to be quiet.
+// NewProgress shows a bar on a terminal, a line now and then elsewhere, and nothing
+// with --quiet.
 func (a *App) NewProgress() *Progress {
 	options, terminal := report.Detect(a.Stderr, a.Env)
 	return &Progress{
@@ -43,7 +43,7 @@ func (p *Progress) Share(done float64, what string) { p.shown.Share(done, what) 
 // Done removes the bar.
 func (p *Progress) Done() { p.shown.Done() }
 
-// ProgressFunc is told how many steps are done, of how many, and the next one.
+// ProgressFunc receives the number of steps done, their total, and the next step.
 type ProgressFunc = func(done, total int, next string)
 
 // WithProgress runs what takes long, and shows how far it is until it ends.

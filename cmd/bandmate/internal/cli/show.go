@@ -42,7 +42,7 @@ func CurvePlot(p *v1alpha1.ApplicationProfile) *report.CurvePlot {
 	return plot
 }
 
-// curveKey tells the curves of a family apart.
+// curveKey identifies a curve of a family.
 type curveKey struct {
 	readShare float64
 	pattern   string

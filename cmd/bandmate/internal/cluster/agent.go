@@ -201,8 +201,8 @@ func serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, addre
 	return err
 }
 
-// publishMachine puts the folder's profile of this machine into the cluster:
-// the one that is named, else the only one that is like it.
+// publishMachine puts the folder's profile of this machine into the cluster: the named
+// one, or else the only one that matches.
 func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) error {
 	folder, err := a.OpenStore()
 	if err != nil {

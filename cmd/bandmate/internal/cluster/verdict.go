@@ -15,7 +15,7 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Verdict is what the scheduler thinks of a node, as it is printed.
+// Verdict is the scheduler's evaluation of a node, as it is printed.
 type Verdict struct {
 	Node    string `json:"node"`
 	Domain  string `json:"memoryDomain"`
@@ -30,7 +30,7 @@ type Verdict struct {
 	Profile       profileState `json:"profile"`
 	// Service is about a pod of a service with a demand; absent for others.
 	Service *servingVerdict `json:"service,omitempty"`
-	// Parts are what the slowdown is made of; absent where the application is not
+	// Parts are the components of the slowdown; absent where the application is not
 	// known to communicate.
 	Parts     *communication.Shown `json:"parts,omitempty"`
 	Residents []residentVerdict    `json:"residents"`
@@ -51,7 +51,7 @@ type profileState struct {
 
 // servingVerdict is how a service fares; the names are those of `bandmate predict -o json`.
 type servingVerdict struct {
-	// Load is in requests per second, LoadAssumed whether nobody said it.
+	// Load is in requests per second; LoadAssumed is true if it was not specified.
 	Load        float64 `json:"load"`
 	LoadAssumed bool    `json:"loadAssumed,omitempty"`
 	// P99BesideSeconds is absent where the load is above saturation, or no latencies
@@ -116,7 +116,7 @@ func printable(v view.Verdict, here string) Verdict {
 	return p
 }
 
-// why says in a few words what there is to say of the node beside numbers.
+// why returns the remarks about the node, in a few words.
 func (v Verdict) why() string {
 	var parts []string
 	if v.Here {
@@ -211,7 +211,7 @@ func verdictTable(verdicts []Verdict) *report.Table {
 	return table
 }
 
-// writeVerdict shows one node with everybody on it.
+// writeVerdict shows one node with all its pods.
 func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 	domain := ""
 	if v.Domain != v.Node {

@@ -153,7 +153,7 @@ func verdicts(cluster *view.Cluster, pod occupancy.Resident, node, here string) 
 	return all, nil
 }
 
-// cut leaves the best nodes, and the one that the pod is on.
+// cut keeps the best nodes, and the one that the pod is on.
 func (f *viewFlags) cut(verdicts []Verdict) (kept []Verdict, more int) {
 	for i, v := range verdicts {
 		if f.top == 0 || i < f.top || v.Here {

@@ -69,7 +69,7 @@ func parseContention(text string) (*capability.Line, error) {
 	return &capability.Line{Base: capability.Cost(alpha), Each: capability.Cost(beta)}, nil
 }
 
-// load finds the machine: what the store holds comes before what is built in.
+// load finds the machine: in the store first, then among the built-in ones.
 func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
 	if ext := filepath.Ext(f.name); strings.Contains(f.name, "/") || ext == ".yaml" || ext == ".yml" || ext == ".json" {
 		return readMachineFile(f.name)
@@ -126,7 +126,7 @@ func (f *capableMachine) parameters(a *cli.App) (*v1alpha1.MachineProfile, capab
 	return m, p, err
 }
 
-// machineSource is in every result: whose numbers it rests on.
+// machineSource says in every result which machine its numbers come from.
 type machineSource struct {
 	Machine string `json:"machine"`
 	Source  string `json:"source"`

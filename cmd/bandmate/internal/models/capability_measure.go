@@ -100,8 +100,8 @@ func measureCapability(ctx context.Context, a *cli.App, f capabilityMeasureFlags
 	return a.Print(r, func(w io.Writer) error { return writeMeasured(w, r, a.Canvas()) })
 }
 
-// storable are as many warnings as a profile may hold; the last one counts those
-// left out.
+// storable returns as many warnings as a profile may hold; the last one counts the
+// omitted ones.
 func storable(warnings []string) []string {
 	if len(warnings) <= v1alpha1.MaxWarnings {
 		return warnings
@@ -129,8 +129,8 @@ func runMeasurement(ctx context.Context, a *cli.App, machine *topology.Machine, 
 	return result, nil
 }
 
-// probePair tells how near the first two CPUs are; false where that cannot be
-// told.
+// probePair returns how near the first two CPUs are; false where that cannot be
+// determined.
 func probePair(ctx context.Context, cpus []int) (regime.Tag, bool) {
 	if len(cpus) < 2 {
 		return regime.Tag{}, false
@@ -139,7 +139,7 @@ func probePair(ctx context.Context, cpus []int) (regime.Tag, bool) {
 	return tag, err == nil
 }
 
-// refusedCPU tells what this machine refuses from what failed.
+// refusedCPU distinguishes what this machine refuses from failures.
 func refusedCPU(err error) error {
 	if errors.Is(err, topology.ErrOffline) || errors.Is(err, topology.ErrNotAllowed) {
 		return fmt.Errorf("%w: %w: choose others with --cpus", cli.ErrNotMeasurable, err)

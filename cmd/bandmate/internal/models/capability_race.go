@@ -129,8 +129,8 @@ func (f *capabilityRaceFlags) on() ([]int, error) {
 	return cpus, nil
 }
 
-// known are the parameters of the model; nil, with a warning, where nobody named
-// a machine and this one is not measured.
+// known returns the parameters of the model; nil, with a warning, where no machine was
+// named and this one is not measured.
 func (f *capabilityRaceFlags) known(a *cli.App, r *raceResult) (*capability.Parameters, error) {
 	m, p, err := f.machine.parameters(a)
 	unnamed := f.machine.name == ""

@@ -176,7 +176,7 @@ func (f sweepFlags) connect(ctx context.Context, o *measure.Options) (func(), er
 	return func() { _ = cluster.Close() }, nil
 }
 
-// noNamespaces tells what this machine does not permit from what failed.
+// noNamespaces distinguishes what this machine does not permit from failures.
 func noNamespaces(err error) error {
 	if errors.Is(err, namespaces.ErrNotPermitted) {
 		return fmt.Errorf("%w: %w", cli.ErrNotMeasurable, err)

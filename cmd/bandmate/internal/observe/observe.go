@@ -1,4 +1,5 @@
-// Package observe has the command that measures what a neighbor costs a program, now.
+// Package observe has the command that measures how much a neighbor slows a running
+// program down.
 package observe
 
 import (

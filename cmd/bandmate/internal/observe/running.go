@@ -24,7 +24,7 @@ import (
 const (
 	// mostNeighbors is how many neighbors --all observes: those that work most.
 	mostNeighbors = 16
-	// busyTime is the least time in which --all sees who works.
+	// busyTime is the least time in which --all detects busy processes.
 	busyTime = time.Second
 	// enoughBlocks are worth showing although the measurement ended early.
 	enoughBlocks = 10
@@ -193,7 +193,7 @@ func (r *running) count(ctx context.Context, declared ticks.Source) (*observing.
 	return c, nil
 }
 
-// explain makes an error of the target's count one that says what would help.
+// explain adds a remedy to an error of the target's count.
 func (r *running) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -206,7 +206,7 @@ func (r *running) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// findEverybody finds those who work in the target's memory domain.
+// findEverybody finds the busy processes in the target's memory domain.
 func (r *running) findEverybody(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

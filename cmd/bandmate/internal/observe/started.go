@@ -64,7 +64,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	return a.Print(result, result.write(a))
 }
 
-// adviseProgress adds what helps where nothing tells the progress of a program.
+// adviseProgress adds a remedy where the progress of a program cannot be followed.
 func adviseProgress(err error) error {
 	return fmt.Errorf("%w: %w; name what counts its progress with --progress, --progress-file, --progress-url or --progress-function; bandmate doctor says what counts here", cli.ErrNotMeasurable, err)
 }

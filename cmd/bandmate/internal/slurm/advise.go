@@ -280,7 +280,7 @@ func checkKnown(advice *slurm.Advice) error {
 const mostReasons = 4
 
 // checkAdvice fails when a limit is exceeded everywhere. The error says for each node
-// who would exceed which limit.
+// which job would exceed which limit.
 func checkAdvice(advice *slurm.Advice) error {
 	if !advice.LimitExceeded || advice.Limit == 0 {
 		return nil

@@ -58,7 +58,7 @@ func newcomerSlowdown(c *slurm.Candidate) string {
 	return c.Slowdown.String()
 }
 
-// residents lists who is there: job, application, slowdown before and after.
+// residents lists the residents: job, application, slowdown before and after.
 func residents(c *slurm.Candidate) string {
 	if len(c.Residents) == 0 {
 		return report.Missing
@@ -186,7 +186,7 @@ func fit(text string, width int, right bool) string {
 	return text + padding
 }
 
-// align prints the columns under each other; the last one may be as long as it likes.
+// align prints the columns under each other; the last one may have any length.
 func align(rows [][]string) []byte {
 	var widths []int
 	for _, row := range rows {

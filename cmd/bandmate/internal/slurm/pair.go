@@ -27,7 +27,7 @@ type slurmPairFlags struct {
 type slurmPairResult struct {
 	*pair.Plan
 
-	// Commands are what scontrol is to be told, or was.
+	// Commands are the scontrol commands, planned or executed.
 	Commands []string `json:"commands"`
 	Applied  bool     `json:"applied"`
 	Warnings []string `json:"warnings"`

@@ -194,8 +194,8 @@ func takeBack(ctx context.Context, w *watch.Watcher) error {
 	return err
 }
 
-// freshAdvisor advises from the store as it is now. Files that cannot be read are named
-// when something has changed.
+// freshAdvisor advises from the store as it is now. Unreadable files are named when
+// something has changed.
 func freshAdvisor(a *cli.App, profiles *cli.Profiles) (*advisor.Advisor, error) {
 	known, changed, err := profiles.Advisor(a)
 	if err == nil && changed {

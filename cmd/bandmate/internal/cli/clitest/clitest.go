@@ -1,4 +1,4 @@
-// Package clitest is what the tests of the commands share.
+// Package clitest holds helpers that the tests of the commands share.
 package clitest
 
 import (
