@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNoTicks is wrapped when no count of a running program's progress is found.
-var ErrNoTicks = errors.New("nothing tells its progress")
+var ErrNoTicks = errors.New("no count of its progress found")
 
 // searchLimit bounds the search for what counts a running program, which may have
 // to share its CPUs.

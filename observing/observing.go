@@ -54,7 +54,7 @@ const (
 
 // ErrStandsStill is wrapped when the count of the target does not grow within
 // slices.
-var ErrStandsStill = errors.New("its progress cannot be told within milliseconds")
+var ErrStandsStill = errors.New("its progress cannot be measured within milliseconds")
 
 // Pauser pauses a neighbor and continues it; a [pausing.Group] is one.
 type Pauser interface {

@@ -26,7 +26,7 @@ func openLocks() (*os.File, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("locks of paused processes: %s: %w; it has to be a file that everybody may read and write", lockPath, err)
+		return nil, fmt.Errorf("locks of paused processes: %s: %w; it has to be a file that every user may read and write", lockPath, err)
 	}
 	return os.NewFile(uintptr(fd), lockPath), nil
 }

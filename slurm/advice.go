@@ -150,11 +150,11 @@ func (c *Candidate) explain() {
 	if c.OverLimit == 0 {
 		switch worst := c.worst(); {
 		case worst == nil:
-			say("nobody else is there")
+			say("no other job is there")
 		case !c.Score.Newcomer.Known:
 			say("what the job would suffer is not known")
 		case c.Slowdown < 1.005 && c.Cost < 0.005:
-			say("nobody would notice")
+			say("no job would be slowed down")
 		case worst.After >= c.Slowdown && worst.Before.String() == worst.After.String():
 			say("hardly slows down %s", worst.name())
 		case worst.After >= c.Slowdown:

@@ -395,7 +395,7 @@ func (a *Advice) warnUntold(o *Occupancy) {
 	slices.Sort(jobs)
 	slices.SortFunc(nodes, hostlist.Compare)
 	jobs, nodes = slices.Compact(jobs), slices.Compact(nodes)
-	a.Warnings = append(a.Warnings, fmt.Sprintf("Slurm does not tell which cores %s on %s: the slowdowns there are means over the shared caches that may be used",
+	a.Warnings = append(a.Warnings, fmt.Sprintf("Slurm does not report which cores %s on %s: the slowdowns there are means over the shared caches that may be used",
 		has(jobs), hostlist.Compress(nodes)))
 }
 

@@ -55,7 +55,7 @@ func TestAdviseInCaches(t *testing.T) {
 		j.Allocations = []Allocation{{"n1", sockets}}
 		return j
 	}
-	untold := "Slurm does not tell which cores job 1 has on n1"
+	untold := "Slurm does not report which cores job 1 has on n1"
 	for _, test := range []struct {
 		name    string
 		cluster *Cluster

@@ -146,7 +146,7 @@ func TestReasons(t *testing.T) {
 	if !strings.Contains(of["n2"], "2 (plain) would go from 1.00× to 1.") || !strings.Contains(of["n2"], "above its limit of 1.05×") {
 		t.Errorf("n2: %q", of["n2"])
 	}
-	if of["n3"] != "nobody else is there" {
+	if of["n3"] != "no other job is there" {
 		t.Errorf("n3: %q", of["n3"])
 	}
 }

@@ -22,8 +22,8 @@ func newRootCommand(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bandmate",
 		Short: "How much will two jobs slow each other down through memory bandwidth?",
-		Long: `Bandmate tells, before two jobs share a memory system, how much each will slow
-the other down. It measures an application once, alone and beside a synthetic
+		Long: `Bandmate predicts how much two jobs will slow each other down before they share
+a memory system. It measures an application once, alone and beside a synthetic
 interferer, and predicts any co-location from that.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such profile, 4 not measurable

@@ -243,8 +243,8 @@ func TestAccounts(t *testing.T) {
 
 func TestDeadlocks(t *testing.T) {
 	for _, test := range []struct{ tasks, want string }{
-		{`[{events: [{receive: {from: 1}}]}, {events: []}]`, `application "a", task 0, event 0 receives from task 1, which has ended: nobody sends it`},
-		{`[{events: [{compute: 2s}, {send: {to: 1, bytes: 1MB}}]}, {events: []}]`, `after 2 s: application "a", task 0, event 1 sends to task 1, which has ended: nobody receives it`},
+		{`[{events: [{receive: {from: 1}}]}, {events: []}]`, `application "a", task 0, event 0 receives from task 1, which has ended: no task sends it`},
+		{`[{events: [{compute: 2s}, {send: {to: 1, bytes: 1MB}}]}, {events: []}]`, `after 2 s: application "a", task 0, event 1 sends to task 1, which has ended: no task receives it`},
 		{`[{events: [{receive: {from: 1}}]}, {events: [{receive: {from: 0}}]}]`, "event 0 receives from task 0, which waits itself"},
 		{`[{repeat: 2, events: [{receive: {}}]}, {events: [{send: {to: 0, bytes: 1MB}}]}]`, "event 0 (round 2) receives from anyone"},
 	} {

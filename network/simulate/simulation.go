@@ -306,11 +306,11 @@ func (d *Deadlock) add(s *simulation, p *process) {
 	}
 	switch {
 	case e.Send != nil:
-		at += fmt.Sprintf("sends to task %d, %s: nobody receives it", e.Send.To, other(e.Send.To))
+		at += fmt.Sprintf("sends to task %d, %s: no task receives it", e.Send.To, other(e.Send.To))
 	case e.Receive.From != nil:
-		at += fmt.Sprintf("receives from task %d, %s: nobody sends it", *e.Receive.From, other(*e.Receive.From))
+		at += fmt.Sprintf("receives from task %d, %s: no task sends it", *e.Receive.From, other(*e.Receive.From))
 	default:
-		at += "receives from anyone: nobody sends it"
+		at += "receives from anyone: no task sends it"
 	}
 	d.Waiting = append(d.Waiting, at)
 }

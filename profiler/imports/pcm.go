@@ -174,7 +174,7 @@ func (p *pcmReader) end() (Result, error) {
 	case p.rows == 0:
 		return Result{}, errors.New("no row of values: the file is truncated, or pcm-memory was stopped before its first interval")
 	case p.rows == 1 && p.options.Seconds == 0:
-		return Result{}, errors.New("a single row does not tell how long its interval was: give it with --seconds, or measure more rows")
+		return Result{}, errors.New("a single row does not contain the length of its interval: set it with --seconds, or measure more rows")
 	case p.rows == 1:
 		if err := p.interval(p.first, p.options.Seconds); err != nil {
 			return Result{}, err

@@ -90,7 +90,7 @@ func groupName() string {
 	return fmt.Sprintf("bandmate-%d-%s", os.Getpid(), strconv.FormatInt(time.Now().UnixNano(), 36))
 }
 
-const noSplit = "resctrl does not tell reads from writes, and counts what caches exchange with memory, without devices (DMA)"
+const noSplit = "resctrl does not separate reads from writes, and counts what caches exchange with memory, without devices (DMA)"
 
 // Measure counts a command or processes, with all they start, in groups of their
 // own, or everything.

@@ -172,7 +172,7 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 		e.Original, e.Set = shown, shown
 		return e, nil
 	}
-	e.LeftAlone = "somebody else changed the excluded nodes"
+	e.LeftAlone = "the excluded nodes were changed by others"
 	e.Original, e.Set = shown, shown
 	return e, event(j, e, LeftAlone, e.LeftAlone)
 }

@@ -51,7 +51,7 @@ func loadState(folder string) (state, error) {
 	}
 	s, err := parseState(data)
 	if err != nil {
-		return s, fmt.Errorf("%w %s: %w: compare it with squeue -o '%%i %%x' and move it away; what it recorded then stays excluded until somebody changes it", ErrState, name, err)
+		return s, fmt.Errorf("%w %s: %w: compare it with squeue -o '%%i %%x' and move it away; what it recorded then stays excluded until it is changed", ErrState, name, err)
 	}
 	return s, nil
 }

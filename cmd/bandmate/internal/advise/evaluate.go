@@ -35,13 +35,14 @@ func NewEvaluate(a *cli.App) *cobra.Command {
 		Use:   "evaluate DIR",
 		Short: "Compare predictions with co-runs that were measured",
 		Long: `Predicts every row of pairs.csv and groups.csv in DIR by every method, from
-apps.csv, curves.csv and, where they are there, interferer.csv, timeseries.csv and
+apps.csv, curves.csv and, where they exist, interferer.csv, timeseries.csv and
 platform.json, and tabulates the absolute errors in percentage points of
 normalized performance.
 
-The data become profiles, which --profiles keeps, and predict, the schedulers and
-the report answer from these what is compared here. One row knows more:
-default-started-together is told that all applications started at once.
+The data are converted to profiles, which --profiles keeps. Predictions from
+them are those of predict, the schedulers and the report. One row has more
+information: default-started-together assumes that all applications started at
+once.
 
 The cost of a method is the points of the curves it reads ÷ 4: one curve of four
 levels costs 1.`,

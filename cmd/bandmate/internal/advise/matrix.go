@@ -39,14 +39,15 @@ func NewMatrix(a *cli.App) *cobra.Command {
 		Long: `Predicts the slowdown of every application of the store (or of the named ones)
 beside every other, and beside a second instance of itself.
 
-As text, the picture holds the --top applications that suffer or cause the most;
-data and files hold all. Of hundreds of applications an SVG stays readable: zoom
-in for the names.
+The text shows the --top applications that suffer or cause the most; data and
+files contain all. An SVG of hundreds of applications is readable: zoom in for
+the names.
 
-The pairs of more than 1000 applications are estimated from tables of the curves,
-unless --exact is given. On simulated memories they are 2.5 points of normalized
-performance off in the mean and 21 at most. Data of thousands are written row by
-row, in a few hundred megabytes of memory.`,
+The pairs of more than 1000 applications are estimated from tables of the
+curves, unless --exact is given. On simulated memories these are off by 2.5
+points of normalized performance on average and 21 at most. The data of
+thousands of applications are written row by row, in a few hundred megabytes of
+memory.`,
 		Example: `  bandmate matrix
   bandmate matrix xz sqlite lammps -o csv
   bandmate matrix --svg matrix.svg --png matrix.png`,

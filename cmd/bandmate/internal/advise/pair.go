@@ -51,13 +51,13 @@ func NewPair(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pair [APP...]",
 		Short: "Find the pairs that slow each other down least",
-		Long: `Divides the applications of the store (or the named ones) into pairs so that the
-sum of all slowdowns is the least possible, and shows what pairing greedily or at
-random would give. Of an odd number one stays alone, the one for which that is
-best. An application may be named more than once.
+		Long: `Divides the applications of the store (or the named ones) into pairs so that
+the sum of all slowdowns is the least possible, and shows what pairing greedily
+or at random would give. Of an odd number, one application stays alone: the one
+for which that is best. An application may be named more than once.
 
 With --max-slowdown as few pairs as possible exceed it, whatever the sum; the
-command exits with 5 when one has to.`,
+exit code is 5 if any does.`,
 		Example: `  bandmate pair
   bandmate pair xz sqlite lammps zstd
   bandmate pair xz sqlite lammps zstd --max-slowdown 1.2 -o json`,
@@ -69,7 +69,7 @@ command exits with 5 when one has to.`,
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
-	f.add(cmd.Flags(), "prefer pairs in which nobody's slowdown exceeds this, for example 1.15")
+	f.add(cmd.Flags(), "prefer pairs in which no slowdown exceeds this, for example 1.15")
 	return cmd
 }
 

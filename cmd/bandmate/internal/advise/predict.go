@@ -29,9 +29,10 @@ func NewPredict(a *cli.App) *cobra.Command {
 		Short: "Predict how APP and its neighbors slow each other down",
 		Long: `Predicts how much APP and its neighbors slow each other down.
 
-Of a service, onboarded with --service, --load predicts the p99 alone and beside
-the neighbors, and how much load it can take at all. It is named only where the
-service keeps up with its load. Pictures then show p99 against load.`,
+For a service, onboarded with --service, --load predicts the p99 alone and
+beside the neighbors, and the load at which the service saturates. A p99 exists
+only where the service keeps up with its load. Pictures then show p99 against
+load.`,
 		Example: `  bandmate predict xz sqlite
   bandmate predict xz sqlite lammps --explain
   bandmate predict xz sqlite --max-slowdown 1.1 -o json

@@ -20,10 +20,10 @@ func NewReport(a *cli.App) *cobra.Command {
 		Use:   "report [APP...]",
 		Short: "Make one HTML page: curves, matrix, pairings and what-if",
 		Long: `Makes one HTML page of the store (or of the named applications): the machine,
-every curve, the slowdown of each pair, the best pairing, and answers to what-if
-questions. It needs no network, so it can be sent to a colleague. Pairs of up to 200
-applications are exact; groups and larger stores are approximate, and bandmate
-serve has them exact.
+every curve, the slowdown of each pair, the best pairing, and answers to
+what-if questions. It needs no network, so it can be sent to a colleague. Pairs
+of up to 200 applications are exact; groups and larger stores are approximate.
+bandmate serve predicts all of them exactly.
 
 Profiles that cannot be read are named on the page. With --output json or yaml
 the numbers behind the page go to standard output instead, with --output - the

@@ -34,13 +34,13 @@ func NewServe(a *cli.App) *cobra.Command {
 		Use:   "serve",
 		Short: "Serve the report live, and predictions in JSON, on this machine",
 		Long: `Serves the page of bandmate report, live, and an API in JSON, described by
-OpenAPI at /api/v1/openapi.json. It answers from the profiles as they are at
-the moment of a request, and changes nothing.
+OpenAPI at /api/v1/openapi.json. Each response uses the profiles as they are at
+that moment. Nothing is changed.
 
-Only this machine can reach it: it listens on a loopback address, and takes
-requests that are addressed to localhost or to an address. To let others in, give
---listen with --allow-remote, and the name they use with --allow-host; whoever
-reaches it then reads all profiles.
+Only this machine can reach it: it listens on a loopback address, and accepts
+requests addressed to localhost or to an IP address. For remote access, use
+--listen with --allow-remote, and --allow-host with the host name that clients
+use. Anyone who can reach the server can read all profiles.
 
 It ends, with exit code 0, on Ctrl-C or SIGTERM.`,
 		Example: `  bandmate serve

@@ -207,7 +207,7 @@ func (a *App) describeStore() string {
 		text += ": " + strings.Join(names, ", ")
 	}
 	if len(broken) > 0 {
-		text += fmt.Sprintf("; %d profiles cannot be read: bandmate profiles list tells why", len(broken))
+		text += fmt.Sprintf("; %d profiles cannot be read: bandmate profiles list says why", len(broken))
 	}
 	return text
 }

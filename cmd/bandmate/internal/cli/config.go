@@ -70,8 +70,8 @@ here too:
     watch:
       mode: observe
 
-A name that no command knows is refused, with its line. A name that is both a
-command and a flag, such as machine, is the command if it has flags below it.`,
+An unknown name is an error that gives the line. A name that is both a command
+and a flag, such as machine, is the command if it has flags below it.`,
 		Example: `  bandmate config
   bandmate config onboard
   bandmate config --all -o json`,

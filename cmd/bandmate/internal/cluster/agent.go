@@ -47,19 +47,19 @@ func NewAgent(a *cli.App) *cobra.Command {
 		Use:   "agent",
 		Short: "Keep a node's labels and measured traffic in a cluster up to date",
 		Long: `Runs on each node of a Kubernetes cluster. It labels the node with the machine
-and memory domain that the scheduler looks for, publishes the machine profile of
-the profile folder, measures the traffic of the memory controllers where there
-are counters, and tells it to the scheduler (annotation
-bandmate.dev/measured-traffic) and to Prometheus.
+and memory domain that the scheduler looks for, publishes the machine profile
+of the profile folder, measures the traffic of the memory controllers where
+there are counters, and publishes it for the scheduler (annotation
+bandmate.dev/measured-traffic) and Prometheus.
 
 Without --machine the node is recognized by its processor among the machine
-profiles of the cluster, as soon as there is one. Of several alike it is the one
-that the node is labeled with or called, else the oldest. Without counters no traffic is published; see
-bandmate doctor for what is missing.
+profiles of the cluster, as soon as there is one. If several match, it is the
+one that the node's label or name says, else the oldest. Without counters no
+traffic is published; bandmate doctor says what is missing.
 
-Where the kubelet's CPU manager gives pods whole CPUs (its static policy), the
-agent also tells which (annotation bandmate.dev/exclusive-cpus), so that the
-scheduler knows which last-level cache each of them uses.`,
+Where the kubelet's CPU manager gives pods exclusive CPUs (its static policy),
+the agent also publishes these (annotation bandmate.dev/exclusive-cpus), so
+that the scheduler knows which last-level cache each of them uses.`,
 		Example: `  bandmate agent --node node-1 --once
   bandmate agent --node node-1 --machine rack7 --memory-domain pool-a`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),

@@ -29,11 +29,11 @@ func NewApply(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply [FILE...]",
 		Short: "Apply profiles to a Kubernetes cluster",
-		Long: `Puts the profiles of files, of standard input (-), or without either of the
-profile folder into a Kubernetes cluster, on the server's side. Every file is
-read and checked before anything is changed. A profile replaces the one of the
-same application and machine; a second machine's profile of an application gets
-an object of its own, named APPLICATION.MACHINE.
+		Long: `Applies profiles to a Kubernetes cluster (server-side apply): those of files,
+of standard input (-), or, without arguments, of the profile folder. Every file
+is read and checked before anything is changed. A profile replaces the one of
+the same application and machine; a second machine's profile of an application
+gets an object of its own, named APPLICATION.MACHINE.
 
 The cluster is that of kubectl: $KUBECONFIG, --kubeconfig, --context.`,
 		Example: `  bandmate apply

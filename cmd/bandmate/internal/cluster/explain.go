@@ -28,10 +28,10 @@ func NewExplain(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain POD",
 		Short: "Explain why a Kubernetes pod is where it is, or why it is pending",
-		Long: `Says what the scheduler told of a pod, predicts what the pod suffers and makes
-others suffer where it is, and what it would on the other nodes, by the same
-reckoning as the scheduler plugin. The cluster may have changed since the pod was
-placed; the events say what was predicted then.`,
+		Long: `Shows the scheduler's events of a pod, and predicts the slowdowns of the pod
+and its neighbors on its node and on every other node, with the formulas of the
+scheduler plugin. The cluster may have changed since the pod was placed; the
+events contain the prediction of that moment.`,
 		Example: `  kubectl bandmate explain db-0
   kubectl bandmate explain db-0 -n shop -o json`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "one pod"),

@@ -237,7 +237,7 @@ func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 		fmt.Fprintf(w, "  measured beside the pods with profiles: %s\n", units.Bandwidth(*v.BackgroundBytesPerSecond))
 	}
 	if len(v.Residents) == 0 {
-		_, err := fmt.Fprintln(w, "  nobody with a profile is there")
+		_, err := fmt.Fprintln(w, "  no other pod with a profile is there")
 		return err
 	}
 	table := &report.Table{Columns: []report.Column{

@@ -33,10 +33,10 @@ func NewWhatIf(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "what-if APP",
 		Short: "Predict what a pod would do on the nodes of a Kubernetes cluster",
-		Long: `Predicts what a pod of APP would suffer on each node of a cluster, and what it
-would make the pods there suffer, and ranks the nodes as the scheduler plugin
-does. Nothing is placed. Only contention for memory counts: whether the node has
-room is for the other plugins to say.
+		Long: `Predicts the slowdowns of a pod of APP and its neighbors on each node of a
+cluster, and ranks the nodes as the scheduler plugin does. Nothing is placed.
+Only contention for memory counts; other plugins decide whether a node has
+room.
 
 Exit code 5: with --max-slowdown, --load or --max-p99, no node keeps the limits.`,
 		Example: `  kubectl bandmate what-if xz

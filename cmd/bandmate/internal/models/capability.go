@@ -25,9 +25,10 @@ func NewCapability(a *cli.App) *cobra.Command {
 		Use:   "capability",
 		Short: "Model caches and memory, and algorithms optimized for them",
 		Long: `Derives algorithms from the latencies, the contention and the bandwidths of a
-machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a reduction,
-the cheapest barrier, and how long a parallel merge sort has to take. Measures the
-machine for it, and runs trees and barriers beside others.
+machine (Ramos and Hoefler 2017): the cheapest tree for a broadcast or a
+reduction, the cheapest barrier, and bounds of the time of a parallel merge
+sort. It can also measure the machine, and compare trees and barriers with
+others by running them.
 
 The machine is a machine profile with a section capability: one of the store, one in
 a file, or a built-in one, knl-7210-quadrant (or -snc4, -snc2, -hemisphere, -a2a).`,

@@ -53,9 +53,9 @@ func newCapabilityRaceCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "race",
 		Short: "Run barriers, broadcasts or reductions on this machine",
-		Long: `Runs the tree or barrier that the model of a machine chooses beside flat, binary and
-binomial trees, a central counter and what Go's package sync offers, one thread on each
-CPU, and prints how long each takes, beside what the model says.
+		Long: `Compares the tree or barrier that the model of a machine chooses with flat,
+binary and binomial trees, a central counter, and Go's package sync. Each runs
+with one thread on each CPU. The table shows measured and modeled times.
 
 More threads than CPUs are refused: they would race the scheduler.`,
 		Example: `  bandmate capability race --operation barrier

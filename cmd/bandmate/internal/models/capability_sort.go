@@ -51,14 +51,15 @@ func newCapabilitySortCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sort",
 		Short: "Predict the time of a parallel merge sort",
-		Long: `Bounds the time of a parallel merge sort by what its accesses cost (Ramos and
-Hoefler 2017, equations 3 to 5): at the inverse of the bandwidth, which sorted input
-comes near, and at the latency, which random input comes near. What comparing costs
-is in neither.
+		Long: `Bounds the time of a parallel merge sort by the cost of its accesses (Ramos and
+Hoefler 2017, equations 3 to 5): at the inverse of the bandwidth, which sorted
+input approaches, and at the latency, which random input approaches. Neither
+includes the cost of comparisons.
 
 With --overhead, a file with measured sorts of 1 KiB (CSV, columns threads and
-seconds), what threads cost is fitted and added, and the table says where it is more
-than a tenth of the memory model (by bandwidth): from there memory is not the limit.`,
+seconds), the overhead of threads is fitted and added. The table shows where it
+exceeds a tenth of the memory model (by bandwidth): from there on memory is not
+the limit.`,
 		Example: `  bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64
   bandmate capability sort --machine here.yaml --size 4MiB --threads 8 --overhead small.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),

@@ -52,8 +52,9 @@ func newCapabilityTreeCommand(a *cli.App) *cobra.Command {
 		Use:   "tree",
 		Short: "Find the cheapest tree for a broadcast or a reduction",
 		Long: `Finds the tree with the least modeled cost (Ramos and Hoefler 2017, equation 1)
-and holds it against a flat, a binary and a binomial tree. Each line of the tree is a
-tile, a group of cores that share a cache, or a core where there are none.`,
+and compares it with a flat, a binary and a binomial tree. Each line of the
+tree is a tile, a group of cores that share a cache, or a core where there are
+none.`,
 		Example: `  bandmate capability tree --machine knl-7210-quadrant --operation broadcast --threads 64
   bandmate capability tree --machine knl-7210-snc4 --operation reduce --threads 64 --svg tree.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),

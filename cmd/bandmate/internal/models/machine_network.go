@@ -29,11 +29,11 @@ func NewMachineNetwork(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Declare how communications share the network and the bus",
-		Long: `Stores in the profile of a machine, which bandmate machine makes, what predictions
-for applications that communicate take: what one communication reaches alone, and
-the model by which several share the card, with the parameters that bandmate network
-fit found; and the parameters that bandmate overlap fit wrote. What is not given
-stays as it is.`,
+		Long: `Stores what predictions for communicating applications need in the profile of a
+machine, which bandmate machine makes: the rate of one communication alone, the
+model by which several share the card, with the parameters that bandmate
+network fit found, and the parameters that bandmate overlap fit wrote. Values
+that are not given stay unchanged.`,
 		Example: `  bandmate machine network --rate 117MB/s --model gigabit-ethernet --beta 0.75 --gamma-out 0.115 --gamma-in 0.036
   bandmate machine network --name rack7 --bus-sharing parameters.yaml`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),

@@ -21,8 +21,9 @@ func NewNetwork(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Model communications that share network cards",
-		Long: `How much longer communications take that leave the same node or arrive at the
-same node (Vienne et al. 2008): as a penalty, the time ÷ the time alone.`,
+		Long: `Models of how much longer communications take if they leave the same node or
+arrive at the same node (Vienne et al. 2008): the penalty is the time ÷ the
+time alone.`,
 		Example: `  bandmate network penalty --model gigabit-ethernet a:0-1 b:0-2 c:0-3
   bandmate network simulate scenario.yaml`,
 		Args: cli.WantArgs(cobra.NoArgs, "a command: measure, fit, penalty, simulate"),
@@ -49,8 +50,8 @@ func newNetworkPenaltyCommand(a *cli.App) *cobra.Command {
 		Long: `Each communication has a name and goes from one node, by number, to another.
 
 gigabit-ethernet has three parameters, those of the paper's cluster by default;
-myrinet has none; infiniband is a table of what was measured, and refuses
-conflicts that are not in it.`,
+myrinet has none; infiniband is a table of measurements, and refuses conflicts
+that are not in it.`,
 		Example: `  bandmate network penalty --model gigabit-ethernet a:0-1 b:0-2 c:0-3 d:4-2 e:4-3 f:5-3
   bandmate network penalty --model myrinet a:0-1 b:0-2 c:0-3 d:4-1 e:5-1 f:4-6 -o json`,
 		Args: cli.WantArgs(cobra.MinimumNArgs(1), "one communication or more, as a:0-1"),
@@ -249,10 +250,10 @@ func newNetworkSimulateCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate SCENARIO.yaml",
 		Short: "Simulate applications that compute and communicate on a cluster",
-		Long: `Plays tasks that compute, send and receive, and says for each how long that took,
-its penalties and its conflicts. Communications start and end at different
-moments; every start and end shares the cards anew (Vienne et al. 2008, section
-VI.A). "-" reads standard input. --svg draws the time line of all tasks and messages.
+		Long: `Simulates tasks that compute, send and receive, and shows the time, the
+penalties and the conflicts of each. The shares of the cards are recomputed
+whenever a communication starts or ends (Vienne et al. 2008, section VI.A). "-"
+reads standard input. --svg draws the time line of all tasks and messages.
 
   cluster: {nodes: 4, coresPerNode: 2, bandwidth: 118MB/s, latency: 50us,
             memoryBandwidth: 2GB/s, buffer: 64KiB}

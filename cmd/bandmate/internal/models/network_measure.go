@@ -27,10 +27,10 @@ func newNetworkMeasureCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure [NAME:FROM-TO...]",
 		Short: "Measure penalties of conflicts between network namespaces",
-		Long: `Makes a small cluster of network namespaces on this machine, nodes with virtual
-network cards of a limited rate behind a switch, has communications over TCP send
-at once, and divides the time of each by the time of one alone (Vienne et al.
-2008, section IV.B). What TCP makes of shared links is real; the cards are the
+		Long: `Makes a small cluster of network namespaces on this machine: nodes with virtual
+network cards of a limited rate behind a switch. Communications over TCP send
+at once, and the time of each is divided by the time of one alone (Vienne et
+al. 2008, section IV.B). The sharing of links by TCP is real; the cards are the
 kernel's token buckets.
 
 Without arguments it measures the conflicts that network fit needs; with

@@ -23,9 +23,10 @@ func NewOverlap(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "overlap",
 		Short: "Model computation and communication that share a memory bus",
-		Long: `How much computation and communication of one job take from each other when they
-run at the same time: the bandwidths of both by cores and placement (Denis et al.
-2022), and the time of a step that overlaps them (Langguth et al. 2018).`,
+		Long: `Models of how computation and communication of one job slow each other down
+when they run at the same time: the bandwidths of both by cores and placement
+(Denis et al. 2022), and the time of a step that overlaps them (Langguth et al.
+2018).`,
 		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
   bandmate overlap fit sweep.csv > parameters.yaml`,
 		Args: cli.WantArgs(cobra.NoArgs, "a command: measure, fit, bandwidth, time, split"),
@@ -80,9 +81,10 @@ func newOverlapTimeCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "time",
 		Short: "Predict the time of a step that computes and communicates at once",
-		Long: `Both parts run under contention until the shorter has ended, and what is left of
-the other runs alone (Langguth et al. 2018, section IV). overlap measure finds the
-losses of this machine. --svg draws both times as axes, as the paper's Figure 6.`,
+		Long: `Both parts run under contention until the shorter one has ended; the rest of
+the other runs alone (Langguth et al. 2018, section IV). overlap measure finds
+the losses of this machine. --svg draws both times as axes, as the paper's
+Figure 6.`,
 		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
   bandmate overlap time --computation 1ms --communication 0.5ms --computation-loss 1.72 --communication-loss 2.2 --svg step.svg`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
@@ -232,12 +234,12 @@ func newOverlapFitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit SWEEP.csv",
 		Short: "Fit the parameters of the model to measured sweeps",
-		Long: `Reads bandwidths measured alone and together with every number of computing cores
-from 1, with all data on node 0 and, where there is another socket, with all data
-on its first node; prints the parameters (Denis et al. 2022, section III.A) and
-the mean absolute percentage errors as in the paper's Table II. Rows of other
-placements are predicted, not used. --svg draws what was measured beside what is
-predicted.
+		Long: `Reads bandwidths measured alone and together with every number of computing
+cores from 1, with all data on node 0 and, where there is another socket, with
+all data on its first node; prints the parameters (Denis et al. 2022, section
+III.A) and the mean absolute percentage errors as in the paper's Table II. Rows
+of other placements are predicted, not used. --svg draws measurements and
+predictions.
 
 Columns: computationNode, communicationNode, cores,
 computationAloneBytesPerSecond, communicationAloneBytesPerSecond,

@@ -43,16 +43,16 @@ func newOverlapMeasureCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure",
 		Short: "Measure computation and communication, alone and together",
-		Long: `Makes the sweep from which overlap fit takes its parameters, and the loss ratios
-for overlap time. Cores of one socket stream non-temporal stores, the last one
-receives large messages over TCP; each number of computing cores and each
-placement of the data over NUMA nodes is measured alone and together, interleaved
-and repeated. Samples during which the CPUs moved do not count.
+		Long: `Measures the sweep to which overlap fit fits its parameters, and the loss
+ratios for overlap time. Cores of one socket stream non-temporal stores, and
+the last one receives large messages over TCP. Each number of computing cores
+and each placement of the data over NUMA nodes is measured alone and together,
+interleaved and repeated. Samples during which the CPUs moved do not count.
 
-With fewer than four computing cores, each is divided into eight parts: paced
-streams, the sweep goes in eighths of a core, and its numbers of cores count
-them. Over loopback the copies of the network stack are part of the messages'
-cost; no network card takes part.`,
+With fewer than four computing cores, each is divided into eight parts by paced
+streams: the numbers of cores in the sweep then count eighths of a core. Over
+loopback, the copies of the network stack are part of the cost of messages, and
+no network card takes part.`,
 		Example: `  bandmate overlap measure --sweep sweep.csv && bandmate overlap fit sweep.csv
   bandmate overlap measure --cpus 0-6 --receiver 7 --nodes 0,1 -o csv > sweep.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),

@@ -44,7 +44,7 @@ func (f *besideFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.command, "beside", "", "with -- TARGET: start this co-runner beside it, split at blanks; quotes keep an argument together")
 	flags.IntVar(&f.pid, "beside-pid", 0, "what this running process and its descendants cost")
 	flags.StringVar(&f.cgroup, "beside-cgroup", "", "what the processes of a cgroup cost")
-	flags.BoolVar(&f.all, "all", false, "what everybody else who works in the same memory domain costs, one after the other")
+	flags.BoolVar(&f.all, "all", false, "what each busy program in the same memory domain costs, one after the other")
 }
 
 // named lists the flags that were given.
@@ -69,25 +69,25 @@ func NewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "observe [-- TARGET...]",
 		Short: "Measure what a neighbor costs a program, now",
-		Long: `Measures how much a neighbor slows a program down: the neighbor is paused for
-some milliseconds again and again, and the progress of the program without it is
+		Long: `Measures how much a neighbor slows a program down: the neighbor is repeatedly
+paused for some milliseconds, and the progress of the program meanwhile is
 compared with the progress just before and after. No profile is needed.
 
 With -- TARGET both programs are started, each on CPUs of its own, the co-runner
 paused three quarters of the time; one that ends is started again.
 
-With --pid or --cgroup both run already. The neighbor is paused for at most 2% of
-its time, never for longer than a tenth of a second, and continues whatever ends
-this command. This needs the right to signal it: be its user, or root. The program
-itself is never paused. The result holds for this moment and, unlike a prediction,
-includes caches and CPUs that both use.
+With --pid or --cgroup both are already running. The neighbor is paused for at
+most 2% of its time, never for longer than a tenth of a second, and is resumed
+whatever ends this command. This needs the right to signal it: be its user, or
+root. The program itself is never paused. The result is valid for this moment
+and, unlike a prediction, includes caches and CPUs that both use.
 
-The progress is found out: counts that the program keeps itself (package
-ticks/progress), instructions, what it reads and writes, or functions that it
-calls. A --progress flag declares it. The control is the same measurement with
-nothing changed: it has to find 1.
+The count of progress is detected: one that the program keeps itself (package
+ticks/progress), instructions, bytes read and written, or calls of functions. A
+--progress flag names one instead. The control is the same measurement without
+a pause: it has to find 1.
 
-It takes --duration, or less once the interval is within a point (0.01) either way.`,
+It takes --duration, or less once the interval is within 0.01 either way.`,
 		Example: `  bandmate observe --beside ./corunner.sh -- ./solver input.dat
   bandmate observe --pid 4242 --beside-pid 4711
   bandmate observe --pid 4242 --all --duration 60s

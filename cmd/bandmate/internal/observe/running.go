@@ -62,7 +62,7 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	}
 	progress := a.NewProgress()
 	defer progress.Done()
-	progress.Share(0, "what tells the progress of the target")
+	progress.Share(0, "detecting the progress of the target")
 	counting, err := r.count(ctx, source)
 	if err != nil {
 		return err

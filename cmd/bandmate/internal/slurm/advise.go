@@ -37,15 +37,15 @@ func newSlurmAdviseCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "advise (--job ID | --application NAME)",
 		Short: "Rank the nodes for a job",
-		Long: `Ranks the nodes on which a job can run: the slowdown it would suffer there, what
-each job that is there suffers before and after, the score, and the reason. One
-call of squeue, one of sinfo; nothing is changed.
+		Long: `Ranks the nodes on which a job can run, with its slowdown there, the slowdown
+of each resident before and after, the score, and the reason. It calls squeue
+and sinfo once each and changes nothing.
 
-Nodes with room now come first. --exclude-list prints nothing but the nodes that
-the job had better stay off, for sbatch --exclude: those on which a limit would
-be exceeded, and those with room that are worse than the chosen ones. Never all
-of them. With --limit the command exits with 5 when the limit is exceeded
-wherever the job goes.
+Nodes with room now come first. --exclude-list prints only the nodes that the
+job should avoid, for sbatch --exclude: those on which a limit would be
+exceeded, and those with room that are worse than the chosen ones, but never
+all. With --limit the exit code is 5 if the limit would be exceeded on every
+node.
 
 -o takes text, json, yaml or csv, or a format as other commands of Slurm do:
 %n node, %d memory domain, %m machine, %s slowdown of the job, %w worst slowdown

@@ -24,11 +24,11 @@ func newSlurmOnboardCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "onboard NAME -- CMD...",
 		Short: "Submit a job that onboards an application on a whole node",
-		Long: `Submits a batch job that has a node to itself and runs bandmate onboard there: the
-application on one socket and the interferer on another, when the node has two. The
-job's application, bandmate, and the --store have to be on a file system that the
-node sees too. The machine is named by the node's feature bandmate-machine=NAME,
-else by the node.
+		Long: `Submits a batch job that allocates a whole node and runs bandmate onboard
+there: the application on one socket and the interferer on another, when the
+node has two. The job's application, bandmate, and the --store have to be on a
+file system that the node sees too. The machine is named by the node's feature
+bandmate-machine=NAME, else by the node.
 
 What sbatch prints, and its exit code, are passed on. The script is shipped as
 onboard.sbatch, for sites that want to change it. A job that its time limit ended

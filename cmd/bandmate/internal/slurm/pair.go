@@ -45,8 +45,8 @@ partitions, features and number of nodes are paired; held and dependent jobs,
 arrays, parts of heterogeneous jobs and jobs whose user chose nodes are left out.
 
 It prints scontrol commands that a shell can run, or runs them with --apply.
-They set ReqNodeList: the pair then waits for exactly these nodes. With --limit as
-few pairs as possible exceed it; the command exits with 5 when one has to.`,
+They set ReqNodeList: the pair then waits for exactly these nodes. With --limit
+as few pairs as possible exceed it; the exit code is 5 if any does.`,
 		Example: `  bandmate slurm pair --partition share
   bandmate slurm pair --partition share --apply
   bandmate slurm pair --limit 1.2 -o json`,
@@ -160,7 +160,7 @@ func writePairs(a *cli.App, w io.Writer, r slurmPairResult) error {
 		comment("%s is left out: %s", e.Job, report.SanitizeText(e.Reason))
 	}
 	if len(r.Pairs) == 0 {
-		comment("nobody to pair")
+		comment("no jobs to pair")
 	} else {
 		comment("sum of slowdowns: this pairing %.2f, greedy %.2f, random %.2f on average", r.TotalSlowdown, r.Greedy, r.Random)
 	}

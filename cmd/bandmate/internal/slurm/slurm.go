@@ -24,13 +24,14 @@ func NewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slurm",
 		Short: "Advise, submit and place jobs of a Slurm cluster",
-		Long: `Asks Slurm who runs where, and says where a job would suffer, and make others
-suffer, least. No rights are needed, and slurmctld is not changed.
+		Long: `Reads from Slurm which jobs run where, and finds the nodes on which a job and
+its neighbors would slow each other down least. No privileges are needed, and
+slurmctld is not changed.
 
-A job says which application it runs by --comment "bandmate=NAME", else the site
-file does, else the job's name. The comment may also hold the slowdown that the
-job may suffer: "bandmate=NAME bandmate-limit=1.15". The features of a node say
-which machine and memory domain it is: bandmate-machine=NAME,
+The comment of a job names its application, --comment "bandmate=NAME", or else
+the site file does, or else the job's name. The comment may also set a limit of
+the job's slowdown: "bandmate=NAME bandmate-limit=1.15". The features of a node
+name its machine and its memory domain: bandmate-machine=NAME,
 bandmate-domain=NAME.`,
 		Example: `  bandmate slurm advise --job 4711
   bandmate slurm submit -- --comment bandmate=lammps -n 8 run.sh`,

@@ -27,24 +27,24 @@ func newSlurmSubmitCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [flags] -- [sbatch|srun|salloc] ARGS...",
 		Short: "Submit a job that excludes the nodes where it should not run",
-		Long: `Asks for advice, adds --exclude to the command line, never of all nodes, and
-becomes sbatch, or the command that ARGS begin with: its output and exit code are
-that command's. What the user excluded stays excluded. The application, nodes,
-tasks, memory, partition and so on are taken from ARGS, the environment, and the
-#SBATCH lines of the script.
+		Long: `Evaluates the nodes, adds --exclude to the command line, never with all nodes,
+and executes sbatch, or the command that ARGS begin with: output and exit code
+are those of that command. Nodes that the user excluded stay excluded. The
+application, nodes, tasks, memory, partition and so on are taken from ARGS, the
+environment, and the #SBATCH lines of the script.
 
-No job starts later for it: Slurm is asked when the job would start with these
-nodes excluded and without (--test-only), and where it would be later, or the job
-refused, only nodes on which a limit would be exceeded stay excluded. Jobs that
-were submitted just before count as well; it waits up to 3 s until Slurm has
-placed them.
+No job starts later because of this: Slurm is asked when the job would start
+with these nodes excluded and without (--test-only). If it would start later,
+or be refused, only nodes on which a limit would be exceeded stay excluded.
+Jobs that were submitted just before count as well; the command waits up to 3 s
+until Slurm has placed them.
 
 Where there is no advice, as for applications without a profile, jobs that name
 their nodes, steps inside a job, or while slurmctld does not answer, the job is
-submitted as it is, and the reason told. But with --limit nothing is submitted of
-which it is not known that the limit will be kept; the exit code is then 5 if it
-would be exceeded everywhere, or by tasks of an array that Slurm may start on one
-node together.`,
+submitted unchanged, and a message gives the reason. With --limit, however, a
+job is not submitted if the limit might be exceeded. The exit code is then 5 if
+it would be exceeded on every node, or by tasks of an array that Slurm may
+start together on one node.`,
 		Example: `  bandmate slurm submit -- --comment bandmate=lammps -n 8 run.sh
   bandmate slurm submit --limit 1.15 -- srun --comment bandmate=lammps -n 8 ./lmp
   bandmate slurm submit --dry-run -- --comment bandmate=lammps --wrap "sleep 60"`,
@@ -72,7 +72,7 @@ func runSubmit(ctx context.Context, a *cli.App, f slurmFlags, words []string, dr
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && f.limit != 0:
-		return fmt.Errorf("not submitted, for it is not known that the limit would be kept: %w", err)
+		return fmt.Errorf("not submitted, because the limit might be exceeded: %w", err)
 	case errors.Is(err, slurm.ErrNotAdvised):
 		a.Note(err.Error())
 	case err != nil:

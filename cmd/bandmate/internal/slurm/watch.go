@@ -38,29 +38,29 @@ func newSlurmWatchCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Keep pending jobs off unsuitable nodes as running jobs change",
-		Long: `Reads the queue every --interval and decides for every waiting job whose
-application has a profile which nodes it had better stay off: those where its
-slowdown, or that of a job that is there or expected there, would exceed --limit.
-As residents come and go, so do exclusions. A job always keeps as many nodes as it
-needs.
+		Long: `Reads the queue every --interval and decides, for every waiting job whose
+application has a profile, which nodes it should avoid: those where its
+slowdown, or that of a job running or expected there, would exceed --limit.
+Exclusions follow the residents. A job always keeps as many nodes as it needs.
 
---mode says how far it goes: observe writes the decision log, advise also says in
-the AdminComment of the job what it would do, enforce sets ExcNodeList. What it
-sets it takes back when the resident ends, when it is switched off and when it
-ends; the user's own exclusions stay, and a list that somebody else changed is
-left alone. To change the jobs of others it has to run as SlurmUser or as an
-operator; slurmctld is not patched, and nothing is set on nodes.
+--mode says what it changes: observe only writes the decision log, advise also
+writes the advice into the AdminComment of the job, enforce sets ExcNodeList.
+The watch removes its exclusions when the resident ends, when it is switched
+off and when it ends. The user's own exclusions stay, and a list that was
+changed by others is left alone. To change the jobs of others it has to run as
+SlurmUser or as an operator. slurmctld is not patched, and nothing is set on
+nodes.
 
-The decision log has one JSON object in a line, on standard output unless --log
+The decision log has one JSON object per line, on standard output unless --log
 names a file. --table is the file that job_submit.lua reads.
 
-From cron, --once makes a round and ends: with 0 when it succeeded, 1 when it did
-not, as while slurmctld does not answer or while another watch has the folder,
-and 2 for wrong flags. -q and --log leave cron nothing else to mail than errors.
+From cron, --once makes one round and exits: with 0 if it succeeded, 1 if it
+failed, as while slurmctld does not answer or another watch has the folder, and
+2 for wrong flags. With -q and --log, cron mails only errors.
 
-Two watches never share a --state folder. A watch that was killed is followed by
-one that knows what the first had set; "watch --undo" takes it back without
-watching on. The off switch is a file in that folder, set by --off.`,
+Two watches never share a --state folder. After a watch was killed, the next
+one knows its exclusions from that folder; "watch --undo" removes them without
+watching. The off switch is a file in that folder, set by --off.`,
 		Example: `  bandmate slurm watch --mode observe --limit 1.15
   bandmate slurm watch --mode enforce --limit 1.15 --log /var/log/bandmate/decisions.jsonl
   bandmate slurm watch --off
@@ -209,10 +209,10 @@ func newSlurmWatchStatusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show what the watch found and did last",
-		Long: `Prints what the watch that works with the --state folder says of itself, and while
-slurmctld does not answer, what stands. The exit code is 0 when the last round
+		Long: `Prints the status of the watch that uses the --state folder; while slurmctld
+does not answer, the last known state. The exit code is 0 if the last round
 succeeded and the watch is running, or makes rounds with --once, as from cron;
-else it is 1.`,
+otherwise it is 1.`,
 		Example: `  bandmate slurm watch status
   bandmate slurm watch status --state /var/lib/bandmate/slurm -o json`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
