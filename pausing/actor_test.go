@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // actorVariable makes the test's program play a part: the first word of its value,
@@ -156,7 +158,7 @@ const spin = "while :; do :; done"
 // states returns the letters of the states of all threads of a process.
 func states(t testing.TB, pid int) string {
 	t.Helper()
-	threads, err := numbers(procPath(pid, "task"))
+	threads, err := sysfile.Numbers(os.DirFS(procPath(pid, "task")), ".")
 	if err != nil {
 		return ""
 	}

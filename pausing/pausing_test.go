@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 func TestPausesAndContinues(t *testing.T) {
@@ -171,7 +173,7 @@ func childOf(t *testing.T, parent int) int {
 	t.Helper()
 	child := 0
 	waitFor(t, "a child", func() bool {
-		pids, err := numbers("/proc")
+		pids, err := sysfile.Numbers(os.DirFS("/proc"), ".")
 		if err != nil {
 			t.Fatal(err)
 		}

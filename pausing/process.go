@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -230,19 +229,3 @@ func stopIsPending(pid int) bool {
 }
 
 func has(mask uint64, s unix.Signal) bool { return mask&(1<<(s-1)) != 0 }
-
-// numbers lists the names in a folder that are numbers, in order.
-func numbers(dir string) ([]int, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var list []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
-			list = append(list, n)
-		}
-	}
-	slices.Sort(list)
-	return list, nil
-}

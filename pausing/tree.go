@@ -3,7 +3,10 @@ package pausing
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strconv"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // roster finds the processes that belong to a group.
@@ -65,7 +68,7 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 			candidates = append(candidates, pid)
 		}
 	default:
-		all, err := numbers("/proc")
+		all, err := sysfile.Numbers(os.DirFS("/proc"), ".")
 		if err != nil {
 			return nil, fmt.Errorf("listing processes: %w; mount procfs on /proc", err)
 		}

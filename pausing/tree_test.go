@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // inGroup lists the living processes of a process group.
 func inGroup(t *testing.T, group int) []int {
 	t.Helper()
-	all, err := numbers("/proc")
+	all, err := sysfile.Numbers(os.DirFS("/proc"), ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestWithoutPidfd(t *testing.T) {
 		t.Error("a process is taken for a thread")
 	}
 	threaded := actor(t, "threads", "3").Process.Pid
-	threads, err := numbers(procPath(threaded, "task"))
+	threads, err := sysfile.Numbers(os.DirFS(procPath(threaded, "task")), ".")
 	if err != nil || len(threads) < 3 {
 		t.Fatalf("threads %d, %v", threads, err)
 	}

@@ -3,9 +3,12 @@ package pausing
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // sight is what was seen of a process.
@@ -43,7 +46,7 @@ func (m *member) look() (sight, error) {
 func (m *member) lookAtThreads() (sight, error) {
 	dir := procPath(m.pid, "task")
 	if m.moving == nil {
-		threads, err := numbers(dir)
+		threads, err := sysfile.Numbers(os.DirFS(dir), ".")
 		if err != nil {
 			return sawEnded, nil //nolint:nilerr // it has ended
 		}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // waitForWatchdog waits until the watchdog of a pauser that has ended has ended as well,
@@ -128,7 +129,7 @@ func TestEndOfTheWatchdog(t *testing.T) {
 
 func watchdogOf(t *testing.T, g *Group) int {
 	t.Helper()
-	pids, err := numbers("/proc")
+	pids, err := sysfile.Numbers(os.DirFS("/proc"), ".")
 	if err != nil {
 		t.Fatal(err)
 	}

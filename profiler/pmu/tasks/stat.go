@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
 	"syscall"
 
@@ -49,22 +48,6 @@ func parseStat(data []byte) (state, error) {
 	}
 	letter := string(fields[0])
 	return state{pid: pid, parent: parent, ended: letter == "Z" || letter == "X"}, nil
-}
-
-// numbers lists the names in a folder that are numbers, in order.
-func numbers(fsys fs.FS, dir string) ([]int, error) {
-	entries, err := fs.ReadDir(fsys, dir)
-	if err != nil {
-		return nil, err
-	}
-	var list []int
-	for _, e := range entries {
-		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 {
-			list = append(list, n)
-		}
-	}
-	slices.Sort(list)
-	return list, nil
 }
 
 // maxFileBytes is far above the files read here; a cgroup of 64k threads has

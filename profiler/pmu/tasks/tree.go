@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/profiler"
 )
 
@@ -73,7 +74,7 @@ func (t *Tree) Threads() ([]int, error) {
 
 // families lists the children of every process.
 func (t *Tree) families() (map[int][]int, error) {
-	pids, err := numbers(t.proc, ".")
+	pids, err := sysfile.Numbers(t.proc, ".")
 	if err != nil {
 		return nil, fmt.Errorf("listing processes: %w; mount procfs on /proc", err)
 	}
@@ -92,7 +93,7 @@ func (t *Tree) families() (map[int][]int, error) {
 
 // threadsOf lists the threads of a process; none when it has ended.
 func threadsOf(proc fs.FS, pid int) []int {
-	threads, err := numbers(proc, strconv.Itoa(pid)+"/task")
+	threads, err := sysfile.Numbers(proc, strconv.Itoa(pid)+"/task")
 	if err != nil {
 		return nil
 	}

@@ -51,17 +51,8 @@ func exportCluster(ctx context.Context, a *cli.App, from clusterSource, names []
 	if err != nil {
 		return err
 	}
-	for _, b := range append(broken, more...) {
-		a.Warn([]string{b.Error()})
-	}
-	var objects []v1alpha1.Object
-	for _, m := range machines {
-		objects = append(objects, m)
-	}
-	for _, p := range applications {
-		objects = append(objects, p)
-	}
-	if objects, err = choose(objects, names); err != nil {
+	objects, err := choose(a.Objects(machines, applications, append(broken, more...)...), names)
+	if err != nil {
 		return err
 	}
 	text, err := v1alpha1.EncodeAll(objects...)

@@ -71,6 +71,22 @@ func (a *App) loadIndex() (*store.Index, store.Kept, error) {
 	return index, kept, err
 }
 
+// Objects returns profiles as objects, machines first, and warns about those that could
+// not be read.
+func (a *App) Objects(machines []*v1alpha1.MachineProfile, applications []*v1alpha1.ApplicationProfile, broken ...error) []v1alpha1.Object {
+	for _, b := range broken {
+		a.Warn([]string{b.Error()})
+	}
+	var objects []v1alpha1.Object
+	for _, m := range machines {
+		objects = append(objects, m)
+	}
+	for _, p := range applications {
+		objects = append(objects, p)
+	}
+	return objects
+}
+
 // namesOf returns the names of the applications' profiles, sorted.
 func namesOf(index *store.Index) []string {
 	names := make([]string, len(index.Applications))

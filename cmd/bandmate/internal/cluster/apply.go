@@ -149,17 +149,7 @@ func storedProfiles(a *cli.App) ([]v1alpha1.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, b := range append(broken, more...) {
-		a.Warn([]string{b.Error()})
-	}
-	var objects []v1alpha1.Object
-	for _, m := range machines {
-		objects = append(objects, m)
-	}
-	for _, p := range applications {
-		objects = append(objects, p)
-	}
-	return objects, nil
+	return a.Objects(machines, applications, append(broken, more...)...), nil
 }
 
 func readProfiles(ctx context.Context, stdin io.Reader, name string) ([]v1alpha1.Object, error) {
