@@ -23,16 +23,16 @@ type Application struct {
 	// distanceKnown is true where both roles were measured.
 	distanceKnown bool
 	uncertainty   uncertainty
-	phases        []phase                      // at least one
-	sequence      []segment                    // of the phases; nil when unknown
-	seconds       float64                      // alone, as a target; 0 when unknown
-	calibrated    *calibrated                  // nil without a Calibration
-	families      map[familyKey]*curves.Family // nil without curves
-	family        *curves.Family               // Monotone; nil without curves
-	responses     []response                   // of family, in its order
-	noise         float64                      // standard deviation of a measured point
-	lossDoubt     float64                      // relative standard deviation of the loss, where transferred
-	capacity      units.Bandwidth              // of the memory, where transferred; 0 when unknown
+	phases        []phase         // at least one
+	sequence      []segment       // of the phases; nil when unknown
+	seconds       float64         // alone, as a target; 0 when unknown
+	calibrated    *calibrated     // nil without a Calibration
+	paper         *paperCurves    // nil without curves
+	family        *curves.Family  // Monotone; nil without curves
+	responses     []response      // of family, in its order
+	noise         float64         // standard deviation of a measured point
+	lossDoubt     float64         // relative standard deviation of the loss, where transferred
+	capacity      units.Bandwidth // of the memory, where transferred; 0 when unknown
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool
@@ -51,12 +51,6 @@ type Application struct {
 	// where it says nothing.
 	communication *v1alpha1.Communication
 	load          *communication.Load
-}
-
-// familyKey names the curves that a method of the paper reads.
-type familyKey struct {
-	kind    curves.Kind
-	sampled bool
 }
 
 // uncertainty is that of the contentiousness of a profile.
@@ -207,24 +201,14 @@ func (a *Application) compileDistance(spec *v1alpha1.ApplicationProfileSpec) err
 func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve, inCache []v1alpha1.CachePoint) error {
 	chosen, warnings := choosePattern(profileCurves)
 	a.warnings = warnings
-	sets, sampled, err := pointSets(chosen)
+	sets, err := pointSets(chosen)
 	if err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
 	}
-	a.families = map[familyKey]*curves.Family{}
-	for _, kind := range []curves.Kind{curves.Interpolation, curves.Line, curves.Polynomial} {
-		for _, key := range []familyKey{{kind, false}, {kind, true}} {
-			from := sets
-			if key.sampled {
-				from = sampled
-			}
-			if a.families[key], err = curves.FitFamily(kind, from); err != nil {
-				return fmt.Errorf("spec.curves: %w", err)
-			}
-		}
+	if a.family, a.responses, err = compileResponses(chosen, sets); err != nil {
+		return fmt.Errorf("spec.curves: %w", err)
 	}
-	a.family, a.responses, err = compileResponses(chosen, sets)
-	if err != nil {
+	if a.paper, err = newPaperCurves(chosen, sets); err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
 	}
 	a.compileCache(chosen, inCache)
@@ -263,9 +247,8 @@ func patternOf(c v1alpha1.SensitivityCurve) string {
 	return c.Pattern
 }
 
-// pointSets turns curves into points, all of them and those sampled at four
-// levels.
-func pointSets(chosen []v1alpha1.SensitivityCurve) (all, sampled []curves.Set, err error) {
+// pointSets turns curves into weighted points.
+func pointSets(chosen []v1alpha1.SensitivityCurve) (sets []curves.Set, err error) {
 	pooled := pooledVariance(chosen)
 	var faults []error
 	for _, c := range chosen {
@@ -281,14 +264,9 @@ func pointSets(chosen []v1alpha1.SensitivityCurve) (all, sampled []curves.Set, e
 				faults = append(faults, fmt.Errorf("read share %v, point %d: %w", share, i, err))
 			}
 		}
-		some := make([]curves.Point, 0, len(sampledLevels))
-		for _, i := range sampleLevels(c.Points) {
-			some = append(some, points[i])
-		}
-		all = append(all, curves.Set{ReadShare: share, Points: points})
-		sampled = append(sampled, curves.Set{ReadShare: share, Points: some})
+		sets = append(sets, curves.Set{ReadShare: share, Points: points})
 	}
-	return all, sampled, errors.Join(faults...)
+	return sets, errors.Join(faults...)
 }
 
 func checkPoint(p v1alpha1.CurvePoint) error {

@@ -139,7 +139,7 @@ func (s *curveSolver) doubt(read outcome) doubt {
 
 // doubt returns the doubt in a reading by a method of the paper.
 func (m paperMethod) doubt(target *Application, corunners []*Application, pressure units.Traffic, read answer) doubt {
-	family := target.families[m.family()]
+	family := target.paper.family(m.family())
 	var residual float64
 	for i := range family.Len() {
 		_, curve := family.Member(i)

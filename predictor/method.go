@@ -122,7 +122,7 @@ func (a *Application) Reads(m Method) (Reads, error) {
 		}
 		return reads, nil
 	}
-	family := a.families[method.family()]
+	family := a.paper.family(method.family())
 	var bracket curves.Bracket
 	switch method.selection {
 	case single75:

@@ -50,7 +50,7 @@ func (p *Prediction) predictCorunners(
 // be predicted, or nothing.
 func unpredictable(c, target *Application) string {
 	switch {
-	case c.families == nil:
+	case c.paper == nil:
 		return fmt.Sprintf("slowdown of %s: %v", c.name, ErrNoCurves)
 	case !target.trafficKnown:
 		return fmt.Sprintf("slowdown of %s: of %s, %v", c.name, target.name, ErrNoContentiousness)
@@ -68,7 +68,7 @@ type answer struct {
 
 // read applies a method of the paper to the curves of a.
 func (m paperMethod) read(a *Application, pressure units.Traffic) answer {
-	family := a.families[m.family()]
+	family := a.paper.family(m.family())
 	share, known := pressure.ReadShare()
 	if !known {
 		return answer{performance: 1}

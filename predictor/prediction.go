@@ -148,7 +148,7 @@ func Predict(target *Application, corunners []*Application, o Options) (Predicti
 	if err := o.Validate(); err != nil {
 		return Prediction{}, err
 	}
-	if target.families == nil {
+	if target.paper == nil {
 		return Prediction{}, fmt.Errorf("target %s: %w", target.name, ErrNoCurves)
 	}
 	var faults []error
