@@ -99,7 +99,7 @@ func Up(ctx context.Context, o Options) (c *Cluster, err error) {
 			err = errors.Join(err, c.Down())
 		}
 	}()
-	if c.state.Ports, err = freePorts("etcd", "peer", "api", "scheduler", "kwok"); err != nil {
+	if c.state.Ports, err = freePorts(Etcd, "peer", APIServer, Scheduler, Kwok); err != nil {
 		return c, err
 	}
 	if err := c.write(o); err != nil {
@@ -156,9 +156,9 @@ func clientConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// Metrics returns the address of the scheduler's metrics.
-func (c *Cluster) Metrics() string {
-	return fmt.Sprintf("https://127.0.0.1:%d/metrics", c.state.Ports["scheduler"])
+// Server returns the address of a scheduler's server, of /metrics and /debug/pprof.
+func (c *Cluster) Server(scheduler string) string {
+	return fmt.Sprintf("https://127.0.0.1:%d", c.state.Ports[scheduler])
 }
 
 // Log returns what a process wrote.
@@ -218,7 +218,7 @@ clusters: [{name: c, cluster: {server: "https://127.0.0.1:%d", certificate-autho
 users: [{name: u, user: {token: %q}}]
 contexts: [{name: c, context: {cluster: c, user: u}}]
 current-context: c
-`, c.state.Ports["api"], c.path("certs/apiserver.crt"), token)
+`, c.state.Ports[APIServer], c.path("certs/apiserver.crt"), token)
 }
 
 // freePorts asks the kernel for ports that nobody listens on. Another process may

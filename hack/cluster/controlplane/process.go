@@ -28,7 +28,7 @@ const (
 func (c *Cluster) Start(ctx context.Context, name string) error {
 	arguments := map[string][]string{
 		Etcd: c.etcdArguments(), APIServer: c.apiserverArguments(), Kwok: c.kwokArguments(),
-		Scheduler: c.schedulerArguments(c.path("scheduler.yaml"), c.state.SchedulerFlags),
+		Scheduler: c.schedulerArguments(Scheduler, c.path("scheduler.yaml"), c.state.SchedulerFlags),
 	}[name]
 	return c.StartProgram(ctx, name, name, arguments...)
 }
@@ -70,7 +70,7 @@ func tail(log string) string {
 }
 
 func (c *Cluster) etcdArguments() []string {
-	client := fmt.Sprintf("http://127.0.0.1:%d", c.state.Ports["etcd"])
+	client := fmt.Sprintf("http://127.0.0.1:%d", c.state.Ports[Etcd])
 	peer := fmt.Sprintf("http://127.0.0.1:%d", c.state.Ports["peer"])
 	return []string{
 		"--data-dir", c.path("etcd"), "--unsafe-no-fsync",
@@ -82,8 +82,8 @@ func (c *Cluster) etcdArguments() []string {
 
 func (c *Cluster) apiserverArguments() []string {
 	return append([]string{
-		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.state.Ports["etcd"]),
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.state.Ports["api"]), "--cert-dir=" + c.path("certs"),
+		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.state.Ports[Etcd]),
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.state.Ports[APIServer]), "--cert-dir=" + c.path("certs"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.path("sa.key"), "--service-account-signing-key-file=" + c.path("sa.key"),
 		"--service-cluster-ip-range=10.0.0.0/24", "--token-auth-file=" + c.path("tokens.csv"), "--authorization-mode=RBAC",
@@ -93,24 +93,31 @@ func (c *Cluster) apiserverArguments() []string {
 	}, c.state.APIServerFlags...)
 }
 
-func (c *Cluster) schedulerArguments(config string, flags []string) []string {
+func (c *Cluster) schedulerArguments(name, config string, flags []string) []string {
 	return append([]string{
 		"--config=" + config, "--bind-address=127.0.0.1",
-		fmt.Sprintf("--secure-port=%d", c.state.Ports["scheduler"]), "--cert-dir=" + c.path("scheduler-certs"),
+		fmt.Sprintf("--secure-port=%d", c.state.Ports[name]), "--cert-dir=" + c.path(name+"-certs"),
 		"--authentication-kubeconfig=" + c.SchedulerKubeconfig(), "--authorization-kubeconfig=" + c.SchedulerKubeconfig(),
-		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics", "--v=2",
+		"--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics,/debug/pprof/*", "--v=2",
 	}, flags...)
 }
 
-// StartScheduler starts a program of the cluster's folder as its scheduler, with
-// a KubeSchedulerConfiguration that uses kubeconfig, and waits until it is ready.
-// There has to be none: stop Scheduler first. Stop and PID call it Scheduler.
-func (c *Cluster) StartScheduler(ctx context.Context, program string, config func(kubeconfig string) string, flags ...string) error {
-	file := c.path(program + ".yaml")
+// StartScheduler starts a program of the cluster's folder as one of its schedulers,
+// with a KubeSchedulerConfiguration that uses kubeconfig, and waits until it is ready.
+// Stop, PID, Log and Server know it by its name.
+func (c *Cluster) StartScheduler(ctx context.Context, name, program string, config func(kubeconfig string) string, flags ...string) error {
+	if c.state.Ports[name] == 0 {
+		ports, err := freePorts(name)
+		if err != nil {
+			return err
+		}
+		c.state.Ports[name] = ports[name]
+	}
+	file := c.path(name + ".yaml")
 	if err := os.WriteFile(file, []byte(config(c.SchedulerKubeconfig())), 0o600); err != nil {
 		return fmt.Errorf("cluster: %w", err)
 	}
-	return c.StartProgram(ctx, Scheduler, program, c.schedulerArguments(file, flags)...)
+	return c.StartProgram(ctx, name, program, c.schedulerArguments(name, file, flags)...)
 }
 
 // PID returns the number of a running process of the cluster.
@@ -129,7 +136,7 @@ func (c *Cluster) PID(name string) (int, error) {
 func (c *Cluster) kwokArguments() []string {
 	arguments := []string{
 		"--kubeconfig=" + c.Kubeconfig(), "--manage-all-nodes=true",
-		fmt.Sprintf("--server-address=127.0.0.1:%d", c.state.Ports["kwok"]), "--node-lease-duration-seconds=40",
+		fmt.Sprintf("--server-address=127.0.0.1:%d", c.state.Ports[Kwok]), "--node-lease-duration-seconds=40",
 	}
 	stages, err := filepath.Glob(filepath.Join(c.state.KwokStages, "*.yaml"))
 	if err != nil {
@@ -143,13 +150,13 @@ func (c *Cluster) kwokArguments() []string {
 
 // ready returns how to ask a process whether it is ready.
 func (c *Cluster) ready(name string) func() error {
-	address := map[string]string{
-		Etcd:      fmt.Sprintf("http://127.0.0.1:%d/readyz", c.state.Ports["etcd"]),
-		APIServer: fmt.Sprintf("https://127.0.0.1:%d/readyz", c.state.Ports["api"]),
-		Scheduler: fmt.Sprintf("https://127.0.0.1:%d/readyz", c.state.Ports["scheduler"]),
-		Kwok:      fmt.Sprintf("http://127.0.0.1:%d/healthz", c.state.Ports["kwok"]),
-	}[name]
-	if address == "" {
+	address := fmt.Sprintf("https://127.0.0.1:%d/readyz", c.state.Ports[name])
+	switch {
+	case name == Kwok:
+		address = fmt.Sprintf("http://127.0.0.1:%d/healthz", c.state.Ports[name])
+	case name == Etcd:
+		address = fmt.Sprintf("http://127.0.0.1:%d/readyz", c.state.Ports[name])
+	case c.state.Ports[name] == 0:
 		return func() error { return nil }
 	}
 	return func() error {

@@ -262,7 +262,7 @@ func (e *env) metric(series string) (float64, error) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a test server on loopback
 	}}
-	answer, err := client.Get(e.cluster.Metrics())
+	answer, err := client.Get(e.cluster.Server(controlplane.Scheduler) + "/metrics")
 	if err != nil {
 		return 0, err
 	}

@@ -58,6 +58,11 @@ func (b *bench) batch(ctx context.Context, scheduler string, round int) (m resul
 	}
 	b.placed.bound.Store(0)
 	b.placed.gone.Store(0)
+	for _, s := range schedulers {
+		if _, err := b.collectGarbage(ctx, s); err != nil {
+			return m, err
+		}
+	}
 	before, err := now(b.cluster)
 	if err != nil {
 		return m, err
@@ -79,9 +84,18 @@ func (b *bench) batch(ctx context.Context, scheduler string, round int) (m resul
 	if err != nil {
 		return m, err
 	}
-	used, pods := after.since(before), float64(len(applications))
+	part, err := b.garbageDue(ctx, scheduler)
+	if err != nil {
+		return m, err
+	}
+	collection, err := b.collectGarbage(ctx, scheduler)
+	if err != nil {
+		return m, err
+	}
+	used, pods, due := after.since(before), float64(len(applications)), part*collection
 	m = results.Batch{
-		PodsPerSecond: pods / seconds, SchedulerSecondsPerPod: used.scheduler / pods, SecondsPerPod: used.ours / pods,
+		PodsPerSecond: pods / seconds, SecondsPerPod: (used.ours + due) / pods,
+		SchedulerSecondsPerPod: (used.scheduler[scheduler] + due) / pods, GarbageSecondsPerPod: due / pods,
 		Foreign: max(used.busy-used.ours, 0) / used.capacity, Steal: used.steal / used.capacity,
 	}
 	return m, b.remove(ctx, len(applications))

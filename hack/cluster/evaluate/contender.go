@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -14,13 +11,13 @@ import (
 	"bandmate.dev/bandmate/hack/cluster/controlplane"
 )
 
-// Names of schedulers: each process has one without and one with the plugin.
+// Names of the schedulers, each a process of its own.
 const (
 	without = "default-scheduler"
 	with    = "with-plugin"
 )
 
-// contender is a scheduler with a plugin, measured against the same scheduler
+// contender is a scheduler with a plugin, measured against the same program
 // without it.
 type contender struct {
 	plugin  string
@@ -35,23 +32,43 @@ type contender struct {
 	check func() error
 }
 
+// start starts both schedulers and waits until the plugin is ready.
+func (d contender) start(ctx context.Context, c *controlplane.Cluster) error {
+	for _, scheduler := range schedulers {
+		if err := c.StartScheduler(ctx, scheduler, d.program, d.configuration(scheduler), d.flags...); err != nil {
+			return errors.Join(err, d.stop(c))
+		}
+	}
+	return d.ready(ctx)
+}
+
+func (d contender) stop(c *controlplane.Cluster) error {
+	return errors.Join(c.Stop(without), c.Stop(with))
+}
+
+// schedulers are those that run during a block.
+var schedulers = []string{without, with}
+
 // configuration leaves to the scheduler how many nodes it looks at, as
 // kube-scheduler does by default. There is no other instance to elect a leader
 // from.
-func (d contender) configuration(kubeconfig string) string {
-	arguments := ""
-	if d.config != "" {
-		arguments = "\n  pluginConfig: [" + d.config + "]"
+func (d contender) configuration(scheduler string) func(kubeconfig string) string {
+	plugins := ""
+	if scheduler == with {
+		plugins = "\n  plugins: {multiPoint: {enabled: [" + d.enabled + "]}}"
+		if d.config != "" {
+			plugins += "\n  pluginConfig: [" + d.config + "]"
+		}
 	}
-	return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+	return func(kubeconfig string) string {
+		return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: %q, qps: 5000, burst: 5000}
 leaderElection: {leaderElect: false}
 profiles:
-- schedulerName: %s
-- schedulerName: %s
-  plugins: {multiPoint: {enabled: [%s]}}%s
-`, kubeconfig, without, with, d.enabled, arguments)
+- schedulerName: %s%s
+`, kubeconfig, scheduler, plugins)
+	}
 }
 
 // bandmate is our scheduler.
@@ -62,7 +79,11 @@ func bandmate(s settings, c *controlplane.Cluster) contender {
 		flags:   []string{fmt.Sprintf("--feature-gates=OpportunisticBatching=%v", s.batching)},
 		ready: func(ctx context.Context) error {
 			return eventually(ctx, "the scheduler has the profiles", func() error {
-				known, err := metric(ctx, c.Metrics(), `bandmate_profiles{state="known"}`)
+				metrics, err := ask(ctx, c.Server(with)+"/metrics")
+				if err != nil {
+					return err
+				}
+				known, err := sample(metrics, `bandmate_profiles{state="known"}`)
 				if err == nil && int(known) < s.profile {
 					err = fmt.Errorf("%.0f of %d", known, s.profile)
 				}
@@ -86,7 +107,7 @@ func trimaran(s settings, c *controlplane.Cluster, loads *loadWatcher) contender
 			if loads.asked.Load() == 0 {
 				return errors.New("the plugin never asked for loads")
 			}
-			log := c.Log(controlplane.Scheduler)
+			log := c.Log(with)
 			for _, complaint := range []string{"Failed to get metrics", "Metrics not available", "Unable to populate metrics", "Unable to update metrics"} {
 				if strings.Contains(log, complaint) {
 					return fmt.Errorf("the plugin had no loads: %q in its log", complaint)
@@ -101,30 +122,14 @@ func trimaran(s settings, c *controlplane.Cluster, loads *loadWatcher) contender
 // hack/cluster/testdata/trimaran.
 const trimaranProgram = "trimaran-scheduler"
 
-// metric reads one sample of a server's metrics; an error where it has none.
-func metric(ctx context.Context, address, series string) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, err
-	}
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a test server on loopback
-	}}
-	answer, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		return 0, errors.Join(fmt.Errorf("%s: %s", address, answer.Status), err)
-	}
-	for line := range strings.Lines(string(text)) {
+// sample returns one sample of a server's metrics; an error where it has none.
+func sample(metrics, series string) (float64, error) {
+	for line := range strings.Lines(metrics) {
 		if value, ok := strings.CutPrefix(line, series+" "); ok {
 			return strconv.ParseFloat(strings.TrimSpace(value), 64)
 		}
 	}
-	return 0, fmt.Errorf("%s: no %s", address, series)
+	return 0, fmt.Errorf("no %s", series)
 }
 
 // eventually asks ten times a second until there is no error.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,11 +14,11 @@ import (
 // usage is CPU time in seconds, summed since a moment that differs from field to
 // field: only differences mean anything.
 type usage struct {
-	capacity  float64 // of all CPUs, used or not
-	busy      float64 // of all programs and the kernel
-	steal     float64 // kept by the hypervisor
-	ours      float64 // of the control plane and of this program
-	scheduler float64 // of the scheduler
+	capacity  float64            // of all CPUs, used or not
+	busy      float64            // of all programs and the kernel
+	steal     float64            // kept by the hypervisor
+	ours      float64            // of the control plane and of this program
+	scheduler map[string]float64 // of each scheduler
 }
 
 // ticks is how many of the kernel's counts of CPU time make a second; Linux shows
@@ -33,7 +34,8 @@ func now(c *controlplane.Cluster) (u usage, err error) {
 	if err := u.machine(string(text)); err != nil {
 		return u, err
 	}
-	for _, name := range []string{controlplane.Etcd, controlplane.APIServer, controlplane.Scheduler} {
+	u.scheduler = map[string]float64{}
+	for _, name := range append([]string{controlplane.Etcd, controlplane.APIServer}, schedulers...) {
 		pid, err := c.PID(name)
 		if err != nil {
 			return u, err
@@ -47,8 +49,8 @@ func now(c *controlplane.Cluster) (u usage, err error) {
 			return u, err
 		}
 		u.ours += seconds
-		if name == controlplane.Scheduler {
-			u.scheduler = seconds
+		if slices.Contains(schedulers, name) {
+			u.scheduler[name] = seconds
 		}
 	}
 	var self syscall.Rusage
@@ -109,8 +111,12 @@ func processSeconds(stat string) (float64, error) {
 
 // since returns what was used after an earlier reading.
 func (u usage) since(before usage) usage {
-	return usage{
+	d := usage{
 		capacity: u.capacity - before.capacity, busy: u.busy - before.busy, steal: u.steal - before.steal,
-		ours: u.ours - before.ours, scheduler: u.scheduler - before.scheduler,
+		ours: u.ours - before.ours, scheduler: map[string]float64{},
 	}
+	for name, seconds := range u.scheduler {
+		d.scheduler[name] = seconds - before.scheduler[name]
+	}
+	return d
 }

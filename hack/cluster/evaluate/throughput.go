@@ -23,9 +23,9 @@ const residents = 30
 // stays below it.
 const foreignLimit = 0.05
 
-// throughput places batches of pods without and with a plugin in turn, in one
-// process, and writes pods a second after each block of rounds. Between blocks it
-// changes from one plugin's scheduler to the other's, so that only one runs.
+// throughput places batches of pods without and with a plugin in turn, each by a
+// scheduler of its own while the other one only follows, and writes what they took after
+// each block of rounds. Between blocks it changes from one plugin to the other.
 func throughput(ctx context.Context, s settings) (err error) {
 	c, client, err := populated(ctx, s)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) allowed(ctx context.Context) error {
 // it counts as having nothing to do.
 const atRest = 0.1
 
-// rested waits until the scheduler has nothing to do: what it does once after its
+// rested waits until the schedulers have nothing to do: what it does once after its
 // start, and once for every application, is no part of a round.
 func (b *bench) rested(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -113,28 +113,28 @@ func (b *bench) rested(ctx context.Context) error {
 		start := time.Now()
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the scheduler is not at rest after %v: %w", patience, ctx.Err())
+			return fmt.Errorf("the schedulers are not at rest after %v: %w", patience, ctx.Err())
 		case <-time.After(time.Second):
 		}
 		after, err := now(b.cluster)
 		if err != nil {
 			return err
 		}
-		if after.since(before).scheduler <= atRest*time.Since(start).Seconds() {
+		if used := after.since(before).scheduler; max(used[without], used[with]) <= atRest*time.Since(start).Seconds() {
 			return nil
 		}
 	}
 }
 
-// block starts the scheduler of a contender, warms it up by two batches without
-// and two with the plugin, measures rounds and stops it. In every other round the
+// block starts the schedulers of a contender, warms them up by two batches without
+// and two with the plugin, measures rounds and stops them. In every other round the
 // plugin goes first.
 func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done []results.Round, err error) {
-	if err := b.cluster.StartScheduler(ctx, d.program, d.configuration, d.flags...); err != nil {
+	if err := d.start(ctx, b.cluster); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.cluster.Stop(controlplane.Scheduler)) }()
-	if err := errors.Join(d.ready(ctx), b.rested(ctx)); err != nil {
+	defer func() { err = errors.Join(err, d.stop(b.cluster)) }()
+	if err := b.rested(ctx); err != nil {
 		return nil, err
 	}
 	for _, scheduler := range []string{without, with, with, without} {
@@ -156,8 +156,8 @@ func (b *bench) block(ctx context.Context, d contender, first, rounds int) (done
 			if err != nil {
 				return nil, err
 			}
-			fmt.Fprintf(os.Stderr, "round %d: %s, %s: %.0f pods/s, %.2f ms of its CPU a pod, %.1f%% foreign, %.1f%% stolen\n", first+i, d.plugin, scheduler,
-				measured.PodsPerSecond, 1000*measured.SchedulerSecondsPerPod, 100*measured.Foreign, 100*measured.Steal)
+			fmt.Fprintf(os.Stderr, "round %d: %s, %s: %.0f pods/s, %.2f ms of its CPU a pod, %.2f of it garbage that is due, %.1f%% foreign, %.1f%% stolen\n", first+i, d.plugin, scheduler,
+				measured.PodsPerSecond, 1000*measured.SchedulerSecondsPerPod, 1000*measured.GarbageSecondsPerPod, 100*measured.Foreign, 100*measured.Steal)
 			if scheduler == with {
 				r.With = measured
 			} else {

@@ -24,24 +24,27 @@ func TestThroughputTable(t *testing.T) {
 	}
 	got := strings.Split(ThroughputTable([]Throughput{record, {Nodes: 1000}}), "\n")
 	want := []string{
-		"| 5,000 | 30 | 10,000 | 3,000 | A (v1) | 0 (1) | – | not measured | 10.0, 1000.0 | 0.010 (0.010–0.010) | 1.00, 1.00 |",
-		"| 5,000 | 30 | 10,000 | 3,000 | B (v2) | 3 (1) | 120, 96 | 0.800 (0.500–0.900) | 6.7, 10.8 | 0.650 (0.003–0.900) | 1.00, 1.00 |",
+		"| 5,000 | A (v1) | 1 of 3,000 pods | 1.00, 1.00 | 1.000 (1.000–1.000) | 10.00, 1000.00 | 0.010 (0.010–0.010) | 0 | – | not measured |",
+		"| 5,000 | B (v2) | 4 of 3,000 pods | 1.00, 1.00 | 1.000 (1.000–1.000) | 6.67, 10.76 | 0.575 (0.003–0.900) | 3 | 120, 96 | 0.750 (0.500–0.900) |",
 	}
 	if len(got) != 5 || got[2] != want[0] || got[3] != want[1] {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// The ranks are those of the table of the sign test: 90% intervals of the median.
-func TestMedianInterval(t *testing.T) {
-	for n, rank := range map[int]int{1: 1, 4: 1, 5: 1, 7: 1, 8: 2, 10: 2, 11: 3, 20: 6, 24: 8, 25: 8, 50: 19} {
-		var values []float64
-		for i := range n {
-			values = append(values, float64(n-i))
+// The ranks are those of the table of the signed-rank test: 90% intervals.
+func TestCenter(t *testing.T) {
+	for n, k := range map[int]int{1: 0, 4: 0, 5: 1, 6: 3, 8: 6, 10: 11, 12: 18, 20: 61} {
+		if got := mostOutside(n); got != k {
+			t.Errorf("%d values: %d, want %d", n, got, k)
 		}
-		if low, high := medianInterval(values); low != float64(rank) || high != float64(n+1-rank) {
-			t.Errorf("%d values: ranks %v to %v, want %d to %d", n, low, high, rank, n+1-rank)
-		}
+	}
+	middle, low, high := center([]float64{5, 1, 2, 90, 3})
+	if middle != 3.5 || low != 1 || high != 90 {
+		t.Errorf("%v (%v to %v), want 3.5 (1 to 90)", middle, low, high)
+	}
+	if middle, low, high := center([]float64{1, 2, 3}); middle != 2 || low != 1 || high != 3 {
+		t.Errorf("%v (%v to %v), want 2 (1 to 3)", middle, low, high)
 	}
 }
 
