@@ -158,7 +158,7 @@ func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, s
 	if sensitivity, _ := known(said.Newcomer.Application); !sensitivity {
 		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), said.Newcomer.Reason)
 	}
-	pod.Entry = said.Newcomer
+	pod.Entry = &said.Newcomer
 	switch e := said.Score.Newcomer; {
 	case e.Limit == 0 || e.After <= e.Limit:
 	case e.Limit == pod.Limit:

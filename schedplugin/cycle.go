@@ -77,7 +77,7 @@ func (c *cycle) profileOn(machine string) *profile {
 // newcomerOn returns the pod with its profile at a node of a machine.
 func (c *cycle) newcomerOn(node, machine string) *occupancy.Resident {
 	newcomer := c.newcomer
-	newcomer.Entry, newcomer.Node = c.profileOn(machine).Entry, node
+	newcomer.Entry, newcomer.Node = &c.profileOn(machine).Entry, node
 	return &newcomer
 }
 

@@ -16,16 +16,18 @@ import (
 )
 
 // domainState is a memory domain as a pod finds it, prepared for the score. It is
-// immutable but for the scores that it remembers.
+// immutable but for the scores that it remembers. What Score reads comes first: with
+// thousands of nodes it is in no cache.
 type domainState struct {
-	load    *score.Load
-	caches  predictor.Caches  // in which a newcomer may come to run
-	expires time.Time         // when a measurement is too old; zero for never
-	nodes   []*occupancy.Node // that it was made of
+	expires int64 // when a measurement is too old, in nanoseconds of Unix time; 0 for never
 	// known and unknown count the residents with and without a complete profile, and
 	// limited is true where one has a limit.
-	known, unknown int
+	known, unknown int32
+	load           score.Load
 	limited        bool
+
+	caches predictor.Caches  // in which a newcomer may come to run
+	nodes  []*occupancy.Node // that it was made of
 	// residents are those of load, in its order, and measured is true where load has
 	// the traffic of everyone else.
 	residents []*occupancy.Resident
@@ -36,7 +38,7 @@ type domainState struct {
 }
 
 func (d *domainState) current(now time.Time) bool {
-	return d != nil && (d.expires.IsZero() || now.Before(d.expires))
+	return d != nil && (d.expires == 0 || now.UnixNano() < d.expires)
 }
 
 // domain returns the memory domain of a node for the pod of this cycle.
@@ -134,15 +136,16 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 	}
 	scorer := p.scorer()
 	defer p.scorers.Put(scorer)
-	load, err := neighbors.Load(scorer)
-	if err != nil {
+	d := &domainState{
+		caches: at.Caches, nodes: nodes, residents: neighbors.Residents, measured: neighbors.Background != nil,
+	}
+	if !neighbors.Expires.IsZero() {
+		d.expires = neighbors.Expires.UnixNano()
+	}
+	if err := neighbors.Load(scorer, &d.load); err != nil {
 		return nil, err
 	}
-	d := &domainState{
-		load: load, caches: at.Caches, nodes: nodes, expires: neighbors.Expires,
-		residents: neighbors.Residents, measured: neighbors.Background != nil,
-	}
-	for i, job := range load.Residents() {
+	for i, job := range d.load.Residents() {
 		d.limited = d.limited || d.residents[i].Limited()
 		if job.Known() {
 			d.known++
@@ -182,7 +185,7 @@ func (c *cycle) score(d *domainState, node, machine string) (*score.Score, error
 	}
 	scorer := c.plugin.scorer()
 	defer c.plugin.scorers.Put(scorer)
-	result, err := scorer.ScoreLoad(job, d.load)
+	result, err := scorer.ScoreLoad(job, &d.load)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unique"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -13,16 +14,17 @@ import (
 )
 
 // nodeState is what the plugin read of a node. It is immutable but for the domains
-// that it remembers.
+// that it remembers. What Score reads comes first: with thousands of nodes it is in no
+// cache.
 type nodeState struct {
-	version  version
-	profiles *profiles
-	round    int64 // of the profiles, before they were asked
+	version
 	// pending is true where a resident's profile waits for a model of the memory.
 	pending bool
 	// shared and machine are the node's, at hand for Score.
-	shared  bool // whether the node has a memory domain of several
-	machine string
+	shared   bool // whether the node has a memory domain of several
+	profiles *profiles
+	round    int64 // of the profiles, before they were asked
+	machine  string
 	// domains are the node's memory domain for pods by their NUMA node, as far as they
 	// were needed; none where the node shares its domain with others.
 	domains [1 + rememberedNUMANodes]atomic.Pointer[domainState]
@@ -37,14 +39,14 @@ const rememberedNUMANodes = 8
 // all others, in any order.
 type version struct {
 	generation int64
-	pods       int
-	assumed    bool // whether the last may be such a pod
+	count      int32 // of pods
+	assumed    bool  // whether the last may be such a pod
 }
 
 func versionOf(info fwk.NodeInfo) version {
 	v := version{generation: info.GetGeneration()}
 	if pods := info.GetPods(); len(pods) > 0 {
-		v.pods, v.assumed = len(pods), inGroup(pods[len(pods)-1].GetPod())
+		v.count, v.assumed = int32(len(pods)), inGroup(pods[len(pods)-1].GetPod())
 	}
 	return v
 }
@@ -53,13 +55,13 @@ func versionOf(info fwk.NodeInfo) version {
 // identity of assumed pods. Score asks for every node: a look into a pod would be
 // several cache misses.
 func (v version) of(info fwk.NodeInfo) bool {
-	return v.generation == info.GetGeneration() && v.pods == len(info.GetPods())
+	return v.generation == info.GetGeneration() && int(v.count) == len(info.GetPods())
 }
 
 // current reports whether reading the node again would give the same.
 func (s *nodeState) current(info fwk.NodeInfo, p *profiles) bool {
-	return s != nil && s.profiles == p && s.version.of(info) && (!s.pending || s.round == p.round.Load()) &&
-		(!s.version.assumed || s.has(info.GetPods()))
+	return s != nil && s.profiles == p && s.of(info) && (!s.pending || s.round == p.round.Load()) &&
+		(!s.assumed || s.has(info.GetPods()))
 }
 
 // has reports whether these are the pods that were read.
@@ -157,6 +159,8 @@ func (p *Plugin) readNode(info fwk.NodeInfo, profiles *profiles, last *nodeState
 	if err != nil {
 		p.metrics.measured.WithLabelValues(resultInvalid).Inc()
 	}
+	// Of equal machines the text is the same, so that to compare it is to compare addresses.
+	node.Machine = unique.Make(node.Machine).Value()
 	s.node, s.shared, s.machine = node, node.Domain != "", node.Machine
 	// bandmate what-if tells of an annotation that cannot be read.
 	seats, _ := view.ReadSeats(info.Node(), profiles.advisor.SharedCaches(node.Machine))
@@ -205,7 +209,7 @@ func (s *podState) lookUp(profiles *profiles, machine string) {
 		return
 	}
 	resident := *s.resident
-	resident.Entry, resident.Fast = profile.Entry, profile.fast
+	resident.Entry, resident.Fast = &profile.Entry, profile.fast
 	s.profile, s.resident = profile, &resident
 }
 

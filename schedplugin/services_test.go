@@ -246,15 +246,15 @@ func TestServicesThatCannotBeHeld(t *testing.T) {
 	if len(h.events.notes) != 1 || h.events.notes[0] != want {
 		t.Errorf("%q, want once %q", h.events.notes, want)
 	}
-	load, err := p.scorer().Prepare(score.Domain{})
-	if err != nil {
+	empty := &domainState{}
+	if err := p.scorer().PrepareIn(&empty.load, score.Domain{}); err != nil {
 		t.Fatal(err)
 	}
 	for application, want := range map[string]string{
 		"app-0": "the profile of this pod has no load sweep", "nobody": "no profile says how this pod slows down", "redis": "this pod: its load of 1e+06 requests per second is above its saturation even alone, 1000",
 	} {
 		c := p.newCycle(nil, resident(demanding("p", application, "1000000", "")))
-		if got := c.unverifiable(&domainState{load: load}, "blade"); !strings.Contains(got, want) {
+		if got := c.unverifiable(empty, "blade"); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", application, got, want)
 		}
 	}

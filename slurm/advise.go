@@ -143,7 +143,7 @@ func (t *ranking) newcomer(n *Node, part *occupancy.Node) occupancy.Resident {
 		name = t.request.Job.String()
 	}
 	return occupancy.Resident{
-		Name: name, Node: n.Name, Application: t.request.Application, Entry: *t.occupancy.Entry(t.request.Application, n),
+		Name: name, Node: n.Name, Application: t.request.Application, Entry: t.occupancy.Entry(t.request.Application, n),
 		CPUs: t.request.CPUsPerNode, Limit: t.limit(), Caches: t.occupancy.Caches(part),
 	}
 }

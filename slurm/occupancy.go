@@ -133,7 +133,7 @@ func (o *Occupancy) Resident(j *Job, n *Node, cpus float64) occupancy.Resident {
 	label := o.Label(j)
 	return occupancy.Resident{
 		Name: j.String(), Node: n.Name, Application: label.Application, CPUs: cpus,
-		Entry: *o.Entry(label.Application, n), Limit: label.Limit,
+		Entry: o.Entry(label.Application, n), Limit: label.Limit,
 	}
 }
 

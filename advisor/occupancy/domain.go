@@ -75,17 +75,16 @@ func (n *Neighbors) Domain() score.Domain {
 	return d
 }
 
-// Load prepares the neighbors for scores and estimates. It fails on residents that s
-// refuses.
-func (n *Neighbors) Load(s *score.Scorer) (*score.Load, error) {
-	load, err := s.Prepare(n.Domain())
-	if err != nil {
-		return nil, err
+// Load prepares the neighbors in a new load, for scores and estimates. It fails on
+// residents that s refuses.
+func (n *Neighbors) Load(s *score.Scorer, load *score.Load) error {
+	if err := s.PrepareIn(load, n.Domain()); err != nil {
+		return err
 	}
 	models := make([]*fast.Model, len(n.Residents))
 	for i, r := range n.Residents {
 		models[i] = r.Fast
 	}
 	s.Tabulate(load, models)
-	return load, nil
+	return nil
 }

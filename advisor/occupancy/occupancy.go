@@ -25,8 +25,9 @@ type Resident struct {
 	Node string
 	// Application names its application; empty when unknown.
 	Application string
-	// Entry is the profile of the application on the node's machine.
-	Entry advisor.Entry
+	// Entry is the profile of the application on the node's machine, which it shares with
+	// others of the application; nil counts as one that is not known.
+	Entry *advisor.Entry
 	// Fast approximates the application, for estimates; nil where the profile is
 	// missing or no estimates are needed.
 	Fast *fast.Model
@@ -45,11 +46,25 @@ type Resident struct {
 
 // Job returns the resident as the score sees it.
 func (r *Resident) Job() score.Job {
-	job := score.Job{Name: r.Name, Application: r.Entry.Application, CPUs: r.CPUs, Limit: r.Limit, Card: r.Node, Caches: r.Caches}
-	if v := r.Entry.Serving; v != nil {
+	job := score.Job{Name: r.Name, Application: r.application(), CPUs: r.CPUs, Limit: r.Limit, Card: r.Node, Caches: r.Caches}
+	if v := r.serving(); v != nil {
 		job.Serving, job.Limit = v, v.Tightest(r.Limit)
 	}
 	return job
+}
+
+func (r *Resident) application() *predictor.Application {
+	if r.Entry == nil {
+		return nil
+	}
+	return r.Entry.Application
+}
+
+func (r *Resident) serving() *advisor.Serving {
+	if r.Entry == nil {
+		return nil
+	}
+	return r.Entry.Serving
 }
 
 // Limited reports whether the resident has a limit, or a demand as a service.
@@ -59,10 +74,10 @@ func (r *Resident) Limited() bool { return r.Limit != 0 || r.Demand != (service.
 // full; empty where they can be.
 func (r *Resident) Unverifiable(name string) string {
 	sensitivity := false
-	if r.Entry.Application != nil {
-		sensitivity, _ = r.Entry.Application.Known()
+	if a := r.application(); a != nil {
+		sensitivity, _ = a.Known()
 	}
-	switch v := r.Entry.Serving; {
+	switch v := r.serving(); {
 	case !r.Limited():
 		return ""
 	case !sensitivity:
@@ -78,7 +93,7 @@ func (r *Resident) Unverifiable(name string) string {
 // Exceeded says in words how the resident, called by name, exceeds what a score says of
 // it, which is over a limit.
 func (r *Resident) Exceeded(name string, e score.Effect) string {
-	if v := r.Entry.Serving; v != nil && v.Holds(e.Limit) {
+	if v := r.serving(); v != nil && v.Holds(e.Limit) {
 		return v.Exceeded(name, e.After)
 	}
 	return fmt.Sprintf("predicted %s for %s, whose limit is %s", e.After, name, e.Limit)

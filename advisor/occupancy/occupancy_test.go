@@ -114,13 +114,13 @@ func TestLoad(t *testing.T) {
 	c := cluster()
 	alone := c.Node("alone")
 	met := c.DomainOf(alone).Neighbors(&occupancy.Resident{}, alone, noon, maxAge)
-	load, err := met.Load(&score.Scorer{})
-	if err != nil || len(load.Residents()) != 3 || load.Residents()[0].Card != "alone" {
-		t.Errorf("%+v, %v", load, err)
+	var load score.Load
+	if err := met.Load(&score.Scorer{}, &load); err != nil || len(load.Residents()) != 3 || load.Residents()[0].Card != "alone" {
+		t.Errorf("%+v, %v", load.Residents(), err)
 	}
 	alone.Residents[0].CPUs = -1
 	met = c.DomainOf(alone).Neighbors(&occupancy.Resident{}, alone, noon, maxAge)
-	if _, err := met.Load(&score.Scorer{}); err == nil {
+	if err := met.Load(&score.Scorer{}, &score.Load{}); err == nil {
 		t.Error("a resident of −1 CPUs is accepted")
 	}
 }

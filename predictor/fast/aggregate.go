@@ -40,8 +40,7 @@ type byDelay struct {
 	// alone is the delay without a newcomer, lost what the residents lose then.
 	alone point
 	lost  float32
-	flow  [memory.Delays]memory.Flow
-	cost  [memory.Delays]float32
+	sums  sums
 }
 
 // addedCells is the number of even steps of a newcomer's traffic in an addedTable.
@@ -57,19 +56,23 @@ type addedTable struct {
 // NewAggregate adds residents up. Their cost with a newcomer is the weighted sum of
 // the slowdown that it adds, or where worst is set the highest slowdown less 1.
 func NewAggregate(residents []Resident, worst bool) Aggregate {
-	g := Aggregate{worst: worst}
-	models := make([]*Model, 0, 64) // of a constant capacity, so that it needs no heap
+	var g Aggregate
+	g.AddUp(residents, worst)
+	return g
+}
+
+// AddUp sets g, which must be new, to what NewAggregate returns.
+func (g *Aggregate) AddUp(residents []Resident, worst bool) {
+	g.worst = worst
 	for _, r := range residents {
-		models = append(models, r.Model)
 		g.network.busy += r.Model.network.busy
 		g.network.stretch = withCost(worst, g.network.stretch, r.Model.network.stretch, float32(r.Weight))
 	}
-	if shared := sharedMemory(models); shared != nil {
+	if shared := sharedMemory(residents); shared != nil {
 		g.addUpByDelay(shared, residents)
 	} else {
-		g.addUpByTraffic(models, residents)
+		g.addUpByTraffic(residents)
 	}
-	return g
 }
 
 // withCost returns a cost together with what one resident loses.
@@ -84,34 +87,33 @@ func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
 	d := &g.byDelay
 	d.memory = shared
 	for _, r := range residents {
-		r.Model.addFlows(&d.flow, shared, r.Model.corunner())
+		r.Model.addFlows(&d.sums, shared, r.Model.corunner())
 	}
-	behind := newBehind(shared, &d.flow)
-	d.alone = solve(shared, 0, &d.flow, flows{})
-	traffic := shared.Traffic(d.alone.flow(&d.flow))
+	behind := newBehind(shared, &d.sums)
+	d.alone = solve(shared, 0, &d.sums, flows{})
+	traffic := shared.Traffic(d.alone.flow(&d.sums))
 	g.busy, g.column = float32(traffic.Total()), predictor.Column(traffic)
 	worst, column := g.worst, g.column
 	for _, r := range residents {
 		if table := r.Model.corunner(); table != nil {
 			half, reads, weight := &table.Excess[0], &table.Excess[1], float32(r.Weight)
-			for place, cost := range &d.cost {
-				d.cost[place] = withCost(worst, cost, half[place]+column*(reads[place]-half[place]), weight)
+			for place := range d.sums {
+				cost := &d.sums[place].cost
+				*cost = withCost(worst, *cost, half[place]+column*(reads[place]-half[place]), weight)
 			}
 		}
 	}
-	if behind.shared {
-		by := d.cost
-		for place := range d.cost {
-			at := pointAt(behind.places[place])
-			d.cost[place] = at.between(by[at.place], by[at.place+1])
-		}
+	if behind != nil {
+		behind.costs(&d.sums)
 	}
-	d.lost = d.costAt(d.alone)
+	d.lost = d.sums.costAt(d.alone)
 }
 
-func (d *byDelay) costAt(at point) float32 { return at.between(d.cost[at.place], d.cost[at.place+1]) }
-
-func (g *Aggregate) addUpByTraffic(models []*Model, residents []Resident) {
+func (g *Aggregate) addUpByTraffic(residents []Resident) {
+	models := make([]*Model, 0, len(residents))
+	for _, r := range residents {
+		models = append(models, r.Model)
+	}
 	performance := fixedPoint(models)
 	var sum units.Traffic
 	var top float32
@@ -192,14 +194,14 @@ func (g *Aggregate) estimateByDelay(newcomer *Model) (own, residents float32) {
 	d := &g.byDelay
 	var at point
 	if t := newcomer.delay; t != nil && t.Model == d.memory {
-		at = solve(d.memory, d.alone.place, &d.flow, newcomer.flows(d.memory, t.Target))
+		at = solve(d.memory, d.alone.place, &d.sums, newcomer.flows(d.memory, t.Target))
 		own = at.excess(t.Target, g.column)
 	} else {
 		// Slowed down by its traffic table, it presses on the others as alone.
 		own = 1/newcomer.beside(g.busy, g.column) - 1
-		at = solve(d.memory, d.alone.place, &d.flow, newcomer.flows(d.memory, nil))
+		at = solve(d.memory, d.alone.place, &d.sums, newcomer.flows(d.memory, nil))
 	}
-	residents = d.costAt(at)
+	residents = d.sums.costAt(at)
 	if !g.worst {
 		residents -= d.lost
 	}

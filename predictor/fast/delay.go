@@ -21,9 +21,9 @@ func (at point) excess(t *predictor.RoleTable, column float32) float32 {
 	return at.between(low, high)
 }
 
-// flow reads what flows add up to.
-func (at point) flow(flows *[memory.Delays]memory.Flow) memory.Flow {
-	low, high := flows[at.place], flows[at.place+1]
+// flow reads what applications transfer together.
+func (at point) flow(s *sums) memory.Flow {
+	low, high := s[at.place].Flow, s[at.place+1].Flow
 	return memory.Flow{Read: at.between(low.Read, high.Read), Write: at.between(low.Write, high.Write)}
 }
 
@@ -33,32 +33,61 @@ func pointAt(place float32) point {
 	return point{whole, place - float32(whole)}
 }
 
-// behind is where those who come over a shared link stand in their tables, by the delay
-// of the memory.
-type behind struct {
-	places [memory.Delays]float32
-	shared bool // false where there is no such link, and all stand at the same place
+// sums are what applications transfer and lose together at each delay. Both lie side by
+// side because an estimate reads both, and seldom finds them in a cache.
+type sums [memory.Delays]struct {
+	memory.Flow
+	cost float32
 }
 
-// newBehind returns where co-runners with these flows stand, and turns the flows into
-// those by the delay of the memory.
-func newBehind(m *memory.Model, flows *[memory.Delays]memory.Flow) (b behind) {
-	if b.places, b.shared = m.Behind(flows); !b.shared {
-		return b
+// costAt reads what applications lose.
+func (s *sums) costAt(at point) float32 { return at.between(s[at.place].cost, s[at.place+1].cost) }
+
+// behind is where those who come over a shared link stand in their tables, by the delay
+// of the memory; nil where there is no such link, and all stand at the same place.
+type behind []float32
+
+// newBehind returns where co-runners stand that transfer this, and turns that into what
+// they transfer by the delay of the memory.
+func newBehind(m *memory.Model, s *sums) behind {
+	if m.SharesLink() {
+		return behindLink(m, s)
 	}
-	by := *flows
-	for place := range flows {
-		flows[place] = pointAt(b.places[place]).flow(&by)
+	return nil
+}
+
+// behindLink is newBehind where there is such a link. It is apart, as costs is, so that
+// others do not need its stack: the scheduler scores in new goroutines, whose stacks
+// are small, and to grow one takes as long as many estimates.
+func behindLink(m *memory.Model, s *sums) behind {
+	var flow [memory.Delays]memory.Flow
+	for place := range s {
+		flow[place] = s[place].Flow
 	}
-	return b
+	places, _ := m.Behind(&flow)
+	by := *s
+	for place := range s {
+		s[place].Flow = pointAt(places[place]).flow(&by)
+	}
+	return places[:]
+}
+
+// costs turns what they lose into that by the delay of the memory.
+//
+//go:noinline
+func (b behind) costs(s *sums) {
+	by := *s
+	for place := range s {
+		s[place].cost = by.costAt(pointAt(b[place]))
+	}
 }
 
 // at returns where they stand when the delay of the memory is at a point.
-func (b *behind) at(p point) point {
-	if !b.shared {
+func (b behind) at(p point) point {
+	if b == nil {
 		return p
 	}
-	return pointAt(p.between(b.places[p.place], b.places[p.place+1]))
+	return pointAt(p.between(b[p.place], b[p.place+1]))
 }
 
 // flows is what an application transfers at each delay.
@@ -84,9 +113,9 @@ func (m *Model) flows(of *memory.Model, role *predictor.RoleTable) flows {
 
 // solve finds the delay at which the memory carries what residents and a newcomer
 // transfer, from place on.
-func solve(m *memory.Model, place int, residents *[memory.Delays]memory.Flow, newcomer flows) point {
+func solve(m *memory.Model, place int, residents *sums, newcomer flows) point {
 	const last = memory.Delays - 1
-	overload := func(place int) float32 { return m.Overload(place, residents[place].Add(newcomer.at(place))) }
+	overload := func(place int) float32 { return m.Overload(place, residents[place].Flow.Add(newcomer.at(place))) }
 	before := overload(place)
 	for before <= 0 && place > 0 {
 		place--
@@ -105,35 +134,34 @@ func solve(m *memory.Model, place int, residents *[memory.Delays]memory.Flow, ne
 	return point{place, 0}
 }
 
-// sharedMemory returns the model of the memory that describes all of models that
-// have curves; nil where there is none.
-func sharedMemory(models []*Model) *memory.Model {
+// sharedMemory returns the model of the memory that describes all residents that have
+// curves; nil where there is none.
+func sharedMemory(residents []Resident) *memory.Model {
 	var shared *memory.Model
-	for _, m := range models {
-		switch {
+	for _, r := range residents {
+		switch m := r.Model; {
 		case m.delay == nil && !m.sensitive:
 			continue // the same in any model
 		case m.delay == nil || shared != nil && m.delay.Model != shared:
 			return nil
+		default:
+			shared = m.delay.Model
 		}
-		shared = m.delay.Model
 	}
 	return shared
 }
 
 // addFlows adds what a model transfers at each delay, in one of its roles.
-func (m *Model) addFlows(sum *[memory.Delays]memory.Flow, of *memory.Model, role *predictor.RoleTable) {
+func (m *Model) addFlows(s *sums, of *memory.Model, role *predictor.RoleTable) {
 	if role == nil {
 		steady := of.Flow(m.alone)
-		for place := range sum {
-			sum[place].Read += steady.Read
-			sum[place].Write += steady.Write
+		for place := range s {
+			s[place].Flow = s[place].Flow.Add(steady)
 		}
 		return
 	}
-	for place := range sum {
-		sum[place].Read += role.Flow[place].Read
-		sum[place].Write += role.Flow[place].Write
+	for place := range s {
+		s[place].Flow = s[place].Flow.Add(role.Flow[place])
 	}
 }
 

@@ -2,7 +2,6 @@ package fast
 
 import (
 	"bandmate.dev/bandmate/predictor"
-	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -15,14 +14,18 @@ const groupSteps = 16
 // and else by the traffic tables. What they exchange with each other over a network
 // is left out.
 func Group(dst []units.NormalizedPerformance, models []*Model) []units.NormalizedPerformance {
-	shared := sharedMemory(models)
+	residents := make([]Resident, 0, len(models))
+	for _, m := range models {
+		residents = append(residents, Resident{Model: m})
+	}
+	shared := sharedMemory(residents)
 	if shared == nil {
 		for _, p := range fixedPoint(models) {
 			dst = append(dst, units.NormalizedPerformance(p))
 		}
 		return dst
 	}
-	var sum [memory.Delays]memory.Flow
+	var sum sums
 	for _, m := range models[1:] {
 		m.addFlows(&sum, shared, m.corunner())
 	}

@@ -58,12 +58,15 @@ func (m *Model) Overload(place int, f Flow) float32 {
 // linkBisections halve the way between two places.
 const linkBisections = 12
 
+// SharesLink reports whether all who come over a link share one.
+func (m *Model) SharesLink() bool { return m.link.kind == LinkShared }
+
 // Behind returns, for each delay of the memory, the place in their tables of all who come
 // over a shared link: that of the delay which is longer by the wait for the link. Parts
 // of the way to the next place are fractions. flow is what they transfer together at each
 // delay of their tables. It is false where there is no shared link.
 func (m *Model) Behind(flow *[Delays]Flow) (places [Delays]float32, shared bool) {
-	if m.link.kind != LinkShared {
+	if !m.SharesLink() {
 		return places, false
 	}
 	var use, delay [Delays]float64

@@ -13,7 +13,8 @@ import (
 // Load is a domain prepared for being asked about many newcomers. To its users it
 // is immutable, and it is safe for concurrent use.
 type Load struct {
-	// aggregate is everyone there, for estimates.
+	// aggregate is everyone there, for estimates. It comes first, next to what its
+	// users look at before they ask.
 	aggregate fast.Aggregate
 
 	domain Domain
@@ -38,6 +39,15 @@ func (l *Load) cardOf(i int) string {
 // Prepare prepares a domain. It fails on residents or a background that nobody
 // could be.
 func (s *Scorer) Prepare(d Domain) (*Load, error) {
+	l := &Load{}
+	if err := s.PrepareIn(l, d); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// PrepareIn is Prepare for a new load that is a part of something else.
+func (s *Scorer) PrepareIn(l *Load, d Domain) error {
 	var faults []error
 	for _, r := range d.Residents {
 		if err := r.validate(); err != nil {
@@ -48,9 +58,9 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 		faults = append(faults, fmt.Errorf("domain %s: background of %+v: want finite rates of 0 or more", d.Name, *b))
 	}
 	if err := errors.Join(faults...); err != nil {
-		return nil, err
+		return err
 	}
-	l := &Load{domain: d, apps: make([]*predictor.Application, 0, len(d.Residents)+1)}
+	l.domain, l.apps = d, make([]*predictor.Application, 0, len(d.Residents)+1)
 	options := s.options
 	if d.Background != nil && options.Unknown == Assume {
 		options.Unknown = Ignore
@@ -61,11 +71,11 @@ func (s *Scorer) Prepare(d Domain) (*Load, error) {
 	if d.Background != nil && d.Background.Total() > 0 {
 		background, err := predictor.Assumed("background", *d.Background)
 		if err != nil {
-			return nil, fmt.Errorf("domain %s: %w", d.Name, err)
+			return fmt.Errorf("domain %s: %w", d.Name, err)
 		}
 		l.apps = append(l.apps, background)
 	}
-	return l, nil
+	return nil
 }
 
 // performances returns those of a load's applications without a newcomer: as co-runners,
@@ -122,7 +132,7 @@ func (s *Scorer) Tabulate(l *Load, models []*fast.Model) {
 		traffic, _ := a.Contentiousness()
 		everyone = append(everyone, fast.Steady(traffic))
 	}
-	l.aggregate = fast.NewAggregate(everyone, s.options.Objective == WorstSlowdown)
+	l.aggregate.AddUp(everyone, s.options.Objective == WorstSlowdown)
 }
 
 // Estimate is about what ScoreLoad would give as Cost for a newcomer with these

@@ -107,8 +107,8 @@ func (c *Cluster) AddPod(p *v1.Pod) {
 		c.warn("pod %s/%s: %v", p.Namespace, p.Name, fault)
 	}
 	if c.Counts(pod) {
-		seats := c.seats[n.Name]
-		pod.Entry, pod.Caches = c.lookup(&pod, n.Machine), seats.Of(pod.ID)
+		seats, entry := c.seats[n.Name], c.lookup(&pod, n.Machine)
+		pod.Entry, pod.Caches = &entry, seats.Of(pod.ID)
 		c.warnUnseated(&pod, n)
 		n.Residents = append(n.Residents, &pod)
 	}
@@ -152,10 +152,10 @@ func (c *Cluster) Judge(pod occupancy.Resident, node string) (Verdict, bool, err
 	if n == nil {
 		return Verdict{}, false, nil
 	}
-	seats := c.seats[n.Name]
-	pod.Node, pod.Entry, pod.Caches = n.Name, c.lookup(&pod, n.Machine), seats.Of(pod.ID)
+	seats, entry := c.seats[n.Name], c.lookup(&pod, n.Machine)
+	pod.Node, pod.Entry, pod.Caches = n.Name, &entry, seats.Of(pod.ID)
 	v := Verdict{
-		Node: node, Machine: n.Machine, Unschedulable: c.unschedulable[node], Newcomer: pod.Entry,
+		Node: node, Machine: n.Machine, Unschedulable: c.unschedulable[node], Newcomer: entry,
 		Neighbors: c.occupancy.DomainOf(n).Neighbors(&pod, n, c.now, c.args.MeasuredTrafficMaxAge.Duration),
 	}
 	var err error

@@ -108,9 +108,9 @@ func printable(v view.Verdict, here string) Verdict {
 	for i, r := range v.Residents {
 		e := v.Score.Residents[i]
 		p.Residents = append(p.Residents, residentVerdict{
-			Pod: r.Name, Namespace: r.Namespace, Node: r.Node, Application: r.Application, Profile: stateOf(r.Entry),
+			Pod: r.Name, Namespace: r.Namespace, Node: r.Node, Application: r.Application, Profile: stateOf(*r.Entry),
 			Before: float64(e.Before), After: float64(e.After), Limit: float64(r.Limit), OverLimit: e.OverLimit(), Parts: e.Parts.Show(),
-			Service: servingOf(r.Entry, e.After),
+			Service: servingOf(*r.Entry, e.After),
 		})
 	}
 	return p
