@@ -77,6 +77,9 @@ func breakWorker(t *testing.T, s started, f Function, offset uint64) reader {
 		t.Fatal(err)
 	}
 	b, err := breakAt(s.pid, regions, place{function: f, offset: offset})
+	if errors.Is(err, ErrUnavailable) {
+		t.Skip(err) // some virtual machines have none, whatever is promised
+	}
 	if err != nil {
 		requires.Unmet(t, "needs breakpoints of the processor: %v", err)
 	}

@@ -3,6 +3,9 @@ package ticks
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
 
 	goperf "github.com/elastic/go-perf"
 	"golang.org/x/sys/unix"
@@ -23,12 +26,12 @@ func breakAt(pid int, r regions, p place) (reader, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", p.function.Name(), errNotLoaded)
 	}
+	if err := countsBreakpoints(); err != nil {
+		return nil, err
+	}
 	var b breakpoint
 	for _, thread := range threadsOf(pid) {
-		event, err := goperf.Open(&goperf.Attr{
-			Label: "breakpoint", Type: goperf.BreakpointEvent, BreakpointType: atExecution,
-			Config1: address, Config2: wordBytes, Options: goperf.Options{ExcludeKernel: true, ExcludeHypervisor: true},
-		}, thread, goperf.AnyCPU, nil)
+		event, err := openBreakpoint(address, thread)
 		if errors.Is(err, unix.ESRCH) {
 			continue // it has ended
 		}
@@ -39,6 +42,36 @@ func breakAt(pid int, r regions, p place) (reader, error) {
 	}
 	return b, nil
 }
+
+func openBreakpoint(address uint64, thread int) (*goperf.Event, error) {
+	return goperf.Open(&goperf.Attr{
+		Label: "breakpoint", Type: goperf.BreakpointEvent, BreakpointType: atExecution,
+		Config1: address, Config2: wordBytes, Options: goperf.Options{ExcludeKernel: true, ExcludeHypervisor: true},
+	}, thread, goperf.AnyCPU, nil)
+}
+
+// countsBreakpoints returns why breakpoints do not count on this machine. Some
+// hypervisors let a guest set them and never report one: it is tried on a function
+// of this program.
+var countsBreakpoints = sync.OnceValue(func() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	event, err := openBreakpoint(uint64(reflect.ValueOf(reached).Pointer()), unix.Gettid())
+	if err != nil {
+		return fmt.Errorf("a breakpoint in this program: %w", err)
+	}
+	reached()
+	n, err := readEvent(event)
+	if err = errors.Join(err, event.Close()); err == nil && n != 1 {
+		err = fmt.Errorf("%w: the processor counted %v calls instead of one by a breakpoint", ErrUnavailable, n)
+	}
+	return err
+})
+
+// reached is called to be counted.
+//
+//go:noinline
+func reached() {}
 
 const (
 	// atExecution is HW_BREAKPOINT_X of the kernel.
