@@ -73,6 +73,10 @@ type Block struct {
 	// LogRates holds the mean logarithm of the rate, in work per second, by the
 	// index of the state and the party; NaN for a party that did not work in it.
 	LogRates [][]float64
+	// Lost holds, by the same indexes, what to add to LogRates where one of the two
+	// slices of a state was interrupted: the logarithm of the faster one less the
+	// mean; 0 elsewhere. Nil in a block of Around.
+	Lost [][]float64
 	// Counts holds the count of each party in the middle of the block, between
 	// the first and the last that was read: how far the party was.
 	Counts []float64
@@ -109,6 +113,7 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	first, last := b.unknown(), b.unknown()
 	for range states {
 		block.LogRates = append(block.LogRates, b.unknown())
+		block.Lost = append(block.Lost, make([]float64, len(b.Parties)))
 	}
 	order := b.Random.Perm(len(states))
 	palindrome := slices.Concat(order, reversed(order))
@@ -122,9 +127,13 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		}
 		for p := range logs {
 			if turn < len(states) {
-				block.LogRates[i][p] = logs[p] / 2
-			} else {
-				block.LogRates[i][p] += logs[p] / 2
+				block.LogRates[i][p] = logs[p]
+				continue
+			}
+			before := block.LogRates[i][p]
+			block.LogRates[i][p] = (before + logs[p]) / 2
+			if apart := math.Abs(before - logs[p]); apart > interrupted {
+				block.Lost[i][p] = apart / 2
 			}
 		}
 	}
@@ -134,6 +143,12 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	block.End = b.Clock.Now()
 	return block, nil
 }
+
+// interrupted is the difference of the logarithms from which on the slower of two
+// slices of a state was interrupted: it lost a third of its time. A hypervisor that
+// takes a CPU away slows a slice down, nothing speeds one up, and a guest cannot tell
+// otherwise.
+const interrupted = 0.4
 
 // unknown returns NaN for every party.
 func (b *Bench) unknown() []float64 {

@@ -17,6 +17,10 @@ import (
 type Reading struct {
 	// Log is the logarithm of the rate beside the neighbor ÷ the rate alone.
 	Log float64
+	// Lost is what to add to Log where the program is steady: slices that were
+	// interrupted then do not count. In a program with phases slices differ by
+	// themselves.
+	Lost float64
 	// Run numbers the run of the party in which the block was taken, and Position
 	// is the party's count in the middle of the block: how far the run was.
 	// The readings of all runs around one position are of one phase of a program
@@ -65,12 +69,12 @@ const (
 // Summarize returns the estimate of readings, one at least, in the order in which
 // they were taken. Random draws the bootstrap samples.
 //
-// Without phases the center is the trimmed mean of the logarithms. Phases show
-// when strata, which are readings of neighboring positions, differ beyond noise
-// (Kruskal and Wallis 1952). Then the performance is that of a whole run: the time
-// of all strata alone ÷ beside, Σ t ÷ Σ t·s. The slowdown s of a stratum is from a
-// trimmed mean, and its time alone t from the width of the stratum, so that a part
-// of the run that was measured twice counts once.
+// Without phases the center is the trimmed mean of the logarithms, of slices that were
+// not interrupted. Phases show when strata, which are readings of neighboring
+// positions, differ beyond noise (Kruskal and Wallis 1952). Then the performance is
+// that of a whole run: the time of all strata alone ÷ beside, Σ t ÷ Σ t·s. The slowdown
+// s of a stratum is from a trimmed mean, and its time alone t from the width of the
+// stratum, so that a part of the run that was measured twice counts once.
 //
 // The standard error is from a bootstrap. Its samples are drawn from strata of
 // readings that follow each other, because noise that lasts makes these alike. Once
@@ -90,6 +94,7 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 		weigh(strata)
 		timed(strata, runs)
 	} else {
+		readings = undisturbed(readings)
 		strata = divide(readings)
 		center = pooled
 	}
@@ -116,6 +121,15 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	e.StandardError = e.Performance * parts.standardError()
 	e.Low, e.High = math.Exp(y-half), math.Exp(y+half)
 	return e
+}
+
+// undisturbed returns the readings of a steady program without what interruptions took.
+func undisturbed(readings []Reading) []Reading {
+	without := slices.Clone(readings)
+	for i := range without {
+		without[i].Log += without[i].Lost
+	}
+	return without
 }
 
 // bootstrap returns the standard deviation of samples' centers.

@@ -282,7 +282,7 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 			if !ok {
 				continue
 			}
-			r := Reading{Log: y, Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
+			r := Reading{Log: y, Lost: c.lost(t.block), Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
 			if n := len(of[c.Name]); n > 0 {
 				last := of[c.Name][n-1]
 				r.Run = last.Run
@@ -306,6 +306,15 @@ func (c *Comparison) read(b *Block) (y, off float64, ok bool) {
 		y, off = y-per, off-b.LogRates[c.Off][*c.Per]
 	}
 	return y, off, ok
+}
+
+// lost returns what interruptions took from the ratio that is compared.
+func (c *Comparison) lost(b *Block) float64 {
+	lost := b.Lost[c.On][c.Party] - b.Lost[c.Off][c.Party]
+	if c.Per != nil {
+		lost -= b.Lost[c.On][*c.Per] - b.Lost[c.Off][*c.Per]
+	}
+	return lost
 }
 
 // pending returns the points that are not precise in a class, those with the

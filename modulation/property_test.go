@@ -2,6 +2,7 @@ package modulation
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -112,5 +113,35 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 				t.Errorf("the error is %.2f times the promised one", ratio)
 			}
 		})
+	}
+}
+
+// TestInterruptedSlicesDoNotCount takes a CPU away 40 times per second, as a crowded
+// host does, and compares the errors with those of the same readings in which
+// interrupted slices count.
+func TestInterruptedSlicesDoNotCount(t *testing.T) {
+	s := scenario{phases: steady, noise: noise{white: 0.03, interruptions: 40}}
+	const repeats = 40
+	var with, without float64
+	for seed := range uint64(repeats) {
+		m := newSimulation(seed, s.noise)
+		target := m.add(&simulated{phases: s.phases})
+		m.stream(1)
+		plan := m.plan(fine)
+		plan.Class, plan.Precision = usual, Precision{Fewest: 30, Most: 30}
+		if err := plan.Run(t.Context()); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		readings, truth := plan.Outcome.Readings[usual]["beside"], target.performance(false)
+		without += math.Abs(Summarize(readings, m.random).Performance - truth)
+		counted := slices.Clone(readings)
+		for i := range counted {
+			counted[i].Lost = 0
+		}
+		with += math.Abs(Summarize(counted, m.random).Performance - truth)
+	}
+	t.Logf("mean error %.4f, %.4f where interrupted slices count", without/repeats, with/repeats)
+	if without > 0.7*with {
+		t.Errorf("the mean error is %.4f, and %.4f where interrupted slices count", without/repeats, with/repeats)
 	}
 }

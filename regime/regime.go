@@ -66,8 +66,8 @@ func Classify(roundTrip time.Duration) Class {
 // Tag is the regime of two CPUs at one moment.
 type Tag struct {
 	Class Class
-	// RoundTrip is the median time for a cache line to go to the other CPU
-	// and come back.
+	// RoundTrip is the time for a cache line to go to the other CPU and come
+	// back: the tenth percentile over 31 batches of round trips.
 	RoundTrip time.Duration
 }
 
