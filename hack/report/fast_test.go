@@ -32,6 +32,8 @@ type opened struct {
 	t    *testing.T
 	data page.Data
 	call goja.Callable
+	// atLeast returns the least slowdown of the first of a group, by its pairs.
+	atLeast goja.Callable
 }
 
 // openPage runs the script of the page that approximates on the data of a store.
@@ -68,8 +70,9 @@ func openPage(t *testing.T, profiles []*v1alpha1.ApplicationProfile, apps []*pre
 		t.Fatal(err)
 	}
 	value, err := vm.RunString(string(source) + `
-		const { applications, memories } = JSON.parse(text);
-		const approximation = bandmateFast({ application: (i) => applications[i], memories });
+		const { applications, memories, pairs } = JSON.parse(text);
+		const approximation = bandmateFast({ application: (i) => applications[i], memories, pairs });
+		var atLeast = ([target, ...others]) => approximation.atLeast(target, others);
 		(chosen) => [...approximation.group(chosen), ...(chosen.length === 2 ? [approximation.pair(chosen[0], chosen[1])] : [])];`)
 	if err != nil {
 		t.Fatal(err)
@@ -78,9 +81,16 @@ func openPage(t *testing.T, profiles []*v1alpha1.ApplicationProfile, apps []*pre
 	if !ok {
 		t.Fatal("the script defines nothing to ask")
 	}
-	return opened{t, data, func(this goja.Value, args ...goja.Value) (goja.Value, error) {
-		return call(this, vm.ToValue(args[0].Export()))
-	}}
+	atLeast, ok := goja.AssertFunction(vm.Get("atLeast"))
+	if !ok {
+		t.Fatal("the script defines no lower bound to ask for")
+	}
+	own := func(function goja.Callable) goja.Callable {
+		return func(this goja.Value, args ...goja.Value) (goja.Value, error) {
+			return function(this, vm.ToValue(args[0].Export()))
+		}
+	}
+	return opened{t, data, own(call), own(atLeast)}
 }
 
 // group returns the slowdowns of a group, and of a pair also that of the matrix.

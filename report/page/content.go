@@ -124,7 +124,7 @@ func newApplication(p *v1alpha1.ApplicationProfile, compiled *predictor.Applicat
 	a := Application{
 		Name: report.SanitizeText(p.Name), Machine: report.SanitizeText(p.Spec.Machine.Name), Command: sanitized(p.Spec.Command),
 		Seconds: p.Spec.Solo.Seconds, Repeats: p.Spec.Solo.Repeats, Source: report.SanitizeText(p.Spec.Contentiousness.Source),
-		Curves: []Curve{}, Fits: compiled.Fits(), Warnings: sanitized(p.Spec.Warnings),
+		Curves: []Curve{}, Fits: compiled.Fits(), SharesCache: compiled.SharesCache(), Warnings: sanitized(p.Spec.Warnings),
 	}
 	if _, known := compiled.Known(); known {
 		traffic, _ := compiled.Contentiousness()

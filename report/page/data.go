@@ -85,6 +85,9 @@ type Application struct {
 	Curves     []Curve  `json:"curves"`
 	// Fits are the curves that predictions read; none without curves.
 	Fits []predictor.Fit `json:"fits"`
+	// SharesCache is true where a model of a shared cache predicts it, which Tables do not
+	// know.
+	SharesCache bool `json:"sharesCache,omitempty"`
 	// Tables are those that approximate.
 	Tables Tables `json:"tables"`
 	// Suffers is the mean slowdown beside each other application, Causes the

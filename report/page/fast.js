@@ -1,8 +1,9 @@
 // The approximation of the Go package predictor/fast, equal to it but for the
 // rounding of 32-bit numbers. That package explains the formulas.
 "use strict";
-// application returns the application at a place of the report.
-const bandmateFast = ({ application, memories }) => {
+// application returns the application at a place of the report; pairs are the exact pairs,
+// where the page carries them.
+const bandmateFast = ({ application, memories, pairs }) => {
   const CELLS = 36, MEASURED = 24, FARTHEST = 1e6, STEPS = 16, DELAYS = 53, FULLEST = 0.9999, BISECTIONS = 12;
 
   // --- Tables ----------------------------------------------------------------
@@ -131,5 +132,11 @@ const bandmateFast = ({ application, memories }) => {
     return shared && curved.every((a) => a.memory === shared) ? byDelay(shared, members) : fixedPoint(members);
   }
 
-  return { pair, group };
+  // atLeast returns the highest exact slowdown of a target beside one of the others. Where a
+  // cache is shared, that beside all of them is about as high or higher, by no table here.
+  function atLeast(target, others) {
+    return Math.max(...others.map((other) => pairs[target][other][0]));
+  }
+
+  return { pair, group, atLeast };
 };

@@ -75,6 +75,8 @@ type listed struct {
 	Sensitive bool             `json:"sensitive,omitempty"`
 	// Saturation is that of a service.
 	Saturation *float64 `json:"saturationRequestsPerSecond,omitempty"`
+	// SharesCache is true where a model of a shared cache predicts it, which no table does.
+	SharesCache bool `json:"sharesCache,omitempty"`
 }
 
 // encode returns d as the page carries it.
@@ -82,7 +84,7 @@ func (d Data) encode() (list template.JS, parts []template.JS, err error) {
 	carried := carriedData{Data: d, Applications: []listed{}, PerPart: perPart}
 	for i := range d.Applications {
 		a := &d.Applications[i]
-		carried.Applications = append(carried.Applications, listed{a.Name, a.Machine, a.Read, a.Write, a.Suffers, a.Causes, len(a.Fits) > 0, a.Saturation})
+		carried.Applications = append(carried.Applications, listed{a.Name, a.Machine, a.Read, a.Write, a.Suffers, a.Causes, len(a.Fits) > 0, a.Saturation, a.SharesCache})
 	}
 	if list, err = scriptText(carried); err != nil {
 		return "", nil, err

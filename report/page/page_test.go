@@ -202,7 +202,7 @@ func TestPartsHoldEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, a := range want.Applications {
-		if diff := cmp.Diff(listed{a.Name, a.Machine, a.Read, a.Write, a.Suffers, a.Causes, i%10 != 3, a.Saturation}, list.Applications[i]); diff != "" {
+		if diff := cmp.Diff(listed{a.Name, a.Machine, a.Read, a.Write, a.Suffers, a.Causes, i%10 != 3, a.Saturation, false}, list.Applications[i]); diff != "" {
 			t.Errorf("-data +list: %s", diff)
 		}
 	}

@@ -48,9 +48,9 @@ func (f *Floats) UnmarshalText(text []byte) error {
 
 // tabulate sets Tables and Memories.
 func (d *Data) tabulate(apps []*predictor.Application) {
-	if slices.ContainsFunc(apps, (*predictor.Application).SharesCache) {
-		d.Warnings = append(d.Warnings, "applications share a last-level cache: what this page shows of three or more together"+
-			" knows bandwidth only; bandmate predict knows the cache, too")
+	if len(apps) > MaxExact && slices.ContainsFunc(apps, (*predictor.Application).SharesCache) {
+		d.Warnings = append(d.Warnings, "applications share a last-level cache: what this page approximates knows bandwidth"+
+			" only; bandmate predict and bandmate serve know the cache, too")
 	}
 	var models []*memory.Model
 	for i, a := range apps {

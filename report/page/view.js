@@ -12,13 +12,15 @@
     const k = Math.floor(i / data.perPart);
     return (read[k] ??= JSON.parse(parts[k].textContent))[i % data.perPart];
   };
-  const approximation = bandmateFast({ application: whole, memories: data.memories });
+  const approximation = bandmateFast({ application: whole, memories: data.memories, pairs: data.pairs });
   const MISSING = "–", MOST_TOGETHER = 16, MATRIX_PAGE = 40, CARD_PAGE = 12, MOST_CSV = 400;
   const HEATS = [[1.05, "< 1.05"], [1.15, "1.05–1.15"], [1.3, "1.15–1.30"], [1.6, "1.30–1.60"], [2, "1.60–2.00"], [Infinity, "≥ 2.00"]];
 
   const BASES = {
     "memory-model": "Predicted by the model of the memory, fitted to all profiles of the machine and corrected by each application’s curves.",
     curves: "Predicted from the curves of these applications.",
+    "at-least": "At least: the highest slowdown beside one of them, which is exact. Together they also take more of the shared cache, which this page cannot compute. Exact: bandmate predict, or this page from bandmate serve.",
+    bandwidth: "About, by bandwidth alone: what the shared cache adds is left out, which may be most of the slowdown. Exact: bandmate predict, or this page from bandmate serve.",
     approximate: "About: approximated, without the network; off by 2 points of normalized performance on average, for groups without a model of the memory by 6.5. Exact: bandmate predict, or this page from bandmate serve.",
   };
 
@@ -89,8 +91,11 @@
   function predict(target, others) {
     const why = impossible(target, others);
     if (why !== "") return { why };
-    if (others.length > 1) return { slowdown: approximation.group([target, ...others])[0], basis: "approximate" };
-    if (!data.pairs) return { slowdown: approximation.pair(target, others[0]), basis: "approximate" };
+    const all = [target, ...others], inCache = all.some((i) => apps[i].sharesCache);
+    if (others.length > 1 && inCache && data.pairs) return { slowdown: approximation.atLeast(target, others), basis: "at-least" };
+    const basis = inCache ? "bandwidth" : "approximate";
+    if (others.length > 1) return { slowdown: approximation.group(all)[0], basis };
+    if (!data.pairs) return { slowdown: approximation.pair(target, others[0]), basis };
     const [slowdown, low, high, model, extrapolatedBytesPerSecond, memorySlowdown] = data.pairs[target][others[0]];
     return { exact: true, slowdown, interval: { low, high }, basis: model ? "memory-model" : "curves", extrapolatedBytesPerSecond, parts: memorySlowdown && { memorySlowdown } };
   }
@@ -125,7 +130,7 @@
     show(answers);
     byId(place).setAttribute("aria-busy", "false");
   }
-  const slowdownText = (p) => p.exact ? times(p.slowdown) : `about ${times(p.slowdown)}`;
+  const slowdownText = (p) => p.exact ? times(p.slowdown) : `${p.basis === "at-least" ? "at least" : "about"} ${times(p.slowdown)}`;
 
   const orders = {
     name: (a, b) => a.label < b.label ? -1 : a.label > b.label ? 1 : a.index - b.index,
