@@ -164,7 +164,8 @@ func (s *modelSolver) sharesCache() bool {
 
 // solveShared sets the performances of applications that share a cache. They are taken at
 // their means over the run, and where there are several caches, at their means over the
-// placements.
+// placements. Because some applications lose nearly nothing in a cache and nearly all in one
+// that is a little smaller, the mean over three sizes is predicted.
 func (s *modelSolver) solveShared() {
 	s.sharing = resized(s.sharing, len(s.apps))
 	for i, a := range s.apps {
@@ -182,6 +183,18 @@ func (s *modelSolver) solveShared() {
 	var solved bool
 	s.placementSpread, solved = s.averagePlacements(s.lastLevel, s.shares)
 	s.unsolved = !solved
+	third := 1.0 / 3
+	for i := range s.shares {
+		s.shares[i] = cache.Result{}.Add(s.shares[i], third)
+	}
+	for i, size := range []float64{1 - sharedSizeError, 1 + sharedSizeError} {
+		s.otherSize = resized(s.otherSize, len(s.apps))
+		_, _ = s.averagePlacements(s.lastLevel.Resized(size), s.otherSize) // the last step serves
+		for j := range s.shares {
+			s.shares[j] = s.shares[j].Add(s.otherSize[j], third)
+		}
+		s.bySize[i] = s.otherSize[0].Performance
+	}
 	s.rates = resized(s.rates, len(s.apps))
 	for i := range s.apps {
 		s.rates[i] = s.shares[i].Performance
@@ -223,7 +236,7 @@ func (s *modelSolver) sharedDoubt() doubt {
 	spread := sharedSpread * math.Pow(float64(len(s.apps)-1), modelGroup)
 	d := doubt{
 		model:    math.Hypot(sharedBaseError, spread*lost/(1+lost/modelDeep)),
-		pressure: math.Abs(s.resized(1+sharedSizeError)-s.resized(1-sharedSizeError)) / 2,
+		pressure: math.Abs(s.bySize[1]-s.bySize[0]) / 2,
 		transfer: target.lossDoubt * lost,
 
 		placement: s.placementSpread,
@@ -232,14 +245,6 @@ func (s *modelSolver) sharedDoubt() doubt {
 		d.fit = sharedFitError * c.residual * min(lost/sharedDeep, 1)
 	}
 	return d
-}
-
-// resized returns the performance of the target in caches of another size, relative to
-// that which there is.
-func (s *modelSolver) resized(size float64) float64 {
-	shares := make([]cache.Result, len(s.apps))
-	_, _ = s.averagePlacements(s.lastLevel.Resized(size), shares) // the last step serves
-	return shares[0].Performance
 }
 
 // explainShared says how much of what the target loses is cache, and how much bandwidth.

@@ -26,17 +26,17 @@ func (u user) reuse() Reuse {
 	}
 	order := 1
 	if u.inTurn {
-		order = 16
+		order = mostRegular
 	}
 	return Reuse{Sets: []Set{{float64(u.lines), float64(u.lines) / u.rate, order}}}
 }
 
 // simulate returns the part of a set-associative cache that each user holds and the part of
 // its uses that miss, after the cache has become warm.
-func simulate(sets, ways, uses int, evict func(r *rand.Rand, used []int) int, users ...user) (held, missing []float64) {
+func simulate(sets, ways, uses int, policy replacement, users ...user) (held, missing []float64) {
 	r := rand.New(rand.NewPCG(1, 2))
 	type line struct{ user, number int }
-	lines, used := make([]line, sets*ways), make([]int, sets*ways)
+	lines := make([]line, sets*ways)
 	for i := range lines {
 		lines[i].user = -1
 	}
@@ -64,6 +64,7 @@ func simulate(sets, ways, uses int, evict func(r *rand.Rand, used []int) int, us
 		}
 		// A hash spreads the lines over the sets.
 		hash := (uint64(number)*8 + uint64(who) + 1) * 0x9e3779b97f4a7c15
+		hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
 		set := int((hash >> 32) % uint64(sets))
 		first := set * ways
 		found := -1
@@ -77,13 +78,15 @@ func simulate(sets, ways, uses int, evict func(r *rand.Rand, used []int) int, us
 			made[who]++
 		}
 		if found < 0 {
-			found = first + evict(r, used[first:first+ways])
+			found = first + policy.victim(set)
 			lines[found] = line{who, number}
+			policy.use(set, found-first, true)
 			if warm {
 				missed[who]++
 			}
+			continue
 		}
-		used[found] = now
+		policy.use(set, found-first, false)
 	}
 	held, missing = make([]float64, len(users)), make([]float64, len(users))
 	for _, l := range lines {
@@ -97,23 +100,22 @@ func simulate(sets, ways, uses int, evict func(r *rand.Rand, used []int) int, us
 	return held, missing
 }
 
-func leastRecent(_ *rand.Rand, used []int) int {
-	oldest := 0
-	for i := range used {
-		if used[i] < used[oldest] {
-			oldest = i
-		}
-	}
-	return oldest
-}
-
-func random(r *rand.Rand, used []int) int { return r.IntN(len(used)) }
-
 // What users hold and miss at the age that fills the cache is what they hold and miss in a
-// simulated cache, under both policies.
+// simulated cache, under each policy.
 func TestAgeAgainstSimulation(t *testing.T) {
 	const sets, ways = 256, 16
-	policies := map[Policy]func(*rand.Rand, []int) int{LeastRecent: leastRecent, Random: random}
+	random := rand.New(rand.NewPCG(3, 4))
+	policies := []struct {
+		name      string
+		simulated replacement
+		modeled   Policy
+	}{
+		{"least recent", &leastRecent{used: ofEach[int](sets, ways)}, LeastRecent},
+		{"tree", tree{ofEach[bool](sets, ways)}, LeastRecent},
+		{"not recent", notRecent{random, ofEach[bool](sets, ways)}, NotRecent},
+		{"random", anyone{random, ways}, Random},
+		{"re-reference", reReference{ofEach[int](sets, ways)}, ReReference},
+	}
 	for name, users := range map[string][]user{
 		"a set beside a stream":      {{2000, 1, false}, {0, 1, false}},
 		"a fast set beside a stream": {{3000, 4, false}, {0, 1, false}},
@@ -121,24 +123,25 @@ func TestAgeAgainstSimulation(t *testing.T) {
 		"in turn beside a stream":    {{2000, 3, true}, {0, 1, false}},
 		"three":                      {{1500, 1, false}, {5000, 2, false}, {0, 0.5, false}},
 	} {
-		for policy, evict := range policies {
-			held, missing := simulate(sets, ways, 400_000, evict, users...)
-			m := Model{bytes: sets * ways, policy: policy, fill: sets * ways}
+		for _, p := range policies {
+			held, missing := simulate(sets, ways, 400_000, p.simulated, users...)
+			m := Model{bytes: sets * ways, policy: p.modeled, fill: sets * ways}
 			age := m.age(func(age float64) (sum float64) {
 				for _, u := range users {
 					r := u.reuse()
-					sum += r.at(policy, age).held
+					sum += r.at(p.modeled, age).held
 				}
 				return sum
 			})
 			for i, u := range users {
 				r := u.reuse()
-				s := r.at(policy, age)
+				s := r.at(p.modeled, age)
 				if got := s.held / m.bytes; math.Abs(got-held[i]) > 0.05 {
-					t.Errorf("%s, %s: user %d holds %.3f, %.3f simulated", name, policy, i, got, held[i])
+					t.Errorf("%s, %s: user %d holds %.3f, %.3f simulated", name, p.name, i, got, held[i])
 				}
-				if got := s.read / u.rate; math.Abs(got-missing[i]) > 0.06 {
-					t.Errorf("%s, %s: user %d misses %.3f, %.3f simulated", name, policy, i, got, missing[i])
+				// Some sets of the cache get more lines than others, and lose some.
+				if got := s.read / u.rate; math.Abs(got-missing[i]) > 0.08 {
+					t.Errorf("%s, %s: user %d misses %.3f, %.3f simulated", name, p.name, i, got, missing[i])
 				}
 			}
 		}

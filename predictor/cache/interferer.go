@@ -31,7 +31,7 @@ func (p *Point) set(rate float64) Set { return Set{p.Footprint, p.Footprint / ra
 // held returns what the interferer of a point holds of the cache.
 func (m *Model) held(p *Point, age float64) float64 {
 	if p.Footprint == 0 {
-		return float64(p.Achieved) * float64(p.ReadShare) * age
+		return float64(p.Achieved) * float64(p.ReadShare) * m.policy.fresh * age
 	}
 	s := p.set(float64(p.Achieved))
 	held, _ := s.at(m.policy, age)

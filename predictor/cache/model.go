@@ -120,7 +120,7 @@ func (m *Model) place(a *Application, alone units.Traffic) (surplus float64) {
 	r.Stream, r.StreamWrites = 0, 0
 	a.alone = m.age(func(age float64) float64 {
 		s := r.at(m.policy, age)
-		return s.held + max(read-s.read, 0)*age
+		return s.held + max(read-s.read, 0)*m.policy.fresh*age
 	})
 	s := r.at(m.policy, a.alone)
 	r.Stream = max(read-s.read, 0)

@@ -98,7 +98,7 @@ func (s *search) residuals(a *Application, p *Point, to []float64) []float64 {
 
 // Numbers that the search starts from.
 var (
-	startOrders   = [...]int{1, 4, 16}
+	startOrders   = [...]int{1, 4, mostRegular}
 	startSizes    = [...]float64{-1.9, -0.7, 0.2}
 	startTimes    = [...]float64{-1.5, 0, 1.5}
 	startInFlight = [...]float64{-2.5, 0.3}

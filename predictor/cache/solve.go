@@ -23,7 +23,7 @@ type Member struct {
 // at returns the share of a member whose lines stay for an age in its time alone.
 func (x *Member) at(p Policy, age float64) share {
 	if x.Application == nil {
-		return share{float64(x.Alone.Read) * age, float64(x.Alone.Read), float64(x.Alone.Write)}
+		return share{float64(x.Alone.Read) * p.fresh * age, float64(x.Alone.Read), float64(x.Alone.Write)}
 	}
 	return x.Application.reuse.at(p, age)
 }
