@@ -80,6 +80,9 @@ func (x *examination) cacheMonitoring() Outcome {
 	err := resctrl.Supported(x.Sys)
 	switch {
 	case err == nil:
+		if resctrl.CountsOccupancy(x.Sys) == nil {
+			return ok("resctrl counts the bandwidth of each group of tasks, and what it holds of the caches")
+		}
 		return ok("resctrl counts the bandwidth of each group of tasks")
 	case errors.Is(err, resctrl.ErrNoBandwidth):
 		return limited("resctrl is mounted, but: "+err.Error(), "")

@@ -61,6 +61,8 @@ type Options struct {
 	// AllowAllCPUs permits CPUs to be all that this process may run on, where
 	// the target would have to share one of them.
 	AllowAllCPUs bool
+	// Started, unless nil, is called by Run with the process ID, before there is traffic.
+	Started func(pid int)
 }
 
 // Validate reports every fault of o at once. What only the machine can tell,

@@ -24,6 +24,9 @@ func Run(ctx context.Context, o Options, s Setting, d, window time.Duration, onW
 	if err != nil {
 		return Achieved{}, err
 	}
+	if o.Started != nil {
+		o.Started(i.PID())
+	}
 	achieved, err := run(ctx, i, s, d, window, onWindow)
 	achieved.Warnings = i.Warnings()
 	if closed := i.Close(); err == nil {

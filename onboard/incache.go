@@ -51,11 +51,12 @@ func (t *ticked) addInCache(ctx context.Context, target *program, class regime.C
 	}
 	t.share = 1
 	c := &inCache{ticked: t, holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
-	points, warnings, err := c.measure(ctx)
+	target.watch = t.Onboarding.Session.occupancy
+	points, alone, warnings, err := c.measure(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	profile.Spec.Cache = points
+	profile.Spec.Cache, profile.Spec.CacheOccupancyBytes = points, alone
 	profile.Spec.Warnings = append(profile.Spec.Warnings, warnings...)
 	if err != nil {
 		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf("cache: measuring beside the application: %v", err))
@@ -92,46 +93,49 @@ func (c *inCache) open(ctx context.Context) (closed func() error, err error) {
 	return of.interferers.close, nil
 }
 
-// measure returns the points, and warnings.
-func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, warnings []string, err error) {
+// measure returns the points, what the application holds of the cache alone, and warnings.
+func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, alone *float64, warnings []string, err error) {
 	begin := time.Now()
 	closed, err := c.open(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
 	wanted := append(c.pressures(), c.beyond(), c.resident())
 	measured, err := c.stage.MeasurePressures(ctx, wanted)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	last := len(measured) - 1
 	pressures, resident := measured[:last], measured[last]
 	plan, err := c.plan(pressures, resident)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := c.target.start(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, c.target.stop()) }()
 	plan.Budget = max(time.Duration((1-lengthsShare)*float64(c.budget))-time.Since(begin), time.Nanosecond)
 	if err := c.stage.run(ctx, plan); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	e := &estimator{readings: plan.Outcome.Readings[c.class], session: c.stage.Session}
 	kept, dropped := e.heldPoints(c.Application.Name, c.holding, pressures, resident)
-	for _, k := range kept {
-		points = append(points, k.point)
-	}
 	if dropped != "" {
 		warnings = append(warnings, "cache: "+dropped)
+	}
+	if alone, err = c.addOccupancy(ctx, plan.Bench.Slicing, kept); err != nil {
+		warnings = append(warnings, fmt.Sprintf("cache: %v", err))
+	}
+	for _, k := range kept {
+		points = append(points, k.point)
 	}
 	slow, err := c.compareLengths(ctx, plan, kept)
 	if slow != "" {
 		warnings = append(warnings, slow)
 	}
-	return points, warnings, err
+	return points, alone, warnings, err
 }
 
 // plan measures the application beside every pressure, and the resident working set alone.

@@ -68,6 +68,11 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	target := &program{
 		session: session, command: run.Application.Command, source: ticks.Page{}, cpus: session.Placement.Target, spinner: run.opposite.interferers,
 	}
+	var watches []*made
+	session.occupancy = func(int) (Occupancy, error) {
+		watches = append(watches, &made{readings: []float64{5e6}})
+		return watches[len(watches)-1], nil
+	}
 	var profile v1alpha1.ApplicationProfile
 	const spent = 15 * time.Second
 	if err := run.addInCache(t.Context(), target, tag.Class, spent, &profile); err != nil {
@@ -78,12 +83,20 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	if _, measured := run.holding(tag.Class); measured && len(points) == 0 && len(warnings) == 0 {
 		t.Error("neither a point nor a reason")
 	}
+	if len(points) > 0 && (profile.Spec.CacheOccupancyBytes == nil || *profile.Spec.CacheOccupancyBytes != 5e6) {
+		t.Errorf("holds %v alone", profile.Spec.CacheOccupancyBytes)
+	}
+	for _, w := range watches {
+		if !w.closed {
+			t.Error("the program is still watched")
+		}
+	}
 	wanted := append(h.pressures(), h.beyond())
 	for _, p := range points {
 		if !slices.ContainsFunc(wanted, func(w Pressure) bool { return h.total(w) == p.FootprintBytes && w.Level == p.Level }) {
 			t.Errorf("a point that nobody wanted: %+v", p)
 		}
-		if p.Repeats < fewestInCache || !(p.AccessedBytesPerSecond > 0) || !(p.AchievedBytesPerSecond > 0) || !(p.NormalizedPerformance > 0) {
+		if p.Repeats < fewestInCache || !(p.AccessedBytesPerSecond > 0) || !(p.AchievedBytesPerSecond > 0) || !(p.NormalizedPerformance > 0) || p.OccupancyBytes == nil || *p.OccupancyBytes != 5e6 {
 			t.Errorf("point %+v", p)
 		}
 	}

@@ -32,6 +32,11 @@ type program struct {
 	// completed counts the runs that ended by themselves.
 	completed int
 
+	// watch watches what the program holds of the caches, as holds; nil where nothing
+	// counts that.
+	watch func(pid int) (Occupancy, error)
+	holds Occupancy
+
 	// equal makes the ticks equal; nil leaves them as they are.
 	equal *modulation.Trajectory
 
@@ -106,6 +111,11 @@ func (p *program) launch(ctx context.Context) error {
 		return errors.Join(err, run.Close())
 	}
 	p.process, p.run, p.unchanged = process, run, run.Unchanged
+	if p.watch != nil {
+		if p.holds, err = p.watch(process.PID); err != nil {
+			return errors.Join(p.explain(err), p.stop())
+		}
+	}
 	if p.counter, err = run.Open(process.PID); err != nil {
 		return errors.Join(p.explain(err), p.stop())
 	}
@@ -322,7 +332,10 @@ func (p *program) release() error {
 	if p.counter != nil {
 		err = p.counter.Close()
 	}
+	if p.holds != nil {
+		err = errors.Join(err, p.holds.Close())
+	}
 	err = errors.Join(err, p.run.Close())
-	p.process, p.run, p.counter = nil, nil, nil
+	p.process, p.run, p.counter, p.holds = nil, nil, nil, nil
 	return err
 }

@@ -30,6 +30,9 @@ type Placing struct {
 	// than one can: levels up to their number. They divide the CPUs that
 	// Request.Interferer names.
 	Interferers int
+	// Occupancy watches what a process, which was just started, holds of the last-level
+	// caches; nil where nothing counts that.
+	Occupancy func(pid int) (Occupancy, error)
 }
 
 // Session holds what every experiment needs: the machine, the places of
@@ -43,6 +46,7 @@ type Session struct {
 	options     interferer.Options
 	interferers interferers
 	launcher    *launch.Launcher
+	occupancy   func(pid int) (Occupancy, error)
 	// count is the number of interferers; all but the first run on otherCPUs.
 	count     int
 	otherCPUs cpuset.CPUSet
@@ -67,7 +71,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	}
 	s := &Session{
 		Machine: machine, Placement: placement, count: 1,
-		Random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)),
+		Random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), occupancy: placing.Occupancy,
 	}
 	var others cpuset.CPUSet
 	var tooFew *TooFewCPUsError

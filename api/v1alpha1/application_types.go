@@ -59,6 +59,12 @@ type ApplicationProfileSpec struct {
 	//
 	// +kubebuilder:validation:MaxItems=256
 	Cache []CachePoint `json:"cache,omitempty" len:"0,256"`
+	// CacheOccupancyBytes is what the application holds of the last-level cache alone;
+	// absent where that is not counted.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	CacheOccupancyBytes *float64 `json:"cacheOccupancyBytes,omitempty" want:"occupancy"`
 	// Distance is the difference between the application as a target and as a
 	// co-runner; absent where both are equally near the memory, or were not measured.
 	Distance *Distance `json:"distance,omitempty"`
@@ -351,6 +357,12 @@ type CachePoint struct {
 	// Spread is the standard deviation of normalizedPerformance over the repeats;
 	// absent with fewer than two.
 	Spread *float64 `json:"spread,omitempty" want:"spread"`
+	// OccupancyBytes is what the application holds of the cache beside the interferer;
+	// absent where that is not counted.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1e13
+	OccupancyBytes *float64 `json:"occupancyBytes,omitempty" want:"occupancy"`
 }
 
 // Phase is a part of the solo run with steady traffic.

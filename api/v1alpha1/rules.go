@@ -69,6 +69,7 @@ var numberRules = map[string]numberRule{
 	"count":       {0, math.MaxInt, false, "want 0 or more"},
 	"positive":    {1, math.MaxInt, false, "want 1 or more"},
 	"interferers": {0, MaxLevel, false, "want 0 (one) to 64 interferers"},
+	"occupancy":   {0, MaxBytesPerSecond, false, "want bytes, 0 to 1e13, or the field absent when unknown"},
 	"bytes":       {0, math.MaxInt64, false, "want bytes, or the field absent when unknown"},
 	"requests":    {0, 1e9, true, "want requests per second, above 0 to 1e9"},
 	"cpus-used":   {0, 1 << 16, false, "want CPU seconds per second, 0 to 65536"},

@@ -57,9 +57,11 @@ func soundApplication() *v1alpha1.ApplicationProfile {
 				{
 					FootprintBytes: 16 << 20, ReadShare: 1, Level: 0.5, AccessedBytesPerSecond: 60e9, AchievedBytesPerSecond: 55e9,
 					TotalBytesPerSecond: new(21e9), NormalizedPerformance: 0.8, Repeats: 3, Spread: new(0.01),
+					OccupancyBytes: new(9e6),
 				},
 				{FootprintBytes: 32 << 20, ReadShare: 0.75, Level: 0.5, AccessedBytesPerSecond: 60e9, AchievedBytesPerSecond: 30e9, NormalizedPerformance: 0.6, Repeats: 1},
 			},
+			CacheOccupancyBytes: new(12e6),
 			Distance: &v1alpha1.Distance{
 				CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 15.5, RelativeSpread: new(0.006), Repeats: 3},
 				TargetReadBytesPerSecond: 35e9, TargetWriteBytesPerSecond: 12e9,

@@ -127,6 +127,11 @@ func (in *ApplicationProfileSpec) DeepCopyInto(out *ApplicationProfileSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.CacheOccupancyBytes != nil {
+		in, out := &in.CacheOccupancyBytes, &out.CacheOccupancyBytes
+		*out = new(float64)
+		**out = **in
+	}
 	if in.Distance != nil {
 		in, out := &in.Distance, &out.Distance
 		*out = new(Distance)
@@ -230,6 +235,11 @@ func (in *CachePoint) DeepCopyInto(out *CachePoint) {
 	}
 	if in.Spread != nil {
 		in, out := &in.Spread, &out.Spread
+		*out = new(float64)
+		**out = **in
+	}
+	if in.OccupancyBytes != nil {
+		in, out := &in.OccupancyBytes, &out.OccupancyBytes
 		*out = new(float64)
 		**out = **in
 	}

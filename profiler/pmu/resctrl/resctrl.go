@@ -1,5 +1,5 @@
-// Package resctrl reads the bandwidth that processors with resource monitoring count for
-// groups of tasks (Documentation/filesystems/resctrl.rst), and creates such groups with
+// Package resctrl reads the bandwidth and the occupancy of caches that processors with
+// resource monitoring count for groups of tasks (Documentation/filesystems/resctrl.rst), and creates such groups with
 // intel/goresctrl. It reads counters itself, because goresctrl ignores those of other
 // groups and takes the hardware's "Error" for a missing value.
 package resctrl
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -38,22 +39,16 @@ type Totals map[string]uint64
 //	info/L3_MON/mon_features   llc_occupancy
 //	                           mbm_total_bytes
 func Supported(sys fs.FS) error {
-	if _, err := fs.Stat(sys, Root+"/info"); err != nil {
+	counted, err := features(sys)
+	switch {
+	case err != nil:
 		return err
-	}
-	features, err := sysfile.Text(sys, Root+"/info/L3_MON/mon_features")
-	if errors.Is(err, fs.ErrNotExist) {
+	case len(counted) == 0:
 		return fmt.Errorf("%w: this processor has no monitoring", ErrNoBandwidth)
+	case !slices.Contains(counted, totalBytes):
+		return fmt.Errorf("%w, only %s", ErrNoBandwidth, strings.Join(counted, " and "))
 	}
-	if err != nil {
-		return err
-	}
-	for feature := range strings.FieldsSeq(features) {
-		if feature == totalBytes {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w, only %s", ErrNoBandwidth, strings.Join(strings.Fields(features), " and "))
+	return nil
 }
 
 const totalBytes = "mbm_total_bytes"

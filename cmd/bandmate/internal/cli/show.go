@@ -114,6 +114,9 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
 	}
 	writeInCache(w, p.Spec.Cache)
+	if held := p.Spec.CacheOccupancyBytes; held != nil {
+		fmt.Fprintf(w, "alone it holds %s of the last-level cache\n", report.Bytes(int64(*held)))
+	}
 	if text := communicationText(p.Spec.Communication); text != "" {
 		fmt.Fprintf(w, "network: %s\n", text)
 	}
@@ -134,8 +137,12 @@ func writeInCache(w io.Writer, points []v1alpha1.CachePoint) {
 	}
 	fmt.Fprintln(w, "beside a working set that is accessed in random order, in the shared cache or beyond:")
 	for _, p := range points {
-		fmt.Fprintf(w, "  %10s at %4.0f%%, %s: performance %.3f\n",
-			report.Bytes(p.FootprintBytes), 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance)
+		holds := ""
+		if p.OccupancyBytes != nil {
+			holds = ", holds " + report.Bytes(int64(*p.OccupancyBytes))
+		}
+		fmt.Fprintf(w, "  %10s at %4.0f%%, %s: performance %.3f%s\n",
+			report.Bytes(p.FootprintBytes), 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance, holds)
 	}
 	switch used := len(predictor.UsableCachePoints(points)); {
 	case used == 0:

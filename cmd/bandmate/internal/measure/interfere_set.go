@@ -19,6 +19,8 @@ type workingSet struct {
 	// HeldBytes is how much of it was in the caches, on average; absent where the time
 	// of the accesses does not tell.
 	HeldBytes *int64 `json:"heldBytes,omitempty"`
+	// OccupancyBytes is what resctrl counted of it in the last window; absent where it counts none.
+	OccupancyBytes *int64 `json:"occupancyBytes,omitempty"`
 }
 
 // workingSetSetting returns what makes the accesses, for so many CPUs.
@@ -52,7 +54,7 @@ func onCPU(w interferer.Achieved) units.Bandwidth {
 const leastOnCPU = 0.01
 
 // keepWorkingSet runs interfere with a footprint.
-func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interferer.Options) error {
+func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interferer.Options) (err error) {
 	setting, err := f.workingSetSetting(o.CPUs.Size())
 	if err != nil {
 		return err
@@ -79,7 +81,14 @@ func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interf
 		}
 		return text
 	}
+	counted, err := newCountedSet(a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, counted.close()) }()
+	o.Started = counted.started
 	achieved, err := interferer.Run(ctx, o, setting, f.duration, f.window, func(w interferer.Achieved) {
+		counted.read()
 		if !a.Quiet {
 			fmt.Fprintln(a.Stderr, line(w))
 		}
@@ -100,10 +109,15 @@ func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interf
 		result.Warnings = append(result.Warnings, fmt.Sprintf(
 			"lines of a working set of %s take as long as lines of memory: what is in the caches cannot be told", report.Bytes(total)))
 	}
+	set.OccupancyBytes = counted.bytes
 	result.WorkingSet, result.ReadBytesPerSecond = set, missing
 	return errors.Join(a.Print(result, func(w io.Writer) error {
 		a.Warn(result.Warnings)
-		_, err := fmt.Fprintf(w, "%s for %s\n", line(achieved), report.Duration(achieved.Elapsed))
+		text := line(achieved)
+		if counted.bytes != nil {
+			text += fmt.Sprintf(", %s as resctrl counts", report.Bytes(*counted.bytes))
+		}
+		_, err := fmt.Fprintf(w, "%s for %s\n", text, report.Duration(achieved.Elapsed))
 		return err
 	}), ctx.Err())
 }

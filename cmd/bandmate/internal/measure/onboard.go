@@ -256,6 +256,12 @@ func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f o
 		return err
 	}
 	defer func() { err = errors.Join(err, counters.Close()) }()
+	watch, closed, err := watchesOccupancy()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closed()) }()
+	placing.Occupancy = watch
 	command := launch.Command{Args: args, Iterations: f.iterations, Timeout: f.timeout}
 	if f.showOutput {
 		command.Output = a.Stderr
