@@ -13,6 +13,7 @@ import (
 type Occupancy interface {
 	// Bytes returns what they hold now; false while that is not known.
 	Bytes() (bytes float64, known bool, err error)
+	// Close ends the reading.
 	Close() error
 }
 
