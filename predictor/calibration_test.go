@@ -85,6 +85,9 @@ func TestTogether(t *testing.T) {
 	if !(together.Slowdown > random.Slowdown) {
 		t.Errorf("together %v, at random %v", together.Slowdown, random.Slowdown)
 	}
+	if got := together.CorunnerSlowdowns[a.name]; math.Abs(float64(got-together.Slowdown)) > 1e-3 {
+		t.Errorf("together %v, its twin %v", together.Slowdown, got)
+	}
 	unordered := *a
 	unordered.sequence = nil
 	fallback, err := Predict(&unordered, []*Application{&unordered}, Options{Together: true})

@@ -118,14 +118,17 @@ func (s *modelSolver) runTogether() bool {
 		step := slices.MinFunc(ends, cmp.Compare[float64])
 		now += step
 		const simultaneous = 1 + 1e-9
+		var ended bool
 		for i := range runners {
-			if runners[i].advance(step*float64(solution[i]), ends[i] <= step*simultaneous) && i == 0 {
-				for j := range runners {
-					s.rates[j] = min(runners[j].done/now, 1)
-				}
-				s.correct()
-				return true
+			again := runners[i].advance(step*float64(solution[i]), ends[i] <= step*simultaneous)
+			ended = ended || again && i == 0
+		}
+		if ended {
+			for j := range runners {
+				s.rates[j] = min(runners[j].done/now, 1)
 			}
+			s.correct()
+			return true
 		}
 	}
 	return false
