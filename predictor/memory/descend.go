@@ -95,13 +95,12 @@ func (f *fit) residuals(theta []float64, only *int) [][]float64 {
 
 func (m *Model) residualsOf(r *run) []float64 {
 	r.place(m)
-	values := make([]float64, 0, 2*len(r.samples)+1)
+	values := make([]float64, 0, 2*len(r.samples)+2)
 	for _, s := range r.samples {
 		p, g := m.beside(r, s)
 		values = append(values, p-s.performance, (g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
-	values = append(values, priorWeight*r.loop.extra/extraDeviation)
-	return values
+	return append(values, priorWeight*r.loop.extra/extraDeviation, m.tooMany(r))
 }
 
 func sumSquares(residuals [][]float64) (squares float64) {
