@@ -37,6 +37,7 @@ type doubt struct {
 	pressure      float64 // contentiousness and its change under contention
 	readShare     float64 // which curve to read
 	model         float64 // see baseError, depthError
+	capacity      float64 // of the memory, see modelCapacityError
 	extrapolation float64 // see extrapolationError
 	transfer      float64 // curves measured on another machine
 	placement     float64 // which of several caches each will use
@@ -46,7 +47,7 @@ type doubt struct {
 // cannot gain from neighbors but by noise.
 func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	variance := d.fit*d.fit + d.pressure*d.pressure + d.readShare*d.readShare +
-		d.model*d.model + d.extrapolation*d.extrapolation + d.transfer*d.transfer + d.placement*d.placement
+		d.model*d.model + d.capacity*d.capacity + d.extrapolation*d.extrapolation + d.transfer*d.transfer + d.placement*d.placement
 	half := units.NormalizedPerformance(normal90 * math.Sqrt(variance))
 	return Interval{
 		Low:  min(p+half, 1).Slowdown(),
@@ -149,10 +150,10 @@ func (m paperMethod) doubt(target *Application, corunners []*Application, pressu
 		func(t units.Traffic) units.NormalizedPerformance { return m.read(target, t).performance })
 }
 
-// Errors of the model of the memory, as standard deviations. They scale with how well the
-// model says points of the machine's curves that it was not fitted to (Calibration), and
-// were chosen on all platforms of docs/results/simulated.md but one, judged on that one, in
-// every rotation. TestIntervalCoverage checks them.
+// Errors of the model of the memory, as standard deviations. Those by a factor of the
+// misfit scale with how well the model says points of the machine's curves that it was not
+// fitted to (Calibration), and were chosen on the platforms of docs/results/simulated.md.
+// TestIntervalCoverage checks them.
 const (
 	// modelBaseError is the repeatability of a run.
 	modelBaseError = 0.0045
@@ -163,9 +164,11 @@ const (
 	// capacity of the memory then says what is left.
 	modelSpread = 2.35
 	modelDeep   = 0.25
-	// modelGroup is the power of the number of co-runners that it increases with: no
+	// modelCapacityError is that of the capacity, relative, per square root of the misfit.
+	modelCapacityError = 0.22
+	// modelGroup is the power of the number of co-runners that both increase with: no
 	// single interferer measured them.
-	modelGroup = 0.25
+	modelGroup = 0.33
 	// modelBeyondError is per unit of performance lost beyond the most that the
 	// target was seen to lose.
 	modelBeyondError = 0.4
@@ -190,10 +193,25 @@ func (s *modelSolver) doubt(others units.Traffic) doubt {
 	few := math.Sqrt(modelPoints / float64(max(points, 1)))
 	d.fit = target.calibrated.residual * min(few, 1)
 	lost := float64(1 - p)
-	spread := modelSpread * math.Sqrt(target.calibrated.misfit) * math.Pow(float64(len(s.apps)-1), modelGroup)
-	d.model = math.Hypot(modelBaseError, spread*lost/(1+lost/modelDeep))
+	scale := math.Sqrt(target.calibrated.misfit) * math.Pow(float64(len(s.apps)-1), modelGroup)
+	d.model = math.Hypot(modelBaseError, scale*modelSpread*lost/(1+lost/modelDeep))
+	d.capacity = scale * modelCapacityError * s.capacityEffect()
 	d.extrapolation = modelBeyondError * float64(max(target.mostLost()-p, 0))
 	return d
+}
+
+// capacityEffect returns the performance that the target loses per unit of capacity,
+// relative, everyone at the mean over the run. It is high where the memory is nearly full.
+func (s *modelSolver) capacityEffect() float64 {
+	const less = 1.01
+	for i, a := range s.apps {
+		s.members[i] = a.memberIn(s.model, -1, s.atHome(i))
+	}
+	solution := make([]units.NormalizedPerformance, len(s.apps))
+	s.model.Solve(s.members, solution)
+	before := solution[0]
+	s.model.Narrower(less).Solve(s.members, solution)
+	return float64(before-solution[0]) / (less - 1)
 }
 
 // mostLost returns the lowest performance that was measured.

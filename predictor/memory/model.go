@@ -101,6 +101,17 @@ func (m *Model) Capacity(share units.ReadShare) units.Bandwidth {
 	return m.unit / units.Bandwidth(m.inverseCapacity(float64(share)))
 }
 
+// Narrower returns the model of a memory that carries so many times less at every read
+// share.
+func (m *Model) Narrower(factor float64) *Model {
+	narrower := *m
+	narrower.slowness = make(line, len(m.slowness))
+	for i, n := range m.slowness {
+		narrower.slowness[i] = node{n.share, n.value * factor}
+	}
+	return &narrower
+}
+
 // Numbers are the parameters from which a Model computes loads and delays.
 type Numbers struct {
 	// Unit is the bandwidth to which a Flow is relative.
