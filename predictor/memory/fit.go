@@ -84,8 +84,12 @@ const (
 
 // tooMany returns the residual of the prior on the requests in flight of a run. Curves that
 // hardly fall do not tell a loop with many from one whose computation hides the delay, which
-// falls all the faster once the memory is full.
+// falls all the faster once the memory is full. Behind a shared link the interferer waits for
+// the link, and its own requests in flight are not told either.
 func (m *Model) tooMany(r *run) float64 {
+	if m.link.kind == LinkShared {
+		return 0
+	}
 	most := mostInFlight * m.interferer.inFlight / max(r.readShare, fewestReads)
 	return priorWeight * max(math.Log(r.loop.inFlight/most), 0) / tooManyDeviation
 }
