@@ -64,7 +64,6 @@ func simulate(sets, ways, uses int, policy replacement, users ...user) (held, mi
 		}
 		// A hash spreads the lines over the sets.
 		hash := (uint64(number)*8 + uint64(who) + 1) * 0x9e3779b97f4a7c15
-		hash = (hash ^ hash>>29) * 0xbf58476d1ce4e5b9
 		set := int((hash >> 32) % uint64(sets))
 		first := set * ways
 		found := -1
@@ -109,12 +108,14 @@ func TestAgeAgainstSimulation(t *testing.T) {
 		name      string
 		simulated replacement
 		modeled   Policy
+		// held and missing are how far the age may be off.
+		held, missing float64
 	}{
-		{"least recent", &leastRecent{used: ofEach[int](sets, ways)}, LeastRecent},
-		{"tree", tree{ofEach[bool](sets, ways)}, LeastRecent},
-		{"not recent", notRecent{random, ofEach[bool](sets, ways)}, NotRecent},
-		{"random", anyone{random, ways}, Random},
-		{"re-reference", reReference{ofEach[int](sets, ways)}, ReReference},
+		{"least recent", &leastRecent{used: ofEach[int](sets, ways)}, LeastRecent, 0.05, 0.06},
+		{"tree", tree{ofEach[bool](sets, ways)}, LeastRecent, 0.06, 0.06},
+		{"not recent", notRecent{random, ofEach[bool](sets, ways)}, NotRecent, 0.05, 0.06},
+		{"random", anyone{random, ways}, Random, 0.05, 0.06},
+		{"re-reference", reReference{ofEach[int](sets, ways)}, ReReference, 0.05, 0.1},
 	}
 	for name, users := range map[string][]user{
 		"a set beside a stream":      {{2000, 1, false}, {0, 1, false}},
@@ -136,11 +137,10 @@ func TestAgeAgainstSimulation(t *testing.T) {
 			for i, u := range users {
 				r := u.reuse()
 				s := r.at(p.modeled, age)
-				if got := s.held / m.bytes; math.Abs(got-held[i]) > 0.05 {
+				if got := s.held / m.bytes; math.Abs(got-held[i]) > p.held {
 					t.Errorf("%s, %s: user %d holds %.3f, %.3f simulated", name, p.name, i, got, held[i])
 				}
-				// Some sets of the cache get more lines than others, and lose some.
-				if got := s.read / u.rate; math.Abs(got-missing[i]) > 0.08 {
+				if got := s.read / u.rate; math.Abs(got-missing[i]) > p.missing {
 					t.Errorf("%s, %s: user %d misses %.3f, %.3f simulated", name, p.name, i, got, missing[i])
 				}
 			}
