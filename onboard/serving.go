@@ -21,6 +21,7 @@ import (
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/topology"
 )
@@ -77,7 +78,10 @@ type serving struct {
 	apart cpuset.CPUSet
 	// everywhere are the CPUs that this process may use.
 	everywhere cpuset.CPUSet
-	service    v1alpha1.Service
+	// machine is the profile of the machine, and class the placement of the last factors.
+	machine *v1alpha1.MachineProfile
+	class   regime.Class
+	service v1alpha1.Service
 	// profiles hold what was measured at each load of the factors.
 	profiles []*v1alpha1.ApplicationProfile
 	warnings []string
@@ -108,16 +112,16 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
 	}
-	if machine = b.Known; machine == nil {
+	if t.machine = b.Known; t.machine == nil {
 		options := b.Machine
 		options.Report = func(share float64, what string) { t.tell(0.05+0.15*share, what) }
-		if machine, err = t.measureMachine(ctx, options); err != nil {
+		if t.machine, err = t.measureMachine(ctx, options); err != nil {
 			return nil, nil, err
 		}
 	}
-	if b.Traffic == nil && t.placementWith(machine) == "" {
+	if b.Traffic == nil && t.placementWith() == "" {
 		t.tell(0.05, "the probes")
-		if machine, err = t.addProbes(ctx, machine, b.Machine, ""); err != nil {
+		if t.machine, err = t.addProbes(ctx, t.machine, b.Machine, ""); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -126,10 +130,10 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, t.end()) }()
-	if err := t.measure(ctx, machine); err != nil {
+	if err := t.measure(ctx); err != nil {
 		return nil, nil, err
 	}
-	return t.profile(), machine, nil
+	return t.profile(), t.machine, nil
 }
 
 func (t *serving) tell(share float64, what string) {
@@ -294,9 +298,9 @@ const (
 )
 
 // measure takes the sweep alone, and the factors at two loads.
-func (t *serving) measure(ctx context.Context, machine *v1alpha1.MachineProfile) error {
+func (t *serving) measure(ctx context.Context) error {
 	if t.Target == nil {
-		return t.measureForeign(ctx, machine)
+		return t.measureForeign(ctx)
 	}
 	if err := confineSelf(t.alone(), 0); err != nil {
 		return err
@@ -330,7 +334,7 @@ func (t *serving) measure(ctx context.Context, machine *v1alpha1.MachineProfile)
 		most = min(most, shared.rate)
 	}
 	for i, share := range []float64{lowLoad, highLoad} {
-		if err := t.factors(ctx, machine, share*most, 0.55+0.22*float64(i)); err != nil {
+		if err := t.factors(ctx, share*most, 0.55+0.22*float64(i)); err != nil {
 			return t.explain(ctx, err)
 		}
 	}

@@ -66,7 +66,7 @@ func servedSlicing(rate float64) modulation.Slicing {
 
 // factors measures the service under every pressure at a load. Share is how much of the
 // onboarding is done.
-func (t *serving) factors(ctx context.Context, machine *v1alpha1.MachineProfile, rate, share float64) error {
+func (t *serving) factors(ctx context.Context, rate, share float64) error {
 	l := t.Target.Start(ctx, load.Options{Rate: rate, Connections: t.Connections, Seed: t.Random.Uint64()})
 	defer l.Close()
 	what := fmt.Sprintf("%s under pressure at %.6g requests/s", t.Name, rate)
@@ -85,14 +85,14 @@ func (t *serving) factors(ctx context.Context, machine *v1alpha1.MachineProfile,
 		}
 		t.experiment.Traffic = map[string]*profiler.Summary{t.Name: counted}
 	}
-	return t.press(ctx, machine, answering{load: l}, servedSlicing(rate), rate, func(done float64) { t.tell(share+0.22*done, what) })
+	return t.press(ctx, answering{load: l}, servedSlicing(rate), rate, func(done float64) { t.tell(share+0.22*done, what) })
 }
 
 // trafficTime is how long traffic is counted.
 const trafficTime = time.Second
 
 // press takes the factors of a service that is under load.
-func (t *serving) press(ctx context.Context, machine *v1alpha1.MachineProfile, server modulation.Party, slicing modulation.Slicing, rate float64, report func(float64)) error {
+func (t *serving) press(ctx context.Context, server modulation.Party, slicing modulation.Slicing, rate float64, report func(float64)) error {
 	second := &stream{interferers: t.interferers}
 	bench := &modulation.Bench{
 		Clock: monotonic.Clock{}, Random: t.Random, Slicing: slicing,
@@ -100,26 +100,59 @@ func (t *serving) press(ctx context.Context, machine *v1alpha1.MachineProfile, s
 	}
 	plan := &modulation.Plan{
 		Bench: bench, Precision: t.Precision, Probe: t.probeApart,
-		Class: t.placementWith(machine), Budget: cmp.Or(t.Budget, defaultBudget), Least: fewestFactors, Report: report,
+		Class: t.placementWith(), Budget: cmp.Or(t.Budget, defaultBudget), Least: fewestFactors, Report: report,
+	}
+	if plan.Class != "" {
+		plan.MostWaited = calibratedPatience
 	}
 	plan.Precision.Fewest = max(plan.Precision.Fewest, fewestFactors)
 	for _, p := range t.experiment.Pressures {
 		plan.Points = append(plan.Points, t.servedPoint(pressurePoint(t.Name, p, second)))
 	}
 	plan.Points = append(plan.Points, t.servedPoint(controlPoint(t.Name)))
-	if err := t.run(ctx, plan); err != nil {
+	err := t.run(ctx, plan)
+	if errors.Is(err, modulation.ErrRegimeLeft) {
+		plan.Class = ""
+		err = t.run(ctx, plan)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
-	return t.keepFactors(plan.Outcome, cmp.Or(plan.Class, plan.Outcome.Complete(fewestFactors)), machine, rate)
+	class := cmp.Or(plan.Class, plan.Outcome.Complete(fewestFactors))
+	if err := t.calibrate(ctx, class); err != nil {
+		return err
+	}
+	if t.class != "" && class != t.class {
+		t.warnings = append(t.warnings, fmt.Sprintf("placement: the CPUs moved between the loads: the factors at %.6g requests per second are of the %s placement, those before of the %s placement", rate, class, t.class))
+	}
+	t.class = class
+	return t.keepFactors(plan.Outcome, class, rate)
 }
 
-// placementWith returns the placement to measure in: without counters, one for which the
-// probes of the machine are calibrated; empty for any.
-func (t *serving) placementWith(machine *v1alpha1.MachineProfile) regime.Class {
+// placementWith returns the placement to measure in: without counters, that of the load
+// before, or one for which the probes of the machine are calibrated; empty for any.
+func (t *serving) placementWith() regime.Class {
 	if t.Traffic != nil {
 		return ""
 	}
-	return calibratedPlacement(machine)
+	return cmp.Or(t.class, calibratedPlacement(t.machine))
+}
+
+// calibrate adds the probes of a placement to the machine, where they are missing and the
+// traffic is to be inferred from them. The service is idle meanwhile.
+func (t *serving) calibrate(ctx context.Context, class regime.Class) error {
+	if t.Traffic != nil || !lacksProbes(t.machine, class) {
+		return nil
+	}
+	if err := confineSelf(t.everywhere, 0); err != nil {
+		return err
+	}
+	machine, err := t.addProbes(ctx, t.machine, t.Machine, class)
+	if err != nil {
+		return err
+	}
+	t.machine = machine
+	return confineSelf(t.pressed(), 0)
 }
 
 // probeApart is probe with the threads of the load out of the way: they are idle, and a
@@ -158,7 +191,7 @@ func (t *serving) servedPoint(p modulation.Point) modulation.Point {
 }
 
 // keepFactors adds what was measured at a load in a placement to the service.
-func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, machine *v1alpha1.MachineProfile, rate float64) error {
+func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, rate float64) error {
 	e := &estimator{readings: o.Readings[class], session: t.stage.Session}
 	curves, err := e.curves(t.Name, t.experiment.Pressures)
 	if err != nil {
@@ -173,7 +206,7 @@ func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, machine
 		readings[i].ApplicationPerformance, readings[i].ApplicationSpread = new(1.0), new(0.0)
 	}
 	m := measured{circumstancesOf(o, class), v1alpha1.Timing{Seconds: 1 / rate, Repeats: 1}, curves, readings}
-	p, err := t.experiment.profile(Application{Name: t.Name, Command: t.Command}, m, machine)
+	p, err := t.experiment.profile(Application{Name: t.Name, Command: t.Command}, m, t.machine)
 	if err != nil {
 		return err
 	}
@@ -205,7 +238,7 @@ func (f foreign) Switch(on bool) error {
 
 // measureForeign takes saturation and factors of a service with a closed-loop generator
 // of its own.
-func (t *serving) measureForeign(ctx context.Context, machine *v1alpha1.MachineProfile) (err error) {
+func (t *serving) measureForeign(ctx context.Context) (err error) {
 	generator := foreign{&program{session: t.stage.Session, command: t.Generator, source: t.Source, cpus: t.pressed()}}
 	if err := generator.start(ctx); err != nil {
 		return t.explain(ctx, err)
@@ -226,7 +259,7 @@ func (t *serving) measureForeign(ctx context.Context, machine *v1alpha1.MachineP
 	t.service.SaturationRequestsPerSecond, t.service.SaturationRelativeSpread = rate, &spread
 	t.warnings = append(t.warnings, "the load generator is a closed loop: it tells the saturation and no latencies, because it sends fewer requests while answers are slow")
 	t.tell(0.55, t.Name+" under pressure")
-	err = t.press(ctx, machine, generator, servedSlicing(min(steps, rate)), rate, func(done float64) { t.tell(0.55+0.44*done, t.Name+" under pressure") })
+	err = t.press(ctx, generator, servedSlicing(min(steps, rate)), rate, func(done float64) { t.tell(0.55+0.44*done, t.Name+" under pressure") })
 	if errors.Is(err, modulation.ErrEnded) {
 		err = fmt.Errorf("the load generator: %w: have it run for minutes", err)
 	}

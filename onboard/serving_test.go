@@ -152,7 +152,7 @@ func TestPlacementWith(t *testing.T) {
 			Measurement: v1alpha1.Measurement{Regime: &v1alpha1.Regime{Name: string(test.main)}}, ProbeMap: test.probes,
 			Sustained: []v1alpha1.SustainedBandwidth{{ReadShare: 0.5, BytesPerSecond: 3e10}, {ReadShare: 1, BytesPerSecond: 3e10}},
 		}}
-		if got := (&serving{Serving: test.serve}).placementWith(machine); got != test.want {
+		if got := (&serving{Serving: test.serve, machine: machine}).placementWith(); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
