@@ -242,9 +242,9 @@ type calibrated struct {
 	// shared is the state if all co-runners share one link; nil where it is known
 	// whether they do.
 	shared *calibrated
-	// cached is the application before a last-level cache that is shared; nil without one.
-	// The fields from home to corrections are then unset.
-	cached    *cache.Application
+	// cached are descriptions of the application before a last-level cache that is shared,
+	// the best first; nil without one. The fields from home to corrections are then unset.
+	cached    []*cache.Application
 	lastLevel *cache.Model
 	caches    int
 }

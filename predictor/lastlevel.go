@@ -9,6 +9,8 @@ import (
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/units"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Points beside an interferer in the cache count where they tell something: their standard
@@ -164,14 +166,15 @@ func (s *modelSolver) sharesCache() bool {
 
 // solveShared sets the performances of applications that share a cache. They are taken at
 // their means over the run, and where there are several caches, at their means over the
-// placements. Because some applications lose nearly nothing in a cache and nearly all in one
-// that is a little smaller, the mean over three sizes is predicted.
+// placements. What is predicted is the mean over worlds that are about as likely: the points
+// of an application leave several descriptions of it, and some applications lose nearly
+// nothing in a cache and nearly all in one that is a little smaller.
 func (s *modelSolver) solveShared() {
 	s.sharing = resized(s.sharing, len(s.apps))
 	for i, a := range s.apps {
 		s.sharing[i] = cache.Member{}
 		if c := a.calibrated; c != nil && c.cached != nil {
-			s.lastLevel, s.caches, s.sharing[i].Application = c.lastLevel, c.caches, c.cached
+			s.lastLevel, s.caches = c.lastLevel, c.caches
 			continue
 		}
 		s.sharing[i].Stream, s.sharing[i].Alone = a.memberIn(s.model, -1, s.atHome(i)), a.corunner
@@ -179,21 +182,23 @@ func (s *modelSolver) solveShared() {
 			s.sharing[i].Alone = a.target
 		}
 	}
-	s.shares = resized(s.shares, len(s.apps))
-	var solved bool
-	s.placementSpread, solved = s.averagePlacements(s.lastLevel, s.shares)
-	s.unsolved = !solved
-	third := 1.0 / 3
-	for i := range s.shares {
-		s.shares[i] = cache.Result{}.Add(s.shares[i], third)
-	}
-	for i, size := range []float64{1 - sharedSizeError, 1 + sharedSizeError} {
-		s.otherSize = resized(s.otherSize, len(s.apps))
-		_, _ = s.averagePlacements(s.lastLevel.Resized(size), s.otherSize) // the last step serves
-		for j := range s.shares {
-			s.shares[j] = s.shares[j].Add(s.otherSize[j], third)
+	s.shares, s.inWorld = resized(s.shares, len(s.apps)), resized(s.inWorld, len(s.apps))
+	clear(s.shares)
+	for w, size := range worldSizes {
+		for i, a := range s.apps {
+			if c := a.calibrated; c != nil && c.cached != nil {
+				s.sharing[i].Application = c.cached[w%len(c.cached)]
+			}
 		}
-		s.bySize[i] = s.otherSize[0].Performance
+		spread, solved := s.averagePlacements(s.lastLevel.Resized(size), s.inWorld)
+		if w == 0 {
+			// In the others the last step serves.
+			s.placementSpread, s.unsolved = spread, !solved
+		}
+		for i := range s.shares {
+			s.shares[i] = s.shares[i].Add(s.inWorld[i], 1.0/float64(len(worldSizes)))
+		}
+		s.byWorld[w] = s.inWorld[0].Performance
 	}
 	s.rates = resized(s.rates, len(s.apps))
 	for i := range s.apps {
@@ -201,6 +206,10 @@ func (s *modelSolver) solveShared() {
 		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), curves.Floor), 1)
 	}
 }
+
+// worldSizes are the sizes of the cache in each world, relative; each also takes another
+// description of each application, as far as there are.
+var worldSizes = [cache.MostAlternatives]float64{1, 1 - sharedSizeError, 1 + sharedSizeError}
 
 // sharedTraffic returns what the others transfer beside application i.
 func (s *modelSolver) sharedTraffic(i int) units.Traffic {
@@ -236,7 +245,7 @@ func (s *modelSolver) sharedDoubt() doubt {
 	spread := sharedSpread * math.Pow(float64(len(s.apps)-1), modelGroup)
 	d := doubt{
 		model:    math.Hypot(sharedBaseError, spread*lost/(1+lost/modelDeep)),
-		pressure: math.Abs(s.bySize[1]-s.bySize[0]) / 2,
+		pressure: stat.StdDev(s.byWorld[:], nil),
 		transfer: target.lossDoubt * lost,
 
 		placement: s.placementSpread,

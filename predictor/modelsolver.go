@@ -33,10 +33,10 @@ type modelSolver struct {
 	placed          []int
 	placement       []cache.Result
 	placementSpread float64
-	// otherSize is how each fares in caches of another size, bySize what the target's
-	// performance is in a smaller and in a larger one.
-	otherSize []cache.Result
-	bySize    [2]float64
+	// inWorld is how each fares in one world of solveShared, byWorld the target's performance
+	// in each.
+	inWorld []cache.Result
+	byWorld [len(worldSizes)]float64
 	// allowed are the caches of each application where some are known, distinct the
 	// placements in them that differ in who is with whom.
 	allowed  []Caches

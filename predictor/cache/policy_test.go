@@ -3,6 +3,7 @@ package cache
 import (
 	"math"
 	"os"
+	"reflect"
 	"testing"
 
 	"bandmate.dev/bandmate/internal/parallel"
@@ -72,8 +73,24 @@ func TestPolicyIsFound(t *testing.T) {
 		t.Errorf("least recent is taken for %s", fitted.policy.Name)
 	}
 	applications := make([]*Application, len(sources))
+	several := 0
 	for i := range sources {
-		applications[i], _ = fitted.FitApplication(mem, sources[i])
+		described, _ := fitted.FitApplication(mem, sources[i])
+		applications[i] = described[0]
+		if len(described) > 1 {
+			several++
+		}
+		if len(described) > MostAlternatives {
+			t.Errorf("%d descriptions of application %d", len(described), i)
+		}
+		for j, a := range described[1:] {
+			if reflect.DeepEqual(a, described[j]) {
+				t.Errorf("two descriptions of application %d are the same: %+v", i, a)
+			}
+		}
+	}
+	if several == 0 {
+		t.Error("one description of every application")
 	}
 	for _, p := range []Policy{Random, ReReference} {
 		of := *fitted

@@ -112,11 +112,53 @@ const (
 	allSteps     = 40
 	// clearly is the part of the squares that a second set has to leave at most.
 	clearly = 0.85
+	// nearly is the part of the squares of the best candidate up to which an alternative is
+	// as likely, alike that up to which it is the same one.
+	nearly = 1.5
+	alike  = 1.003
 )
+
+// MostAlternatives is how many descriptions of one application there are at most.
+const MostAlternatives = 3
 
 // everywhere returns the best candidate of one set, or of two where the second explains
 // clearly more.
 func (s *search) everywhere() candidate {
+	one, two := s.promising()
+	if two[0].squares < clearly*one[0].squares {
+		return s.descend(two[0], s.source.Points, allSteps)
+	}
+	return s.descend(one[0], s.source.Points, allSteps)
+}
+
+// alternatives returns candidates that explain the points nearly as well as the best one,
+// which comes first. A second set has to explain clearly more, as everywhere has it.
+func (s *search) alternatives() []candidate {
+	one, two := s.promising()
+	all := append(one, two...)
+	weighed := func(c *candidate) float64 {
+		if len(c.orders) == 1 {
+			return clearly * c.squares
+		}
+		return c.squares
+	}
+	for i := range all {
+		all[i] = s.descend(all[i], s.source.Points, allSteps)
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(weighed(&a), weighed(&b)) })
+	distinct := all[:1]
+	for _, c := range all[1:] {
+		last := weighed(&distinct[len(distinct)-1])
+		if at := weighed(&c); at > alike*last && at < nearly*weighed(&all[0]) && len(distinct) < MostAlternatives {
+			distinct = append(distinct, c)
+		}
+	}
+	return distinct
+}
+
+// promising returns candidates of one set and of two, each with the best first, after some
+// steps of their descent.
+func (s *search) promising() (one, two []candidate) {
 	var all []candidate
 	for _, order := range startOrders {
 		for _, size := range startSizes {
@@ -127,41 +169,41 @@ func (s *search) everywhere() candidate {
 			}
 		}
 	}
-	one := s.best(all)
+	one = s.best(all)
 	for _, overlap := range memory.Overlaps()[1:] {
-		other := one
+		other := one[0]
 		other.overlap = overlap
-		if other = s.descend(other, s.source.Points, someSteps); other.squares < one.squares {
-			one = other
+		if other = s.descend(other, s.source.Points, someSteps); other.squares < one[0].squares {
+			one[0] = other
 		}
 	}
 	all = nil
 	for _, order := range startOrders {
 		for _, size := range startSizes {
 			for _, time := range startTimes {
-				at := slices.Concat(one.at[:2], []float64{size, time}, one.at[2:])
-				all = append(all, candidate{at: at, orders: []int{one.orders[0], order}, overlap: one.overlap})
+				at := slices.Concat(one[0].at[:2], []float64{size, time}, one[0].at[2:])
+				all = append(all, candidate{at: at, orders: []int{one[0].orders[0], order}, overlap: one[0].overlap})
 			}
 		}
 	}
-	if two := s.best(all); two.squares < clearly*one.squares {
-		one = two
-	}
-	return s.descend(one, s.source.Points, allSteps)
+	return one, s.best(all)
 }
 
-// best returns the best of all candidates after a few steps from the most promising ones.
-func (s *search) best(all []candidate) candidate {
+// best returns the best of all candidates after some steps from the most promising ones, the
+// best first.
+func (s *search) best(all []candidate) []candidate {
 	few := s.model.usable(s.source.Points, coarsePoints)
 	for i := range all {
 		all[i] = s.descend(all[i], few, 1)
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.squares, b.squares) })
+	bySquares := func(a, b candidate) int { return cmp.Compare(a.squares, b.squares) }
+	slices.SortStableFunc(all, bySquares)
 	all = all[:min(kept, len(all))]
 	for i := range all {
 		all[i] = s.descend(all[i], s.source.Points, someSteps)
 	}
-	return slices.MinFunc(all, func(a, b candidate) int { return cmp.Compare(a.squares, b.squares) })
+	slices.SortStableFunc(all, bySquares)
+	return all
 }
 
 // near returns the candidate that descent from an application leads to.
@@ -179,17 +221,20 @@ func (s *search) near(a Application) candidate {
 }
 
 // FitApplication fits an application that shares a cache and a memory. It returns the
-// standard deviation of its points about the model.
-func (m *Model) FitApplication(mem *memory.Model, source Source) (*Application, float64) {
+// descriptions that explain its points about as well, one to MostAlternatives, the best
+// first, and the standard deviation of its points about the best.
+func (m *Model) FitApplication(mem *memory.Model, source Source) ([]*Application, float64) {
 	some := Source{source.Alone, m.usable(source.Points, fewPoints)}
 	s := search{m, mem, &some}
-	found := s.everywhere()
-	a := s.application(&found)
+	var fitted []*Application
+	for _, c := range s.alternatives() {
+		fitted = append(fitted, new(s.application(&c)))
+	}
 	var squares float64
 	points := m.usable(source.Points, len(source.Points))
 	for i := range points {
-		d := m.at(mem, &a, &points[i]).performance - float64(points[i].Performance)
+		d := m.at(mem, fitted[0], &points[i]).performance - float64(points[i].Performance)
 		squares += d * d
 	}
-	return &a, math.Sqrt(squares / float64(max(len(points), 1)))
+	return fitted, math.Sqrt(squares / float64(max(len(points), 1)))
 }
