@@ -152,8 +152,13 @@ func TestPlacementWith(t *testing.T) {
 			Measurement: v1alpha1.Measurement{Regime: &v1alpha1.Regime{Name: string(test.main)}}, ProbeMap: test.probes,
 			Sustained: []v1alpha1.SustainedBandwidth{{ReadShare: 0.5, BytesPerSecond: 3e10}, {ReadShare: 1, BytesPerSecond: 3e10}},
 		}}
-		if got := (&serving{Serving: test.serve, machine: machine}).placementWith(); got != test.want {
+		service := &serving{Serving: test.serve, machine: machine}
+		if got := service.placementWith(); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		service.class = regime.SameCore
+		if got := service.placementWith(); test.serve.Traffic == nil && got != regime.SameCore {
+			t.Errorf("%s: %q after a load in another placement", test.name, got)
 		}
 	}
 }
