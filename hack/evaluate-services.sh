@@ -4,7 +4,7 @@
 # far they are apart. Wants the machine to itself: for all services for about 50 minutes,
 # two hours at most. PostgreSQL is left out: its load tells no latencies.
 #
-#   hack/evaluate-services.sh [SERVICE...]   redis, nginx, proxied, memcached
+#   hack/evaluate-services.sh [SERVICE...]   redis, sets, nginx, proxied, memcached
 #
 # BLOCKS=16 blocks of four slices of 200 ms are taken for each figure.
 source "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ go build -o "$scratch/evaluate" ./hack/evaluate-services
 export BANDMATE_STORE=$scratch/store
 bandmate() { "$scratch/bandmate" --quiet "$@"; }
 
-(($# > 0)) || set -- redis nginx proxied memcached
+(($# > 0)) || set -- redis sets nginx proxied memcached
 { tar -c /usr/lib/"$(uname -m)"-linux-gnu 2>/dev/null || true; } | head -c 64M >"$scratch/input"
 prepare_services
 bandmate machine --name here >&2

@@ -1,5 +1,6 @@
 # Real servers to onboard: redis, nginx (a file, and proxied), memcached and PostgreSQL,
-# each on a port of its own. A script sources it after lib.sh and calls prepare_services;
+# each on a port of its own; and sets, a redis whose requests take about a millisecond,
+# to intersect two sets of it. A script sources it after lib.sh and calls prepare_services;
 # then server[NAME] starts NAME in the foreground, and load[NAME] are the flags of
 # bandmate onboard that load it. No word of either holds a space or a quote, but the last
 # of load, which begins after "=".
@@ -27,9 +28,10 @@ prepare_services() {
   need memcached memcached
   need "$(postgres_programs)/initdb" postgresql
   local name
-  for name in "${services[@]}" behind; do port[$name]=$(free_port); done
+  for name in "${services[@]}" sets behind; do port[$name]=$(free_port); done
   chmod a+rX "$scratch"
   prepare_redis
+  prepare_sets
   prepare_nginx
   server[memcached]="memcached -u nobody -p ${port[memcached]} -U 0 -l 127.0.0.1"
   load[memcached]="--request=memcached://127.0.0.1:${port[memcached]}/key:{100000}"
@@ -40,6 +42,22 @@ prepare_redis() {
   printf '%s\n' "port ${port[redis]}" 'bind 127.0.0.1' 'save ""' >"$scratch/redis.conf"
   server[redis]="redis-server $scratch/redis.conf"
   load[redis]="--request=redis://127.0.0.1:${port[redis]}/GET/key:{100000}"
+}
+
+# prepare_sets makes a dump that the server reads when it starts.
+prepare_sets() {
+  mkdir "$scratch/sets"
+  printf '%s\n' "port ${port[sets]}" 'bind 127.0.0.1' 'save ""' "dir $scratch/sets" >"$scratch/sets/redis.conf"
+  server[sets]="redis-server $scratch/sets/redis.conf"
+  load[sets]="--request=redis://127.0.0.1:${port[sets]}/SINTERCARD/2/a/b"
+  {
+    # shellcheck disable=SC2086 # a command of words
+    ${server[sets]} &
+    timeout 10 sh -c "until redis-cli -p ${port[sets]} ping; do sleep 0.1; done"
+    redis-cli -e -p "${port[sets]}" eval 'for s = 1, 2 do for i = 1, 15000 do redis.call("sadd", KEYS[s], math.random(2^30)) end end' 2 a b
+    redis-cli -e -p "${port[sets]}" shutdown save
+    wait
+  } >"$scratch/sets/log" 2>&1 || { cat "$scratch/sets/log" >&2; return 1; }
 }
 
 prepare_nginx() {

@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -127,6 +128,25 @@ func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha
 
 // addProbes is AddProbeMap on an open stage.
 func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (*v1alpha1.MachineProfile, error) {
+	p, err := g.newProbing(ctx, o, class)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.take(ctx); err != nil {
+		return nil, err
+	}
+	return p.addTo(machine)
+}
+
+// probing is a calibration of the probes in one regime.
+type probing struct {
+	*stage
+	known []MeasuredPressure
+	plan  *modulation.Plan
+}
+
+// newProbing prepares a calibration in a regime; an empty class means whichever lasts.
+func (g *stage) newProbing(ctx context.Context, o MachineOptions, class regime.Class) (*probing, error) {
 	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
 	if err != nil {
 		return nil, err
@@ -136,14 +156,25 @@ func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile,
 		return nil, err
 	}
 	plan.Class = class
-	if err := g.run(ctx, plan); err != nil {
-		return nil, fmt.Errorf("calibrating the probes: %w", err)
+	return &probing{g, known, plan}, nil
+}
+
+// take measures. Where the regime does not come back, it may be called again later.
+func (p *probing) take(ctx context.Context) error {
+	if err := p.run(ctx, p.plan); err != nil {
+		return fmt.Errorf("calibrating the probes: %w", err)
 	}
+	return nil
+}
+
+// addTo returns a copy of the machine with the probes in the regime.
+func (p *probing) addTo(machine *v1alpha1.MachineProfile) (*v1alpha1.MachineProfile, error) {
+	class := p.plan.Class
 	if class == "" {
-		class = plan.Outcome.Complete(leastCalibrated)
+		class = p.plan.Outcome.Complete(leastCalibrated)
 	}
-	e := &estimator{readings: plan.Outcome.Readings[class], session: g.Session}
-	points, err := e.probePoints(class, known)
+	e := &estimator{readings: p.plan.Outcome.Readings[class], session: p.Session}
+	points, err := e.probePoints(class, p.known)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +182,23 @@ func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile,
 	others := slices.DeleteFunc(machine.Spec.ProbeMap, func(p v1alpha1.ProbePoint) bool { return p.Regime == string(class) })
 	machine.Spec.ProbeMap = append(others, points...)
 	return machine, nil
+}
+
+// mostAlternations is how often firstPlacement asks for each placement.
+const mostAlternations = 12
+
+// firstPlacement measures in one placement or another, each of which may be away for long:
+// in turn, until one of the ways does not end with modulation.ErrRegimeLeft. It returns
+// which.
+func firstPlacement(ctx context.Context, ways ...func(context.Context) error) (way int, err error) {
+	for range mostAlternations {
+		for i, measure := range ways {
+			if err = measure(ctx); !errors.Is(err, modulation.ErrRegimeLeft) {
+				return i, err
+			}
+		}
+	}
+	return 0, err
 }
 
 // sustained returns the bandwidth of the interferer alone at every read share.

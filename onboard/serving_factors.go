@@ -119,8 +119,10 @@ func (t *serving) press(ctx context.Context, server modulation.Party, slicing mo
 		return fmt.Errorf("%s: %w", t.Name, err)
 	}
 	class := cmp.Or(plan.Class, plan.Outcome.Complete(fewestFactors))
-	if err := t.calibrate(ctx, class); err != nil {
-		return err
+	if t.Traffic == nil && lacksProbes(t.machine, class) {
+		if class, err = t.sameAsProbes(ctx, plan, class); err != nil {
+			return err
+		}
 	}
 	if t.class != "" && class != t.class {
 		t.warnings = append(t.warnings, fmt.Sprintf("placement: the CPUs moved between the loads: the factors at %.6g requests per second are of the %s placement, those before of the %s placement", rate, class, t.class))
@@ -138,21 +140,36 @@ func (t *serving) placementWith() regime.Class {
 	return cmp.Or(t.class, calibratedPlacement(t.machine))
 }
 
-// calibrate adds the probes of a placement to the machine, where they are missing and the
-// traffic is to be inferred from them. The service is idle meanwhile.
-func (t *serving) calibrate(ctx context.Context, class regime.Class) error {
-	if t.Traffic != nil || !lacksProbes(t.machine, class) {
-		return nil
-	}
-	if err := confineSelf(t.everywhere, 0); err != nil {
-		return err
-	}
-	machine, err := t.addProbes(ctx, t.machine, t.Machine, class)
+// sameAsProbes returns a placement in which the plan was carried out and the machine has
+// probes. It starts from one for which they are missing: either they are calibrated for it,
+// while the service is idle, or the service is measured again in one for which they are
+// there.
+func (t *serving) sameAsProbes(ctx context.Context, plan *modulation.Plan, class regime.Class) (regime.Class, error) {
+	probing, err := t.newProbing(ctx, t.Machine, class)
 	if err != nil {
-		return err
+		return "", err
 	}
-	t.machine = machine
-	return confineSelf(t.pressed(), 0)
+	probing.plan.Patience = calibratedPatience
+	calibrate := func(ctx context.Context) error {
+		if err := confineSelf(t.everywhere, 0); err != nil {
+			return err
+		}
+		err := probing.take(ctx)
+		return errors.Join(err, confineSelf(t.pressed(), 0))
+	}
+	calibrated := calibratedPlacement(t.machine)
+	n, err := firstPlacement(ctx, calibrate, func(ctx context.Context) error {
+		plan.Class, plan.MostWaited, plan.Patience = calibrated, 0, calibratedPatience
+		if err := t.run(ctx, plan); err != nil {
+			return fmt.Errorf("%s: %w", t.Name, err)
+		}
+		return nil
+	})
+	if err != nil || n == 1 {
+		return calibrated, err
+	}
+	t.machine, err = probing.addTo(t.machine)
+	return class, err
 }
 
 // probeApart is probe with the threads of the load out of the way: they are idle, and a

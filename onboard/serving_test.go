@@ -1,6 +1,9 @@
 package onboard
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
@@ -159,6 +163,37 @@ func TestPlacementWith(t *testing.T) {
 		service.class = regime.SameCore
 		if got := service.placementWith(); test.serve.Traffic == nil && got != regime.SameCore {
 			t.Errorf("%s: %q after a load in another placement", test.name, got)
+		}
+	}
+}
+
+func TestFirstPlacement(t *testing.T) {
+	left := fmt.Errorf("measuring: %w", modulation.ErrRegimeLeft)
+	broken := errors.New("broken")
+	for _, test := range []struct {
+		name string
+		// errs are those of the calls of each way, the last of them for ever.
+		errs  [2][]error
+		calls [2]int
+		want  int
+		err   error
+	}{
+		{"at once", [2][]error{{nil}, {nil}}, [2]int{1, 0}, 0, nil},
+		{"the other", [2][]error{{left}, {nil}}, [2]int{1, 1}, 1, nil},
+		{"later", [2][]error{{left, left, nil}, {left}}, [2]int{3, 2}, 0, nil},
+		{"another error", [2][]error{{left}, {broken}}, [2]int{1, 1}, 1, broken},
+		{"neither", [2][]error{{left}, {left}}, [2]int{mostAlternations, mostAlternations}, 0, modulation.ErrRegimeLeft},
+	} {
+		var calls [2]int
+		way := func(i int) func(context.Context) error {
+			return func(context.Context) error {
+				calls[i]++
+				return test.errs[i][min(calls[i], len(test.errs[i]))-1]
+			}
+		}
+		got, err := firstPlacement(t.Context(), way(0), way(1))
+		if got != test.want || !errors.Is(err, test.err) || calls != test.calls {
+			t.Errorf("%s: way %d, %v after %d calls; want way %d, %v after %d", test.name, got, err, calls, test.want, test.err, test.calls)
 		}
 	}
 }

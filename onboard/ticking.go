@@ -109,13 +109,17 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		}
 		apart = time.Since(measuring)
 	}
-	outcome, err := t.modulate(ctx, target, machine)
+	u, err := t.newUnderPressure(target)
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := t.modulate(ctx, u, machine); err != nil {
+		return nil, nil, err
+	}
+	outcome := u.plan.Outcome
 	class := outcome.Complete(b.Ticking.Precision.WithDefaults().Fewest)
 	if b.Source == nil && lacksProbes(machine, class) {
-		if machine, err = t.addProbes(ctx, machine, b.Machine, class); err != nil {
+		if class, machine, err = t.sameAsProbes(ctx, u, machine, class); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -280,9 +284,15 @@ const defaultBudget = 30 * time.Second
 // waited for in all, before they are calibrated for another.
 const calibratedPatience = 5 * time.Second
 
-// modulate measures the program beside every pressure, for one whole run at
-// least.
-func (t *ticked) modulate(ctx context.Context, target *program, machine *v1alpha1.MachineProfile) (out *modulation.Outcome, err error) {
+// underPressure is a program beside every pressure.
+type underPressure struct {
+	target *program
+	second *stream
+	plan   *modulation.Plan
+}
+
+// newUnderPressure says how the program is measured, for one whole run at least.
+func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 	second := &stream{interferers: t.interferers}
 	t.parties = [2]modulation.Party{target, second}
 	slicing, err := modulation.SlicingFor(t.perSecond)
@@ -302,22 +312,69 @@ func (t *ticked) modulate(ctx context.Context, target *program, machine *v1alpha
 		plan.Points = append(plan.Points, point)
 	}
 	plan.Points = append(plan.Points, controlPoint(t.Application.Name))
-	if err := target.start(ctx); err != nil {
-		return nil, err
+	return &underPressure{target, second, plan}, nil
+}
+
+// modulate measures the program, preferably in a placement for which the probes are
+// calibrated.
+func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alpha1.MachineProfile) (err error) {
+	if err := u.target.start(ctx); err != nil {
+		return err
 	}
-	defer func() { err = errors.Join(err, target.stop()) }()
-	if plan.Class == "" && t.Source == nil {
-		plan.Class, plan.MostWaited = calibratedPlacement(machine), calibratedPatience
+	defer func() { err = errors.Join(err, u.target.stop()) }()
+	if u.plan.Class == "" && t.Source == nil {
+		u.plan.Class, u.plan.MostWaited = calibratedPlacement(machine), calibratedPatience
 	}
-	err = t.run(ctx, plan)
-	if errors.Is(err, modulation.ErrRegimeLeft) && plan.Class != t.Ticking.Class {
-		plan.Class = ""
-		err = t.run(ctx, plan)
+	err = t.run(ctx, u.plan)
+	if errors.Is(err, modulation.ErrRegimeLeft) && u.plan.Class != t.Ticking.Class {
+		u.plan.Class = ""
+		err = t.run(ctx, u.plan)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Application.Name, err)
+		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
-	return plan.Outcome, t.compareLengths(ctx, plan, second)
+	return t.compareLengths(ctx, u.plan, u.second)
+}
+
+// modulateIn measures the program in a placement, and does not wait long for it.
+func (t *ticked) modulateIn(ctx context.Context, u *underPressure, class regime.Class) (err error) {
+	if err := u.target.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.target.stop()) }()
+	u.plan.Class, u.plan.MostWaited, u.plan.Patience = class, 0, calibratedPatience
+	if err := t.run(ctx, u.plan); err != nil {
+		return fmt.Errorf("%s: %w", t.Application.Name, err)
+	}
+	return nil
+}
+
+// sameAsProbes returns a placement in which the program was measured and the machine, which
+// is returned with it, has probes. It starts from one for which they are missing: either they
+// are calibrated for it, or the program is measured again in one for which they are there.
+func (t *ticked) sameAsProbes(ctx context.Context, u *underPressure, machine *v1alpha1.MachineProfile, class regime.Class) (regime.Class, *v1alpha1.MachineProfile, error) {
+	probing, err := t.newProbing(ctx, t.Machine, class)
+	if err != nil {
+		return "", nil, err
+	}
+	calibrated := calibratedPlacement(machine)
+	if calibrated == "" {
+		if err := probing.take(ctx); err != nil {
+			return "", nil, err
+		}
+		machine, err = probing.addTo(machine)
+		return class, machine, err
+	}
+	probing.plan.Patience = calibratedPatience
+	n, err := firstPlacement(ctx, probing.take, func(ctx context.Context) error { return t.modulateIn(ctx, u, calibrated) })
+	if err != nil {
+		return "", nil, err
+	}
+	if n == 0 {
+		machine, err = probing.addTo(machine)
+		return class, machine, err
+	}
+	return calibrated, machine, nil
 }
 
 const (

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bandmate.dev/bandmate/load"
 )
 
@@ -87,9 +89,15 @@ func (p *program) await() {
 	}()
 }
 
-// confined is a command in a process group of its own, which ends with this process.
+// confined is a command in a process group of its own, which ends with this process and
+// has the usual priority.
 func confined(ctx context.Context, cpus string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "taskset", append([]string{"-c", cpus}, args...)...)
+	const usual = 20 // Getpriority returns 20 - nice
+	lower := 0
+	if priority, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+		lower = priority - usual
+	}
+	cmd := exec.CommandContext(ctx, "taskset", append([]string{"-c", cpus, "nice", "-n", strconv.Itoa(lower)}, args...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
 	return cmd
