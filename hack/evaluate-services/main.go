@@ -107,6 +107,13 @@ func (e *evaluation) run(ctx context.Context) error {
 		return fmt.Errorf("%w: %s", err, out)
 	}
 	prefer()
+	// While a neighbor is paused its CPUs spin, as those of an interferer do: an idle CPU
+	// lets the clock of others rise.
+	spinning, err := start(ctx, e.neighborCPUs, "chrt --idle 0 sh -c 'while :; do :; done'")
+	if err != nil {
+		return err
+	}
+	defer spinning.end()
 	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation beside ÷ alone: predicted | measured | p99 alone | beside: predicted | measured |")
 	fmt.Fprintln(e.out, "|---|---|---|---|---|---|---|---|---|")
 	var cases []measured

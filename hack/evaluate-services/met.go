@@ -34,14 +34,36 @@ func order(off, on *met) []*met {
 
 // met is what slices of one kind met.
 type met struct {
-	rates   []float64
-	latency *hdrhistogram.Histogram
+	rates []float64
+	// latencies are those of slices in a row that together have enough answers.
+	latencies []*hdrhistogram.Histogram
 }
+
+// enough is how many answers tell a p99.
+const enough = 300
 
 func (m *met) rate() float64 { return stats.Median(m.rates) }
 
-// p99 is in seconds.
-func (m *met) p99() float64 { return time.Duration(m.latency.ValueAtQuantile(99)).Seconds() }
+// p99 is in seconds: the median over slices, so that a stall of the host, which is not the
+// neighbor's doing, does not count.
+func (m *met) p99() float64 {
+	var all []float64
+	for _, h := range m.latencies {
+		if h.TotalCount() >= enough || len(m.latencies) == 1 {
+			all = append(all, time.Duration(h.ValueAtQuantile(99)).Seconds())
+		}
+	}
+	return stats.Median(all)
+}
+
+// add adds the latencies of a slice.
+func (m *met) add(latency *hdrhistogram.Histogram) {
+	if last := len(m.latencies) - 1; last >= 0 && m.latencies[last].TotalCount() < enough {
+		m.latencies[last].Merge(latency)
+		return
+	}
+	m.latencies = append(m.latencies, latency)
+}
 
 // take adds a slice. A load that the service does not keep up with counts: its latencies
 // say so.
@@ -56,11 +78,7 @@ func (m *met) take(ctx context.Context, l *load.Load) error {
 		return err
 	}
 	m.rates = append(m.rates, r.Rate())
-	if m.latency == nil {
-		m.latency = r.Latency
-	} else {
-		m.latency.Merge(r.Latency)
-	}
+	m.add(r.Latency)
 	return ctx.Err()
 }
 
