@@ -277,7 +277,8 @@ func (t *ticked) record(ctx context.Context, p *program) (r recording, err error
 // slows it by some points only.
 const probePart = 0.5
 
-// defaultBudget is enough for steady ticks: others show what they can in it.
+// defaultBudget is enough for steady ticks: others show what they can in it, and where
+// others hold the CPUs some blocks of every point are taken all the same.
 const defaultBudget = 30 * time.Second
 
 // calibratedPatience is how long a placement for which the probes are calibrated is
@@ -304,6 +305,7 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 		Whole:  func() bool { return target.completed > 0 },
 		Class:  t.Ticking.Class,
 		Budget: cmp.Or(t.Ticking.Budget, defaultBudget),
+		Least:  leastCalibrated,
 		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
 	}
 	for _, p := range t.experiment.Pressures {
