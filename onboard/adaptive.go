@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves/design"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )
@@ -47,7 +47,7 @@ type adaptiveSampling struct {
 // chosenRun is a choice and its condition.
 type chosenRun struct {
 	design.Choice
-	pressure  MeasuredPressure
+	pressure  pressure.Measured
 	condition sampling.Condition
 }
 
@@ -79,25 +79,25 @@ func (r *adaptiveSampling) next(o *sampling.Outcome, machine *v1alpha1.MachinePr
 
 // choose returns the condition of a choice.
 func (r *adaptiveSampling) choose(c design.Choice) (sampling.Condition, error) {
-	i := slices.IndexFunc(r.experiment.Pressures, func(p MeasuredPressure) bool {
+	i := slices.IndexFunc(r.experiment.Pressures, func(p pressure.Measured) bool {
 		return p.ReadShare == c.ReadShare && p.Level == c.Level
 	})
 	if i < 0 {
 		return sampling.Condition{}, fmt.Errorf("%v reads at %v was not prepared", c.ReadShare, c.Level)
 	}
-	pressure := r.experiment.Pressures[i]
+	chosen := r.experiment.Pressures[i]
 	condition := sampling.Condition{
-		Target: r.Application.Name, Beside: chosenLabel(len(r.chosen), pressure.Pressure, c.Duty),
+		Target: r.Application.Name, Beside: chosenLabel(len(r.chosen), chosen.Pressure, c.Duty),
 		Run: func(ctx context.Context) (sampling.Observation, error) {
-			return r.Session.RunPressed(ctx, r.Application.Command, pressure.Setting, c.Duty)
+			return r.Session.RunPressed(ctx, r.Application.Command, chosen.Setting, c.Duty)
 		},
 	}
-	r.chosen = append(r.chosen, chosenRun{c, pressure, condition})
+	r.chosen = append(r.chosen, chosenRun{c, chosen, condition})
 	return condition, nil
 }
 
 // chosenLabel tells the runs of one pressure apart.
-func chosenLabel(run int, p Pressure, duty float64) string {
+func chosenLabel(run int, p pressure.Pressure, duty float64) string {
 	if duty >= 1 {
 		return fmt.Sprintf("%s (run %d)", p, run+1)
 	}
@@ -120,7 +120,7 @@ func (r *adaptiveSampling) learn(o *sampling.Outcome, machine *v1alpha1.MachineP
 		options.Own = traffic.Total()
 	} else {
 		// The unpaced runs are the probes that the traffic is inferred from.
-		for _, p := range WithProbes(nil) {
+		for _, p := range pressure.WithProbes(nil) {
 			options.Required = append(options.Required, design.Setting{ReadShare: p.ReadShare, Level: p.Level})
 		}
 	}
@@ -133,7 +133,7 @@ func (r *adaptiveSampling) learn(o *sampling.Outcome, machine *v1alpha1.MachineP
 		if !ok {
 			return fmt.Errorf("%s was not measured", c.condition.String())
 		}
-		_, achieved := c.pressure.bandwidths(result)
+		_, achieved := c.pressure.Bandwidths(result)
 		cost := design.Cost(float64(result.NormalizedPerformance), c.Duty)
 		search.Observe(design.Observation{
 			Setting: c.Setting, Performance: result.NormalizedPerformance, Achieved: units.Bandwidth(achieved),
@@ -150,7 +150,7 @@ const (
 	mostRunNoise  = 0.2
 )
 
-func levelsOf(pressures []MeasuredPressure) []float64 {
+func levelsOf(pressures []pressure.Measured) []float64 {
 	var levels []float64
 	for _, p := range pressures {
 		levels = append(levels, p.Level)
@@ -216,12 +216,12 @@ func (r *adaptiveSampling) profile(o *sampling.Outcome, machine *v1alpha1.Machin
 		}
 		e := r.search.Estimate(s)
 		achieved := float64(e.Achieved)
-		curves = addPoint(curves, p, v1alpha1.CurvePoint{
+		curves = pressure.AddPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: float64(p.Alone.Total()), AchievedBytesPerSecond: &achieved,
 			NormalizedPerformance: float64(e.Performance), Spread: &e.SD, Inferred: true,
 		})
 	}
-	profile.Spec.Curves = ordered(curves)
+	profile.Spec.Curves = pressure.Ordered(curves)
 	profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
 		"adaptive: %d runs of %.1f solo times beside the interferer, the other points are inferred: %s", len(r.chosen), r.search.Spent(), r.search.Reason()))
 	return profile, nil
@@ -240,7 +240,7 @@ func (r *adaptiveSampling) measured(o *sampling.Outcome) ([]v1alpha1.Sensitivity
 			if same.Setting != c.Setting || !ok {
 				continue
 			}
-			a, b := same.pressure.bandwidths(result)
+			a, b := same.pressure.Bandwidths(result)
 			performance += float64(result.NormalizedPerformance)
 			alone, achieved, runs = alone+a, achieved+b, runs+1
 		}
@@ -248,10 +248,10 @@ func (r *adaptiveSampling) measured(o *sampling.Outcome) ([]v1alpha1.Sensitivity
 			return nil, fmt.Errorf("%s was not measured", c.condition.String())
 		}
 		achieved /= runs
-		curves = addPoint(curves, c.pressure, v1alpha1.CurvePoint{
+		curves = pressure.AddPoint(curves, c.pressure, v1alpha1.CurvePoint{
 			Level: c.Level, InterfererBytesPerSecond: alone / runs, AchievedBytesPerSecond: &achieved,
 			NormalizedPerformance: max(performance/runs, sampling.LowestPerformance), Repeats: int(runs),
 		})
 	}
-	return ordered(curves), nil
+	return pressure.Ordered(curves), nil
 }

@@ -3,8 +3,6 @@ package onboard
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
@@ -28,28 +26,5 @@ func TestObservedCapacity(t *testing.T) {
 		if got := observedCapacity(machine, units.ReadShare(tt.share), tt.regime); float64(got) != tt.want {
 			t.Errorf("%v reads, %s: %v, want %v", tt.share, tt.regime, float64(got), tt.want)
 		}
-	}
-}
-
-// Points come in order; where a measured and an inferred one coincide the
-// measured one stays.
-func TestOrderedCurves(t *testing.T) {
-	var curves []v1alpha1.SensitivityCurve
-	for _, p := range []v1alpha1.CurvePoint{
-		{Level: 1, InterfererBytesPerSecond: 4e9, Inferred: true},
-		{Level: 0.5, InterfererBytesPerSecond: 2e9, Inferred: true},
-		{Level: 0.9, InterfererBytesPerSecond: 4e9, Repeats: 1},
-	} {
-		curves = addPoint(curves, MeasuredPressure{Pressure: Pressure{ReadShare: 1}}, p)
-	}
-	curves = addPoint(curves, MeasuredPressure{Pressure: Pressure{ReadShare: 0.5}}, v1alpha1.CurvePoint{Level: 1, InterfererBytesPerSecond: 3e9})
-	want := []v1alpha1.SensitivityCurve{
-		{ReadShare: 0.5, Points: []v1alpha1.CurvePoint{{Level: 1, InterfererBytesPerSecond: 3e9}}},
-		{ReadShare: 1, Points: []v1alpha1.CurvePoint{
-			{Level: 0.5, InterfererBytesPerSecond: 2e9, Inferred: true}, {Level: 0.9, InterfererBytesPerSecond: 4e9, Repeats: 1},
-		}},
-	}
-	if diff := cmp.Diff(want, ordered(curves)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

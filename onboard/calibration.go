@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -35,7 +36,7 @@ const (
 
 // machinePlan measures the sustained bandwidth at every read share, and each
 // probe beside known traffic from the application's CPUs.
-func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []MeasuredPressure) (*modulation.Plan, error) {
+func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []pressure.Measured) (*modulation.Plan, error) {
 	first := &stream{interferers: g.opposite.interferers}
 	second := &stream{interferers: g.interferers}
 	g.parties = [2]modulation.Party{first, second}
@@ -51,7 +52,7 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 		plan.Points = append(plan.Points, modulation.Point{
 			States:  []modulation.State{secondAlone},
 			Compare: []modulation.Comparison{{Name: sustainedLabel(share), Party: 1}},
-			Prepare: func() error { second.does = settingsOf(setting); return nil },
+			Prepare: func() error { second.does = pressure.SettingsOf(setting); return nil },
 		})
 	}
 	for _, probe := range profiler.Probes() {
@@ -67,7 +68,7 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2, StandardError: calibrationError},
 				},
 				Prepare: func() error {
-					first.does, second.does = p.settings(), settingsOf(setting)
+					first.does, second.does = p.Settings(), pressure.SettingsOf(setting)
 					return nil
 				},
 			})
@@ -90,7 +91,7 @@ func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1
 type calibration struct {
 	*stage
 	options MachineOptions
-	known   []MeasuredPressure
+	known   []pressure.Measured
 	outcome *modulation.Outcome
 }
 
@@ -141,7 +142,7 @@ func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile,
 // probing is a calibration of the probes in one regime.
 type probing struct {
 	*stage
-	known []MeasuredPressure
+	known []pressure.Measured
 	plan  *modulation.Plan
 }
 
@@ -226,7 +227,7 @@ func (e *estimator) sustained(shares []units.ReadShare) ([]v1alpha1.SustainedBan
 }
 
 // probePoints returns the probe map.
-func (e *estimator) probePoints(class regime.Class, known []MeasuredPressure) ([]v1alpha1.ProbePoint, error) {
+func (e *estimator) probePoints(class regime.Class, known []pressure.Measured) ([]v1alpha1.ProbePoint, error) {
 	var points []v1alpha1.ProbePoint
 	for _, probe := range profiler.Probes() {
 		for _, p := range known {

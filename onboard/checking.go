@@ -36,7 +36,7 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
 	var ratios []float64
 	for begin := time.Now(); len(ratios) < mostChecks; {
-		pressed, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.settings())
+		pressed, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.Settings())
 		if err != nil {
 			return "", err
 		}

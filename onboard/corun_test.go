@@ -15,12 +15,10 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
-
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/onboard/launch"
 )
 
 // corunVariable makes the test's program run two applications beside each

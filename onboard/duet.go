@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -109,7 +109,7 @@ func (r *duet) find(ctx context.Context) (ticks.Source, error) {
 	}
 	var found []ticks.Candidate
 	err = r.control(ctx, func() error {
-		if err := r.interferers.request(settingsOf(spinning)); err != nil {
+		if err := r.interferers.request(pressure.SettingsOf(spinning)); err != nil {
 			return err
 		}
 		found, err = ticks.Discover(ctx, r.launch)
@@ -312,7 +312,7 @@ func (n *neighbor) Switch(on bool) error {
 		return nil
 	}
 	if on {
-		if err := n.spinner.request(settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		if err := n.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
 			return err
 		}
 		n.off = false
@@ -328,7 +328,7 @@ func (n *neighbor) Switch(on bool) error {
 		return nil
 	}
 	n.off = true
-	return n.spinner.request(settingsOf(spinning))
+	return n.spinner.request(pressure.SettingsOf(spinning))
 }
 
 // spent returns the time for which it was paused so far.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -27,7 +27,7 @@ type Application struct {
 type Experiment struct {
 	Session      *Session
 	Applications []Application
-	Pressures    []MeasuredPressure
+	Pressures    []pressure.Measured
 	// Traffic is what counters measured of an application alone, by its name.
 	// The traffic of other applications is inferred from their curves.
 	Traffic map[string]*profiler.Summary
@@ -91,7 +91,7 @@ func (e *Experiment) Conditions() []sampling.Condition {
 			all = append(all, sampling.Condition{
 				Target: a.Name, Beside: p.String(),
 				Run: func(ctx context.Context) (sampling.Observation, error) {
-					return e.Session.runUnder(ctx, a.Command, p.settings())
+					return e.Session.runUnder(ctx, a.Command, p.Settings())
 				},
 			})
 		}
@@ -188,11 +188,11 @@ func (e *Experiment) curves(target string, o *sampling.Outcome) ([]v1alpha1.Sens
 		if !ok {
 			return nil, fmt.Errorf("%s was never run beside %s", target, p)
 		}
-		alone, achieved := p.bandwidths(result)
-		curves = addPoint(curves, p, v1alpha1.CurvePoint{
+		alone, achieved := p.Bandwidths(result)
+		curves = pressure.AddPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: alone, AchievedBytesPerSecond: &achieved,
 			NormalizedPerformance: float64(result.NormalizedPerformance), Repeats: result.Repeats, Spread: result.Spread,
 		})
 	}
-	return ordered(curves), nil
+	return pressure.Ordered(curves), nil
 }

@@ -12,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
@@ -31,7 +32,7 @@ const (
 // interferer.
 type inCache struct {
 	*ticked
-	holding
+	pressure.Holding
 	// stage has the interferer on the CPUs that load the working sets.
 	stage  *stage
 	second *stream
@@ -50,7 +51,7 @@ func (t *ticked) addInCache(ctx context.Context, target *program, class regime.C
 		return nil
 	}
 	t.share = 1
-	c := &inCache{ticked: t, holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
+	c := &inCache{ticked: t, Holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
 	target.watch = t.Onboarding.Session.occupancy
 	points, alone, warnings, err := c.measure(ctx)
 	if ctx.Err() != nil {
@@ -67,26 +68,26 @@ func (t *ticked) addInCache(ctx context.Context, target *program, class regime.C
 // holding says how the interferer keeps part of the application's cache; false where they
 // share none that a machine's profile describes. A virtual machine may be told of a cache
 // that its CPUs do not share at the time.
-func (t *ticked) holding(class regime.Class) (holding, bool) {
+func (t *ticked) holding(class regime.Class) (pressure.Holding, bool) {
 	s := t.Onboarding.Session
 	if s.Machine.VirtualMachine && class == regime.CrossComplex || s.sharedCache() == nil {
-		return holding{}, false
+		return pressure.Holding{}, false
 	}
-	h, shared := holdingOn(s.Machine, s.Placement.Target, s.Placement.Interferer.Union(s.otherCPUs))
-	return h, shared && len(h.pressures()) > 0
+	h, shared := pressure.HoldingOn(s.Machine, s.Placement.Target, s.Placement.Interferer.Union(s.otherCPUs))
+	return h, shared && len(h.Pressures()) > 0
 }
 
 // open starts the interferer that keeps the working sets, unless it is the session's.
 func (c *inCache) open(ctx context.Context) (closed func() error, err error) {
 	s := c.Onboarding.Session
-	if c.cpus.Equals(s.Placement.Interferer) && s.count == 1 {
+	if c.CPUs.Equals(s.Placement.Interferer) && s.count == 1 {
 		c.stage = c.ticked.stage
 		return func() error { return nil }, nil
 	}
 	of := &Session{Machine: s.Machine, Placement: s.Placement, Random: s.Random, options: s.options, launcher: s.launcher, count: 1}
-	of.Placement.Interferer = c.cpus
+	of.Placement.Interferer = c.CPUs
 	of.options.AllowAllCPUs = true
-	if err := of.addInterferer(ctx, c.cpus); err != nil {
+	if err := of.addInterferer(ctx, c.CPUs); err != nil {
 		return nil, err
 	}
 	c.stage = &stage{Session: of, opposite: c.opposite}
@@ -101,7 +102,7 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 		return nil, nil, nil, err
 	}
 	defer func() { err = errors.Join(err, closed()) }()
-	wanted := append(c.pressures(), c.beyond(), c.resident())
+	wanted := append(c.Pressures(), c.Beyond(), c.Resident())
 	measured, err := c.stage.MeasurePressures(ctx, wanted)
 	if err != nil {
 		return nil, nil, nil, err
@@ -121,7 +122,7 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 		return nil, nil, nil, err
 	}
 	e := &estimator{readings: plan.Outcome.Readings[c.class], session: c.stage.Session}
-	kept, dropped := e.heldPoints(c.Application.Name, c.holding, pressures, resident)
+	kept, dropped := e.heldPoints(c.Application.Name, c.Holding, pressures, resident)
 	if dropped != "" {
 		warnings = append(warnings, "cache: "+dropped)
 	}
@@ -139,7 +140,7 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 }
 
 // plan measures the application beside every pressure, and the resident working set alone.
-func (c *inCache) plan(pressures []MeasuredPressure, resident MeasuredPressure) (*modulation.Plan, error) {
+func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured) (*modulation.Plan, error) {
 	slicing, err := modulation.SlicingFor(c.perSecond)
 	if err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func (c *inCache) plan(pressures []MeasuredPressure, resident MeasuredPressure) 
 	precision.Fewest = fewestInCache
 	largest, memory := c.largest(pressures)
 	plan := &modulation.Plan{
-		Bench:     c.stage.bench(filled(slicing, filling(largest, memory, resident.Alone.Total()))),
+		Bench:     c.stage.bench(pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
 		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
 		Report: func(done float64) {
 			c.tell(beforeCache+(1-beforeCache)*done, c.Application.Name+" beside a working set in the cache")
@@ -162,27 +163,27 @@ func (c *inCache) plan(pressures []MeasuredPressure, resident MeasuredPressure) 
 	plan.Points = append(plan.Points, modulation.Point{
 		States:  []modulation.State{secondAlone},
 		Compare: []modulation.Comparison{{Name: resident.String(), Party: 1}},
-		Prepare: func() error { c.second.does = resident.settings(); return nil },
+		Prepare: func() error { c.second.does = resident.Settings(); return nil },
 	})
 	return plan, nil
 }
 
 // largest returns the size of the largest working set that is to stay in the cache, and the
 // rate at which the memory answers.
-func (c *inCache) largest(pressures []MeasuredPressure) (bytes int64, memory units.Bandwidth) {
+func (c *inCache) largest(pressures []pressure.Measured) (bytes int64, memory units.Bandwidth) {
 	for _, p := range pressures {
-		if p.Pressure == c.beyond() {
+		if p.Pressure == c.Beyond() {
 			memory = p.Alone.Total()
 			continue
 		}
-		bytes = max(bytes, c.total(p.Pressure))
+		bytes = max(bytes, c.Total(p.Pressure))
 	}
 	return bytes, memory
 }
 
 // heldPoint is a point in the cache that was kept, and its pressure.
 type heldPoint struct {
-	pressure MeasuredPressure
+	pressure pressure.Measured
 	point    v1alpha1.CachePoint
 }
 
@@ -191,7 +192,7 @@ type heldPoint struct {
 // A working set counts if it was in the cache with nothing beside it, as the time of its
 // accesses tells. What it loses beside the application is part of the measurement: it is
 // what the application takes of the cache.
-func (e *estimator) heldPoints(application string, h holding, pressures []MeasuredPressure, resident MeasuredPressure) (kept []heldPoint, dropped string) {
+func (e *estimator) heldPoints(application string, h pressure.Holding, pressures []pressure.Measured, resident pressure.Measured) (kept []heldPoint, dropped string) {
 	out, reasons := e.outside(application, h, pressures, resident)
 	inside, few := false, 0
 	for _, p := range pressures {
@@ -203,10 +204,10 @@ func (e *estimator) heldPoints(application string, h holding, pressures []Measur
 			few++
 			continue
 		}
-		inside = inside || p.Pressure != h.beyond()
-		accessed, achieved := p.modulated(result)
+		inside = inside || p.Pressure != h.Beyond()
+		accessed, achieved := p.ModulatedBandwidths(result)
 		kept = append(kept, heldPoint{p, v1alpha1.CachePoint{
-			FootprintBytes: h.total(p.Pressure), ReadShare: float64(p.ReadShare), Level: p.Level,
+			FootprintBytes: h.Total(p.Pressure), ReadShare: float64(p.ReadShare), Level: p.Level,
 			AccessedBytesPerSecond: accessed, AchievedBytesPerSecond: achieved,
 			NormalizedPerformance: float64(result.NormalizedPerformance), Repeats: result.Repeats, Spread: result.Spread,
 		}})
@@ -222,22 +223,22 @@ func (e *estimator) heldPoints(application string, h holding, pressures []Measur
 
 // outside returns the working sets that were not in the cache with nothing beside them, by
 // footprint, and why.
-func (e *estimator) outside(application string, h holding, pressures []MeasuredPressure, resident MeasuredPressure) (out map[int64]bool, reasons []string) {
+func (e *estimator) outside(application string, h pressure.Holding, pressures []pressure.Measured, resident pressure.Measured) (out map[int64]bool, reasons []string) {
 	rates := map[int64]units.Bandwidth{}
 	for _, p := range pressures {
-		if p.settings().unpaced() {
+		if p.Settings().Unpaced() {
 			rates[p.Footprint] = e.alone(p, besideName(p.String(), application))
 		}
 	}
-	hits, memory := e.alone(resident, resident.String()), rates[h.beyond().Footprint]
+	hits, memory := e.alone(resident, resident.String()), rates[h.Beyond().Footprint]
 	out = map[int64]bool{}
 	var missed []string
 	told := true
 	for _, p := range pressures {
-		if out[p.Footprint] || p.Pressure == h.beyond() {
+		if out[p.Footprint] || p.Pressure == h.Beyond() {
 			continue
 		}
-		bytes := h.total(p.Pressure)
+		bytes := h.Total(p.Pressure)
 		held, known := interferer.Held(bytes, hits, memory, rates[p.Footprint])
 		told = told && known
 		if !known || float64(held) < leastHeld*float64(bytes) {
@@ -259,7 +260,7 @@ const mebi = 1 << 20
 
 // alone returns the rate of a pressure with nothing beside it: that of a comparison, or
 // without readings that from before.
-func (e *estimator) alone(p MeasuredPressure, comparison string) units.Bandwidth {
+func (e *estimator) alone(p pressure.Measured, comparison string) units.Bandwidth {
 	var rates []float64
 	for _, r := range e.readings[comparison] {
 		rates = append(rates, r.Alone)
@@ -276,9 +277,9 @@ const leastHeld = 0.75
 // compareLengths measures the strongest of the points once more in longer slices. It returns
 // a warning where the effect takes longer than a slice.
 func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, kept []heldPoint) (string, error) {
-	lowest, strongest := math.Inf(1), MeasuredPressure{}
+	lowest, strongest := math.Inf(1), pressure.Measured{}
 	for _, k := range kept {
-		if k.pressure.Pressure != c.beyond() && k.point.NormalizedPerformance < lowest {
+		if k.pressure.Pressure != c.Beyond() && k.point.NormalizedPerformance < lowest {
 			lowest, strongest = k.point.NormalizedPerformance, k.pressure
 		}
 	}

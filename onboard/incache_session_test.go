@@ -10,6 +10,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/ticks/progress"
@@ -91,9 +92,9 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 			t.Error("the program is still watched")
 		}
 	}
-	wanted := append(h.pressures(), h.beyond())
+	wanted := append(h.Pressures(), h.Beyond())
 	for _, p := range points {
-		if !slices.ContainsFunc(wanted, func(w Pressure) bool { return h.total(w) == p.FootprintBytes && w.Level == p.Level }) {
+		if !slices.ContainsFunc(wanted, func(w pressure.Pressure) bool { return h.Total(w) == p.FootprintBytes && w.Level == p.Level }) {
 			t.Errorf("a point that nobody wanted: %+v", p)
 		}
 		if p.Repeats < fewestInCache || !(p.AccessedBytesPerSecond > 0) || !(p.AchievedBytesPerSecond > 0) || !(p.NormalizedPerformance > 0) || p.OccupancyBytes == nil || *p.OccupancyBytes != 5e6 {

@@ -10,16 +10,17 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/units"
 )
 
 // cacheReadings are made-up readings of an application beside every working set of a cache
 // of 32 MiB, which accesses 20 GB/s that hit and 4 GB/s that miss.
 type cacheReadings struct {
-	holding
+	pressure.Holding
 	e         *estimator
-	pressures []MeasuredPressure
-	resident  MeasuredPressure
+	pressures []pressure.Measured
+	resident  pressure.Measured
 }
 
 const (
@@ -31,17 +32,19 @@ const (
 // it, and all lose as much again beside the application.
 func newCacheReadings(lost float64, count int) *cacheReadings {
 	c := &cacheReadings{
-		holding: holding{bytes: 32 << 20, cpus: cpuset.New(1), private: 1 << 20},
+		Holding: pressure.Holding{Bytes: 32 << 20, CPUs: cpuset.New(1), Private: 1 << 20},
 		e:       &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{}},
 	}
 	rate := func(lost float64) float64 { return 1 / (lost/float64(missing) + (1-lost)/float64(hitting)) }
-	for i, p := range append(c.holding.pressures(), c.beyond()) {
-		m := MeasuredPressure{Pressure: p, Setting: p.unpaced()}
+	all := c.Pressures() // each working set at three rates
+	last := all[len(all)-1]
+	for i, p := range append(all, c.Beyond()) {
+		m := pressure.Measured{Pressure: p, Setting: p.Unpaced()}
 		alone := rate(0)
 		switch {
-		case p == c.beyond():
+		case p == c.Beyond():
 			alone = float64(missing)
-		case p.Footprint == c.each(heldParts[len(heldParts)-1]):
+		case p.Footprint == last.Footprint:
 			alone = rate(lost)
 		}
 		speed := 0.8
@@ -51,16 +54,16 @@ func newCacheReadings(lost float64, count int) *cacheReadings {
 		}
 		m.Alone = units.Traffic{Read: units.Bandwidth(alone)}
 		c.pressures = append(c.pressures, m)
-		c.e.readings[besideName("app", p.String())] = readings(count, 0.9-0.05*float64(i/len(heldLevels)), 1000)
+		c.e.readings[besideName("app", p.String())] = readings(count, 0.9-0.05*float64(i/3), 1000)
 		c.e.readings[besideName(p.String(), "app")] = readings(count, speed, alone)
 	}
-	c.resident = MeasuredPressure{Pressure: c.holding.resident(), Setting: c.holding.resident().unpaced()}
+	c.resident = pressure.Measured{Pressure: c.Resident(), Setting: c.Resident().Unpaced()}
 	c.e.readings[c.resident.String()] = readings(count, 1, float64(hitting))
 	return c
 }
 
 func (c *cacheReadings) points() ([]v1alpha1.CachePoint, string) {
-	kept, dropped := c.e.heldPoints("app", c.holding, c.pressures, c.resident)
+	kept, dropped := c.e.heldPoints("app", c.Holding, c.pressures, c.resident)
 	var points []v1alpha1.CachePoint
 	for _, k := range kept {
 		points = append(points, k.point)
@@ -68,10 +71,23 @@ func (c *cacheReadings) points() ([]v1alpha1.CachePoint, string) {
 	return points, dropped
 }
 
+func TestHoldingOnMachines(t *testing.T) {
+	for _, c := range []struct{ machine, target, pressing, holds string }{
+		{"epyc-ccx", "0", "1", "1"},
+		{"epyc-ccx", "0", "2", ""},
+		{"bare", "0", "1", ""},
+	} {
+		h, shared := pressure.HoldingOn(described(t, c.machine), cpus(t, c.target), cpus(t, c.pressing))
+		if got := h.CPUs.String(); got != c.holds || shared != (c.holds != "") {
+			t.Errorf("%s: %q holds the cache of %s, %t: want %q", c.machine, got, c.target, shared, c.holds)
+		}
+	}
+}
+
 func TestPointsInTheCache(t *testing.T) {
 	c := newCacheReadings(0, 20)
 	points, dropped := c.points()
-	if len(points) != len(heldParts)*len(heldLevels)+1 || dropped != "" {
+	if len(points) != len(c.Pressures())+1 || dropped != "" {
 		t.Fatalf("%d points, %q", len(points), dropped)
 	}
 	near := func(what string, got, want, tolerance float64) {

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
@@ -24,49 +24,10 @@ const MostInterferers = 64
 // pressure up to level 1 by itself, and one process for all others, if any.
 type interferers []*interferer.Interferer
 
-// settings are what the first interferer does, and what the others do together.
-type settings struct{ first, others interferer.Setting }
-
-// settingsOf returns the settings that leave the others without traffic. They
-// keep their CPUs as busy as the first does, so that only the traffic differs.
-func settingsOf(s interferer.Setting) settings {
-	others := interferer.Setting{Mode: interferer.Spin}
-	if s.Mode == interferer.Idle {
-		others.Mode = interferer.Idle
-	}
-	return settings{s, others}
-}
-
-// settings returns the settings that make p.
-func (p MeasuredPressure) settings() settings {
-	s := settingsOf(p.Setting)
-	if p.Others.Mode != "" {
-		s.others = p.Others
-	}
-	return s
-}
-
-// unpaced reports whether the first interferer streams as fast as it can, and so
-// serves as a probe.
-func (s settings) unpaced() bool {
-	return s.first.Mode == interferer.Stream && s.first.Bandwidth == 0
-}
-
-// othersAt returns what the others do at a level above 1, where the first
-// interferer is unpaced and sustains the given bandwidth: the rest of the
-// bandwidth asked for, or, at the highest level, all they can.
-func othersAt(p Pressure, interferers int, sustained units.Bandwidth) interferer.Setting {
-	s := p.unpaced()
-	if p.Level < float64(interferers) {
-		s.Bandwidth = sustained * units.Bandwidth(p.Level-1)
-	}
-	return s
-}
-
-func (g interferers) apply(s settings) error {
-	err := g[0].Apply(s.first)
+func (g interferers) apply(s pressure.Settings) error {
+	err := g[0].Apply(s.First)
 	for _, i := range g[1:] {
-		err = errors.Join(err, i.Apply(s.others))
+		err = errors.Join(err, i.Apply(s.Others))
 	}
 	return err
 }

@@ -8,12 +8,10 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/utils/cpuset"
 
-	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -138,23 +136,6 @@ func TestPlaceInterferersPrefersCores(t *testing.T) {
 	}
 	if coresOf(m, others.Union(p.Interferer)).Size() != 3 {
 		t.Errorf("others %s share cores with each other or with %s", others, p.Interferer)
-	}
-}
-
-func TestOthersAt(t *testing.T) {
-	at := func(level float64) Pressure { return Pressure{ReadShare: 1, Level: level} }
-	if got := othersAt(at(2), 2, 10e9).Bandwidth; got != 0 {
-		t.Errorf("at the highest level %v, want unpaced", got)
-	}
-	if got := othersAt(at(2.5), 4, 10e9).Bandwidth; got != 15e9 {
-		t.Errorf("at 250%% %v, want 15 GB/s", got)
-	}
-	p := MeasuredPressure{Setting: interferer.Setting{Mode: interferer.Stream}}
-	if got := p.settings().others.Mode; got != interferer.Spin {
-		t.Errorf("others %s without traffic, want them to spin", got)
-	}
-	if got := settingsOf(interferer.Setting{Mode: interferer.Idle}).others.Mode; got != interferer.Idle {
-		t.Errorf("others %s beside an idle one", got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
@@ -20,7 +21,7 @@ type MachineOptions struct {
 	// ReadShares at which the sustained bandwidth is measured.
 	ReadShares []units.ReadShare
 	// ProbeGrid holds the known pressures beside which the probes are calibrated.
-	ProbeGrid []Pressure
+	ProbeGrid []pressure.Pressure
 	// Precision of each point.
 	Precision modulation.Precision
 	// Report is told the share of the work that is done, 0 to 1, and what runs

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -41,16 +40,16 @@ func besideName(one, other string) string { return one + " beside " + other }
 // pressurePoint compares an application beside a pressure with the application
 // alone. At an unpaced pressure, which is a probe, the interferer's speed is
 // compared too, while the application is paused.
-func pressurePoint(application string, p MeasuredPressure, second *stream) modulation.Point {
+func pressurePoint(application string, p pressure.Measured, second *stream) modulation.Point {
 	point := modulation.Point{
 		States: []modulation.State{firstAlone, together},
 		Compare: []modulation.Comparison{
 			{Name: besideName(application, p.String()), Party: 0, On: 1, Off: 0},
 			{Name: besideName(p.String(), application), Party: 1, On: 1, Off: 1},
 		},
-		Prepare: func() error { second.does = p.settings(); return nil },
+		Prepare: func() error { second.does = p.Settings(); return nil },
 	}
-	if p.settings().unpaced() {
+	if p.Settings().Unpaced() {
 		point.States = append(point.States, secondAlone)
 		point.Compare[1].Off = 2
 	}
@@ -148,10 +147,10 @@ func precise(o *modulation.Outcome, class regime.Class, points []modulation.Poin
 }
 
 // probeReadings returns the readings of the probes beside an application.
-func (e *estimator) probeReadings(application string, pressures []MeasuredPressure) []profiler.ProbeReading {
+func (e *estimator) probeReadings(application string, pressures []pressure.Measured) []profiler.ProbeReading {
 	var readings []profiler.ProbeReading
 	for _, p := range pressures {
-		probe, isProbe := probeOf(p.Pressure)
+		probe, isProbe := p.Probe()
 		r, ok := e.result(application, p.String())
 		if !isProbe || !ok {
 			continue
@@ -163,16 +162,4 @@ func (e *estimator) probeReadings(application string, pressures []MeasuredPressu
 		})
 	}
 	return readings
-}
-
-// probeOf returns the probe that a pressure is.
-func probeOf(p Pressure) (string, bool) {
-	i := slices.IndexFunc(profiler.Probes(), func(name string) bool {
-		share, _ := profiler.ProbeReadShare(name)
-		return p == Pressure{ReadShare: units.ReadShare(share), Level: 1, Pattern: interferer.Sequential}
-	})
-	if i < 0 {
-		return "", false
-	}
-	return profiler.Probes()[i], true
 }

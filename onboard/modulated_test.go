@@ -8,6 +8,7 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -24,16 +25,16 @@ func readings(n int, performance, alone float64) []modulation.Reading {
 }
 
 func TestResultsOfReadings(t *testing.T) {
-	probe := MeasuredPressure{
-		Pressure: Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
+	probe := pressure.Measured{
+		Pressure: pressure.Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
 		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential},
 	}
-	half := MeasuredPressure{
-		Pressure: Pressure{ReadShare: 1, Level: 0.5, Pattern: interferer.Sequential},
+	half := pressure.Measured{
+		Pressure: pressure.Pressure{ReadShare: 1, Level: 0.5, Pattern: interferer.Sequential},
 		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential, Bandwidth: 5e9},
 		Alone:    units.Traffic{Read: 5e9},
 	}
-	pressures := []MeasuredPressure{half, probe}
+	pressures := []pressure.Measured{half, probe}
 	e := &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{
 		besideName("app", probe.String()): readings(40, 0.8, 1000),
 		besideName(probe.String(), "app"): readings(40, 0.9, 10e9),

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 )
@@ -70,7 +70,7 @@ func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (
 
 // Pressed measures an application beside a pressure. PressedResult reads the
 // outcome.
-func (m *Modulator) Pressed(ctx context.Context, a Counted, p MeasuredPressure, w Wanted) (outcome *modulation.Outcome, err error) {
+func (m *Modulator) Pressed(ctx context.Context, a Counted, p pressure.Measured, w Wanted) (outcome *modulation.Outcome, err error) {
 	target, second := m.program(a, true), &stream{interferers: m.stage.interferers}
 	if err := target.start(ctx); err != nil {
 		return nil, err
@@ -85,12 +85,12 @@ func (m *Modulator) Pressed(ctx context.Context, a Counted, p MeasuredPressure, 
 }
 
 // WholeRuns times an application alone and beside a pressure, one run each.
-func (m *Modulator) WholeRuns(ctx context.Context, a Application, p MeasuredPressure) (alone, pressed time.Duration, err error) {
+func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Measured) (alone, pressed time.Duration, err error) {
 	first, err := m.stage.Session.runSolo(ctx, a)
 	if err != nil {
 		return 0, 0, err
 	}
-	second, err := m.stage.runUnder(ctx, a.Command, p.settings())
+	second, err := m.stage.runUnder(ctx, a.Command, p.Settings())
 	return first.Wall, second.Wall, err
 }
 
@@ -139,7 +139,7 @@ func (s *Session) CorunResult(o *modulation.Outcome, class regime.Class, target,
 
 // PressedResult returns what an outcome says of an application beside a pressure in
 // a regime.
-func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p Pressure) (sampling.Result, bool) {
+func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p pressure.Pressure) (sampling.Result, bool) {
 	e := &estimator{readings: o.Readings[class], session: s}
 	return e.result(a.Name, p.String())
 }

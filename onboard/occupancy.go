@@ -48,7 +48,7 @@ func (c *inCache) addOccupancy(ctx context.Context, slicing modulation.Slicing, 
 			return err
 		}
 		for i := range kept {
-			c.second.does = kept[i].pressure.settings()
+			c.second.does = kept[i].pressure.Settings()
 			if kept[i].point.OccupancyBytes, err = c.occupied(ctx, slicing, true); err != nil {
 				return err
 			}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 )
@@ -18,7 +18,7 @@ type Onboarding struct {
 	Session     *Session
 	Application Application
 	// Wanted are the points of the curve family.
-	Wanted    []Pressure
+	Wanted    []pressure.Pressure
 	Precision sampling.Precision
 	// Known is the machine's profile; nil when it has never been measured.
 	Known *v1alpha1.MachineProfile
@@ -126,7 +126,7 @@ func (b *Onboarding) prepare(ctx context.Context) (strategy, error) {
 		return nil, err
 	}
 	var err error
-	if e.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
+	if e.Pressures, err = b.Session.MeasurePressures(ctx, pressure.WithProbes(b.Wanted)); err != nil {
 		return nil, err
 	}
 	if b.Adaptive != nil {

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/units"
 )
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -84,7 +84,7 @@ func (r *ProbeRunner) Read(ctx context.Context, w profiler.Workload, probes []st
 		return profiler.Run{}, err
 	}
 	var err error
-	if experiment.Pressures, err = r.Session.MeasurePressures(ctx, WithProbes(nil)); err != nil {
+	if experiment.Pressures, err = r.Session.MeasurePressures(ctx, pressure.WithProbes(nil)); err != nil {
 		return profiler.Run{}, err
 	}
 	conditions := experiment.Conditions()
@@ -148,7 +148,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 			return profiler.Run{}, err
 		}
 		slice := min(watchSlice, max(d/time.Duration(len(probes)), 10*time.Millisecond))
-		achieved, err := r.Session.alone(ctx, settingsOf(setting), slice)
+		achieved, err := r.Session.alone(ctx, pressure.SettingsOf(setting), slice)
 		if err != nil {
 			return profiler.Run{}, err
 		}

@@ -9,14 +9,14 @@ import (
 	"slices"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -157,12 +157,12 @@ func (p *program) explain(err error) error {
 // Switch pauses or continues the whole process group of the command.
 func (p *program) Switch(on bool) error {
 	if on {
-		if err := p.spinner.request(settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		if err := p.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
 			return err
 		}
 		return p.signal(unix.SIGCONT)
 	}
-	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(settingsOf(interferer.Setting{Mode: interferer.Spin})))
+	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})))
 }
 
 // cpuTime is what the first process of the command has used; 0 when it has ended.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -18,11 +18,11 @@ import (
 // Around an unpaced setting, a probe, it also reads what the interferer
 // reaches alone at that moment.
 func (s *Session) RunBeside(ctx context.Context, c launch.Command, setting interferer.Setting) (sampling.Observation, error) {
-	return s.runUnder(ctx, c, settingsOf(setting))
+	return s.runUnder(ctx, c, pressure.SettingsOf(setting))
 }
 
 // runUnder is RunBeside with settings of all interferers.
-func (s *Session) runUnder(ctx context.Context, c launch.Command, to settings) (sampling.Observation, error) {
+func (s *Session) runUnder(ctx context.Context, c launch.Command, to pressure.Settings) (sampling.Observation, error) {
 	return s.withProbe(ctx, to, func() (o sampling.Observation, err error) {
 		o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
 			e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
@@ -41,7 +41,7 @@ func (s *Session) RunPressed(ctx context.Context, c launch.Command, setting inte
 	if duty >= 1 {
 		return s.RunBeside(ctx, c, setting)
 	}
-	to := settingsOf(setting)
+	to := pressure.SettingsOf(setting)
 	return s.withProbe(ctx, to, func() (sampling.Observation, error) {
 		var pressed slicedPressure
 		e, err := s.runModulated(ctx, c, func(ctx context.Context) error { return s.press(ctx, to, duty, &pressed) })
@@ -62,8 +62,8 @@ const probeAloneWindow = 20 * time.Millisecond
 
 // withProbe makes an observation and, where the settings are a probe, adds what
 // the probe reached alone just before and after.
-func (s *Session) withProbe(ctx context.Context, to settings, observe func() (sampling.Observation, error)) (sampling.Observation, error) {
-	if !to.unpaced() {
+func (s *Session) withProbe(ctx context.Context, to pressure.Settings, observe func() (sampling.Observation, error)) (sampling.Observation, error) {
+	if !to.Unpaced() {
 		return observe()
 	}
 	return besideAlone(observe, func() (interferer.Achieved, error) {
@@ -106,7 +106,7 @@ const mostAloneReadings = 10
 // interferers until its context ends. They spin when it begins.
 func (s *Session) runModulated(ctx context.Context, c launch.Command, modulate func(context.Context) error) (launch.Execution, error) {
 	var e launch.Execution
-	_, err := s.during(ctx, settingsOf(interferer.Setting{Mode: interferer.Spin}), func(ctx context.Context) error {
+	_, err := s.during(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin}), func(ctx context.Context) error {
 		modulation, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- modulate(modulation) }()
@@ -126,7 +126,7 @@ const warmup = 3 * time.Millisecond
 
 // during reports the interferers' traffic while f runs, whose context ends
 // with any interferer. The interferers are idle afterwards.
-func (s *Session) during(ctx context.Context, to settings, f func(context.Context) error) (interferer.Achieved, error) {
+func (s *Session) during(ctx context.Context, to pressure.Settings, f func(context.Context) error) (interferer.Achieved, error) {
 	if err := s.apply(ctx, to); err != nil {
 		return interferer.Achieved{}, err
 	}
@@ -148,14 +148,14 @@ func (s *Session) during(ctx context.Context, to settings, f func(context.Contex
 	if ended := s.ended(ctx); ended != nil {
 		return interferer.Achieved{}, ended
 	}
-	if err := errors.Join(err, s.apply(ctx, settingsOf(interferer.Setting{Mode: interferer.Idle}))); err != nil {
+	if err := errors.Join(err, s.apply(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle}))); err != nil {
 		return interferer.Achieved{}, err
 	}
 	return achieved, nil
 }
 
 // alone reports what the interferers reach with nothing beside them.
-func (s *Session) alone(ctx context.Context, to settings, d time.Duration) (interferer.Achieved, error) {
+func (s *Session) alone(ctx context.Context, to pressure.Settings, d time.Duration) (interferer.Achieved, error) {
 	return s.during(ctx, to, func(ctx context.Context) error {
 		pause(ctx, d)
 		return ctx.Err()
@@ -169,7 +169,7 @@ const pressPeriod = 20 * time.Millisecond
 // press applies the settings in slices until the context ends, and spins in
 // between. The first slice begins at a random moment of the period, so that the
 // slices do not always meet the same phase.
-func (s *Session) press(ctx context.Context, to settings, duty float64, into *slicedPressure) error {
+func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64, into *slicedPressure) error {
 	on := time.Duration(duty * float64(pressPeriod))
 	pause(ctx, time.Duration(s.Random.Int64N(int64(pressPeriod))))
 	for ; ctx.Err() == nil; pause(ctx, pressPeriod-on) {
@@ -180,7 +180,7 @@ func (s *Session) press(ctx context.Context, to settings, duty float64, into *sl
 		counters := s.interferers.counters()
 		pause(ctx, on)
 		achieved := s.interferers.since(counters)
-		if err := s.apply(context.Background(), settingsOf(interferer.Setting{Mode: interferer.Spin})); err != nil {
+		if err := s.apply(context.Background(), pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})); err != nil {
 			return err
 		}
 		into.add(launch.Span{From: begin, To: time.Now()}, achieved)

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/units"
 )
 

@@ -10,8 +10,6 @@ import (
 	"runtime"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
@@ -19,6 +17,8 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
@@ -47,7 +47,7 @@ type Serving struct {
 	// LoadTime is how long each load of the sweep lasts; 0 means 2 s.
 	LoadTime time.Duration
 	// Wanted are the points of the curve families.
-	Wanted    []Pressure
+	Wanted    []pressure.Pressure
 	Precision modulation.Precision
 	// Budget bounds the time under pressure at each load; 0 means half a minute.
 	Budget time.Duration
@@ -109,7 +109,7 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 		return nil, nil, err
 	}
 	t.tell(0, "the interferer alone")
-	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
+	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, pressure.WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
 	}
 	if t.machine = b.Known; t.machine == nil {
@@ -269,7 +269,7 @@ const stopPatience = 3 * time.Second
 
 // end stops a server that was started here, and lets this process use all CPUs again.
 func (t *serving) end() error {
-	err := confineSelf(t.everywhere, 0)
+	err := topology.ConfineProcess(t.everywhere, 0)
 	runtime.SetDefaultGOMAXPROCS()
 	if t.process == nil {
 		return err
@@ -302,7 +302,7 @@ func (t *serving) measure(ctx context.Context) error {
 	if t.Target == nil {
 		return t.measureForeign(ctx)
 	}
-	if err := confineSelf(t.alone(), 0); err != nil {
+	if err := topology.ConfineProcess(t.alone(), 0); err != nil {
 		return err
 	}
 	first, err := t.saturation(ctx, t.alone())
@@ -322,7 +322,7 @@ func (t *serving) measure(ctx context.Context) error {
 	if change := last.rate/first.rate - 1; math.Abs(change) > max(slowed, 3*math.Hypot(first.spread, last.spread)) {
 		t.warnings = append(t.warnings, fmt.Sprintf("saturation: %.5g requests per second before the load sweep and %.5g after it: the service, or the machine, changes over time", first.rate, last.rate))
 	}
-	if err := confineSelf(t.pressed(), 0); err != nil {
+	if err := topology.ConfineProcess(t.pressed(), 0); err != nil {
 		return err
 	}
 	most := first.rate

@@ -2,16 +2,12 @@ package onboard
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/topology"
 )
 
 // processClock returns the CPU time of all threads of a process; false for one that has
@@ -79,35 +75,3 @@ func ownCPUTime() time.Duration {
 	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
-
-// confineSelf restricts every thread of this process to CPUs, but the one of a number; 0
-// for none. Threads that start meanwhile inherit from those that start them.
-func confineSelf(cpus cpuset.CPUSet, but int) error {
-	seen := map[string]bool{strconv.Itoa(but): true}
-	for {
-		threads, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return fmt.Errorf("listing threads: %w", err)
-		}
-		fresh := 0
-		for _, t := range threads {
-			if seen[t.Name()] {
-				continue
-			}
-			seen[t.Name()] = true
-			fresh++
-			id, err := strconv.Atoi(t.Name())
-			if err != nil {
-				return err
-			}
-			if err := topology.Confine(id, cpus); err != nil && processExists(id) {
-				return err
-			}
-		}
-		if fresh == 0 {
-			return nil
-		}
-	}
-}
-
-func processExists(id int) bool { return unix.Kill(id, 0) == nil }

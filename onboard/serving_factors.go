@@ -8,16 +8,16 @@ import (
 	"math"
 	"time"
 
-	"bandmate.dev/bandmate/internal/stats"
-
 	"golang.org/x/sys/unix"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/topology"
 )
 
 // The parties of a service under pressure: the requests it answers, the interferer, and
@@ -151,11 +151,11 @@ func (t *serving) sameAsProbes(ctx context.Context, plan *modulation.Plan, class
 	}
 	probing.plan.Patience = calibratedPatience
 	calibrate := func(ctx context.Context) error {
-		if err := confineSelf(t.everywhere, 0); err != nil {
+		if err := topology.ConfineProcess(t.everywhere, 0); err != nil {
 			return err
 		}
 		err := probing.take(ctx)
-		return errors.Join(err, confineSelf(t.pressed(), 0))
+		return errors.Join(err, topology.ConfineProcess(t.pressed(), 0))
 	}
 	calibrated := calibratedPlacement(t.machine)
 	n, err := firstPlacement(ctx, calibrate, func(ctx context.Context) error {
@@ -176,11 +176,11 @@ func (t *serving) sameAsProbes(ctx context.Context, plan *modulation.Plan, class
 // probe needs both CPUs. It is called on the thread that switches, which stays where it
 // is.
 func (t *serving) probeApart(ctx context.Context) (regime.Tag, error) {
-	if err := confineSelf(t.everywhere, unix.Gettid()); err != nil {
+	if err := topology.ConfineProcess(t.everywhere, unix.Gettid()); err != nil {
 		return regime.Tag{}, err
 	}
 	tag, err := t.probe(ctx)
-	return tag, errors.Join(err, confineSelf(t.pressed(), unix.Gettid()))
+	return tag, errors.Join(err, topology.ConfineProcess(t.pressed(), unix.Gettid()))
 }
 
 // fewestFactors is the fewest blocks of each pressure.

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -19,7 +17,6 @@ import (
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
-	"bandmate.dev/bandmate/topology"
 )
 
 func TestSlicesOfServices(t *testing.T) {
@@ -90,36 +87,6 @@ func TestCPUMeter(t *testing.T) {
 	}
 	if after, _, err := m.Read(); err != nil || after < last {
 		t.Errorf("%v after the end, %v before: %v", after, last, err)
-	}
-}
-
-func TestConfineSelf(t *testing.T) {
-	allowed, err := topology.AllowedCPUs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := confineSelf(allowed, 0); err != nil {
-			t.Error(err)
-		}
-	}()
-	one := cpuset.New(allowed.List()[0])
-	if err := confineSelf(one, 0); err != nil {
-		t.Fatal(err)
-	}
-	threads, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, thread := range threads {
-		id, err := strconv.Atoi(thread.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var set unix.CPUSet
-		if unix.SchedGetaffinity(id, &set) == nil && set.Count() != 1 {
-			t.Errorf("thread %d may run on %d CPUs", id, set.Count())
-		}
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
@@ -133,9 +133,9 @@ func (s *Session) addOthers(ctx context.Context, cpus cpuset.CPUSet, count int) 
 // measureOne completes the error with the bandwidth of one interferer, and
 // returns it.
 func (s *Session) measureOne(ctx context.Context, e *TooFewCPUsError) error {
-	p := Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential}
-	sustained, err := s.sustainedOf(ctx, []Pressure{p})
-	e.One = sustained[p.unpaced()]
+	p := pressure.Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential}
+	sustained, err := s.sustainedOf(ctx, []pressure.Pressure{p})
+	e.One = sustained[p.Unpaced()]
 	return errors.Join(e, err)
 }
 
@@ -154,7 +154,7 @@ func (s *Session) ended(ctx context.Context) error {
 }
 
 // apply has the interferers follow the settings.
-func (s *Session) apply(ctx context.Context, to settings) error {
+func (s *Session) apply(ctx context.Context, to pressure.Settings) error {
 	err := s.interferers.apply(to)
 	if ended := s.ended(ctx); ended != nil {
 		return ended
@@ -178,7 +178,7 @@ const tagPatience = 30 * time.Second
 // Tag reports the placement regime between the application's first CPU and
 // the interferer's. The interferer is idle meanwhile.
 func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
-	if err := s.apply(ctx, settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if err := s.apply(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]

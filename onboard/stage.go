@@ -13,6 +13,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
@@ -57,7 +58,7 @@ func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
 
 // probe tells the placement regime. Everything is idle meanwhile.
 func (g *stage) probe(ctx context.Context) (regime.Tag, error) {
-	if err := g.opposite.interferers.apply(settingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if err := g.opposite.interferers.apply(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
 		return regime.Tag{}, err
 	}
 	return g.Tag(ctx)
@@ -82,7 +83,7 @@ func (g *stage) control(ctx context.Context, f func() error) error {
 		// Without the permission the switches come later when others compete.
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), controlNice)
 		err := f()
-		idle := settingsOf(interferer.Setting{Mode: interferer.Idle})
+		idle := pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})
 		done <- errors.Join(err, g.opposite.interferers.apply(idle), g.interferers.apply(idle))
 	}()
 	err := <-done
@@ -120,7 +121,7 @@ func (g *stage) controlCPUs() cpuset.CPUSet {
 type stream struct {
 	interferers interferers
 	// does is what they do when they work.
-	does settings
+	does pressure.Settings
 }
 
 // Switch returns before the threads follow.
@@ -128,7 +129,7 @@ func (s *stream) Switch(on bool) error {
 	if on {
 		return s.interferers.request(s.does)
 	}
-	return s.interferers.request(settingsOf(interferer.Setting{Mode: interferer.Spin}))
+	return s.interferers.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin}))
 }
 
 func (s *stream) Read() (float64, time.Duration, error) {
@@ -145,10 +146,10 @@ func (s *stream) Read() (float64, time.Duration, error) {
 func (*stream) Smooth() bool { return true }
 
 // request has the interferers follow the settings soon.
-func (g interferers) request(s settings) error {
-	err := g[0].Request(s.first)
+func (g interferers) request(s pressure.Settings) error {
+	err := g[0].Request(s.First)
 	for _, i := range g[1:] {
-		err = errors.Join(err, i.Request(s.others))
+		err = errors.Join(err, i.Request(s.Others))
 	}
 	if err != nil {
 		return fmt.Errorf("switching the interferer: %w", err)

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -95,7 +96,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	t.tell(0.15, "the interferer alone")
-	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, WithProbes(b.Wanted)); err != nil {
+	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, pressure.WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
 	}
 	machine = b.Known
@@ -205,7 +206,7 @@ const mostCandidates = 3
 // spinning CPUs.
 func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
 	err = t.control(ctx, func() error {
-		if err := t.interferers.request(settingsOf(spinning)); err != nil {
+		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
 			return err
 		}
 		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
@@ -263,7 +264,7 @@ func lastOf(seconds []float64) time.Duration {
 // record runs the program once, alone, on the thread that switches.
 func (t *ticked) record(ctx context.Context, p *program) (r recording, err error) {
 	err = t.control(ctx, func() error {
-		if err := t.interferers.request(settingsOf(spinning)); err != nil {
+		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
 			return err
 		}
 		r, err = p.record(ctx)
@@ -449,8 +450,8 @@ func (t *ticked) longer(ctx context.Context, g *stage, short *modulation.Plan, p
 }
 
 // strongest returns the pressure beside which the application loses most.
-func (t *ticked) strongest(e *estimator) MeasuredPressure {
-	var strongest MeasuredPressure
+func (t *ticked) strongest(e *estimator) pressure.Measured {
+	var strongest pressure.Measured
 	lowest := math.Inf(1)
 	for _, p := range t.experiment.Pressures {
 		if r, ok := e.result(t.Application.Name, p.String()); ok && float64(r.NormalizedPerformance) < lowest {

@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )

@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 )
@@ -21,7 +22,7 @@ type Trial struct {
 	Applications []Application
 	Source       ticks.Source
 	// Wanted are the points of the curve families.
-	Wanted []Pressure
+	Wanted []pressure.Pressure
 	// Machine says how the machine is measured.
 	Machine MachineOptions
 	// Precision of each point and each pair.
@@ -113,7 +114,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		return nil, err
 	}
 	run.done += soloWeight
-	if run.experiment.Pressures, err = s.MeasurePressures(ctx, WithProbes(t.Wanted)); err != nil {
+	if run.experiment.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
 	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(); pass++ {
@@ -404,7 +405,7 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) *Tried {
 
 // curves returns the measured points of an application; one that is missing is an
 // error.
-func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]v1alpha1.SensitivityCurve, error) {
+func (e *estimator) curves(application string, pressures []pressure.Measured) ([]v1alpha1.SensitivityCurve, error) {
 	curves, missing := e.measuredCurves(application, pressures)
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%s was not measured: the placement of the CPUs did not last: try again", missing[0])
@@ -414,18 +415,18 @@ func (e *estimator) curves(application string, pressures []MeasuredPressure) ([]
 
 // measuredCurves returns the measured points of an application, and names those that
 // are missing.
-func (e *estimator) measuredCurves(application string, pressures []MeasuredPressure) (curves []v1alpha1.SensitivityCurve, missing []string) {
+func (e *estimator) measuredCurves(application string, pressures []pressure.Measured) (curves []v1alpha1.SensitivityCurve, missing []string) {
 	for _, p := range pressures {
 		r, ok := e.result(application, p.String())
 		if !ok {
 			missing = append(missing, besideName(application, p.String()))
 			continue
 		}
-		alone, achieved := p.modulated(r)
-		curves = addPoint(curves, p, v1alpha1.CurvePoint{
+		alone, achieved := p.ModulatedBandwidths(r)
+		curves = pressure.AddPoint(curves, p, v1alpha1.CurvePoint{
 			Level: p.Level, InterfererBytesPerSecond: alone, AchievedBytesPerSecond: &achieved,
 			NormalizedPerformance: float64(r.NormalizedPerformance), Repeats: r.Repeats, Spread: r.Spread,
 		})
 	}
-	return ordered(curves), missing
+	return pressure.Ordered(curves), missing
 }

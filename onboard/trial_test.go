@@ -9,6 +9,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
@@ -18,8 +19,8 @@ import (
 // left out, and that the others are reported.
 func TestTrialWithGaps(t *testing.T) {
 	session := &Session{Random: rand.New(rand.NewPCG(1, 1)), Machine: &topology.Machine{}}
-	probe := MeasuredPressure{
-		Pressure: Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
+	probe := pressure.Measured{
+		Pressure: pressure.Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
 		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential},
 	}
 	applications := []Application{{Name: "measured"}, {Name: "gap"}}
@@ -29,7 +30,7 @@ func TestTrialWithGaps(t *testing.T) {
 		stage: &stage{Session: session},
 		class: regime.SameComplex,
 		experiment: &Experiment{
-			Session: session, Pressures: []MeasuredPressure{probe},
+			Session: session, Pressures: []pressure.Measured{probe},
 			Traffic: map[string]*profiler.Summary{"measured": {}, "gap": {}},
 		},
 		outcome: &modulation.Outcome{

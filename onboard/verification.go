@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 )
 
 // Verification onboards applications and runs every ordered pair of them for
@@ -17,7 +17,7 @@ type Verification struct {
 	// Experiment's pressures are measured by Run when it has none.
 	Experiment *Experiment
 	// Wanted are the points of the curve families.
-	Wanted []Pressure
+	Wanted []pressure.Pressure
 	// Pairs reports whether an ordered pair is run; nil runs all.
 	Pairs func(target, corunner string) bool
 	// Known is the machine's profile; nil when it is to be measured, as Machine
@@ -57,7 +57,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 		}
 	}
 	if e.Pressures == nil {
-		if e.Pressures, err = s.MeasurePressures(ctx, WithProbes(v.Wanted)); err != nil {
+		if e.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(v.Wanted)); err != nil {
 			return nil, err
 		}
 	}

@@ -86,6 +86,30 @@ func Confine(thread int, cpus cpuset.CPUSet) error {
 	return nil
 }
 
+// ConfineProcess restricts every thread of this process to CPUs, but the thread of a
+// number; 0 for none. Threads that start meanwhile inherit from those that start them.
+// Errors are those of Confine.
+func ConfineProcess(cpus cpuset.CPUSet, but int) error {
+	confined := map[int]bool{but: true}
+	for fresh := true; fresh; {
+		threads, err := Threads()
+		if err != nil {
+			return err
+		}
+		fresh = false
+		for _, thread := range threads {
+			if confined[thread] {
+				continue
+			}
+			confined[thread], fresh = true, true
+			if err := Confine(thread, cpus); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // RunOn runs a function on one CPU, locked to its thread, and restores the
 // thread's affinity. The CPU may lie outside the present affinity, but not
 // outside the cpuset. When the error wraps ErrOffline or ErrNotAllowed, the

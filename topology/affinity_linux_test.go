@@ -59,3 +59,22 @@ func TestReadHost(t *testing.T) {
 		t.Errorf("%d bytes of memory", m.MemoryBytes)
 	}
 }
+
+func TestConfineProcess(t *testing.T) {
+	allowed, err := AllowedCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := ConfineProcess(allowed, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	one := cpuset.New(allowed.List()[0])
+	if err := ConfineProcess(one, 0); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := ProcessCPUs(); err != nil || !all.Equals(one) {
+		t.Errorf("threads run on %s, %v; want %s", all, err, one)
+	}
+}

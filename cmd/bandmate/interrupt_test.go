@@ -13,7 +13,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/requires"
-	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
 )
@@ -336,7 +336,7 @@ func completeJournal(t *testing.T, store string) {
 	t.Helper()
 	path := filepath.Join(store, "interrupted", "app.jsonl")
 	text := journalOf(store)[0]
-	pressures := onboard.WithProbes(onboard.Grid([]units.ReadShare{1}, []float64{1}, "sequential"))
+	pressures := pressure.WithProbes(pressure.Grid([]units.ReadShare{1}, []float64{1}, "sequential"))
 	for spell, class := range regime.Classes() {
 		sample := func(beside string, seconds float64) {
 			line, err := json.Marshal(map[string]any{

@@ -13,11 +13,10 @@ import (
 	"strings"
 	"syscall"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/network/namespaces"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/report"
 )

@@ -13,13 +13,12 @@ import (
 	"sync"
 	"testing"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/network/namespaces"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"

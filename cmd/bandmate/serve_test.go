@@ -14,10 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
-
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
-
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -72,7 +72,7 @@ func (p program) application() onboard.Application {
 func measurement(all []program, rate units.Bandwidth) study.Measurement {
 	m := study.Measurement{
 		Machine: "pair", Pairs: runs(all),
-		Pressures: onboard.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
+		Pressures: pressure.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
 	}
 	for _, p := range all {
 		m.Applications = append(m.Applications, p.application())

@@ -10,6 +10,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 )
@@ -22,7 +23,7 @@ const (
 )
 
 // strong is the pressure of the comparison.
-var strong = onboard.Pressure{ReadShare: 0.5, Level: 1, Pattern: interferer.Sequential}
+var strong = pressure.Pressure{ReadShare: 0.5, Level: 1, Pattern: interferer.Sequential}
 
 // notCompared are samples for which there is no time.
 var notCompared = []string{"radix-sort", "stencil", "conjugate-gradient"}
@@ -38,7 +39,7 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 	if err != nil {
 		return err
 	}
-	measured, err := e.session.MeasurePressures(ctx, []onboard.Pressure{strong})
+	measured, err := e.session.MeasurePressures(ctx, []pressure.Pressure{strong})
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func (e *trial) compareWholeRuns(ctx context.Context, m *onboard.Modulator) erro
 }
 
 // compareOne measures a program by both ways in turns.
-func (e *trial) compareOne(ctx context.Context, m *onboard.Modulator, a onboard.Counted, p onboard.MeasuredPressure, class regime.Class, c *comparison) error {
+func (e *trial) compareOne(ctx context.Context, m *onboard.Modulator, a onboard.Counted, p pressure.Measured, class regime.Class, c *comparison) error {
 	for range repeats {
 		alone, pressed, err := m.WholeRuns(ctx, a.Application, p)
 		if err != nil {

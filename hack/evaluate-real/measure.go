@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -40,15 +40,11 @@ const (
 	machineName = "evaluated"
 )
 
-func pressures() []onboard.Pressure { return onboard.Grid(shares, levels, interferer.Sequential) }
+func pressures() []pressure.Pressure { return pressure.Grid(shares, levels, interferer.Sequential) }
 
 func (e *trial) machineOptions() onboard.MachineOptions {
-	var grid []onboard.Pressure
-	for _, p := range profiler.CalibrationGrid(true) {
-		grid = append(grid, onboard.Pressure{ReadShare: p.ReadShare, Level: p.Level, Pattern: interferer.Sequential})
-	}
 	return onboard.MachineOptions{
-		Name: machineName, ReadShares: shares, ProbeGrid: grid, Version: name,
+		Name: machineName, ReadShares: shares, ProbeGrid: pressure.CalibrationGrid(true), Version: name,
 		Precision: modulation.Precision{StandardError: 0.01, Fewest: 12, Most: 60},
 	}
 }

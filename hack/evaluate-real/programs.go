@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/samples"
 )
 

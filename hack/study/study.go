@@ -16,14 +16,13 @@ import (
 	"syscall"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/pausing"
-	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -75,7 +74,7 @@ type Measurement struct {
 	Machine      string
 	Applications []onboard.Application
 	// Pressures are the points of the curve families.
-	Pressures []onboard.Pressure
+	Pressures []pressure.Pressure
 	// Pairs says which ordered pairs are run; nil runs all.
 	Pairs func(target, corunner string) bool
 	// Then, if set, measures something else in the same session.
@@ -123,7 +122,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 		v := &onboard.Verification{
 			Experiment: experiment, Pairs: m.Pairs, Wanted: m.Pressures, Keep: keep, Restored: samples,
 			Machine: onboard.MachineOptions{
-				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: probeGrid(), Version: s.Name,
+				Name: m.Machine, ReadShares: []units.ReadShare{0.5, 0.75, 1}, ProbeGrid: pressure.CalibrationGrid(true), Version: s.Name,
 			},
 			Precision: sampling.Precision{MinRepeats: round + 1, MaxRepeats: round + 1}, Reporter: reporter{round + 1}, Known: known,
 		}
@@ -140,7 +139,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 
 // readPressures measures the settings of the interferer once: the samples of
 // every slice are taken beside the same.
-func (s *Study) readPressures(ctx context.Context, e *onboard.Experiment, wanted []onboard.Pressure) error {
+func (s *Study) readPressures(ctx context.Context, e *onboard.Experiment, wanted []pressure.Pressure) error {
 	path := filepath.Join(s.Output, "pressures.json")
 	data, err := os.ReadFile(path)
 	if err == nil {
@@ -149,7 +148,7 @@ func (s *Study) readPressures(ctx context.Context, e *onboard.Experiment, wanted
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if e.Pressures, err = e.Session.MeasurePressures(ctx, onboard.WithProbes(wanted)); err != nil {
+	if e.Pressures, err = e.Session.MeasurePressures(ctx, pressure.WithProbes(wanted)); err != nil {
 		return err
 	}
 	if data, err = json.MarshalIndent(e.Pressures, "", "  "); err != nil {
@@ -174,14 +173,6 @@ func (s *Study) openJournal(e *onboard.Experiment) (*sampling.Journal, []samplin
 		journal, err = sampling.CreateJournal(path, fingerprint)
 	}
 	return journal, samples, err
-}
-
-func probeGrid() []onboard.Pressure {
-	var grid []onboard.Pressure
-	for _, p := range profiler.CalibrationGrid(true) {
-		grid = append(grid, onboard.Pressure{ReadShare: p.ReadShare, Level: p.Level, Pattern: interferer.Sequential})
-	}
-	return grid
 }
 
 // reporter prints the progress of a round now and then.

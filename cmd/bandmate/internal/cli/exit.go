@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/store"
 )
 

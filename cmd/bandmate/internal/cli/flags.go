@@ -6,13 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"github.com/spf13/pflag"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )

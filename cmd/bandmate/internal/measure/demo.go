@@ -19,6 +19,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/ticks"
@@ -131,9 +132,9 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	defer progress.Done()
 	trial := &onboard.Trial{
 		Session: session, Applications: applications, Source: ticks.Page{},
-		Wanted: onboard.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget, Report: progress.Share,
+		Wanted: pressure.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget, Report: progress.Share,
 		Machine: onboard.MachineOptions{
-			Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(true), Precision: probePrecision(true), Version: cli.Version(),
+			Name: name, ReadShares: machineReadShares, ProbeGrid: pressure.CalibrationGrid(true), Precision: probePrecision(true), Version: cli.Version(),
 		},
 	}
 	tried, err := trial.Run(ctx)

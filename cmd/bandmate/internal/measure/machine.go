@@ -11,10 +11,9 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
-	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
@@ -86,19 +85,9 @@ func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, n
 
 func machineOptions(name string, quick bool) onboard.MachineOptions {
 	return onboard.MachineOptions{
-		Name: name, ReadShares: machineReadShares, ProbeGrid: probeGrid(quick),
+		Name: name, ReadShares: machineReadShares, ProbeGrid: pressure.CalibrationGrid(quick),
 		Precision: probePrecision(quick), Version: cli.Version(),
 	}
-}
-
-func probeGrid(quick bool) []onboard.Pressure {
-	var grid []onboard.Pressure
-	for _, p := range profiler.CalibrationGrid(quick) {
-		grid = append(grid, onboard.Pressure{
-			ReadShare: units.ReadShare(p.ReadShare), Level: p.Level, Pattern: interferer.Sequential,
-		})
-	}
-	return grid
 }
 
 func probePrecision(quick bool) modulation.Precision {

@@ -8,13 +8,12 @@ import (
 	"io"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 )

@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -20,6 +17,9 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/curves/design"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/store"
@@ -176,7 +176,7 @@ func texts[T ~float64](shares []T) []string {
 	return all
 }
 
-func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
+func (f onboardFlags) pressures() ([]pressure.Pressure, error) {
 	shares, err := cli.ParseShares("--read-share", f.readShares)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (f onboardFlags) pressures() ([]onboard.Pressure, error) {
 	if len(shares) == 0 || len(levels) == 0 {
 		return nil, cli.Usagef("--read-share and --levels: want at least one each")
 	}
-	return onboard.Grid(shares, levels, pattern), nil
+	return pressure.Grid(shares, levels, pattern), nil
 }
 
 // validate refuses what is out of range, and flags that exclude each other.
@@ -287,7 +287,7 @@ type onboarding struct {
 	folder      *store.Store
 	application onboard.Application
 	machine     string
-	wanted      []onboard.Pressure
+	wanted      []pressure.Pressure
 	precision   sampling.Precision
 	placing     onboard.Placing
 	resume      bool

@@ -8,8 +8,6 @@ import (
 	"os"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
@@ -19,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"

@@ -5,12 +5,11 @@ import (
 	"os"
 	"strings"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/samples"
 )
 

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/doctor"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
 )

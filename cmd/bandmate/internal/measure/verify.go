@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"bandmate.dev/bandmate/onboard/sampling"
-
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/doctor"
 	"bandmate.dev/bandmate/interferer"
@@ -23,23 +21,6 @@ import (
 
 // errDisagree ends a verification in which counters did not tell the traffic.
 var errDisagree = errors.New("the counters disagree with the traffic that was made")
-
-var (
-	verifyReadShares = []units.ReadShare{1, 0.75, 0.5}
-	// verifyLevels are shares of the sustained bandwidth.
-	verifyLevels = []float64{0.3, 0.7}
-)
-
-// verifyTimes is how long each part of a verification takes.
-type verifyTimes struct {
-	loaded, idle time.Duration
-	// settle lets caches fill with what the stream dirties, so that as much is
-	// written back as is written; and empty again.
-	settle time.Duration
-}
-
-// verifyDefaults take about 12 s in all.
-var verifyDefaults = verifyTimes{loaded: 800 * time.Millisecond, idle: 300 * time.Millisecond, settle: 300 * time.Millisecond}
 
 // verifyLifetime ends an interferer that was forgotten.
 const verifyLifetime = time.Minute
@@ -91,12 +72,15 @@ func runVerify(ctx context.Context, a *cli.App, f doctorFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stream.Close()) }()
-	v := verifier{source: counters.Source, stream: stream, times: verifyDefaults}
-	sustained, err := verifySustained(ctx, stream)
+	sustained, err := doctor.Sustained(ctx, stream)
 	var checks []doctor.Check
+	var warnings []string
 	if err == nil {
 		progress := a.NewProgress()
-		checks, err = v.run(ctx, sustained, progress)
+		v := doctor.Verifier{Source: counters.Source, Stream: stream, Report: func(left int, s interferer.Setting) {
+			progress.Left(left, left, fmt.Sprintf("counting %s, %s", report.Bandwidth(s.Bandwidth), report.ReadShare(s.ReadShare)))
+		}}
+		checks, warnings, err = v.Run(ctx, sustained)
 		progress.Done()
 	}
 	if ctx.Err() != nil {
@@ -109,7 +93,7 @@ func runVerify(ctx context.Context, a *cli.App, f doctorFlags) (err error) {
 		return err
 	}
 	diagnosis := doctor.Diagnose(checks)
-	result := verification(counters.Source.Name(), checks, diagnosis, append(v.warnings, stream.Warnings()...))
+	result := verification(counters.Source.Name(), checks, diagnosis, append(warnings, stream.Warnings()...))
 	if err := a.Print(result, func(w io.Writer) error { return writeVerification(a, w, result) }); err != nil {
 		return err
 	}
@@ -120,119 +104,6 @@ func runVerify(ctx context.Context, a *cli.App, f doctorFlags) (err error) {
 		return fmt.Errorf("%w: %s", errDisagree, diagnosis.Cause)
 	}
 	return nil
-}
-
-// verifySustained is what a stream reaches at each read share.
-func verifySustained(ctx context.Context, stream *interferer.Interferer) ([]interferer.Sustained, error) {
-	var unpaced []interferer.Setting
-	for _, share := range verifyReadShares {
-		unpaced = append(unpaced, interferer.Setting{Mode: interferer.Stream, ReadShare: share})
-	}
-	return interferer.Calibrate(ctx, stream, unpaced, 2, 150*time.Millisecond, nil)
-}
-
-// trafficMaker is what a verification needs of an interferer.
-type trafficMaker interface {
-	Apply(interferer.Setting) error
-	Counters() interferer.Counters
-	Err() error
-}
-
-// verifier makes traffic by stream that source counts.
-type verifier struct {
-	source profiler.Source
-	stream trafficMaker
-	times  verifyTimes
-	// warnings are those of the source, each once.
-	warnings []string
-}
-
-// run makes every setting of the table. What the machine does without the
-// stream is counted before and after each.
-func (v *verifier) run(ctx context.Context, sustained []interferer.Sustained, reporter sampling.Reporter) ([]doctor.Check, error) {
-	before, err := v.idle(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var checks []doctor.Check
-	for _, top := range sustained {
-		for _, level := range verifyLevels {
-			s := interferer.Setting{Mode: interferer.Stream, ReadShare: top.ReadShare, Bandwidth: top.Bandwidth * units.Bandwidth(level)}
-			left := len(sustained)*len(verifyLevels) - len(checks)
-			reporter.Left(left, left, fmt.Sprintf("counting %s, %s", report.Bandwidth(s.Bandwidth), report.ReadShare(s.ReadShare)))
-			c, err := v.loaded(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			after, err := v.idle(ctx)
-			if err != nil {
-				return nil, err
-			}
-			c.Background, before = before.Add(after).Scale(0.5), after
-			checks = append(checks, c)
-		}
-	}
-	return checks, nil
-}
-
-// idle counts without the stream.
-func (v *verifier) idle(ctx context.Context) (units.Traffic, error) {
-	if err := v.apply(ctx, interferer.Setting{Mode: interferer.Idle}); err != nil {
-		return units.Traffic{}, err
-	}
-	summary, err := v.count(ctx, profiler.Workload{Duration: v.times.idle})
-	if err != nil {
-		return units.Traffic{}, err
-	}
-	// Those of a loaded run speak of a background that is the stream itself.
-	for _, w := range summary.Warnings {
-		if !slices.Contains(v.warnings, w) {
-			v.warnings = append(v.warnings, w)
-		}
-	}
-	return summary.Traffic, nil
-}
-
-// loaded counts with the stream, which runs before and on after, so that what
-// caches hold back from memory is the same at both ends.
-func (v *verifier) loaded(ctx context.Context, s interferer.Setting) (doctor.Check, error) {
-	if err := v.apply(ctx, s); err != nil {
-		return doctor.Check{}, err
-	}
-	var from, to interferer.Counters
-	summary, err := v.count(ctx, profiler.Workload{Run: func(ctx context.Context) error {
-		from = v.stream.Counters()
-		err := profiler.Workload{Duration: v.times.loaded}.Wait(ctx)
-		to = v.stream.Counters()
-		return err
-	}})
-	if err := errors.Join(err, v.stream.Err()); err != nil {
-		return doctor.Check{}, err
-	}
-	made := to.Since(from).Traffic
-	if made.Total() <= 0 {
-		return doctor.Check{}, fmt.Errorf("%w: the interferer got no CPU time in %v; end other programs, or choose others with --cpus", cli.ErrNotMeasurable, v.times.loaded)
-	}
-	return doctor.Check{
-		Asked: units.TrafficOf(s.Bandwidth, s.ReadShare), Made: made,
-		Counted: summary.Traffic, SplitsReadWrite: summary.ReadShare != nil,
-	}, nil
-}
-
-// count measures; counters that stay at zero have counted zero.
-func (v *verifier) count(ctx context.Context, w profiler.Workload) (profiler.Summary, error) {
-	summary, err := v.source.Measure(ctx, w)
-	if errors.Is(err, pmu.ErrNothingCounted) {
-		return profiler.Summary{}, nil
-	}
-	return summary, err
-}
-
-func (v *verifier) apply(ctx context.Context, s interferer.Setting) error {
-	if err := v.stream.Apply(s); err != nil {
-		return err
-	}
-	return profiler.Workload{Duration: v.times.settle}.Wait(ctx)
 }
 
 // verifyResult is `doctor --verify -o json`.

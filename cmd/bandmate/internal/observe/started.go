@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"bandmate.dev/bandmate/onboard/launch"
-
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/launch"
 )
 
 // observePrecision is the standard error of a 90% interval of about a point to

@@ -1,4 +1,4 @@
-package onboard
+package pressure
 
 import (
 	"math"
@@ -13,6 +13,17 @@ import (
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
+
+const mebi = 1 << 20
+
+// cpus parses a list of CPUs.
+func cpus(list string) cpuset.CPUSet {
+	set, err := cpuset.Parse(list)
+	if err != nil {
+		panic(err)
+	}
+	return set
+}
 
 // coresBehind is a machine of cores in groups, each with a last-level cache, and private second
 // levels.
@@ -29,7 +40,7 @@ func coresBehind(private, shared int64, groups ...cpuset.CPUSet) *topology.Machi
 }
 
 func TestHoldingOn(t *testing.T) {
-	two := coresBehind(1*mebi, 32*mebi, cpus(t, "0-7"), cpus(t, "8-15"))
+	two := coresBehind(1*mebi, 32*mebi, cpus("0-7"), cpus("8-15"))
 	for _, c := range []struct {
 		name             string
 		machine          *topology.Machine
@@ -41,46 +52,43 @@ func TestHoldingOn(t *testing.T) {
 		{"another cache", two, "0", "8", ""},
 		{"the target has two caches", two, "7-8", "9", ""},
 		{"the interferer has two caches", two, "0", "7-8", ""},
-		{"large private caches", coresBehind(16*mebi, 32*mebi, cpus(t, "0-7")), "0", "2-3", "2"},
-		{"unknown private caches", coresBehind(0, 32*mebi, cpus(t, "0-7")), "0", "2-3", "2"},
-		{"one core for each cache", coresBehind(1*mebi, 32*mebi, cpus(t, "0"), cpus(t, "1")), "0", "1", ""},
-		{"a fixture", described(t, "epyc-ccx"), "0", "1", "1"},
-		{"a fixture of two", described(t, "epyc-ccx"), "0", "2", ""},
-		{"a fixture without", described(t, "bare"), "0", "1", ""},
+		{"large private caches", coresBehind(16*mebi, 32*mebi, cpus("0-7")), "0", "2-3", "2"},
+		{"unknown private caches", coresBehind(0, 32*mebi, cpus("0-7")), "0", "2-3", "2"},
+		{"one core for each cache", coresBehind(1*mebi, 32*mebi, cpus("0"), cpus("1")), "0", "1", ""},
 	} {
-		h, shared := holdingOn(c.machine, cpus(t, c.target), cpus(t, c.pressing))
-		if got := h.cpus.String(); shared != (c.cpus != "") || shared && !h.cpus.Equals(cpus(t, c.cpus)) {
+		h, shared := HoldingOn(c.machine, cpus(c.target), cpus(c.pressing))
+		if got := h.CPUs.String(); shared != (c.cpus != "") || shared && !h.CPUs.Equals(cpus(c.cpus)) {
 			t.Errorf("%s: %q, %t: want %q", c.name, got, shared, c.cpus)
 		}
 	}
 }
 
 func TestWorkingSets(t *testing.T) {
-	h := holding{bytes: 36608 << 10, cpus: cpuset.New(1), private: 1 * mebi}
-	if got, want := len(h.pressures()), len(heldParts)*len(heldLevels); got != want {
+	h := Holding{Bytes: 36608 << 10, CPUs: cpuset.New(1), Private: 1 * mebi}
+	if got, want := len(h.Pressures()), len(heldParts)*len(heldLevels); got != want {
 		t.Fatalf("%d pressures, want %d", got, want)
 	}
-	for _, h := range []holding{h, {bytes: 32 * mebi, cpus: cpuset.New(1, 2, 3), private: 512 << 10}, {bytes: 12 * mebi, cpus: cpuset.New(1), private: 2 * mebi}} {
-		all := append(h.pressures(), h.beyond(), h.resident())
+	for _, h := range []Holding{h, {Bytes: 32 * mebi, CPUs: cpuset.New(1, 2, 3), Private: 512 << 10}, {Bytes: 12 * mebi, CPUs: cpuset.New(1), Private: 2 * mebi}} {
+		all := append(h.Pressures(), h.Beyond(), h.Resident())
 		for _, p := range all {
-			if err := p.unpaced().Validate(); err != nil {
+			if err := p.Unpaced().Validate(); err != nil {
 				t.Errorf("%+v: %v", p, err)
 			}
 		}
-		for _, p := range h.pressures() {
-			if bytes := h.total(p); bytes >= h.bytes || p.Footprint < leastOfPrivate*h.private || p.Footprint < h.resident().Footprint {
-				t.Errorf("%d bytes of %+v, %d beside private caches of %d", bytes, h, p.Footprint, h.private)
+		for _, p := range h.Pressures() {
+			if bytes := h.Total(p); bytes >= h.Bytes || p.Footprint < leastOfPrivate*h.Private || p.Footprint < h.Resident().Footprint {
+				t.Errorf("%d bytes of %+v, %d beside private caches of %d", bytes, h, p.Footprint, h.Private)
 			}
 		}
-		if h.total(h.beyond()) < (interferer.CacheMultiple-1)*h.bytes || h.total(h.resident()) > h.bytes/2 {
-			t.Errorf("%+v: %d bytes beyond, %d resident", h, h.total(h.beyond()), h.total(h.resident()))
+		if h.Total(h.Beyond()) < (interferer.CacheMultiple-1)*h.Bytes || h.Total(h.Resident()) > h.Bytes/2 {
+			t.Errorf("%+v: %d bytes beyond, %d resident", h, h.Total(h.Beyond()), h.Total(h.Resident()))
 		}
 	}
 	// Three quarters of the smallest one are the private caches'.
-	if all := (holding{bytes: 4 * mebi, cpus: cpuset.New(1), private: 1 * mebi}).pressures(); len(all) != len(heldLevels) || all[0].Footprint != 3*mebi {
+	if all := (Holding{Bytes: 4 * mebi, CPUs: cpuset.New(1), Private: 1 * mebi}).Pressures(); len(all) != len(heldLevels) || all[0].Footprint != 3*mebi {
 		t.Errorf("of a small cache: %v", all)
 	}
-	if all := (holding{bytes: 2 * mebi, cpus: cpuset.New(1), private: 1 * mebi}).pressures(); len(all) != 0 {
+	if all := (Holding{Bytes: 2 * mebi, CPUs: cpuset.New(1), Private: 1 * mebi}).Pressures(); len(all) != 0 {
 		t.Errorf("of a cache hardly larger than the private ones: %v", all)
 	}
 }
@@ -99,16 +107,16 @@ func TestFilling(t *testing.T) {
 		}
 		seconds += units.LineBytes / float64(rate)
 	}
-	got := filling(lines*units.LineBytes, memory, resident).Seconds()
+	got := FillTime(lines*units.LineBytes, memory, resident).Seconds()
 	if math.Abs(got-seconds) > 0.02*seconds {
 		t.Errorf("%.4f s, want %.4f s", got, seconds)
 	}
 	for _, rate := range []units.Bandwidth{0, 1, units.Bandwidth(math.NaN())} {
-		if got := filling(lines*units.LineBytes, rate, resident); got != longestFilling {
+		if got := FillTime(lines*units.LineBytes, rate, resident); got != longestFilling {
 			t.Errorf("by %v: %v, want %v", rate, got, longestFilling)
 		}
 	}
-	s := filled(modulation.Slicing{Length: 4 * time.Millisecond, Settle: time.Millisecond}, 5*time.Millisecond)
+	s := Filled(modulation.Slicing{Length: 4 * time.Millisecond, Settle: time.Millisecond}, 5*time.Millisecond)
 	if s.Settle != 6*time.Millisecond || s.Length-s.Settle != 8*time.Millisecond {
 		t.Errorf("slices of %+v", s)
 	}

@@ -1,4 +1,4 @@
-package onboard
+package pressure
 
 import (
 	"math"
@@ -12,16 +12,16 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// holding is how an interferer keeps part of the last-level cache that it shares with an
+// Holding is how an interferer keeps part of the last-level cache that it shares with an
 // application: it loads the lines of a working set in random order (Eklov et al., Cache
 // Pirate, ICPP 2011).
-type holding struct {
-	// bytes is the size of the cache.
-	bytes int64
-	// cpus load the working set, an equal part each.
-	cpus cpuset.CPUSet
-	// private is the size in bytes of the caches that a CPU has before the shared one.
-	private int64
+type Holding struct {
+	// Bytes is the size of the cache.
+	Bytes int64
+	// CPUs load the working set, an equal part each.
+	CPUs cpuset.CPUSet
+	// Private is the size in bytes of the caches that a CPU has before the shared one.
+	Private int64
 }
 
 const (
@@ -40,42 +40,42 @@ var (
 	heldLevels = []float64{0.25, 0.5, 1}
 )
 
-// holdingOn says how an interferer on some CPUs keeps part of the last-level cache of an
+// HoldingOn says how an interferer on some CPUs keeps part of the last-level cache of an
 // application; false unless both are behind exactly one that several cores share.
-func holdingOn(m *topology.Machine, target, pressing cpuset.CPUSet) (holding, bool) {
+func HoldingOn(m *topology.Machine, target, pressing cpuset.CPUSet) (Holding, bool) {
 	shared := m.SharedCaches(target)
 	if len(shared) != 1 || pressing.IsEmpty() || !target.Union(pressing).IsSubsetOf(shared[0].CPUs) {
-		return holding{}, false
+		return Holding{}, false
 	}
-	h := holding{bytes: shared[0].Bytes}
+	h := Holding{Bytes: shared[0].Bytes}
 	for _, c := range m.Caches {
 		if c.Type != "Instruction" && c.Level < shared[0].Level && !c.CPUs.Intersection(pressing).IsEmpty() {
-			h.private = max(h.private, c.Bytes)
+			h.Private = max(h.Private, c.Bytes)
 		}
 	}
 	most := int64(1)
-	if h.private > 0 {
-		most = int64(heldParts[0]*float64(h.bytes)) / (leastOfPrivate * h.private)
+	if h.Private > 0 {
+		most = int64(heldParts[0]*float64(h.Bytes)) / (leastOfPrivate * h.Private)
 	}
 	near := pressing.List()
-	h.cpus = cpuset.New(near[:min(max(most, 1), int64(len(near)))]...)
+	h.CPUs = cpuset.New(near[:min(max(most, 1), int64(len(near)))]...)
 	return h, true
 }
 
 // each returns how much a CPU loads of a working set, by its part of the cache.
-func (h holding) each(part float64) int64 {
-	return int64(part*float64(h.bytes)) / int64(h.cpus.Size()) / units.LineBytes * units.LineBytes
+func (h Holding) each(part float64) int64 {
+	return int64(part*float64(h.Bytes)) / int64(h.CPUs.Size()) / units.LineBytes * units.LineBytes
 }
 
-// total is the size of the working set of a pressure.
-func (h holding) total(p Pressure) int64 { return p.Footprint * int64(h.cpus.Size()) }
+// Total is the size of the working set of a pressure.
+func (h Holding) Total(p Pressure) int64 { return p.Footprint * int64(h.CPUs.Size()) }
 
-// pressures are the working sets that can be told apart from the private caches, and how
+// Pressures are the working sets that can be told apart from the private caches, and how
 // fast each is accessed; none where the shared cache is too small for that.
-func (h holding) pressures() []Pressure {
+func (h Holding) Pressures() []Pressure {
 	var all []Pressure
 	for _, part := range heldParts {
-		if h.each(part) < leastOfPrivate*h.private {
+		if h.each(part) < leastOfPrivate*h.Private {
 			continue
 		}
 		for _, level := range heldLevels {
@@ -85,14 +85,14 @@ func (h holding) pressures() []Pressure {
 	return all
 }
 
-// beyond is a working set of which next to nothing stays in the cache.
-func (h holding) beyond() Pressure {
+// Beyond is a working set of which next to nothing stays in the cache.
+func (h Holding) Beyond() Pressure {
 	return Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Random, Footprint: h.each(interferer.CacheMultiple)}
 }
 
-// resident is a working set that fits easily into the shared cache.
-func (h holding) resident() Pressure {
-	return Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Random, Footprint: max(h.each(residentPart), 2*h.private)}
+// Resident is a working set that fits easily into the shared cache.
+func (h Holding) Resident() Pressure {
+	return Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Random, Footprint: max(h.each(residentPart), 2*h.Private)}
 }
 
 const (
@@ -102,10 +102,10 @@ const (
 	longestFilling = 50 * time.Millisecond
 )
 
-// filling returns how long it takes to bring nearly all of a working set into the cache, by
+// FillTime returns how long it takes to bring nearly all of a working set into the cache, by
 // accesses in random order at the rates with which memory and cache answer them. Of n lines,
 // x·n are there after -n·ln(1 - x) accesses, of which x·n have missed.
-func filling(bytes int64, memory, resident units.Bandwidth) time.Duration {
+func FillTime(bytes int64, memory, resident units.Bandwidth) time.Duration {
 	hits := -math.Log1p(-nearlyAll) - nearlyAll
 	seconds := float64(bytes) * (nearlyAll/float64(memory) + hits/float64(resident))
 	if !(seconds >= 0 && seconds < longestFilling.Seconds()) {
@@ -114,8 +114,8 @@ func filling(bytes int64, memory, resident units.Bandwidth) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// filled returns slices that begin to count once the cache has been filled. As much again
+// Filled returns slices that begin to count once the cache has been filled. As much again
 // counts.
-func filled(s modulation.Slicing, fill time.Duration) modulation.Slicing {
+func Filled(s modulation.Slicing, fill time.Duration) modulation.Slicing {
 	return modulation.Slicing{Length: s.Length + 2*fill, Settle: s.Settle + fill}
 }
