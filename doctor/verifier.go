@@ -22,8 +22,11 @@ var (
 
 // Stream generates traffic and accounts for it; an [interferer.Interferer] is one.
 type Stream interface {
+	// Apply changes what the stream does.
 	Apply(interferer.Setting) error
+	// Counters returns the traffic so far.
 	Counters() interferer.Counters
+	// Err returns why the stream has ended; nil while it runs.
 	Err() error
 }
 

@@ -60,10 +60,8 @@ func sampleApplications(scale float64) ([]onboard.Application, error) {
 	var all []onboard.Application
 	for _, s := range samples.All() {
 		all = append(all, onboard.Application{
-			Name: s.Name,
-			Command: launch.Command{
-				Args: []string{self, "sample", "--scale", fmt.Sprint(scale), s.Name},
-			},
+			Name:    s.Name,
+			Command: launch.Command{Args: []string{self, "sample", "--scale", fmt.Sprint(scale), s.Name}},
 		})
 	}
 	return all, nil
