@@ -89,7 +89,7 @@ func (r *duet) report(share float64, what string) {
 }
 
 const (
-	// pageTrial is the CPU time that a program may take to count into its page, and
+	// pageTrial is the CPU time that a program may take to find its page, and
 	// pagePatience the time where it waits or others hold its CPUs.
 	pageTrial, pagePatience = time.Second, 10 * time.Second
 	// warmUp is what the neighbor is given to begin its work.
@@ -147,8 +147,9 @@ func (r *duet) countsItself(ctx context.Context) (counts bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	for begin := p.clock.Now(); p.cpuTime() < pageTrial && p.clock.Now()-begin < pagePatience && ctx.Err() == nil; pause(ctx, startPoll) {
-		n, _, err := p.Read()
+	found := false
+	for begin := p.clock.Now(); ctx.Err() == nil; pause(ctx, startPoll) {
+		n, at, err := p.Read()
 		if n > 0 {
 			return true, nil
 		}
@@ -157,6 +158,10 @@ func (r *duet) countsItself(ctx context.Context) (counts bool, err error) {
 		}
 		if err != nil {
 			return false, err
+		}
+		found = found || p.run.Found(p.process.PID)
+		if waited := at - begin; waited >= firstTick || !found && (p.cpuTime() >= pageTrial || waited >= pagePatience) {
+			return false, nil
 		}
 	}
 	return false, ctx.Err()

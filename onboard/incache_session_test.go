@@ -16,12 +16,16 @@ import (
 	"bandmate.dev/bandmate/ticks/progress"
 )
 
-// countVariable has the test binary compute and count without end.
+// countVariable has the test binary compute and count without end, after it has computed
+// for as much CPU time as the variable says.
 const countVariable = "BANDMATE_TEST_COUNT"
 
 func runIfCounting() {
-	if os.Getenv(countVariable) == "" {
+	uncounted, err := time.ParseDuration(os.Getenv(countVariable))
+	if err != nil {
 		return
+	}
+	for used := time.Duration(0); used < uncounted; used, _ = processClock(os.Getpid()) {
 	}
 	for x := 1.0; x > 0; progress.Add(1) {
 		for range 10_000 {
@@ -44,7 +48,7 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	}()
 	run := &ticked{Onboarding: &Onboarding{
 		Session: session, Ticking: &Ticking{},
-		Application: Application{"app", launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=1")}},
+		Application: Application{"app", launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s")}},
 	}, perSecond: math.Inf(1)}
 	h, shared := run.holding(regime.SameComplex)
 	if !shared { // as where every CPU has a last-level cache of its own

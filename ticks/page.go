@@ -1,6 +1,7 @@
 package ticks
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +54,7 @@ func (p Page) Prepare() (*Run, error) {
 	return &Run{
 		Env:   []string{progress.Variable + "=" + page.file.Name()},
 		Open:  func(pid int) (Counter, error) { return newCounter(p.Name(), pid, page.open) },
+		Found: page.isMapped,
 		Close: page.remove,
 	}, nil
 }
@@ -141,6 +144,15 @@ func (p *page) release() error {
 		faults = append(faults, err)
 	}
 	return errors.Join(append(faults, p.file.Close())...)
+}
+
+// isMapped reports whether a process or one of its descendants has mapped the page.
+func (p *page) isMapped(root int) bool {
+	name := []byte(filepath.Base(p.file.Name())) // is random: no other file has it
+	return slices.ContainsFunc(append([]int{root}, descendants(root)...), func(pid int) bool {
+		maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+		return err == nil && bytes.Contains(maps, name)
+	})
 }
 
 func (p *page) open() (reader, error) { return pageReader{p.memory}, nil }

@@ -50,6 +50,12 @@ func TestPage(t *testing.T) {
 		t.Error("a page is for programs that are started with it")
 	}
 	s := startRole(t, addRole, "1234", run.Env...)
+	if !run.Found(s.pid) {
+		t.Error("the program that counts has not mapped its page")
+	}
+	if other := startRole(t, addRole, "1"); run.Found(other.pid) {
+		t.Error("a program that was not told of the page has mapped it")
+	}
 	c := open(t, run, s.pid)
 	wantCount(t, c, 1234, nil)
 	s.finish()
@@ -57,6 +63,9 @@ func TestPage(t *testing.T) {
 	wantCount(t, c, 1234, ErrEnded)
 	if err := errors.Join(run.Close(), run.Close()); err != nil {
 		t.Error(err)
+	}
+	if run.Found(s.pid) {
+		t.Error("a program that has ended has its page mapped")
 	}
 	if left := pages(t, dir); len(left) > 0 {
 		t.Errorf("%v left", left)

@@ -70,6 +70,10 @@ type Run struct {
 	// program. The whole tree of processes counts, as far as the source can see
 	// it. The error wraps [ErrEnded], or [ErrUnavailable].
 	Open func(pid int) (Counter, error)
+	// Found reports whether the program has found what it counts into, so that it will
+	// count, however long its work takes to begin. pid is its first process. Nil where
+	// that cannot be told.
+	Found func(pid int) bool
 	// Unchanged returns why the count of a program with this command line never
 	// changed, and what would help; nil when there is no more to say than that.
 	Unchanged func(command string) error
