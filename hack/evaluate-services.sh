@@ -2,9 +2,9 @@
 # Onboards real services and neighbors, then runs each service beside each neighbor at
 # three loads, and prints predicted and measured p99 and saturation as a table, with how
 # far they are apart. Wants the machine to itself: for all services for about 50 minutes,
-# two hours at most. PostgreSQL is left out: its load tells no latencies.
+# two hours at most.
 #
-#   hack/evaluate-services.sh [SERVICE...]   redis, sets, nginx, proxied, memcached
+#   hack/evaluate-services.sh [SERVICE...]   redis, sets, nginx, proxied, memcached, postgres
 #
 # BLOCKS=16 blocks of four slices of 200 ms are taken for each figure.
 source "$(dirname "$0")/lib.sh"
@@ -18,7 +18,7 @@ go build -o "$scratch/evaluate" ./hack/evaluate-services
 export BANDMATE_STORE=$scratch/store
 bandmate() { "$scratch/bandmate" --quiet "$@"; }
 
-(($# > 0)) || set -- redis sets nginx proxied memcached
+(($# > 0)) || set -- redis sets nginx proxied memcached postgres
 { tar -c /usr/lib/"$(uname -m)"-linux-gnu 2>/dev/null || true; } | head -c 64M >"$scratch/input"
 prepare_services
 bandmate machine --name here >&2
@@ -41,6 +41,14 @@ for name in redis memcached; do
   rate=$(bandmate profiles show "$name" -o json | jq '.spec.service.factors[-1].requestsPerSecond | floor')
   neighbors+=(-neighbor-service "$name $rate ${load[$name]#--request=} ${server[$name]}")
 done
-for name in "$@"; do evaluated+=(-service "$name ${load[$name]#--request=} ${server[$name]}"); done
+for name in "$@"; do
+  if [[ $name == postgres ]]; then
+    # The log of pgbench tells of transactions, for as long as evaluate wants.
+    pgbench=${load[$name]#*--load-command=} pgbench=${pgbench/--debug /} pgbench=${pgbench/--time=3600 /}
+    evaluated+=(-pgbench "$name tcp://127.0.0.1:${port[$name]} $pgbench -- ${server[$name]}")
+  else
+    evaluated+=(-service "$name ${load[$name]#--request=} ${server[$name]}")
+  fi
+done
 
 timeout --kill-after=10 "$limit" "$scratch/evaluate" -bandmate "$scratch/bandmate" -store "$scratch/store" -blocks "${BLOCKS:-16}" "${evaluated[@]}" "${neighbors[@]}"

@@ -13,7 +13,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,8 +28,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"bandmate.dev/bandmate/load"
 )
 
 // evaluation is what the flags say.
@@ -65,6 +62,11 @@ func run(ctx context.Context) error {
 	flag.IntVar(&e.blocks, "blocks", 16, "blocks of four slices of 200 ms for each figure")
 	flag.Func("service", "'NAME URL COMMAND', several times", func(s string) error {
 		one, err := parseService(s)
+		e.services = append(e.services, one)
+		return err
+	})
+	flag.Func("pgbench", "'NAME tcp://HOST:PORT PGBENCH... -- COMMAND', as -service, loaded by pgbench", func(s string) error {
+		one, err := parsePgbench(s)
 		e.services = append(e.services, one)
 		return err
 	})
@@ -143,18 +145,19 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 	if err != nil {
 		return nil, err
 	}
-	defer server.end()
+	defer server.stop()
 	ready, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := s.target.AwaitReady(ready, func() error { return nil }); err != nil {
 		return nil, err
 	}
+	sleep(ctx, warmUp)
 	other, err := n.start(ctx, e.neighborCPUs)
 	if err != nil {
 		return nil, err
 	}
 	defer other.end()
-	off, on, err := e.slices(ctx, s.target, other, 0)
+	off, on, err := e.slices(ctx, &s, other, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -166,11 +169,11 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 		if c.predicted, err = e.predict(ctx, s, n, rate); err != nil {
 			return cases, err
 		}
-		alone, beside, err := e.slices(ctx, s.target, other, rate)
+		alone, beside, err := e.slices(ctx, &s, other, rate)
 		if err != nil {
 			return cases, err
 		}
-		stretched, _, err := e.slices(ctx, s.target, other, c.slowdown*rate)
+		stretched, _, err := e.slices(ctx, &s, other, c.slowdown*rate)
 		if err != nil {
 			return cases, err
 		}
@@ -225,27 +228,4 @@ func (e *evaluation) predict(ctx context.Context, s service, n neighbor, rate fl
 		p.low, p.high = v.Interval.Low/v.P99, v.Interval.High/v.P99
 	}
 	return p, nil
-}
-
-// slices loads a service at a rate, 0 for a closed loop, and switches the neighbor off in
-// every other slice.
-func (e *evaluation) slices(ctx context.Context, target *load.Target, n *program, rate float64) (off, on *met, err error) {
-	l := target.Start(ctx, load.Options{Rate: rate, Connections: connections, Seed: seed()})
-	defer l.Close()
-	sleep(ctx, warmUp)
-	off, on = &met{}, &met{}
-	for range e.blocks {
-		for _, m := range order(off, on) {
-			if err := n.pause(m == off); err != nil {
-				return nil, nil, err
-			}
-			if err := m.take(ctx, l); err != nil {
-				return nil, nil, cmp.Or(ctx.Err(), err)
-			}
-		}
-	}
-	if !(off.rate() > 0) {
-		return nil, nil, errors.New("no answers")
-	}
-	return off, on, nil
 }

@@ -1,36 +1,15 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"bandmate.dev/bandmate/internal/stats"
-	"bandmate.dev/bandmate/load"
 )
-
-const (
-	slice       = 200 * time.Millisecond
-	settle      = 40 * time.Millisecond
-	warmUp      = time.Second
-	connections = 64
-)
-
-func seed() uint64 { return rand.Uint64() }
-
-// order is that of a block of slices, ABBA or BAAB by chance.
-func order(off, on *met) []*met {
-	if rand.IntN(2) == 0 {
-		return []*met{on, off, off, on}
-	}
-	return []*met{off, on, on, off}
-}
 
 // met is what slices of one kind met.
 type met struct {
@@ -63,30 +42,6 @@ func (m *met) add(latency *hdrhistogram.Histogram) {
 		return
 	}
 	m.latencies = append(m.latencies, latency)
-}
-
-// take adds a slice. A load that the service does not keep up with counts: its latencies
-// say so.
-func (m *met) take(ctx context.Context, l *load.Load) error {
-	sleep(ctx, settle)
-	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
-		return err
-	}
-	sleep(ctx, slice-settle)
-	r, err := l.Take()
-	if err != nil && !errors.Is(err, load.ErrBehind) {
-		return err
-	}
-	m.rates = append(m.rates, r.Rate())
-	m.add(r.Latency)
-	return ctx.Err()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // measured is a load of a service beside a neighbor, as predicted and as it came.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +44,37 @@ func TestSummary(t *testing.T) {
 	want := "\nSaturation: median error 2.0%, 2 of 3 within 5%.\np99: median error 9.1%, 2 of 3 within 20%.\nIntervals of p99 hold 1 of 2.\n"
 	if got := summary(cases); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Transactions belong to the slice in which they ended.
+func TestTransactions(t *testing.T) {
+	all, err := parseTransactions(strings.NewReader("0 1 1000 0 100 500000\n1 7 3000 0 100 600000 12\n0 2 5000 0 101 1\n"))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	var first, second met
+	span{time.Unix(100, 0), time.Unix(100, 600_000_000), &first}.count(all)
+	span{time.Unix(100, 600_000_000), time.Unix(102, 600_000_000), &second}.count(all)
+	if len(first.rates) != 1 || first.rate() < 3.33 || first.rate() > 3.34 || first.latencies[0].TotalCount() != 2 || first.p99() < 0.00299 || first.p99() > 0.00301 {
+		t.Errorf("%+v, p99 %v", first, first.p99())
+	}
+	if second.rate() != 0.5 || second.p99() < 0.00499 || second.p99() > 0.00501 {
+		t.Errorf("%+v, p99 %v", second, second.p99())
+	}
+	for _, bad := range []string{"0 1 1000 0 100\n", "0 1 skipped 0 100 5\n", "an error\n"} {
+		if got, err := parseTransactions(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q: %v", bad, got)
+		}
+	}
+}
+
+func TestParsePgbench(t *testing.T) {
+	s, err := parsePgbench("postgres tcp://127.0.0.1:5432 pgbench --client=4 bench -- postgres -D db")
+	if err != nil || s.name != "postgres" || s.pgbench != "pgbench --client=4 bench" || s.command != "postgres -D db" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := parsePgbench("postgres tcp://127.0.0.1:5432 pgbench"); err == nil {
+		t.Errorf("without a server: %+v", s)
 	}
 }

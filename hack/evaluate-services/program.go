@@ -23,6 +23,17 @@ import (
 type service struct {
 	name, command string
 	target        *load.Target
+	// pgbench is the command that loads the service; empty where requests to target do.
+	pgbench string
+}
+
+// parsePgbench reads a service that is asked for nothing but connections, the command that
+// loads it, and "--" before that of the server.
+func parsePgbench(text string) (service, error) {
+	before, command, ok := strings.Cut(text, " -- ")
+	s, err := parseService(before)
+	s.pgbench, s.command = s.command, command
+	return s, errors.Join(err, wantWords(ok))
 }
 
 func parseService(text string) (service, error) {
@@ -153,6 +164,17 @@ func (p *program) pause(paused bool) error {
 func (p *program) end() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.ended
+}
+
+// stop has a server end by itself, as PostgreSQL must so that it can be started again.
+func (p *program) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGINT)
+	const patience = 10 * time.Second
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+	}
+	p.end()
 }
 
 // press runs a server and its load until it is killed, and prints a line when it does.
