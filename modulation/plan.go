@@ -92,8 +92,6 @@ type Plan struct {
 
 	checked map[[2]string]checked
 	waited  time.Duration
-	// stretch is the time between two probes of the placement.
-	stretch time.Duration
 }
 
 // Outcome holds readings by placement regime and comparison.
@@ -112,11 +110,8 @@ func newOutcome() *Outcome {
 }
 
 const (
-	// longestStretch is the time between two probes of the placement where it lasts. It
-	// is halved when the placement did not last, down to a block, and becomes longer by
-	// stretchGrowth when it did.
-	longestStretch = 80 * time.Millisecond
-	stretchGrowth  = 1.25
+	// groupLength is the time between two probes of the placement.
+	groupLength = 80 * time.Millisecond
 	// mostFailures bounds the blocks lost in a row.
 	mostFailures = 60
 	// failuresToLengthen is how many blocks in a row are lost before slices are
@@ -140,7 +135,6 @@ type taken struct {
 func (p *Plan) Run(ctx context.Context) (err error) {
 	p.Precision = p.Precision.WithDefaults()
 	p.checked = map[[2]string]checked{}
-	p.stretch = longestStretch
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
@@ -179,10 +173,8 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		}
 		if before.Same(after) {
 			p.keep(class, group)
-			p.stretch = min(time.Duration(stretchGrowth*float64(p.stretch)), longestStretch)
 		} else {
 			p.Outcome.Dropped += len(group)
-			p.stretch = max(p.stretch/2, p.Bench.Slicing.Length)
 		}
 		before = after
 		if len(group) > 0 {
@@ -261,7 +253,7 @@ func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
 func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 	var group []taken
 	begin := p.Bench.Clock.Now()
-	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < p.stretch; n++ {
+	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < groupLength; n++ {
 		point := pending[n%len(pending)]
 		if point.Prepare != nil {
 			if err := point.Prepare(); err != nil {
