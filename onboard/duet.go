@@ -140,7 +140,7 @@ func (r *duet) countsItself(ctx context.Context) (counts bool, err error) {
 	p := *r.target
 	p.source = ticks.Page{}
 	err = p.launch(ctx)
-	if errors.Is(err, ticks.ErrUnavailable) {
+	if errors.Is(err, ticks.ErrUnavailable) || errors.Is(err, modulation.ErrEnded) {
 		return false, nil
 	}
 	if err != nil {
