@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Onboards real services and neighbors, then runs each service beside each neighbor at
 # three loads, and prints predicted and measured p99 and saturation as a table, with how
-# far they are apart. Wants the machine to itself: for all services for about 50 minutes,
-# two hours at most.
+# far they are apart. Wants the machine to itself: about ten minutes for each service, two
+# hours at most.
 #
 #   hack/evaluate-services.sh [SERVICE...]   redis, sets, nginx, proxied, memcached, postgres
 #
@@ -43,7 +43,7 @@ for name in redis memcached; do
 done
 for name in "$@"; do
   if [[ $name == postgres ]]; then
-    # The log of pgbench tells of transactions, for as long as evaluate wants.
+    # evaluate reads transactions from pgbench's log, and says for how long it runs.
     pgbench=${load[$name]#*--load-command=} pgbench=${pgbench/--debug /} pgbench=${pgbench/--time=3600 /}
     evaluated+=(-pgbench "$name tcp://127.0.0.1:${port[$name]} $pgbench -- ${server[$name]}")
   else

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
@@ -31,16 +30,7 @@ func apart(t *testing.T, s *Session) {
 // An application that takes twice as long on the interferer's CPUs is measured in both
 // roles where these are farther from the memory, and in one where they are not.
 func TestMeasureDistance(t *testing.T) {
-	requires.TwoCPUs(t)
-	session, err := Open(t.Context(), Placing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	session := openSession(t)
 	e := &Experiment{Session: session}
 	application := Application{Name: "a", Command: shell(`case $(taskset -cp $$) in *": ` + session.Placement.Interferer.String() + `") sleep 0.4;; *) sleep 0.1;; esac`)}
 	if err := e.MeasureDistance(t.Context(), application, nil); err != nil || len(e.distant) > 0 {

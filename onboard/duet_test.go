@@ -4,22 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
 )
 
 // A target that has found its page counts into it, however much it computes before.
 func TestTargetThatCountsItself(t *testing.T) {
-	requires.TwoCPUs(t)
-	session, err := Open(t.Context(), Placing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	session := openSession(t)
 	for name, c := range map[string]struct {
 		command launch.Command
 		counts  bool

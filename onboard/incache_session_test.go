@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
@@ -36,16 +35,7 @@ func runIfCounting() {
 
 // A program that needs no cache is measured beside working sets in that of this machine.
 func TestPointsInTheCacheOfThisMachine(t *testing.T) {
-	requires.TwoCPUs(t)
-	session, err := Open(t.Context(), Placing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	session := openSession(t)
 	run := &ticked{Onboarding: &Onboarding{
 		Session: session, Ticking: &Ticking{},
 		Application: Application{"app", launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s")}},
@@ -58,6 +48,7 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 		}
 		return
 	}
+	var err error
 	if run.stage, err = session.openStage(t.Context()); err != nil {
 		t.Fatal(err)
 	}

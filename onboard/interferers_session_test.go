@@ -6,23 +6,13 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 )
 
 // Two interferers share a CPU here, which makes them slow but no less two.
 func TestSessionOfTwoInterferers(t *testing.T) {
-	requires.TwoCPUs(t)
-	session, err := Open(t.Context(), Placing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	session := openSession(t)
 	session.options.BufferBytes = 64 << 20
 	if err := session.addOthers(t.Context(), session.Placement.Interferer, 2); err != nil {
 		t.Fatal(err)

@@ -1,12 +1,14 @@
 package onboard
 
 import (
+	"context"
 	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/pausing"
 )
@@ -23,4 +25,21 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// openSession opens a session on this machine, for as long as the test runs.
+func openSession(t *testing.T) *Session {
+	t.Helper()
+	requires.TwoCPUs(t)
+	// The context of a test ends before its cleanup.
+	session, err := Open(context.WithoutCancel(t.Context()), Placing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
@@ -44,16 +43,7 @@ func (s *scripted) Measure(ctx context.Context, w profiler.Workload) (profiler.S
 }
 
 func TestMeasureTraffic(t *testing.T) {
-	requires.TwoCPUs(t)
-	session, err := Open(t.Context(), Placing{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	session := openSession(t)
 	count := filepath.Join(t.TempDir(), "runs")
 	counted := shell("echo run >>" + count)
 	for _, tt := range []struct {

@@ -4,6 +4,7 @@
 // without it. hack/evaluate-services.sh onboards real services and calls it.
 //
 //	evaluate-services -store DIR -service 'redis redis://127.0.0.1:7379/GET/key:{100000} redis-server --port 7379' \
+//	  -pgbench 'postgres tcp://127.0.0.1:5432 pgbench --select-only bench -- postgres -D data' \
 //	  -neighbor 'triad bandmate sample triad --scale 1000' \
 //	  -neighbor-service 'nginx 2000 http://127.0.0.1:7380/ nginx -c /tmp/nginx.conf'
 //
@@ -151,13 +152,13 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 	if err := s.target.AwaitReady(ready, func() error { return nil }); err != nil {
 		return nil, err
 	}
-	sleep(ctx, warmUp)
+	sleep(ctx, warmUp) // PostgreSQL takes connections before it answers queries
 	other, err := n.start(ctx, e.neighborCPUs)
 	if err != nil {
 		return nil, err
 	}
 	defer other.end()
-	off, on, err := e.slices(ctx, &s, other, 0)
+	off, on, err := e.slices(ctx, s, other, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -169,11 +170,11 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 		if c.predicted, err = e.predict(ctx, s, n, rate); err != nil {
 			return cases, err
 		}
-		alone, beside, err := e.slices(ctx, &s, other, rate)
+		alone, beside, err := e.slices(ctx, s, other, rate)
 		if err != nil {
 			return cases, err
 		}
-		stretched, _, err := e.slices(ctx, &s, other, c.slowdown*rate)
+		stretched, _, err := e.slices(ctx, s, other, c.slowdown*rate)
 		if err != nil {
 			return cases, err
 		}

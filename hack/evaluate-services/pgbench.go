@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -46,6 +47,7 @@ func startPgbench(ctx context.Context, command string, rate float64, d time.Dura
 		args = append(args, fmt.Sprintf("--rate=%g", rate))
 	}
 	p := &pgbench{cmd: exec.CommandContext(ctx, args[0], args[1:]...), folder: folder}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	p.cmd.Stderr = &p.said
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
@@ -121,16 +123,11 @@ func parseTransactions(log io.Reader) ([]transaction, error) {
 	var all []transaction
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {
-		var client, number, script, seconds, micros int64
-		var took string
+		var client, number, took, script, seconds, micros int64
 		if _, err := fmt.Sscan(lines.Text(), &client, &number, &took, &script, &seconds, &micros); err != nil {
 			return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
 		}
-		d, err := time.ParseDuration(took + "us")
-		if err != nil {
-			return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
-		}
-		all = append(all, transaction{time.Unix(seconds, micros*int64(time.Microsecond)), d})
+		all = append(all, transaction{time.Unix(seconds, micros*int64(time.Microsecond)), time.Duration(took) * time.Microsecond})
 	}
 	return all, lines.Err()
 }

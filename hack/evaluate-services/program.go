@@ -27,13 +27,16 @@ type service struct {
 	pgbench string
 }
 
-// parsePgbench reads a service that is asked for nothing but connections, the command that
-// loads it, and "--" before that of the server.
+// parsePgbench reads 'NAME tcp://HOST:PORT PGBENCH... -- COMMAND': the server is ready when
+// it takes connections, and pgbench loads it.
 func parsePgbench(text string) (service, error) {
 	before, command, ok := strings.Cut(text, " -- ")
+	if !ok {
+		return service{}, errors.New("no -- before the command of the server")
+	}
 	s, err := parseService(before)
 	s.pgbench, s.command = s.command, command
-	return s, errors.Join(err, wantWords(ok))
+	return s, err
 }
 
 func parseService(text string) (service, error) {

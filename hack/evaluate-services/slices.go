@@ -37,7 +37,7 @@ type loader interface {
 
 // startLoad starts the load of a service at a rate, 0 for a closed loop, that lasts for so
 // many slices.
-func (s *service) startLoad(ctx context.Context, rate float64, slices int) (loader, error) {
+func (s service) startLoad(ctx context.Context, rate float64, slices int) (loader, error) {
 	if s.pgbench != "" {
 		return startPgbench(ctx, s.pgbench, rate, warmUp+time.Duration(slices)*slice)
 	}
@@ -46,7 +46,7 @@ func (s *service) startLoad(ctx context.Context, rate float64, slices int) (load
 
 // slices loads a service at a rate, 0 for a closed loop, and switches the neighbor off in
 // every other slice.
-func (e *evaluation) slices(ctx context.Context, s *service, n *program, rate float64) (off, on *met, err error) {
+func (e *evaluation) slices(ctx context.Context, s service, n *program, rate float64) (off, on *met, err error) {
 	const each = 4
 	l, err := s.startLoad(ctx, rate, each*e.blocks)
 	if err != nil {

@@ -1,0 +1,136 @@
+package onboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/ticks"
+)
+
+const (
+	// soloPatience is the time after which no further run alone is made to learn
+	// how equal ticks are.
+	soloPatience = 4 * time.Second
+	// mostSolos bounds these runs. The first trajectoryRuns are made all the same,
+	// unless they take longer than longestTrajectory each.
+	mostSolos         = 5
+	trajectoryRuns    = 3
+	longestTrajectory = 20 * time.Second
+	// unequalTicks is the variation from which ticks are made equal: a good deal
+	// above what noise alone shows.
+	unequalTicks = 0.05
+	// fewestTicks is the fewest changes of a count in a run that is to be divided.
+	fewestTicks = 50
+)
+
+// choose finds the ticks of the program, with runs alone.
+func (t *ticked) choose(ctx context.Context, p *program) error {
+	if t.Ticking.Source != nil {
+		p.source = t.Ticking.Source
+		return t.learn(ctx, p)
+	}
+	p.source = ticks.Page{}
+	err := t.learn(ctx, p)
+	if !usableOther(err) {
+		return err
+	}
+	t.tell(0.05, "what counts the work of "+t.Application.Name)
+	candidates, err := t.discover(ctx, p)
+	if err != nil {
+		return err
+	}
+	err = errNoCandidate
+	for _, c := range candidates {
+		p.source = c.Source
+		if err = t.learn(ctx, p); !usableOther(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, ErrNoTicks, err)
+}
+
+// errNoCandidate is why a program without steady counts has no ticks.
+var errNoCandidate = errors.New("nothing grows often and steadily enough")
+
+// usableOther reports whether another source may do where one failed.
+func usableOther(err error) bool {
+	return errors.Is(err, ErrNoTicks) || errors.Is(err, ticks.ErrUnavailable)
+}
+
+// mostCandidates bounds the sources that are tried after a discovery.
+const mostCandidates = 3
+
+// discover looks for counts that grow steadily while the program runs beside
+// spinning CPUs.
+func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
+	err = t.control(ctx, func() error {
+		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
+			return err
+		}
+		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
+			process, err := t.launcher.Start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
+			if err != nil {
+				return 0, nil, err
+			}
+			return process.PID, func() { process.Kill(); <-process.Done }, nil
+		})
+		return err
+	})
+	if errors.Is(err, ticks.ErrNothingCounts) {
+		err = nil
+	}
+	return found[:min(len(found), mostCandidates)], err
+}
+
+// learn runs the program alone until it is known how equal its ticks are.
+func (t *ticked) learn(ctx context.Context, p *program) error {
+	p.equal = nil
+	var runs [][]modulation.Progress
+	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience ||
+		len(runs) < trajectoryRuns && lastOf(t.solo) < longestTrajectory; {
+		r, err := t.record(ctx, p)
+		if err != nil {
+			return err
+		}
+		if r.wall < tooShort {
+			return errTooShort(t.Application.Name, r.wall)
+		}
+		t.solo = append(t.solo, r.wall.Seconds())
+		t.perSecond = r.perSecond()
+		if changes := t.perSecond * r.wall.Seconds(); changes < fewestTicks {
+			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes, r.wall.Round(time.Millisecond), fewestTicks)
+		}
+		runs = append(runs, r.progress)
+		if len(runs) == 1 && modulation.Unsteadiness(r.progress) <= unequalTicks {
+			return nil
+		}
+	}
+	trajectory, err := modulation.NewTrajectory(runs)
+	if err == nil && trajectory.Variation > unequalTicks {
+		p.equal = trajectory
+	}
+	return nil
+}
+
+func lastOf(seconds []float64) time.Duration {
+	if len(seconds) == 0 {
+		return 0
+	}
+	return time.Duration(seconds[len(seconds)-1] * float64(time.Second))
+}
+
+// record runs the program once, alone, on the thread that switches.
+func (t *ticked) record(ctx context.Context, p *program) (r recording, err error) {
+	err = t.control(ctx, func() error {
+		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
+			return err
+		}
+		r, err = p.record(ctx)
+		return err
+	})
+	return r, err
+}
