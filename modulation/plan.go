@@ -92,6 +92,8 @@ type Plan struct {
 
 	checked map[[2]string]checked
 	waited  time.Duration
+	// groupLength is the time between two probes of the placement.
+	groupLength time.Duration
 }
 
 // Outcome holds readings by placement regime and comparison.
@@ -110,8 +112,11 @@ func newOutcome() *Outcome {
 }
 
 const (
-	// groupLength is the time between two probes of the placement.
-	groupLength = 80 * time.Millisecond
+	// longestGroup is the time between two probes of the placement where it lasts. It
+	// is halved when the placement did not last, down to a block, and becomes longer by
+	// groupGrowth when it did.
+	longestGroup = 80 * time.Millisecond
+	groupGrowth  = 1.25
 	// mostFailures bounds the blocks lost in a row.
 	mostFailures = 60
 	// failuresToLengthen is how many blocks in a row are lost before slices are
@@ -135,6 +140,7 @@ type taken struct {
 func (p *Plan) Run(ctx context.Context) (err error) {
 	p.Precision = p.Precision.WithDefaults()
 	p.checked = map[[2]string]checked{}
+	p.groupLength = longestGroup
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
@@ -173,8 +179,10 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		}
 		if before.Same(after) {
 			p.keep(class, group)
+			p.groupLength = min(time.Duration(groupGrowth*float64(p.groupLength)), longestGroup)
 		} else {
 			p.Outcome.Dropped += len(group)
+			p.groupLength = max(p.groupLength/2, p.Bench.Slicing.Length)
 		}
 		before = after
 		if len(group) > 0 {
@@ -253,7 +261,7 @@ func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
 func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 	var group []taken
 	begin := p.Bench.Clock.Now()
-	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < groupLength; n++ {
+	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < p.groupLength; n++ {
 		point := pending[n%len(pending)]
 		if point.Prepare != nil {
 			if err := point.Prepare(); err != nil {

@@ -177,6 +177,27 @@ func TestRunDropsBlocksOfAChange(t *testing.T) {
 	}
 }
 
+// TestRunBetweenFlips has a regime last for two blocks or three, about.
+func TestRunBetweenFlips(t *testing.T) {
+	for _, class := range []regime.Class{"", usual} {
+		m, _, plan := alike(8, noise{white: 0.02, regimes: true, flips: 40 * time.Millisecond})
+		plan.Precision = Precision{StandardError: 1e-6, Most: 1e6}
+		plan.Budget, plan.Class = 20*time.Second, class
+		if err := plan.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		readings := plan.Outcome.Readings[usual]["beside"]
+		kept := len(readings) + len(plan.Outcome.Readings[unusual]["beside"])
+		if kept < plan.Outcome.Dropped {
+			t.Errorf("class %q: %d blocks were kept, %d dropped", class, kept, plan.Outcome.Dropped)
+		}
+		if e := Summarize(readings, m.random); math.Abs(e.Performance*1.5-1) > 0.02 {
+			t.Errorf("class %q: %.4f ± %.4f, want %.4f", class, e.Performance, e.StandardError, 1/1.5)
+		}
+		t.Logf("class %q: %d kept, %d dropped", class, kept, plan.Outcome.Dropped)
+	}
+}
+
 func TestRunWaitsForItsRegime(t *testing.T) {
 	m, _, plan := alike(7, noise{})
 	plan.Class = usual

@@ -41,6 +41,8 @@ type noise struct {
 	spells bool
 	// regimes has the machine change its regime, for 0.05 to 5 s at a time.
 	regimes bool
+	// flips has it change its regime after so long, on average; 0 for as regimes says.
+	flips time.Duration
 	// interruptions is how many times per second a party loses its CPU, for 1 to
 	// 30 ms, most of them short (Pareto).
 	interruptions float64
@@ -177,10 +179,7 @@ func (m *simulation) change() {
 	}
 	if m.noise.regimes && m.now >= m.regimeEnds {
 		m.other = m.regimeEnds > 0 && !m.other
-		m.regimeEnds = m.now + m.spellLength()
-		if !m.other {
-			m.regimeEnds += m.spellLength()
-		}
+		m.regimeEnds = m.now + m.regimeLength()
 	}
 	if m.now < m.nextWhite {
 		return
@@ -191,6 +190,17 @@ func (m *simulation) change() {
 	for _, p := range m.parties {
 		p.white = m.noise.white * m.random.NormFloat64()
 	}
+}
+
+func (m *simulation) regimeLength() time.Duration {
+	if m.noise.flips > 0 {
+		return time.Duration(m.random.ExpFloat64() * float64(m.noise.flips))
+	}
+	length := m.spellLength()
+	if !m.other {
+		length += m.spellLength()
+	}
+	return length
 }
 
 // spellLength is from 0.05 to 5 s, evenly by its logarithm.

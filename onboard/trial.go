@@ -64,6 +64,9 @@ type trial struct {
 	// calibration and machines are of the regimes in which the machine was measured.
 	calibration *calibration
 	machines    map[regime.Class]*v1alpha1.MachineProfile
+	// waiting says that only class is measured in; before, readings of whichever regime is
+	// there are kept.
+	waiting bool
 	// seen is how often each regime had been met when class was chosen or last looked at.
 	seen  map[regime.Class]int
 	until time.Time
@@ -118,6 +121,8 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		return nil, err
 	}
 	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(); pass++ {
+		run.waiting = pass > 0
+		run.settleFullest()
 		run.done = run.total - run.left()
 		for i := range t.Applications {
 			if pass > 0 && !time.Now().Before(run.until) {
@@ -133,7 +138,9 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 			if err := run.settle(ctx, common); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 				return nil, err
 			}
-			break
+			if run.waiting {
+				break
+			}
 		}
 	}
 	run.settleFullest()
@@ -174,7 +181,11 @@ func (r *trial) rare() (common regime.Class, ok bool) {
 	for class, n := range now {
 		since[class] = n - r.seen[class]
 	}
-	if common, ok = commoner(since, r.class); ok {
+	weight := 1
+	if !r.waiting {
+		weight = looksPerBlocks
+	}
+	if common, ok = commoner(since, r.class, weight); ok {
 		return common, time.Until(r.until) > time.Duration(settlingShare*float64(r.Budget))
 	}
 	if since[r.class] > manyMet {
@@ -188,27 +199,29 @@ const (
 	// the time to measure the machine in it.
 	settlingShare = 0.3
 	// manyAwaited is from how many looks for a regime it may be called rare; a look
-	// without it takes about a quarter of the time of one with it. manyMet is from how
-	// many meetings on earlier ones do not count any more.
-	manyAwaited = 100
-	manyMet     = 50
+	// without it takes about a quarter of the time of one with it, where it is waited for.
+	// manyMet is from how many meetings on earlier ones do not count any more.
+	manyAwaited    = 100
+	looksPerBlocks = 4
+	manyMet        = 50
 	// rarity is how many looks without a regime, for each with it, make it rare.
 	rarity = 12
 )
 
 // commoner returns the most common other class, where class is rare among those met.
-func commoner(met map[regime.Class]int, class regime.Class) (common regime.Class, ok bool) {
+// A meeting of another class counts for so many looks.
+func commoner(met map[regime.Class]int, class regime.Class, weight int) (common regime.Class, ok bool) {
 	others := 0
 	for _, c := range regime.Classes() {
 		if c == class {
 			continue
 		}
-		others += met[c]
+		others += weight * met[c]
 		if met[c] > met[common] {
 			common = c
 		}
 	}
-	return common, others >= manyAwaited && others >= rarity*met[class] && 2*met[common] > others
+	return common, others >= manyAwaited && others >= rarity*met[class] && 2*weight*met[common] > others
 }
 
 // settleFullest makes the regime with a measured machine count in which the least is
@@ -303,7 +316,7 @@ func (r *trial) take(ctx context.Context, i int) (err error) {
 		if r.hasPair(i, j) {
 			continue
 		}
-		if _, rare := r.rare(); rare {
+		if _, rare := r.rare(); rare && r.waiting {
 			return nil
 		}
 		if err := r.takePair(ctx, target, i, j); err != nil {
@@ -341,7 +354,7 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 	budget := max(time.Until(r.until)*time.Duration(weight)/time.Duration(max(r.total-r.done, weight))*5/4, time.Second/2)
 	plan := &modulation.Plan{
 		Bench: r.bench(DefaultSlicing), Points: points, Precision: r.Precision, Probe: r.probe, Outcome: r.outcome,
-		Class: r.class, Patience: budget, Budget: budget,
+		Patience: budget, Budget: budget,
 		Report: func(done float64) { r.report(what, done*float64(weight)) },
 		Again: func(ctx context.Context) error {
 			var err error
@@ -352,6 +365,9 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 			}
 			return err
 		},
+	}
+	if r.waiting {
+		plan.Class = r.class
 	}
 	if err := r.run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 		return fmt.Errorf("%s: %w", what, err)

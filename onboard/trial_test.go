@@ -93,8 +93,15 @@ func TestCommoner(t *testing.T) {
 		{name: "rare, two others", met: map[regime.Class]int{own: 1, other: 80, third: 60}, want: other, ok: true},
 		{name: "rare, none common", met: map[regime.Class]int{own: 1, other: 80, third: 80}},
 	} {
-		if got, ok := commoner(test.met, own); ok != test.ok || ok && got != test.want {
+		if got, ok := commoner(test.met, own, 1); ok != test.ok || ok && got != test.want {
 			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, ok, test.want, test.ok)
+		}
+	}
+	// Where nobody waits, all looks take the same time.
+	for seen, want := range map[int]bool{manyAwaited/looksPerBlocks - 1: false, manyAwaited / looksPerBlocks: true} {
+		met := map[regime.Class]int{own: (manyAwaited - 1) / rarity, other: seen}
+		if _, ok := commoner(met, own, looksPerBlocks); ok != want {
+			t.Errorf("not waited for, met %v: %v", met, ok)
 		}
 	}
 }
