@@ -177,13 +177,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if before.Same(after) {
-			p.keep(class, group)
-			p.groupLength = min(time.Duration(groupGrowth*float64(p.groupLength)), longestGroup)
-		} else {
-			p.Outcome.Dropped += len(group)
-			p.groupLength = max(p.groupLength/2, p.Bench.Slicing.Length)
-		}
+		p.settle(class, group, before.Same(after))
 		before = after
 		if len(group) > 0 {
 			failures = 0
@@ -276,6 +270,18 @@ func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 		group = append(group, t)
 	}
 	return group, nil
+}
+
+// settle keeps a group during which the placement lasted, and drops another; the next
+// one becomes longer or shorter.
+func (p *Plan) settle(class regime.Class, group []taken, lasted bool) {
+	if !lasted {
+		p.Outcome.Dropped += len(group)
+		p.groupLength = max(p.groupLength/2, p.Bench.Slicing.Length)
+		return
+	}
+	p.keep(class, group)
+	p.groupLength = min(time.Duration(groupGrowth*float64(p.groupLength)), longestGroup)
 }
 
 func (p *Plan) keep(class regime.Class, group []taken) {

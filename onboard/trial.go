@@ -70,16 +70,18 @@ type trial struct {
 	// seen is how often each regime had been met when class was chosen or last looked at.
 	seen  map[regime.Class]int
 	until time.Time
-	// done and total are weights of what a trial consists of.
-	done, total int
 }
 
-// Weights of what a trial consists of, about in seconds: an application alone or the
-// machine, the curves of an application, and a pair.
 const (
-	soloWeight  = 1
-	curveWeight = 4
-	pairWeight  = 1
+	// curvesWeight is how many times the time of a pair the curves of an application get.
+	curvesWeight = 4
+	// improvingShare is the part of the time for curves and pairs that is kept for those
+	// that lack most when each has had its share.
+	improvingShare = 0.2
+	// visit is how long a pair is then measured at a time.
+	visit = time.Second
+	// shortest is the least time in which anything is measured.
+	shortest = time.Second / 2
 )
 
 // Run measures until everything is precise or the budget is spent.
@@ -90,10 +92,8 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		machines:   map[regime.Class]*v1alpha1.MachineProfile{},
 		experiment: &Experiment{Session: s, Applications: t.Applications, Version: t.Machine.Version},
 	}
-	n := len(t.Applications)
-	run.total = soloWeight*(n+1) + curveWeight*n + pairWeight*n*(n+1)/2
 	for _, a := range t.Applications {
-		run.report(a.Name+" alone", 0)
+		run.report(a.Name + " alone")
 		o, err := s.runSolo(ctx, a)
 		if err != nil {
 			return nil, err
@@ -102,49 +102,133 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		if err := run.experiment.MeasureDistance(ctx, a, nil); err != nil {
 			return nil, err
 		}
-		run.done += soloWeight
 	}
 	if run.stage, err = s.openStage(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, run.stage.close()) }()
 	options := t.Machine
-	options.Report = func(share float64, what string) { run.report(what, share) }
+	options.Report = func(_ float64, what string) { run.report(what) }
 	if run.calibration, err = run.newCalibration(ctx, options); err != nil {
 		return nil, err
 	}
 	if err := run.settle(ctx, ""); err != nil {
 		return nil, err
 	}
-	run.done += soloWeight
 	if run.experiment.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
-	for pass := 0; pass == 0 || time.Now().Before(run.until) && run.lacks(); pass++ {
-		run.waiting = pass > 0
-		run.settleFullest()
-		run.done = run.total - run.left()
-		for i := range t.Applications {
-			if pass > 0 && !time.Now().Before(run.until) {
-				break
-			}
-			if err := run.take(ctx, i); err != nil {
-				return nil, err
-			}
-			common, ok := run.rare()
-			if !ok {
-				continue
-			}
-			if err := run.settle(ctx, common); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
-				return nil, err
-			}
-			if run.waiting {
-				break
-			}
-		}
+	if err := run.all(ctx); err != nil {
+		return nil, err
+	}
+	if err := run.improve(ctx); err != nil {
+		return nil, err
 	}
 	run.settleFullest()
 	return run.collect(run.machines[run.class]), nil
+}
+
+// all gives every part its share of the time, in whichever regime is there.
+func (r *trial) all(ctx context.Context) error {
+	end := r.until.Add(-time.Duration(improvingShare * float64(time.Until(r.until))))
+	left := weightOf(r.parts())
+	share := func(p part) time.Duration {
+		share := time.Until(end) * time.Duration(p.weight()) / time.Duration(left)
+		left -= p.weight()
+		return share
+	}
+	for i := range r.Applications {
+		if err := r.take(ctx, r.partsOf(i), share); err != nil {
+			return err
+		}
+		if err := r.move(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// improve measures, in the regime that counts, what lacks most, until nothing does or
+// the budget is spent.
+func (r *trial) improve(ctx context.Context) error {
+	r.waiting, r.seen = true, r.met()
+	for r.settleFullest(); time.Until(r.until) > shortest; r.settleFullest() {
+		p, ok := r.poorest()
+		if !ok {
+			return nil
+		}
+		share := func(p part) time.Duration { return min(time.Duration(p.weight())*visit, time.Until(r.until)) }
+		if err := r.take(ctx, []part{p}, share); err != nil {
+			return err
+		}
+		if err := r.move(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take measures parts of one target in turn, each for its share of the time, in which
+// the programs start.
+func (r *trial) take(ctx context.Context, parts []part, share func(part) time.Duration) (err error) {
+	end := time.Now().Add(share(parts[0]))
+	target := r.program(r.Applications[parts[0].target], true)
+	if err := target.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.stop()) }()
+	for k, p := range parts {
+		if k > 0 {
+			end = time.Now().Add(share(p))
+		}
+		if err := r.takePart(ctx, target, p, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *trial) takePart(ctx context.Context, target *program, p part, end time.Time) (err error) {
+	name := r.Applications[p.target].Name
+	if p.corunner == theInterferer {
+		second := &stream{interferers: r.interferers}
+		return r.measure(ctx, target, second, r.points(p, second), name+" under pressure", end)
+	}
+	corunner := r.Applications[p.corunner]
+	neighbor := r.program(corunner, false)
+	if err := neighbor.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, neighbor.stop()) }()
+	return r.measure(ctx, target, neighbor, r.points(p, nil), besideName(name, corunner.Name), end)
+}
+
+// move makes another regime count where the one that does has become rare, or where far
+// more has been measured in the other.
+func (r *trial) move(ctx context.Context) error {
+	better, ok := r.rare()
+	if !r.waiting {
+		better, ok = r.fuller()
+	}
+	if !ok || time.Until(r.until) < time.Duration(settlingShare*float64(r.Budget)) {
+		return nil
+	}
+	if err := r.settle(ctx, better); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
+		return err
+	}
+	return nil
+}
+
+// fuller returns the regime in which at least twice as much has been measured as in the
+// one that counts, the curves of an application more at least.
+func (r *trial) fuller() (fuller regime.Class, ok bool) {
+	own, most := r.had(r.class), 0
+	for _, class := range regime.Classes() {
+		if had := r.had(class); had > most {
+			fuller, most = class, had
+		}
+	}
+	return fuller, most >= 2*own && most-own >= curvesWeight
 }
 
 // settle measures the machine in a regime, and makes it the one that counts; an empty
@@ -174,19 +258,15 @@ func (r *trial) met() map[regime.Class]int {
 	return met
 }
 
-// rare returns the regime that should count instead, where the one that counts has
-// become rare and there is time for another.
+// rare returns the regime that should count instead, where the one that is waited for
+// has become rare.
 func (r *trial) rare() (common regime.Class, ok bool) {
 	now, since := r.met(), map[regime.Class]int{}
 	for class, n := range now {
 		since[class] = n - r.seen[class]
 	}
-	weight := 1
-	if !r.waiting {
-		weight = looksPerBlocks
-	}
-	if common, ok = commoner(since, r.class, weight); ok {
-		return common, time.Until(r.until) > time.Duration(settlingShare*float64(r.Budget))
+	if common, ok = commoner(since, r.class); ok {
+		return common, true
 	}
 	if since[r.class] > manyMet {
 		r.seen = now
@@ -199,141 +279,44 @@ const (
 	// the time to measure the machine in it.
 	settlingShare = 0.3
 	// manyAwaited is from how many looks for a regime it may be called rare; a look
-	// without it takes about a quarter of the time of one with it, where it is waited for.
-	// manyMet is from how many meetings on earlier ones do not count any more.
-	manyAwaited    = 100
-	looksPerBlocks = 4
-	manyMet        = 50
+	// without it takes about a quarter of the time of one with it. manyMet is from how
+	// many meetings on earlier ones do not count any more.
+	manyAwaited = 100
+	manyMet     = 50
 	// rarity is how many looks without a regime, for each with it, make it rare.
 	rarity = 12
 )
 
 // commoner returns the most common other class, where class is rare among those met.
-// A meeting of another class counts for so many looks.
-func commoner(met map[regime.Class]int, class regime.Class, weight int) (common regime.Class, ok bool) {
+func commoner(met map[regime.Class]int, class regime.Class) (common regime.Class, ok bool) {
 	others := 0
 	for _, c := range regime.Classes() {
 		if c == class {
 			continue
 		}
-		others += weight * met[c]
+		others += met[c]
 		if met[c] > met[common] {
 			common = c
 		}
 	}
-	return common, others >= manyAwaited && others >= rarity*met[class] && 2*weight*met[common] > others
+	return common, others >= manyAwaited && others >= rarity*met[class] && 2*met[common] > others
 }
 
-// settleFullest makes the regime with a measured machine count in which the least is
-// missing.
+// settleFullest makes the regime with a measured machine count in which most has been
+// measured.
 func (r *trial) settleFullest() {
-	best, least := r.class, r.left()
 	for _, class := range regime.Classes() {
-		if r.machines[class] == nil {
-			continue
-		}
-		r.class = class
-		if left := r.left(); left < least {
-			best, least = class, left
+		if r.machines[class] != nil && r.had(class) > r.had(r.class) {
+			r.class = class
 		}
 	}
-	r.class = best
 }
 
-// report tells how much of the whole is done.
-func (r *trial) report(what string, part float64) {
+// report tells how much of the budget is spent.
+func (r *trial) report(what string) {
 	if r.Report != nil {
-		r.Report(min((float64(r.done)+max(0, part))/float64(r.total), 1), what)
+		r.Report(min(1-time.Until(r.until).Seconds()/r.Budget.Seconds(), 1), what)
 	}
-}
-
-// points returns those of application i alone with the interferer.
-func (r *trial) points(i int, second *stream) []modulation.Point {
-	a := r.Applications[i]
-	var points []modulation.Point
-	for _, p := range r.experiment.Pressures {
-		points = append(points, pressurePoint(a.Name, p, second))
-	}
-	return append(points, controlPoint(a.Name))
-}
-
-// lacks reports whether anything is missing in the regime.
-func (r *trial) lacks() bool { return r.left() > 0 }
-
-// left returns the weight of what is missing in the regime.
-func (r *trial) left() int {
-	sum := 0
-	for i := range r.Applications {
-		if !r.hasCurves(i) {
-			sum += curveWeight
-		}
-		sum += r.leftOfPairs(i)
-	}
-	return sum
-}
-
-func (r *trial) leftOfPairs(i int) int {
-	sum := 0
-	for j := i; j < len(r.Applications); j++ {
-		if !r.hasPair(i, j) {
-			sum += pairWeight
-		}
-	}
-	return sum
-}
-
-func (r *trial) hasCurves(i int) bool {
-	return r.outcome != nil && precise(r.outcome, r.class, r.points(i, &stream{}), r.fewest())
-}
-
-func (r *trial) hasPair(i, j int) bool {
-	point := pairPoint(r.Applications[i], r.Applications[j])
-	return r.outcome != nil && precise(r.outcome, r.class, []modulation.Point{point}, r.fewest())
-}
-
-func (r *trial) fewest() int { return r.Precision.WithDefaults().Fewest }
-
-// take measures what is missing of application i: its curves, and the pairs with
-// those after it.
-func (r *trial) take(ctx context.Context, i int) (err error) {
-	curves := !r.hasCurves(i)
-	if !curves && r.leftOfPairs(i) == 0 {
-		return nil
-	}
-	a := r.Applications[i]
-	target := r.program(a, true)
-	if err := target.start(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, target.stop()) }()
-	if curves {
-		second := &stream{interferers: r.interferers}
-		if err := r.measure(ctx, target, second, r.points(i, second), curveWeight, a.Name+" under pressure"); err != nil {
-			return err
-		}
-	}
-	for j := i; j < len(r.Applications); j++ {
-		if r.hasPair(i, j) {
-			continue
-		}
-		if _, rare := r.rare(); rare && r.waiting {
-			return nil
-		}
-		if err := r.takePair(ctx, target, i, j); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *trial) takePair(ctx context.Context, target *program, i, j int) (err error) {
-	a, b := r.Applications[i], r.Applications[j]
-	neighbor := r.program(b, false)
-	if err := neighbor.start(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, neighbor.stop()) }()
-	return r.measure(ctx, target, neighbor, []modulation.Point{pairPoint(a, b)}, pairWeight, besideName(a.Name, b.Name))
 }
 
 // program returns an application as a party, on its own CPUs or on the
@@ -346,16 +329,14 @@ func (r *trial) program(a Application, first bool) *program {
 	return p
 }
 
-// measure takes the points with the two parties, as far as the regime and the part
-// of the budget that is theirs by weight permit.
-func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, weight int, what string) error {
+// measure takes the points with the two parties until end, as far as the regime permits.
+func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, what string, end time.Time) error {
 	r.parties = [2]modulation.Party{first, second}
-	// Many points are precise before their budget is spent.
-	budget := max(time.Until(r.until)*time.Duration(weight)/time.Duration(max(r.total-r.done, weight))*5/4, time.Second/2)
+	budget := max(time.Until(end), shortest)
 	plan := &modulation.Plan{
 		Bench: r.bench(DefaultSlicing), Points: points, Precision: r.Precision, Probe: r.probe, Outcome: r.outcome,
 		Patience: budget, Budget: budget,
-		Report: func(done float64) { r.report(what, done*float64(weight)) },
+		Report: func(float64) { r.report(what) },
 		Again: func(ctx context.Context) error {
 			var err error
 			for _, party := range r.parties {
@@ -373,7 +354,6 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	r.outcome = plan.Outcome
-	r.done += weight
 	return nil
 }
 

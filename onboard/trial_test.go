@@ -93,17 +93,53 @@ func TestCommoner(t *testing.T) {
 		{name: "rare, two others", met: map[regime.Class]int{own: 1, other: 80, third: 60}, want: other, ok: true},
 		{name: "rare, none common", met: map[regime.Class]int{own: 1, other: 80, third: 80}},
 	} {
-		if got, ok := commoner(test.met, own, 1); ok != test.ok || ok && got != test.want {
+		if got, ok := commoner(test.met, own); ok != test.ok || ok && got != test.want {
 			t.Errorf("%s: %q, %v, want %q, %v", test.name, got, ok, test.want, test.ok)
 		}
 	}
-	// Where nobody waits, all looks take the same time.
-	for seen, want := range map[int]bool{manyAwaited/looksPerBlocks - 1: false, manyAwaited / looksPerBlocks: true} {
-		met := map[regime.Class]int{own: (manyAwaited - 1) / rarity, other: seen}
-		if _, ok := commoner(met, own, looksPerBlocks); ok != want {
-			t.Errorf("not waited for, met %v: %v", met, ok)
+}
+
+// TestPoorest checks what is measured once more: what is missing, then what is least
+// precise for its readings, and nothing that is precise or has all readings it may have.
+func TestPoorest(t *testing.T) {
+	applications := []Application{{Name: "a"}, {Name: "b"}}
+	session := &Session{Random: rand.New(rand.NewPCG(1, 1))}
+	list := map[string][]modulation.Reading{}
+	run := &trial{
+		Trial:      &Trial{Session: session, Applications: applications, Precision: modulation.Precision{StandardError: 0.01, Fewest: 10, Most: 100}},
+		stage:      &stage{Session: session},
+		class:      regime.SameComplex,
+		experiment: &Experiment{},
+		outcome:    &modulation.Outcome{Readings: map[regime.Class]map[string][]modulation.Reading{regime.SameComplex: list}},
+	}
+	fill := func(p part, n int, spread float64) {
+		for _, point := range run.points(p, nil) {
+			for _, c := range point.Compare {
+				list[c.Name] = nil
+				for i := range n {
+					list[c.Name] = append(list[c.Name], modulation.Reading{Log: spread * float64(i%2*2-1), Position: float64(i)})
+				}
+			}
 		}
 	}
+	want := func(what string, want part, wantOK bool) {
+		t.Helper()
+		if got, ok := run.poorest(); ok != wantOK || ok && got != want {
+			t.Errorf("%s: %v, %v; want %v, %v", what, got, ok, want, wantOK)
+		}
+	}
+	for _, p := range run.parts() {
+		fill(p, 40, 0.01)
+	}
+	want("all precise", part{}, false)
+	fill(part{0, 1}, 40, 0.2)
+	want("a noisy pair", part{0, 1}, true)
+	fill(part{1, 1}, 40, 0.3)
+	want("a noisier pair", part{1, 1}, true)
+	fill(part{1, 1}, 100, 0.3)
+	want("a noisier pair that has been measured for long", part{0, 1}, true)
+	fill(part{1, theInterferer}, 9, 0.01)
+	want("curves with too few readings", part{1, theInterferer}, true)
 }
 
 // TestTrialMoves checks that a trial leaves a regime that has become rare, and reports
@@ -139,9 +175,20 @@ func TestTrialMoves(t *testing.T) {
 	if err := run.settle(t.Context(), second); err != nil || run.class != second {
 		t.Errorf("settled in %q: %v", run.class, err)
 	}
+	run.class = first
+	if class, ok := run.fuller(); ok {
+		t.Errorf("left for %q, in which one pair has been measured", class)
+	}
+	run.outcome.Readings[second][besideName("a", control)] = readings(60, 1, 1e9)
+	if class, ok := run.fuller(); !ok || class != second {
+		t.Errorf("stayed: %q, %v", class, ok)
+	}
 	run.until = time.Now()
-	run.class, run.seen = first, nil
-	if class, ok := run.rare(); ok {
-		t.Errorf("left for %q without time to measure there", class)
+	if err := run.move(t.Context()); err != nil || run.class != first {
+		t.Errorf("moved to %q without time to measure there: %v", run.class, err)
+	}
+	run.until = time.Now().Add(time.Hour)
+	if err := run.move(t.Context()); err != nil || run.class != second {
+		t.Errorf("stayed in %q: %v", run.class, err)
 	}
 }

@@ -107,19 +107,3 @@ func (p *partialSums) add(x, y []float64) {
 }
 
 func (p *partialSums) total() float64 { return (p[0] + p[1]) + (p[2] + p[3]) }
-
-// addScaled computes y = y + a·x.
-func addScaled(y []float64, a float64, x []float64) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] += float64(a * x[i])
-	}
-}
-
-// scaleAdd computes y = a·y + x.
-func scaleAdd(y []float64, a float64, x []float64) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] = float64(a*y[i]) + x[i]
-	}
-}

@@ -6,23 +6,25 @@ import (
 )
 
 // radixKeys is the number of keys: two buffers of 48 MiB. It is no power of
-// two, so that the 256 places written to do not fall into the same cache sets.
+// two, so that the places written to do not fall into the same cache sets.
 const radixKeys = 6 << 20
 
 // radixTick is the number of keys of a tick.
 const radixTick = 6 << 10
 
-// Keys are sorted by digits of radixBits of their ranks.
+// Keys are sorted by digits of radixBits of their ranks. Sixteen places are written to at
+// a time: the speed of more, 256 say, depends on what is left in the translation caches.
 const (
-	radixBits  = 8
+	radixBits  = 4
 	radixSize  = 1 << radixBits
-	rankDigits = 64 / radixBits
+	rankBits   = 32
+	rankDigits = rankBits / radixBits
 )
 
 func radixSortSample() Sample {
 	return Sample{
 		Name:        "radix-sort",
-		Description: "sorts random 64-bit keys by their hashes, one byte at a time",
+		Description: "sorts random 64-bit keys by their hashes, four bits at a time",
 		Unit:        "keys",
 		WorkingSet:  2 * 8 * radixKeys,
 		prepare: func(memory *region, scale float64) kernel {
@@ -100,7 +102,7 @@ func (c *digitCounts) places() *digitCounts {
 }
 
 // rank is that of a key in a round.
-func rank(key uint64, round int) uint64 { return scramble(key + saltOf(round)) }
+func rank(key uint64, round int) uint32 { return uint32(scramble(key + saltOf(round))) }
 
 // saltOf tells the ranks of a round from those of others.
 func saltOf(round int) uint64 { return uint64(round+1) * golden }
@@ -114,7 +116,7 @@ type digit struct {
 func newDigit(round, place int) digit { return digit{saltOf(round), uint(radixBits * place)} }
 
 // value returns the digit of a key.
-func (d digit) value(key uint64) uint8 { return uint8(scramble(key+d.salt) >> (d.shift & 63)) }
+func (d digit) value(key uint64) uint8 { return uint8(scramble(key+d.salt)>>(d.shift&63)) % radixSize }
 
 // scatter moves keys to the places of their digit, and counts their next one. In line
 // it would be slower, for want of registers.
@@ -133,7 +135,7 @@ func (s *radixSort) work() float64 { return float64(len(s.keys)) * float64(s.rou
 
 // verify checks that the last round has sorted all keys. The digest is of every round.
 func (s *radixSort) verify() (uint64, error) {
-	previous := uint64(0)
+	previous := uint32(0)
 	for i, key := range s.keys {
 		now := rank(key, s.rounds-1)
 		if now < previous {

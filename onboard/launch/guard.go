@@ -26,8 +26,15 @@ const (
 	runEnvironment = "BANDMATE_RUN"
 )
 
-// sweepLimit bounds the time spent on processes that keep starting others.
-const sweepLimit = 5 * time.Second
+const (
+	// sweepLimit bounds the time spent on processes that keep starting others.
+	sweepLimit = 5 * time.Second
+	// quietLooks is how often in a row no process may be seen before none is there, and
+	// lookPause the time between two looks. A process in the middle of execve(2) shows no
+	// environment, and one that starts during a look may be missed.
+	quietLooks = 25
+	lookPause  = 2 * time.Millisecond
+)
 
 // guard is a process that outlives this one for a moment: when this process is
 // killed, it ends all descendants of commands. The kernel's parent-death signal
@@ -48,7 +55,7 @@ func RunIfGuard() {
 	guardRole.Run(func(mark string) int {
 		// Nothing is ever written: reading ends when the guarded process does.
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		sweep(mark)
+		sweep(func() []int { return marked(mark) })
 		ticks.RemoveAbandonedPages()
 		return 0
 	})
@@ -94,14 +101,13 @@ func (g *guard) close() error {
 	return err
 }
 
-// sweep kills every process that carries the mark.
-func sweep(mark string) {
-	for begin := time.Now(); time.Since(begin) < sweepLimit; time.Sleep(time.Millisecond) {
-		left := marked(mark)
-		if len(left) == 0 {
-			return
-		}
-		for _, pid := range left {
+// sweep kills every process that look finds, until it finds none.
+func sweep(look func() []int) {
+	begin := time.Now()
+	for quiet := 0; quiet < quietLooks && time.Since(begin) < sweepLimit; time.Sleep(lookPause) {
+		quiet++
+		for _, pid := range look() {
+			quiet = 0
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}

@@ -72,3 +72,24 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// TestSweepLooksAgain checks that a process is ended that a look misses, as one in the
+// middle of execve is.
+func TestSweepLooksAgain(t *testing.T) {
+	cmd := exec.Command("sleep", "300")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	sweep(func() []int {
+		if looks++; looks == 3 {
+			return []int{cmd.Process.Pid}
+		}
+		return nil
+	})
+	if alive(cmd.Process.Pid) {
+		t.Error("a process that two looks had missed was left")
+		_ = cmd.Process.Kill()
+	}
+	_ = cmd.Wait()
+}

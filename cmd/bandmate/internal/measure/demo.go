@@ -101,7 +101,7 @@ measured. Needs nothing installed and changes nothing.`,
 var (
 	demoLevels    = []float64{0.5, 1}
 	demoShares    = []units.ReadShare{0.5, 1}
-	demoPrecision = modulation.Precision{StandardError: 0.008, Fewest: 12, Most: 60}
+	demoPrecision = modulation.Precision{StandardError: 0.008, Fewest: 12, Most: 240}
 )
 
 const demoBudget = 55 * time.Second

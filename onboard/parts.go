@@ -1,0 +1,99 @@
+package onboard
+
+import (
+	"slices"
+
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
+)
+
+// part is what is measured at a time: applications beside each other, or one beside
+// the interferer.
+type part struct {
+	// target and corunner index the applications; corunner may be theInterferer.
+	target, corunner int
+}
+
+const theInterferer = -1
+
+func (r *trial) parts() []part {
+	var all []part
+	for i := range r.Applications {
+		all = append(all, r.partsOf(i)...)
+	}
+	return all
+}
+
+// partsOf returns those of a target: beside the interferer, and beside itself and the
+// applications after it.
+func (r *trial) partsOf(target int) []part {
+	of := []part{{target, theInterferer}}
+	for j := target; j < len(r.Applications); j++ {
+		of = append(of, part{target, j})
+	}
+	return of
+}
+
+func (p part) weight() int {
+	if p.corunner == theInterferer {
+		return curvesWeight
+	}
+	return 1
+}
+
+func weightOf(parts []part) int {
+	sum := 0
+	for _, p := range parts {
+		sum += p.weight()
+	}
+	return sum
+}
+
+// points returns those of a part; second makes the pressure.
+func (r *trial) points(p part, second *stream) []modulation.Point {
+	a := r.Applications[p.target]
+	if p.corunner != theInterferer {
+		return []modulation.Point{pairPoint(a, r.Applications[p.corunner])}
+	}
+	var points []modulation.Point
+	for _, pressed := range r.experiment.Pressures {
+		points = append(points, pressurePoint(a.Name, pressed, second))
+	}
+	return append(points, controlPoint(a.Name))
+}
+
+// had returns the weight of the parts that have been measured in a regime.
+func (r *trial) had(class regime.Class) int {
+	return weightOf(slices.DeleteFunc(r.parts(), func(p part) bool { return !r.has(class, p) }))
+}
+
+// has reports whether every comparison of a part has the fewest readings in a regime.
+func (r *trial) has(class regime.Class, p part) bool {
+	return r.outcome != nil && precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
+}
+
+// poorest returns a part that has too few readings, or else the one whose standard error
+// would become smaller by most; false where all are precise.
+func (r *trial) poorest() (poorest part, ok bool) {
+	precision := r.Precision.WithDefaults()
+	e := &estimator{readings: r.outcome.Readings[r.class], session: r.stage.Session}
+	most := 0.0
+	for _, p := range r.parts() {
+		if !r.has(r.class, p) {
+			return p, true
+		}
+		gain, n := 0.0, 0
+		for _, point := range r.points(p, &stream{}) {
+			for _, c := range point.Compare {
+				n++
+				if estimate, readings, ok := e.of(c.Name); ok && len(readings) < precision.Most && estimate.StandardError > precision.StandardError {
+					gain += estimate.StandardError / float64(len(readings))
+				}
+			}
+		}
+		if gain /= float64(n); gain > most {
+			poorest, most = p, gain
+		}
+	}
+	return poorest, most > 0
+}
