@@ -11,7 +11,6 @@ import (
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
-	"bandmate.dev/bandmate/units"
 )
 
 // RunBeside runs a command once while the interferer does what setting says.
@@ -43,12 +42,12 @@ func (s *Session) RunPressed(ctx context.Context, c launch.Command, setting inte
 	}
 	to := pressure.SettingsOf(setting)
 	return s.withProbe(ctx, to, func() (sampling.Observation, error) {
-		var pressed slicedPressure
+		var pressed pressure.Sliced
 		e, err := s.runModulated(ctx, c, func(ctx context.Context) error { return s.press(ctx, to, duty, &pressed) })
 		if err != nil {
 			return sampling.Observation{}, err
 		}
-		o := sampling.Observation{Wall: e.Wall, Pressed: pressed.during(e.Spans), Achieved: pressed.achieved()}
+		o := sampling.Observation{Wall: e.Wall, Pressed: pressed.During(e.Spans), Achieved: pressed.Achieved()}
 		if o.Pressed <= 0 {
 			return sampling.Observation{}, fmt.Errorf("the interferer never pressed in the %v of a run: give it more work, or run it several times per sample with --iterations", e.Wall)
 		}
@@ -169,7 +168,7 @@ const pressPeriod = 20 * time.Millisecond
 // press applies the settings in slices until the context ends, and spins in
 // between. The first slice begins at a random moment of the period, so that the
 // slices do not always meet the same phase.
-func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64, into *slicedPressure) error {
+func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64, into *pressure.Sliced) error {
 	on := time.Duration(duty * float64(pressPeriod))
 	pause(ctx, time.Duration(s.Random.Int64N(int64(pressPeriod))))
 	for ; ctx.Err() == nil; pause(ctx, pressPeriod-on) {
@@ -183,42 +182,9 @@ func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64,
 		if err := s.apply(context.Background(), pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})); err != nil {
 			return err
 		}
-		into.add(launch.Span{From: begin, To: time.Now()}, achieved)
+		into.Add(launch.Span{From: begin, To: time.Now()}, achieved)
 	}
 	return nil
-}
-
-// slicedPressure sums up slices of pressure.
-type slicedPressure struct {
-	slices  []launch.Span
-	seconds float64
-	bytes   units.Traffic // per second, times seconds
-}
-
-// during returns how much of the runs was pressed.
-func (p *slicedPressure) during(runs []launch.Span) time.Duration {
-	var sum time.Duration
-	for _, slice := range p.slices {
-		for _, run := range runs {
-			sum += slice.Overlap(run)
-		}
-	}
-	return sum
-}
-
-func (p *slicedPressure) add(slice launch.Span, a interferer.Achieved) {
-	p.slices = append(p.slices, slice)
-	p.seconds += a.Elapsed.Seconds()
-	p.bytes = p.bytes.Add(a.Traffic.Scale(a.Elapsed.Seconds()))
-}
-
-func (p *slicedPressure) achieved() interferer.Achieved {
-	if p.seconds <= 0 {
-		return interferer.Achieved{}
-	}
-	return interferer.Achieved{
-		Elapsed: time.Duration(p.seconds * float64(time.Second)), Traffic: p.bytes.Scale(1 / p.seconds),
-	}
 }
 
 // RunBesideCommand runs target once while corunner runs beside it on the

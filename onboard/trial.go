@@ -67,9 +67,7 @@ type trial struct {
 	// waiting says that only class is measured in; before, readings of whichever regime is
 	// there are kept.
 	waiting bool
-	// seen is how often each regime had been met when class was chosen or last looked at.
-	seen  map[regime.Class]int
-	until time.Time
+	until   time.Time
 }
 
 const (
@@ -82,6 +80,9 @@ const (
 	visit = time.Second
 	// shortest is the least time in which anything is measured.
 	shortest = time.Second / 2
+	// settlingShare is the part of the budget from which on another regime is not worth
+	// the time to measure the machine in it.
+	settlingShare = 0.3
 )
 
 // Run measures until everything is precise or the budget is spent.
@@ -151,7 +152,7 @@ func (r *trial) all(ctx context.Context) error {
 // improve measures, in the regime that counts, what lacks most, until nothing does or
 // the budget is spent.
 func (r *trial) improve(ctx context.Context) error {
-	r.waiting, r.seen = true, r.met()
+	r.waiting = true
 	for r.settleFullest(); time.Until(r.until) > shortest; r.settleFullest() {
 		p, ok := r.poorest()
 		if !ok {
@@ -159,9 +160,6 @@ func (r *trial) improve(ctx context.Context) error {
 		}
 		share := func(p part) time.Duration { return min(time.Duration(p.weight())*visit, time.Until(r.until)) }
 		if err := r.take(ctx, []part{p}, share); err != nil {
-			return err
-		}
-		if err := r.move(ctx); err != nil {
 			return err
 		}
 	}
@@ -203,13 +201,9 @@ func (r *trial) takePart(ctx context.Context, target *program, p part, end time.
 	return r.measure(ctx, target, neighbor, r.points(p, nil), besideName(name, corunner.Name), end)
 }
 
-// move makes another regime count where the one that does has become rare, or where far
-// more has been measured in the other.
+// move makes another regime count where far more has been measured in it.
 func (r *trial) move(ctx context.Context) error {
-	better, ok := r.rare()
-	if !r.waiting {
-		better, ok = r.fuller()
-	}
+	better, ok := r.fuller()
 	if !ok || time.Until(r.until) < time.Duration(settlingShare*float64(r.Budget)) {
 		return nil
 	}
@@ -234,7 +228,6 @@ func (r *trial) fuller() (fuller regime.Class, ok bool) {
 // settle measures the machine in a regime, and makes it the one that counts; an empty
 // class means whichever lasts.
 func (r *trial) settle(ctx context.Context, class regime.Class) error {
-	defer func() { r.seen = r.met() }()
 	if r.machines[class] == nil {
 		machine, err := r.calibration.measure(ctx, class)
 		if err != nil {
@@ -245,61 +238,6 @@ func (r *trial) settle(ctx context.Context, class regime.Class) error {
 	}
 	r.class = class
 	return nil
-}
-
-// met returns how often the parties of applications met each regime.
-func (r *trial) met() map[regime.Class]int {
-	met := map[regime.Class]int{}
-	if r.outcome != nil {
-		for class, trips := range r.outcome.RoundTrips {
-			met[class] = len(trips)
-		}
-	}
-	return met
-}
-
-// rare returns the regime that should count instead, where the one that is waited for
-// has become rare.
-func (r *trial) rare() (common regime.Class, ok bool) {
-	now, since := r.met(), map[regime.Class]int{}
-	for class, n := range now {
-		since[class] = n - r.seen[class]
-	}
-	if common, ok = commoner(since, r.class); ok {
-		return common, true
-	}
-	if since[r.class] > manyMet {
-		r.seen = now
-	}
-	return "", false
-}
-
-const (
-	// settlingShare is the part of the budget from which on another regime is not worth
-	// the time to measure the machine in it.
-	settlingShare = 0.3
-	// manyAwaited is from how many looks for a regime it may be called rare; a look
-	// without it takes about a quarter of the time of one with it. manyMet is from how
-	// many meetings on earlier ones do not count any more.
-	manyAwaited = 100
-	manyMet     = 50
-	// rarity is how many looks without a regime, for each with it, make it rare.
-	rarity = 12
-)
-
-// commoner returns the most common other class, where class is rare among those met.
-func commoner(met map[regime.Class]int, class regime.Class) (common regime.Class, ok bool) {
-	others := 0
-	for _, c := range regime.Classes() {
-		if c == class {
-			continue
-		}
-		others += met[c]
-		if met[c] > met[common] {
-			common = c
-		}
-	}
-	return common, others >= manyAwaited && others >= rarity*met[class] && 2*met[common] > others
 }
 
 // settleFullest makes the regime with a measured machine count in which most has been
