@@ -7,8 +7,8 @@ import (
 	"bandmate.dev/bandmate/regime"
 )
 
-// part is what is measured at a time: applications beside each other, or one beside
-// the interferer.
+// part is what one plan measures: two applications beside each other, or one beside the
+// interferer.
 type part struct {
 	// target and corunner index the applications; corunner may be theInterferer.
 	target, corunner int
@@ -72,8 +72,9 @@ func (r *trial) has(class regime.Class, p part) bool {
 	return r.outcome != nil && precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
 }
 
-// poorest returns a part that has too few readings, or else the one whose standard error
-// would become smaller by most; false where all are precise.
+// poorest returns a part that has too few readings. If there is none, it returns the part
+// whose standard errors would fall most with one more reading; with n readings, a standard
+// error falls by about 1/(2n) of itself. It returns false if all parts are precise.
 func (r *trial) poorest() (poorest part, ok bool) {
 	precision := r.Precision.WithDefaults()
 	e := &estimator{readings: r.outcome.Readings[r.class], session: r.stage.Session}

@@ -149,8 +149,8 @@ func (r *trial) all(ctx context.Context) error {
 	return nil
 }
 
-// improve measures, in the regime that counts, what lacks most, until nothing does or
-// the budget is spent.
+// improve measures the least precise parts again, in the regime that counts, until all
+// are precise or the budget is spent.
 func (r *trial) improve(ctx context.Context) error {
 	r.waiting = true
 	for r.settleFullest(); time.Until(r.until) > shortest; r.settleFullest() {

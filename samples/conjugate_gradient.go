@@ -87,9 +87,10 @@ func (c *conjugateGradient) run(ctx context.Context) error {
 	return nil
 }
 
-// iterate takes a step and multiplies the new residual, which tells the next step. The
-// first iteration of a solve takes none. Vectors are a layer of the cube ahead of the
-// product, whose rows need them.
+// iterate takes a step, then multiplies the matrix by the new residual, which gives the
+// length of the next step. The first iteration of a solve takes no step. The vectors are
+// updated one layer of the cube ahead of the product, because a row needs the residual of
+// the next layer.
 func (c *conjugateGradient) iterate() {
 	rows, layer := len(c.x), c.edge*c.edge
 	var squared, energy partialSums

@@ -71,7 +71,7 @@ func TestConjugateGradientFindsSolution(t *testing.T) {
 }
 
 // TestConjugateGradientSteps checks each step against the recurrences of Hestenes and
-// Stiefel, which the sample's equal.
+// Stiefel, which give the same iterates.
 func TestConjugateGradientSteps(t *testing.T) {
 	const edge = 14
 	k := newConjugateGradient(heap(1<<20), edge, 0)

@@ -5,15 +5,14 @@ import (
 	"fmt"
 )
 
-// radixKeys is the number of keys: two buffers of 48 MiB. It is no power of
-// two, so that the places written to do not fall into the same cache sets.
+// radixKeys is the number of keys: two buffers of 48 MiB.
 const radixKeys = 6 << 20
 
 // radixTick is the number of keys of a tick.
 const radixTick = 6 << 10
 
-// Keys are sorted by digits of radixBits of their ranks. Sixteen places are written to at
-// a time: the speed of more, 256 say, depends on what is left in the translation caches.
+// Keys are sorted by digits of radixBits of their ranks. A pass writes to sixteen places.
+// With 256 its speed varied by itself beside any busy neighbor.
 const (
 	radixBits  = 4
 	radixSize  = 1 << radixBits

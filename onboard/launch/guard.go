@@ -29,9 +29,9 @@ const (
 const (
 	// sweepLimit bounds the time spent on processes that keep starting others.
 	sweepLimit = 5 * time.Second
-	// quietLooks is how often in a row no process may be seen before none is there, and
-	// lookPause the time between two looks. A process in the middle of execve(2) shows no
-	// environment, and one that starts during a look may be missed.
+	// quietLooks is how many looks in a row have to find nothing, and lookPause the time
+	// between two looks. One look may miss a process: in the middle of execve(2) it shows
+	// no environment, and it may start after the look has passed its place in /proc.
 	quietLooks = 25
 	lookPause  = 2 * time.Millisecond
 )
@@ -101,7 +101,7 @@ func (g *guard) close() error {
 	return err
 }
 
-// sweep kills every process that look finds, until it finds none.
+// sweep kills every process that look finds, until several looks in a row find none.
 func sweep(look func() []int) {
 	begin := time.Now()
 	for quiet := 0; quiet < quietLooks && time.Since(begin) < sweepLimit; time.Sleep(lookPause) {

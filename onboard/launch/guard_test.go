@@ -73,8 +73,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestSweepLooksAgain checks that a process is ended that a look misses, as one in the
-// middle of execve is.
+// TestSweepLooksAgain checks that sweep kills a process that the first looks miss.
 func TestSweepLooksAgain(t *testing.T) {
 	cmd := exec.Command("sleep", "300")
 	if err := cmd.Start(); err != nil {
