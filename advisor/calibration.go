@@ -16,7 +16,7 @@ import (
 const (
 	// leastFitted is the least number of profiles that a model is fitted to: fewer
 	// cannot separate the applications from the memory.
-	leastFitted = 4
+	leastFitted = 3
 	// mostFitted bounds the time of a fit.
 	mostFitted = 64
 )

@@ -58,16 +58,16 @@ func TestLookupDescribesWhereThereAreEnough(t *testing.T) {
 	}{
 		{"enough", profiles, predictor.MemoryModel},
 		{"too few", profiles[:leastFitted-1], predictor.Curves},
-		{"too few of one machine", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+		{"too few of one machine", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			p.Spec.Machine.Name = "other"
 		})), predictor.Curves},
-		{"too few of one placement", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+		{"too few of one placement", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			p.Spec.Measurement.Regime = &v1alpha1.Regime{Name: "same-core"}
 		})), predictor.Curves},
-		{"too few of known traffic", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+		{"too few of known traffic", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			p.Spec.Contentiousness = v1alpha1.Contentiousness{}
 		})), predictor.Curves},
-		{"too few measured", append(slices.Clone(profiles[:3]), moved(profiles[3], func(p *v1alpha1.ApplicationProfile) {
+		{"too few measured", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			for i := range p.Spec.Curves {
 				for j := range p.Spec.Curves[i].Points {
 					p.Spec.Curves[i].Points[j].Inferred = true

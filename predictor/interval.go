@@ -82,8 +82,11 @@ func newDoubt(
 ) doubt {
 	bandwidth, readShare := contentiousnessDoubt(corunners)
 	bandwidth = math.Hypot(bandwidth, modelTraffic)
-	if pressure.Total() == 0 {
+	switch {
+	case len(corunners) == 0:
 		return doubt{}
+	case pressure.Total() == 0:
+		return doubt{fit: max(residual, target.noise), model: baseError}
 	}
 	share, _ := pressure.ReadShare()
 	at := func(share float64) units.NormalizedPerformance {

@@ -8,7 +8,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 )
 
-// With four profiles of a machine the model of its memory predicts, with fewer the
+// With three profiles of a machine the model of its memory predicts, with fewer the
 // curves do, and every command says which.
 func TestBasis(t *testing.T) {
 	store := storeWith(t)
@@ -32,8 +32,8 @@ func TestBasis(t *testing.T) {
 	}
 	add("a", 1)
 	add("b", 2)
+	want(`"basis": "curves"`, "basis: curves: fewer than 3 profiles")
 	add("c", 3)
-	want(`"basis": "curves"`, "basis: curves: fewer than 4 profiles")
 	add("d", 4)
 	want(`"basis": "memory-model"`, "basis: memory-model: fitted to 4 of 4 profiles")
 	p := bandmate(t, "predict", "a", "b", "--method", "memgen", "-o", "json", "--store", store)

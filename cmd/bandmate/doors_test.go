@@ -30,9 +30,9 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// The machines of the doors' store. doorFitted has enough profiles for a model of its
-// memory, doorFew predicts from curves alone, and of doorBare only the machine is known:
-// every profile there is one of another machine.
+// The machines of the doors' store. doorFitted has profiles to spare for a model of its
+// memory, doorFew as many as one takes, and of doorBare only the machine is known: every
+// profile there is one of another machine, and predicted from its curves alone.
 const (
 	doorFitted = "ddr3x4"
 	doorFew    = "ddr4x2"

@@ -20,7 +20,7 @@ type Source struct {
 
 // leastApplications is the least number of applications with points of both kinds that a
 // model is fitted to.
-const leastApplications = 4
+const leastApplications = 3
 
 // mostFitted bounds the applications that the constants of a machine are fitted to.
 const mostFitted = 24

@@ -345,6 +345,15 @@ func (f *fit) model(theta []float64) *Model {
 		for _, n := range f.sustained {
 			m.link.capacity = max(m.link.capacity, m.link.reads(flow{n.value * n.share, n.value * (1 - n.share)}))
 		}
+		// Applications that were measured behind it may reach more than the interferer.
+		for i := range f.runs {
+			if f.runs[i].source.Home.Total() == 0 {
+				continue
+			}
+			for _, p := range f.runs[i].source.Phases {
+				m.link.capacity = max(m.link.capacity, m.link.reads(m.flow(p.Alone)))
+			}
+		}
 		m.link.capacity *= 1 + math.Exp(theta[atSpare])
 	}
 	if f.pinned {

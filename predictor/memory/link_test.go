@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -55,6 +56,27 @@ func TestSharedLink(t *testing.T) {
 		}
 		if test.kind == LinkShared && one[0]-two[0] > 0.02 {
 			t.Errorf("the target has %v beside one co-runner and %v beside two over the same link", one[0], two[0])
+		}
+	}
+}
+
+// However many come over one link, they transfer no more than it carries, and the target
+// loses no more than a full link costs.
+func TestFullSharedLink(t *testing.T) {
+	m := besideALink(LinkShared)
+	x := m.Place([]Phase{{1, units.TrafficOf(8*gb, 1)}}, units.Traffic{}, Loop{1, 1, 0}).Home[0]
+	y := m.Place([]Phase{{1, units.TrafficOf(19*gb, 1)}}, units.Traffic{}, Loop{5, 1, 0}).Away[0]
+	last := units.NormalizedPerformance(1)
+	for _, n := range []int{2, 10, 100, 1000} {
+		members := append([]Member{x}, slices.Repeat([]Member{y}, n)...)
+		performances := make([]units.NormalizedPerformance, n+1)
+		m.Solve(members, performances)
+		if last < 1 && math.Abs(float64(performances[0]-last)) > 0.01 {
+			t.Errorf("the target has %v beside %d, and %v beside fewer that fill the link", performances[0], n, last)
+		}
+		last = performances[0]
+		if use := float64(n) * y.use * float64(performances[1]); use > 1.01 {
+			t.Errorf("%d co-runners use %.2f of the link", n, use)
 		}
 	}
 }

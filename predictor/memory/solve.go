@@ -115,10 +115,44 @@ func (m *Model) linkWait(members []Member, delay float64) float64 {
 	high := min(above, fullest)
 	below := off(high)
 	if below >= -solveClose {
-		return m.link.wait(high)
+		if high < fullest {
+			return m.link.wait(high)
+		}
+		return m.fullLinkWait(members, delay)
 	}
 	return m.link.wait(crossing(0, above, high, below, off))
 }
+
+// fullLinkWait returns the wait for a shared link that is full: so long that the members who
+// come over it transfer no more than it carries, however many they are.
+func (m *Model) fullLinkWait(members []Member, delay float64) float64 {
+	off := func(wait float64) float64 {
+		sum := -fullest
+		for i := range members {
+			if x := &members[i]; x.use > 0 {
+				sum += x.use * x.performance(delay+wait)
+			}
+		}
+		return sum
+	}
+	low := m.link.wait(fullest)
+	above := off(low)
+	for range doublings {
+		if above <= solveClose {
+			break
+		}
+		high := 2 * low
+		below := off(high)
+		if below < -solveClose {
+			return crossing(low, above, high, below, off)
+		}
+		low, above = high, below
+	}
+	return low
+}
+
+// doublings bound the search for the wait for a full link.
+const doublings = 40
 
 // beside returns the performance at a delay of the memory and a wait for a shared link.
 func (x *Member) beside(delay, wait float64) float64 {
