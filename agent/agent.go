@@ -215,7 +215,14 @@ func (a *Agent) exclusive(annotations map[string]string, change Metadata) {
 // the agent has started.
 func (a *Agent) recognize(ctx context.Context, label string) {
 	now := a.options.Now()
-	if a.machine != "" || a.options.Recognize == nil || (!a.asked.IsZero() && now.Sub(a.asked) < a.options.Retry) {
+	wait := a.options.Retry
+	switch {
+	case a.machine != "" && label != "" && label != a.machine:
+		wait = 0 // somebody chose another one
+	case a.machine != "":
+		wait = recheck * a.options.Retry // its profile may be deleted
+	}
+	if a.options.Recognize == nil || (!a.asked.IsZero() && now.Sub(a.asked) < wait) {
 		return
 	}
 	name, why, err := a.options.Recognize(ctx, label)
@@ -225,8 +232,14 @@ func (a *Agent) recognize(ctx context.Context, label string) {
 	if why != "" && why != a.why {
 		a.options.Logger.Warn(why)
 	}
-	a.machine, a.why, a.asked = name, why, now
+	a.why, a.asked = why, now
+	if name != "" || err == nil {
+		a.machine = name
+	}
 }
+
+// recheck is after how many times Retry a recognized machine is recognized again.
+const recheck = 10
 
 func (a *Agent) publish(ctx context.Context, traffic v1alpha1.MeasuredTraffic) error {
 	traffic.Time = metav1.NewTime(traffic.Time.UTC().Truncate(time.Second))

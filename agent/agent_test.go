@@ -361,3 +361,44 @@ func TestAgentRun(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 }
+
+// Of several machine profiles that match, the agent takes the one that its node is labeled
+// with, also when somebody changes the label later, and none that was deleted.
+func TestLabelChosenByTheOperator(t *testing.T) {
+	profile := func(name string) *v1alpha1.MachineProfile {
+		p := &v1alpha1.MachineProfile{Spec: v1alpha1.MachineProfileSpec{CPUModel: "Test", Sockets: 1, NUMANodes: 1, CPUs: 2}}
+		p.Name = name
+		return p
+	}
+	known := []*v1alpha1.MachineProfile{profile("a"), profile("b")}
+	machine := &topology.Machine{CPUModel: "Test", CPUs: []topology.CPU{{ID: 0}, {ID: 1}}, Nodes: []topology.Node{{ID: 0}}}
+	k := newKeeper(t, `{apiVersion: v1, kind: Node, metadata: {name: "n"}}`, func(o *agent.Options) {
+		o.Measure, o.Source, o.Retry = nil, agent.NoSource, time.Minute
+		o.Recognize = func(_ context.Context, label string) (name, why string, err error) {
+			name, why = agent.Recognize(machine, known, label, "n")
+			return name, why, nil
+		}
+	})
+	step := func() any {
+		k.clock = k.clock.Add(11 * time.Minute)
+		if err := k.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return k.metadata("labels", v1alpha1.MachineLabel)
+	}
+	if got := step(); got != "a" {
+		t.Fatalf("the node is labeled %v", got)
+	}
+	_ = k.server.Add(clustertest.Nodes, `{apiVersion: v1, kind: Node, metadata: {name: "n", labels: {bandmate.dev/machine: b}}}`)
+	if got := k.metadata("labels", v1alpha1.MachineLabel); got != "b" {
+		t.Fatalf("the label was set to b, and is %v", got)
+	}
+	if got := step(); got != "b" {
+		t.Errorf("the operator labeled the node b, the agent made it %v", got)
+	}
+	// a is deleted, b is the only profile left
+	known = known[1:]
+	if got := step(); got != "b" {
+		t.Errorf("of profile b alone: the node is labeled %v", got)
+	}
+}

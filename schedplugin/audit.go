@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"bandmate.dev/bandmate/advisor/occupancy"
@@ -51,8 +53,7 @@ func (p *Plugin) newAuditor() *auditor {
 	}
 }
 
-// run audits until ctx ends, once the process has scheduled: a scheduler that waits for its
-// lease does not, and its leader audits.
+// run audits until ctx ends, while this process leads.
 func (a *auditor) run(ctx context.Context) {
 	wait := auditEvery
 	for {
@@ -64,7 +65,7 @@ func (a *auditor) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait = auditEvery
-		if !a.plugin.metrics.leads.Load() || !a.plugin.pods.anyLimit() && len(a.last) == 0 {
+		if !a.plugin.pods.anyLimit() && len(a.last) == 0 || !leads(legacyregistry.DefaultGatherer) {
 			continue
 		}
 		start := time.Now()
@@ -73,6 +74,24 @@ func (a *auditor) run(ctx context.Context) {
 		}
 		wait = max(auditEvery, auditRest*time.Since(start))
 	}
+}
+
+// leads reports whether this process holds the lease of the scheduler, or needs none:
+// client-go tells by a metric, which is absent without an election.
+func leads(g metrics.Gatherer) bool {
+	families, _ := g.Gather() // returns what it could gather beside an error
+	for _, f := range families {
+		if f.GetName() != "leader_election_master_status" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			if m.GetGauge().GetValue() > 0 {
+				return true
+			}
+		}
+		return len(f.GetMetric()) == 0
+	}
+	return true
 }
 
 // audit judges the limits of all running pods, counts the verdicts and writes an event
@@ -85,9 +104,10 @@ func (a *auditor) audit() error {
 	counts := map[verdict]int{verdictKept: 0, verdictExceeded: 0, verdictUnverifiable: 0}
 	last := map[types.UID]verdict{}
 	for _, pod := range limited {
-		resident, _ := view.ReadPod(pod)
+		resident, faults := view.ReadPod(pod)
+		a.plugin.reportInvalid(pod, faults) // of a pod of another scheduler, or changed since
 		if !resident.Limited() {
-			continue // reported as an invalid annotation
+			continue
 		}
 		said, known, err := cluster.Judge(resident, pod.Spec.NodeName)
 		if err != nil || !known {
@@ -169,11 +189,11 @@ func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, s
 	if why := pod.Unverifiable("this pod"); why != "" {
 		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), why)
 	}
-	if a.plugin.standIn != nil || said.Background != nil {
+	if a.plugin.standIn != nil {
 		return verdictKept, ""
 	}
-	for _, r := range said.Residents {
-		if _, traffic := known(r.Entry.Application); !traffic {
+	for i, r := range said.Residents {
+		if _, traffic := known(r.Entry.Application); !traffic && !said.Measured(i) {
 			name := unseen
 			if r.Namespace == pod.Namespace {
 				name = r.Namespace + "/" + r.Name

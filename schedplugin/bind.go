@@ -16,11 +16,13 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 )
 
-// Reserve remembers the memory domain where the pod goes as it is without the pod.
+// Reserve remembers the memory domain where the pod goes as it is without the pod. For a
+// member of a group it is called twice: when the pod was assumed and is in the snapshot,
+// and when the group is complete and its members are in the snapshot no longer.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	p.pods.forget(pod.UID)
+	p.pods.placed(pod.UID)
 	c := cycleOf(state)
-	if c == nil {
+	if c == nil || c.chosen != nil && c.chosen.node == nodeName {
 		return nil
 	}
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
@@ -28,7 +30,13 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		return nil
 	}
 	node := c.stateOf(info)
-	if domain, err := c.domain(node); err == nil {
+	var domain *domainState
+	if slices.ContainsFunc(node.node.Residents, func(r *occupancy.Resident) bool { return r.ID == string(pod.UID) }) {
+		domain, err = c.prepare(c.sharing(node.node), node.node)
+	} else {
+		domain, err = c.domain(node)
+	}
+	if err == nil {
 		c.chosen = &candidate{node: nodeName, machine: node.machine, domain: domain}
 	}
 	return nil

@@ -28,10 +28,8 @@ type domainState struct {
 
 	caches predictor.Caches  // in which a newcomer may come to run
 	nodes  []*occupancy.Node // that it was made of
-	// residents are those of load, in its order, and measured is true where load has
-	// the traffic of everyone else.
+	// residents are those of load, in its order.
 	residents []*occupancy.Resident
-	measured  bool
 
 	scores     sync.Map // of scoreKey to *score.Score
 	remembered atomic.Int32
@@ -126,7 +124,7 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 	if domain.Name == "" {
 		domain.Name = at.Name
 	}
-	neighbors := domain.Neighbors(&occupancy.Resident{NUMANode: c.newcomer.NUMANode}, at, c.now, maxAge)
+	neighbors := domain.Neighbors(&occupancy.Resident{ID: c.newcomer.ID, NUMANode: c.newcomer.NUMANode}, at, c.now, maxAge)
 	for _, n := range nodes {
 		if n.Measured.Fresh(c.now, maxAge) {
 			p.metrics.measured.WithLabelValues(resultUsed).Inc()
@@ -137,7 +135,7 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 	scorer := p.scorer()
 	defer p.scorers.Put(scorer)
 	d := &domainState{
-		caches: at.Caches, nodes: nodes, residents: neighbors.Residents, measured: neighbors.Background != nil,
+		caches: at.Caches, nodes: nodes, residents: neighbors.Residents,
 	}
 	if !neighbors.Expires.IsZero() {
 		d.expires = neighbors.Expires.UnixNano()

@@ -1,6 +1,8 @@
 package schedplugin
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"bandmate.dev/bandmate/schedplugin/config"
@@ -27,17 +29,21 @@ func (p *Plugin) event(pod *v1.Pod, kind, reason, note string) {
 	}
 }
 
-// reportInvalid writes the event of a fault once for a pod, which is tried again and
-// again while it is pending.
-func (p *Plugin) reportInvalid(pod *v1.Pod, fault error) {
-	if !p.pods.firstFault(pod) {
+// reportInvalid writes the events of the faults of a pod, once until its annotations
+// change: a pending pod is tried, and a running one is audited, again and again.
+func (p *Plugin) reportInvalid(pod *v1.Pod, faults []error) {
+	if len(faults) == 0 || !p.pods.firstFault(pod) {
 		return
 	}
-	note := fault.Error() + "; it is ignored"
-	if p.args.InvalidAnnotations == config.InvalidRejected {
-		note = fault.Error() + "; the pod stays pending until it is corrected"
+	consequence := "; it is ignored"
+	if p.args.InvalidAnnotations == config.InvalidRejected && pod.Spec.NodeName == "" {
+		consequence = "; the pod stays pending until it is corrected"
 	}
-	p.event(pod, v1.EventTypeWarning, reasonInvalid, shorten(note))
+	texts := make([]string, len(faults))
+	for i, fault := range faults {
+		texts[i] = fault.Error()
+	}
+	p.event(pod, v1.EventTypeWarning, reasonInvalid, shorten(strings.Join(texts, ", ")+consequence))
 }
 
 // mostNote is the longest note that the API accepts.

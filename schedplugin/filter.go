@@ -24,13 +24,12 @@ const (
 // PreFilter reads the pod and takes the profiles for the whole cycle. It skips Filter
 // where no pod of the cluster has a limit.
 func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	p.metrics.leads.Store(true)
 	newcomer, faults := view.ReadPod(pod)
 	for _, fault := range faults {
 		p.metrics.invalidAnnotations.Inc()
 		klog.FromContext(ctx).V(2).Info("Annotation cannot be read", "pod", klog.KObj(pod), "err", fault)
-		p.reportInvalid(pod, fault)
 	}
+	p.reportInvalid(pod, faults)
 	if len(faults) > 0 && p.args.InvalidAnnotations == config.InvalidRejected {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, faults[0].Error())
 	}

@@ -24,7 +24,7 @@ func (c *cycle) unverifiable(d *domainState, machine string) string {
 			return why
 		}
 		for i, job := range d.load.Residents() {
-			if _, traffic := known(job.Application); !traffic && !assumed && !d.measured {
+			if _, traffic := known(job.Application); !traffic && !assumed && job.Unmeasured {
 				return fmt.Sprintf("the traffic of %s is not known", c.nameOf(d.residents[i]))
 			}
 		}

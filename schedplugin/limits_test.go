@@ -11,6 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor"
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 )
 
@@ -180,6 +182,72 @@ func TestAudit(t *testing.T) {
 		}
 		if got := a.last[protected.UID]; got != step.want && !(got == "" && step.want == verdictKept) {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		}
+	}
+}
+
+// What is measured on one node of a memory domain says nothing of unknown pods on another.
+func TestMeasurementOfAnotherNode(t *testing.T) {
+	for _, measured := range []bool{false, true} {
+		for name, change := range map[string]func(*config.BandmateArgs){
+			"reject": func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected },
+			"assume": func(a *config.BandmateArgs) {
+				a.UnknownApplications = score.Assume
+				a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
+			},
+		} {
+			p, h := plugin(t, table(t).Advisor(), change)
+			for _, name := range []string{"a", "b"} {
+				n := h.node(name, "blade")
+				n.node.Labels[v1alpha1.MemoryDomainLabel] = "pool"
+				p.members.handler().OnAdd(n.node, false)
+			}
+			h.nodes["b"].add(pod("stranger", "nobody", 1, ""))
+			if measured {
+				h.nodes["a"].node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":0,"writeBytesPerSecond":0,"time":"2026-11-20T12:00:00Z"}`
+			}
+			o := schedule(t, p, h, pod("protected", "plain", 1, "1.02"), []string{"a"})
+			if len(o.rejected) != 1 {
+				t.Errorf("%s, idle node a measured: %v: the limit keeps the pod from nowhere", name, measured)
+			}
+		}
+	}
+}
+
+// A limit that becomes unreadable while its pod runs is reported, once.
+func TestLimitThatBecomesInvalid(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	protected, loud := pod("protected", "plain", 1, "1.05"), pod("loud", "reader", 1, "")
+	protected.Spec.NodeName, loud.Spec.NodeName = "n", "n"
+	n := h.node("n", "blade")
+	a := &auditor{
+		plugin: p, last: map[types.UID]verdict{},
+		nodes: func() ([]*v1.Node, error) { return []*v1.Node{n.node}, nil },
+		pods:  func() ([]*v1.Pod, error) { return []*v1.Pod{protected, loud}, nil },
+	}
+	protected.Annotations[v1alpha1.MaxSlowdownAnnotation] = "1,05"
+	for range 2 {
+		if err := a.audit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(h.events.notes) != 1 || !strings.Contains(h.events.notes[0], `"1,05"`) {
+		t.Errorf("%q, want one event of the limit", h.events.notes)
+	}
+}
+
+// A scheduler that waits for its lease does not audit; one that needs no lease does.
+func TestWhoAudits(t *testing.T) {
+	registry := metrics.NewKubeRegistry()
+	if !leads(registry) {
+		t.Error("without an election nobody audits")
+	}
+	status := metrics.NewGaugeVec(&metrics.GaugeOpts{Name: "leader_election_master_status", Help: "as client-go has it"}, []string{"name"})
+	registry.MustRegister(status)
+	for _, holds := range []float64{0, 1, 0} {
+		status.WithLabelValues("kube-scheduler").Set(holds)
+		if leads(registry) != (holds == 1) {
+			t.Errorf("with a status of %v: %v", holds, leads(registry))
 		}
 	}
 }

@@ -39,9 +39,8 @@ type instruments struct {
 	rebuild            *metrics.Histogram
 	eventsDropped      *metrics.Counter
 	limits             *metrics.GaugeVec
-	// audited is whether a plugin audits limits: one of the process does. leads is
-	// whether any began a cycle.
-	audited, leads atomic.Bool
+	// audited is whether a plugin audits limits: one of the process does.
+	audited atomic.Bool
 }
 
 // register adds the metrics to the registry that the scheduler serves. Both belong to

@@ -117,12 +117,19 @@ func (c *nodeCache) index(nodes fwk.NodeInfoLister) {
 	if err != nil {
 		return // the scheduler's snapshot has no error
 	}
-	index := make(map[fwk.NodeInfo]*nodeSlot, len(all))
+	index, present := make(map[fwk.NodeInfo]*nodeSlot, len(all)), make(map[string]bool, len(all))
 	for _, info := range all {
 		if info.Node() != nil {
+			present[info.Node().Name] = true
 			index[info] = c.slot(info.Node().Name)
 		}
 	}
+	c.byName.Range(func(name, _ any) bool { // a cycle may have brought a deleted node back
+		if !present[name.(string)] { //nolint:errcheck,forcetypeassert // nothing else is stored
+			c.byName.Delete(name)
+		}
+		return true
+	})
 	c.byInfo.Store(&index)
 }
 

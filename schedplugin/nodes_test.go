@@ -223,3 +223,25 @@ func TestConcurrentCycles(t *testing.T) {
 	}
 	cycles.Wait()
 }
+
+// A cycle that still runs does not bring a deleted node back for good.
+func TestDeletedNodesAreForgotten(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	for i := range 20 {
+		name := fmt.Sprint("n", i)
+		n := h.node(name, "blade")
+		n.add(pod("r"+name, "reader", 1, ""))
+		newcomer, st := pod("p", "plain", 1, "1.5"), newState()
+		p.PreFilter(t.Context(), st, newcomer, nil)
+		p.members.handler().OnDelete(n.node) // during the cycle, whose snapshot still has it
+		p.Filter(t.Context(), st, newcomer, n)
+		delete(h.nodes, name)
+	}
+	h.node("last", "blade")
+	schedule(t, p, h, pod("p", "plain", 1, "1.5"), []string{"last"})
+	count := 0
+	p.nodes.byName.Range(func(any, any) bool { count++; return true })
+	if count != 1 {
+		t.Errorf("%d nodes are remembered, want 1", count)
+	}
+}

@@ -297,3 +297,47 @@ func TestArgsOf(t *testing.T) {
 		t.Errorf("%+v, %v", args, err)
 	}
 }
+
+// The worst slowdown of a placement does not depend on the CPUs of the pod, and neither do
+// the scores by it.
+func TestWorstSlowdownIsThatOfAnySize(t *testing.T) {
+	var first map[string]int64
+	for _, cpus := range []float64{0.1, 1, 64} {
+		p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.Objective = score.WorstSlowdown })
+		h.node("busy", "blade").add(pod("r", "reader", 1, ""))
+		h.node("idle", "blade")
+		o := schedule(t, p, h, pod("p", "plain", cpus, ""), []string{"busy", "idle"})
+		if first == nil {
+			first = o.scores
+		} else if fmt.Sprint(first) != fmt.Sprint(o.scores) {
+			t.Errorf("%v CPUs: %v, want %v", cpus, o.scores, first)
+		}
+	}
+}
+
+// The event of a member of a gang knows the members that were placed before it.
+func TestEventOfAGangMember(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	n := h.node("n", "blade")
+	member := func(name, app string) *v1.Pod {
+		m := pod(name, app, 1, "")
+		m.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: new("group")}
+		return m
+	}
+	one, two := member("one", "reader"), member("two", "plain")
+	assume := func(m *v1.Pod) { n.pods = append(n.pods, &fakePod{pod: m}) } // the generation stays
+	o1 := schedule(t, p, h, one, []string{"n"})
+	assume(one)
+	p.Reserve(t.Context(), o1.state, one, "n")
+	o2 := schedule(t, p, h, two, []string{"n"})
+	assume(two)
+	p.Reserve(t.Context(), o2.state, two, "n")
+	n.pods = nil                               // all are forgotten, the last first
+	p.Reserve(t.Context(), o1.state, one, "n") // and placed
+	p.Reserve(t.Context(), o2.state, two, "n")
+	p.PostBind(t.Context(), o2.state, two, "n")
+	p.announcer.announce(t.Context(), <-p.announcer.queue)
+	if !strings.Contains(h.events.notes[0], "predicted 1.11×") || !strings.Contains(h.events.notes[0], "for /one") {
+		t.Error("the first member is missed")
+	}
+}

@@ -70,10 +70,9 @@ func (p *pods) reject(pod *v1.Pod, role string) (first bool) {
 	return !again
 }
 
-// forget drops a pod that was placed or deleted.
-func (p *pods) forget(uid types.UID) {
+// placed drops what is remembered of a pending pod.
+func (p *pods) placed(uid types.UID) {
 	p.rejected.Delete(uid)
-	p.faulty.Delete(uid)
 	p.told.Delete(uid)
 	for _, role := range []string{roleNewcomer, roleResident, roleUnverifiable} {
 		p.counted.Delete(rejection{uid, role})
@@ -143,7 +142,8 @@ func (p *pods) handler() cache.ResourceEventHandler {
 			}
 			if pod, ok := o.(*v1.Pod); ok {
 				p.limited.remove(pod.UID)
-				p.forget(pod.UID)
+				p.placed(pod.UID)
+				p.faulty.Delete(pod.UID)
 				if p.deleted != nil {
 					p.deleted(pod.UID)
 				}

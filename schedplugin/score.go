@@ -64,7 +64,10 @@ func (p *Plugin) NormalizeScore(ctx context.Context, state fwk.CycleState, _ *v1
 		best = min(best, c.beforeAvoiding())
 		allAvoided = allAvoided && c.avoided()
 	}
-	unit := costUnits * c.newcomer.CPUs * decay
+	unit := costUnits * decay
+	if p.args.Objective != score.WorstSlowdown { // which does not grow with the CPUs
+		unit *= c.newcomer.CPUs
+	}
 	for i := range scores {
 		cost, s := cost(scores[i].Score), 0.0
 		if x := float64(cost.beforeAvoiding()-best) / unit; x < farOff {

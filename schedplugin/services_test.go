@@ -36,10 +36,18 @@ func serviceProfile(name string) *v1alpha1.ApplicationProfile {
 }
 
 // servicesAdvisor knows the services redis and web, an application that presses hard, and
-// n others.
+// n others. Without others there is no model of the memory, because it is not known what
+// the interferer achieved beside the one that presses hard.
 func servicesAdvisor(n int) *advisor.Advisor {
 	loud := measured(1)[0]
 	loud.Name, loud.Spec.Contentiousness.ReadBytesPerSecond = "loud", 16e9
+	if n == 0 {
+		for i := range loud.Spec.Curves {
+			for j := range loud.Spec.Curves[i].Points {
+				loud.Spec.Curves[i].Points[j].AchievedBytesPerSecond = nil
+			}
+		}
+	}
 	return advisor.New(append(measured(n), serviceProfile("redis"), serviceProfile("web"), loud), nil)
 }
 
@@ -242,7 +250,7 @@ func TestServicesThatCannotBeHeld(t *testing.T) {
 			t.Errorf("%v", o.rejected)
 		}
 	}
-	want := `redis Warning InvalidBandmateAnnotation: bandmate.dev/load "fast": want requests per second, above 0 to 1e9, such as 20000; it is ignored`
+	want := `redis Warning InvalidBandmateAnnotation: bandmate.dev/load "fast": want requests per second, above 0 to 1e9, such as 20000, bandmate.dev/max-p99 "5": want a duration above 0, such as 2ms; it is ignored`
 	if len(h.events.notes) != 1 || h.events.notes[0] != want {
 		t.Errorf("%q, want once %q", h.events.notes, want)
 	}

@@ -24,7 +24,8 @@ type Neighbors struct {
 	// Expires is when a measurement in Background becomes too old; zero for never.
 	Expires time.Time
 
-	domain string
+	domain     string
+	unmeasured []bool // whether a resident is on a node without a fresh measurement
 }
 
 // Neighbors returns the neighbors of a newcomer at a node of the domain. Measurements
@@ -45,6 +46,7 @@ func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge t
 			itself := r.ID != "" && r.ID == newcomer.ID
 			if !itself && (n != at || r.NUMANode.Meets(newcomer.NUMANode)) {
 				met.Residents = append(met.Residents, r)
+				met.unmeasured = append(met.unmeasured, !n.Measured.Fresh(now, maxAge))
 			}
 		}
 		if n.Measured.Fresh(now, maxAge) {
@@ -66,11 +68,15 @@ func (n *Neighbors) measured(on *Node, expires time.Time) {
 	}
 }
 
+// Measured reports whether Background includes the traffic of resident i.
+func (n *Neighbors) Measured(i int) bool { return !n.unmeasured[i] }
+
 // Domain returns the neighbors as the score sees them.
 func (n *Neighbors) Domain() score.Domain {
 	d := score.Domain{Name: n.domain, Residents: make([]score.Job, len(n.Residents)), Background: n.Background}
 	for i, r := range n.Residents {
 		d.Residents[i] = r.Job()
+		d.Residents[i].Unmeasured = !n.Measured(i)
 	}
 	return d
 }

@@ -399,6 +399,8 @@ func testAgent(t *testing.T, w *world) {
 		"labels of others":      `{"metadata":{"labels":{"zone":"a"}}}`,
 		"annotations of others": `{"metadata":{"annotations":{"mine":"x"}}}`,
 		"the specification":     `{"spec":{"unschedulable":true}}`,
+		"finalizers":            `{"metadata":{"finalizers":["example.com/stay"]}}`,
+		"owners":                `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Namespace","name":"none","uid":"0"}]}}`,
 	} {
 		if _, err := client.CoreV1().Nodes().Patch(ctx, "node-0", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err == nil {
 			t.Errorf("the agent may change %s", name)

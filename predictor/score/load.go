@@ -61,11 +61,11 @@ func (s *Scorer) PrepareIn(l *Load, d Domain) error {
 		return err
 	}
 	l.domain, l.apps = d, make([]*predictor.Application, 0, len(d.Residents)+1)
-	options := s.options
-	if d.Background != nil && options.Unknown == Assume {
-		options.Unknown = Ignore
-	}
 	for _, r := range d.Residents {
+		options := s.options
+		if d.Background != nil && !r.Unmeasured && options.Unknown == Assume {
+			options.Unknown = Ignore
+		}
 		l.apps = append(l.apps, options.application(r))
 	}
 	if d.Background != nil && d.Background.Total() > 0 {

@@ -98,6 +98,8 @@ type Job struct {
 	Card string
 	// Caches are the last-level caches where it may run, numbered alike in a domain.
 	Caches predictor.Caches
+	// Unmeasured is true for a resident whose traffic Domain.Background does not include.
+	Unmeasured bool
 }
 
 func (j Job) validate() error {
