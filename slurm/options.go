@@ -31,7 +31,7 @@ func longOptions(command string) map[string]argument {
 			sockets-per-node switches task-epilog task-prolog thread-spec threads threads-per-core time time-min
 			tmp treewidth tres-bind tres-per-task uid wait-all-nodes wait-for-children wckey wrap`,
 		attached: `bcast exclusive get-user-env immediate kill-command kill-on-bad-exit mail nice no-kill propagate pty
-			resv-ports stepmgr compress`,
+			resv-ports stepmgr compress x11 oom-kill-step`,
 		never: `bell contiguous debugger-test disable-status exact external-launcher external help hold ignore-pbs
 			interactive join label multi-prog no-allocate no-bell no-requeue no-shell overcommit overlap
 			oversubscribe parsable preserve-env quiet quit-on-interrupt reboot requeue send-libs share spread-job

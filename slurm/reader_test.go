@@ -204,6 +204,23 @@ func TestSqueueV0_0_43(t *testing.T) {
 	}
 }
 
+// sinfo prints one number where a partition takes as many nodes at most as at least.
+func TestMostNodesOfAPartition(t *testing.T) {
+	whole := fixture(t, "sinfo-22.05-debian.txt")
+	for size, want := range map[string]int{"1": 1, "1-1": 1, "2-7": 7, "1-infinite": 0} {
+		text := &answers{t: t, given: []answer{{command: "sinfo", output: strings.ReplaceAll(whole, "|m|1-infinite|m|", "|m|"+size+"|m|")}}}
+		v, err := Reader{Runner: text}.nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range v.partitions {
+			if p.MostNodes != want {
+				t.Errorf("a size of %s: %s takes %d nodes at most, want %d", size, p.Name, p.MostNodes, want)
+			}
+		}
+	}
+}
+
 func TestSinfoJSON(t *testing.T) {
 	v, err := sinfoJSON([]byte(fixture(t, "sinfo-22.05-debian.json")))
 	if err != nil {

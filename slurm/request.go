@@ -313,12 +313,15 @@ func (r *Room) book(q *Request, n *Node, sign int) {
 	}
 }
 
+// Holds reports whether the node has the memory and the generic resources that the job
+// takes there.
+func (r *Room) Holds(q *Request, n *Node) bool {
+	return q.resources(n.Gres, r.gres[n.Name]) && (n.Memory == 0 || r.memory[n.Name]+q.memory(r.cluster, n) <= n.Memory)
+}
+
 // Fits reports whether the job can start on the node now.
 func (r *Room) Fits(q *Request, n *Node) bool {
-	if !n.startsNow() || !q.CanStart(r.cluster, n) || !q.resources(n.Gres, r.gres[n.Name]) {
-		return false
-	}
-	if need := q.memory(r.cluster, n); n.Memory > 0 && r.memory[n.Name]+need > n.Memory {
+	if !n.startsNow() || !q.CanStart(r.cluster, n) || !r.Holds(q, n) {
 		return false
 	}
 	taken := r.taken[n.Name]

@@ -87,6 +87,10 @@ func scontrolJobs(output []byte, jobs []Job, nodes map[string]*Node) {
 	}
 	for i := range jobs {
 		j := &jobs[i]
+		// squeue prints the memory of a CPU as if it were that of a node.
+		if perCPU := mebibytes(setting(said[j.ID], "MinMemoryCPU")); perCPU > 0 {
+			j.Memory = int(math.Ceil(float64(perCPU) * j.CPUsPerNode()))
+		}
 		if len(j.Nodes) == 0 {
 			continue
 		}

@@ -86,6 +86,15 @@ func TestCoresOfScontrol(t *testing.T) {
 	}
 }
 
+// squeue prints the memory for each CPU as if it were that of a node.
+func TestMemoryOfEachCPU(t *testing.T) {
+	jobs := []Job{{ID: 1, State: Pending, NodeCount: 2, CPUs: 8, Memory: 2000}, {ID: 2, State: Pending, NodeCount: 1, CPUs: 8, Memory: 2000}}
+	scontrolJobs([]byte("JobId=1 JobName=x MinCPUsNode=1 MinMemoryCPU=2000M MinTmpDiskNode=0\nJobId=2 JobName=y MinMemoryNode=2000M\n"), jobs, nil)
+	if jobs[0].Memory != 8000 || jobs[1].Memory != 2000 {
+		t.Errorf("%d and %d MiB on a node, want 8000 and 2000", jobs[0].Memory, jobs[1].Memory)
+	}
+}
+
 func TestGresOf(t *testing.T) {
 	for _, test := range []struct {
 		field string

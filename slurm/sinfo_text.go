@@ -39,7 +39,10 @@ func sinfoText(f fields, output []byte) (*inventory, error) {
 		n.Features = list(row["f"])
 		partition, isDefault := strings.CutSuffix(strings.TrimSpace(row["P"]), "*")
 		n.Memory, n.Gres = int(whole(row["m"])), gresOf(row["G"])
-		_, most, _ := strings.Cut(row["s"], "-")
+		_, most, isRange := strings.Cut(row["s"], "-")
+		if !isRange { // the least is the most
+			most = row["s"]
+		}
 		v.partition(Partition{
 			Name: partition, Default: isDefault, OverSubscribe: clean(row["h"]),
 			Closed:    slices.Contains([]string{"down", "inact", "drain"}, strings.ToLower(clean(row["a"]))),

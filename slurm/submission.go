@@ -285,6 +285,32 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 	return r, errors.Join(err, err2)
 }
 
+// RequestIn is RequestOf in a cluster. A job that does not say how many nodes it wants
+// gets as many as Slurm would need for its CPUs.
+func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request, error) {
+	r, err := s.RequestOf(component, user)
+	if err != nil || component.has("nodes") || component.has("ntasks-per-node") {
+		return r, err
+	}
+	partitions, most := r.partitions(c), 0
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if len(partitions) == 0 || slices.ContainsFunc(partitions, func(p string) bool { return slices.Contains(n.Partitions, p) }) {
+			most = max(most, n.CPUs)
+		}
+	}
+	if most == 0 || r.CPUsPerNode <= float64(most) {
+		return r, nil
+	}
+	// CPUs of one task are on one node.
+	perTask := component.number("cpus-per-task", 1)
+	tasks := max(1, most/perTask)
+	nodes := (component.number("ntasks", 1) + tasks - 1) / tasks
+	spread := *component
+	spread.options = append(slices.Clone(component.options), option{"nodes", strconv.Itoa(nodes)})
+	return s.RequestOf(&spread, user)
+}
+
 // memory returns what the component asks for on each node, in MiB; 0 when it asks for
 // none.
 func (c *Component) memory(r *Request) int {

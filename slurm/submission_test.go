@@ -159,6 +159,36 @@ func TestSubmissionOfComponents(t *testing.T) {
 	}
 }
 
+// A job that does not say how many nodes it wants gets as many as its CPUs take.
+func TestRequestOfManyTasks(t *testing.T) {
+	c := &Cluster{
+		Partitions: []Partition{{Name: "wide", Default: true}, {Name: "narrow"}},
+		Nodes:      []Node{{Name: "n1", CPUs: 8, Partitions: []string{"wide"}}, {Name: "n2", CPUs: 4, Partitions: []string{"narrow"}}},
+	}
+	for _, test := range []struct {
+		args  string
+		nodes int
+		cpus  float64
+	}{
+		{"-n16|plain.sh", 2, 8},
+		{"-n8|plain.sh", 1, 8},
+		{"-n4|-c4|plain.sh", 2, 8},
+		{"-n16|-p|narrow|plain.sh", 4, 4},
+		{"-n16|-N1|plain.sh", 1, 16},
+		{"-n3|-c5|plain.sh", 3, 5},
+		{"-n1|-c99|plain.sh", 1, 99},
+	} {
+		s, err := ParseSubmission("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := (&Site{}).RequestIn(c, &s.Components[0], "user")
+		if err != nil || r.Nodes != test.nodes || r.CPUsPerNode != test.cpus {
+			t.Errorf("%s: %d nodes of %v CPUs, %v; want %d of %v", test.args, r.Nodes, r.CPUsPerNode, err, test.nodes, test.cpus)
+		}
+	}
+}
+
 func TestSubmissionsNotAdvised(t *testing.T) {
 	for _, test := range []struct {
 		command, args string

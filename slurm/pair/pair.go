@@ -88,8 +88,8 @@ func (p Pair) Commands() [][]string {
 
 // kind is what two jobs must have in common to share nodes.
 type kind struct {
-	partitions, features string
-	nodes                int
+	partitions, features, reservation string
+	nodes                             int
 }
 
 // candidate is a job that may be paired.
@@ -127,7 +127,7 @@ func (p Planner) candidates(c *slurm.Cluster, plan *Plan) (kinds map[kind][]cand
 		}
 		candidate := candidate{job: j, request: p.Site.Request(j)}
 		reason := p.excuse(c, &candidate)
-		k := kind{strings.Join(j.Partitions, ","), j.Features, candidate.request.Nodes}
+		k := kind{strings.Join(j.Partitions, ","), j.Features, j.Reservation, candidate.request.Nodes}
 		if reason == "" && len(kinds[k]) == Most {
 			reason = fmt.Sprintf("%d jobs like it come first", Most)
 		}
@@ -257,22 +257,27 @@ func emptyNodes(c *slurm.Cluster) map[string]bool {
 // take gives a pair empty nodes on which both can run; none when there are too
 // few.
 func take(c *slurm.Cluster, empty map[string]bool, a, b candidate) []string {
-	both := a.request
-	both.Excluded = slices.Concat(a.request.Excluded, b.request.Excluded)
-	both.CPUsPerNode = max(a.request.CPUsPerNode, b.request.CPUsPerNode)
+	room, forB := slurm.NewRoom(c), b.request.Eligible(c)
 	var nodes []string
-	for _, n := range both.Eligible(c) {
-		if empty[n.Name] && len(nodes) < both.Nodes && shares(c, n, a, b) {
+	for _, n := range a.request.Eligible(c) {
+		if empty[n.Name] && len(nodes) < a.request.Nodes && slices.Contains(forB, n) && hold(room, n, a, b) && shares(c, n, a, b) {
 			nodes = append(nodes, n.Name)
 		}
 	}
-	if len(nodes) < both.Nodes {
+	if len(nodes) < a.request.Nodes {
 		return nil
 	}
 	for _, name := range nodes {
 		empty[name] = false
 	}
 	return nodes
+}
+
+// hold reports whether the node has the memory and the generic resources of both.
+func hold(room *slurm.Room, n *slurm.Node, a, b candidate) bool {
+	room.Take(&a.request, n)
+	defer room.Leave(&a.request, n)
+	return room.Holds(&b.request, n)
 }
 
 // shares reports whether both jobs have CPUs on the node at the same time. Where

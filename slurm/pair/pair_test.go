@@ -118,6 +118,37 @@ func TestPlan(t *testing.T) {
 				c.Jobs[0].CPUs, c.Jobs[1].CPUs = 4, 4
 			},
 		},
+		{
+			name: "a generic resource of the second", nodes: 3, applications: []string{"heavy", "light"}, want: "1+2@n3",
+			change: func(c *slurm.Cluster) {
+				c.Nodes[2].Gres, c.Jobs[1].Gres = map[string]int{"gpu": 1}, map[string]int{"gpu": 1}
+			},
+		},
+		{
+			name: "one generic resource for two", nodes: 1, applications: []string{"heavy", "light"}, want: "1+2@",
+			change: func(c *slurm.Cluster) {
+				c.Nodes[0].Gres = map[string]int{"gpu": 1}
+				for i := range c.Jobs {
+					c.Jobs[i].Gres = map[string]int{"gpu": 1}
+				}
+			},
+		},
+		{
+			name: "memory for one", nodes: 2, applications: []string{"heavy", "light"}, want: "1+2@n2",
+			change: func(c *slurm.Cluster) {
+				c.Consumable.Memory = true
+				c.Nodes[0].Memory, c.Nodes[1].Memory = 8000, 16000
+				c.Jobs[0].Memory, c.Jobs[1].Memory = 6000, 6000
+			},
+		},
+		{
+			name: "all memory for a job that names none", nodes: 1, applications: []string{"heavy", "light"}, want: "1+2@",
+			change: func(c *slurm.Cluster) { c.Consumable.Memory, c.Nodes[0].Memory = true, 8000 },
+		},
+		{
+			name: "a reservation of one", nodes: 2, applications: []string{"heavy", "light"}, want: "1 alone 2 alone",
+			change: func(c *slurm.Cluster) { c.Jobs[1].Reservation = "maintenance" },
+		},
 		{name: "nobody waits", nodes: 1, want: ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -78,7 +78,9 @@ type Watcher struct {
 
 	state   state
 	journal journal
-	status  Status
+	// unsaid is why the last records could not be written to the decision log.
+	unsaid error
+	status Status
 }
 
 // timeToTakeBack bounds the cleaning up at the end.
@@ -125,7 +127,7 @@ func (w *Watcher) Once(ctx context.Context) error {
 	}
 	defer release()
 	w.status.Once = true
-	return w.Round(ctx)
+	return errors.Join(w.Round(ctx), w.unsaid)
 }
 
 // TakeBack takes back everything that an earlier watch set, and returns for how
@@ -188,8 +190,8 @@ func (w *Watcher) say(records ...Record) {
 	for i := range records {
 		records[i].Time, records[i].Mode, records[i].Cluster = w.now().UTC(), w.Mode, w.state.Cluster
 	}
-	if err := w.journal.write(records); err != nil {
-		w.status.Error = err.Error()
+	if len(records) > 0 {
+		w.unsaid = w.journal.write(records)
 	}
 }
 

@@ -46,6 +46,23 @@ func reopen(t *testing.T, w *Watcher) {
 	t.Cleanup(release)
 }
 
+// A decision log that cannot be written is an error of --once, and of the status.
+func TestDecisionLogCannotBeWritten(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
+	w.Log = filepath.Join(t.TempDir(), "none", "log")
+	if err := w.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "decision log") {
+		t.Errorf("%v, want that the decision log cannot be written", err)
+	}
+	wantExcluded(t, f, 10, "n01")
+	status, err := ReadStatus(w.Folder)
+	if err != nil || !strings.Contains(status.Error, "decision log") {
+		t.Errorf("the status says %q, %v", status.Error, err)
+	}
+}
+
 // crash ends a watcher without its noticing, and returns the next one.
 func crash(t *testing.T, w *Watcher, f *fake) *Watcher {
 	t.Helper()

@@ -50,7 +50,7 @@ func (w *Watcher) Round(ctx context.Context) error {
 		w.say(Record{Action: Recovered, Done: true, Reason: fmt.Sprintf("after %d rounds", w.status.FailedRounds)})
 		fallthrough
 	default:
-		w.status.FailedRounds, w.status.Error = 0, ""
+		w.status.FailedRounds, w.status.Error = 0, message(w.unsaid)
 	}
 	w.status.NextSeconds = w.pause().Seconds()
 	w.status.Running = true

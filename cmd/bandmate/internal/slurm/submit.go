@@ -102,7 +102,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 	}
 	advices := make([]*slurm.Advice, len(submission.Components))
 	for i := range submission.Components {
-		request, err := advisor.Site.RequestOf(&submission.Components[i], userName(a))
+		request, err := advisor.Site.RequestIn(cluster, &submission.Components[i], userName(a))
 		if err != nil {
 			return nil, err
 		}
