@@ -57,6 +57,9 @@ const (
 	confidence = 0.90
 	// phaseLevel is the probability below which strata count as different.
 	phaseLevel = 0.001
+	// unevenLevel is the significance level of the test whether slower slices are spread
+	// evenly over both states, as interruptions are.
+	unevenLevel = 0.05
 	// stratumReadings is how many readings a stratum has at least, and mostStrata
 	// how many strata there are at most.
 	stratumReadings = 5
@@ -124,7 +127,24 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 }
 
 // undisturbed returns the readings of a steady program without what interruptions took.
+//
+// Interruptions are rare and strike both states alike. If slices differ in most blocks, or
+// more often in one state than in the other, the program itself varies: it has phases
+// shorter than a block, or unequal ticks. Then nothing is left out.
 func undisturbed(readings []Reading) []Reading {
+	on, off := 0, 0
+	for _, r := range readings {
+		switch {
+		case r.Lost > 0:
+			on++
+		case r.Lost < 0:
+			off++
+		}
+	}
+	even := distuv.Binomial{N: float64(on + off), P: 0.5}
+	if 2*(on+off) > len(readings) || on+off > 0 && 2*even.CDF(float64(min(on, off))) < unevenLevel {
+		return readings
+	}
 	without := slices.Clone(readings)
 	for i := range without {
 		without[i].Log += without[i].Lost

@@ -145,3 +145,32 @@ func TestInterruptedSlicesDoNotCount(t *testing.T) {
 		t.Errorf("the mean error is %.4f, and %.4f where interrupted slices count", without/repeats, with/repeats)
 	}
 }
+
+// TestShortPhasesAreNotInterruptions: slices of a program with phases of some milliseconds
+// differ, too, and those in its sensitive phase belong to the result.
+func TestShortPhasesAreNotInterruptions(t *testing.T) {
+	phases := []float64{0.007, 0.02, 0.04}
+	if testing.Short() {
+		phases = phases[1:2] // the race detector makes simulations slow
+	}
+	for _, each := range phases {
+		for _, ticks := range []float64{1, 3} {
+			const repeats = 15
+			bias := 0.0
+			for seed := range uint64(repeats) {
+				m := newSimulation(seed, noise{white: 0.03})
+				target := m.add(&simulated{endless: true, phases: []phase{{solo: each, slowdown: 1, ticks: ticks}, {solo: each, slowdown: 2, ticks: 1}}})
+				m.stream(1)
+				plan := m.plan(fine)
+				plan.Class = usual
+				if err := plan.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				bias += (Summarize(plan.Outcome.Readings[usual]["beside"], m.random).Performance - target.performance(false)) / repeats
+			}
+			if math.Abs(bias) > 0.03 {
+				t.Errorf("phases of %v s, %v times the ticks in one: off by %.3f", each, ticks, bias)
+			}
+		}
+	}
+}

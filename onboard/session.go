@@ -16,6 +16,9 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
+// longestSession ends an interferer that nothing else ended. No experiment takes as long.
+const longestSession = 30 * 24 * time.Hour
+
 // Placing says where a session's application and interferer run.
 type Placing struct {
 	topology.Request
@@ -24,8 +27,6 @@ type Placing struct {
 	MemoryCap int64
 	// RealTime runs the interferer at real-time priority where permitted.
 	RealTime bool
-	// MaxDuration ends the interferer whatever happens; 0 leaves its own limit.
-	MaxDuration time.Duration
 	// Interferers is the number of interferers; 0 means 1. Several press harder
 	// than one can: levels up to their number. They divide the CPUs that
 	// Request.Interferer names.
@@ -85,7 +86,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		MemoryNode:  placement.MemoryNode,
 		MemoryCap:   placing.MemoryCap,
 		RealTime:    placing.RealTime,
-		MaxDuration: placing.MaxDuration,
+		MaxDuration: longestSession,
 	}
 	if s.launcher, err = launch.New(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package ticks
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -28,10 +29,10 @@ func CallCost() (time.Duration, error) {
 	}
 	event, err := u.openThread(unix.Gettid())
 	if err != nil {
-		return 0, explainUprobe(err)
+		return 0, errors.Join(explainUprobe(err), u.close())
 	}
 	// The kernel takes long to remove it, and nothing is called meanwhile.
-	defer func() { go func() { _ = event.Close() }() }()
+	defer func() { go func() { _, _ = event.Close(), u.close() }() }()
 	const calls, rounds = 40, 5
 	least := time.Duration(0)
 	for range rounds {

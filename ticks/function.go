@@ -87,6 +87,9 @@ func (f Function) open(pid int) (reader, error) {
 			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		offset, err := f.offset(m.file)
+		if err != nil && f.Library == "" && time.Since(begin) < f.patience() && isRunning(pid) {
+			continue // a shell, env or taskset may be about to execute the program
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, m.path, err)
 		}

@@ -134,6 +134,58 @@ func TestFunctionErrors(t *testing.T) {
 	}
 }
 
+// The command may be a wrapper that executes the program in a moment.
+func TestFunctionBehindAWrapper(t *testing.T) {
+	needUprobe(t)
+	program, _ := buildWorker(t)
+	s := start(t, shell("echo wrapper; read go; exec "+program))
+	type opened struct {
+		Counter
+		err error
+	}
+	run := prepare(t, Function{Symbol: "worker_step", Patience: 20 * time.Second})
+	done := make(chan opened)
+	go func() {
+		c, err := run.Open(s.pid)
+		done <- opened{c, err}
+	}()
+	time.Sleep(20 * time.Millisecond)
+	if said := s.ask("go"); said != "ready" {
+		t.Fatalf("the worker says %q", said)
+	}
+	c := <-done
+	if c.err != nil {
+		t.Fatal(c.err)
+	}
+	defer c.Close()
+	s.ask("step 7")
+	wantCount(t, c, 7, nil)
+}
+
+// The process in which a function was found may end, and another call the same.
+func TestFunctionOfOneProcessAfterAnother(t *testing.T) {
+	needUprobe(t)
+	program, _ := buildWorker(t)
+	s := start(t, shell("echo begin; read go; for i in 1 2 3 4; do echo 'run 300' | "+program+" >/dev/null; done; echo over; read end"))
+	over := make(chan string)
+	go func() { over <- s.ask("go") }()
+	c, err := prepare(t, Function{Library: "libworker.so.1", Symbol: "library_step", Patience: 20 * time.Second}).Open(s.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for {
+		if _, err := c.Read(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-over:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 // A file that was replaced is not the one that runs; root finds that one
 // nevertheless.
 func TestFunctionOfReplacedFile(t *testing.T) {

@@ -29,6 +29,7 @@ const mostThreads = 256
 type uprobe struct {
 	kind   uint32
 	path   *byte // where the kernel reads the file's name when an event is opened
+	file   *os.File
 	offset uint64
 	stop   func()
 
@@ -56,16 +57,23 @@ func uprobeType() (uint32, error) {
 }
 
 // newUprobe returns a uprobe of no thread yet.
-func newUprobe(file string, offset uint64) (*uprobe, error) {
+//
+// It keeps the file open: a name below /proc/PID is gone when that process ends or
+// executes something else, and others of the program may go on.
+func newUprobe(name string, offset uint64) (*uprobe, error) {
 	kind, err := uprobeType()
 	if err != nil {
 		return nil, err
 	}
-	path, err := syscall.BytePtrFromString(file)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	u := &uprobe{kind: kind, path: path, offset: offset, events: map[int]*goperf.Event{}, stop: func() {}}
+	path, err := syscall.BytePtrFromString("/proc/self/fd/" + strconv.Itoa(int(file.Fd())))
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	u := &uprobe{kind: kind, path: path, file: file, offset: offset, events: map[int]*goperf.Event{}, stop: func() {}}
 	return u, nil
 }
 
@@ -210,5 +218,5 @@ func (u *uprobe) close() error {
 		faults = append(faults, event.Close())
 	}
 	u.events = nil
-	return errors.Join(faults...)
+	return errors.Join(append(faults, u.file.Close())...)
 }

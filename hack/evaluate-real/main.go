@@ -69,7 +69,7 @@ func (e *trial) measure(ctx context.Context, only string) (err error) {
 	if e.programs, err = prepare(ctx, filepath.Join(e.output, "inputs"), only); err != nil {
 		return err
 	}
-	if e.session, err = onboard.Open(ctx, onboard.Placing{MaxDuration: time.Until(e.until) + time.Hour}); err != nil {
+	if e.session, err = onboard.Open(ctx, onboard.Placing{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.session.Close()) }()

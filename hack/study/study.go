@@ -99,7 +99,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 	if err := os.MkdirAll(s.Output, 0o755); err != nil {
 		return nil, err
 	}
-	session, err := onboard.Open(ctx, onboard.Placing{MaxDuration: s.Slice + time.Hour})
+	session, err := onboard.Open(ctx, onboard.Placing{})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
+	"bandmate.dev/bandmate/topology"
 )
 
 // stopGrace is how long a command may take to end after SIGTERM.
@@ -282,17 +283,13 @@ func endOf(ctx context.Context) error {
 // bindThread confines the calling thread, and the processes it starts, to cpus and
 // to the memory of node. restore undoes it.
 func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error) {
-	var before unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return nil, fmt.Errorf("reading the CPU affinity: %w", err)
+	before, err := topology.ThreadCPUs(0)
+	if err != nil {
+		return nil, err
 	}
 	if cpus.Size() > 0 {
-		var want unix.CPUSet
-		for _, cpu := range cpus.List() {
-			want.Set(cpu)
-		}
-		if err := unix.SchedSetaffinity(0, &want); err != nil {
-			return nil, fmt.Errorf("%w: binding to CPUs %s: %w: choose CPUs that are online and allowed here (bandmate doctor lists them)", ErrPlacement, cpus, err)
+		if err := topology.Confine(0, cpus); err != nil {
+			return nil, fmt.Errorf("%w: binding to %w: choose CPUs that are online and allowed here (bandmate doctor lists them)", ErrPlacement, err)
 		}
 	}
 	if node != nil {
@@ -306,7 +303,7 @@ func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error)
 				return fmt.Errorf("restoring the memory policy: %w", err)
 			}
 		}
-		if err := unix.SchedSetaffinity(0, &before); err != nil {
+		if err := topology.Confine(0, before); err != nil {
 			return fmt.Errorf("restoring the CPU affinity: %w", err)
 		}
 		return nil

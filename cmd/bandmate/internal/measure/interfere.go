@@ -92,8 +92,11 @@ func (f interfereFlags) setting() (s interferer.Setting, part float64, err error
 	if s.Pattern, err = cli.ParsePattern("--pattern", f.pattern); err != nil {
 		return s, 0, err
 	}
-	if s.Pattern == interferer.Random {
+	switch {
+	case s.Pattern == interferer.Random:
 		s.InFlight = f.inFlight
+	case f.inFlight != 0 && f.footprint == "":
+		return s, 0, cli.Usagef("--in-flight %d: a stream has no lines in flight that can be set: add --pattern random, or --footprint", f.inFlight)
 	}
 	if strings.HasSuffix(strings.TrimSpace(f.bandwidth), "%") {
 		if part, err = units.ParseShare(f.bandwidth); err != nil || part == 0 {
