@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,6 +22,9 @@ type conn struct {
 
 	reader *bufio.Reader
 	buffer []byte
+	// used is true once a request was answered, and silent while no byte of the answer
+	// to the last request has come.
+	used, silent bool
 }
 
 func (t *Target) connect(ctx context.Context) (*conn, error) {
@@ -38,9 +42,14 @@ func (t *Target) exchange(c *conn, random *rand.Rand) (reusable bool, err error)
 		r = t.requests[random.IntN(len(t.requests))]
 	}
 	c.buffer = r.appendTo(c.buffer[:0], random)
+	c.silent = true
 	if _, err := c.Write(c.buffer); err != nil {
 		return false, err
 	}
+	if _, err := c.reader.Peek(1); err != nil {
+		return false, err
+	}
+	c.silent, c.used = false, true
 	return t.protocol.answer(c)
 }
 
@@ -80,6 +89,9 @@ const leastError = 400
 
 func (p *http1) answer(c *conn) (bool, error) {
 	r, err := http.ReadResponse(c.reader, nil)
+	for err == nil && r.StatusCode < http.StatusOK && r.StatusCode != http.StatusSwitchingProtocols {
+		r, err = http.ReadResponse(c.reader, nil) // an interim response precedes the final one
+	}
 	if err != nil {
 		return false, err
 	}
@@ -124,7 +136,10 @@ func (redis) encode(u *url.URL) (string, error) {
 	return b.String(), nil
 }
 
-func (p redis) answer(c *conn) (bool, error) { return true, p.read(c, 0) }
+func (p redis) answer(c *conn) (bool, error) {
+	err := p.read(c, 0)
+	return err == nil || errors.Is(err, ErrRejected), err
+}
 
 // errGarbled is returned for a service that speaks another protocol.
 var errGarbled = errors.New("the answer is not of the protocol")
@@ -167,12 +182,15 @@ func (p redis) read(c *conn, depth int) error {
 		if kind == '%' {
 			n *= 2
 		}
+		var rejected error
 		for range n {
-			if err := p.read(c, depth+1); err != nil {
+			err := p.read(c, depth+1)
+			if err != nil && !errors.Is(err, ErrRejected) {
 				return err
 			}
+			rejected = cmp.Or(rejected, err)
 		}
-		return nil
+		return rejected
 	}
 	return errGarbled
 }

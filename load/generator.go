@@ -57,6 +57,9 @@ type Load struct {
 	done    sync.WaitGroup
 	answers atomic.Int64
 	failed  atomic.Int64
+	// pending counts the requests that have arrived and have neither been answered nor
+	// failed.
+	pending atomic.Int64
 	// open is true while requests arrive.
 	open atomic.Bool
 
@@ -68,7 +71,9 @@ type Load struct {
 	latency  *hdrhistogram.Histogram
 	lag      *hdrhistogram.Histogram
 	arrivals int64
-	behind   bool
+	// replies are the answers since the last Take, whenever the requests arrived.
+	replies int64
+	behind  bool
 }
 
 // Start starts a load that lasts until it is closed or the context ends.
@@ -140,6 +145,7 @@ func (l *Load) arrive(ctx context.Context, random *rand.Rand) {
 		}
 		select {
 		case l.queue <- next:
+			l.pending.Add(1)
 			l.arrived(now - next)
 		default:
 			l.mu.Lock()
@@ -188,18 +194,24 @@ func (l *Load) work(ctx context.Context, random *rand.Rand) {
 			intended = l.clock.Now()
 		}
 		var err error
-		if c, err = l.serve(ctx, c, random); err != nil {
+		c, err = l.serve(ctx, c, random)
+		if l.options.Rate > 0 {
+			l.pending.Add(-1)
+		}
+		if err != nil {
 			if ctx.Err() == nil && l.fail(err) {
 				return
 			}
 			continue
 		}
-		l.answered(l.clock.Now() - intended)
+		l.answered(intended)
 	}
 }
 
 // serve makes one request over c, which is opened where it is nil, and returns the
-// connection for the next one; nil where it has to be reopened.
+// connection for the next one; nil where it has to be reopened. A server may close a
+// connection while it is idle, just as the request is sent: it is sent again, over a new
+// one (RFC 9112, section 9.3.1).
 func (l *Load) serve(ctx context.Context, c *conn, random *rand.Rand) (*conn, error) {
 	if c == nil {
 		var err error
@@ -208,19 +220,29 @@ func (l *Load) serve(ctx context.Context, c *conn, random *rand.Rand) (*conn, er
 		}
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
+	kept := c.used
 	reusable, err := l.target.exchange(c, random)
 	if stop() && reusable {
 		return c, err
 	}
 	_ = c.Close()
+	if err != nil && kept && c.silent && ctx.Err() == nil {
+		return l.serve(ctx, nil, random)
+	}
 	return nil, err
 }
 
-func (l *Load) answered(latency time.Duration) {
+// answered counts an answer to a request that was intended to start at a time. Requests
+// from before the last Take add no latency: the fast ones among them are answered already.
+func (l *Load) answered(intended time.Duration) {
+	now := l.clock.Now()
 	l.answers.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	record(l.latency, latency)
+	l.replies++
+	if intended >= l.taken {
+		record(l.latency, now-intended)
+	}
 }
 
 const (
@@ -254,9 +276,10 @@ func (l *Load) fail(err error) bool {
 // Result summarizes the answers to a load in an interval of time.
 type Result struct {
 	Elapsed time.Duration
-	// Answers is how many requests were answered.
+	// Answers is how many requests were answered in it.
 	Answers int64
-	// Latency holds latencies in nanoseconds, from the intended start.
+	// Latency holds the latencies, in nanoseconds from the intended start, of the
+	// requests that arrived in it and were answered.
 	Latency *hdrhistogram.Histogram
 	// Lag is the 99th percentile of how late the generator itself was.
 	Lag time.Duration
@@ -276,17 +299,48 @@ func (r *Result) Quantile(q float64) time.Duration {
 func (l *Load) Take() (*Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.take()
+}
+
+// take is Take with l.mu held.
+func (l *Load) take() (*Result, error) {
 	now := l.clock.Now()
 	r := &Result{
-		Elapsed: now - l.taken, Answers: l.latency.TotalCount(), Latency: l.latency,
+		Elapsed: now - l.taken, Answers: l.replies, Latency: l.latency,
 		Lag: time.Duration(l.lag.ValueAtQuantile(99)),
 	}
 	arrivals, behind := l.arrivals, l.behind
-	l.taken, l.latency, l.lag, l.arrivals, l.behind = now, newHistogram(), newHistogram(), 0, false
+	l.taken, l.latency, l.lag, l.arrivals, l.replies, l.behind = now, newHistogram(), newHistogram(), 0, 0, false
 	if l.err != nil {
 		return r, l.err
 	}
 	return r, l.keptUp(r, arrivals, behind)
+}
+
+// Finish ends the arrivals and returns what Take does, but with the latencies of the
+// requests that are under way, the slowest among them: it waits for their answers. The
+// error wraps ErrBehind also where some are not answered within patience.
+func (l *Load) Finish(ctx context.Context, patience time.Duration) (*Result, error) {
+	l.Open(false)
+	l.mu.Lock()
+	begin := l.taken
+	r, err := l.take()
+	// Those under way belong to what was taken.
+	l.taken, l.latency = begin, r.Latency
+	l.mu.Unlock()
+	for end := l.clock.Now(); l.pending.Load() > 0 && l.Err() == nil && ctx.Err() == nil && l.clock.Now()-end < patience; {
+		l.clock.Sleep(time.Millisecond)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latency = newHistogram()
+	switch left := l.pending.Load(); {
+	case l.err != nil:
+		return r, l.err
+	case err == nil && left > 0:
+		err = fmt.Errorf("%w: %d requests were not answered within %v", ErrBehind, left, patience)
+	}
+	return r, err
 }
 
 const (

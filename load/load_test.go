@@ -134,6 +134,15 @@ func TestLoadRedis(t *testing.T) {
 		}
 	}
 	var requests atomic.Int64
+	// What follows an error within a reply is not the answer to the next request.
+	l := target(t, redisServer(t, "*2\r\n-ERR no\r\n+OK\r\n", &requests)).Start(t.Context(), load.Options{Connections: 1})
+	for l.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	l.Close()
+	if !errors.Is(l.Err(), load.ErrRejected) || l.Answers() != 0 {
+		t.Errorf("%d answers: %v", l.Answers(), l.Err())
+	}
 	err := target(t, redisServer(t, "-WRONGPASS no\r\n", &requests)).Ask(t.Context())
 	if !errors.Is(err, load.ErrRejected) || !strings.Contains(err.Error(), "WRONGPASS no") {
 		t.Errorf("%v", err)
@@ -209,6 +218,87 @@ func TestCoordinatedOmission(t *testing.T) {
 	// half of it.
 	if p90 := r.Quantile(0.9); p90 < 300*time.Millisecond {
 		t.Errorf("p90 %v: the stall of %v was left out", p90, to-from)
+	}
+}
+
+// The slowest requests are under way when a stretch of time ends. Finish waits for them.
+func TestFinish(t *testing.T) {
+	const slow = 300 * time.Millisecond
+	var n atomic.Int64
+	url := server(t, func(http.ResponseWriter, *http.Request) {
+		if n.Add(1)%20 == 0 {
+			time.Sleep(slow)
+		}
+	})
+	l := target(t, url).Start(t.Context(), load.Options{Rate: 300, Seed: 1})
+	defer l.Close()
+	for n.Load() < 10 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
+		t.Fatal(err)
+	}
+	for n.Load() < 60 {
+		time.Sleep(time.Millisecond)
+	}
+	r, err := l.Finish(t.Context(), time.Minute)
+	if err != nil && !errors.Is(err, load.ErrBehind) { // other programs may hold the CPUs
+		t.Fatal(err)
+	}
+	if p99 := r.Quantile(0.99); p99 < slow {
+		t.Errorf("p99 %v of %d: the requests under way were left out", p99, r.Latency.TotalCount())
+	}
+	if all := l.Answers(); all != n.Load() {
+		t.Errorf("%d of %d requests were answered", all, n.Load())
+	}
+}
+
+// What is not answered in time is no result.
+func TestFinishWithoutAnswers(t *testing.T) {
+	held := make(chan struct{})
+	url := server(t, func(http.ResponseWriter, *http.Request) { <-held })
+	l := target(t, url).Start(t.Context(), load.Options{Rate: 1000})
+	defer l.Close()
+	defer close(held)
+	time.Sleep(50 * time.Millisecond)
+	if _, err := l.Finish(t.Context(), 50*time.Millisecond); !errors.Is(err, load.ErrBehind) {
+		t.Error(err)
+	}
+}
+
+// A server may close a connection that is idle, just as a request is sent over it.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	s.Config.IdleTimeout = 50 * time.Millisecond
+	s.Start()
+	defer s.Close()
+	l := target(t, s.URL).Start(t.Context(), load.Options{Rate: 200, Connections: 40, Seed: 1})
+	defer l.Close()
+	for l.Answers() < 200 && l.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if err := l.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Early hints are not the answer.
+func TestEarlyHints(t *testing.T) {
+	const slow = 30 * time.Millisecond
+	url := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</a.css>")
+		w.WriteHeader(http.StatusEarlyHints)
+		time.Sleep(slow)
+		w.WriteHeader(http.StatusOK)
+	})
+	l := target(t, url).Start(t.Context(), load.Options{Connections: 2})
+	defer l.Close()
+	for l.Answers() < 10 && l.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	r, err := l.Take()
+	if median := r.Quantile(0.5); err != nil || median < slow*9/10 {
+		t.Errorf("median %v: %v", median, err)
 	}
 }
 
@@ -324,6 +414,8 @@ func TestParseFaults(t *testing.T) {
 		{"http://a/?x= y"},
 		{"tcp://a"},
 		{"memcached://a/"},
+		{"http://user:password@a/"},
+		{"redis://:password@a/PING"},
 	} {
 		if _, err := load.Parse(urls...); !errors.Is(err, load.ErrURL) {
 			t.Errorf("%q: %v", urls, err)

@@ -65,6 +65,9 @@ func Parse(urls ...string) (*Target, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, ErrURL)
 		}
+		if u.User != nil {
+			return nil, fmt.Errorf("%q: a user or a password is not sent, and would be kept in the profile: measure a server that asks for none: %w", u.Redacted(), ErrURL)
+		}
 		p, port := protocolOf(u)
 		if p == nil || u.Hostname() == "" || port == "" && u.Port() == "" {
 			return nil, fmt.Errorf("%q: %w", text, ErrURL)

@@ -264,6 +264,9 @@ func (t *serving) measureForeign(ctx context.Context) (err error) {
 	if err := generator.Switch(true); err != nil {
 		return err
 	}
+	if err := generator.awaitTicks(ctx); err != nil {
+		return t.explain(ctx, err)
+	}
 	pause(ctx, saturationWarmUp)
 	rate, spread, steps, err := foreignRate(ctx, generator)
 	if err != nil {
@@ -313,7 +316,7 @@ func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64,
 		rate += r / float64(len(rates))
 	}
 	if !(rate > 0) {
-		return 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the count of the load generator stands still", ErrService))
+		return 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the load generator counted nothing in %v: does the server answer it?", ErrService, (g.clock.Now()-begin).Round(time.Millisecond)))
 	}
 	steps = float64(changes) / (g.clock.Now() - begin).Seconds()
 	return rate, *stats.Spread(rates) / rate / math.Sqrt(saturationWindows), steps, err

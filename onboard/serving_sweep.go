@@ -36,11 +36,10 @@ const (
 
 // visited is what the visits of a load met.
 type visited struct {
-	latency *hdrhistogram.Histogram
-	p99     []float64
-	lag     []float64
-	cpu     []float64
-	answers int64
+	latencies []*hdrhistogram.Histogram
+	p99       []float64
+	lag       []float64
+	cpu       []float64
 	// behind is why the rate was not reached the last time, of so many times.
 	behind error
 	missed int
@@ -49,24 +48,27 @@ type visited struct {
 // sweep measures the latencies alone at loads below the saturation.
 func (t *serving) sweep(ctx context.Context, saturation float64) error {
 	visits := make([]visited, len(sweepShares))
-	each := cmp.Or(t.LoadTime, defaultLoadTime) / sweepPasses
 	for pass := range sweepPasses {
 		for n, i := range t.Random.Perm(len(sweepShares)) {
 			share := float64(pass*len(sweepShares)+n) / float64(sweepPasses*len(sweepShares))
 			t.tell(0.25+0.3*share, fmt.Sprintf("%s alone at %.0f%% of its saturation", t.Name, 100*sweepShares[i]))
-			if err := t.visit(ctx, &visits[i], sweepShares[i]*saturation, each); err != nil {
+			if err := t.visit(ctx, &visits[i], sweepShares[i]*saturation); err != nil {
 				return err
 			}
 		}
 	}
 	for i, v := range visits {
 		rate := sweepShares[i] * saturation
+		if stalled, highest, ok := v.dropStalled(); ok {
+			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: at %.6g requests per second p99 was %.3g ms in one visit, which is left out, and at most %.3g ms in the others: the machine or the server stalled; to see whether the server does so by itself, onboard it with --load-time 20s", rate, 1e3*stalled, 1e3*highest))
+		}
+		answers := v.answers()
 		switch {
 		case 2*v.missed >= sweepPasses:
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.0f%% of the saturation is left out: %v", 100*sweepShares[i], v.behind))
 			continue
-		case v.answers < fewestRequests:
-			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.6g requests per second are left out: %d answers do not tell a p99: raise --load-time", rate, v.answers))
+		case answers < fewestRequests:
+			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.6g requests per second are left out: %d answers do not tell a p99: raise --load-time", rate, answers))
 			continue
 		}
 		l := v.load(rate)
@@ -89,11 +91,38 @@ func behind(visits []visited) []error {
 	return all[:min(len(all), 1)]
 }
 
+const (
+	// slowestAnswer is how long the last requests of a visit are waited for.
+	slowestAnswer = 10 * time.Second
+	// enoughRequests is how many requests a visit should last for, within the load time.
+	enoughRequests = 1000
+	// A visit discards settleRelaxations relaxation times and then measures for
+	// visitRelaxations. A relaxation time counts as longestRelaxation at most.
+	settleRelaxations, visitRelaxations = 3, 20
+	longestRelaxation                   = time.Second
+)
+
+// relaxation returns the relaxation time of the M/M/1 queue, in which it forgets its
+// state: 1 ÷ (μ·(1 - √ρ)²) (Abate and Whitt 1987).
+func relaxation(rate, saturation float64) time.Duration {
+	left := 1 - math.Sqrt(min(rate/saturation, 1))
+	return time.Duration(min(1/(saturation*left*left), longestRelaxation.Seconds()) * float64(time.Second))
+}
+
+// visitTimes returns how long a visit of a load settles and how long it is measured, so
+// that all visits of the load together last for loadTime at least.
+func visitTimes(rate, saturation float64, loadTime time.Duration) (settle, measured time.Duration) {
+	relaxed := relaxation(rate, saturation)
+	some := time.Duration(enoughRequests / rate * float64(time.Second))
+	return max(settleTime, settleRelaxations*relaxed), max(loadTime/sweepPasses, min(some, loadTime), visitRelaxations*relaxed)
+}
+
 // visit adds one visit of a load.
-func (t *serving) visit(ctx context.Context, v *visited, rate float64, d time.Duration) error {
+func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 	l := t.Target.Start(ctx, load.Options{Rate: rate, Connections: t.Connections, Seed: t.Random.Uint64()})
 	defer l.Close()
-	pause(ctx, settleTime)
+	settle, d := visitTimes(rate, t.service.SaturationRequestsPerSecond, cmp.Or(t.LoadTime, defaultLoadTime))
+	pause(ctx, settle)
 	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
 		return err
 	}
@@ -103,7 +132,7 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64, d time.Du
 	before, begin, _ := t.meter.Read()
 	pause(ctx, d)
 	after, end, _ := t.meter.Read()
-	r, err := l.Take()
+	r, err := l.Finish(ctx, slowestAnswer)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -117,28 +146,57 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64, d time.Du
 	if err != nil {
 		return err
 	}
-	if v.latency == nil {
-		v.latency = r.Latency
-	} else {
-		v.latency.Merge(r.Latency)
-	}
-	v.answers += r.Answers
+	v.latencies = append(v.latencies, r.Latency)
 	v.p99 = append(v.p99, r.Quantile(0.99).Seconds())
 	v.lag = append(v.lag, r.Lag.Seconds())
 	v.cpu = append(v.cpu, (after-before)/(end-begin).Seconds())
 	return nil
 }
 
+// stall is the ratio of a visit's p99 to that of all others from which a stall of the
+// server or the machine explains it, and no queue.
+const stall = 4
+
+// dropStalled leaves out the visit whose p99 is far above that of all others, and returns
+// its p99 and the highest of the others.
+func (v *visited) dropStalled() (p99, highest float64, ok bool) {
+	const fewest = 3
+	if len(v.p99) < fewest {
+		return 0, 0, false
+	}
+	order := slices.Sorted(slices.Values(v.p99))
+	p99, highest = order[len(order)-1], order[len(order)-2]
+	if p99 < stall*highest {
+		return 0, 0, false
+	}
+	at := slices.Index(v.p99, p99)
+	v.latencies, v.p99 = slices.Delete(v.latencies, at, at+1), slices.Delete(v.p99, at, at+1)
+	v.lag, v.cpu = slices.Delete(v.lag, at, at+1), slices.Delete(v.cpu, at, at+1)
+	return p99, highest, true
+}
+
+// answers is how many latencies were measured.
+func (v *visited) answers() (n int64) {
+	for _, h := range v.latencies {
+		n += h.TotalCount()
+	}
+	return n
+}
+
 // load returns the entry of the sweep for the visits of a load.
 func (v *visited) load(rate float64) v1alpha1.ServiceLoad {
+	all := v.latencies[0]
+	for _, h := range v.latencies[1:] {
+		all.Merge(h)
+	}
 	at := func(percent float64) float64 {
-		return time.Duration(v.latency.ValueAtQuantile(percent)).Seconds()
+		return time.Duration(all.ValueAtQuantile(percent)).Seconds()
 	}
 	quantiles := []float64{at(50), at(90), at(99), at(99.9)}
 	slices.Sort(quantiles)
 	l := v1alpha1.ServiceLoad{
 		RequestsPerSecond: rate, P50Seconds: quantiles[0], P90Seconds: quantiles[1], P99Seconds: quantiles[2], P999Seconds: quantiles[3],
-		Requests: int(v.answers), CPUSecondsPerSecond: stats.Median(v.cpu),
+		Requests: int(all.TotalCount()), CPUSecondsPerSecond: stats.Median(v.cpu),
 	}
 	if sd := stats.Spread(v.p99); sd != nil {
 		relative := *sd / math.Sqrt(float64(len(v.p99))) / l.P99Seconds

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
@@ -32,9 +34,12 @@ func TestSlicesOfServices(t *testing.T) {
 }
 
 func TestLoadOfVisits(t *testing.T) {
-	v := visited{latency: hdrhistogram.New(1, 1e12, 3), p99: []float64{0.0098, 0.0102, 0.0098, 0.0102}, cpu: []float64{0.2, 0.3, 0.4}, answers: 1000}
+	v := visited{p99: []float64{0.0098, 0.0102, 0.0098, 0.0102}, cpu: []float64{0.2, 0.3, 0.4}}
+	for range v.p99 {
+		v.latencies = append(v.latencies, hdrhistogram.New(1, 1e12, 3))
+	}
 	for i := range 1000 {
-		if err := v.latency.RecordValue(int64(i+1) * 10_000); err != nil {
+		if err := v.latencies[i%len(v.latencies)].RecordValue(int64(i+1) * 10_000); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,6 +54,85 @@ func TestLoadOfVisits(t *testing.T) {
 	// A standard deviation of 0.00023 over four visits.
 	if got := *l.P99RelativeSpread; math.Abs(got-0.0117) > 5e-4 {
 		t.Errorf("spread %v", got)
+	}
+}
+
+// A visit in which the machine stood still is left out; a queue that varies is not.
+func TestStalledVisit(t *testing.T) {
+	visits := func(p99 ...float64) *visited {
+		v := &visited{p99: p99, lag: make([]float64, len(p99)), cpu: make([]float64, len(p99))}
+		for i := range p99 {
+			v.latencies = append(v.latencies, hdrhistogram.New(1, 1e12, 3))
+			if err := v.latencies[i].RecordValues(1000, int64(i)+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return v
+	}
+	v := visits(0.002, 0.569, 0.0021, 0.0018)
+	if p99, highest, ok := v.dropStalled(); !ok || p99 != 0.569 || highest != 0.0021 || v.answers() != 1+3+4 || len(v.lag) != 3 {
+		t.Errorf("left out %v of %v, %v answers remain", p99, highest, v.answers())
+	}
+	for _, p99 := range [][]float64{{0.002, 0.0075, 0.0021, 0.0018}, {0.5, 0.002, 0.6, 0.0019}, {0.002, 0.6}} {
+		v := visits(p99...)
+		if _, _, ok := v.dropStalled(); ok || len(v.p99) != len(p99) {
+			t.Errorf("%v: one was left out", p99)
+		}
+	}
+}
+
+// A visit is long against the time in which the queue forgets, and bounded.
+func TestVisitTimes(t *testing.T) {
+	for _, test := range []struct {
+		rate, saturation float64
+		settle, measured time.Duration
+	}{
+		{2_000, 20_000, settleTime, 500 * time.Millisecond},
+		{18_000, 20_000, settleTime, 500 * time.Millisecond},
+		{900, 1000, 1139 * time.Millisecond, 7595 * time.Millisecond},
+		{300, 1000, settleTime, 2 * time.Second},
+		{9, 10, 3 * time.Second, 20 * time.Second},
+	} {
+		settle, measured := visitTimes(test.rate, test.saturation, 2*time.Second)
+		if settle.Round(time.Millisecond) != test.settle || measured.Round(time.Millisecond) != test.measured {
+			t.Errorf("%v of %v per second: %v left out and %v measured; want %v and %v", test.rate, test.saturation, settle, measured, test.settle, test.measured)
+		}
+	}
+}
+
+// TestVisitsOfASimulatedQueue simulates the visits of a load of an M/M/1 queue, whose p99
+// is known: a visit that is short against the queue finds half of it.
+func TestVisitsOfASimulatedQueue(t *testing.T) {
+	const repeats = 100
+	for _, saturation := range []float64{400, 1000, 4000} {
+		for _, share := range []float64{0.3, 0.7, 0.9} {
+			rate := share * saturation
+			truth := math.Log(100) / (saturation - rate)
+			settle, measured := visitTimes(rate, saturation, defaultLoadTime)
+			var ratios []float64
+			for repeat := range uint64(repeats) {
+				all := hdrhistogram.New(1, 1e12, 3)
+				for visit := range uint64(sweepPasses) {
+					simulateVisit(all, rand.New(rand.NewPCG(repeat, visit)), rate, saturation, settle.Seconds(), measured.Seconds())
+				}
+				ratios = append(ratios, float64(all.ValueAtQuantile(99))/1e9/truth)
+			}
+			if ratio := stats.Median(ratios); ratio < 0.9 || ratio > 1.05 {
+				t.Errorf("%v of %v requests per second: p99 is %.2f of the true one", rate, saturation, ratio)
+			}
+		}
+	}
+}
+
+// simulateVisit adds the latencies of the requests that arrive after settle seconds, for
+// so many measured ones, at an M/M/1 queue that begins empty.
+func simulateVisit(latencies *hdrhistogram.Histogram, random *rand.Rand, rate, saturation, settle, measured float64) {
+	free := 0.0
+	for now := random.ExpFloat64() / rate; now < settle+measured; now += random.ExpFloat64() / rate {
+		free = max(now, free) + random.ExpFloat64()/saturation
+		if now >= settle {
+			_ = latencies.RecordValue(int64((free - now) * 1e9))
+		}
 	}
 }
 

@@ -71,6 +71,8 @@ func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor
 		a.P99AloneSeconds = &alone
 		if extrapolated {
 			a.warnExtrapolated(s, load)
+		} else if curve.below(load) {
+			a.warn(fmt.Sprintf("p99 at %.6g requests per second is that of the lowest load measured, %.6g, and may be lower: onboard the service with a longer --load-time", load, s.Loads[0].RequestsPerSecond))
 		}
 	} else {
 		a.warn(err.Error() + ": the queue grows without end, even alone")
@@ -80,8 +82,13 @@ func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor
 	return a, nil
 }
 
-// normal90 is how many standard errors a 90% interval reaches to each side.
-var normal90 = distuv.UnitNormal.Quantile(0.95)
+// The number of standard errors that a 90% interval reaches to each side: normal90 where
+// the standard error is known well, visits90 where it is estimated from four visits of a
+// load.
+var (
+	normal90 = distuv.UnitNormal.Quantile(0.95)
+	visits90 = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: 3}.Quantile(0.95)
+)
 
 // beside fills in the latency beside neighbors that stretch by f.
 func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
@@ -108,7 +115,7 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 	reach := func(factor float64) (float64, error) {
 		ofFactor := math.Log(factor / middle)
 		p, _, _, err := stretched(middle * math.Exp(math.Copysign(math.Hypot(ofFactor, normal90*saturation), ofFactor)))
-		return math.Hypot(math.Log(p/p99), normal90*spread), err
+		return math.Hypot(math.Log(p/p99), visits90*spread), err
 	}
 	a.P99Interval = &LatencyInterval{}
 	low, err := reach(max(min(float64(f.Low), middle*(1-1e-9)), 1e-3))
@@ -145,24 +152,39 @@ func (a *Answer) warnExtrapolated(s *v1alpha1.Service, load float64) {
 
 const (
 	// saturationRounds bounds the search for the load that saturates.
-	saturationRounds = 12
+	saturationRounds = 30
 	// saturationSettled is the relative change at which the search ends.
 	saturationSettled = 1e-4
 )
 
-// saturationBeside solves λ = saturation ÷ s(λ).
+// saturationBeside solves λ = saturation ÷ s(λ), by secants that stay between a load that
+// is too low and one that is too high. Where s does not depend on the load, the second is
+// the answer.
 func saturationBeside(saturation float64, factor func(load float64) (Factor, error)) (float64, error) {
-	load := saturation
-	for range saturationRounds {
+	load, low, high := saturation, 0.0, math.Inf(1)
+	var last, lastMissing float64
+	for round := range saturationRounds {
 		f, err := factor(load)
 		if err != nil {
 			return 0, err
 		}
-		next := saturation / float64(f.Slowdown)
-		settled := math.Abs(next-load) <= saturationSettled*load
-		if load = next; settled {
-			break
+		missing := saturation/float64(f.Slowdown) - load
+		if math.Abs(missing) <= saturationSettled*load {
+			return load + missing, nil
 		}
+		if missing > 0 {
+			low = load
+		} else {
+			high = load
+		}
+		next := load + missing
+		if round > 0 {
+			next = load - missing*(load-last)/(missing-lastMissing)
+		}
+		if !(next > low && next < high) {
+			next = (low + min(high, load+max(missing, 0))) / 2
+		}
+		last, lastMissing, load = load, missing, next
 	}
 	return load, nil
 }

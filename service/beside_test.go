@@ -3,11 +3,16 @@ package service_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/units"
 )
@@ -65,6 +70,71 @@ func TestSaturationOfAGrowingFactor(t *testing.T) {
 	}
 	if want := 1.25 * math.Log(100) / (1e4 - 6250); math.Abs(*a.P99BesideSeconds/want-1) > 1e-9 {
 		t.Errorf("p99 %v, want %v", *a.P99BesideSeconds, want)
+	}
+}
+
+// Where s grows faster than the load, substitution swings between two loads: the saturation
+// is between them.
+func TestSaturationOfASteepFactor(t *testing.T) {
+	for _, steep := range []float64{2, 4, 16} {
+		s := func(load float64) float64 { return 1 + math.Pow(load/6e3, steep) }
+		a, err := service.Beside(exponential(1e4), 1000, func(load float64) (service.Factor, error) {
+			f := units.Slowdown(s(load))
+			return service.Factor{Slowdown: f, Low: f, High: f}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.SaturationBeside * s(a.SaturationBeside); math.Abs(got/1e4-1) > 1e-3 {
+			t.Errorf("s grows with the load to the power of %v: at the saturation, %v, %v of 1e4 are used", steep, a.SaturationBeside, got)
+		}
+	}
+}
+
+// Below the lowest load measured the interval reaches down to what p99 of M/M/1 is there.
+func TestBelowTheSweep(t *testing.T) {
+	s := exponential(250)
+	s.Loads = slices.DeleteFunc(s.Loads, func(l v1alpha1.ServiceLoad) bool { return l.RequestsPerSecond < 140 })
+	none := func(float64) (service.Factor, error) { return service.Factor{Slowdown: 1, Low: 1, High: 1}, nil }
+	a, err := service.Beside(s, 10, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if truth := math.Log(100) / (250 - 10); a.P99Interval.Low > truth*(1+1e-9) {
+		t.Errorf("the interval begins at %v s, p99 is %v s", a.P99Interval.Low, truth)
+	}
+	if len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "that of the lowest load measured") {
+		t.Errorf("%q", a.Warnings)
+	}
+	if within, err := service.Beside(s, s.Loads[0].RequestsPerSecond, none); err != nil || len(within.Warnings) != 0 {
+		t.Errorf("%q: %v", within.Warnings, err)
+	}
+}
+
+// The interval of a p99 that four visits tell holds it as often as it says.
+func TestIntervalOfFourVisits(t *testing.T) {
+	const truth, trials = 0.01, 2000
+	random := rand.New(rand.NewPCG(1, 2))
+	held := 0
+	for range trials {
+		visits := make([]float64, 4)
+		for i := range visits {
+			visits[i] = truth * math.Exp(0.1*random.NormFloat64())
+		}
+		p99 := stat.Mean(visits, nil)
+		s := &v1alpha1.Service{SaturationRequestsPerSecond: 1e4, Loads: []v1alpha1.ServiceLoad{
+			{RequestsPerSecond: 5000, P99Seconds: p99, P99RelativeSpread: new(*stats.Spread(visits) / math.Sqrt(4) / p99)},
+		}}
+		a, err := service.Beside(s, 5000, func(float64) (service.Factor, error) { return service.Factor{Slowdown: 1, Low: 1, High: 1}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.P99Interval.Low <= truth && truth <= *a.P99Interval.High {
+			held++
+		}
+	}
+	if share := float64(held) / trials; share < 0.87 || share > 0.93 {
+		t.Errorf("the 90%% interval holds %.1f%%", 100*share)
 	}
 }
 

@@ -82,7 +82,8 @@ func New(s *v1alpha1.Service) (*Curve, error) {
 func (c *Curve) position(load float64) float64 { return -math.Log1p(-load / c.saturation) }
 
 // P99 returns the 99th percentile of the latency alone at a load in requests per
-// second, and its relative standard error. Extrapolated says that no load as high was
+// second, and its relative standard error. Below the lowest load, the error includes how
+// much lower the p99 of an M/M/1 queue would be. Extrapolated says that no load as high was
 // measured. The error wraps ErrSaturated.
 func (c *Curve) P99(load float64) (p99, spread float64, extrapolated bool, err error) {
 	if !(load < mostOfSaturation*c.saturation) {
@@ -92,9 +93,17 @@ func (c *Curve) P99(load float64) (p99, spread float64, extrapolated bool, err e
 	if at > c.last {
 		return math.Exp(c.lastLog + at - c.last), c.spreads.Predict(c.last), true, nil
 	}
+	below := max(c.first-at, 0)
 	at = max(at, c.first)
-	return math.Exp(c.logs.Predict(at)), c.spreads.Predict(at), false, nil
+	return math.Exp(c.logs.Predict(at)), math.Hypot(c.spreads.Predict(at), below/visits90), false, nil
 }
+
+// farBelow is the distance below the lowest measured position at which p99 may be much
+// lower: a fifth, for M/M/1.
+const farBelow = 0.2
+
+// below reports whether a load is far below the lowest measured.
+func (c *Curve) below(load float64) bool { return c.first-c.position(load) > farBelow }
 
 // Saturation returns the highest rate of answers alone, per second.
 func (c *Curve) Saturation() float64 { return c.saturation }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -48,7 +47,7 @@ func (f *serviceFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.connections, "connections", 64, "with --request, number of requests that may be under way at a time")
 	flags.StringVar(&f.command, "load-command", "", "with --service, make the load by this command, a closed loop whose requests a --progress flag counts")
 	flags.DurationVar(&f.readyTimeout, "ready-timeout", time.Minute, "with --service, how long the server may take to be ready")
-	flags.DurationVar(&f.loadTime, "load-time", 2*time.Second, "with --request, how long the server is measured at each load alone")
+	flags.DurationVar(&f.loadTime, "load-time", 2*time.Second, "with --request, how long the server is measured at each load alone, at least")
 	flags.DurationVar(&f.budget, "pressure-time", 30*time.Second, "with --service, longest time under pressure at each load")
 	flags.IntVar(&f.pid, "attach-pid", 0, "with --service, measure this running server and its descendants")
 	flags.StringVar(&f.cgroup, "attach-cgroup", "", "with --service, measure the running server of this cgroup: its folder, or the path below "+tasks.CgroupRoot)
@@ -270,15 +269,9 @@ func cpusOf(p profiler.Processes) (cpuset.CPUSet, error) {
 	}
 	all := cpuset.New()
 	for _, id := range ids {
-		var set unix.CPUSet
 		// A thread that has ended runs nowhere.
-		if unix.SchedGetaffinity(id, &set) != nil {
-			continue
-		}
-		for cpu := range len(set) * bitsPerWord {
-			if set.IsSet(cpu) {
-				all = all.Union(cpuset.New(cpu))
-			}
+		if cpus, err := topology.ThreadCPUs(id); err == nil {
+			all = all.Union(cpus)
 		}
 	}
 	if all.IsEmpty() {
@@ -286,5 +279,3 @@ func cpusOf(p profiler.Processes) (cpuset.CPUSet, error) {
 	}
 	return all, nil
 }
-
-const bitsPerWord = 64
