@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"sync"
 	"time"
 
+	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -62,5 +65,19 @@ func Probe(ctx context.Context, a, b int) (Tag, error) {
 	if !complete {
 		return Tag{}, fmt.Errorf("probing CPUs %d and %d: %w", a, b, context.Cause(ctx))
 	}
-	return Tag{Class: Classify(roundTrip), RoundTrip: roundTrip}, nil
+	return Tag{Class: Classify(roundTrip, complexes()), RoundTrip: roundTrip}, nil
+}
+
+// complexes reports whether sockets of this machine's processor consist of several core
+// complexes. The vendor tells: a hypervisor passes it on, but describes other caches than
+// there are. It does not change while the program runs.
+var complexes = sync.OnceValue(func() bool {
+	info, err := sysfile.CPUInfo(os.DirFS("/proc"))
+	return err == nil && hasComplexes(info)
+})
+
+// hasComplexes tells that from the lines of /proc/cpuinfo. AMD has built complexes since
+// Zen, and Hygon builds the first Zen.
+func hasComplexes(info map[string]string) bool {
+	return info["vendor_id"] == "AuthenticAMD" || info["vendor_id"] == "HygonGenuine"
 }

@@ -42,7 +42,7 @@ func TestProbe(t *testing.T) {
 		t.Fatal(err)
 	// A cache line does not travel faster than a few cycles, and half of the
 	// batches fit into the time that Probe may take.
-	case tag.RoundTrip < 2*time.Nanosecond || tag.RoundTrip*batchRounds*(batches/2) > patience+time.Second || tag.Class != Classify(tag.RoundTrip):
+	case tag.RoundTrip < 2*time.Nanosecond || tag.RoundTrip*batchRounds*(batches/2) > patience+time.Second || tag.Class != Classify(tag.RoundTrip, complexes()):
 		t.Errorf("implausible tag %v", tag)
 	}
 	if after, err := topology.AllowedCPUs(); err != nil || !after.Equals(before) {

@@ -10,23 +10,36 @@ import (
 
 func TestClassify(t *testing.T) {
 	tests := []struct {
-		roundTrip time.Duration
-		want      Class
+		roundTrip       time.Duration
+		complexes, mesh Class
 	}{
-		{0, SameCore},
-		{31, SameCore},
-		{37, SameCore},
-		{40, SameCore},
-		{41, SameComplex},
-		{53, SameComplex},
-		{149, SameComplex},
-		{150, CrossComplex},
-		{258, CrossComplex},
-		{time.Second, CrossComplex},
+		{0, SameCore, SameCore},
+		{31, SameCore, SameCore},
+		{37, SameCore, SameCore},
+		{40, SameCore, SameCore},
+		{41, SameComplex, SameComplex},
+		{53, SameComplex, SameComplex},
+		{149, SameComplex, SameComplex},
+		{150, CrossComplex, SameComplex},
+		{211, CrossComplex, SameComplex},
+		{216, CrossComplex, CrossComplex},
+		{258, CrossComplex, CrossComplex},
+		{time.Second, CrossComplex, CrossComplex},
 	}
 	for _, tt := range tests {
-		if got := Classify(tt.roundTrip); got != tt.want {
-			t.Errorf("Classify(%v) = %s, want %s", tt.roundTrip, got, tt.want)
+		if got := Classify(tt.roundTrip, true); got != tt.complexes {
+			t.Errorf("Classify(%v) = %s with complexes, want %s", tt.roundTrip, got, tt.complexes)
+		}
+		if got := Classify(tt.roundTrip, false); got != tt.mesh {
+			t.Errorf("Classify(%v) = %s without complexes, want %s", tt.roundTrip, got, tt.mesh)
+		}
+	}
+}
+
+func TestHasComplexes(t *testing.T) {
+	for vendor, want := range map[string]bool{"AuthenticAMD": true, "HygonGenuine": true, "GenuineIntel": false, "": false} {
+		if got := hasComplexes(map[string]string{"vendor_id": vendor}); got != want {
+			t.Errorf("%q: %v", vendor, got)
 		}
 	}
 }
@@ -98,7 +111,7 @@ func TestTally(t *testing.T) {
 func TestTallyAddsUp(t *testing.T) {
 	tag := func(t *rapid.T) Tag {
 		rt := time.Duration(rapid.IntRange(1, 1000).Draw(t, "round trip"))
-		return Tag{Classify(rt), rt}
+		return Tag{Classify(rt, true), rt}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var tally Tally
@@ -118,7 +131,7 @@ func TestTallyAddsUp(t *testing.T) {
 			if (c.RoundTrip > 0) != (c.Kept > 0) {
 				t.Fatalf("round trip %v with %d samples kept", c.RoundTrip, c.Kept)
 			}
-			if c.Kept > 0 && Classify(c.RoundTrip) != c.Class {
+			if c.Kept > 0 && Classify(c.RoundTrip, true) != c.Class {
 				t.Fatalf("median %v of %s lies in another class", c.RoundTrip, c.Class)
 			}
 		}
