@@ -40,6 +40,8 @@ type visited struct {
 	p99       []float64
 	lag       []float64
 	cpu       []float64
+	// seconds is how long a visit was measured.
+	seconds float64
 	// behind is why the rate was not reached the last time, of so many times.
 	behind error
 	missed int
@@ -71,7 +73,7 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.6g requests per second are left out: %d answers do not tell a p99: raise --load-time", rate, answers))
 			continue
 		}
-		l := v.load(rate)
+		l := v.load(rate, saturation)
 		if late := stats.Median(v.lag); late > lateShare*l.P99Seconds {
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: at %.6g requests per second the load generator was late by %.2g ms, which p99 contains", rate, 1e3*late))
 		}
@@ -102,17 +104,31 @@ const (
 	longestRelaxation                   = time.Second
 )
 
-// relaxation returns the relaxation time of the M/M/1 queue, in which it forgets its
-// state: 1 ÷ (μ·(1 - √ρ)²) (Abate and Whitt 1987).
-func relaxation(rate, saturation float64) time.Duration {
+// relaxation returns the relaxation time of the M/M/1 queue in seconds, in which it forgets
+// its state: 1 ÷ (μ·(1 - √ρ)²) (Abate and Whitt 1987).
+func relaxation(rate, saturation float64) float64 {
 	left := 1 - math.Sqrt(min(rate/saturation, 1))
-	return time.Duration(min(1/(saturation*left*left), longestRelaxation.Seconds()) * float64(time.Second))
+	return 1 / (saturation * left * left)
+}
+
+// queueSpread returns the least relative standard error of the p99 of an M/M/1 queue that
+// was measured for so many seconds: visits that met none of its long busy spells agree too
+// well. Beside the error of a quantile of so many exponential latencies it has that of
+// the queue, whose factor is that of simulated queues. It is smaller than the two by what
+// Student's t of the visits is wider than the normal distribution.
+func queueSpread(rate, saturation, seconds float64) float64 {
+	const (
+		ofOneRequest    = 2.16 // √(0.99 ÷ 0.01) ÷ ln 100
+		ofOneRelaxation = 1.8
+		ofStudent       = 0.7
+	)
+	return ofStudent * math.Hypot(ofOneRequest/math.Sqrt(rate*seconds), ofOneRelaxation*math.Sqrt(relaxation(rate, saturation)/seconds))
 }
 
 // visitTimes returns how long a visit of a load settles and how long it is measured, so
 // that all visits of the load together last for loadTime at least.
 func visitTimes(rate, saturation float64, loadTime time.Duration) (settle, measured time.Duration) {
-	relaxed := relaxation(rate, saturation)
+	relaxed := time.Duration(min(relaxation(rate, saturation), longestRelaxation.Seconds()) * float64(time.Second))
 	some := time.Duration(enoughRequests / rate * float64(time.Second))
 	return max(settleTime, settleRelaxations*relaxed), max(loadTime/sweepPasses, min(some, loadTime), visitRelaxations*relaxed)
 }
@@ -146,6 +162,7 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 	if err != nil {
 		return err
 	}
+	v.seconds = d.Seconds()
 	v.latencies = append(v.latencies, r.Latency)
 	v.p99 = append(v.p99, r.Quantile(0.99).Seconds())
 	v.lag = append(v.lag, r.Lag.Seconds())
@@ -184,7 +201,7 @@ func (v *visited) answers() (n int64) {
 }
 
 // load returns the entry of the sweep for the visits of a load.
-func (v *visited) load(rate float64) v1alpha1.ServiceLoad {
+func (v *visited) load(rate, saturation float64) v1alpha1.ServiceLoad {
 	all := v.latencies[0]
 	for _, h := range v.latencies[1:] {
 		all.Merge(h)
@@ -199,7 +216,8 @@ func (v *visited) load(rate float64) v1alpha1.ServiceLoad {
 		Requests: int(all.TotalCount()), CPUSecondsPerSecond: stats.Median(v.cpu),
 	}
 	if sd := stats.Spread(v.p99); sd != nil {
-		relative := *sd / math.Sqrt(float64(len(v.p99))) / l.P99Seconds
+		n := float64(len(v.p99))
+		relative := max(*sd/math.Sqrt(n)/l.P99Seconds, queueSpread(rate, saturation, n*v.seconds))
 		l.P99RelativeSpread = &relative
 	}
 	return l

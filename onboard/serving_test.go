@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/gonum/stat/distuv"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -34,7 +35,7 @@ func TestSlicesOfServices(t *testing.T) {
 }
 
 func TestLoadOfVisits(t *testing.T) {
-	v := visited{p99: []float64{0.0098, 0.0102, 0.0098, 0.0102}, cpu: []float64{0.2, 0.3, 0.4}}
+	v := visited{p99: []float64{0.0098, 0.0102, 0.0098, 0.0102}, cpu: []float64{0.2, 0.3, 0.4}, seconds: 100}
 	for range v.p99 {
 		v.latencies = append(v.latencies, hdrhistogram.New(1, 1e12, 3))
 	}
@@ -43,7 +44,7 @@ func TestLoadOfVisits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l := v.load(500)
+	l := v.load(500, 5000)
 	near := func(got, want float64) bool { return math.Abs(got/want-1) < 2e-3 }
 	if !near(l.P50Seconds, 0.005) || !near(l.P90Seconds, 0.009) || !near(l.P99Seconds, 0.0099) || !near(l.P999Seconds, 0.00999) {
 		t.Errorf("quantiles %+v", l)
@@ -119,6 +120,36 @@ func TestVisitsOfASimulatedQueue(t *testing.T) {
 			}
 			if ratio := stats.Median(ratios); ratio < 0.9 || ratio > 1.05 {
 				t.Errorf("%v of %v requests per second: p99 is %.2f of the true one", rate, saturation, ratio)
+			}
+		}
+	}
+}
+
+// TestIntervalsOfASimulatedQueue holds the interval of p99 to what it says.
+func TestIntervalsOfASimulatedQueue(t *testing.T) {
+	const repeats = 200
+	reach := distuv.StudentsT{Sigma: 1, Nu: sweepPasses - 1}.Quantile(0.95) // as in service.Beside
+	for _, saturation := range []float64{400, 4000} {
+		for _, share := range []float64{0.3, 0.5, 0.7, 0.9} {
+			rate := share * saturation
+			truth := math.Log(100) / (saturation - rate)
+			settle, measured := visitTimes(rate, saturation, defaultLoadTime)
+			held := 0
+			for repeat := range uint64(repeats) {
+				v := visited{seconds: measured.Seconds(), cpu: []float64{0}}
+				for visit := range uint64(sweepPasses) {
+					h := hdrhistogram.New(1, 1e12, 3)
+					simulateVisit(h, rand.New(rand.NewPCG(repeat, visit)), rate, saturation, settle.Seconds(), measured.Seconds())
+					v.latencies = append(v.latencies, h)
+					v.p99 = append(v.p99, float64(h.ValueAtQuantile(99))/1e9)
+				}
+				l := v.load(rate, saturation)
+				if math.Abs(math.Log(l.P99Seconds/truth)) <= reach**l.P99RelativeSpread {
+					held++
+				}
+			}
+			if held := float64(held) / repeats; held < 0.85 || held > 0.97 {
+				t.Errorf("%v of %v requests per second: the interval holds %.0f%%", rate, saturation, 100*held)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -127,27 +126,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE CMD ARGS...")
 	}
-	wrong := func(got string) { ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0]) }
-	var got string
-	for range 5 {
-		got = "0"
-		if err := ts.Exec(args[1], args[2:]...); err != nil {
-			got = strings.TrimPrefix(err.Error(), "exit status ")
-		}
-		// What is asked of a user whose machine is too busy to measure on.
-		said := ts.ReadFile("stderr")
-		switch {
-		case got == args[0]:
-			return
-		case strings.Contains(said, "measure the machine again"):
-			ts.Check(ts.Exec("bandmate", "machine", "--quick", "--name", "here", "-q"))
-		case strings.Contains(said, "go on with --resume") && !slices.Contains(args, "--resume"):
-			args = slices.Insert(args, 3, "--resume")
-		case !slices.ContainsFunc([]string{"repeat the measurement", "quieter", "try again later"}, func(advice string) bool { return strings.Contains(said, advice) }):
-			wrong(got)
-		}
+	got := "0"
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		got = strings.TrimPrefix(err.Error(), "exit status ")
 	}
-	wrong(got)
+	if got != args[0] {
+		ts.Fatalf("%s: exit code %s, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
 }
 
 // measuring is held by the script that measures: two at a time would disturb each other,

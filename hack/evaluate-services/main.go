@@ -10,7 +10,8 @@
 //
 // The profiles of all are in the store. Server and load share CPUs, so that the latencies
 // alone are measured here as well: p99 beside at a load λ is compared with s times that
-// alone at s·λ, with the s that the profiles predict.
+// alone at s·λ, with the s that the profiles predict. Both are measured in turns, slice by
+// slice, as p99 varies from minute to minute; those of pgbench one after the other.
 package main
 
 import (
@@ -117,7 +118,7 @@ func (e *evaluation) run(ctx context.Context) error {
 		return err
 	}
 	defer spinning.end()
-	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation beside ÷ alone: predicted | measured | p99 alone | beside: predicted | measured |")
+	fmt.Fprintln(e.out, "| service | neighbor | load | s predicted | saturation beside ÷ alone: predicted | measured | p99 alone at s times the load | beside: predicted | measured |")
 	fmt.Fprintln(e.out, "|---|---|---|---|---|---|---|---|---|")
 	var cases []measured
 	var faults []error
@@ -158,7 +159,7 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 		return nil, err
 	}
 	defer other.end()
-	off, on, err := e.slices(ctx, s, other, 0)
+	off, on, err := e.slices(ctx, s, other, rates{})
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +171,15 @@ func (e *evaluation) beside(ctx context.Context, s service, n neighbor) (cases [
 		if c.predicted, err = e.predict(ctx, s, n, rate); err != nil {
 			return cases, err
 		}
-		alone, beside, err := e.slices(ctx, s, other, rate)
+		stretched := c.slowdown * rate
+		alone, beside, err := e.slices(ctx, s, other, rates{off: stretched, on: rate})
+		if err == nil && s.pgbench != "" {
+			alone, _, err = e.slices(ctx, s, other, rates{off: stretched, on: stretched})
+		}
 		if err != nil {
 			return cases, err
 		}
-		stretched, _, err := e.slices(ctx, s, other, c.slowdown*rate)
-		if err != nil {
-			return cases, err
-		}
-		c.alone, c.p99, c.p99Predicted = alone.p99(), beside.p99(), c.slowdown*stretched.p99()
+		c.alone, c.p99, c.p99Predicted = alone.p99(), beside.p99(), c.slowdown*alone.p99()
 		fmt.Fprintf(e.out, "| %s | %s | %.0f%% | %.3f | %.3f | %.3f | %s | %s | %s |\n", s.name, n.name, 100*at, c.slowdown, c.saturationPredicted, c.saturation,
 			milliseconds(c.alone), milliseconds(c.p99Predicted), milliseconds(c.p99))
 		cases = append(cases, c)

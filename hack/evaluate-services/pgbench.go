@@ -55,7 +55,7 @@ func startPgbench(ctx context.Context, command string, rate float64, d time.Dura
 	return p, nil
 }
 
-func (p *pgbench) take(ctx context.Context, m *met) error {
+func (p *pgbench) take(ctx context.Context, m *met, _ bool) error {
 	sleep(ctx, settle)
 	from := time.Now()
 	sleep(ctx, slice-settle)

@@ -27,28 +27,32 @@ func order(off, on *met) []*met {
 	return []*met{off, on, on, off}
 }
 
+// rates are those of a load in requests per second, while the neighbor is off and while it
+// is on; 0 for a closed loop.
+type rates struct{ off, on float64 }
+
 // loader is a running load.
 type loader interface {
-	// take has a slice pass. What it met is in m when the load has ended.
-	take(ctx context.Context, m *met) error
+	// take has a slice pass, in which the neighbor is on or off. What it met is in m when
+	// the load has ended.
+	take(ctx context.Context, m *met, on bool) error
 	// end ends the load. It is called once.
 	end() error
 }
 
-// startLoad starts the load of a service at a rate, 0 for a closed loop, that lasts for so
-// many slices.
-func (s service) startLoad(ctx context.Context, rate float64, slices int) (loader, error) {
+// startLoad starts the load of a service that lasts for so many slices. The rate of
+// pgbench cannot change: it has that while the neighbor is on.
+func (s service) startLoad(ctx context.Context, r rates, slices int) (loader, error) {
 	if s.pgbench != "" {
-		return startPgbench(ctx, s.pgbench, rate, warmUp+time.Duration(slices)*slice)
+		return startPgbench(ctx, s.pgbench, r.on, warmUp+time.Duration(slices)*slice)
 	}
-	return builtIn{s.target.Start(ctx, load.Options{Rate: rate, Connections: connections, Seed: seed()})}, nil
+	return startBuiltIn(ctx, s.target, r), nil
 }
 
-// slices loads a service at a rate, 0 for a closed loop, and switches the neighbor off in
-// every other slice.
-func (e *evaluation) slices(ctx context.Context, s service, n *program, rate float64) (off, on *met, err error) {
+// slices loads a service, and switches the neighbor off in every other slice.
+func (e *evaluation) slices(ctx context.Context, s service, n *program, r rates) (off, on *met, err error) {
 	const each = 4
-	l, err := s.startLoad(ctx, rate, each*e.blocks)
+	l, err := s.startLoad(ctx, r, each*e.blocks)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +74,7 @@ func (e *evaluation) alternate(ctx context.Context, l loader, n *program, off, o
 			if err := n.pause(m == off); err != nil {
 				return err
 			}
-			if err := l.take(ctx, m); err != nil {
+			if err := l.take(ctx, m, m == on); err != nil {
 				return err
 			}
 		}
@@ -78,18 +82,40 @@ func (e *evaluation) alternate(ctx context.Context, l loader, n *program, off, o
 	return nil
 }
 
-// builtIn is a load of package load.
-type builtIn struct{ *load.Load }
+// builtIn is two loads of package load, of which one sends requests at a time; without
+// rates it is one closed loop.
+type builtIn struct{ off, on *load.Load }
+
+func startBuiltIn(ctx context.Context, t *load.Target, r rates) builtIn {
+	start := func(rate float64) *load.Load {
+		return t.Start(ctx, load.Options{Rate: rate, Connections: connections, Seed: seed()})
+	}
+	l := builtIn{on: start(r.on)}
+	l.off = l.on
+	if r.on > 0 {
+		l.off = start(r.off)
+		l.off.Open(false)
+	}
+	return l
+}
 
 // take adds a slice. A load that the service does not keep up with counts: its latencies
 // say so.
-func (l builtIn) take(ctx context.Context, m *met) error {
+func (l builtIn) take(ctx context.Context, m *met, on bool) error {
+	now := l.off
+	if on {
+		now = l.on
+	}
+	if l.off != l.on {
+		l.off.Open(!on)
+		l.on.Open(on)
+	}
 	sleep(ctx, settle)
-	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
+	if _, err := now.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
 		return err
 	}
 	sleep(ctx, slice-settle)
-	r, err := l.Take()
+	r, err := now.Take()
 	if err != nil && !errors.Is(err, load.ErrBehind) {
 		return err
 	}
@@ -99,7 +125,8 @@ func (l builtIn) take(ctx context.Context, m *met) error {
 }
 
 func (l builtIn) end() error {
-	l.Close()
+	l.on.Close()
+	l.off.Close()
 	return nil
 }
 
