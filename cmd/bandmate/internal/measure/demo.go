@@ -122,6 +122,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	if err != nil {
 		return err
 	}
+	begin := time.Now()
 	session, err := onboard.Open(ctx, placing)
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	defer progress.Done()
 	trial := &onboard.Trial{
 		Session: session, Applications: applications, Source: ticks.Page{},
-		Wanted: pressure.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget, Report: progress.Share,
+		Wanted: pressure.Grid(demoShares, demoLevels, "sequential"), Precision: demoPrecision, Budget: demoBudget - time.Since(begin), Report: progress.Share,
 		Machine: onboard.MachineOptions{
 			Name: name, ReadShares: machineReadShares, ProbeGrid: pressure.CalibrationGrid(true), Precision: probePrecision(true), Version: cli.Version(),
 		},
