@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"bandmate.dev/bandmate/advisor"
@@ -39,9 +40,7 @@ func profile(name string, gbps, loss float64) *v1alpha1.ApplicationProfile {
 // tender, which causes little and suffers; and light, which does neither.
 func known(tb testing.TB) *advisor.Advisor {
 	tb.Helper()
-	r := advisor.New([]*v1alpha1.ApplicationProfile{
-		profile("heavy", 30, 0.5), profile("tender", 1, 0.5), profile("light", 0.1, 0.001),
-	}, nil)
+	r := advisorOfThree()
 	for _, name := range r.Applications() {
 		if e := r.Lookup(name, "blade"); e.Application == nil {
 			tb.Fatalf("%s: %s: %s", name, e.State, e.Reason)
@@ -49,6 +48,13 @@ func known(tb testing.TB) *advisor.Advisor {
 	}
 	return r
 }
+
+// advisorOfThree fits the model of their memory once.
+var advisorOfThree = sync.OnceValue(func() *advisor.Advisor {
+	return advisor.New([]*v1alpha1.ApplicationProfile{
+		profile("heavy", 30, 0.5), profile("tender", 1, 0.5), profile("light", 0.1, 0.001),
+	}, nil)
+})
 
 // fake is a cluster that scontrol can change.
 type fake struct {
