@@ -17,31 +17,8 @@ import (
 // unverifiable returns why a limit of the pod, or of a resident because of it, cannot be
 // checked in a domain; empty where all can be.
 func (c *cycle) unverifiable(d *domainState, machine string) string {
-	assumed := c.plugin.standIn != nil
-	newcomer := c.newcomerOn("", machine)
-	if newcomer.Limited() {
-		if why := newcomer.Unverifiable("this pod"); why != "" {
-			return why
-		}
-		for i, job := range d.load.Residents() {
-			if _, traffic := known(job.Application); !traffic && !assumed && job.Unmeasured {
-				return fmt.Sprintf("the traffic of %s is not known", c.nameOf(d.residents[i]))
-			}
-		}
-	}
-	_, contentiousness := known(newcomer.Entry.Application)
-	for _, r := range d.residents {
-		if !r.Limited() {
-			continue
-		}
-		if why := r.Unverifiable(c.nameOf(r)); why != "" {
-			return why
-		}
-		if !contentiousness && !assumed {
-			return fmt.Sprintf("the traffic of this pod is not known, and %s has a limit", c.nameOf(r))
-		}
-	}
-	return ""
+	measured := func(i int) bool { return !d.load.Residents()[i].Unmeasured }
+	return occupancy.Unverifiable(c.newcomerOn("", machine), d.residents, measured, c.plugin.standIn != nil, c.nameOf)
 }
 
 // known reports whether a profile, which may be missing, has curves and traffic.

@@ -90,6 +90,45 @@ func (r *Resident) Unverifiable(name string) string {
 	return ""
 }
 
+// Unverifiable returns why a limit of a newcomer, or of a resident beside it, cannot be
+// checked; empty where all can be. Measured tells whether the traffic of resident i is
+// part of a measurement, assumed that traffic is assumed of applications that are not
+// known, and name what a resident is called.
+func Unverifiable(newcomer *Resident, residents []*Resident, measured func(i int) bool, assumed bool, name func(*Resident) string) string {
+	if newcomer.Limited() {
+		if why := newcomer.Unverifiable("this pod"); why != "" {
+			return why
+		}
+		for i, r := range residents {
+			if !r.hasTraffic() && !assumed && !measured(i) {
+				return fmt.Sprintf("the traffic of %s is not known", name(r))
+			}
+		}
+	}
+	for _, r := range residents {
+		if !r.Limited() {
+			continue
+		}
+		if why := r.Unverifiable(name(r)); why != "" {
+			return why
+		}
+		if !newcomer.hasTraffic() && !assumed {
+			return fmt.Sprintf("the traffic of this pod is not known, and %s has a limit", name(r))
+		}
+	}
+	return ""
+}
+
+// hasTraffic reports whether the traffic of the application is known.
+func (r *Resident) hasTraffic() bool {
+	a := r.application()
+	if a == nil {
+		return false
+	}
+	_, contentiousness := a.Known()
+	return contentiousness
+}
+
 // Exceeded says in words how the resident, called by name, exceeds what a score says of
 // it, which is over a limit.
 func (r *Resident) Exceeded(name string, e score.Effect) string {

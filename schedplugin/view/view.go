@@ -140,10 +140,13 @@ type Verdict struct {
 	// Neighbors are the pods of the domain, in the order of Score.Residents, and the
 	// measured traffic of everybody else.
 	occupancy.Neighbors
+	// Unverifiable is why a limit cannot be checked there, where that keeps pods away;
+	// empty otherwise.
+	Unverifiable string
 }
 
 // Rejected reports whether a limit keeps the pod away from the node.
-func (v Verdict) Rejected() bool { return v.Score.OverLimit > 0 }
+func (v Verdict) Rejected() bool { return v.Score.OverLimit > 0 || v.Unverifiable != "" }
 
 // Judge returns the verdict on one node, which must have been added; false
 // otherwise.
@@ -158,13 +161,18 @@ func (c *Cluster) Judge(pod occupancy.Resident, node string) (Verdict, bool, err
 		Node: node, Machine: n.Machine, Unschedulable: c.unschedulable[node], Newcomer: entry,
 		Neighbors: c.occupancy.DomainOf(n).Neighbors(&pod, n, c.now, c.args.MeasuredTrafficMaxAge.Duration),
 	}
+	if c.args.UnverifiableLimits == config.UnverifiableRejected {
+		assumed := c.args.UnknownApplications == score.Assume
+		name := func(r *occupancy.Resident) string { return r.Namespace + "/" + r.Name }
+		v.Unverifiable = occupancy.Unverifiable(&pod, v.Residents, v.Measured, assumed, name)
+	}
 	var err error
 	v.Score, err = c.scorer.Score(pod.Job(), v.Domain())
 	return v, true, err
 }
 
-// Rank returns the verdicts on all nodes, the best first: no limit exceeded,
-// then what need not be avoided, then the least cost, then by name.
+// Rank returns the verdicts on all nodes, the best first: no limit that cannot be checked
+// and keeps pods away, no limit exceeded, then what need not be avoided, then the least cost, then by name.
 func (c *Cluster) Rank(pod occupancy.Resident) ([]Verdict, error) {
 	verdicts := make([]Verdict, 0, len(c.occupancy.Nodes()))
 	for _, n := range c.occupancy.Nodes() {
@@ -175,7 +183,7 @@ func (c *Cluster) Rank(pod occupancy.Resident) ([]Verdict, error) {
 		verdicts = append(verdicts, v)
 	}
 	slices.SortFunc(verdicts, func(a, b Verdict) int {
-		return cmp.Or(score.Compare(a.Score, b.Score), cmp.Compare(a.Node, b.Node))
+		return cmp.Or(cmp.Compare(min(len(a.Unverifiable), 1), min(len(b.Unverifiable), 1)), score.Compare(a.Score, b.Score), cmp.Compare(a.Node, b.Node))
 	})
 	return verdicts, nil
 }

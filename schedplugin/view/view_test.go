@@ -233,6 +233,44 @@ func TestWhoMeetsWhom(t *testing.T) {
 	}
 }
 
+// A limit that cannot be checked keeps a pod from a node where the scheduler is told so.
+func TestUnverifiableLimit(t *testing.T) {
+	known := table(t).Advisor()
+	node := func(name string) *v1.Node {
+		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.MachineLabel: "blade"}}}
+	}
+	for policy, want := range map[config.UnverifiablePolicy]string{config.UnverifiableIgnored: "", config.UnverifiableRejected: "the traffic of default/stranger is not known"} {
+		cluster, err := view.New(arguments(t, func(a *config.BandmateArgs) { a.UnverifiableLimits = policy }), known, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster.AddNode(node("a"))
+		cluster.AddNode(node("b"))
+		cluster.AddPod(pod("stranger", "a", "nobody-knows", 1))
+		newcomer := occupancy.Resident{Name: "tender", Application: "tender", CPUs: 1, Limit: 1.1}
+		ranked, err := cluster.Rank(newcomer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range ranked {
+			expected := ""
+			if v.Node == "a" {
+				expected = want
+			}
+			if v.Unverifiable != expected || v.Rejected() != (expected != "") {
+				t.Errorf("%s, node %s: rejected %v, %q; want %q", policy, v.Node, v.Rejected(), v.Unverifiable, expected)
+			}
+		}
+		if want != "" && ranked[0].Node != "b" {
+			t.Errorf("%s is the best node", ranked[0].Node)
+		}
+		newcomer.Limit = 0
+		if v, _, err := cluster.Judge(newcomer, "a"); err != nil || v.Rejected() {
+			t.Errorf("without a limit: rejected %v, %v", v.Rejected(), err)
+		}
+	}
+}
+
 func TestWarnings(t *testing.T) {
 	cluster, err := view.New(arguments(t, func(*config.BandmateArgs) {}), advisor.New(nil, nil), noon)
 	if err != nil {

@@ -21,13 +21,16 @@ type Verdict struct {
 	Domain  string `json:"memoryDomain"`
 	Machine string `json:"machine,omitempty"`
 	// Here is true for the node that the pod is on.
-	Here          bool         `json:"here,omitempty"`
-	Unschedulable bool         `json:"unschedulable,omitempty"`
-	Rejected      bool         `json:"rejected"`
-	Avoided       bool         `json:"avoided,omitempty"`
-	Cost          float64      `json:"cost"`
-	Slowdown      float64      `json:"slowdown"`
-	Profile       profileState `json:"profile"`
+	Here          bool `json:"here,omitempty"`
+	Unschedulable bool `json:"unschedulable,omitempty"`
+	Rejected      bool `json:"rejected"`
+	// Unverifiable is why a limit cannot be checked there, where the scheduler keeps pods
+	// away for that.
+	Unverifiable string       `json:"unverifiable,omitempty"`
+	Avoided      bool         `json:"avoided,omitempty"`
+	Cost         float64      `json:"cost"`
+	Slowdown     float64      `json:"slowdown"`
+	Profile      profileState `json:"profile"`
 	// Service is about a pod of a service with a demand; absent for others.
 	Service *servingVerdict `json:"service,omitempty"`
 	// Parts are the components of the slowdown; absent where the application is not
@@ -96,7 +99,7 @@ func stateOf(e advisor.Entry) profileState { return profileState{e.State, e.Reas
 func printable(v view.Verdict, here string) Verdict {
 	p := Verdict{
 		Node: v.Node, Domain: v.Score.Domain, Machine: v.Machine, Here: v.Node == here, Unschedulable: v.Unschedulable,
-		Rejected: v.Rejected(), Avoided: v.Score.Avoided, Cost: v.Score.Cost,
+		Rejected: v.Rejected(), Unverifiable: v.Unverifiable, Avoided: v.Score.Avoided, Cost: v.Score.Cost,
 		Slowdown: float64(v.Score.Newcomer.After), Profile: stateOf(v.Newcomer), Parts: v.Score.Newcomer.Parts.Show(), Residents: []residentVerdict{},
 		Service: servingOf(v.Newcomer, v.Score.Newcomer.After),
 		seen:    v,
@@ -125,7 +128,10 @@ func (v Verdict) why() string {
 	if v.Unschedulable {
 		parts = append(parts, "cordoned")
 	}
-	if v.Rejected {
+	switch {
+	case v.Unverifiable != "":
+		parts = append(parts, "a limit cannot be checked")
+	case v.Rejected:
 		parts = append(parts, "beyond a limit")
 	}
 	if v.Service != nil {
@@ -224,6 +230,9 @@ func writeVerdict(a *cli.App, w io.Writer, v Verdict) error {
 	fmt.Fprintf(w, "%s (%s%s): slowdown %s, cost %.3f\n", sanitize(v.Node), machine, domain, slowdownText(v), v.Cost)
 	if v.Profile.Reason != "" {
 		fmt.Fprint(w, report.Paragraph("  ", "profile "+string(v.Profile.State)+": "+sanitize(v.Profile.Reason), a.Canvas()))
+	}
+	if v.Unverifiable != "" {
+		fmt.Fprint(w, report.Paragraph("  ", "a limit cannot be checked: "+sanitize(v.Unverifiable), a.Canvas()))
 	}
 	if v.Service != nil {
 		fmt.Fprint(w, report.Paragraph("  ", v.Service.words, a.Canvas()))
