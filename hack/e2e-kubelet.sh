@@ -214,27 +214,18 @@ Y
 onboard() { # NAME
   kubectl apply -f "$scratch/$1-job.yaml" >/dev/null
   kubectl wait --for=jsonpath='{.status.conditions}' --timeout=10m "job/onboard-$1-$node"
-  kubectl logs "job/onboard-$1-$node" --all-containers | tail -n 20 | tee "$scratch/onboard.txt"
+  kubectl logs "job/onboard-$1-$node" --all-containers | tail -n 20
   kubectl wait --for=condition=complete --timeout=5s "job/onboard-$1-$node"
-}
-# onboarded tries again as often as onboarding says that others use its CPUs.
-onboarded() { # NAME
-  for _ in 1 2 3 4; do
-    onboard "$1" && return
-    grep -E 'try again later|other processes use their CPUs' "$scratch/onboard.txt" || return 1
-    kubectl delete --wait job "onboard-$1-$node"
-  done
-  return 1
 }
 job chase docker.io/library/bandmate:v0.1.0 /bandmate sample --scale 4 pointer-chase
 job stream localhost/stream:1 /stream 200
 kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force --timeout=${patience}s >/dev/null 2>&1
 kubectl create serviceaccount bandmate-onboard >/dev/null
 kubectl create clusterrolebinding bandmate-onboard --clusterrole bandmate-profile-editor --serviceaccount default:bandmate-onboard >/dev/null
-check "the Job onboards a program of Bandmate" onboarded chase
+check "the Job onboards a program of Bandmate" onboard chase
 check "its profile is in the cluster" kubectl get applicationprofile chase
 check "the machine has the name of the node" kubectl get machineprofile "$node"
-check "the Job onboards another program" onboarded stream
+check "the Job onboards another program" onboard stream
 check "its profile is in the cluster" kubectl get applicationprofile stream
 kubectl uncordon "$node" >/dev/null
 check "the scheduler is back" rolled_out deployment/bandmate-scheduler
