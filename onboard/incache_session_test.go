@@ -10,6 +10,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/ticks/progress"
@@ -24,7 +25,7 @@ func runIfCounting() {
 	if err != nil {
 		return
 	}
-	for used := time.Duration(0); used < uncounted; used, _ = processClock(os.Getpid()) {
+	for used := time.Duration(0); used < uncounted; used, _ = tasks.ProcessClock(os.Getpid()) {
 	}
 	for x := 1.0; x > 0; progress.Add(1) {
 		for range 10_000 {

@@ -17,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -167,7 +168,7 @@ func (p *program) Switch(on bool) error {
 
 // cpuTime is what the first process of the command has used; 0 when it has ended.
 func (p *program) cpuTime() time.Duration {
-	used, _ := processClock(p.process.PID)
+	used, _ := tasks.ProcessClock(p.process.PID)
 	return used
 }
 

@@ -72,7 +72,7 @@ type serving struct {
 	experiment *Experiment
 	process    *launch.Process
 	processes  profiler.Processes
-	meter      *cpuMeter
+	meter      cpuMeter
 	// apart are CPUs that neither server nor interferer uses; empty where there are
 	// none.
 	apart cpuset.CPUSet
@@ -207,7 +207,7 @@ func (t *serving) begin(ctx context.Context) error {
 		}
 		t.processes = tree
 	}
-	t.meter = newCPUMeter(t.processes)
+	t.meter = cpuMeter{tasks.NewCPUMeter(t.processes)}
 	waiting, cancel := context.WithTimeout(ctx, cmp.Or(t.Patience, time.Minute))
 	defer cancel()
 	err := t.Ready.AwaitReady(waiting, t.gone)
@@ -226,7 +226,7 @@ func (t *serving) begin(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(cmp.Or(ctx.Err(), err), t.end())
 	}
-	return t.meter.refresh()
+	return t.meter.Refresh()
 }
 
 // backgrounded is the time after which a server that goes into the background is found
@@ -380,7 +380,7 @@ func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet) (saturated
 	if _, err := l.Take(); err != nil {
 		return saturated{}, err
 	}
-	if err := t.meter.refresh(); err != nil {
+	if err := t.meter.Refresh(); err != nil {
 		return saturated{}, err
 	}
 	var rates, server, own []float64
@@ -403,4 +403,21 @@ func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet) (saturated
 	}
 	s.spread = *stats.Spread(rates) / s.rate / math.Sqrt(saturationWindows)
 	return s, nil
+}
+
+// cpuMeter is a party whose work is CPU time, in seconds.
+type cpuMeter struct{ *tasks.CPUMeter }
+
+// Switch does nothing: the service works when there is load.
+func (cpuMeter) Switch(bool) error { return nil }
+
+// Smooth reports true: the time advances by ticks of the kernel, short against a slice.
+func (cpuMeter) Smooth() bool { return true }
+
+// ownCPUTime is what this process has used.
+func ownCPUTime() time.Duration {
+	var u unix.Rusage
+	// The only errors are those of a wrong address or number.
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

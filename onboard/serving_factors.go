@@ -202,7 +202,7 @@ func (t *serving) servedPoint(p modulation.Point) modulation.Point {
 				return err
 			}
 		}
-		return t.meter.refresh()
+		return t.meter.Refresh()
 	}
 	return p
 }

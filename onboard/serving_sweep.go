@@ -14,6 +14,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
+	"bandmate.dev/bandmate/service"
 )
 
 // sweepShares are the loads of a sweep, as shares of the saturation.
@@ -104,31 +105,10 @@ const (
 	longestRelaxation                   = time.Second
 )
 
-// relaxation returns the relaxation time of the M/M/1 queue in seconds, in which it forgets
-// its state: 1 ÷ (μ·(1 - √ρ)²) (Abate and Whitt 1987).
-func relaxation(rate, saturation float64) float64 {
-	left := 1 - math.Sqrt(min(rate/saturation, 1))
-	return 1 / (saturation * left * left)
-}
-
-// queueSpread returns the least relative standard error of the p99 of an M/M/1 queue that
-// was measured for so many seconds: visits that met none of its long busy spells agree too
-// well. Beside the error of a quantile of so many exponential latencies it has that of
-// the queue, whose factor is that of simulated queues. It is smaller than the two by what
-// Student's t of the visits is wider than the normal distribution.
-func queueSpread(rate, saturation, seconds float64) float64 {
-	const (
-		ofOneRequest    = 2.16 // √(0.99 ÷ 0.01) ÷ ln 100
-		ofOneRelaxation = 1.8
-		ofStudent       = 0.7
-	)
-	return ofStudent * math.Hypot(ofOneRequest/math.Sqrt(rate*seconds), ofOneRelaxation*math.Sqrt(relaxation(rate, saturation)/seconds))
-}
-
 // visitTimes returns how long a visit of a load settles and how long it is measured, so
 // that all visits of the load together last for loadTime at least.
 func visitTimes(rate, saturation float64, loadTime time.Duration) (settle, measured time.Duration) {
-	relaxed := time.Duration(min(relaxation(rate, saturation), longestRelaxation.Seconds()) * float64(time.Second))
+	relaxed := time.Duration(min(service.Relaxation(rate, saturation), longestRelaxation.Seconds()) * float64(time.Second))
 	some := time.Duration(enoughRequests / rate * float64(time.Second))
 	return max(settleTime, settleRelaxations*relaxed), max(loadTime/sweepPasses, min(some, loadTime), visitRelaxations*relaxed)
 }
@@ -142,7 +122,7 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
 		return err
 	}
-	if err := t.meter.refresh(); err != nil {
+	if err := t.meter.Refresh(); err != nil {
 		return err
 	}
 	before, begin, _ := t.meter.Read()
@@ -217,7 +197,7 @@ func (v *visited) load(rate, saturation float64) v1alpha1.ServiceLoad {
 	}
 	if sd := stats.Spread(v.p99); sd != nil {
 		n := float64(len(v.p99))
-		relative := max(*sd/math.Sqrt(n)/l.P99Seconds, queueSpread(rate, saturation, n*v.seconds))
+		relative := max(*sd/math.Sqrt(n)/l.P99Seconds, service.QueueSpread(rate, saturation, n*v.seconds))
 		l.P99RelativeSpread = &relative
 	}
 	return l

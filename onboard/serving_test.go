@@ -6,19 +6,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"gonum.org/v1/gonum/stat/distuv"
-	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -164,44 +161,6 @@ func simulateVisit(latencies *hdrhistogram.Histogram, random *rand.Rand, rate, s
 		if now >= settle {
 			_ = latencies.RecordValue(int64((free - now) * 1e9))
 		}
-	}
-}
-
-// The CPU time of processes grows while they work, and does not fall when they end.
-func TestCPUMeter(t *testing.T) {
-	l := newLauncher(t)
-	p, err := l.Start(t.Context(), shell("i=0; while [ $i -lt 2000000 ]; do i=$((i+1)); done & while :; do :; done"), cpuset.New(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { p.Kill(); <-p.Done }()
-	tree, err := tasks.OpenTree(os.DirFS("/proc"), p.PID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tree.Close() }()
-	m := newCPUMeter(tree)
-	last := 0.0
-	for deadline := time.Now().Add(time.Minute); last < 0.2 || len(m.used) < 2; time.Sleep(time.Millisecond) {
-		if err := m.refresh(); err != nil {
-			t.Fatal(err)
-		}
-		now, _, err := m.Read()
-		if err != nil || now < last {
-			t.Fatalf("%v after %v: %v", now, last, err)
-		}
-		last = now
-		if time.Now().After(deadline) {
-			t.Fatalf("%v s of CPU time of %d processes", last, len(m.used))
-		}
-	}
-	p.Kill()
-	<-p.Done
-	if err := m.refresh(); err != nil {
-		t.Fatal(err)
-	}
-	if after, _, err := m.Read(); err != nil || after < last {
-		t.Errorf("%v after the end, %v before: %v", after, last, err)
 	}
 }
 
