@@ -2,6 +2,7 @@ package schedplugin
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"bandmate.dev/bandmate/advisor"
@@ -146,5 +147,30 @@ func TestNextCalibrates(t *testing.T) {
 	}
 	if gone := next.next(advisor.New(nil, nil)).lookup("app-1", "blade"); gone.Application != nil {
 		t.Error("a profile that is gone is still known")
+	}
+}
+
+// The points of a profile are the same wherever they lie.
+func TestGatherPoints(t *testing.T) {
+	p := &v1alpha1.ApplicationProfile{}
+	for i := range 3 {
+		c := v1alpha1.SensitivityCurve{ReadShare: float64(i) / 2}
+		for j := range 4 {
+			point := v1alpha1.CurvePoint{Level: float64(j + 1), AchievedBytesPerSecond: new(float64(10*i + j))}
+			if j%2 == 0 {
+				point.Spread = new(float64(j) / 100)
+			}
+			c.Points = append(c.Points, point)
+		}
+		p.Spec.Curves = append(p.Spec.Curves, c)
+	}
+	want := p.DeepCopy()
+	gatherPoints(p)
+	if !reflect.DeepEqual(p, want) {
+		t.Errorf("%+v, want %+v", p, want)
+	}
+	p.Spec.Curves[0].Points = append(p.Spec.Curves[0].Points, v1alpha1.CurvePoint{})
+	if !reflect.DeepEqual(p.Spec.Curves[1], want.Spec.Curves[1]) {
+		t.Error("to append to a curve changes the next one")
 	}
 }

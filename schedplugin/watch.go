@@ -3,6 +3,7 @@ package schedplugin
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -171,7 +172,35 @@ func typed(o any, into v1alpha1.Object) any {
 		into.SetResourceVersion(u.GetResourceVersion())
 	}
 	into.SetManagedFields(nil)
+	if p, ok := into.(*v1alpha1.ApplicationProfile); ok {
+		gatherPoints(p)
+	}
 	return into
+}
+
+// gatherPoints moves the points of all curves, and the numbers that they refer to, next to
+// each other. The garbage collector visits each object, and a decoder makes one of every
+// number that may be absent.
+func gatherPoints(p *v1alpha1.ApplicationProfile) {
+	count := 0
+	for i := range p.Spec.Curves {
+		count += len(p.Spec.Curves[i].Points)
+	}
+	points, numbers := make([]v1alpha1.CurvePoint, 0, count), make([]float64, 0, 3*count)
+	for i := range p.Spec.Curves {
+		first := len(points)
+		points = append(points, p.Spec.Curves[i].Points...)
+		p.Spec.Curves[i].Points = slices.Clip(points[first:])
+	}
+	for i := range points {
+		at := &points[i]
+		for _, number := range []**float64{&at.AchievedBytesPerSecond, &at.TotalBytesPerSecond, &at.Spread} {
+			if *number != nil {
+				numbers = append(numbers, **number)
+				*number = &numbers[len(numbers)-1]
+			}
+		}
+	}
 }
 
 // stub returns an empty profile of the kind of o.
