@@ -389,20 +389,23 @@ func sharedModel(apps []*Application) *memory.Model {
 
 // correction is the difference between a measured curve and the model:
 // ln(measured ÷ modeled) performance, by modeled performance.
-type correction struct {
-	modeled, factor []float64 // modeled falls, from 1
-}
+type correction []corrected // modeled falls, from 1
+
+// corrected is a modeled performance and the logarithm of what corrects it.
+type corrected struct{ modeled, factor float64 }
 
 // at returns the factor, by linear interpolation; beyond the measured performance
 // it stays.
-func (c *correction) at(p float64) float64 {
-	for i := 1; i < len(c.modeled); i++ {
-		if p >= c.modeled[i] {
-			part := (c.modeled[i-1] - p) / (c.modeled[i-1] - c.modeled[i])
-			return c.factor[i-1] + part*(c.factor[i]-c.factor[i-1])
+func (c correction) at(p float64) float64 {
+	last := c[0]
+	for _, next := range c[1:] {
+		if p >= next.modeled {
+			part := (last.modeled - p) / (last.modeled - next.modeled)
+			return last.factor + part*(next.factor-last.factor)
 		}
+		last = next
 	}
-	return c.factor[len(c.factor)-1]
+	return last.factor
 }
 
 // leastDifference is that between two modeled performances of a correction.
@@ -416,14 +419,14 @@ func (a *Application) correctionsTo(modeled []units.NormalizedPerformance) (all 
 	for i := range a.responses {
 		r := &a.responses[i]
 		off := make([]float64, len(r.points))
-		c := correction{[]float64{1}, []float64{0}}
+		c := make(correction, 1, len(r.points)+1)
+		c[0].modeled = 1
 		for j, p := range r.points {
 			s := float64(modeled[j])
 			off[j] = float64(p.Performance) - s
 			squares += off[j] * off[j]
-			if s < c.modeled[len(c.modeled)-1]-leastDifference {
-				c.modeled = append(c.modeled, s)
-				c.factor = append(c.factor, math.Log(float64(r.performance.At(p.Solo))/s))
+			if s < c[len(c)-1].modeled-leastDifference {
+				c = append(c, corrected{s, math.Log(float64(r.performance.At(p.Solo)) / s)})
 			}
 		}
 		for j := 1; j+1 < len(off); j++ {
@@ -440,8 +443,8 @@ func (a *Application) correctionsTo(modeled []units.NormalizedPerformance) (all 
 		lasting = max(1-noise/noises/(squares/n), 0)
 	}
 	for i := range all {
-		for j := range all[i].factor {
-			all[i].factor[j] *= lasting
+		for j := range all[i] {
+			all[i][j].factor *= lasting
 		}
 	}
 	return all, math.Sqrt(squares / n * (1 - lasting))
