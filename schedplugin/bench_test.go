@@ -2,14 +2,20 @@ package schedplugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
+	"runtime"
+	"runtime/metrics"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor"
@@ -66,6 +72,61 @@ func calibrated(b testing.TB, p *Plugin) {
 	}
 }
 
+// BenchmarkGarbage collects the garbage of a scheduler that knows 10,000 profiles as the
+// API server sends them, all in use. It reports the least CPU time that this takes, and
+// what the profiles take.
+func BenchmarkGarbage(b *testing.B) {
+	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/ddr4x2"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var applications []*v1alpha1.ApplicationProfile
+	for i := range 10_000 {
+		p := d.Apps[i%len(d.Apps)].Profile(evaluation.Options{
+			ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+		})
+		p.Name, p.Spec.Machine.Name = fmt.Sprintf("app-%d", i), "blade"
+		text, err := json.Marshal(p)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var u unstructured.Unstructured
+		if err := json.Unmarshal(text, &u.Object); err != nil {
+			b.Fatal(err)
+		}
+		applications = append(applications, typed(&u, &v1alpha1.ApplicationProfile{}).(*v1alpha1.ApplicationProfile)) //nolint:errcheck,forcetypeassert // typed returns what it was given
+	}
+	s := newProfiles(advisor.New(applications, nil))
+	for i := range applications {
+		s.lookup(fmt.Sprintf("app-%d", i), "blade")
+	}
+	s.calibrate()
+	runtime.GC()
+	least := math.Inf(1)
+	for b.Loop() {
+		before := cpuSeconds(b)
+		runtime.GC()
+		least = min(least, cpuSeconds(b)-before)
+	}
+	read := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/objects:objects"}}
+	metrics.Read(read)
+	b.ReportMetric(1000*least, "least-cpu-ms")
+	b.ReportMetric(float64(read[0].Value.Uint64())/(1<<20), "MiB")
+	b.ReportMetric(float64(read[1].Value.Uint64())/1000, "kobjects")
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(applications)
+}
+
+// cpuSeconds returns the CPU time of this process.
+func cpuSeconds(b *testing.B) float64 {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
+}
+
 // BenchmarkEstimates scores 420 nodes, all domains prepared.
 func BenchmarkEstimates(b *testing.B) {
 	p, _, infos := busyCluster(b, looked, 1000)
@@ -112,7 +173,7 @@ func BenchmarkDemands(b *testing.B) {
 func BenchmarkCycle(b *testing.B) {
 	p, h, infos := busyCluster(b, looked, 10_000)
 	calibrated(b, p)
-	cycles(b, p, h, infos, looked)
+	cycles(b, p, h, infos, looked, func() {})
 }
 
 // BenchmarkCycleAround is BenchmarkCycle in a cluster of 5,000 nodes, where the
@@ -120,22 +181,36 @@ func BenchmarkCycle(b *testing.B) {
 func BenchmarkCycleAround(b *testing.B) {
 	p, h, infos := busyCluster(b, 5000, 10_000)
 	calibrated(b, p)
-	cycles(b, p, h, infos, 500)
+	cycles(b, p, h, infos, 500, func() {})
+}
+
+// BenchmarkCycleCold is BenchmarkCycle where nothing of the plugin is in the caches of the
+// processor when a pod comes, as in a scheduler that does much else in between.
+func BenchmarkCycleCold(b *testing.B) {
+	p, h, infos := busyCluster(b, 1000, 10_000)
+	calibrated(b, p)
+	other := make([]byte, 64<<20)
+	overwrite := func() {
+		for i := 0; i < len(other); i += 64 {
+			other[i]++
+		}
+	}
+	cycles(b, p, h, infos, looked, overwrite)
 }
 
 // BenchmarkByCurves is BenchmarkCycle where no model describes the applications:
 // estimates are coarse, and the best domains are scored exactly.
 func BenchmarkByCurves(b *testing.B) {
 	p, h, infos := busyCluster(b, looked, 10_000)
-	cycles(b, p, h, infos, looked)
+	cycles(b, p, h, infos, looked, func() {})
 }
 
 // looked is at how many nodes of a thousand the scheduler looks for a pod.
 const looked = 420
 
 // cycles schedules pods, each over the next nodes, and puts every pod in the place of
-// another one.
-func cycles(b *testing.B, p *Plugin, h *fakeHandle, infos []fwk.NodeInfo, each int) {
+// another one. It calls between between two of them.
+func cycles(b *testing.B, p *Plugin, h *fakeHandle, infos []fwk.NodeInfo, each int, between func()) {
 	b.Helper()
 	around := append(slices.Clone(infos), infos[:each]...)
 	scores := make(fwk.NodeScoreList, len(around))
@@ -152,6 +227,7 @@ func cycles(b *testing.B, p *Plugin, h *fakeHandle, infos []fwk.NodeInfo, each i
 		n := h.nodes[around[at+i%each].Node().Name]
 		n.pods[i%len(n.pods)] = &fakePod{pod: newcomer}
 		n.generation++
+		between()
 		b.StartTimer()
 		i++
 	}

@@ -29,12 +29,12 @@ func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if err != nil || info.Node() == nil {
 		return nil
 	}
-	node := c.stateOf(info)
+	slot, node := c.stateOf(info)
 	var domain *domainState
 	if slices.ContainsFunc(node.node.Residents, func(r *occupancy.Resident) bool { return r.ID == string(pod.UID) }) {
 		domain, err = c.prepare(c.sharing(node.node), node.node)
 	} else {
-		domain, err = c.domain(node)
+		domain, err = c.domain(slot, node)
 	}
 	if err == nil {
 		c.chosen = &candidate{node: nodeName, machine: node.machine, domain: domain}

@@ -19,7 +19,8 @@ import (
 // immutable but for the scores that it remembers. What Score reads comes first: with
 // thousands of nodes it is in no cache.
 type domainState struct {
-	expires int64 // when a measurement is too old, in nanoseconds of Unix time; 0 for never
+	at      *occupancy.Node // where it was prepared
+	expires int64           // when a measurement is too old, in nanoseconds of Unix time; 0 for never
 	// known and unknown count the residents with and without a complete profile, and
 	// limited is true where one has a limit.
 	known, unknown int32
@@ -40,18 +41,18 @@ func (d *domainState) current(now time.Time) bool {
 }
 
 // domain returns the memory domain of a node for the pod of this cycle.
-func (c *cycle) domain(state *nodeState) (*domainState, error) {
+func (c *cycle) domain(slot *nodeSlot, state *nodeState) (*domainState, error) {
 	numaNode := c.newcomer.NUMANode
 	switch {
 	case state.shared && numaNode == occupancy.AnyNUMANode:
 		return c.sharedDomain(state.node)
 	case state.shared:
 		return c.prepare(c.sharing(state.node), state.node)
-	case int(numaNode) >= len(state.domains):
+	case int(numaNode) >= len(slot.domains):
 		return c.prepare([]*occupancy.Node{state.node}, state.node)
 	}
-	remembered := &state.domains[numaNode]
-	if d := remembered.Load(); d.current(c.now) {
+	remembered := &slot.domains[numaNode]
+	if d := remembered.Load(); d.current(c.now) && d.at == state.node {
 		return d, nil
 	}
 	d, err := c.prepare([]*occupancy.Node{state.node}, state.node)
@@ -91,7 +92,11 @@ func (c *cycle) sharedDomain(own *occupancy.Node) (*domainState, error) {
 // inSnapshot reports whether a node is as in the scheduler's snapshot.
 func (c *cycle) inSnapshot(own *occupancy.Node) bool {
 	info, err := c.plugin.handle.SnapshotSharedLister().NodeInfos().Get(own.Name)
-	return err == nil && info.Node() != nil && c.stateOf(info).node == own
+	if err != nil || info.Node() == nil {
+		return false
+	}
+	_, now := c.stateOf(info)
+	return now.node == own
 }
 
 // sharing returns the nodes that share a memory domain, sorted by name, so that it
@@ -135,7 +140,7 @@ func (c *cycle) prepare(nodes []*occupancy.Node, at *occupancy.Node) (*domainSta
 	scorer := p.scorer()
 	defer p.scorers.Put(scorer)
 	d := &domainState{
-		caches: at.Caches, nodes: nodes, residents: neighbors.Residents,
+		at: at, caches: at.Caches, nodes: nodes, residents: neighbors.Residents,
 	}
 	if !neighbors.Expires.IsZero() {
 		d.expires = neighbors.Expires.UnixNano()
@@ -195,6 +200,7 @@ func (c *cycle) score(d *domainState, node, machine string) (*score.Score, error
 
 // stateOf returns the state of a node, which may have other pods than in the
 // scheduler's snapshot: preemption tries nodes without some of theirs.
-func (c *cycle) stateOf(info fwk.NodeInfo) *nodeState {
-	return c.plugin.nodeState(c.plugin.nodes.slot(info.Node().Name), info, c.profiles)
+func (c *cycle) stateOf(info fwk.NodeInfo) (*nodeSlot, *nodeState) {
+	slot := c.plugin.nodes.slot(info.Node().Name)
+	return slot, c.plugin.nodeState(slot, info, c.profiles)
 }

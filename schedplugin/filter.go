@@ -74,9 +74,10 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, in
 
 // filter holds limits in the memory domain of a node.
 func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
-	p, node := c.plugin, c.stateOf(info)
+	p := c.plugin
+	slot, node := c.stateOf(info)
 	name := node.node.Name
-	domain, err := c.domain(node)
+	domain, err := c.domain(slot, node)
 	if err != nil {
 		c.failed(ctx, name, err)
 		return nil

@@ -13,9 +13,8 @@ import (
 	"bandmate.dev/bandmate/schedplugin/view"
 )
 
-// nodeState is what the plugin read of a node. It is immutable but for the domains
-// that it remembers. What Score reads comes first: with thousands of nodes it is in no
-// cache.
+// nodeState is what the plugin read of a node. It is immutable. What Score reads comes
+// first: with thousands of nodes it is in no cache.
 type nodeState struct {
 	version
 	// pending is true where a resident's profile waits for a model of the memory.
@@ -25,14 +24,9 @@ type nodeState struct {
 	profiles *profiles
 	round    int64 // of the profiles, before they were asked
 	machine  string
-	// domains are the node's memory domain for pods by their NUMA node, as far as they
-	// were needed; none where the node shares its domain with others.
-	domains [1 + rememberedNUMANodes]atomic.Pointer[domainState]
-	node    *occupancy.Node
-	pods    []podState
+	node     *occupancy.Node
+	pods     []podState
 }
-
-const rememberedNUMANodes = 8
 
 // version tells copies of a node apart. Between syncs with its cache the scheduler
 // adds and removes assumed pods of groups without a new generation: those are behind
@@ -86,7 +80,16 @@ type nodeCache struct {
 	outdated atomic.Bool // whether byInfo misses a node, or has one too many
 }
 
-type nodeSlot = atomic.Pointer[nodeState]
+// nodeSlot holds the last state of a node. State and domain are found from here, and not
+// one from the other, so that the processor can read both at once.
+type nodeSlot struct {
+	state atomic.Pointer[nodeState]
+	// domains are the node's memory domain for pods by their NUMA node, as far as they
+	// were needed; none where the node shares its domain with others.
+	domains [1 + rememberedNUMANodes]atomic.Pointer[domainState]
+}
+
+const rememberedNUMANodes = 8
 
 // slot returns the slot of a node.
 func (c *nodeCache) slot(node string) *nodeSlot {
@@ -142,18 +145,15 @@ func (c *nodeCache) forget(node string) {
 // nodeState returns the state of a node, read again where the node or the profiles
 // changed. A change that makes no difference keeps the node and its memory domain.
 func (p *Plugin) nodeState(slot *nodeSlot, info fwk.NodeInfo, profiles *profiles) *nodeState {
-	last := slot.Load()
+	last := slot.state.Load()
 	if last.current(info, profiles) {
 		return last
 	}
 	state := p.readNode(info, profiles, last)
 	if last != nil && last.pending == state.pending && last.node.Equal(state.node) {
 		state.node = last.node
-		for i := range state.domains {
-			state.domains[i].Store(last.domains[i].Load())
-		}
 	}
-	slot.Store(state)
+	slot.state.Store(state)
 	return state
 }
 

@@ -31,8 +31,9 @@ func (p *Plugin) Score(ctx context.Context, state fwk.CycleState, _ *v1.Pod, inf
 	if c == nil || info.Node() == nil {
 		return 0, nil
 	}
-	node := p.nodeState(p.nodes.fastSlot(info), info, c.profiles)
-	domain, err := c.domain(node)
+	slot := p.nodes.fastSlot(info)
+	node := p.nodeState(slot, info, c.profiles)
+	domain, err := c.domain(slot, node)
 	if err != nil {
 		c.failed(ctx, node.node.Name, err)
 		return int64(mostCost), nil
@@ -111,8 +112,8 @@ func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 		if err != nil || info.Node() == nil {
 			continue
 		}
-		node := c.stateOf(info)
-		domain, err := c.domain(node)
+		slot, node := c.stateOf(info)
+		domain, err := c.domain(slot, node)
 		if err != nil {
 			continue // Score has reported it
 		}
@@ -148,7 +149,7 @@ func (c *cycle) refine(ctx context.Context, scores fwk.NodeScoreList) {
 		if shared == nil {
 			continue
 		}
-		if node := c.plugin.nodes.slot(scores[i].Name).Load(); node != nil && node.shared {
+		if node := c.plugin.nodes.slot(scores[i].Name).state.Load(); node != nil && node.shared {
 			if exact, ok := shared[sharedPlace{node.node.Domain, node.machine}]; ok {
 				scores[i].Score = int64(exact)
 			}

@@ -103,8 +103,8 @@ func scoresOf(t *testing.T, c *cycle, h *fakeHandle, names []string, o outcome) 
 	t.Helper()
 	var got []score.Score
 	for _, name := range names {
-		node := c.stateOf(h.nodes[name])
-		domain, err := c.domain(node)
+		slot, node := c.stateOf(h.nodes[name])
+		domain, err := c.domain(slot, node)
 		if err != nil {
 			t.Fatal(err)
 		}

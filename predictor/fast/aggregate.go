@@ -40,7 +40,7 @@ type byDelay struct {
 	// alone is the delay without a newcomer, lost what the residents lose then.
 	alone point
 	lost  float32
-	sums  sums
+	sums  sums // from where they are alone
 }
 
 // addedCells is the number of even steps of a newcomer's traffic in an addedTable.
@@ -97,8 +97,8 @@ func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
 	for _, r := range residents {
 		if table := r.Model.corunner(); table != nil {
 			half, reads, weight := &table.Excess[0], &table.Excess[1], float32(r.Weight)
-			for place := range d.sums {
-				cost := &d.sums[place].cost
+			for place := range d.sums.all {
+				cost := &d.sums.all[place].cost
 				*cost = withCost(worst, *cost, half[place]+column*(reads[place]-half[place]), weight)
 			}
 		}
@@ -107,6 +107,7 @@ func (g *Aggregate) addUpByDelay(shared *memory.Model, residents []Resident) {
 		behind.costs(&d.sums)
 	}
 	d.lost = d.sums.costAt(d.alone)
+	d.sums.beginAt(d.alone.place)
 }
 
 func (g *Aggregate) addUpByTraffic(residents []Resident) {

@@ -1,6 +1,8 @@
 package fast
 
 import (
+	"slices"
+
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/memory"
 )
@@ -23,7 +25,7 @@ func (at point) excess(t *predictor.RoleTable, column float32) float32 {
 
 // flow reads what applications transfer together.
 func (at point) flow(s *sums) memory.Flow {
-	low, high := s[at.place].Flow, s[at.place+1].Flow
+	low, high := s.at(at.place).Flow, s.at(at.place+1).Flow
 	return memory.Flow{Read: at.between(low.Read, high.Read), Write: at.between(low.Write, high.Write)}
 }
 
@@ -33,15 +35,41 @@ func pointAt(place float32) point {
 	return point{whole, place - float32(whole)}
 }
 
-// sums are what applications transfer and lose together at each delay. Both lie side by
-// side because an estimate reads both, and seldom finds them in a cache.
-type sums [memory.Delays]struct {
+// sums are what applications transfer and lose together at each delay. An estimate reads
+// two or three of them, next to the delay without a newcomer, and seldom finds them in a
+// cache. So they are turned to begin there: the first delay follows the last one.
+type sums struct {
+	first int // the place of the delay where all begins; 0 while they are added up
+	all   [memory.Delays]sum
+}
+
+// sum is what applications transfer and lose together at a delay.
+type sum struct {
 	memory.Flow
 	cost float32
 }
 
+// at returns the sum at the delay of a place.
+func (s *sums) at(place int) *sum {
+	i := place - s.first
+	if i < 0 {
+		i += memory.Delays
+	}
+	return &s.all[i]
+}
+
+// beginAt turns sums that were added up.
+func (s *sums) beginAt(place int) {
+	s.first = place
+	slices.Reverse(s.all[:place])
+	slices.Reverse(s.all[place:])
+	slices.Reverse(s.all[:])
+}
+
 // costAt reads what applications lose.
-func (s *sums) costAt(at point) float32 { return at.between(s[at.place].cost, s[at.place+1].cost) }
+func (s *sums) costAt(at point) float32 {
+	return at.between(s.at(at.place).cost, s.at(at.place+1).cost)
+}
 
 // behind is where those who come over a shared link stand in their tables, by the delay
 // of the memory; nil where there is no such link, and all stand at the same place.
@@ -61,13 +89,13 @@ func newBehind(m *memory.Model, s *sums) behind {
 // are small, and to grow one takes as long as many estimates.
 func behindLink(m *memory.Model, s *sums) behind {
 	var flow [memory.Delays]memory.Flow
-	for place := range s {
-		flow[place] = s[place].Flow
+	for place := range s.all {
+		flow[place] = s.all[place].Flow
 	}
 	places, _ := m.Behind(&flow)
 	by := *s
-	for place := range s {
-		s[place].Flow = pointAt(places[place]).flow(&by)
+	for place := range s.all {
+		s.all[place].Flow = pointAt(places[place]).flow(&by)
 	}
 	return places[:]
 }
@@ -77,8 +105,8 @@ func behindLink(m *memory.Model, s *sums) behind {
 //go:noinline
 func (b behind) costs(s *sums) {
 	by := *s
-	for place := range s {
-		s[place].cost = by.costAt(pointAt(b[place]))
+	for place := range s.all {
+		s.all[place].cost = by.costAt(pointAt(b[place]))
 	}
 }
 
@@ -115,7 +143,7 @@ func (m *Model) flows(of *memory.Model, role *predictor.RoleTable) flows {
 // transfer, from place on.
 func solve(m *memory.Model, place int, residents *sums, newcomer flows) point {
 	const last = memory.Delays - 1
-	overload := func(place int) float32 { return m.Overload(place, residents[place].Flow.Add(newcomer.at(place))) }
+	overload := func(place int) float32 { return m.Overload(place, residents.at(place).Flow.Add(newcomer.at(place))) }
 	before := overload(place)
 	for before <= 0 && place > 0 {
 		place--
@@ -155,13 +183,13 @@ func sharedMemory(residents []Resident) *memory.Model {
 func (m *Model) addFlows(s *sums, of *memory.Model, role *predictor.RoleTable) {
 	if role == nil {
 		steady := of.Flow(m.alone)
-		for place := range s {
-			s[place].Flow = s[place].Flow.Add(steady)
+		for place := range s.all {
+			s.all[place].Flow = s.all[place].Add(steady)
 		}
 		return
 	}
-	for place := range s {
-		s[place].Flow = s[place].Flow.Add(role.Flow[place])
+	for place := range s.all {
+		s.all[place].Flow = s.all[place].Add(role.Flow[place])
 	}
 }
 
