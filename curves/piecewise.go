@@ -1,34 +1,18 @@
 package curves
 
 import (
-	"cmp"
-	"slices"
+	"gonum.org/v1/gonum/interp"
 
 	"bandmate.dev/bandmate/internal/stats"
 )
 
-// piecewise joins knots by straight lines. It is one array: of thousands of profiles, the
-// garbage collector visits every array of every curve.
-type piecewise []knot
-
-// knot is a point, and the slope of the line to the next one.
-type knot struct{ x, y, slope float64 }
-
-// Predict returns the value at x, beyond the knots that of the nearest one.
-func (p piecewise) Predict(x float64) float64 {
-	next, found := slices.BinarySearchFunc(p, x, func(k knot, x float64) int { return cmp.Compare(k.x, x) })
-	switch {
-	case found:
-		return p[next].y
-	case next == 0:
-		return p[0].y
-	}
-	k := &p[next-1]
-	return k.y + k.slope*(x-k.x)
-}
-
 // fitInterpolation joins (0, 1) and the points by straight lines.
-func fitInterpolation(points []Point) predictor { return join(points) }
+func fitInterpolation(points []Point) predictor {
+	xs, ys := withOrigin(points)
+	var line interp.PiecewiseLinear
+	mustFit(&line, xs, ys)
+	return &line
+}
 
 // fitMonotone regresses the points to a sequence that never rises, caps it at
 // 1, and joins (0, 1) and it by straight lines. It also returns the number of
@@ -38,33 +22,34 @@ func fitInterpolation(points []Point) predictor { return join(points) }
 // worse on both simulated platforms, with and without noise: between few points
 // it bulges above the steep part of a curve that saturates.
 func fitMonotone(points []Point) (predictor, int) {
-	line := join(points)
-	ys, weights := make([]float64, len(points)), make([]float64, len(points))
+	xs, ys := withOrigin(points)
+	weights := make([]float64, len(points))
 	for i, p := range points {
-		ys[i], weights[i] = float64(p.Performance), p.Weight
+		weights[i] = p.Weight
 	}
-	blocks := stats.Antitonic(ys, weights)
-	for i, y := range ys {
-		line[i+1].y = min(y, 1)
+	blocks := stats.Antitonic(ys[1:], weights)
+	for i := range ys {
+		ys[i] = min(ys[i], 1)
 	}
-	line.connect()
-	return line, blocks
+	var line interp.PiecewiseLinear
+	mustFit(&line, xs, ys)
+	return &line, blocks
 }
 
-// join joins (0, 1) and points, whose bandwidths increase strictly.
-func join(points []Point) piecewise {
-	line := make(piecewise, 1, len(points)+1)
-	line[0].y = 1
+func withOrigin(points []Point) (xs, ys []float64) {
+	xs, ys = []float64{0}, []float64{1}
 	for _, p := range points {
-		line = append(line, knot{x: float64(p.Bandwidth), y: float64(p.Performance)})
+		xs = append(xs, float64(p.Bandwidth))
+		ys = append(ys, float64(p.Performance))
 	}
-	line.connect()
-	return line
+	return xs, ys
 }
 
-// connect sets the slopes; that of the last knot stays 0.
-func (p piecewise) connect() {
-	for i := range p[1:] {
-		p[i].slope = (p[i+1].y - p[i].y) / (p[i+1].x - p[i].x)
+// mustFit fits at least two knots that increase strictly, which tidy and
+// withOrigin guarantee and gonum asks for.
+func mustFit(f interp.Fitter, xs, ys []float64) {
+	if err := f.Fit(xs, ys); err != nil {
+		//nolint:forbidigo // a mistake in tidy or withOrigin
+		panic("curves: gonum refused strictly increasing knots: " + err.Error())
 	}
 }
