@@ -164,7 +164,7 @@ func (f *fitting) fit() {
 // enough of the applications were measured beside an interferer in the cache.
 func calibrate(apps []*predictor.Application, link memory.Link, cache predictor.LastLevel) (*predictor.Calibration, error) {
 	if cache.Bytes > 0 {
-		c, err := predictor.CalibrateCache(apps, cache)
+		c, err := predictor.CalibrateCache(apps, cache, link)
 		if !errors.Is(err, memory.ErrNotEnough) {
 			return c, err
 		}

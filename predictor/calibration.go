@@ -28,6 +28,9 @@ type Calibration struct {
 	// without one.
 	lastLevel *cache.Model
 	caches    int
+	// farther is true where co-runners are farther from the memory than a target, which the
+	// model of caches does not know.
+	farther bool
 }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
@@ -287,6 +290,7 @@ type calibrated struct {
 	cached    []*cache.Application
 	lastLevel *cache.Model
 	caches    int
+	farther   bool // that of the Calibration
 }
 
 // sharing returns copies of apps in the models in which all co-runners share one link;

@@ -78,6 +78,7 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.performance[i] })
 	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
 	p.coverSharedLink(apps)
+	p.warnFarther(apps)
 	if s.sharesCache() && s.caches > 1 {
 		p.warnPlaces(apps, s.caches)
 	}

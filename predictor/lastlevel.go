@@ -7,7 +7,9 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/predictor/cache"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 
 	"gonum.org/v1/gonum/stat"
@@ -107,19 +109,35 @@ type LastLevel struct {
 // CalibrateCache is Calibrate for applications that were measured in one last-level cache,
 // shared with the interferer: it fits a model of the cache and of the memory behind it. It
 // fails with memory.ErrNotEnough if too few of them were measured beside an interferer in
-// the cache.
-func CalibrateCache(apps []*Application, caches LastLevel) (*Calibration, error) {
+// the cache. link is that of Calibrate: the model takes co-runners to be as near the memory as
+// a target, and predictions say so where they are not.
+func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*Calibration, error) {
 	var sources []cache.Source
+	var ratios []float64 // of those that were measured in both roles
 	for _, a := range apps {
 		if s, ok := a.cacheSource(); ok {
 			sources = append(sources, s)
+			if a.distanceKnown {
+				ratios = append(ratios, a.slowerAway)
+			}
 		}
 	}
 	lastLevel, model, err := cache.Fit(sources, float64(caches.Bytes))
 	if err != nil {
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
-	return &Calibration{model: model, lastLevel: lastLevel, caches: max(caches.Count, 1)}, nil
+	return &Calibration{
+		model: model, lastLevel: lastLevel, caches: max(caches.Count, 1), farther: 2*len(ratios) > len(sources) && farther(ratios, link),
+	}, nil
+}
+
+// farther reports whether co-runners are farther from the memory than a target: as a machine
+// says, or else by the solo times of some applications in both roles.
+func farther(ratios []float64, link memory.Link) bool {
+	if link != memory.LinkUnknown {
+		return link.Distant()
+	}
+	return stats.Median(ratios) > distantRatio
 }
 
 // SharesCache reports whether a is predicted by a model of a cache that it shares, which
@@ -150,7 +168,7 @@ func (c *Calibration) applyCache(a *Application) (*Application, bool, error) {
 		return nil, true, fmt.Errorf("%s: %w: its points lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
 	}
 	applied := *a
-	applied.calibrated = &calibrated{model: c.model, lastLevel: c.lastLevel, caches: c.caches, cached: fitted, residual: residual}
+	applied.calibrated = &calibrated{model: c.model, lastLevel: c.lastLevel, caches: c.caches, farther: c.farther, cached: fitted, residual: residual}
 	return &applied, true, nil
 }
 
@@ -254,6 +272,14 @@ func (s *modelSolver) sharedDoubt() doubt {
 		d.fit = sharedFitError * c.residual * min(lost/sharedDeep, 1)
 	}
 	return d
+}
+
+// warnFarther says that a link is left out.
+func (p *Prediction) warnFarther(apps []*Application) {
+	if slices.ContainsFunc(apps, func(a *Application) bool { return a.SharesCache() && a.calibrated.farther }) {
+		p.warn("co-runners are farther from the memory than the target: the model of the shared cache leaves their link out, " +
+			"and takes them to be as near")
+	}
 }
 
 // explainShared says how much of what the target loses is cache, and how much bandwidth.

@@ -35,7 +35,7 @@ func fittedCache(t *testing.T) (*predictor.Calibration, []*predictor.Application
 		}
 		apps = append(apps, a)
 	}
-	fitted, err := predictor.CalibrateCache(apps, predictor.LastLevel{Bytes: machine.Spec.SharedCache.Bytes})
+	fitted, err := predictor.CalibrateCache(apps, predictor.LastLevel{Bytes: machine.Spec.SharedCache.Bytes}, "none")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +101,36 @@ func TestApplicationsThatShareACache(t *testing.T) {
 		t.Errorf("%v beside 10 GB/s", p.Slowdown)
 	}
 	inSeveralCaches(t, fitted, apps)
+	// A link that the model leaves out is named.
+	for _, c := range []*predictor.Calibration{fitted, fitted.Farther()} {
+		a, err := c.Apply(apps[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(strings.Join(predict([]*predictor.Application{a, stream}).Warnings, " "), "leaves their link out")
+		if warned != (c != fitted) {
+			t.Errorf("a link that is left out is named: %t", warned)
+		}
+	}
+}
+
+// A link counts as left out where most applications were measured in both roles.
+func TestFarther(t *testing.T) {
+	for _, test := range []struct {
+		link   string
+		ratios []float64
+		want   bool
+	}{
+		{v1alpha1.LinkShared, []float64{1, 1.1}, true},
+		{v1alpha1.LinkOwn, []float64{1, 1}, true},
+		{v1alpha1.LinkNone, []float64{2, 2}, false},
+		{"", []float64{1, 1.2, 1.4}, true},
+		{"", []float64{1, 1.01, 1.4}, false},
+	} {
+		if got := predictor.Farther(test.ratios, test.link); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
 }
 
 // inSeveralCaches checks that two applications that may use any of several caches are

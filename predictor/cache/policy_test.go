@@ -92,6 +92,15 @@ func TestPolicyIsFound(t *testing.T) {
 	if several == 0 {
 		t.Error("one description of every application")
 	}
+	stream := Application{loop: memory.NewLoop(1, 1, 0), wait: expectedWait}
+	made := Source{Alone: units.Traffic{Read: 12 * units.GigabytePerSecond}}
+	fitted.place(&stream, made.Alone)
+	for _, point := range fitted.usable(sources[0].Points, 15) {
+		made.Points = append(made.Points, fitted.settled(mem, &stream, point))
+	}
+	if described, _ := fitted.FitApplication(mem, made); len(described[0].reuse.Sets) > 0 {
+		t.Errorf("a stream is taken to use %+v again", described[0].reuse.Sets)
+	}
 	for _, p := range []Policy{Random, ReReference} {
 		of := *fitted
 		of.policy = p

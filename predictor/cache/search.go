@@ -110,7 +110,7 @@ const (
 	kept         = 3 // of the starts
 	someSteps    = 6
 	allSteps     = 40
-	// clearly is the part of the squares that a second set has to leave at most.
+	// clearly is the part of the squares that a set, or a policy, has to leave at most.
 	clearly = 0.85
 	// nearly is the part of the squares of the best candidate up to which an alternative is
 	// as likely, alike that up to which it is the same one.
@@ -121,45 +121,48 @@ const (
 // MostAlternatives is how many descriptions of one application there are at most.
 const MostAlternatives = 3
 
-// everywhere returns the best candidate of one set, or of two where the second explains
-// clearly more.
+// weighed returns the squares of a candidate for a comparison with others: each set has to
+// explain clearly more.
+func (c *candidate) weighed() float64 {
+	return c.squares / math.Pow(clearly, float64(len(c.orders)))
+}
+
+func byWeighed(a, b candidate) int { return cmp.Compare(a.weighed(), b.weighed()) }
+
+// everywhere returns the best candidate.
 func (s *search) everywhere() candidate {
-	one, two := s.promising()
-	if two[0].squares < clearly*one[0].squares {
-		return s.descend(two[0], s.source.Points, allSteps)
-	}
-	return s.descend(one[0], s.source.Points, allSteps)
+	return s.descend(slices.MinFunc(s.promising(), byWeighed), s.source.Points, allSteps)
 }
 
 // alternatives returns candidates that explain the points nearly as well as the best one,
-// which comes first. A second set has to explain clearly more, as everywhere has it.
+// which comes first.
 func (s *search) alternatives() []candidate {
-	one, two := s.promising()
-	all := append(one, two...)
-	weighed := func(c *candidate) float64 {
-		if len(c.orders) == 1 {
-			return clearly * c.squares
-		}
-		return c.squares
-	}
+	all := s.promising()
 	for i := range all {
 		all[i] = s.descend(all[i], s.source.Points, allSteps)
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(weighed(&a), weighed(&b)) })
+	slices.SortStableFunc(all, byWeighed)
 	distinct := all[:1]
 	for _, c := range all[1:] {
-		last := weighed(&distinct[len(distinct)-1])
-		if at := weighed(&c); at > alike*last && at < nearly*weighed(&all[0]) && len(distinct) < MostAlternatives {
+		last := distinct[len(distinct)-1].weighed()
+		if at := c.weighed(); at > alike*last && at < nearly*all[0].weighed() && len(distinct) < MostAlternatives {
 			distinct = append(distinct, c)
 		}
 	}
 	return distinct
 }
 
-// promising returns candidates of one set and of two, each with the best first, after some
-// steps of their descent.
-func (s *search) promising() (one, two []candidate) {
+// promising returns candidates of no set, of one and of two, after some steps of their
+// descent.
+func (s *search) promising() []candidate {
 	var all []candidate
+	for _, overlap := range memory.Overlaps() {
+		for _, inFlight := range startInFlight {
+			all = append(all, candidate{at: []float64{-1, inFlight, 0, math.Log(expectedWait)}, overlap: overlap})
+		}
+	}
+	none := s.best(all)[:1]
+	all = nil
 	for _, order := range startOrders {
 		for _, size := range startSizes {
 			for _, time := range startTimes {
@@ -169,7 +172,7 @@ func (s *search) promising() (one, two []candidate) {
 			}
 		}
 	}
-	one = s.best(all)
+	one := s.best(all)
 	for _, overlap := range memory.Overlaps()[1:] {
 		other := one[0]
 		other.overlap = overlap
@@ -186,7 +189,7 @@ func (s *search) promising() (one, two []candidate) {
 			}
 		}
 	}
-	return one, s.best(all)
+	return slices.Concat(none, one, s.best(all))
 }
 
 // best returns the best of all candidates after some steps from the most promising ones, the
