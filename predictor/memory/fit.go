@@ -370,7 +370,7 @@ func (f *fit) model(theta []float64) *Model {
 		for i, share := range f.inner {
 			uneven = append(uneven, node{share, m.inverseCapacity(share) * math.Exp(theta[atUneven+i])})
 		}
-		m.slowness, m.bend = append(uneven, m.slowness[1]), 0
+		m.slowness = append(uneven, m.slowness[1])
 	}
 	return m
 }

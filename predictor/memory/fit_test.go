@@ -103,6 +103,26 @@ func TestFitScales(t *testing.T) {
 	}
 }
 
+// Capacities that are fitted between the lowest read share and the highest leave the line
+// bent between them.
+func TestInnerCapacitiesKeepTheBend(t *testing.T) {
+	all, _ := sources(besideALink(LinkOwn))
+	f := newFit(all, LinkOwn, false)
+	if len(f.inner) == 0 {
+		t.Fatal("no read share between the lowest and the highest")
+	}
+	theta := make([]float64, constants)
+	theta[atBend] = 0.8
+	inner := f.model(theta)
+	f.inner = nil
+	outer := f.model(theta)
+	for share := 0.5; share <= 1; share += 0.0625 {
+		if got, want := inner.inverseCapacity(share), outer.inverseCapacity(share); math.Abs(got/want-1) > 2e-3 {
+			t.Errorf("read share %v: %v, want %v", share, got, want)
+		}
+	}
+}
+
 func TestFitRefuses(t *testing.T) {
 	all, _ := sources(truth())
 	few := []Source{{Phases: all[0].Phases, Points: all[0].Points[:leastPoints-1]}}
