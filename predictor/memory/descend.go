@@ -95,12 +95,12 @@ func (f *fit) residuals(theta []float64, only *int) [][]float64 {
 
 func (m *Model) residualsOf(r *run) []float64 {
 	r.place(m)
-	values := make([]float64, 0, 2*len(r.samples)+2)
+	values := make([]float64, 0, 2*len(r.samples)+1)
 	for _, s := range r.samples {
 		p, g := m.beside(r, s)
 		values = append(values, p-s.performance, (g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
-	return append(values, priorWeight*r.loop.extra/extraDeviation, m.tooMany(r))
+	return append(values, priorWeight*r.loop.extra/extraDeviation)
 }
 
 func sumSquares(residuals [][]float64) (squares float64) {

@@ -74,26 +74,6 @@ func (m *Model) FitLoop(s Source) (Loop, float64) {
 	return r.loop, math.Sqrt(squares / float64(len(r.samples)))
 }
 
-// Beside an interferer that exists to keep requests in flight, few applications keep more
-// than mostInFlight times as many. tooManyDeviation is the standard deviation of those that
-// do, as a natural logarithm.
-const (
-	mostInFlight     = 2
-	tooManyDeviation = 0.5
-)
-
-// tooMany returns the residual of the prior on the requests in flight of a run. Curves that
-// hardly fall do not tell a loop with many from one whose computation hides the delay, which
-// falls all the faster once the memory is full. Behind a shared link the interferer waits for
-// the link, and its own requests in flight are not told either.
-func (m *Model) tooMany(r *run) float64 {
-	if m.link.kind == LinkShared {
-		return 0
-	}
-	most := mostInFlight * m.interferer.inFlight / max(r.readShare, fewestReads)
-	return priorWeight * max(math.Log(r.loop.inFlight/most), 0) / tooManyDeviation
-}
-
 func validate(sources []Source) error {
 	points := 0
 	for i, s := range sources {

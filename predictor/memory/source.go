@@ -46,22 +46,14 @@ type sample struct {
 
 // run is a source in the units of the model.
 type run struct {
-	source    Source
-	readShare float64 // of its traffic alone
-	samples   []sample
-	loop      Loop
-	roles     Roles // that follow from the loop
+	source  Source
+	samples []sample
+	loop    Loop
+	roles   Roles // that follow from the loop
 }
 
 func (m *Model) newRun(s Source) run {
 	r := run{source: s, loop: Loop{1, 1, 0}}
-	var alone flow
-	for _, p := range s.Phases {
-		alone = alone.add(m.flow(p.Alone).scale(p.TimeShare))
-	}
-	if total := alone.total(); total > 0 {
-		r.readShare = alone.read / total
-	}
 	for _, p := range s.Points {
 		r.samples = append(r.samples, sample{
 			float64(p.ReadShare), float64(p.Solo / m.unit), float64(p.Achieved / m.unit), float64(p.Performance),
@@ -161,14 +153,14 @@ func (m *Model) pressing(samples []sample) []Member {
 }
 
 // squares returns the sum of squared residuals of a run beside the interferers of
-// its samples, and of the prior on its requests in flight.
+// its samples.
 func (m *Model) squares(r *run, pressing []Member) float64 {
 	var sum float64
 	for i, s := range r.samples {
 		p, g := m.besideMember(r, s, pressing[i])
 		sum += square(p-s.performance) + square((g-s.achieved)/m.interferer.sustained.at(s.share))
 	}
-	return sum + square(m.tooMany(r))
+	return sum
 }
 
 func square(x float64) float64 { return x * x }

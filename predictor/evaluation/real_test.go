@@ -1,0 +1,36 @@
+package evaluation_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/predictor/evaluation"
+)
+
+// The page of the real co-runs says what the method of today is off by: a change that is
+// good on simulated platforms may not be on these.
+func TestRealCoruns(t *testing.T) {
+	const results = "../../docs/results/"
+	page, err := os.ReadFile(results + "real.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"real", "real-contending", "real-whole-runs"} {
+		d, err := evaluation.Read(os.DirFS(results + set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := result.Methods[0]
+		row := fmt.Sprintf("| **default** | **%.2f** | **%.2f** | **%.1f** |", of.Mean, of.SD, of.Max)
+		if !strings.Contains(string(page), row) {
+			t.Errorf("%s: no row %s in %sreal.md", set, row, results)
+		}
+	}
+}
