@@ -135,17 +135,3 @@ func withVariable(variable string) []int {
 func shell(script string) launch.Command {
 	return launch.Command{Args: []string{"/bin/sh", "-c", script}}
 }
-
-func newLauncher(t *testing.T) *launch.Launcher {
-	t.Helper()
-	l, err := launch.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
-}

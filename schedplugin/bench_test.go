@@ -94,7 +94,7 @@ func BenchmarkGarbage(b *testing.B) {
 		if err := json.Unmarshal(text, &u.Object); err != nil {
 			b.Fatal(err)
 		}
-		applications = append(applications, typed(&u, &v1alpha1.ApplicationProfile{}).(*v1alpha1.ApplicationProfile)) //nolint:errcheck,forcetypeassert // typed returns what it was given
+		applications = append(applications, typed(&u, &v1alpha1.ApplicationProfile{}).(*v1alpha1.ApplicationProfile)) //nolint:forcetypeassert // typed returns what it was given
 	}
 	s := newProfiles(advisor.New(applications, nil))
 	for i := range applications {
