@@ -117,12 +117,14 @@ func (x *examination) memory() Outcome {
 			options.LastLevelCacheBytes, assumed = bytes, ""
 		}
 	}
-	need, most := options.DefaultBufferBytes(), interferer.DefaultMemoryCap(available)
-	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %d times its last-level cache%s", size(available), size(need), interferer.CacheMultiple, assumed)
-	if need > most {
+	least, most := options.LeastBufferBytes(), interferer.DefaultMemoryCap(available)
+	taken := max(min(options.DefaultBufferBytes(), most), least)
+	cache := options.DefaultBufferBytes() / interferer.CacheMultiple
+	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %.3g times its last-level cache%s", size(available), size(taken), float64(taken)/float64(cache), assumed)
+	if least > most {
 		return limited(
 			fmt.Sprintf("%s, more than the quarter of memory it may take (%s)", detail, size(most)),
-			fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (need+1<<20-1)>>20))
+			fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (least+1<<20-1)>>20))
 	}
 	return ok(detail)
 }

@@ -85,6 +85,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	if !known {
 		available = -1
 	}
+	o, small := o.fitted(available)
 	if err := o.admit(allowed, available); err != nil {
 		return nil, err
 	}
@@ -115,6 +116,9 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 		child.kill()
 		_ = i.close()
 		return nil, err
+	}
+	if small != "" {
+		i.warnings = append(i.warnings, small)
 	}
 	i.forget = context.AfterFunc(ctx, func() { _ = i.close() })
 	return i, nil

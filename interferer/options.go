@@ -23,6 +23,10 @@ const (
 // are by default, so that a line is evicted before it is visited again.
 const CacheMultiple = 8
 
+// LeastCacheMultiple is how many times larger they are at least where memory is short. A
+// cache that does not replace the least recently used line may then keep some of them.
+const LeastCacheMultiple = 2
+
 // DefaultMemoryCap is the part of the available memory that the buffers may take
 // where Options.MemoryCap is 0: a quarter. Both are in bytes.
 func DefaultMemoryCap(available int64) int64 { return available / 4 }
@@ -42,13 +46,15 @@ type Options struct {
 	// reach, together. 0 means unknown: DefaultLastLevelCacheBytes is assumed.
 	// The buffers are 8 times as large, so that no sequential visit finds its
 	// line in a cache. Of random visits up to an eighth may, which makes
-	// their counted traffic an upper bound; BufferBytes lowers that.
+	// their counted traffic an upper bound; BufferBytes lowers that. Where
+	// MemoryCap does not permit 8 times, they are as large as it permits, twice
+	// the cache at least.
 	LastLevelCacheBytes int64
 	// BufferBytes is the size of all buffers together, in place of the one
 	// that follows from LastLevelCacheBytes.
 	BufferBytes int64
-	// MemoryCap is the size of all buffers together above which Start
-	// refuses. 0 means a quarter of the memory that is available.
+	// MemoryCap is the most that all buffers together may take; Start refuses
+	// more. 0 means a quarter of the memory that is available.
 	MemoryCap int64
 	// MaxDuration is how long after its start the interferer ends by itself,
 	// whatever else happens. 0 means DefaultMaxDuration.
@@ -108,7 +114,37 @@ func (o Options) partBytes() int64 {
 
 // DefaultBufferBytes returns what BufferBytes of 0 stands for.
 func (o Options) DefaultBufferBytes() int64 {
-	return CacheMultiple * cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes)
+	return CacheMultiple * o.cacheBytes()
+}
+
+// LeastBufferBytes returns the least that BufferBytes of 0 stands for, where memory is short.
+func (o Options) LeastBufferBytes() int64 { return LeastCacheMultiple * o.cacheBytes() }
+
+func (o Options) cacheBytes() int64 { return cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes) }
+
+// fewCaches is the multiple of the last-level cache below which a warning says that the
+// buffers are small.
+const fewCaches = 4
+
+// fitted makes the buffers smaller where their default size is more than may be taken of the
+// available memory, in bytes; available < 0 means unknown. Warning says so where they are
+// few times the cache; empty otherwise.
+func (o Options) fitted(available int64) (fitted Options, warning string) {
+	limit := o.MemoryCap
+	if limit == 0 && available >= 0 {
+		limit = DefaultMemoryCap(available)
+	}
+	step := partAlign * int64(o.CPUs.Size())
+	most := limit / step * step
+	if o.BufferBytes != 0 || limit == 0 || most >= o.DefaultBufferBytes() || most < o.LeastBufferBytes() {
+		return o, ""
+	}
+	o.BufferBytes = most
+	if most < fewCaches*o.cacheBytes() {
+		warning = fmt.Sprintf("the interferer's buffers have %d MiB, which is all that it may take: %.1f times the last-level cache, which may keep some of their lines; free memory, or raise the memory cap, for %d times",
+			most>>20, float64(most)/float64(o.cacheBytes()), CacheMultiple)
+	}
+	return o, warning
 }
 
 // admit holds o against the machine: the CPUs that this process may use and

@@ -99,6 +99,38 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// Where memory is short the buffers are smaller, down to twice the cache.
+func TestFitted(t *testing.T) {
+	const mib = 1 << 20
+	caches := func(n int64) Options { return Options{CPUs: cpuset.New(1), LastLevelCacheBytes: n * mib} }
+	capped := caches(32)
+	capped.MemoryCap = 100 * mib
+	given := caches(32)
+	given.BufferBytes = 300 * mib
+	for _, test := range []struct {
+		name      string
+		o         Options
+		available int64
+		want      int64
+		warns     bool
+	}{
+		{"enough", caches(32), 1024 * mib, 256 * mib, false},
+		{"a little less", caches(32), 1000 * mib, 250 * mib, false},
+		{"few caches", caches(32), 400 * mib, 100 * mib, true},
+		{"twice", caches(32), 256 * mib, 64 * mib, true},
+		{"too little, which is refused", caches(32), 252 * mib, 256 * mib, false},
+		{"unknown", caches(32), -1, 256 * mib, false},
+		{"nothing", caches(32), 0, 256 * mib, false},
+		{"a cap", capped, 64 << 30, 100 * mib, true},
+		{"a size, which is refused", given, 1024 * mib, 300 * mib, false},
+	} {
+		fitted, warning := test.o.fitted(test.available)
+		if got := fitted.partBytes(); got != test.want || (warning != "") != test.warns {
+			t.Errorf("%s: %d MiB, %q; want %d MiB", test.name, got/mib, warning, test.want/mib)
+		}
+	}
+}
+
 func TestSettingValidateReportsEveryFault(t *testing.T) {
 	s := Setting{Mode: "run", Bandwidth: -1, ReadShare: 2, Pattern: "strided", InFlight: 17, Footprint: 3}
 	err := s.Validate()
