@@ -159,12 +159,12 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.machine.Caches = nil },
 		},
 		{
-			name: "little memory", finding: "memory", state: Limited, detail: "take 64 MiB, 2 times", remedy: "--memory-cap 64MiB",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 262143 kB\n") },
+			name: "little memory", finding: "memory", state: Limited, detail: "take 32 MiB, 1 times", remedy: "--memory-cap 32MiB",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 131071 kB\n") },
 		},
 		{
-			name: "just enough memory", finding: "memory", state: OK, detail: "256 MiB available; the interferer's buffers take 64 MiB, 2 times",
-			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 262144 kB\n") },
+			name: "just enough memory", finding: "memory", state: OK, detail: "128 MiB available; the interferer's buffers take 32 MiB, 1 times",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 131072 kB\n") },
 		},
 		{
 			name: "container limit", finding: "memory", state: Limited, detail: "100 MiB available", remedy: "container's limit",

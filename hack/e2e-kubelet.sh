@@ -207,7 +207,7 @@ kind: Pod
 metadata: {name: $name}
 spec:
   containers:
-    - {name: app, image: "$image", imagePullPolicy: Never, command: [$(printf '"%s", ' "$@")], resources: {limits: {cpu: "2", memory: 3Gi}}}
+    - {name: app, image: "$image", imagePullPolicy: Never, command: [$(printf '"%s", ' "$@")], resources: {limits: {cpu: "2", memory: 6Gi}}}
 Y
   "$scratch/bandmate" onboard "$name" --kubernetes "$scratch/$name.yaml" --node "$node" >"$scratch/$name-job.yaml"
 }

@@ -23,10 +23,6 @@ const (
 // are by default, so that a line is evicted before it is visited again.
 const CacheMultiple = 8
 
-// LeastCacheMultiple is how many times larger they are at least where memory is short. A
-// cache that does not replace the least recently used line may then keep some of them.
-const LeastCacheMultiple = 2
-
 // DefaultMemoryCap is the part of the available memory that the buffers may take
 // where Options.MemoryCap is 0: a quarter. Both are in bytes.
 func DefaultMemoryCap(available int64) int64 { return available / 4 }
@@ -47,8 +43,8 @@ type Options struct {
 	// The buffers are 8 times as large, so that no sequential visit finds its
 	// line in a cache. Of random visits up to an eighth may, which makes
 	// their counted traffic an upper bound; BufferBytes lowers that. Where
-	// MemoryCap does not permit 8 times, they are as large as it permits, twice
-	// the cache at least.
+	// MemoryCap does not permit 8 times, they are as large as it permits, and
+	// as the cache at least.
 	LastLevelCacheBytes int64
 	// BufferBytes is the size of all buffers together, in place of the one
 	// that follows from LastLevelCacheBytes.
@@ -114,13 +110,15 @@ func (o Options) partBytes() int64 {
 
 // DefaultBufferBytes returns what BufferBytes of 0 stands for.
 func (o Options) DefaultBufferBytes() int64 {
-	return CacheMultiple * o.cacheBytes()
+	return CacheMultiple * o.LeastBufferBytes()
 }
 
-// LeastBufferBytes returns the least that BufferBytes of 0 stands for, where memory is short.
-func (o Options) LeastBufferBytes() int64 { return LeastCacheMultiple * o.cacheBytes() }
-
-func (o Options) cacheBytes() int64 { return cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes) }
+// LeastBufferBytes returns the least that BufferBytes of 0 stands for, where memory is
+// short: the size of the last-level caches. A cache that does not replace the least recently
+// used line may then keep some lines of the buffers.
+func (o Options) LeastBufferBytes() int64 {
+	return cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes)
+}
 
 // fewCaches is the multiple of the last-level cache below which a warning says that the
 // buffers are small.
@@ -135,14 +133,14 @@ func (o Options) fitted(available int64) (fitted Options, warning string) {
 		limit = DefaultMemoryCap(available)
 	}
 	step := partAlign * int64(o.CPUs.Size())
-	most := limit / step * step
-	if o.BufferBytes != 0 || limit == 0 || most >= o.DefaultBufferBytes() || most < o.LeastBufferBytes() {
+	most, least := limit/step*step, o.LeastBufferBytes()
+	if o.BufferBytes != 0 || limit == 0 || most >= o.DefaultBufferBytes() {
 		return o, ""
 	}
-	o.BufferBytes = most
-	if most < fewCaches*o.cacheBytes() {
+	o.BufferBytes = max(most, least)
+	if most >= least && most < fewCaches*least {
 		warning = fmt.Sprintf("the interferer's buffers have %d MiB, which is all that it may take: %.1f times the last-level cache, which may keep some of their lines; free memory, or raise the memory cap, for %d times",
-			most>>20, float64(most)/float64(o.cacheBytes()), CacheMultiple)
+			most>>20, float64(most)/float64(least), CacheMultiple)
 	}
 	return o, warning
 }

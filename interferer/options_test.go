@@ -99,7 +99,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// Where memory is short the buffers are smaller, down to twice the cache.
+// Where memory is short the buffers are smaller, down to the size of the cache.
 func TestFitted(t *testing.T) {
 	const mib = 1 << 20
 	caches := func(n int64) Options { return Options{CPUs: cpuset.New(1), LastLevelCacheBytes: n * mib} }
@@ -117,8 +117,8 @@ func TestFitted(t *testing.T) {
 		{"enough", caches(32), 1024 * mib, 256 * mib, false},
 		{"a little less", caches(32), 1000 * mib, 250 * mib, false},
 		{"few caches", caches(32), 400 * mib, 100 * mib, true},
-		{"twice", caches(32), 256 * mib, 64 * mib, true},
-		{"too little, which is refused", caches(32), 252 * mib, 256 * mib, false},
+		{"one cache", caches(32), 128 * mib, 32 * mib, true},
+		{"too little, which is refused", caches(32), 124 * mib, 32 * mib, false},
 		{"unknown", caches(32), -1, 256 * mib, false},
 		{"nothing", caches(32), 0, 256 * mib, false},
 		{"a cap", capped, 64 << 30, 100 * mib, true},
