@@ -124,6 +124,9 @@ func TestVisitsOfASimulatedQueue(t *testing.T) {
 
 // TestIntervalsOfASimulatedQueue holds the interval of p99 to what it says.
 func TestIntervalsOfASimulatedQueue(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulates for seconds")
+	}
 	const repeats = 200
 	reach := distuv.StudentsT{Sigma: 1, Nu: sweepPasses - 1}.Quantile(0.95) // as in service.Beside
 	for _, saturation := range []float64{400, 4000} {
