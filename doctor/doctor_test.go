@@ -163,8 +163,12 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 131071 kB\n") },
 		},
 		{
-			name: "just enough memory", finding: "memory", state: OK, detail: "128 MiB available; the interferer's buffers take 32 MiB, 1 times",
+			name: "enough memory for small buffers", finding: "memory", state: Limited, detail: "take 32 MiB, 1 times its last-level cache, which may keep", remedy: "--memory-cap 128MiB",
 			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 131072 kB\n") },
+		},
+		{
+			name: "just enough memory", finding: "memory", state: OK, detail: "512 MiB available; the interferer's buffers take 128 MiB, 4 times",
+			change: func(f *fake) { f.set(f.proc, "meminfo", "MemAvailable: 524288 kB\n") },
 		},
 		{
 			name: "container limit", finding: "memory", state: Limited, detail: "100 MiB available", remedy: "container's limit",

@@ -119,12 +119,15 @@ func (x *examination) memory() Outcome {
 	}
 	least, most := options.LeastBufferBytes(), interferer.DefaultMemoryCap(available)
 	taken := max(min(options.DefaultBufferBytes(), most), least)
-	cache := options.DefaultBufferBytes() / interferer.CacheMultiple
-	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %.3g times its last-level cache%s", size(available), size(taken), float64(taken)/float64(cache), assumed)
-	if least > most {
-		return limited(
-			fmt.Sprintf("%s, more than the quarter of memory it may take (%s)", detail, size(most)),
-			fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (least+1<<20-1)>>20))
+	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %.3g times its last-level cache%s", size(available), size(taken), float64(taken)/float64(least), assumed)
+	remedy := func(bytes int64) string {
+		return fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (bytes+1<<20-1)>>20)
+	}
+	switch few := interferer.FewCaches * least; {
+	case least > most:
+		return limited(fmt.Sprintf("%s, more than the quarter of memory it may take (%s)", detail, size(most)), remedy(least))
+	case taken < few:
+		return limited(detail+", which may keep some of their lines", remedy(few))
 	}
 	return ok(detail)
 }

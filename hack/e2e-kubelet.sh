@@ -5,7 +5,7 @@
 # each other; two schedulers, one of which is killed; CAP_PERFMON and nothing else;
 # exclusive CPUs; nothing left behind, also after a crash. See hack/kubelet.sh.
 #
-# Needs root on an amd64 Debian machine with two CPUs; elsewhere it says what lacks.
+# Needs root on an amd64 Debian machine with two CPUs and 8 GiB of memory; elsewhere it says what lacks.
 source "$(dirname "$0")/lib.sh"
 dir=$scratch/k
 readonly namespace=bandmate-system node=node-real

@@ -23,6 +23,10 @@ const (
 // are by default, so that a line is evicted before it is visited again.
 const CacheMultiple = 8
 
+// FewCaches is the multiple below which the buffers are small: a cache that does not
+// replace the least recently used line may keep some of their lines.
+const FewCaches = 4
+
 // DefaultMemoryCap is the part of the available memory that the buffers may take
 // where Options.MemoryCap is 0: a quarter. Both are in bytes.
 func DefaultMemoryCap(available int64) int64 { return available / 4 }
@@ -114,19 +118,14 @@ func (o Options) DefaultBufferBytes() int64 {
 }
 
 // LeastBufferBytes returns the least that BufferBytes of 0 stands for, where memory is
-// short: the size of the last-level caches. A cache that does not replace the least recently
-// used line may then keep some lines of the buffers.
+// short: the size of the last-level caches.
 func (o Options) LeastBufferBytes() int64 {
 	return cmp.Or(o.LastLevelCacheBytes, DefaultLastLevelCacheBytes)
 }
 
-// fewCaches is the multiple of the last-level cache below which a warning says that the
-// buffers are small.
-const fewCaches = 4
-
 // fitted makes the buffers smaller where their default size is more than may be taken of the
 // available memory, in bytes; available < 0 means unknown. Warning says so where they are
-// few times the cache; empty otherwise.
+// smaller than FewCaches times the cache; empty otherwise.
 func (o Options) fitted(available int64) (fitted Options, warning string) {
 	limit := o.MemoryCap
 	if limit == 0 && available >= 0 {
@@ -138,7 +137,7 @@ func (o Options) fitted(available int64) (fitted Options, warning string) {
 		return o, ""
 	}
 	o.BufferBytes = max(most, least)
-	if most >= least && most < fewCaches*least {
+	if most >= least && most < FewCaches*least {
 		warning = fmt.Sprintf("the interferer's buffers have %d MiB, which is all that it may take: %.1f times the last-level cache, which may keep some of their lines; free memory, or raise the memory cap, for %d times",
 			most>>20, float64(most)/float64(least), CacheMultiple)
 	}

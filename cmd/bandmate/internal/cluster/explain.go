@@ -188,6 +188,8 @@ func writePlacement(a *cli.App, w io.Writer, e PodExplanation) error {
 			}
 		}
 		fmt.Fprintf(w, "\nif it were placed now:\n")
+	} else if len(e.Nodes) > 0 && e.Nodes[0].Unverifiable != "" {
+		fmt.Fprintln(w, "it waits: no node is left on which every limit can be checked")
 	} else if len(e.Nodes) > 0 && e.Nodes[0].Rejected {
 		fmt.Fprintln(w, "it waits: every node is beyond a limit, its own or that of a pod there")
 	}
