@@ -19,18 +19,32 @@ func TestRealCoruns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, set := range []string{"real", "real-contending", "real-whole-runs"} {
-		d, err := evaluation.Read(os.DirFS(results + set))
-		if err != nil {
-			t.Fatal(err)
-		}
-		result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		of := result.Methods[0]
+		of := evaluated(t, results+set).Methods[0]
 		row := fmt.Sprintf("| **default** | **%.2f** | **%.2f** | **%.1f** |", of.Mean, of.SD, of.Max)
 		if !strings.Contains(string(page), row) {
 			t.Errorf("%s: no row %s in %sreal.md", set, row, results)
 		}
 	}
+	groups := evaluated(t, results+"real-groups")
+	row := fmt.Sprintf("| default | %.2f / %.1f |", groups.Methods[0].Mean, groups.Methods[0].Max)
+	for _, of := range groups.Groups {
+		row += fmt.Sprintf(" %.2f / %.1f |", of.Mean, of.Max)
+	}
+	if !strings.Contains(string(page), row) {
+		t.Errorf("real-groups: no row %s in %sreal.md", row, results)
+	}
+}
+
+// evaluated returns the errors of the default on a data set.
+func evaluated(t *testing.T, folder string) *evaluation.Result {
+	t.Helper()
+	d, err := evaluation.Read(os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
 }

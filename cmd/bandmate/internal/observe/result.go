@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
 )
@@ -19,6 +20,9 @@ type Result struct {
 	Beside []observedNeighbor `json:"beside"`
 	// Ticks names what counted the target's work.
 	Ticks string `json:"ticks"`
+	// Placement is how near the CPUs of two programs that were started for it were to each
+	// other (regime.Class), as in the profiles that predict such a pair.
+	Placement regime.Class `json:"placement,omitempty"`
 	// Control is the same measurement with nothing changed.
 	Control  *observedSlowdown `json:"control,omitempty"`
 	Seconds  float64           `json:"seconds"`
@@ -132,7 +136,11 @@ func (s observedSlowdown) interval() string {
 // write returns what writes the result as text.
 func (r *Result) write(a *cli.App) func(io.Writer) error {
 	return func(w io.Writer) error {
-		fmt.Fprintf(w, "%s\nprogress counted by: %s\n\n", r.Target, report.SanitizeText(r.Ticks))
+		fmt.Fprintf(w, "%s\nprogress counted by: %s\n", r.Target, report.SanitizeText(r.Ticks))
+		if r.Placement != "" {
+			fmt.Fprintf(w, "placement of the CPUs: %s\n", r.Placement)
+		}
+		fmt.Fprintln(w)
 		if len(r.Beside) == 0 {
 			fmt.Fprintln(w, "Nobody else was measured in its memory domain.")
 		} else if err := r.table().Write(w, a.Canvas()); err != nil {

@@ -55,6 +55,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	}
 	target := observedProgram{Command: strings.Join(args, " ")}
 	result := newResult(target, found.Ticks, found.Elapsed)
+	result.Placement = found.Class
 	result.Beside = []observedNeighbor{newObservedNeighbor(observedProgram{Command: strings.Join(corunner, " ")}, found.Beside, found.PausedShare)}
 	result.control(found.Control)
 	if found.Dropped > 0 {
