@@ -20,13 +20,28 @@ exits() {
 }
 complains() { grep -qE -- "$1" "$scratch/err" || { echo "no line like $1 in:"; cat "$scratch/err"; return 1; }; }
 
-# onboard NAME onboards a service, small.
+# small NAME FLAG... -- SERVER... onboards a service with few points.
+small() {
+  exits 0 bandmate onboard "$1" --machine here --service --source probe --levels 100% --precision 5 \
+    --load-time 400ms --pressure-time 2s "${@:2}"
+}
+
+# onboard NAME onboards a service.
 onboard() {
   local flags
   load_flags "$1"
   # shellcheck disable=SC2086 # a command of words
-  exits 0 bandmate onboard "$1" --machine here --service --source probe --levels 100% --precision 5 \
-    --load-time 400ms --pressure-time 2s "${flags[@]}" -- ${server[$1]}
+  small "$1" "${flags[@]}" -- ${server[$1]}
+}
+
+# redirected onboards a path of nginx that is answered by a redirect, and checks that the
+# profile says so.
+redirected() {
+  mkdir -p "$scratch/www/folder" && chmod a+rx "$scratch/www/folder"
+  # shellcheck disable=SC2086 # a command of words
+  small redirected --request "http://127.0.0.1:${port[nginx]}/folder" -- ${server[nginx]} &&
+    bandmate profiles show redirected -o json |
+    jq -e '.spec.warnings | any(test("answered by a redirect to .*/folder/"))'
 }
 
 # complete NAME checks what a profile of a service holds. A foreign load tells no latency,
@@ -73,6 +88,7 @@ for name in "${services[@]}"; do
   check "$name: nothing is left" nothing_left "$name"
 done
 
+check "a request that is redirected" redirected
 redis=${port[redis]} free=$(free_port)
 refuses() { exits 1 bandmate onboard bad --machine here --service --ready-timeout 2s "${@:2}" && complains "$1"; }
 check "a request that is rejected" refuses 'a request fails.*unknown command' --ready "redis://127.0.0.1:$redis" --request "redis://127.0.0.1:$redis/NOSUCH" -- redis-server --port "$redis" --save ''

@@ -25,6 +25,8 @@ type conn struct {
 	// used is true once a request was answered, and silent while no byte of the answer
 	// to the last request has come.
 	used, silent bool
+	// redirect is where the last redirect leads; empty without one.
+	redirect string
 }
 
 func (t *Target) connect(ctx context.Context) (*conn, error) {
@@ -84,8 +86,12 @@ func (p *http1) encode(u *url.URL) (string, error) {
 	return fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bandmate\r\n\r\n", path, p.host), nil
 }
 
-// leastError is the first HTTP status that is an error.
-const leastError = 400
+const (
+	// leastRedirect is the first HTTP status that sends the client to another URL.
+	leastRedirect = 300
+	// leastError is the first HTTP status that is an error.
+	leastError = 400
+)
 
 func (p *http1) answer(c *conn) (bool, error) {
 	r, err := http.ReadResponse(c.reader, nil)
@@ -101,6 +107,9 @@ func (p *http1) answer(c *conn) (bool, error) {
 	}
 	if r.StatusCode >= leastError {
 		return !r.Close, fmt.Errorf("%w: %s", ErrRejected, r.Status)
+	}
+	if r.StatusCode >= leastRedirect {
+		c.redirect = r.Header.Get("Location")
 	}
 	return !r.Close, nil
 }

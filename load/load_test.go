@@ -338,6 +338,17 @@ func TestGate(t *testing.T) {
 	}
 }
 
+func TestRedirect(t *testing.T) {
+	moved := target(t, server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }))
+	if to, err := moved.Redirect(t.Context()); to != "/elsewhere" || err != nil {
+		t.Errorf("redirected to %q, %v", to, err)
+	}
+	there := target(t, server(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/made") }))
+	if to, err := there.Redirect(t.Context()); to != "" || err != nil {
+		t.Errorf("redirected to %q, %v", to, err)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	tls := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -165,20 +165,27 @@ const (
 // Ask sends one request and waits for the answer. The error wraps ErrRejected, or is of
 // the connection.
 func (t *Target) Ask(ctx context.Context) error {
+	_, err := t.Redirect(ctx)
+	return err
+}
+
+// Redirect is Ask, and returns the URL to which the answer sends the client instead: a load
+// of such requests measures redirects. It is empty where the answer is no redirect.
+func (t *Target) Redirect(ctx context.Context) (to string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, oneRequest)
 	defer cancel()
 	c, err := t.connect(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Now()) })
 	defer stop()
 	if t.Connects() {
-		return nil
+		return "", nil
 	}
 	_, err = t.exchange(c, rand.New(rand.NewPCG(0, 0)))
-	return err
+	return c.redirect, err
 }
 
 // AwaitReady repeats the request until the service answers, and then returns nil. It

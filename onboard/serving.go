@@ -85,6 +85,8 @@ type serving struct {
 	// profiles hold what was measured at each load of the factors.
 	profiles []*v1alpha1.ApplicationProfile
 	warnings []string
+	// redirect is where a request is redirected to; empty where it is not.
+	redirect string
 }
 
 // Run returns the profile of the service and that of the machine, which is Known itself
@@ -219,7 +221,7 @@ func (t *serving) begin(ctx context.Context) error {
 		err = cmp.Or(ctx.Err(), t.gone())
 	}
 	if err == nil && t.Target != nil {
-		if err = t.Target.Ask(ctx); err != nil {
+		if t.redirect, err = t.Target.Redirect(ctx); err != nil {
 			err = fmt.Errorf("%w: %s is ready, but a request fails: %s: %w", ErrService, t.Name, t.Target, err)
 		}
 	}
@@ -349,6 +351,9 @@ func (t *serving) profile() *v1alpha1.ApplicationProfile {
 	p.Spec.Service = &t.service
 	for _, other := range t.profiles[:len(t.profiles)-1] {
 		p.Spec.Measurement.DroppedSamples += other.Spec.Measurement.DroppedSamples
+	}
+	if t.redirect != "" {
+		t.warnings = append(t.warnings, fmt.Sprintf("request: %s is answered by a redirect to %q: the latencies are those of redirects; to measure what it leads to, give that URL", t.Target, t.redirect))
 	}
 	p.Spec.Warnings = append(p.Spec.Warnings, t.warnings...)
 	return p
