@@ -51,7 +51,7 @@ measure() {
   bandmate observe -o json --duration "${DURATION:-5s}" "${place[@]}" --beside "$scratch/group ${members[*]}" \
     -- "$program" sample --scale "$endless" -q "$target" |
     jq -r --arg row "$target,$(IFS=+; echo "$*")" \
-      '.control as $c | .placement as $placement | .beside[0] | [$row, 1 / .slowdown, 1 / .high, 1 / .low, 1 / $c.slowdown, .blocks, $placement] | join(",")' \
+      '.control as $c | .placement as $placement | .beside[0] | [$row, 1 / .slowdown, (.high | if . then 1 / . else null end), (.low | if . then 1 / . else null end), 1 / $c.slowdown, .blocks, $placement] | join(",")' \
       >>"$output/$file.csv"
   tail -n 1 "$output/$file.csv" >&2
 }
