@@ -48,7 +48,7 @@ func (o *Occupancy) addCaches(n *Node, parts []*occupancy.Node) {
 	for i, part := range parts {
 		room := &cacheRoom{cores: cores, free: make(map[int]float64, each)}
 		for number := i * each; number < (i+1)*each; number++ {
-			room.free[number] = float64(cores * max(1, n.ThreadsPerCore))
+			room.free[number] = float64(cores * n.cpusPerCore())
 		}
 		o.caches[part] = room
 	}
@@ -74,7 +74,7 @@ func (o *Occupancy) held(j *Job, n *Node, part *occupancy.Node) map[int]float64 
 			if held == nil {
 				held = map[int]float64{}
 			}
-			held[number] += float64(max(1, n.ThreadsPerCore))
+			held[number] += float64(n.cpusPerCore())
 		}
 	}
 	return held

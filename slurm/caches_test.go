@@ -106,6 +106,23 @@ func TestUntoldJobsAreInTheRest(t *testing.T) {
 	}
 }
 
+// Where CPUs counts cores, a cache is full when every core of it is taken.
+func TestCachesOfCoresWithThreads(t *testing.T) {
+	j := runs(scoretest.CacheTaker, 1, "n1")
+	j.Allocations = []Allocation{{"n1", map[int][]int{0: {0}}}}
+	c := cluster(1, j)
+	n := &c.Nodes[0]
+	n.CPUs, n.Sockets, n.CoresPerSocket, n.ThreadsPerCore = 4, 1, 4, 2
+	o := NewOccupancy(c, &Site{}, inCaches(t), 0, false, nil)
+	part := o.Node("n1")
+	r := *part.Residents[0]
+	r.Caches = predictor.CachesOf(1)
+	o.Place(r, part, 1)
+	if got, want := o.Caches(part), predictor.CachesOf(2, 3); got != want {
+		t.Errorf("newcomer: caches %b, want %b", got, want)
+	}
+}
+
 // A core says its cache only where all are alike and Slurm knows every CPU.
 func TestCoresPerCache(t *testing.T) {
 	four := []cpuset.CPUSet{cpuset.New(0, 1), cpuset.New(2, 3), cpuset.New(4, 5), cpuset.New(6, 7)}

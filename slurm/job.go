@@ -28,8 +28,10 @@ type Job struct {
 	// Name and Comment are whatever the user wrote: hostile until proven
 	// otherwise.
 	Name, Comment, AdminComment string
-	User                        string
-	Account                     string
+	// AdminCommentUntold is true where AdminComment is empty because Slurm did not tell it.
+	AdminCommentUntold bool
+	User               string
+	Account            string
 	// Partitions are where it runs, or may run while it is pending.
 	Partitions []string
 
@@ -171,7 +173,7 @@ func (j *Job) CPUsOn(n *Node) float64 {
 				cores += len(c)
 			}
 			if cores > 0 {
-				return float64(cores * n.ThreadsPerCore)
+				return float64(cores * n.cpusPerCore())
 			}
 		}
 	}

@@ -83,6 +83,15 @@ func (n *Node) startsNow() bool {
 	return !slices.ContainsFunc(append([]string{n.State}, n.Flags...), func(s string) bool { return slices.Contains(busyStates(), s) })
 }
 
+// cpusPerCore returns how many CPUs Slurm schedules on each core: 1 where CPUs counts the
+// cores of a node although they have threads (man slurm.conf, CPUs).
+func (n *Node) cpusPerCore() int {
+	if n.CPUs > 0 && n.CPUs <= n.Sockets*n.CoresPerSocket {
+		return 1
+	}
+	return max(1, n.ThreadsPerCore)
+}
+
 // feature returns the value of the feature PREFIX=VALUE; false without one.
 func (n *Node) feature(prefix string) (string, bool) {
 	for _, f := range n.Features {

@@ -78,7 +78,7 @@ func (o *Occupancy) addNode(n *Node, sockets bool) {
 		part.Name = name
 		o.Add(&part)
 		o.parts[n.Name] = append(o.parts[n.Name], &part)
-		o.free[&part] = float64(n.CoresPerSocket * max(1, n.ThreadsPerCore))
+		o.free[&part] = float64(n.CoresPerSocket * n.cpusPerCore())
 	}
 	o.addCaches(n, o.parts[n.Name])
 }
@@ -97,7 +97,7 @@ func (o *Occupancy) addJob(j *Job, n *Node) {
 	}
 	for _, socket := range slices.Sorted(maps.Keys(cores)) {
 		if socket >= 0 && socket < len(parts) {
-			cpus := float64(len(cores[socket]) * max(1, n.ThreadsPerCore))
+			cpus := float64(len(cores[socket]) * n.cpusPerCore())
 			o.settle(j, n, parts[socket], cpus)
 		}
 	}

@@ -97,13 +97,16 @@ func TestReadDebian(t *testing.T) {
 		answer{command: "squeue", output: fixture(t, "squeue-22.05-debian.txt")},
 	)
 	ignored := cmp.FilterPath(func(p cmp.Path) bool {
-		return slices.Contains([]string{".Allocations", ".Tasks", ".Started", ".Ends", ".Submitted", ".AdminComment", ".CPUsPerTask", ".Account", ".Memory"}, p.Last().String())
+		return slices.Contains([]string{".Allocations", ".Tasks", ".Started", ".Ends", ".Submitted", ".AdminComment", ".AdminCommentUntold", ".CPUsPerTask", ".Account", ".Memory"}, p.Last().String())
 	}, cmp.Ignore())
 	byID := func(a, b Job) int { return int(a.ID - b.ID) }
 	slices.SortFunc(c.Jobs, byID)
 	slices.SortFunc(text.Jobs, byID)
 	if diff := cmp.Diff(c.Jobs, text.Jobs, ignored); diff != "" {
 		t.Errorf("text differs from JSON: %s", diff)
+	}
+	if c.Jobs[0].AdminCommentUntold || !text.Jobs[0].AdminCommentUntold {
+		t.Errorf("AdminComment untold: %v in JSON, %v in text", c.Jobs[0].AdminCommentUntold, text.Jobs[0].AdminCommentUntold)
 	}
 }
 
@@ -275,6 +278,8 @@ func TestReadFaults(t *testing.T) {
 		{"empty", []answer{{command: "squeue"}}, "its JSON cannot be read"},
 		{"another program", []answer{{command: "squeue", output: "JOBID PARTITION"}}, "its JSON cannot be read"},
 		{"an answer without jobs", []answer{{command: "squeue", output: `{"meta":{},"errors":[{"error_number":9,"error":"Invalid user","description":"slurm_load_jobs"}]}`}}, "Invalid user: slurm_load_jobs"},
+		{"no jobs beside an error", []answer{{command: "squeue", output: `{"errors":[{"error":"Invalid user"}],"jobs":[]}`}}, "squeue: Invalid user"},
+		{"no jobs, because slurmctld is down", []answer{{command: "squeue", output: `{"errors":[{"error":"Unable to contact slurm controller"}],"jobs":[]}`}}, ErrUnreachable.Error()},
 		{"an array instead of an object", []answer{{command: "squeue", output: `[]`}}, "its JSON cannot be read"},
 		{"no rights", []answer{{command: "squeue", err: refused}}, "permission denied"},
 		{"slurmctld is down", []answer{{command: "squeue", err: ErrUnreachable}}, ErrUnreachable.Error()},

@@ -112,12 +112,22 @@ func commandError(name string, err error, stderr string) error {
 	case stderr == "":
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	for _, sign := range unreachableSigns() {
-		if strings.Contains(stderr, sign) {
-			return fmt.Errorf("%w: %w", ErrUnreachable, ended)
-		}
+	if unreachable(stderr) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, ended)
 	}
 	return ended
+}
+
+// Unanswered reports whether an error of a Runner means that slurmctld did not answer: more
+// calls are useless, and the failed one may have been carried out.
+func Unanswered(err error) bool {
+	return errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnreachable) || errors.Is(err, ErrNotInstalled) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// unreachable reports whether a message says that nobody answered.
+func unreachable(message string) bool {
+	return slices.ContainsFunc(unreachableSigns(), func(sign string) bool { return strings.Contains(message, sign) })
 }
 
 // unreachableSigns are the messages of slurm_strerror (src/common/slurm_errno.c)

@@ -172,7 +172,7 @@ func gresOf(field string) map[string]int {
 				count, words = n, words[:len(words)-1]
 			}
 		}
-		if words[0] == "" || strings.HasPrefix(words[0], "%") {
+		if words[0] == "" || strings.HasPrefix(words[0], "%") || !isGres(words[0]) {
 			continue
 		}
 		if all == nil {
@@ -184,6 +184,15 @@ func gresOf(field string) map[string]int {
 		}
 	}
 	return all
+}
+
+// isGres reports whether a name in a list of resources is that of a generic one. Since
+// Slurm 23.11, -c 8 is cpu=8 among the resources of a task.
+func isGres(name string) bool {
+	if kind, _, ofKind := strings.Cut(name, "/"); ofKind {
+		return !slices.Contains([]string{"bb", "fs", "ic", "license"}, kind)
+	}
+	return !slices.Contains([]string{"billing", "cpu", "energy", "mem", "node", "pages", "vmem"}, name)
 }
 
 // withoutRemarks leaves out what stands in parentheses, as "(S:0-1)" and "(IDX:0,2)".

@@ -109,12 +109,27 @@ func TestGresOf(t *testing.T) {
 		{"gpu:a100:2(S:0-1),gpu:h100:1(IDX:0,2)", map[string]int{"gpu": 3, "gpu:a100": 2, "gpu:h100": 1}},
 		{"gres/gpu=4", map[string]int{"gpu": 4}},
 		{"gpu:no_consume:2", map[string]int{"gpu": 2}},
+		{"cpu=8", nil},
+		{"cpu:7,gres/gpu:1", map[string]int{"gpu": 1}},
+		{"mem=4G,node=1,billing=8,license/matlab=2,bb/datawarp=1,fs/lustre=1,ic/ofed=1", nil},
 		{"%G", nil},
 		{":3", nil},
 	} {
 		if diff := cmp.Diff(test.want, gresOf(test.field)); diff != "" {
 			t.Errorf("%q: %s", test.field, diff)
 		}
+	}
+}
+
+// Since 23.11 squeue lists the CPUs of a task among its resources.
+func TestCPUsOfTasksAreNoGres(t *testing.T) {
+	q, err := squeueJSON([]byte(`{"jobs":[{"job_id":1,"job_state":["PENDING"],"node_count":1,"cpus":8,"tasks":1,"cpus_per_task":8,"tres_per_task":"cpu:8"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := (&Site{}).Request(&q.jobs[0])
+	if nodes := r.Eligible(cluster(1)); len(r.Gres) > 0 || len(nodes) != 1 {
+		t.Errorf("generic resources %v, %d nodes; want none, and one node", r.Gres, len(nodes))
 	}
 }
 
@@ -125,6 +140,32 @@ func TestMebibytes(t *testing.T) {
 		if got := mebibytes(text); got != want {
 			t.Errorf("%q: %d MiB, want %d", text, got, want)
 		}
+	}
+}
+
+// Where CPUs counts cores, a job has one CPU of each of its cores.
+func TestNodeOfCoresWithThreads(t *testing.T) {
+	j := runs("quiet", 4, "n1")
+	j.Allocations = []Allocation{{"n1", map[int][]int{0: {0, 1, 2, 3}}}}
+	c := cluster(1, j)
+	n := &c.Nodes[0]
+	n.ThreadsPerCore = 2
+	room, r := NewRoom(c), wants("quiet", 1, 4)
+	if free := room.Free(n); free != 4 || !room.Fits(&r, n) {
+		t.Errorf("%v CPUs are free, fits %v; want 4 that fit", free, room.Fits(&r, n))
+	}
+	o := NewOccupancy(c, &Site{}, known(t), 0, true, nil)
+	for socket, want := range []float64{0, 4} {
+		if got := o.free[o.Parts(n)[socket]]; got != want {
+			t.Errorf("socket %d: %v CPUs are free, want %v", socket, got, want)
+		}
+	}
+	if got := o.Parts(n)[0].Residents[0].CPUs; got != 4 {
+		t.Errorf("a resident of %v CPUs, want 4", got)
+	}
+	n.CPUs = 16
+	if free := NewRoom(c).Free(n); free != 8 {
+		t.Errorf("where threads count: %v CPUs are free, want 8", free)
 	}
 }
 

@@ -81,6 +81,10 @@ func squeueJSON(data []byte) (queue, error) {
 		reason := cmp.Or(answer.firstError(), "the output has no list of jobs")
 		return queue{}, fmt.Errorf("squeue: %s: is it the output of squeue --json?", reason)
 	}
+	// Slurm 22.05 writes an empty list, and ends with 0, where slurmctld did not answer.
+	if len(*answer.Jobs) == 0 && len(answer.Errors) > 0 {
+		return queue{}, answer.failure("squeue")
+	}
 	q := queue{
 		version: string(answer.Meta.Slurm.Release),
 		cluster: string(answer.Meta.Slurm.Cluster),

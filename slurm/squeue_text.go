@@ -50,6 +50,7 @@ func textJob(row map[string]string, q *queue) Job {
 		Started:    moment(row["S"]),
 		Ends:       moment(row["e"]),
 	}
+	j.AdminCommentUntold = true
 	j.Memory = mebibytes(row["m"])
 	if strings.HasSuffix(strings.TrimSpace(row["m"]), "c") { // for each CPU
 		j.Memory = int(math.Ceil(float64(j.Memory) * j.CPUsPerNode()))

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -229,4 +230,13 @@ func (e *envelope) firstError() string {
 		return ""
 	}
 	return e.Errors[0].value.String()
+}
+
+// failure returns the first error of the answer to a command.
+func (e *envelope) failure(command string) error {
+	said := fmt.Errorf("%s: %s", command, cmp.Or(e.firstError(), "it failed without a reason"))
+	if unreachable(said.Error()) {
+		return fmt.Errorf("%w: %w", ErrUnreachable, said)
+	}
+	return said
 }

@@ -24,7 +24,7 @@ local function resource(value)
 end
 
 -- What Slurm's versions say of an option that was not given.
-local UNSET = { [""] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true }
+local UNSET = { [""] = true, ["-1"] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true }
 
 local function given(value)
   return value ~= nil and not UNSET[tostring(value)]
@@ -35,9 +35,18 @@ end
 local BINDING = {
   "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task",
   "mem-per-cpu", "mem-per-gpu", "nodefile", "contiguous", "switches",
+  "ntasks-per-node", "ntasks-per-socket", "mincpus", "sockets-per-node", "cores-per-socket", "threads-per-core",
 }
 -- These are part of the question.
 local ASKED = { "constraint", "gres", "mem", "reservation" }
+
+-- limit_of returns the limit in a comment as slurm advise takes it, or nil. A limit of the
+-- site protects others, and no job lifts it.
+local function limit_of(comment)
+  if ASK:find("--limit", 1, true) then return nil end
+  local limit = (" " .. comment .. " "):match("[%s,;]bandmate%-limit=(%d+%.?%d*)[x×%s,;]")
+  if limit and tonumber(limit) >= 1 then return limit end
+end
 
 -- question returns the command that asks for the exclusion, or nil.
 local function question(options)
@@ -59,6 +68,9 @@ local function question(options)
   if given(options["partition"]) and harmless(options["partition"]) then
     command[#command + 1] = "--partition=" .. options["partition"]
   end
+  if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
+  local limit = limit_of(options["comment"])
+  if limit then command[#command + 1] = "--limit=" .. limit end
   -- Of a range of nodes, as 2-4, the least counts.
   for option, pattern in pairs({ ntasks = "^(%d+)$", nodes = "^(%d+)", ["cpus-per-task"] = "^(%d+)$" }) do
     local number = tonumber((tostring(options[option] or ""):match(pattern)))

@@ -15,6 +15,7 @@
 --   written 1795149901                   Unix time of the writing
 --   max-age 60                           seconds for which it is true
 --   least-memory 64000                   MiB that every node has
+--   least-cpus 16                        CPUs that every node has that remains
 --   job-name NAME APPLICATION            what a job of that name runs
 --   exclude APPLICATION PARTITION KEPT NODES
 --                                        KEPT nodes of the partition remain
@@ -58,11 +59,26 @@ end
 
 local function empty(value) return value == nil or value == "" end
 
+-- given returns a number that the job sets, or nil: of 16 and 32 bits, Slurm keeps the two
+-- highest for "not given" and "infinite".
+local function given(value)
+  local number = tonumber(value)
+  if number and number > 0 and number < 4294967294 and number ~= 65534 and number ~= 65535 then return number end
+end
+
+-- only_cpus reports whether resources of a task are just CPUs: since Slurm 23.11, -c 8 is
+-- cpu=8 there.
+local function only_cpus(resources) return ("," .. resources):gsub(",cpu[:=]%d+", "") == "" end
+
 -- binds reports whether the job asks for more than CPUs and nodes that are all alike:
 -- the nodes that remain may never have it, and Slurm would refuse the job.
 local function binds(job)
-  for _, name in ipairs({ "features", "gres", "tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket", "reservation" }) do
+  for _, name in ipairs({ "features", "gres", "tres_per_node", "tres_per_job", "tres_per_socket", "reservation" }) do
     if not empty(job[name]) then return name end
+  end
+  if not empty(job.tres_per_task) and not only_cpus(job.tres_per_task) then return "tres_per_task" end
+  for _, name in ipairs({ "sockets_per_node", "cores_per_socket", "threads_per_core", "ntasks_per_socket", "ntasks_per_core" }) do
+    if given(job[name]) then return name end
   end
 end
 
@@ -75,6 +91,15 @@ local function memory(job)
     return each * ((cpus < 1 or cpus >= 1e6) and 1 or cpus)
   end
   if node and node < 1e12 then return node end
+end
+
+-- fits reports whether nodes with so many CPUs can run the job.
+local function fits(job, nodes, cpus)
+  local tasks_on_each = math.floor(cpus / (given(job.cpus_per_task) or 1))
+  return (given(job.num_tasks) or 1) <= tasks_on_each * nodes
+    and (given(job.ntasks_per_node) or 1) <= tasks_on_each
+    and (given(job.pn_min_cpus) or 1) <= cpus
+    and (given(job.min_cpus) or 1) <= cpus * nodes
 end
 
 -- exclusion returns the nodes that the job stays off, or nil and why not.
@@ -91,9 +116,10 @@ local function exclusion(job, partition, now)
   if empty(partition) or not partition:find("^[%w._-]+$") then return nil, "not one partition" end
   local kept, nodes = (line_of(text, "exclude " .. application .. " " .. partition) or ""):match("^(%d+) (%S+)$")
   if not nodes then return nil, "nothing to exclude" end
-  local wanted = tonumber(job.min_nodes) or 1
-  if wanted == slurm.NO_VAL or wanted < 1 then wanted = 1 end
+  local wanted = given(job.min_nodes) or 1
   if wanted > tonumber(kept) then return nil, "too few nodes would remain" end
+  local cpus = tonumber(text:match("\nleast%-cpus (%d+)\n"))
+  if cpus and not fits(job, wanted, cpus) then return nil, "not every node that remains has the CPUs" end
   return nodes, application
 end
 

@@ -47,6 +47,9 @@ exclude x-1.5 pack 1 n[02-03]
 exclude a%w+ pack 1 n01
 `
 
+// sized is advice that tells the CPUs.
+const sized = "least-cpus 16\n" + advice
+
 // whole is a table that was written some seconds ago.
 func whole(ago int64, body string) string {
 	return fmt.Sprintf("bandmate-advice 1\nwritten %d\nmax-age 60\n%send\n", time.Now().Unix()-ago, body)
@@ -76,12 +79,24 @@ func TestJobSubmit(t *testing.T) {
 		{name: "features", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "features=gpu"}},
 		{name: "generic resources", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_node=gres:gpu:1"}},
 		{name: "GPUs of the job", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_job=gres:gpu:1"}},
+		{name: "GPUs of each task", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_task=cpu:7,gres/gpu:1"}},
+		{name: "CPUs of each task", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "tres_per_task=cpu=8"}, excluded: "n[01-02]"},
+		{name: "threads of each core", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "threads_per_core=1"}},
 		{name: "reservation", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "reservation=maint"}},
 		{name: "memory that every node has", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1000"}, excluded: "n[01-02]"},
 		{name: "more memory than some node has", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1001"}},
 		{name: "more memory for all its CPUs", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_cpu=300", "min_cpus=4"}},
 		{name: "memory not given", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_mem_per_node=1.8446744073709552e19"}, excluded: "n[01-02]"},
 		{name: "memory, and a table that tells none", table: strings.Replace(whole(0, advice), "least-memory 1000\n", "", 1), job: []string{"name=stream", "partition=pack", "min_mem_per_node=10"}},
+		{name: "CPUs, and a table that tells none", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "min_cpus=64"}, excluded: "n[01-02]"},
+		{name: "CPUs that every node has", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "min_cpus=16", "num_tasks=2", "cpus_per_task=8"}, excluded: "n[01-02]"},
+		{name: "CPUs that two nodes have", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "min_cpus=32", "min_nodes=2"}, excluded: "n[01-02]"},
+		{name: "CPUs not given", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "min_cpus=4294967294", "num_tasks=4294967294", "cpus_per_task=65534", "ntasks_per_node=0", "pn_min_cpus=65534", "threads_per_core=65534"}, excluded: "n[01-02]"},
+		{name: "more CPUs than some node has", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "min_cpus=64", "min_nodes=1"}},
+		{name: "a task of more CPUs", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "cpus_per_task=17", "min_nodes=2"}},
+		{name: "tasks that leave CPUs over", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "num_tasks=3", "cpus_per_task=10", "min_nodes=2"}},
+		{name: "more tasks on each node", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "ntasks_per_node=3", "cpus_per_task=8", "min_nodes=2"}},
+		{name: "more CPUs on each node", table: whole(0, sized), job: []string{"name=stream", "partition=pack", "pn_min_cpus=17", "min_nodes=2"}},
 		{name: "someone's admin comment", table: whole(0, advice), job: []string{"name=stream", "partition=pack", "admin_comment=mine"}},
 		{name: "nothing known", table: whole(0, advice), job: []string{"partition=pack"}},
 		{name: "not a pattern", table: whole(0, advice), job: []string{"name=s.ream", "partition=pack"}},
@@ -124,7 +139,7 @@ func TestJobSubmit(t *testing.T) {
 
 // What the watch writes is what the script reads.
 func TestTableOfTheWatch(t *testing.T) {
-	table := watch.Table{Written: time.Now(), MaxAge: time.Minute, Lines: []watch.TableLine{
+	table := watch.Table{Written: time.Now(), MaxAge: time.Minute, LeastCPUs: 16, Lines: []watch.TableLine{
 		{Application: "other", Partition: "pack", Kept: 1, Excluded: "n09"},
 		{Application: "stream", Partition: "pack", Kept: 2, Excluded: "n[01-02,07]"},
 	}}
@@ -135,6 +150,10 @@ func TestTableOfTheWatch(t *testing.T) {
 	output := play(t, lua(t), "job_submit.lua", file, "comment=bandmate=stream", "partition=pack")
 	if got, want := setting(output, "exc_nodes"), "n[01-02,07]"; got != want {
 		t.Errorf("exc_nodes = %q, want %q\n%s", got, want, output)
+	}
+	output = play(t, lua(t), "job_submit.lua", file, "comment=bandmate=stream", "partition=pack", "min_cpus=17")
+	if got := setting(output, "exc_nodes"); got != "" {
+		t.Errorf("a job of 17 CPUs: exc_nodes = %q, want none\n%s", got, output)
 	}
 }
 
@@ -155,6 +174,13 @@ func TestCLIFilter(t *testing.T) {
 		{name: "resources are part of the question", answer: "n01", job: []string{"comment=bandmate=stream", "gres=gres:gpu:1", "mem=300M", "constraint=fast&big"}, asked: "--constraint='fast&big' --gres='gres:gpu:1' --mem='300M'", excluded: "n01"},
 		{name: "resources that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "mem=0", "gres=", "gpus=unset", "contiguous=false"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "resources that cannot be asked about", answer: "n01", job: []string{"comment=bandmate=stream", "gpus-per-task=1"}},
+		{name: "tasks of each node", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=8"}},
+		{name: "sizes that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=-2", "mincpus=-1", "threads-per-core=-2", "exclusive=unset"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "exclusive", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=exclusive"}, asked: "--exclusive 2>", excluded: "n01"},
+		{name: "one user for each node", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=user"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "the limit in the comment", answer: "n01", job: []string{"comment=bandmate-limit=1.15x;bandmate=stream"}, asked: "--limit=1.15 2>", excluded: "n01"},
+		{name: "a limit that is none", answer: "n01", job: []string{"comment=bandmate=stream bandmate-limit=0.5"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "hostile limit", answer: "n01", job: []string{"comment=bandmate=stream bandmate-limit=2$(id)"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "hostile resources", answer: "n01", job: []string{"comment=bandmate=stream", "gres=gpu'$(id)"}},
 		{name: "no label", answer: "n01", job: []string{"comment=hello"}},
 		{name: "no comment", answer: "n01"},

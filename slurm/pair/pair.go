@@ -244,12 +244,20 @@ func mutual(of []candidate) [][]units.Slowdown {
 	return slowdowns
 }
 
-// emptyNodes are the nodes on which nobody is.
+// emptyNodes are the nodes on which nobody is, and for which no job waits that names them, as
+// one of a pair that was sent there earlier.
 func emptyNodes(c *slurm.Cluster) map[string]bool {
 	room, empty := slurm.NewRoom(c), make(map[string]bool)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		empty[n.Name] = n.Available() && n.CPUs > 0 && room.Free(n) >= float64(n.CPUs)
+	}
+	for i := range c.Jobs {
+		if j := &c.Jobs[i]; j.Pending() && !j.Held() {
+			for _, name := range j.Required {
+				empty[name] = false
+			}
+		}
 	}
 	return empty
 }

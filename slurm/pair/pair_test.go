@@ -96,6 +96,14 @@ func TestPlan(t *testing.T) {
 			},
 		},
 		{
+			name: "a pair that waits for its node", nodes: 2, applications: []string{"heavy", "light", "heavy", "light"}, want: "3+4@n2",
+			change: func(c *slurm.Cluster) { c.Jobs[0].Required, c.Jobs[1].Required = []string{"n1"}, []string{"n1"} },
+		},
+		{
+			name: "a held job that names a node", nodes: 1, applications: []string{"light", "heavy", "light"}, want: "2+3@n1",
+			change: func(c *slurm.Cluster) { c.Jobs[0].Required, c.Jobs[0].Reason = []string{"n1"}, "JobHeldUser" },
+		},
+		{
 			name: "the users' exclusions", nodes: 3, applications: []string{"heavy", "light"}, want: "1+2@n3",
 			change: func(c *slurm.Cluster) { c.Jobs[0].Excluded, c.Jobs[1].Excluded = []string{"n1"}, []string{"n2"} },
 		},
@@ -190,7 +198,7 @@ func TestLeftOut(t *testing.T) {
 		"waits for other jobs":    func(j *slurm.Job) { j.Reason = "Dependency" },
 		"several tasks":           func(j *slurm.Job) { j.ArrayID, j.PendingTasks = 1, "1-4" },
 		"heterogeneous":           func(j *slurm.Job) { j.HetID = 1 },
-		"the user chose":          func(j *slurm.Job) { j.Required = []string{"n1"} },
+		"the user chose":          func(j *slurm.Job) { j.Required = []string{"n9"} },
 		"exclusive":               func(j *slurm.Job) { j.Exclusive = true },
 		"no application is named": func(j *slurm.Job) { j.Comment, j.Name = "", "A B" },
 		"no profile of stranger":  func(j *slurm.Job) { j.Comment = "bandmate=stranger" },

@@ -3,7 +3,6 @@ package watch
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -98,38 +97,33 @@ type outcome struct {
 func tell(ctx context.Context, runner slurm.Runner, changes []change) (outcomes []outcome, unanswered error) {
 	for _, c := range group(changes) {
 		_, err := runner.Run(ctx, "scontrol", c.arguments()...)
-		if silent(err) {
-			return append(outcomes, all(c, err)...), err
+		if slurm.Unanswered(err) {
+			return append(outcomes, all(c.jobs, err)...), err
 		}
 		if err == nil || len(c.jobs) == 1 {
-			outcomes = append(outcomes, all(c, err)...)
+			outcomes = append(outcomes, all(c.jobs, err)...)
 			continue
 		}
 		// Some job of the group cannot be changed: each is tried alone.
-		for _, j := range c.jobs {
+		for i, j := range c.jobs {
 			alone := change{jobs: []*slurm.Job{j}, excluded: c.excluded, remark: c.remark}
 			_, err := runner.Run(ctx, "scontrol", alone.arguments()...)
-			outcomes = append(outcomes, outcome{j, err})
-			if silent(err) {
-				return outcomes, err
+			if slurm.Unanswered(err) {
+				// The call for the group may have changed any of the others.
+				return append(outcomes, all(c.jobs[i:], err)...), err
 			}
+			outcomes = append(outcomes, outcome{j, err})
 		}
 	}
 	return outcomes, nil
 }
 
-func all(c change, err error) []outcome {
+func all(jobs []*slurm.Job, err error) []outcome {
 	var outcomes []outcome
-	for _, j := range c.jobs {
+	for _, j := range jobs {
 		outcomes = append(outcomes, outcome{j, err})
 	}
 	return outcomes
-}
-
-// silent reports whether slurmctld did not answer, so that more calls are useless.
-func silent(err error) bool {
-	return errors.Is(err, slurm.ErrTimeout) || errors.Is(err, slurm.ErrUnreachable) ||
-		errors.Is(err, slurm.ErrNotInstalled) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // due returns the decisions that change something, at most as many as given, and how
@@ -164,8 +158,11 @@ func enforcement(d Decision) change {
 }
 
 // advice is the change that shows users what would be decided; false when nothing
-// changes, or the comment is somebody else's.
+// changes, or the comment is, or may be, somebody else's.
 func advice(d Decision) (change, bool) {
+	if d.Job.AdminCommentUntold {
+		return change{}, false
+	}
 	remark := ""
 	if d.Action == Exclude || d.Action == Change {
 		remark = Remark + "better not on " + d.Excluded + ": " + d.Reason

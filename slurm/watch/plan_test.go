@@ -205,6 +205,11 @@ func TestPlan(t *testing.T) {
 			want: "skip", reason: "no profile of stranger",
 		},
 		{
+			name: "more than any node has", nodes: 3,
+			queue: func(f *fake) { f.submit(10, "heavy", func(j *slurm.Job) { j.CPUs = 9 }) },
+			want:  "skip", reason: "no node can run it",
+		},
+		{
 			name: "no application", nodes: 3,
 			queue: func(f *fake) {
 				j := f.submit(10, "heavy")

@@ -87,6 +87,9 @@ func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
 	}
 	// Nodes that are down may be up before the next round.
 	w.nodes = w.request.Matching(r.cluster)
+	if len(w.nodes) == 0 {
+		return nil, "no node can run it", nil
+	}
 	known := slices.ContainsFunc(w.nodes, func(n *slurm.Node) bool { return r.expected.knows(j, n) })
 	if !known {
 		return nil, "no profile of " + w.application, nil

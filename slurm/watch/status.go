@@ -66,21 +66,46 @@ var ErrNoStatus = errors.New("no watch has run here")
 // ReadStatus returns the last status of the watch that works, or worked, with the
 // folder.
 func ReadStatus(folder string) (Status, error) {
+	s, err := loadStatus(folder)
+	if err == nil {
+		_, s.Running = Running(folder)
+		s.SwitchedOff = SwitchedOff(folder)
+	}
+	return s, err
+}
+
+// loadStatus returns the status as the last round saved it.
+func loadStatus(folder string) (Status, error) {
 	var s Status
 	name := filepath.Join(folder, statusName)
 	data, err := os.ReadFile(name) //nolint:gosec // the folder is the user's choice
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s, fmt.Errorf("%w: %s: name its folder with --state", ErrNoStatus, folder)
+		return s, noStatus(folder)
 	case err != nil:
 		return s, fmt.Errorf("status of the watch: %w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("status of the watch: %s: %w", name, err)
 	}
-	_, s.Running = Running(folder)
-	s.SwitchedOff = SwitchedOff(folder)
 	return s, nil
+}
+
+func noStatus(folder string) error {
+	return fmt.Errorf("%w: %s: name its folder with --state", ErrNoStatus, folder)
+}
+
+// used fails with ErrNoStatus where no watch works, or worked, with the folder.
+func used(folder string) error {
+	if _, running := Running(folder); running {
+		return nil
+	}
+	for _, name := range []string{stateName, statusName} {
+		if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return noStatus(folder)
 }
 
 // SwitchedOff reports whether the off switch is set.
@@ -90,13 +115,14 @@ func SwitchedOff(folder string) bool {
 }
 
 // SwitchOff sets the off switch: a watch takes back what it set in its next
-// round, and then does nothing until SwitchOn.
+// round, and then does nothing until SwitchOn. It fails with ErrNoStatus where no watch
+// ever ran.
 func SwitchOff(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // its status is for everybody
-		return fmt.Errorf("off switch: %w", err)
+	if err := used(folder); err != nil {
+		return err
 	}
 	const why = "While this file exists, bandmate slurm watch does nothing.\n"
-	if err := os.WriteFile(filepath.Join(folder, offName), []byte(why), 0o644); err != nil { //nolint:gosec // as above
+	if err := os.WriteFile(filepath.Join(folder, offName), []byte(why), 0o644); err != nil { //nolint:gosec // it is for everybody
 		return fmt.Errorf("off switch: %w", err)
 	}
 	return nil

@@ -21,7 +21,9 @@ type Table struct {
 	MaxAge time.Duration
 	// LeastMemory is what every node has, in MiB.
 	LeastMemory int
-	Lines       []TableLine
+	// LeastCPUs is what every node has that remains for some line.
+	LeastCPUs int
+	Lines     []TableLine
 }
 
 // TableLine keeps an application off nodes of a partition.
@@ -31,6 +33,8 @@ type TableLine struct {
 	Kept int
 	// Excluded is a host list.
 	Excluded string
+
+	leastCPUs int // of the nodes kept
 }
 
 // Table returns the table for the cluster after the decisions.
@@ -57,6 +61,9 @@ func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, ma
 				return t, fmt.Errorf("table for %s in %s: %w", application, partition.Name, err)
 			}
 			if line.Excluded != "" && line.Kept > 0 && words(line.Application, line.Partition, line.Excluded) {
+				if len(t.Lines) == 0 || line.leastCPUs < t.LeastCPUs {
+					t.LeastCPUs = line.leastCPUs
+				}
 				t.Lines = append(t.Lines, line)
 			}
 		}
@@ -83,6 +90,9 @@ func (r *round) line(application string, partition slurm.Partition) (TableLine, 
 		case !o.good():
 			closed = append(closed, o.node.Name)
 		case request.CanStart(r.cluster, o.node):
+			if line.Kept == 0 || o.node.CPUs < line.leastCPUs {
+				line.leastCPUs = o.node.CPUs
+			}
 			line.Kept++
 		}
 	}
@@ -103,6 +113,9 @@ func (t Table) Encode() []byte {
 	fmt.Fprintf(&b, "bandmate-advice 1\nwritten %d\nmax-age %d\n", t.Written.Unix(), int64(t.MaxAge.Seconds()))
 	if t.LeastMemory > 0 {
 		fmt.Fprintf(&b, "least-memory %d\n", t.LeastMemory)
+	}
+	if t.LeastCPUs > 0 {
+		fmt.Fprintf(&b, "least-cpus %d\n", t.LeastCPUs)
 	}
 	for _, l := range t.Lines {
 		fmt.Fprintf(&b, "exclude %s %s %d %s\n", l.Application, l.Partition, l.Kept, l.Excluded)

@@ -131,8 +131,12 @@ func (w *Watcher) Once(ctx context.Context) error {
 }
 
 // TakeBack takes back everything that an earlier watch set, and returns for how
-// many jobs that failed. It is for when no watch runs.
+// many jobs that failed. It is for when no watch runs, and fails with ErrNoStatus where
+// none ever ran.
 func (w *Watcher) TakeBack(ctx context.Context) (left int, err error) {
+	if err := used(w.Folder); err != nil {
+		return 0, err
+	}
 	release, err := w.open()
 	if err != nil {
 		return 0, err
@@ -158,11 +162,14 @@ func (w *Watcher) open() (release func(), err error) {
 		return nil, err
 	}
 	w.journal = journal{file: w.Log, out: w.Out}
-	before, err := ReadStatus(w.Folder)
+	before, err := loadStatus(w.Folder)
 	if err != nil && !errors.Is(err, ErrNoStatus) {
 		w.say(Record{Action: Failed, Error: err.Error()}) // it is replaced
 	}
 	w.status = Status{Process: os.Getpid(), Mode: w.Mode, Begun: w.now(), Cluster: w.state.Cluster, Good: before.Good}
+	if before.Once {
+		w.status.FailedRounds, w.status.Error, w.status.SwitchedOff = before.FailedRounds, before.Error, before.SwitchedOff
+	}
 	return func() { locked.Close() }, nil
 }
 

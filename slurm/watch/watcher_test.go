@@ -148,6 +148,7 @@ func TestObserveAndAdviseExcludeNothing(t *testing.T) {
 		f.run(1, "tender", "n01")
 		f.submit(10, "heavy", excluding("n03"))
 		f.submit(11, "heavy", excluding("n02")).AdminComment = "the operator's"
+		f.submit(12, "heavy", excluding("n02"), func(j *slurm.Job) { j.Reason, j.AdminCommentUntold = "JobHeldUser", true })
 		w, log := watching(t, f, mode)
 		once(t, w)
 		once(t, w)
@@ -164,6 +165,9 @@ func TestObserveAndAdviseExcludeNothing(t *testing.T) {
 		}
 		if got := f.job(11).AdminComment; got != "the operator's" {
 			t.Errorf("%s: somebody else's AdminComment became %q", mode, got)
+		}
+		if got := f.job(12).AdminComment; got != "" || !slices.Contains(w.status.Round.Warnings, noRemarks) {
+			t.Errorf("%s: an unknown AdminComment became %q, warnings %q", mode, got, w.status.Round.Warnings)
 		}
 		if _, err := w.takeBack(t.Context(), true); err != nil || f.job(10).AdminComment != "" {
 			t.Errorf("%s: %v; the remark %q stays", mode, err, f.job(10).AdminComment)
@@ -299,6 +303,27 @@ func TestSlurmctldAway(t *testing.T) {
 	}
 }
 
+// An error instead of jobs does not mean that the jobs are gone.
+func TestErrorInsteadOfJobs(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watching(t, f, Enforce)
+	once(t, w)
+	file := filepath.Join(t.TempDir(), "jobs.json")
+	if err := os.WriteFile(file, []byte(`{"errors":[{"error":"Unable to contact slurm controller"}],"jobs":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.Read = slurm.Reader{Runner: f, JobsFile: file}.Read
+	if err := w.Round(t.Context()); !errors.Is(err, slurm.ErrUnreachable) {
+		t.Fatalf("round: %v, want %v", err, slurm.ErrUnreachable)
+	}
+	w.Read = f.read
+	f.end(1)
+	once(t, w)
+	wantExcluded(t, f, 10, "")
+}
+
 // While slurmctld does not answer, the status says what stands, also that of a watch
 // that began meanwhile.
 func TestStatusWhileAway(t *testing.T) {
@@ -365,6 +390,34 @@ func TestRefusedChange(t *testing.T) {
 	}
 }
 
+// A call that was refused for one job of a group may have changed the others, whatever
+// became of trying them alone.
+func TestRefusedGroupThenNoAnswer(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	for id := range int64(3) {
+		f.submit(10+id, "heavy", excluding("n03"), func(j *slurm.Job) { j.Reason = "JobHeldUser" })
+	}
+	f.refuse = func(arguments []string) (error, bool) {
+		if strings.Contains(arguments[1], ",") {
+			return &slurm.CommandError{Name: "scontrol", ExitCode: 1, Stderr: "Job/step already completing or completed"}, true
+		}
+		return slurm.ErrTimeout, false
+	}
+	w, _ := watching(t, f, Enforce)
+	if err := w.Round(t.Context()); !errors.Is(err, slurm.ErrTimeout) {
+		t.Fatalf("round: %v, want %v", err, slurm.ErrTimeout)
+	}
+	f.refuse = nil
+	once(t, w)
+	if left, err := w.takeBack(t.Context(), true); left != 0 || err != nil {
+		t.Fatalf("%d left, %v", left, err)
+	}
+	for id := range int64(3) {
+		wantExcluded(t, f, 10+id, "n03")
+	}
+}
+
 func TestUnsatisfiable(t *testing.T) {
 	f := newFake(3)
 	f.run(1, "tender", "n01")
@@ -410,6 +463,64 @@ func TestOffSwitch(t *testing.T) {
 	wantExcluded(t, f, 10, "n[01,03]")
 	if got, want := actions(t, log, ""), "off on"; got != want {
 		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
+// Rounds that are made one by one count failures, and log the off switch, like those of
+// one process.
+func TestOnceGoesOnFromTheLast(t *testing.T) {
+	f := newFake(1)
+	w, log := watcherIn(t, t.TempDir(), f, Enforce)
+	f.away = fmt.Errorf("squeue: %w", slurm.ErrUnreachable)
+	for want := 1; want <= 2; want++ {
+		if err := w.Once(t.Context()); !errors.Is(err, slurm.ErrUnreachable) {
+			t.Fatalf("round: %v, want %v", err, slurm.ErrUnreachable)
+		}
+		if s, err := ReadStatus(w.Folder); err != nil || s.FailedRounds != want {
+			t.Errorf("status %+v, %v; want %d failed rounds", s, err, want)
+		}
+	}
+	f.away = nil
+	if err := SwitchOff(w.Folder); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := w.Once(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := actions(t, log, ""), "failed off recovered"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
+// A table that cannot be removed keeps no job off its nodes.
+func TestTakeBackDespiteTheTable(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watching(t, f, Enforce)
+	once(t, w)
+	w.Table = filepath.Dir(w.Folder)
+	if left, err := w.takeBack(t.Context(), true); left != 0 || err == nil || !strings.Contains(err.Error(), "table for job_submit.lua") {
+		t.Errorf("%d left, %v; want none left, and why the table stays", left, err)
+	}
+	wantExcluded(t, f, 10, "")
+}
+
+// While slurmctld is away, the jobs that keep something are those for which something is set.
+func TestTakeBackWhileAway(t *testing.T) {
+	for mode, want := range map[Mode]int{Observe: 0, Enforce: 1} {
+		f := newFake(3)
+		f.run(1, "tender", "n01")
+		f.submit(10, "heavy")
+		f.submit(11, "light")
+		w, _ := watching(t, f, mode)
+		once(t, w)
+		f.away = fmt.Errorf("squeue: %w", slurm.ErrUnreachable)
+		if left, err := w.takeBack(t.Context(), true); left != want || !errors.Is(err, slurm.ErrUnreachable) {
+			t.Errorf("%s: %d left, %v; want %d, %v", mode, left, err, want, slurm.ErrUnreachable)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,9 @@ func (w *Watcher) Round(ctx context.Context) error {
 	return errors.Join(err, w.status.save(w.Folder))
 }
 
+// noRemarks is the warning where squeue tells no AdminComment.
+const noRemarks = "squeue writes no JSON here, so the AdminComment of jobs is not known: --mode advise writes no advice, and what job_submit.lua excludes counts as excluded by the user"
+
 func (w *Watcher) round(ctx context.Context, done *Round) error {
 	if w.status.SwitchedOff {
 		_, err := w.takeBack(ctx, false)
@@ -71,6 +75,9 @@ func (w *Watcher) round(ctx context.Context, done *Round) error {
 		return err
 	}
 	done.Warnings = c.Warnings
+	if slices.ContainsFunc(c.Jobs, func(j slurm.Job) bool { return j.AdminCommentUntold }) {
+		done.Warnings = append(slices.Clip(c.Warnings), noRemarks)
+	}
 	decisions, err := planner.Plan(c, w.state.Jobs)
 	if err != nil {
 		return err
@@ -258,14 +265,13 @@ func (w *Watcher) leftBehind(c *slurm.Cluster) []Decision {
 // many jobs it failed. The last time it also tries what failed before and would be tried
 // again in a later round only.
 func (w *Watcher) takeBack(ctx context.Context, last bool) (left int, err error) {
+	var stays error
 	if w.Table != "" {
-		if err := removeTable(w.Table); err != nil {
-			return 0, err
-		}
+		stays = removeTable(w.Table)
 	}
 	c, err := w.look(ctx, &slurm.Site{})
 	if err != nil {
-		return len(w.state.Jobs), err
+		return w.keptOff(), errors.Join(stays, err)
 	}
 	records, done := make(map[int64]Record), Round{}
 	decisions := w.leftBehind(c)
@@ -284,7 +290,7 @@ func (w *Watcher) takeBack(ctx context.Context, last bool) (left int, err error)
 		err = w.unsay(ctx, c)
 	}
 	w.say(w.journal.news(c, records)...)
-	return len(decisions) - done.Released, errors.Join(err, w.state.save(w.Folder))
+	return len(decisions) - done.Released, errors.Join(stays, err, w.state.save(w.Folder))
 }
 
 // unsay removes the remarks that the mode advise wrote.

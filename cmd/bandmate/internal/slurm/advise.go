@@ -38,8 +38,8 @@ func newSlurmAdviseCommand(a *cli.App) *cobra.Command {
 		Use:   "advise (--job ID | --application NAME)",
 		Short: "Rank the nodes for a job",
 		Long: `Ranks the nodes on which a job can run, with its slowdown there, the slowdown
-of each resident before and after, the score, and the reason. It calls squeue
-and sinfo once each and changes nothing.
+of each resident before and after, the score, and the reason. It calls squeue,
+sinfo and scontrol show and changes nothing.
 
 Nodes with room now come first. --exclude-list prints only the nodes that the
 job should avoid, for sbatch --exclude: those on which a limit would be

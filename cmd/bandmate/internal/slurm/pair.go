@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,7 @@ type slurmPairResult struct {
 
 	// Commands are the scontrol commands, planned or executed.
 	Commands []string `json:"commands"`
+	// Applied is true when all of them were executed without an error.
 	Applied  bool     `json:"applied"`
 	Warnings []string `json:"warnings"`
 }
@@ -79,7 +81,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 	if err != nil {
 		return err
 	}
-	result := slurmPairResult{Plan: plan, Commands: []string{}, Applied: f.apply, Warnings: append([]string{}, c.Warnings...)}
+	result := slurmPairResult{Plan: plan, Commands: []string{}, Warnings: append([]string{}, c.Warnings...)}
 	for _, p := range plan.Pairs {
 		for _, arguments := range p.Commands() {
 			result.Commands = append(result.Commands, shellLine(arguments))
@@ -87,6 +89,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 	}
 	if f.apply {
 		err = applyPairs(ctx, slurm.Commands{Timeout: f.timeout}, plan)
+		result.Applied = err == nil
 	}
 	if printing := a.PrintWhole(result, func(w io.Writer) error { return writePairs(a, w, result) }); printing != nil {
 		return errors.Join(err, printing)
@@ -113,24 +116,40 @@ func shellLine(arguments []string) string {
 	return strings.Join(words, " ")
 }
 
+// timeToGiveBack bounds giving nodes back.
+const timeToGiveBack = 30 * time.Second
+
 // applyPairs tells Slurm. A pair of which one job cannot be sent keeps the
-// other where it would have gone anyway: that one's nodes are given back.
+// other where it would have gone anyway: that one's nodes are given back, and those of a
+// job of which nobody knows whether it was sent. When slurmctld does not answer, the
+// pairs after it are not tried.
 func applyPairs(ctx context.Context, runner slurm.Runner, plan *pair.Plan) error {
 	var faults []error
 	for _, p := range plan.Pairs {
-		commands := p.Commands()
-		for i, arguments := range commands {
+		for i, arguments := range p.Commands() {
 			_, err := runner.Run(ctx, "scontrol", arguments...)
 			if err == nil {
 				continue
 			}
 			faults = append(faults, fmt.Errorf("%s: %w", shellLine(arguments), err))
-			if i > 0 {
-				if _, err := runner.Run(ctx, "scontrol", "update", "JobId="+p.Jobs[0].ID, "ReqNodeList="); err != nil {
-					faults = append(faults, fmt.Errorf("giving back the nodes of job %s: %w", p.Jobs[0].ID, err))
-				}
+			if !slurm.Unanswered(err) {
+				faults = append(faults, giveBack(ctx, runner, p.Jobs[:i]))
+				break
 			}
-			break
+			return errors.Join(append(faults, giveBack(ctx, runner, p.Jobs[:i+1]))...)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// giveBack lets jobs start on other nodes again, also after ctx has ended.
+func giveBack(ctx context.Context, runner slurm.Runner, jobs []pair.Job) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeToGiveBack)
+	defer cancel()
+	var faults []error
+	for _, j := range jobs {
+		if _, err := runner.Run(ctx, "scontrol", "update", "JobId="+j.ID, "ReqNodeList="); err != nil {
+			faults = append(faults, fmt.Errorf("giving back the nodes of job %s: %w", j.ID, err))
 		}
 	}
 	return errors.Join(faults...)
