@@ -104,7 +104,7 @@ func TestFigure2(t *testing.T) {
 }
 
 func TestInfinibandSaysNothingElse(t *testing.T) {
-	for _, text := range []string{"a:0-1 b:2-1", "a:0-1 b:0-2 c:0-3 d:0-4", "a:0-1 b:0-2 c:3-2", "a:0-1 b:0-1"} {
+	for _, text := range []string{"a:0-1 b:2-1", "a:0-1 b:0-2 c:0-3 d:0-4", "a:0-1 b:0-2 c:3-2", "a:0-1 b:0-1", "a:0-1 b:0-1 c:0-2 d:3-2"} {
 		if _, err := (Infiniband{}).Penalties(parse(t, text)); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -51,7 +51,7 @@ func (m Infiniband) part(conflict []Communication, part []int, penalties []float
 	k := out[busiest]
 	switch {
 	case len(members) == k && most == 1 && k <= 3:
-	case len(members) == 4 && k == 3 && most == 2:
+	case len(members) == 4 && k == 3 && most == 2 && len(in) == k:
 	default:
 		return unsupported(m.Name(), "%d communications around node %d; measured are up to three that leave one node for different ones, and a fourth that arrives beside one of them",
 			len(members), busiest)

@@ -12,8 +12,12 @@ func Paragraph(lead, text string, o Options) string {
 
 // Fold breaks the lines of text that are wider than o allows at blanks, the rest
 // two columns further in than the line began. A word that is wider stays whole, and
-// so does a line with colors: it fits already.
+// so does a line with colors: it fits already. The text becomes ASCII where nothing else
+// can be shown.
 func Fold(text string, o Options) string {
+	if !o.Unicode {
+		text = foldASCII(text)
+	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		trimmed := strings.TrimLeft(line, " ")

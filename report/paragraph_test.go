@@ -47,4 +47,7 @@ func TestFold(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
+	if got, want := Fold("1.26× ± 0.1 → slow", Options{}), "1.26x +/- 0.1 -> slow"; got != want {
+		t.Errorf("without Unicode: got %q, want %q", got, want)
+	}
 }

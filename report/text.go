@@ -16,7 +16,8 @@ func SanitizeText(s string) string { return text.Sanitize(s) }
 // asciiFold replaces the characters that Bandmate itself uses.
 var asciiFold = strings.NewReplacer(
 	"×", "x", "±", "+/-", "…", "~", "–", "-", "−", "-", "µ", "u", "·", "-", "÷", "/",
-	"∞", "inf", "≥", ">=", "≤", "<=")
+	"∞", "inf", "≥", ">=", "≤", "<=", "→", "->",
+	"α", "alpha", "β", "beta")
 
 func foldASCII(s string) string {
 	return strings.Map(func(r rune) rune {

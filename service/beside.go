@@ -75,7 +75,7 @@ func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor
 			a.warn(fmt.Sprintf("p99 at %.6g requests per second is that of the lowest load measured, %.6g, and may be lower: onboard the service with a longer --load-time", load, s.Loads[0].RequestsPerSecond))
 		}
 	} else {
-		a.warn(err.Error() + ": the queue grows without end, even alone")
+		a.warn(err.Error() + ": the queue may grow without end, even alone")
 		return a, nil
 	}
 	a.beside(curve, s, at)
@@ -99,7 +99,7 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 	middle := float64(f.Slowdown)
 	p99, spread, extrapolated, err := stretched(middle)
 	if err != nil || !(a.Load < mostOfSaturation*a.SaturationBeside) {
-		a.warn(fmt.Sprintf("beside its neighbors the load is above saturation, %.6g requests per second: the queue grows without end, and no p99 is named", a.SaturationBeside))
+		a.warn(fmt.Sprintf("beside its neighbors the load is above 99%% of saturation, %.6g requests per second: the queue may grow without end, and no p99 is named", a.SaturationBeside))
 		return
 	}
 	if extrapolated {
@@ -128,6 +128,10 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 		return
 	}
 	end := p99 * math.Exp(high)
+	if math.IsInf(end, 1) {
+		a.warn("p99 was measured too unsurely: its interval has no upper end")
+		return
+	}
 	a.P99Interval.High = &end
 }
 
@@ -138,7 +142,7 @@ func (a *Answer) Hold(limit time.Duration) {
 	switch {
 	case a.P99BesideSeconds != nil:
 		a.Kept = new(*a.P99BesideSeconds <= seconds)
-	case a.P99AloneSeconds != nil || !(a.Load < a.SaturationBeside):
+	case a.P99AloneSeconds != nil || !(a.Load < mostOfSaturation*a.SaturationBeside):
 		a.Kept = new(false)
 	}
 }
@@ -146,7 +150,12 @@ func (a *Answer) Hold(limit time.Duration) {
 func (a *Answer) warn(w string) { a.Warnings = append(a.Warnings, w) }
 
 func (a *Answer) warnExtrapolated(s *v1alpha1.Service, load float64) {
-	highest := s.Loads[len(s.Loads)-1].RequestsPerSecond
+	highest := 0.0
+	for _, l := range s.Loads {
+		if l.RequestsPerSecond < nearSaturation*s.SaturationRequestsPerSecond {
+			highest = max(highest, l.RequestsPerSecond)
+		}
+	}
 	a.warn(fmt.Sprintf("p99 at %.6g requests per second alone is extrapolated: the highest load measured is %.6g", load, highest))
 }
 

@@ -36,7 +36,7 @@ func TestNoLatencyAboveSaturation(t *testing.T) {
 	}{
 		{"idle", 1, 1.5, true, true, ""},
 		{"below", 5000, 1.5, true, true, ""},
-		{"saturated beside", 8000, 1.5, true, false, "beside its neighbors the load is above saturation, 6666.67"},
+		{"saturated beside", 8000, 1.5, true, false, "beside its neighbors the load is above 99% of saturation, 6666.67"},
 		{"saturated alone", 12000, 1.5, false, false, "even alone"},
 		{"on the edge", 10000, 1, false, false, "even alone"},
 	} {
@@ -174,16 +174,18 @@ func TestHold(t *testing.T) {
 		of    *v1alpha1.Service
 		load  float64
 		limit time.Duration
+		by    float64
 		want  *bool
 	}{
-		{exponential(1e4), 5000, 2 * time.Millisecond, new(true)}, // 1.15 ms
-		{exponential(1e4), 5000, time.Millisecond, new(false)},
-		{exponential(1e4), 9900, time.Hour, new(false)},
-		{exponential(1e4), 2e4, time.Hour, new(false)},
-		{closed, 5000, time.Hour, nil},
-		{closed, 2e4, time.Hour, new(false)},
+		{exponential(1e4), 5000, 2 * time.Millisecond, 1.1, new(true)}, // 1.15 ms
+		{exponential(1e4), 5000, time.Millisecond, 1.1, new(false)},
+		{exponential(1e4), 9900, time.Hour, 1.1, new(false)},
+		{exponential(1e4), 9950, time.Hour, 1, new(false)},
+		{exponential(1e4), 2e4, time.Hour, 1.1, new(false)},
+		{closed, 5000, time.Hour, 1.1, nil},
+		{closed, 2e4, time.Hour, 1.1, new(false)},
 	} {
-		a, err := service.Beside(test.of, test.load, constant(1.1))
+		a, err := service.Beside(test.of, test.load, constant(test.by))
 		if err != nil {
 			t.Fatal(err)
 		}

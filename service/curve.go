@@ -14,9 +14,9 @@ var (
 	// ErrNoSweep is wrapped where a profile has no latencies: it was measured with
 	// a closed loop, or is not of a service.
 	ErrNoSweep = errors.New("no load sweep")
-	// ErrSaturated is wrapped where a load is at or above saturation: the queue
-	// grows without end, and no latency can be named.
-	ErrSaturated = errors.New("the load is above saturation")
+	// ErrSaturated is wrapped where a load is above 99% of saturation: the queue
+	// may grow without end, and no latency can be named.
+	ErrSaturated = errors.New("the load is above 99% of saturation")
 )
 
 const (
@@ -50,10 +50,11 @@ func New(s *v1alpha1.Service) (*Curve, error) {
 	c := &Curve{saturation: s.SaturationRequestsPerSecond}
 	var at, logs, spreads []float64
 	for _, l := range s.Loads {
-		if l.RequestsPerSecond >= nearSaturation*c.saturation {
+		position := c.position(l.RequestsPerSecond)
+		if l.RequestsPerSecond >= nearSaturation*c.saturation || len(at) > 0 && position <= at[len(at)-1] {
 			continue
 		}
-		at = append(at, c.position(l.RequestsPerSecond))
+		at = append(at, position)
 		logs = append(logs, math.Log(l.P99Seconds))
 		spread := 0.0
 		if l.P99RelativeSpread != nil {

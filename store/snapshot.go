@@ -73,23 +73,26 @@ func (s *Store) refresh(root *os.Root, kind string, before []held) (now []held, 
 	for _, e := range before {
 		known[e.key] = e
 	}
-	same = true
-	var changed []int
+	var looked []int
 	for _, k := range keys {
 		// A look before reading: what changes in between differs next time.
 		info, err := root.Stat(k.path())
 		old := known[k]
-		if err == nil && old.info != nil && unchanged(old.info, info) {
+		// Neither identity, size nor time tells that a file can be read again.
+		if err == nil && old.object != nil && unchanged(old.info, info) {
 			now = append(now, old)
 			continue
 		}
-		same = false
 		now = append(now, held{key: k, info: info})
-		changed = append(changed, len(now)-1)
+		looked = append(looked, len(now)-1)
 	}
-	parallel.Each(len(changed), func(i int) {
-		e := &now[changed[i]]
+	parallel.Each(len(looked), func(i int) {
+		e := &now[looked[i]]
 		e.object, e.err = s.read(e.key)
+	})
+	same = !slices.ContainsFunc(looked, func(i int) bool {
+		e, old := now[i], known[now[i].key]
+		return !errors.Is(e.err, ErrNotFound) && (e.err == nil || old.err == nil || e.err.Error() != old.err.Error())
 	})
 	now = slices.DeleteFunc(now, func(h held) bool { return errors.Is(h.err, ErrNotFound) }) // deleted meanwhile
 	return now, same && len(now) == len(before), nil

@@ -88,6 +88,20 @@ func TestSnapshotFollowsTheFolder(t *testing.T) {
 	}
 }
 
+func TestSnapshotOfALinkToNothing(t *testing.T) {
+	s := filled(t, application("triad", "node-a", 1))
+	if err := os.Symlink("nothing.yaml", filepath.Join(s.Dir(), "applications", "cg@node-a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	first := snapshot(t, s, nil)
+	if all, broken := applicationsOf(t, first); len(all) != 1 || len(broken) != 0 {
+		t.Errorf("holds %v, broken %v", all, broken)
+	}
+	if snapshot(t, s, first) != first {
+		t.Error("nothing changed, and the snapshot did")
+	}
+}
+
 func TestSnapshotOfNothing(t *testing.T) {
 	empty := snapshot(t, open(t, filepath.Join(t.TempDir(), "missing")), nil)
 	if all, broken := applicationsOf(t, empty); len(all)+len(broken) > 0 {

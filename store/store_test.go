@@ -236,6 +236,15 @@ func TestBrokenAndForeignFiles(t *testing.T) {
 }
 
 // A link of the whole store, or within it, is the user's choice.
+// Profiles are not read through a linked folder, so that none may be stored there.
+func TestLinkedFolderOfAKind(t *testing.T) {
+	s := filled(t, machine("m"))
+	if err := os.Symlink(t.TempDir(), filepath.Join(s.Dir(), "applications")); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, s.Put(application("triad", "m", 1)), "applications")
+}
+
 func TestLinkedFolder(t *testing.T) {
 	s := filled(t, machine("m"))
 	link := filepath.Join(t.TempDir(), "link")

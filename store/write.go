@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
@@ -43,24 +44,66 @@ func (k key) checkLength() error {
 	return nil
 }
 
+// CheckWritable fails where Put could not write, before what is to be stored is measured.
+// The folder itself may be missing yet.
+func (s *Store) CheckWritable() error {
+	dir, err := filepath.Abs(s.dir)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	for _, kind := range []string{v1alpha1.KindApplicationProfile, v1alpha1.KindMachineProfile} {
+		if err := writable(filepath.Join(dir, folder(kind))); err != nil {
+			return fmt.Errorf("store: %w%s", err, remedy(err))
+		}
+	}
+	return nil
+}
+
+// writable fails where the nearest folder that exists, dir or one above it, cannot be
+// written to.
+func writable(dir string) error {
+	for {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		switch parent := filepath.Dir(dir); {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrNotExist) && parent != dir:
+			dir = parent
+		default:
+			return &fs.PathError{Op: "write to", Path: dir, Err: err}
+		}
+	}
+}
+
 func (s *Store) write(k key, text []byte) error {
-	dir := filepath.Join(s.dir, folder(k.kind))
-	if err := replaceFile(dir, path.Base(k.path()), text); err != nil {
+	if err := s.replaceFile(k, text); err != nil {
 		return fmt.Errorf("store %s: write %s: %w%s", s.dir, k, err, remedy(err))
 	}
 	return nil
 }
 
-// replaceFile writes a file in one step.
-func replaceFile(dir, name string, text []byte) (err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+// openFolder opens the folder of a kind. It is below that of the store, where profiles are
+// read from: a link to a folder elsewhere is an error.
+func (s *Store) openFolder(kind string) (*os.Root, error) {
+	store, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	return store.OpenRoot(folder(kind))
+}
+
+// replaceFile writes the file of k in one step.
+func (s *Store) replaceFile(k key, text []byte) (err error) {
+	if err := os.MkdirAll(filepath.Join(s.dir, folder(k.kind)), 0o755); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := s.openFolder(k.kind)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	name := path.Base(k.path())
 	removeStale(root)
 	pending, err := renameio.NewPendingFile(name, renameio.WithRoot(root), renameio.WithPermissions(0o644))
 	if err != nil {
@@ -143,7 +186,7 @@ func (s *Store) Delete(kind, name, machine string) error {
 }
 
 func (s *Store) remove(k key) error {
-	root, err := os.OpenRoot(filepath.Join(s.dir, folder(k.kind)))
+	root, err := s.openFolder(k.kind)
 	if err != nil {
 		return err
 	}

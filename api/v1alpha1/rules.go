@@ -61,7 +61,7 @@ var numberRules = map[string]numberRule{
 	"level":       {0, MaxLevel, true, "want a share above 0; 1 is one interferer unpaced, more are several, up to 64"},
 	"performance": {0, MaxNormalizedPerformance, true, "want solo time ÷ co-run time, above 0 to 1.5"},
 	"speed":       {0, MaxNormalizedPerformance, true, "want bandwidth beside the interferer ÷ alone, above 0 to 1.5"},
-	"spread":      {0, math.MaxFloat64, false, "want a finite spread of 0 or more"},
+	"spread":      {0, 1e6, false, "want a spread of 0 to 1e6"},
 	"seconds":     {0, 1e9, true, "want seconds, above 0 to 1e9"},
 	"latency":     {0, 1e9, false, "want seconds, 0 to 1e9, or the field absent when unknown"},
 	"nanoseconds": {0, 1e9, true, "want nanoseconds, above 0 to 1e9"},

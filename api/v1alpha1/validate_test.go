@@ -88,6 +88,7 @@ func TestApplicationFaults(t *testing.T) {
 		{"solo", func(p *profile) { p.Spec.Solo = v1alpha1.Timing{Seconds: inf} }, []string{"spec.solo.seconds: Invalid value: +Inf", "spec.solo.repeats: Invalid value: 0"}},
 		{"spread of one", func(p *profile) { p.Spec.Solo.Repeats = 1 }, []string{"spec.solo.relativeSpread: Invalid value: 0.004: want it absent"}},
 		{"spread", func(p *profile) { p.Spec.Solo.RelativeSpread = new(nan) }, []string{"spec.solo.relativeSpread: Invalid value: NaN"}},
+		{"huge spread", func(p *profile) { p.Spec.Curves[0].Points[0].Spread = new(1e200) }, []string{"want a spread of 0 to 1e6"}},
 		{"negative reads", func(p *profile) { p.Spec.Contentiousness.ReadBytesPerSecond = -1 }, []string{"readBytesPerSecond: Invalid value: -1"}},
 		{"writes NaN", func(p *profile) { p.Spec.Contentiousness.WriteBytesPerSecond = nan }, []string{"writeBytesPerSecond: Invalid value: NaN"}},
 		{"in GB/s", func(p *profile) {

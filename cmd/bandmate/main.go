@@ -41,7 +41,11 @@ func sanitizeLines(message string) string {
 
 // run executes one command line and returns its exit code.
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		ending = append(ending, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
 	// A second signal ends this process the hard way.
 	context.AfterFunc(ctx, stop)

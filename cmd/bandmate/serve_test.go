@@ -159,6 +159,16 @@ func TestServeRefuses(t *testing.T) {
 	bandmate(t, "serve", "--cluster", "--kubeconfig", "none").wantExit(cli.ExitFailed, "which cluster?", "--kubeconfig")
 }
 
+// Under nohup the end of the terminal does not end it.
+func TestServeWithoutHangup(t *testing.T) {
+	l := waitForServe(prepare(t, "sh", "-c", `trap "" HUP; exec bandmate serve --listen 127.0.0.1:0 -o json --store "$0"`, storeWith(t)).start())
+	l.signal(syscall.SIGHUP)
+	for range 50 {
+		l.want("", 200, "No applications yet")
+	}
+	l.end(syscall.SIGTERM)
+}
+
 func TestServeFromCluster(t *testing.T) {
 	cluster := clustertest.New(t, clustertest.Applications, clustertest.Machines)
 	add := func(name string, number int) {

@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/ticks/progress"
 )
 
 // settledWith reads a command line, settles what it leaves out, and returns the
@@ -106,6 +107,14 @@ func TestSettledFlagsAreGiven(t *testing.T) {
 	}
 	if !cmd.Flags().Changed("read-share") || cmd.Flags().Changed("levels") {
 		t.Error("--read-share is not given, or --levels is")
+	}
+}
+
+// A program that is measured has this variable, and so has a bandmate that it starts.
+func TestThePageOfProgressIsNoSetting(t *testing.T) {
+	cmd, err := settledWith(t, map[string]string{progress.Variable: "/dev/shm/page"}, "onboard")
+	if err != nil || cmd.Flags().Changed("progress") {
+		t.Errorf("--progress is set, %v", err)
 	}
 }
 
@@ -227,6 +236,7 @@ func TestVariablesAreUnambiguous(t *testing.T) {
 	otherwise := []string{
 		"BANDMATE_GUARD", "BANDMATE_INTERFERER", "BANDMATE_NAMESPACES", "BANDMATE_RUN", // processes of an experiment
 		"BANDMATE_SLURM", "BANDMATE_SLURM_FLAGS", "BANDMATE_RECORDS", "BANDMATE_LONGEST", // manifests/slurm
+		"BANDMATE_WATCHDOG",
 	}
 	means := map[string]string{}
 	names := map[string]bool{}

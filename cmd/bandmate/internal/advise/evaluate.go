@@ -188,7 +188,7 @@ func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.O
 	if name == "" {
 		return evaluation.Evaluate(dataset, options)
 	}
-	file, err := renameio.NewPendingFile(name, renameio.WithPermissions(0o644))
+	file, err := renameio.NewPendingFile(cli.Target(name), renameio.WithPermissions(0o644))
 	if err != nil {
 		return nil, cli.FileError("predictions", name, err)
 	}

@@ -76,7 +76,7 @@ func checkP99s(p advisor.ServicePrediction) error {
 			faults = append(faults, fmt.Errorf("--max-p99: no latencies of %s were measured: onboard it with --service --request", s.name))
 		case *s.Kept:
 		case s.P99BesideSeconds == nil:
-			faults = append(faults, fmt.Errorf("%w: p99 of %s has no end, allowed %s: its load %.6g is above the saturation, %.6g requests per second",
+			faults = append(faults, fmt.Errorf("%w: p99 of %s has no end, allowed %s: its load %.6g is above 99%% of the saturation, %.6g requests per second",
 				cli.ErrLimit, s.name, limit, s.Load, s.SaturationBeside))
 		default:
 			faults = append(faults, fmt.Errorf("%w: p99 of %s %s, allowed %s", cli.ErrLimit, s.name, report.Seconds(*s.P99BesideSeconds), limit))

@@ -133,24 +133,11 @@ func showProfile(a *cli.App, name, machine string, pictures cli.PictureFlags) er
 	if err != nil {
 		return err
 	}
-	p, err := loadApplication(s, name, machine)
+	p, err := cli.LoadApplication(s, name, machine)
 	if err != nil {
 		return err
 	}
 	return a.PrintDrawn(p, cli.CurvePlot(p), pictures, func(w io.Writer) error { return a.WriteProfile(w, p) })
-}
-
-// loadApplication returns the profile of an application; one measured on
-// another machine than asked for does not count.
-func loadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
-	p, err := s.Application(name, machine)
-	if err != nil {
-		return nil, err
-	}
-	if machine != "" && p.Spec.Machine.Name != machine {
-		return nil, fmt.Errorf("%s on machine %q: %w: it was measured on %s", name, machine, store.ErrNotFound, p.Spec.Machine.Name)
-	}
-	return p, nil
 }
 
 func deleteProfiles(a *cli.App, names []string, machine string) error {
@@ -159,7 +146,7 @@ func deleteProfiles(a *cli.App, names []string, machine string) error {
 		return err
 	}
 	for _, name := range names {
-		if _, err := loadApplication(s, name, machine); errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
+		if _, err := cli.LoadApplication(s, name, machine); errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
 			return err
 		}
 	}

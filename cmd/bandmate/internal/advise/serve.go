@@ -100,7 +100,8 @@ func explainListen(err error, address string) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("--listen %s: %w: another program, perhaps another bandmate serve, has this port: choose another one, or 127.0.0.1:0 for a free one", address, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("--listen %s: %w: ports below 1024 need a privilege: choose a higher one", address, syscall.EACCES)
+		// Not wrapped: a port is no matter of what this machine can measure.
+		return fmt.Errorf("--listen %s: %v: ports below 1024 need a privilege: choose a higher one", address, syscall.EACCES) //nolint:errorlint // see above
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("--listen %s: %w: no interface of this machine has this address", address, syscall.EADDRNOTAVAIL)
 	case errors.As(err, new(*net.AddrError)), errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.ParseError)):

@@ -10,16 +10,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
 )
@@ -181,6 +180,19 @@ func (a *App) OpenStore() (*store.Store, error) {
 	return store.Open(dir)
 }
 
+// LoadApplication returns the profile of an application; one measured on
+// another machine than asked for does not count.
+func LoadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
+	p, err := s.Application(name, machine)
+	if err != nil {
+		return nil, err
+	}
+	if machine != "" && p.Spec.Machine.Name != machine {
+		return nil, fmt.Errorf("%s on machine %q: %w: it was measured on %s", name, machine, store.ErrNotFound, p.Spec.Machine.Name)
+	}
+	return p, nil
+}
+
 // describeStore says which store was asked and what is in it, in one line.
 func (a *App) describeStore() string {
 	s, err := a.OpenStore()
@@ -214,27 +226,6 @@ func (a *App) describeStore() string {
 
 // mostNamed is how many applications a message names.
 const mostNamed = 8
-
-// CheckWritable fails early where a result could not be stored. The folder
-// itself may be missing yet.
-func CheckWritable(folder *store.Store) error {
-	dir, err := filepath.Abs(folder.Dir())
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	for {
-		err := unix.Access(dir, unix.W_OK|unix.X_OK)
-		switch parent := filepath.Dir(dir); {
-		case err == nil:
-			return nil
-		case errors.Is(err, fs.ErrNotExist) && parent != dir:
-			dir = parent
-		default:
-			return fmt.Errorf("store: %w: choose a folder you may write to with --store or BANDMATE_STORE, or change its permissions",
-				&fs.PathError{Op: "write to", Path: dir, Err: err})
-		}
-	}
-}
 
 // Warn prints warnings on standard error.
 func (a *App) Warn(warnings []string) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +85,7 @@ func ExitCode(err error) int {
 }
 
 // isForbidden reports whether this machine refused a system call. A file that
-// may not be opened is no matter of the machine.
+// may not be opened or replaced is no matter of the machine.
 func isForbidden(err error) bool {
-	return errors.Is(err, fs.ErrPermission) && !errors.As(err, new(*fs.PathError))
+	return errors.Is(err, fs.ErrPermission) && !errors.As(err, new(*fs.PathError)) && !errors.As(err, new(*os.LinkError))
 }

@@ -23,7 +23,7 @@ func WriteFile(flag, file string, data []byte) error {
 	if err := checkTarget(flag, file); err != nil {
 		return err
 	}
-	return FileError(flag, file, renameio.WriteFile(file, data, 0o644))
+	return FileError(flag, file, renameio.WriteFile(Target(file), data, 0o644))
 }
 
 // CheckFile fails early where writeOutput would: before what takes minutes.
@@ -34,7 +34,7 @@ func CheckFile(flag, file string) error {
 	if err := checkTarget(flag, file); err != nil {
 		return err
 	}
-	folder := filepath.Dir(file)
+	folder := filepath.Dir(Target(file))
 	info, err := os.Stat(folder)
 	switch {
 	case err != nil:
@@ -44,6 +44,15 @@ func CheckFile(flag, file string) error {
 		err = unix.Access(folder, unix.W_OK|unix.X_OK)
 	}
 	return FileError(flag, file, err)
+}
+
+// Target is the file that a symbolic link leads to, or else the name itself: the link is
+// kept, and its file is replaced.
+func Target(file string) string {
+	if to, err := filepath.EvalSymlinks(file); err == nil {
+		return to
+	}
+	return file
 }
 
 // checkTarget refuses what is there and is no file.

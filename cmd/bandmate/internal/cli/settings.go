@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"bandmate.dev/bandmate/ticks/progress"
 )
 
 // ConfigFlag names the settings file.
@@ -73,7 +75,8 @@ func (a *App) lookUp(file map[string]setting, cmd *cobra.Command, f *pflag.Flag)
 			continue
 		}
 		name := VariableOf(at, f.Name)
-		if text := a.Env(name); text != "" {
+		// A measured program finds the page in which it counts by a variable of this name.
+		if text := a.Env(name); text != "" && name != progress.Variable {
 			return setting{fromEnvironment, []string{text}, name}, true
 		}
 		if s, inFile := file[keyOf(at, f.Name)]; inFile && !ok {

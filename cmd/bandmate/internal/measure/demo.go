@@ -22,6 +22,7 @@ import (
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/units"
 )
@@ -122,6 +123,15 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	if err != nil {
 		return err
 	}
+	var folder *store.Store
+	if keep {
+		if folder, err = a.OpenStore(); err != nil {
+			return err
+		}
+		if err := folder.CheckWritable(); err != nil {
+			return err
+		}
+	}
 	begin := time.Now()
 	session, err := onboard.Open(ctx, placing)
 	if err != nil {
@@ -144,7 +154,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	}
 	progress.Done()
 	if keep {
-		if err := keepProfiles(a, tried); err != nil {
+		if err := keepProfiles(folder, tried); err != nil {
 			return err
 		}
 	}
@@ -155,11 +165,7 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 	return a.Print(result, func(w io.Writer) error { return writeDemo(a, w, result) })
 }
 
-func keepProfiles(a *cli.App, v *onboard.Tried) error {
-	folder, err := a.OpenStore()
-	if err != nil {
-		return err
-	}
+func keepProfiles(folder *store.Store, v *onboard.Tried) error {
 	if err := folder.Put(v.Machine); err != nil {
 		return fmt.Errorf("storing the machine profile: %w", err)
 	}

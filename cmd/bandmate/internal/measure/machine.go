@@ -56,7 +56,7 @@ func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placem
 	if err != nil {
 		return err
 	}
-	if err := cli.CheckWritable(folder); err != nil {
+	if err := folder.CheckWritable(); err != nil {
 		return err
 	}
 	session, err := onboard.Open(ctx, placing)
@@ -122,7 +122,7 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 			return profile, tag.Class, err
 		}
 	}
-	if err := cli.CheckWritable(folder); err != nil {
+	if err := folder.CheckWritable(); err != nil {
 		return nil, "", err
 	}
 	if profile == nil {

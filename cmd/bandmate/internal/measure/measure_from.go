@@ -161,7 +161,7 @@ func replaceContentiousness(ctx context.Context, a *cli.App, stdin io.Reader, na
 	if err != nil {
 		return err
 	}
-	profile, err := folder.Application(name, machine)
+	profile, err := cli.LoadApplication(folder, name, machine)
 	if err != nil {
 		return err
 	}

@@ -176,6 +176,9 @@ func newServiceJob(a *cli.App, name string, args []string, f onboardFlags) (*ser
 	if j.folder, err = a.OpenStore(); err != nil {
 		return nil, err
 	}
+	if err := j.folder.CheckWritable(); err != nil {
+		return nil, err
+	}
 	s.Known, err = knownMachine(j.folder, j.machine)
 	if f.showOutput {
 		s.Command.Output, s.Generator.Output = a.Stderr, a.Stderr

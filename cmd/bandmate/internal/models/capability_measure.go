@@ -75,7 +75,7 @@ func measureCapability(ctx context.Context, a *cli.App, f capabilityMeasureFlags
 	if err != nil {
 		return err
 	}
-	if err := cli.CheckWritable(folder); err != nil {
+	if err := folder.CheckWritable(); err != nil {
 		return err
 	}
 	machine, err := topology.ReadHost()

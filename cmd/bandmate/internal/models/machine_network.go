@@ -67,10 +67,6 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 	if err != nil {
 		return err
 	}
-	given, err := f.network(cmd)
-	if err != nil {
-		return err
-	}
 	var sharing *v1alpha1.BusSharing
 	if f.busSharing != "" {
 		parameters, err := readParameters(f.busSharing)
@@ -83,8 +79,8 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 	if err != nil {
 		return err
 	}
-	if given != nil {
-		profile.Spec.Network = given
+	if profile.Spec.Network, err = f.network(cmd, profile.Spec.Network); err != nil {
+		return err
 	}
 	if sharing != nil {
 		profile.Spec.BusSharing = sharing
@@ -102,8 +98,9 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 	return a.Print(r, func(w io.Writer) error { return writeMachineNetwork(w, r) })
 }
 
-// network is what the flags say of it; nil without a rate.
-func (f machineNetworkFlags) network(cmd *cobra.Command) (*v1alpha1.Network, error) {
+// network returns what is known of the network and what the flags say of it. Another
+// model takes no parameters of the known one.
+func (f machineNetworkFlags) network(cmd *cobra.Command, known *v1alpha1.Network) (*v1alpha1.Network, error) {
 	flags := cmd.Flags()
 	if f.rate == "" {
 		for _, flag := range []string{"model", "latency", "beta", "gamma-out", "gamma-in"} {
@@ -111,22 +108,26 @@ func (f machineNetworkFlags) network(cmd *cobra.Command) (*v1alpha1.Network, err
 				return nil, cli.Usagef("--%s: want --rate with it", flag)
 			}
 		}
-		return nil, nil //nolint:nilnil // nothing is to be changed
+		return known, nil
 	}
 	rate, err := units.ParseBandwidth(f.rate)
 	if err != nil {
 		return nil, cli.Usagef("--rate: %w", err)
 	}
-	n := &v1alpha1.Network{Model: f.model, BytesPerSecond: float64(rate)}
+	n := &v1alpha1.Network{Model: f.model}
+	if known != nil && (known.Model == f.model || !flags.Changed("model")) {
+		n = known.DeepCopy()
+	}
+	n.BytesPerSecond = float64(rate)
 	if flags.Changed("latency") {
 		n.LatencySeconds = new(f.latency.Seconds())
 	}
-	ethernet := f.model == network.NameGigabitEthernet
+	ethernet := n.Model == network.NameGigabitEthernet
 	for flag, parameter := range map[string]struct {
 		value float64
 		into  **float64
 	}{"beta": {f.beta, &n.Beta}, "gamma-out": {f.gammaOut, &n.GammaOut}, "gamma-in": {f.gammaIn, &n.GammaIn}} {
-		if ethernet || flags.Changed(flag) {
+		if flags.Changed(flag) || ethernet && *parameter.into == nil {
 			*parameter.into = &parameter.value
 		}
 	}

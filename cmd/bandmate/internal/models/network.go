@@ -269,8 +269,11 @@ reads standard input. --svg draws the time line of all tasks and messages.
   bandmate network simulate scenario.yaml --svg timeline.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, err := readInput(args[0], cmd.InOrStdin())
-			if err != nil {
+			var data []byte
+			if err := cli.UnlessInterrupted(cmd.Context(), func() (err error) {
+				data, err = readInput(args[0], cmd.InOrStdin())
+				return err
+			}); err != nil {
 				return err
 			}
 			s, err := simulate.Decode(data)
