@@ -36,6 +36,8 @@ type Application struct {
 	// achievedKnown is true when every curve recorded what the interferer
 	// achieved beside the application.
 	achievedKnown bool
+	// mostLevel is the highest level of the curves: how many interferers made it.
+	mostLevel float64
 	// mostBesideInterferer is the highest traffic of the interferer, alone or
 	// together with the application.
 	mostBesideInterferer units.Bandwidth
@@ -210,6 +212,11 @@ func (a *Application) compileCurves(profileCurves []v1alpha1.SensitivityCurve, i
 	}
 	if a.paper, err = newPaperCurves(chosen, sets); err != nil {
 		return fmt.Errorf("spec.curves: %w", err)
+	}
+	for _, c := range chosen {
+		for _, p := range c.Points {
+			a.mostLevel = max(a.mostLevel, p.Level)
+		}
 	}
 	a.compileCache(chosen, inCache)
 	a.noise = math.Sqrt(pooledVariance(chosen) + inferredVariance(chosen))

@@ -22,7 +22,8 @@ type Calibration struct {
 	// they do.
 	shared *memory.Model
 	// misfit is the standard deviation of points that the model was not fitted to about
-	// what it says of them, without their noise.
+	// what it says of them, without their noise. With lastLevel it is that of applications
+	// without points in the cache.
 	misfit float64
 	// lastLevel is each of so many caches before the memory that applications share; nil
 	// without one.
@@ -199,7 +200,7 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 		return nil, fmt.Errorf("%s: %w: its curves lie %.1f points off", a.name, ErrNotCalibrated, 100*residual)
 	}
 	calibrated.calibrated = a.calibrate(c.model, source, loop)
-	calibrated.calibrated.misfit = c.misfit
+	calibrated.calibrated.misfit, calibrated.calibrated.farther = c.misfit, c.farther
 	if c.shared != nil {
 		calibrated.calibrated.shared = a.calibrate(c.shared, source, loop)
 		calibrated.calibrated.shared.misfit = c.misfit

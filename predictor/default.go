@@ -181,7 +181,7 @@ func (a *Application) beyondWarning(others units.Traffic, read outcome) string {
 	}
 	level := float64(others.Total() / measured)
 	return warning + fmt.Sprintf("; to measure it, onboard with pressure up to %.1f times as high (%d interferers)",
-		level, int(math.Ceil(level)))
+		level, int(math.Ceil(level*a.mostLevel)))
 }
 
 // explainReading shows the target's curves beside traffic of others.

@@ -16,23 +16,36 @@ import (
 )
 
 // Points beside an interferer in the cache count where they tell something: their standard
-// error is below what most of them lose, and they are more than half of those that
-// onboarding takes. Fewer or noisier ones made predictions of real programs worse than none.
+// error is below what most of them lose, they are more than half of those that onboarding
+// takes, and one is of a working set of most of the cache. Where such a set does not stay
+// in the cache with nothing beside it, others use the cache, or a virtual machine has less
+// of it than it reports, and its size is not known. Fewer, noisier and smaller ones made
+// predictions of real programs worse than none.
 const (
 	mostCacheError    = 0.05
 	fewestCachePoints = 6
+	// mostOfCache is the least part of the cache that one working set takes, and
+	// beyondCache the size of the largest, of which nothing stays, relative to the cache.
+	mostOfCache = 0.6
+	beyondCache = 8
 )
 
 // UsableCachePoints returns the points that predictions use: those that are precise enough,
-// or none where they are too few. A point without a spread counts as precise.
+// or none where they are too few or all of small working sets. A point without a spread
+// counts as precise.
 func UsableCachePoints(points []v1alpha1.CachePoint) []v1alpha1.CachePoint {
 	var usable []v1alpha1.CachePoint
+	var largest int64
 	for _, p := range points {
+		largest = max(largest, p.FootprintBytes)
 		if p.Spread == nil || *p.Spread/math.Sqrt(float64(max(p.Repeats, 1))) <= mostCacheError {
 			usable = append(usable, p)
 		}
 	}
-	if len(usable) < fewestCachePoints {
+	fills := func(p v1alpha1.CachePoint) bool {
+		return p.FootprintBytes < largest && float64(p.FootprintBytes) >= mostOfCache/beyondCache*float64(largest)
+	}
+	if len(usable) < fewestCachePoints || !slices.ContainsFunc(usable, fills) {
 		return nil
 	}
 	return usable
@@ -113,13 +126,16 @@ type LastLevel struct {
 // a target, and predictions say so where they are not.
 func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*Calibration, error) {
 	var sources []cache.Source
-	var ratios []float64 // of those that were measured in both roles
+	var others []memory.Source // without points in the cache
+	var ratios []float64       // of those that were measured in both roles
 	for _, a := range apps {
 		if s, ok := a.cacheSource(); ok {
 			sources = append(sources, s)
 			if a.distanceKnown {
 				ratios = append(ratios, a.slowerAway)
 			}
+		} else if s, ok := a.source(); ok && !a.silent() {
+			others = append(others, s)
 		}
 	}
 	lastLevel, model, err := cache.Fit(sources, float64(caches.Bytes))
@@ -127,7 +143,8 @@ func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*C
 		return nil, fmt.Errorf("calibration: %w", err)
 	}
 	return &Calibration{
-		model: model, lastLevel: lastLevel, caches: max(caches.Count, 1), farther: 2*len(ratios) > len(sources) && farther(ratios, link),
+		model: model, misfit: max(lasting(leaveOut(model, others)), unknownMisfit),
+		lastLevel: lastLevel, caches: max(caches.Count, 1), farther: 2*len(ratios) > len(sources) && farther(ratios, link),
 	}, nil
 }
 
@@ -219,10 +236,38 @@ func (s *modelSolver) solveShared() {
 		s.byWorld[w] = s.inWorld[0].Performance
 	}
 	s.rates = resized(s.rates, len(s.apps))
-	for i := range s.apps {
+	for i, a := range s.apps {
 		s.rates[i] = s.shares[i].Performance
-		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), curves.Floor), 1)
+		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), a.lowestBeside(s.others(i)), curves.Floor), 1)
 	}
+}
+
+// others returns all applications but i.
+func (s *modelSolver) others(i int) []*Application {
+	return slices.Concat(s.apps[:i], s.apps[i+1:])
+}
+
+// evidenceOfCache is how far a prediction may lie below the lowest performance that was
+// measured, with one co-runner that causes no more traffic than the interferer did. On the
+// simulated platform with a shared cache no such pair is below it.
+const evidenceOfCache = 0.02
+
+// lowestBeside returns the performance that a keeps beside others; 0 where the points of a
+// do not tell. An interferer that streams or keeps working sets in the cache presses as hard
+// as one co-runner of as much traffic can.
+func (a *Application) lowestBeside(others []*Application) units.NormalizedPerformance {
+	if len(others) != 1 || a.besideCache == nil {
+		return 0
+	}
+	other := others[0]
+	if other.target.Scale(other.peak()).Total() > a.HighestPressure() {
+		return 0
+	}
+	lowest := units.NormalizedPerformance(1)
+	for i := range a.besideCache {
+		lowest = min(lowest, a.besideCache[i].Performance)
+	}
+	return lowest - evidenceOfCache
 }
 
 // worldSizes are the sizes of the cache in each world, relative; each also takes another
@@ -276,7 +321,7 @@ func (s *modelSolver) sharedDoubt() doubt {
 
 // warnFarther says that a link is left out.
 func (p *Prediction) warnFarther(apps []*Application) {
-	if slices.ContainsFunc(apps, func(a *Application) bool { return a.SharesCache() && a.calibrated.farther }) {
+	if slices.ContainsFunc(apps, func(a *Application) bool { return a.calibrated != nil && a.calibrated.farther }) {
 		p.warn("co-runners are farther from the memory than the target: the model of the shared cache leaves their link out, " +
 			"and takes them to be as near")
 	}
