@@ -274,9 +274,10 @@ func DefaultPace() Pace {
 }
 
 // Due reports whether next is worth publishing after last, which is nil when
-// nothing was published yet.
+// nothing was published yet. The age of a last from the future, by a clock that was set
+// back, is its distance from next.
 func (p Pace) Due(last *v1alpha1.MeasuredTraffic, next v1alpha1.MeasuredTraffic) bool {
-	if last == nil || next.Time.Sub(last.Time.Time) >= p.Refresh {
+	if last == nil || next.Time.Sub(last.Time.Time).Abs() >= p.Refresh {
 		return true
 	}
 	total := last.ReadBytesPerSecond + last.WriteBytesPerSecond

@@ -44,6 +44,8 @@ func TestPaceDue(t *testing.T) {
 		{"fewer writes", &last, traffic(8e9, 0.9e9, 30*time.Second), true},
 		{"reads became writes", &last, traffic(7e9, 3e9, 30*time.Second), true},
 		{"the same for long", &last, traffic(8e9, 2e9, time.Minute), true},
+		{"the clock set back", &last, traffic(8e9, 2e9, -time.Hour), true},
+		{"the clock set back a little", &last, traffic(8e9, 2e9, -30*time.Second), false},
 		{"idle and idle", &idle, traffic(40e6, 40e6, 30*time.Second), false},
 		{"idle no more", &idle, traffic(1e9, 0, 30*time.Second), true},
 		{"hardly out of idle", &idle, traffic(100e6, 5e6, 30*time.Second), true},
@@ -62,6 +64,7 @@ func TestRecognize(t *testing.T) {
 		p.Name, p.CreationTimestamp = name, metav1.NewTime(noon)
 		return p
 	}
+	long := strings.Repeat("m", 64)
 	older := profile("c", 2)
 	older.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
 	machine := &topology.Machine{CPUModel: "Test", CPUs: []topology.CPU{{ID: 0}, {ID: 1}}, Nodes: []topology.Node{{ID: 0}}}
@@ -74,6 +77,9 @@ func TestRecognize(t *testing.T) {
 		{[]*v1alpha1.MachineProfile{profile("big", 64), profile("small", 2)}, "small", ""},
 		{[]*v1alpha1.MachineProfile{profile("b", 2), profile("a", 2), older}, "c", "c is used because it is the oldest; choose one with --machine"},
 		{[]*v1alpha1.MachineProfile{profile("node-1", 2), profile("a", 2)}, "node-1", ""},
+		{[]*v1alpha1.MachineProfile{profile(long, 2)}, "", "no node can be labeled with its name: must be no more than 63"},
+		{[]*v1alpha1.MachineProfile{profile(long, 2), profile("short", 2)}, "short", long + " is of such a machine"},
+		{[]*v1alpha1.MachineProfile{profile(long, 64), profile("small", 2)}, "small", ""},
 		{[]*v1alpha1.MachineProfile{profile("node-1", 2), profile("labeled", 2)}, "labeled", ""},
 	}
 	for _, tt := range tests {

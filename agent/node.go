@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -76,19 +77,29 @@ func (n *Node) explain(verb string, err error) error {
 // Recognize returns the name of the profile whose machine has the same processor and as
 // many sockets, NUMA nodes and CPUs as m. If several match, it is the first of
 // preferred among them, or else the oldest, and why says so. If none matches, name is
-// empty and why gives the reason and a remedy.
+// empty and why gives the reason and a remedy. Profiles whose names no node can be labeled
+// with are left out.
 func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile, preferred ...string) (name, why string) {
 	var alike []*v1alpha1.MachineProfile
+	leftOut := ""
 	for _, p := range profiles {
-		if p.Spec.CPUModel == m.CPUModel && p.Spec.Sockets == m.Sockets() &&
-			p.Spec.NUMANodes == len(m.Nodes) && p.Spec.CPUs == len(m.CPUs) {
-			alike = append(alike, p)
+		if p.Spec.CPUModel != m.CPUModel || p.Spec.Sockets != m.Sockets() ||
+			p.Spec.NUMANodes != len(m.Nodes) || p.Spec.CPUs != len(m.CPUs) {
+			continue
 		}
+		if faults := validation.IsValidLabelValue(p.Name); len(faults) > 0 {
+			leftOut = fmt.Sprintf("the machine profile %s is of such a machine, but no node can be labeled with its name: %s: measure it again with bandmate machine --name NAME and apply it", p.Name, faults[0])
+			continue
+		}
+		alike = append(alike, p)
 	}
 	switch len(alike) {
 	case 1:
-		return alike[0].Name, ""
+		return alike[0].Name, leftOut
 	case 0:
+		if leftOut != "" {
+			return "", leftOut
+		}
 		return "", fmt.Sprintf("no machine profile of the cluster is of %s with %d sockets, %d NUMA nodes and %d CPUs: measure one with bandmate machine and apply it, or name the machine with --machine",
 			m.CPUModel, m.Sockets(), len(m.Nodes), len(m.CPUs))
 	}

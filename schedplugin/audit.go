@@ -40,8 +40,10 @@ type auditor struct {
 	plugin *Plugin
 	nodes  func() ([]*v1.Node, error)
 	pods   func() ([]*v1.Pod, error)
-	// last are the verdicts other than kept of the last audit.
-	last map[types.UID]verdict
+	// last are the verdicts other than kept of the last audit, and limits is how many
+	// verdicts it counted.
+	last   map[types.UID]verdict
+	limits int
 }
 
 func (p *Plugin) newAuditor() *auditor {
@@ -65,7 +67,7 @@ func (a *auditor) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait = auditEvery
-		if !a.plugin.pods.anyLimit() && len(a.last) == 0 || !leads(legacyregistry.DefaultGatherer) {
+		if a.idle() || !leads(legacyregistry.DefaultGatherer) {
 			continue
 		}
 		start := time.Now()
@@ -75,6 +77,9 @@ func (a *auditor) run(ctx context.Context) {
 		wait = max(auditEvery, auditRest*time.Since(start))
 	}
 }
+
+// idle reports whether no pod has a limit, and none had one at the last audit.
+func (a *auditor) idle() bool { return !a.plugin.pods.anyLimit() && a.limits == 0 }
 
 // leads reports whether this process holds the lease of the scheduler, or needs none:
 // client-go tells by a metric, which is absent without an election.
@@ -124,8 +129,9 @@ func (a *auditor) audit() error {
 			a.plugin.event(pod, v1.EventTypeWarning, reason, shorten(note))
 		}
 	}
-	a.last = last
+	a.last, a.limits = last, 0
 	for v, n := range counts {
+		a.limits += n
 		a.plugin.metrics.limits.WithLabelValues(string(v)).Set(float64(n))
 	}
 	return nil
@@ -180,7 +186,7 @@ func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, s
 	}
 	pod.Entry = &said.Newcomer
 	switch e := said.Score.Newcomer; {
-	case e.Limit == 0 || e.After <= e.Limit:
+	case !e.OverLimit():
 	case e.Limit == pod.Limit:
 		return verdictExceeded, fmt.Sprintf("predicted %s with the pods that are on %s now, the limit is %s", e.After, said.Node, pod.Limit)
 	default:

@@ -21,6 +21,7 @@ type cycle struct {
 	pod      *v1.Pod
 	newcomer occupancy.Resident // the pod, without a profile
 	profiles *profiles
+	round    int64 // of the profiles, when the cycle began
 	now      time.Time
 	last     atomic.Pointer[profileAt] // most nodes are of the same machine
 	shared   sync.Map                  // of the name of a shared memory domain to *domainState
@@ -47,7 +48,13 @@ type profileAt struct {
 }
 
 func (p *Plugin) newCycle(pod *v1.Pod, newcomer occupancy.Resident) *cycle {
-	return &cycle{plugin: p, pod: pod, newcomer: newcomer, profiles: p.watch.profiles(), now: p.now()}
+	current := p.watch.profiles()
+	return &cycle{plugin: p, pod: pod, newcomer: newcomer, profiles: current, round: current.round.Load(), now: p.now()}
+}
+
+// outdated reports whether profiles changed, or were calibrated, since the cycle began.
+func (c *cycle) outdated() bool {
+	return c.profiles != c.plugin.watch.profiles() || c.round != c.profiles.round.Load()
 }
 
 // cycleOf returns the cycle that PreFilter began; nil for a pod that does not count.

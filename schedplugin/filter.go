@@ -3,14 +3,17 @@ package schedplugin
 import (
 	"context"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/schedplugin/config"
 	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/service"
 )
 
 // Reasons of a rejection, in the pod's FailedScheduling event. They name no pod and
@@ -86,8 +89,10 @@ func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 		return nil
 	}
 	if p.args.UnverifiableLimits == config.UnverifiableRejected {
-		if why := c.unverifiable(domain, node.machine); why != "" {
-			return c.refuse(info, roleUnverifiable, fwk.Unschedulable, reasonUnknown, refusal{node: name, excess: math.Inf(1), why: why})
+		newcomer := c.newcomerOn(name, node.machine)
+		if why := c.unverifiable(domain, newcomer); why != "" {
+			code := c.code(p.args.ProtectLimits && c.residentsRefuse(domain, newcomer, node.machine))
+			return c.refuse(info, roleUnverifiable, code, reasonUnknown, refusal{node: name, excess: math.Inf(1), why: why})
 		}
 	}
 	result, err := c.score(domain, name, node.machine)
@@ -100,14 +105,32 @@ func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 	}
 	klog.FromContext(ctx).V(4).Info("Limit exceeded", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
 	because := c.overLimit(domain, c.newcomerOn(name, node.machine), result)
+	code := c.code(slices.ContainsFunc(result.Residents, score.Effect.OverLimit))
 	if result.Newcomer.OverLimit() {
-		return c.refuse(info, roleNewcomer, fwk.Unschedulable, reasonNewcomer, because)
-	}
-	code := fwk.Unschedulable
-	if p.args.ProtectLimits {
-		code = fwk.UnschedulableAndUnresolvable
+		return c.refuse(info, roleNewcomer, code, reasonNewcomer, because)
 	}
 	return c.refuse(info, roleResident, code, reasonResident, because)
+}
+
+// code returns the code of a refusal, by whether the limit of a resident is among its
+// reasons.
+func (c *cycle) code(ofResident bool) fwk.Code {
+	if ofResident && c.plugin.args.ProtectLimits {
+		return fwk.UnschedulableAndUnresolvable
+	}
+	return fwk.Unschedulable
+}
+
+// residentsRefuse reports whether limits of residents would keep the pod from a domain if
+// it had none of its own: they cannot be checked, or they would be exceeded.
+func (c *cycle) residentsRefuse(d *domainState, newcomer *occupancy.Resident, machine string) bool {
+	unlimited := *newcomer
+	unlimited.Limit, unlimited.Demand = 0, service.Demand{}
+	if c.unverifiable(d, &unlimited) != "" {
+		return true
+	}
+	result, err := c.score(d, newcomer.Node, machine)
+	return err == nil && slices.ContainsFunc(result.Residents, score.Effect.OverLimit)
 }
 
 // refuse counts and remembers that a limit keeps the pod from a node. What preemption

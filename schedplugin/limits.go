@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor/occupancy"
@@ -14,11 +15,11 @@ import (
 	"bandmate.dev/bandmate/predictor/score"
 )
 
-// unverifiable returns why a limit of the pod, or of a resident because of it, cannot be
-// checked in a domain; empty where all can be.
-func (c *cycle) unverifiable(d *domainState, machine string) string {
+// unverifiable returns why a limit of the newcomer, or of a resident because of it, cannot
+// be checked in a domain; empty where all can be.
+func (c *cycle) unverifiable(d *domainState, newcomer *occupancy.Resident) string {
 	measured := func(i int) bool { return !d.load.Residents()[i].Unmeasured }
-	return occupancy.Unverifiable(c.newcomerOn("", machine), d.residents, measured, c.plugin.standIn != nil, c.nameOf)
+	return occupancy.Unverifiable(newcomer, d.residents, measured, c.plugin.standIn != nil, c.nameOf)
 }
 
 // known reports whether a profile, which may be missing, has curves and traffic.
@@ -77,11 +78,16 @@ func (c *cycle) overLimit(d *domainState, newcomer *occupancy.Resident, result *
 func excess(e score.Effect) float64 { return float64(e.After / e.Limit) }
 
 // PostFilter writes an event about the limits that keep a pod pending, with the numbers
-// that the reasons of Filter leave out. It lets no pod through.
-func (p *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+// that the reasons of Filter leave out. It retries a pod whose profiles changed meanwhile,
+// and lets no pod through.
+func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if c := cycleOf(state); c != nil {
-		if note := c.refused.note(); note != "" && p.pods.firstNote(pod.UID, note) {
+		note := c.refused.note()
+		if note != "" && p.pods.firstNote(pod.UID, note) {
 			p.event(pod, v1.EventTypeWarning, reasonLimit, shorten(note))
+		}
+		if note != "" && c.outdated() { // activate may have come before Filter
+			p.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{string(pod.UID): pod})
 		}
 	}
 	return nil, fwk.NewStatus(fwk.Unschedulable)

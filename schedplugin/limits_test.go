@@ -114,29 +114,45 @@ func TestUnverifiableLimits(t *testing.T) {
 
 // Preemption may take a pod away whose limit is in the way, or not, by policy.
 func TestPreemptionAndLimits(t *testing.T) {
-	for _, protect := range []bool{false, true} {
-		p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.ProtectLimits = protect })
-		n := h.node("n", "blade")
-		protected := pod("protected", "plain", 1, "1.05")
-		n.add(protected)
-		p.pods.handler().OnAdd(protected, false)
-		loud := pod("loud", "reader", 1, "")
-		o := schedule(t, p, h, loud, []string{"n"})
-		want := fwk.Unschedulable
-		if protect {
-			want = fwk.UnschedulableAndUnresolvable
-		}
-		if got := p.Filter(t.Context(), o.state, loud, n).Code(); got != want {
-			t.Errorf("protect %v: %v, want %v", protect, got, want)
-		}
-		without := &fakeNode{node: n.node, generation: n.generation + 1}
-		if got := p.Filter(t.Context(), o.state, loud, without); got.IsSuccess() == protect {
-			t.Errorf("protect %v: tried without the protected pod: %v", protect, got)
-		}
-		bystander := pod("bystander", "plain", 0.1, "")
-		o = schedule(t, p, h, bystander, []string{"n"})
-		if got := p.Filter(t.Context(), o.state, bystander, without); !got.IsSuccess() && len(o.rejected) == 0 {
-			t.Errorf("protect %v: a pod that breaks no limit: %v", protect, got)
+	for name, test := range map[string]struct {
+		newcomer  *v1.Pod
+		residents []*v1.Pod
+		concerned bool // whether the limit of a resident is in the way
+	}{
+		"a resident's":                   {pod("loud", "reader", 1, ""), []*v1.Pod{pod("protected", "plain", 1, "1.05")}, true},
+		"the newcomer's":                 {pod("loud", "plain", 1, "1.05"), []*v1.Pod{pod("reader", "reader", 1, "")}, false},
+		"both":                           {pod("loud", "plain", 1, "1.01"), []*v1.Pod{pod("protected", "plain", 1, "1.01")}, true},
+		"a resident's, unverifiable":     {pod("loud", "nobody", 1, ""), []*v1.Pod{pod("protected", "plain", 1, "1.5")}, true},
+		"the newcomer's, unverifiable":   {pod("loud", "plain", 1, "1.5"), []*v1.Pod{pod("stranger", "nobody", 1, "")}, false},
+		"both, unverifiable":             {pod("loud", "plain", 1, "1.5"), []*v1.Pod{pod("protected", "nobody", 1, "1.5")}, true},
+		"both, one of them unverifiable": {pod("loud", "reader", 1, "1.5"), []*v1.Pod{pod("protected", "plain", 1, "1.05"), pod("stranger", "nobody", 1, "")}, true},
+	} {
+		for _, protect := range []bool{false, true} {
+			p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) {
+				a.ProtectLimits, a.UnverifiableLimits = protect, config.UnverifiableRejected
+			})
+			n := h.node("n", "blade")
+			n.add(test.residents...)
+			for _, r := range test.residents {
+				p.pods.handler().OnAdd(r, false)
+			}
+			o := schedule(t, p, h, test.newcomer, []string{"n"})
+			want := fwk.Unschedulable
+			if protect && test.concerned {
+				want = fwk.UnschedulableAndUnresolvable
+			}
+			if got := p.Filter(t.Context(), o.state, test.newcomer, n).Code(); got != want {
+				t.Errorf("%s, protect %v: %v, want %v", name, protect, got, want)
+			}
+			without := &fakeNode{node: n.node, generation: n.generation + 1}
+			if got := p.Filter(t.Context(), o.state, test.newcomer, without); got.IsSuccess() == (protect && test.concerned) {
+				t.Errorf("%s, protect %v: tried without the residents: %v", name, protect, got)
+			}
+			bystander := pod("bystander", "plain", 0.1, "")
+			o = schedule(t, p, h, bystander, []string{"n"})
+			if got := p.Filter(t.Context(), o.state, bystander, without); !got.IsSuccess() && len(o.rejected) == 0 {
+				t.Errorf("%s, protect %v: a pod that breaks no limit: %v", name, protect, got)
+			}
 		}
 	}
 }
@@ -144,8 +160,12 @@ func TestPreemptionAndLimits(t *testing.T) {
 // A limit that stops holding is told once, with the reason, and shows in the metric.
 func TestAudit(t *testing.T) {
 	all := table(t)
+	trickle := all.Applications[0].DeepCopy()
+	trickle.Name, trickle.Spec.Contentiousness.ReadBytesPerSecond = "trickle", 5e6
+	all.Applications = append(all.Applications, trickle)
 	p, h := plugin(t, all.Advisor(), nil)
 	protected, stranger, loud := pod("protected", "plain", 1, "1.05"), pod("stranger", "nobody", 1, ""), pod("loud", "reader", 1, "")
+	faint := pod("faint", "trickle", 1, "")
 	pods := []*v1.Pod{protected}
 	nodes := []*v1.Node{h.node("n", "blade").node, h.node("other", "blade").node}
 	a := &auditor{
@@ -166,6 +186,11 @@ func TestAudit(t *testing.T) {
 		{"gone", func() { pods = pods[:1] }, verdictKept, ""},
 		{"an unknown neighbor", func() { stranger.Spec.NodeName = "n"; pods = append(pods, stranger) }, verdictUnverifiable, "the traffic of a pod of another namespace is not known"},
 		{"gone again", func() { pods = pods[:1] }, verdictKept, ""},
+		{"what Filter forgives", func() {
+			protected.Annotations[v1alpha1.MaxSlowdownAnnotation] = "1"
+			faint.Spec.NodeName = "n"
+			pods = append(pods, faint)
+		}, verdictKept, ""},
 		{"the profile deleted", func() { p.watch.current.Store(newProfiles(&advisor.Advisor{})) }, verdictUnverifiable, "cannot be checked: no profile of plain"},
 	} {
 		step.change()
@@ -177,12 +202,20 @@ func TestAudit(t *testing.T) {
 		if told := len(h.events.notes) == 1 && strings.Contains(h.events.notes[0], step.note); told != (step.note != "") || len(h.events.notes) > 1 {
 			t.Errorf("%s: events %q, want %q", step.name, h.events.notes, step.note)
 		}
-		if value(t, p, "bandmate_limits") != 1 {
-			t.Errorf("%s: want one limit in the metric", step.name)
+		if value(t, p, "bandmate_limits") != 1 || a.idle() {
+			t.Errorf("%s: want one limit in the metric, and audits to go on", step.name)
 		}
 		if got := a.last[protected.UID]; got != step.want && !(got == "" && step.want == verdictKept) {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
 		}
+	}
+	// Audits rest once the metric has forgotten the last limit.
+	pods = nil
+	if err := a.audit(); err != nil {
+		t.Fatal(err)
+	}
+	if n := value(t, p, "bandmate_limits"); n != 0 || !a.idle() {
+		t.Errorf("%v limits without a pod, idle %v", n, a.idle())
 	}
 }
 

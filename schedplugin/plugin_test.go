@@ -138,6 +138,21 @@ func TestRejectedPodsAreActivated(t *testing.T) {
 	if fmt.Sprint(h.activated) != "[web]" {
 		t.Errorf("%v, want web once", h.activated)
 	}
+	// Profiles that change during a cycle may have retried rejected pods before its Filter.
+	for change, retried := range map[string]bool{"none": false, "calibrated": true, "replaced": true} {
+		h.activated = nil
+		o := schedule(t, p, h, newcomer, []string{"n"})
+		switch change {
+		case "calibrated":
+			p.watch.profiles().calibrate()
+		case "replaced":
+			p.watch.current.Store(p.watch.profiles().next(table(t).Advisor()))
+		}
+		p.PostFilter(t.Context(), o.state, newcomer, nil)
+		if len(h.activated) > 0 != retried {
+			t.Errorf("%s: activated %v, want %v", change, h.activated, retried)
+		}
+	}
 }
 
 func TestQueueingHints(t *testing.T) {

@@ -180,6 +180,11 @@ func TestServicesKeepUp(t *testing.T) {
 	if note := place(t, a, demanding("redis", "redis", "1200", "1h")); !strings.Contains(note, "keep up with") {
 		t.Errorf("above saturation there is no p99, yet %q", note)
 	}
+	// A load near 0 does not keep the limits of others from being checked.
+	faint := demanding("faint", "redis", "0."+strings.Repeat("0", 310)+"5", "")
+	if note := place(t, a, aggressor, pod("protected", "app-4", 1, "1.01"), faint); !strings.Contains(note, "/protected") {
+		t.Errorf("%q", note)
+	}
 	// A limit that is missed alone keeps a newcomer out, and others only if they harm.
 	if note := place(t, a, demanding("redis", "redis", "500", "1ms")); !strings.Contains(note, "whose limit is 1ms") {
 		t.Errorf("%q", note)
@@ -250,7 +255,7 @@ func TestServicesThatCannotBeHeld(t *testing.T) {
 			t.Errorf("%v", o.rejected)
 		}
 	}
-	want := `redis Warning InvalidBandmateAnnotation: bandmate.dev/load "fast": want requests per second, above 0 to 1e9, such as 20000, bandmate.dev/max-p99 "5": want a duration above 0, such as 2ms; it is ignored`
+	want := `redis Warning InvalidBandmateAnnotation: bandmate.dev/load "fast": want requests per second, 1e-6 to 1e9, such as 20000, bandmate.dev/max-p99 "5": want a duration above 0, such as 2ms; it is ignored`
 	if len(h.events.notes) != 1 || h.events.notes[0] != want {
 		t.Errorf("%q, want once %q", h.events.notes, want)
 	}
@@ -262,7 +267,7 @@ func TestServicesThatCannotBeHeld(t *testing.T) {
 		"app-0": "the profile of this pod has no load sweep", "nobody": "no profile says how this pod slows down", "redis": "this pod: its load of 1e+06 requests per second is above its saturation even alone, 1000",
 	} {
 		c := p.newCycle(nil, resident(demanding("p", application, "1000000", "")))
-		if got := c.unverifiable(empty, "blade"); !strings.Contains(got, want) {
+		if got := c.unverifiable(empty, c.newcomerOn("n", "blade")); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", application, got, want)
 		}
 	}

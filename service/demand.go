@@ -14,8 +14,8 @@ import (
 
 // Demand is the load and the limit of p99 of a service. The zero value has neither.
 type Demand struct {
-	// Load is in requests per second, above 0 to v1alpha1.MaxRequestsPerSecond; 0 where
-	// it is not specified.
+	// Load is in requests per second, v1alpha1.MinRequestsPerSecond to
+	// v1alpha1.MaxRequestsPerSecond; 0 where it is not specified.
 	Load float64
 	// MaxP99 is the highest 99th percentile of the latency that it tolerates; 0 means
 	// any.
@@ -26,16 +26,19 @@ type Demand struct {
 // where the load grows.
 const scanned = 128
 
+// mostSlowdown is the highest that Most returns, for loads near 0 as well.
+const mostSlowdown = 1e6
+
 // bisections halve what is left of the range to below any rounding.
 const bisections = 50
 
 // Most returns the highest slowdown of its service times at which a service keeps a
 // demand with a load: the load stays below saturation, and p99 within MaxP99 if there is
 // one, at every slowdown below as well. It is below 1 for a demand that the service does
-// not keep even alone. The error wraps ErrNoSweep where MaxP99 cannot be compared with
-// any latency; the slowdown is then that of saturation.
+// not keep even alone, and at most 1e6. The error wraps ErrNoSweep where MaxP99 cannot be
+// compared with any latency; the slowdown is then that of saturation.
 func (d Demand) Most(s *v1alpha1.Service) (units.Slowdown, error) {
-	most := mostOfSaturation * s.SaturationRequestsPerSecond / d.Load
+	most := min(mostOfSaturation*s.SaturationRequestsPerSecond/d.Load, mostSlowdown)
 	if d.MaxP99 == 0 {
 		return units.Slowdown(most), nil
 	}
@@ -69,9 +72,9 @@ func (d Demand) Most(s *v1alpha1.Service) (units.Slowdown, error) {
 // of the first member, NAME=RATE that of all members of this name. A member without one
 // has 0.
 func ParseLoads(texts, names []string) ([]float64, error) {
-	return assign(texts, names, "requests per second, above 0 to 1e9, such as 20000 or NAME=20000", func(text string) (float64, bool) {
+	return assign(texts, names, "requests per second, 1e-6 to 1e9, such as 20000 or NAME=20000", func(text string) (float64, bool) {
 		v, err := strconv.ParseFloat(text, 64)
-		return v, err == nil && v > 0 && v <= v1alpha1.MaxRequestsPerSecond
+		return v, err == nil && v >= v1alpha1.MinRequestsPerSecond && v <= v1alpha1.MaxRequestsPerSecond
 	})
 }
 

@@ -54,6 +54,11 @@ func TestMostOfWhatCannotBeKept(t *testing.T) {
 			t.Errorf("%+v: %v, %v: want below %v", test.Demand, most, err, test.want)
 		}
 	}
+	for _, d := range []service.Demand{{Load: 5e-310}, {Load: 5e-310, MaxP99: time.Hour}} {
+		if most, err := d.Most(s); err != nil || !(most > 9e5 && most < 1.1e6) {
+			t.Errorf("%+v: %v, %v: want 1e6", d, float64(most), err)
+		}
+	}
 	closed := &v1alpha1.Service{SaturationRequestsPerSecond: 1e4}
 	most, err := service.Demand{Load: 5000, MaxP99: time.Millisecond}.Most(closed)
 	if !errors.Is(err, service.ErrNoSweep) || math.Abs(float64(most)-1.98) > 1e-9 {
@@ -91,7 +96,7 @@ func TestParseDemands(t *testing.T) {
 	if err != nil || limits[0] != 2*time.Millisecond || limits[1] != time.Second {
 		t.Errorf("%v %v", limits, err)
 	}
-	for text, want := range map[string]string{"0": "want requests", "-1": "want requests", "NaN": "want requests", "2e9": "want requests", "x=": "want requests", "wep=5": "did you mean web?"} {
+	for text, want := range map[string]string{"0": "want requests", "-1": "want requests", "NaN": "want requests", "9e-7": "want requests", "2e9": "want requests", "x=": "want requests", "wep=5": "did you mean web?"} {
 		if _, err := service.ParseLoads([]string{text}, names); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

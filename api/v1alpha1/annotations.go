@@ -30,15 +30,18 @@ func ParseMaxSlowdown(text string) (units.Slowdown, error) {
 	return units.Slowdown(v), nil
 }
 
-// MaxRequestsPerSecond bounds a load.
-const MaxRequestsPerSecond = 1e9
+// MinRequestsPerSecond and MaxRequestsPerSecond bound a load.
+const (
+	MinRequestsPerSecond = 1e-6
+	MaxRequestsPerSecond = 1e9
+)
 
 // ParseLoad reads the value of LoadAnnotation: a decimal number of requests per second,
-// above 0 to MaxRequestsPerSecond.
+// MinRequestsPerSecond to MaxRequestsPerSecond.
 func ParseLoad(text string) (float64, error) {
 	v, err := parseNumber(text)
-	if err != nil || !(v > 0 && v <= MaxRequestsPerSecond) {
-		return 0, fmt.Errorf("%s %q: want requests per second, above 0 to 1e9, such as 20000", LoadAnnotation, shorten(text))
+	if err != nil || !(v >= MinRequestsPerSecond && v <= MaxRequestsPerSecond) {
+		return 0, fmt.Errorf("%s %q: want requests per second, 1e-6 to 1e9, such as 20000", LoadAnnotation, shorten(text))
 	}
 	return v, nil
 }
@@ -138,10 +141,14 @@ func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 // MaxExclusiveCPUsBytes bounds ExclusiveCPUsAnnotation, which is longer than others.
 const MaxExclusiveCPUsBytes = 32 << 10
 
-// exclusiveCPUs is a kernel CPU list whose numbers are too short to fill a memory.
+// maxExclusiveCPUs bounds the CPUs of all lists together: short lists may hold millions.
+const maxExclusiveCPUs = 10000
+
+// exclusiveCPUs is a kernel CPU list of numbers of up to four digits.
 var exclusiveCPUs = regexp.MustCompile(`^[0-9]{1,4}(-[0-9]{1,4})?(,[0-9]{1,4}(-[0-9]{1,4})?)*$`)
 
-// ParseExclusiveCPUs reads the value of ExclusiveCPUsAnnotation:
+// ParseExclusiveCPUs reads the value of ExclusiveCPUsAnnotation, of at most 10,000 CPUs in
+// all lists together:
 //
 //	{"0d9c8b7a-…":"2-3","5e4f3a2b-…":"4,6"}
 func ParseExclusiveCPUs(text string) (map[string]string, error) {
@@ -155,10 +162,29 @@ func ParseExclusiveCPUs(text string) (map[string]string, error) {
 	if err := json.Unmarshal([]byte(text), &byPod); err != nil {
 		return fail(err)
 	}
+	total := 0
 	for pod, list := range byPod {
 		if pod == "" || !exclusiveCPUs.MatchString(list) {
 			return fail(errors.New("want kernel CPU lists, such as 2-3,6, by the UID of the pod"))
 		}
+		if total += countCPUs(list); total > maxExclusiveCPUs {
+			return fail(fmt.Errorf("want at most %d CPUs", maxExclusiveCPUs))
+		}
 	}
 	return byPod, nil
+}
+
+// countCPUs adds up the sizes of the ranges of a list that exclusiveCPUs matches.
+func countCPUs(list string) int {
+	total := 0
+	for item := range strings.SplitSeq(list, ",") {
+		first, last, isRange := strings.Cut(item, "-")
+		if !isRange {
+			last = first
+		}
+		low, _ := strconv.Atoi(first) // exclusiveCPUs matches digits only
+		high, _ := strconv.Atoi(last)
+		total += max(high-low+1, 1)
+	}
+	return total
 }

@@ -27,7 +27,7 @@ func TestParseMaxSlowdown(t *testing.T) {
 }
 
 func TestParseServiceAnnotations(t *testing.T) {
-	for text, want := range map[string]float64{"1": 1, "0.5": 0.5, "20000": 20000} {
+	for text, want := range map[string]float64{"1": 1, "0.000001": 1e-6, "0.5": 0.5, "20000": 20000} {
 		if got, err := ParseLoad(text); err != nil || got != want {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
@@ -37,7 +37,10 @@ func TestParseServiceAnnotations(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "fast", "NaN", "inf", "2000000000", "0s", "-1ms", "5 ms", strings.Repeat("1", 1<<20), strings.Repeat("1h", 1<<19)} {
+	for _, text := range []string{
+		"", "0", "0.0000009", "0." + strings.Repeat("0", 310) + "5", "-1", "fast", "NaN", "inf", "2000000000", "0s", "-1ms", "5 ms",
+		strings.Repeat("1", 1<<20), strings.Repeat("1h", 1<<19),
+	} {
 		if _, err := ParseLoad(text); err == nil || !strings.Contains(err.Error(), LoadAnnotation) || len(err.Error()) > 200 {
 			t.Errorf("%.20q: error %.300v, want a short one that names the annotation", text, err)
 		}
@@ -108,8 +111,12 @@ func TestParseExclusiveCPUs(t *testing.T) {
 	if err != nil || len(got) != 2 || got["b"] != "4,6-7" {
 		t.Errorf("%v, %v", got, err)
 	}
+	if _, err := ParseExclusiveCPUs(`{"a":"0-9999"}`); err != nil {
+		t.Error(err)
+	}
 	for _, text := range []string{
 		``, `[]`, `{"a":1}`, `{"a":""}`, `{"":"1"}`, `{"a":"2-"}`, `{"a":"0-99999"}`, `{"a":"x"}`, strings.Repeat(" ", MaxExclusiveCPUsBytes+1),
+		`{"a":"0-9999,0"}`, `{"a":"0-9999","b":"0"}`, `{"a":"` + strings.Repeat("0-9999,", 4000) + `0"}`,
 	} {
 		if got, err := ParseExclusiveCPUs(text); err == nil || len(err.Error()) > 400 {
 			t.Errorf("%.40q: %v, %v", text, got, err)

@@ -29,15 +29,16 @@ func ReadSeats(n *v1.Node, caches []cpuset.CPUSet) (Seats, error) {
 		return Seats{}, err
 	}
 	s := Seats{own: make(map[string]predictor.Caches, len(lists))}
-	var taken cpuset.CPUSet
+	var numbers []int
 	for pod, list := range lists {
 		cpus, err := cpuset.Parse(list)
 		if err != nil {
 			return Seats{}, err
 		}
-		taken = taken.Union(cpus)
+		numbers = append(numbers, cpus.UnsortedList()...)
 		s.own[pod] = with(caches, func(c cpuset.CPUSet) bool { return !c.Intersection(cpus).IsEmpty() })
 	}
+	taken := cpuset.New(numbers...)
 	s.rest = with(caches, func(c cpuset.CPUSet) bool { return !c.Difference(taken).IsEmpty() })
 	if s.rest == predictor.AnyCache {
 		s.rest = with(caches, func(cpuset.CPUSet) bool { return true })

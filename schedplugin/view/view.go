@@ -31,6 +31,7 @@ type Cluster struct {
 	seats         map[string]Seats // by node
 	unseated      bool             // whether a warning says that the cache of a pod is not known
 	serving       map[servingKey]advisor.Entry
+	unverifiable  map[string]bool // reasons that a warning names
 }
 
 // servingKey is a service with a demand on a machine.
@@ -50,7 +51,10 @@ func New(args *config.BandmateArgs, a *advisor.Advisor, now time.Time) (*Cluster
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}, seats: map[string]Seats{}, serving: map[servingKey]advisor.Entry{}}, nil
+	return &Cluster{
+		args: args, advisor: a, scorer: scorer, now: now, unschedulable: map[string]bool{}, seats: map[string]Seats{},
+		serving: map[servingKey]advisor.Entry{}, unverifiable: map[string]bool{},
+	}, nil
 }
 
 // lookup returns the profile of a pod on a machine, with its demand as a service.
@@ -125,6 +129,17 @@ func (c *Cluster) warnUnseated(pod *occupancy.Resident, n *occupancy.Node) {
 	c.warn("pod %s/%s on %s, and perhaps others, may use any of several shared caches: slowdowns are means over those", pod.Namespace, pod.Name, n.Name)
 }
 
+// warnUnverifiable says once why limits of a pod at a node cannot be checked, where that
+// does not keep it away.
+func (c *Cluster) warnUnverifiable(pod *occupancy.Resident) {
+	why := pod.Unverifiable("this pod")
+	if why == "" || c.unverifiable[why] {
+		return
+	}
+	c.unverifiable[why] = true
+	c.warn("limits of this pod cannot be checked on %s, and perhaps others: %s", pod.Node, why)
+}
+
 // Counts reports whether the plugin takes a pod into account at all.
 func (c *Cluster) Counts(pod occupancy.Resident) bool { return c.args.Counts(pod.Application) }
 
@@ -165,6 +180,9 @@ func (c *Cluster) Judge(pod occupancy.Resident, node string) (Verdict, bool, err
 		assumed := c.args.UnknownApplications == score.Assume
 		name := func(r *occupancy.Resident) string { return r.Namespace + "/" + r.Name }
 		v.Unverifiable = occupancy.Unverifiable(&pod, v.Residents, v.Measured, assumed, name)
+	}
+	if v.Unverifiable == "" {
+		c.warnUnverifiable(&pod)
 	}
 	var err error
 	v.Score, err = c.scorer.Score(pod.Job(), v.Domain())

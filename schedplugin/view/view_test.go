@@ -24,6 +24,7 @@ import (
 	"bandmate.dev/bandmate/schedplugin/config"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
 	"bandmate.dev/bandmate/schedplugin/view"
+	"bandmate.dev/bandmate/service"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -263,6 +264,17 @@ func TestUnverifiableLimit(t *testing.T) {
 		}
 		if want != "" && ranked[0].Node != "b" {
 			t.Errorf("%s is the best node", ranked[0].Node)
+		}
+		serving := occupancy.Resident{Name: "tender", Application: "tender", CPUs: 1, Demand: service.Demand{Load: 5}}
+		if _, err := cluster.Rank(serving); err != nil {
+			t.Fatal(err)
+		}
+		unchecked := []string{"limits of this pod cannot be checked on a, and perhaps others: the profile of this pod has no load sweep: onboard it with --service"}
+		if want != "" { // the verdicts say so
+			unchecked = nil
+		}
+		if diff := cmp.Diff(unchecked, cluster.Warnings); diff != "" {
+			t.Errorf("%s: warnings (-want +got):\n%s", policy, diff)
 		}
 		newcomer.Limit = 0
 		if v, _, err := cluster.Judge(newcomer, "a"); err != nil || v.Rejected() {

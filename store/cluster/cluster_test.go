@@ -115,6 +115,39 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// A forced profile replaces one of another owner: fields that it lacks are gone, which
+// server-side apply leaves to that owner.
+func TestForcedPutReplaces(t *testing.T) {
+	s, server := open(t, clustertest.Applications)
+	clean, other := open(t, clustertest.Applications)
+	err := server.Add(clustertest.Applications, `{apiVersion: bandmate.dev/v1alpha1, kind: ApplicationProfile, metadata: {name: xz},
+spec: {machine: {name: a}, solo: {seconds: 2, repeats: 1, spread: 0.1}, measurement: {host: old}, warnings: [old], cache: {capacityBytes: 1}}, summary: {old: 1}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	profile := application("xz", "a", 1)
+	outcomes(t, clean, cluster.PutOptions{}, profile)
+	want := other.Object(clustertest.Applications, "xz")
+	for i, step := range []struct {
+		options  cluster.PutOptions
+		want     string
+		replaced bool
+	}{
+		{cluster.PutOptions{DryRun: true, ForceConflicts: true}, "xz configured", false},
+		{cluster.PutOptions{ForceConflicts: true}, "xz configured", true},
+		{cluster.PutOptions{ForceConflicts: true}, "xz unchanged", true},
+	} {
+		if got := outcomes(t, s, step.options, profile); got != step.want {
+			t.Errorf("step %d: %s, want %s", i, got, step.want)
+		}
+		got := server.Object(clustertest.Applications, "xz")
+		diff := cmp.Diff(want["spec"], got["spec"]) + cmp.Diff(want["summary"], got["summary"])
+		if (diff == "") != step.replaced {
+			t.Errorf("step %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
 // Many objects come page by page, and one that is no profile hides no other.
 func TestManyAndBroken(t *testing.T) {
 	s, server := open(t, clustertest.Machines)

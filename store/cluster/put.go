@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
@@ -34,7 +36,8 @@ const (
 type PutOptions struct {
 	// DryRun has the API server check everything without storing it.
 	DryRun bool
-	// ForceConflicts takes over fields of other owners.
+	// ForceConflicts takes over fields of other owners, and removes those that the
+	// profile lacks.
 	ForceConflicts bool
 }
 
@@ -92,16 +95,64 @@ func (s *Store) put(ctx context.Context, options PutOptions, held *held, o v1alp
 	if err != nil {
 		return "", "", fmt.Errorf("%s %q: %w", v1alpha1.KindOf(o), named.GetName(), explain(err, "patch", plural))
 	}
+	removed := false
+	if options.ForceConflicts {
+		if got, removed, err = s.removeOthers(ctx, options, plural, got, text); err != nil {
+			return "", "", fmt.Errorf("%s %q: %w", v1alpha1.KindOf(o), named.GetName(), explain(err, "patch", plural))
+		}
+	}
 	before := held.objects[named.GetName()]
 	held.add(got)
 	switch {
 	case before == nil:
 		return named.GetName(), Created, nil
-	case before.GetGeneration() == got.GetGeneration() && maps.Equal(before.GetLabels(), got.GetLabels()) &&
+	case !removed && before.GetGeneration() == got.GetGeneration() && maps.Equal(before.GetLabels(), got.GetLabels()) &&
 		maps.Equal(before.GetAnnotations(), got.GetAnnotations()):
 		return named.GetName(), Unchanged, nil
 	}
 	return named.GetName(), Configured, nil
+}
+
+// removeOthers removes from an object the fields of its specification and summary that the
+// document lacks which was applied to it. Server-side apply leaves them where another owner
+// set them. It returns the object afterward, and whether there were any; a dry run leaves
+// them.
+func (s *Store) removeOthers(ctx context.Context, options PutOptions, plural string, o *unstructured.Unstructured, document []byte) (*unstructured.Unstructured, bool, error) {
+	var want map[string]any
+	if err := yaml.Unmarshal(document, &want); err != nil {
+		return nil, false, err
+	}
+	has := maps.Clone(o.Object)
+	maps.DeleteFunc(has, func(field string, _ any) bool { return field != "spec" && field != "summary" })
+	patch := removal(has, want)
+	if len(patch) == 0 || options.DryRun {
+		return o, len(patch) > 0, nil
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return nil, false, err
+	}
+	got, err := s.resource(plural).Patch(ctx, o.GetName(), types.MergePatchType, text, metav1.PatchOptions{FieldManager: FieldManager})
+	return got, true, err
+}
+
+// removal returns the merge patch that removes what has holds and want does not. Lists are
+// applied as a whole.
+func removal(has, want map[string]any) map[string]any {
+	patch := map[string]any{}
+	for key, value := range has {
+		wanted, ok := want[key]
+		if !ok {
+			patch[key] = nil
+			continue
+		}
+		fields, _ := value.(map[string]any)
+		wantedFields, _ := wanted.(map[string]any)
+		if inner := removal(fields, wantedFields); len(inner) > 0 {
+			patch[key] = inner
+		}
+	}
+	return patch
 }
 
 // held holds the objects of one kind in the cluster.

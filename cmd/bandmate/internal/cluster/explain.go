@@ -94,7 +94,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 	e := PodExplanation{
 		Pod: name, Namespace: f.namespace, Application: pod.Application, CPUs: pod.CPUs, Limit: float64(pod.Limit),
 		Load: pod.Demand.Load, MaxP99Seconds: pod.Demand.MaxP99.Seconds(),
-		Phase: string(object.Status.Phase), Scheduler: object.Spec.SchedulerName, Node: object.Spec.NodeName, Warnings: cluster.Warnings,
+		Phase: string(object.Status.Phase), Scheduler: object.Spec.SchedulerName, Node: object.Spec.NodeName,
 	}
 	if e.Node == "" {
 		for _, fault := range faults { // those of pods on nodes are among the cluster's
@@ -111,6 +111,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 		}
 		e.Nodes, e.More = f.view.cut(all)
 	}
+	e.Warnings = slices.Concat(cluster.Warnings, e.Warnings)
 	if err := a.Print(e, func(w io.Writer) error { return writePlacement(a, w, e) }); err != nil {
 		return err
 	}

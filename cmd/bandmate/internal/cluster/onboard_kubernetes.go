@@ -140,6 +140,9 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 	if machine, err = cli.MachineName(machine); err != nil {
 		return err
 	}
+	if faults := validation.IsValidLabelValue(machine); len(faults) > 0 {
+		return cli.Usagef("machine name %q: no node can be labeled with it: %s: choose another one with --machine", machine, faults[0])
+	}
 	for _, m := range known {
 		if _, err := folder.Machine(m.Name); m.Name == machine && errors.Is(err, store.ErrNotFound) {
 			if err := folder.Put(m); err != nil {

@@ -68,6 +68,9 @@ func TestOnboardAndApply(t *testing.T) {
 	if err := onboardAndApply(t.Context(), a, "db", "rack7", nowhere, experiment); err == nil || ran != 1 {
 		t.Errorf("%d experiments, error %v", ran, err)
 	}
+	if err := onboardAndApply(t.Context(), a, "db", strings.Repeat("r", 64), here, experiment); err == nil || !strings.Contains(err.Error(), "no node can be labeled with it") || ran != 1 {
+		t.Errorf("%d experiments, error %v", ran, err)
+	}
 	failure := errors.New("too short")
 	if err := onboardAndApply(t.Context(), a, "db", "rack7", here, func(string) error { return failure }); !errors.Is(err, failure) {
 		t.Errorf("error %v", err)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -65,8 +68,8 @@ func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
 		return occupancy.Resident{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
 	}
-	if !(f.demand.Load >= 0 && f.demand.Load <= v1alpha1.MaxRequestsPerSecond) {
-		return occupancy.Resident{}, cli.Usagef("--load %v: want requests per second, above 0 to 1e9", f.demand.Load)
+	if f.demand.Load != 0 && !(f.demand.Load >= v1alpha1.MinRequestsPerSecond && f.demand.Load <= v1alpha1.MaxRequestsPerSecond) {
+		return occupancy.Resident{}, cli.Usagef("--load %v: want requests per second, 1e-6 to 1e9", f.demand.Load)
 	}
 	if f.demand.MaxP99 < 0 {
 		return occupancy.Resident{}, cli.Usagef("--max-p99 %v: want more than 0, such as 2ms", f.demand.MaxP99)
@@ -111,8 +114,13 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	if len(known.Own(application)) == 0 {
+	own := slices.Collect(maps.Values(known.Own(application)))
+	if len(own) == 0 {
 		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
+	}
+	isService := func(e advisor.Entry) bool { return advisor.IsService(e.Profile) }
+	if f.demand != (service.Demand{}) && !slices.ContainsFunc(own, isService) {
+		return fmt.Errorf("%s has %w: onboard it with --service", application, service.ErrNoSweep)
 	}
 	verdicts, err := verdicts(cluster, pod, f.node, "")
 	if err != nil {
