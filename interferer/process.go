@@ -56,7 +56,8 @@ func startChild(config childConfig, page *os.File) (*child, error) {
 	cmd.Stderr = stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Pdeathsig: syscall.SIGKILL,
-		// Ctrl-C is for this process, which then closes the interferer.
+		// Ctrl-C is for this process, which then closes the interferer. So is Ctrl-Z:
+		// the interferer sleeps while this process is stopped.
 		Setpgid: true,
 	}
 	waited, err := launch(cmd, cpuset.New(config.CPUs...))

@@ -1,8 +1,10 @@
 package interferer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -38,6 +40,8 @@ const (
 	inspectEvery = time.Millisecond
 	// idleSleep is the same in the mode Idle.
 	idleSleep = 100 * time.Millisecond
+	// lookAtParentEvery is the time between two looks whether the parent is stopped.
+	lookAtParentEvery = 100 * time.Millisecond
 	// windowLength is that of the windows of Achieved.Variation.
 	windowLength = 10 * time.Millisecond
 )
@@ -48,7 +52,8 @@ var errStopped = errors.New("stopped")
 // worker is one thread of the interferer. It follows the settings of the
 // control page until it is asked to stop, its parent has gone, its time is
 // over, or it has lost its CPU. It checks for all of these itself, because at
-// real-time priority no other thread may run on its CPU.
+// real-time priority no other thread may run on its CPU. While its parent is stopped
+// it sleeps.
 type worker struct {
 	index, cpu int
 	page       *controlPage
@@ -58,6 +63,10 @@ type worker struct {
 	// gapStep is the time of a step of a kernel's gap, in nanoseconds.
 	gapStep float64
 	parent  int
+	// parentStopped reports whether the parent is stopped, as by Ctrl-Z; nil for never.
+	parentStopped func() bool
+	// lookedAtParent is when the thread last asked.
+	lookedAtParent time.Duration
 	// deadline is when the time is over, on CLOCK_MONOTONIC.
 	deadline time.Duration
 
@@ -273,8 +282,9 @@ func (w *worker) observe(now time.Duration) {
 	w.window = c
 }
 
-// inspect looks for reasons to end.
+// inspect looks for reasons to end, once the parent is not stopped.
 func (w *worker) inspect(now time.Duration) error {
+	now = w.awaitParent(now)
 	w.inspected = now
 	if unix.Getppid() != w.parent {
 		return errOrphaned
@@ -293,6 +303,41 @@ func (w *worker) inspect(now time.Duration) error {
 	return nil
 }
 
+// awaitParent returns the time when the parent is not stopped, or when the time is
+// over. Nobody would end the traffic meanwhile.
+func (w *worker) awaitParent(now time.Duration) time.Duration {
+	if w.parentStopped == nil || now-w.lookedAtParent < lookAtParentEvery {
+		return now
+	}
+	for sequence := w.page.header.sequence.Load(); w.parentStopped() && now < w.deadline; now = w.clock.now() {
+		w.page.sleep(sequence, min(idleSleep, w.deadline-now))
+	}
+	w.lookedAtParent = now
+	return now
+}
+
+// stoppedProcess returns what reports whether a process is stopped; it is not once the
+// process has ended. The state is in /proc/PID/stat (proc_pid_stat(5)), after a name
+// that may hold parentheses:
+//
+//	1234 (some (odd) name) T 1 …
+func stoppedProcess(pid int) func() bool {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	// Nothing is allocated later, because no garbage is collected.
+	start := make([]byte, 64)
+	return func() bool {
+		n, err := unix.Pread(fd, start, 0)
+		if err != nil {
+			return false
+		}
+		end := bytes.LastIndexByte(start[:n], ')')
+		return end >= 0 && end+2 < n && start[end+2] == 'T'
+	}
+}
+
 // newWorker prepares the calling thread, which must be locked: it moves to its
 // CPU and fills its buffer there, so that the memory is local.
 func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worker, *memory.Buffer, error) {
@@ -305,17 +350,18 @@ func newWorker(c childConfig, index int, page *controlPage, clock clock) (*worke
 		return nil, nil, err
 	}
 	return &worker{
-		index:    index,
-		cpu:      cpu,
-		page:     page,
-		clock:    clock,
-		buffer:   buffer.Bytes(),
-		kernels:  kernel.Best(),
-		gapStep:  kernel.GapStep(),
-		parent:   c.Parent,
-		deadline: c.Deadline,
-		visits:   kernel.NewRandomState(uint64(index)),
-		priority: realTime{wanted: c.RealTime},
+		index:         index,
+		cpu:           cpu,
+		page:          page,
+		clock:         clock,
+		buffer:        buffer.Bytes(),
+		kernels:       kernel.Best(),
+		gapStep:       kernel.GapStep(),
+		parent:        c.Parent,
+		parentStopped: stoppedProcess(c.Parent),
+		deadline:      c.Deadline,
+		visits:        kernel.NewRandomState(uint64(index)),
+		priority:      realTime{wanted: c.RealTime},
 	}, buffer, nil
 }
 

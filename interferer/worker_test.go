@@ -2,8 +2,10 @@ package interferer
 
 import (
 	"errors"
+	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +94,63 @@ func TestThreadEndsByItself(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// While the parent is stopped a thread makes no traffic, and its time goes on.
+func TestThreadSleepsWithItsParent(t *testing.T) {
+	for _, s := range []Setting{{Mode: Idle}, {Mode: Spin}, {Mode: Stream, ReadShare: 1}} {
+		looks := 0
+		var before uint64
+		err := runWorker(t, s, func(w *worker) {
+			w.deadline = w.clock.now() + 20*time.Second
+			w.parentStopped = func() bool {
+				switch looks++; {
+				case looks == 1:
+					before = w.record.readBytes
+				case looks < 4 && w.record.readBytes != before:
+					t.Errorf("%v: %d bytes beside a stopped parent", s.Mode, w.record.readBytes-before)
+				case looks == 4:
+					w.page.requestStop()
+				}
+				return looks < 4
+			}
+		})
+		if !errors.Is(err, errStopped) {
+			t.Errorf("%v: ended with %v", s.Mode, err)
+		}
+	}
+	err := runWorker(t, Setting{Mode: Stream, ReadShare: 1}, func(w *worker) {
+		w.deadline = w.clock.now() + 3*time.Millisecond
+		w.parentStopped = func() bool { return true }
+	})
+	if !errors.Is(err, ErrMaxDuration) {
+		t.Errorf("with a parent that is stopped for good: %v", err)
+	}
+}
+
+func TestStoppedProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "300")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	stopped := stoppedProcess(cmd.Process.Pid)
+	if stopped() {
+		t.Error("stopped from the start")
+	}
+	for _, step := range []struct {
+		signal syscall.Signal
+		want   bool
+	}{{syscall.SIGSTOP, true}, {syscall.SIGCONT, false}} {
+		if err := cmd.Process.Signal(step.signal); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, step.signal.String(), func() bool { return stopped() == step.want })
+	}
+	_, _ = cmd.Process.Kill(), cmd.Wait()
+	if stopped() {
+		t.Error("stopped after its end")
 	}
 }
 

@@ -51,7 +51,8 @@ const (
 
 // StepRate returns how many steps per second a count grows in, which for bytes are
 // far fewer than the bytes. It is told by reading for a tenth of a second, or longer
-// until there were 50 steps; 0 when nothing grew in two seconds.
+// until there were 50 steps; 0 when nothing grew in two seconds. With an error of read
+// it returns the rate until then.
 func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (float64, error) {
 	last, err := read()
 	if err != nil {
@@ -60,6 +61,12 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 	steps := 0
 	begin := clock.Now()
 	seen := time.Duration(0)
+	rate := func() float64 {
+		if steps == 0 {
+			return 0
+		}
+		return float64(steps) / seen.Seconds()
+	}
 	for before := begin; ; {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -67,7 +74,7 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 		clock.Sleep(edgePoll)
 		n, err := read()
 		if err != nil {
-			return 0, err
+			return rate(), err
 		}
 		if n != last {
 			steps++
@@ -77,7 +84,7 @@ func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (f
 		seen += min(now-before, longestUnseen)
 		before = now
 		if now-begin >= stepTrial && steps >= enoughSteps || now-begin >= stepPatience {
-			return float64(steps) / seen.Seconds(), nil
+			return rate(), nil
 		}
 	}
 }

@@ -139,6 +139,18 @@ func TestStepRate(t *testing.T) {
 	if got, err := modulation.StepRate(t.Context(), clock, kept); err != nil || got < 100 || got > 1000 {
 		t.Errorf("StepRate of a reader that is kept from its CPU = %v, %v; want more than it saw, 25", got, err)
 	}
+	// The program ends after 50 ms.
+	ends := clock.now + 50*time.Millisecond
+	short := func() (float64, error) {
+		n, _ := bytes()
+		if clock.now >= ends {
+			return n, modulation.ErrEnded
+		}
+		return n, nil
+	}
+	if got, err := modulation.StepRate(t.Context(), clock, short); !errors.Is(err, modulation.ErrEnded) || math.Abs(got-1000) > 50 {
+		t.Errorf("StepRate of a program that ends = %v, %v; want 1000 and its end", got, err)
+	}
 	broken := errors.New("broken")
 	if _, err := modulation.StepRate(t.Context(), clock, func() (float64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the count", err)

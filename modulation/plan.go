@@ -120,8 +120,8 @@ const (
 	// mostFailures bounds the blocks lost in a row.
 	mostFailures = 60
 	// failuresToLengthen is how many blocks in a row are lost before slices are
-	// made twice as long: where others hold the CPUs for longer than a slice, no
-	// party may get on within one.
+	// made twice as long, if the last one stalled: where others hold the CPUs for
+	// longer than a slice, no party may get on within one.
 	failuresToLengthen = 10
 	// longestStalled is the length from which slices are not made longer.
 	longestStalled = 80 * time.Millisecond
@@ -189,7 +189,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if failures++; failures > mostFailures {
 			return fmt.Errorf("%d blocks failed in a row: %w", failures, failed)
 		}
-		if failures%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
+		if errors.Is(failed, ErrStalled) && failures%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
 			p.Bench.Slicing.Length *= 2
 		}
 		if errors.Is(failed, ErrEnded) {

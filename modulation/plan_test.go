@@ -254,6 +254,24 @@ func TestRunStartsEndedProgramsAgain(t *testing.T) {
 	}
 }
 
+// TestRunKeepsSlicesOfEndedPrograms has the first blocks fail because the program ends,
+// which longer slices would not prevent.
+func TestRunKeepsSlicesOfEndedPrograms(t *testing.T) {
+	m, target, plan := alike(9, noise{})
+	target.phases = []phase{{solo: 1e-3, slowdown: 1.5}}
+	m.atProbe = func(int) {
+		if target.runs > 2*failuresToLengthen {
+			target.phases = steady
+		}
+	}
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if plan.Outcome.Lost < failuresToLengthen || plan.Bench.Slicing != fine {
+		t.Errorf("slices %+v after %d lost blocks, want %+v", plan.Bench.Slicing, plan.Outcome.Lost, fine)
+	}
+}
+
 // TestRunTellsFaults has a party fail in the middle of a plan.
 func TestRunTellsFaults(t *testing.T) {
 	broken := errors.New("broken")

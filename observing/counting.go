@@ -1,6 +1,7 @@
 package observing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +77,7 @@ func Open(ctx context.Context, clock modulation.Clock, sources []ticks.Source, p
 	for _, source := range sources {
 		c, err := try(ctx, clock, source, pids)
 		if errors.Is(err, ticks.ErrEnded) || ctx.Err() != nil {
-			return nil, errors.Join(err, best.discard(), c.discard())
+			return nil, errors.Join(cmp.Or(err, ctx.Err()), best.discard(), c.discard())
 		}
 		if err != nil {
 			faults = append(faults, err)

@@ -1,20 +1,15 @@
 package observing
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/topology"
@@ -63,6 +58,17 @@ func TakeSnapshot() (Snapshot, error) {
 		}
 	}
 	return s, nil
+}
+
+// Lives reports whether the process is still there, and its number is not that of
+// another one.
+func (p Process) Lives() bool {
+	proc, err := procfs.NewProc(p.PID)
+	if err != nil {
+		return false
+	}
+	stat, err := proc.Stat()
+	return err == nil && stat.Starttime == p.Start
 }
 
 // isBelow reports whether a process is one of the roots or a descendant of one.
@@ -217,42 +223,4 @@ func Command(p Process) string {
 		}
 	}
 	return "[" + p.Name + "]"
-}
-
-// cgroupRoot is where cgroups are mounted.
-const cgroupRoot = "/sys/fs/cgroup"
-
-// CgroupProcesses lists the processes of a cgroup and of those below it, named by
-// its folder; one that is not absolute is below /sys/fs/cgroup.
-func CgroupProcesses(folder string) ([]int, error) {
-	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(cgroupRoot, folder)
-	}
-	if _, err := os.Stat(filepath.Join(folder, "cgroup.procs")); err != nil {
-		return nil, fmt.Errorf("%s is not a cgroup: %w; list them with: systemd-cgls", folder, err)
-	}
-	var pids []int
-	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return ignoreGone(err)
-		}
-		data, err := os.ReadFile(filepath.Join(name, "cgroup.procs"))
-		if err != nil {
-			return ignoreGone(err)
-		}
-		for line := range bytes.Lines(data) {
-			if pid, err := strconv.Atoi(string(bytes.TrimSpace(line))); err == nil && pid > 0 {
-				pids = append(pids, pid)
-			}
-		}
-		return nil
-	})
-	return pids, err
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EOPNOTSUPP) {
-		return nil
-	}
-	return err
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -81,6 +80,11 @@ func TestTakeSnapshot(t *testing.T) {
 	if !ok || self.Parent != os.Getppid() || self.Kernel {
 		t.Fatalf("this process: %+v, %v", self, ok)
 	}
+	earlier := self
+	earlier.Start--
+	if !self.Lives() || earlier.Lives() || (Process{PID: 1 << 30}).Lives() {
+		t.Errorf("this process lives: %v, an earlier one with its number: %v", self.Lives(), earlier.Lives())
+	}
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -103,14 +107,6 @@ func TestTakeSnapshot(t *testing.T) {
 	cpus, err := CPUsOf(cmd.Process.Pid)
 	if allowed, _ := topology.AllowedCPUs(); err != nil || !cpus.Equals(allowed) {
 		t.Errorf("CPUs %v, %v; want those of this process, %v", cpus, err, allowed)
-	}
-}
-
-func TestCgroupProcessesRefuses(t *testing.T) {
-	for _, folder := range []string{"no/such/group", t.TempDir()} {
-		if _, err := CgroupProcesses(folder); err == nil || !strings.Contains(err.Error(), "is not a cgroup") {
-			t.Errorf("CgroupProcesses(%q): %v", folder, err)
-		}
 	}
 }
 

@@ -198,21 +198,28 @@ func (r *duet) observe(ctx context.Context) (result *DuetResult, err error) {
 }
 
 // steps returns how often the count of the target, which is paused, grows in a
-// second; 0 where that cannot be told.
+// second. The error wraps ErrNoTicks where the target ends before, again and again.
 func (r *duet) steps(ctx context.Context) (float64, error) {
 	p := r.target
-	if err := p.Switch(true); err != nil {
-		return 0, err
+	for range mostStarts {
+		if err := p.Switch(true); err != nil {
+			return 0, err
+		}
+		n, err := modulation.StepRate(ctx, p.clock, func() (float64, error) {
+			n, _, err := p.Read()
+			return n, err
+		})
+		if !errors.Is(err, modulation.ErrEnded) {
+			return n, errors.Join(err, p.Switch(false))
+		}
+		if err := p.again(ctx); err != nil {
+			return 0, err
+		}
+		if n > 0 {
+			return n, nil
+		}
 	}
-	n, err := modulation.StepRate(ctx, p.clock, func() (float64, error) {
-		n, _, err := p.Read()
-		return n, err
-	})
-	if errors.Is(err, modulation.ErrEnded) {
-		// It is started again.
-		return n, nil
-	}
-	return n, errors.Join(err, p.Switch(false))
+	return 0, fmt.Errorf("%w: %s: %q ended before it was seen how often its count grows: give it more work", ErrNoTicks, p.source.Name(), p.command.String())
 }
 
 func (r *duet) plan(slicing modulation.Slicing) *modulation.Plan {

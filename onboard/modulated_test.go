@@ -112,6 +112,18 @@ func TestRecordingOfABusyMachine(t *testing.T) {
 			t.Errorf("%.0f changes per second, want %.0f; %d were seen", got, perSecond, r.steps)
 		}
 	}
+	// Between bunches, half of the time, nothing changes.
+	bunches := recording{wall: 2 * time.Second}
+	var n float64
+	for at := time.Duration(0); at < bunches.wall; at += 200 * time.Microsecond {
+		if at%(20*time.Millisecond) < 10*time.Millisecond {
+			n++
+		}
+		bunches.add(n, at, false)
+	}
+	if got := bunches.perSecond(); got < 150 || got > 250 {
+		t.Errorf("%.0f bunches and changes per second, want about 200", got)
+	}
 	seldom := recording{wall: time.Second, steps: 40}
 	if got := seldom.perSecond(); got != 40 {
 		t.Errorf("without close readings %.0f changes per second, want the 40 that were seen", got)

@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,8 @@ const startPoll = time.Millisecond
 const mostStarts = 5
 
 // start starts the command, waits until its count grows, and pauses it. The error
-// wraps ErrNoTicks if the command ended before, in every one of some attempts.
+// wraps ErrNoTicks if the command ended before, in every one of some attempts, and
+// also ErrApart if part of it cannot be paused. After an error nothing of it runs.
 func (p *program) start(ctx context.Context) error {
 	for range mostStarts {
 		err := p.launch(ctx)
@@ -68,7 +70,10 @@ func (p *program) start(ctx context.Context) error {
 			err = p.awaitTicks(ctx)
 		}
 		if err == nil {
-			return p.signal(unix.SIGSTOP)
+			err = cmp.Or(p.signal(unix.SIGSTOP), p.together())
+		}
+		if err == nil {
+			return nil
 		}
 		err = errors.Join(err, p.stop())
 		if !errors.Is(err, modulation.ErrEnded) {
@@ -166,6 +171,33 @@ func (p *program) Switch(on bool) error {
 	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})))
 }
 
+// ErrApart is wrapped, with ErrNoTicks, when a process of a program has left the
+// process group that is paused.
+var ErrApart = errors.New("it is not paused with the program")
+
+// together returns an error that wraps ErrApart where a process of the command is in
+// another process group, which Switch does not reach; nil where the command has ended.
+func (p *program) together() error {
+	tree, err := tasks.OpenTree(os.DirFS("/proc"), p.process.PID)
+	if errors.Is(err, tasks.ErrEnded) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	threads, err := tree.Threads()
+	if err := errors.Join(err, tree.Close()); err != nil {
+		return err
+	}
+	for _, id := range threads {
+		// One that has no group has ended.
+		if group, err := unix.Getpgid(id); err == nil && group != p.process.PID {
+			return fmt.Errorf("%w: %q: process %d is in a process group of its own: %w: start the program itself, without timeout, setsid or mpirun", ErrNoTicks, p.command.String(), id, ErrApart)
+		}
+	}
+	return nil
+}
+
 // cpuTime is what the first process of the command has used; 0 when it has ended.
 func (p *program) cpuTime() time.Duration {
 	used, _ := tasks.ProcessClock(p.process.PID)
@@ -211,6 +243,9 @@ type recording struct {
 	// often the count changed in it.
 	close      time.Duration
 	closeSteps int
+	// unchanged is how long the count has not changed, by close readings, and squares the
+	// sum of the squares of such times between two changes, in seconds.
+	unchanged, squares float64
 }
 
 const (
@@ -222,14 +257,27 @@ const (
 	awake = time.Millisecond
 	// enoughClose is how much time between close readings tells how often a count changes.
 	enoughClose = 20 * time.Millisecond
+	// longestBetween is the longest time between two bunches, in seconds, that slices can
+	// bridge. In what lasts longer nothing is counted, which a check by whole runs tells.
+	longestBetween = 0.1
+	// bunched is how many times the mean the time between two changes is, as a random
+	// moment meets it, where they come in bunches. It is once for regular changes and
+	// twice for random ones.
+	bunched = 3
 )
 
-// perSecond returns how often the count changes.
+// perSecond returns how often the count changes. Where changes come in bunches, it is how
+// often bunches and single changes come: the work between two bunches counts too, and
+// slices have to hold several.
 func (r *recording) perSecond() float64 {
 	if r.close < enoughClose {
 		return float64(r.steps) / r.wall.Seconds()
 	}
-	return float64(r.closeSteps) / r.close.Seconds()
+	rate := float64(r.closeSteps) / r.close.Seconds()
+	if met := r.squares / r.close.Seconds(); met*rate > bunched {
+		return 1 / met
+	}
+	return rate
 }
 
 // record runs the program once, alone beside spinning CPUs. The program must not
@@ -288,6 +336,13 @@ func (r *recording) add(count float64, at time.Duration, ended bool) {
 	if gap := at - r.at; kept > 0 && gap <= closeReadings {
 		r.close += gap
 		r.closeSteps += changed
+		r.unchanged += gap.Seconds()
+	}
+	if changed > 0 {
+		if r.steps > 1 && r.unchanged < longestBetween {
+			r.squares += r.unchanged * r.unchanged
+		}
+		r.unchanged = 0
 	}
 	r.count, r.at = count, at
 	if kept == 0 || ended || at.Seconds()-r.progress[kept-1].Seconds >= at.Seconds()/recordParts {

@@ -67,7 +67,7 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 		}
 		answers := v.answers()
 		switch {
-		case 2*v.missed >= sweepPasses:
+		case v.unreached():
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.0f%% of the saturation is left out: %v", 100*sweepShares[i], v.behind))
 			continue
 		case answers < fewestRequests:
@@ -81,17 +81,22 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 		t.service.Loads = append(t.service.Loads, l)
 	}
 	if len(t.service.Loads) == 0 {
-		return fmt.Errorf("%w: no load of the sweep was reached: repeat the measurement on a quieter machine: %w", ErrService, errors.Join(behind(visits)...))
+		return nothingKept(visits)
 	}
 	return nil
 }
 
-func behind(visits []visited) []error {
-	var all []error
+// unreached reports whether the rate was missed in half of the visits or more.
+func (v *visited) unreached() bool { return 2*v.missed >= sweepPasses }
+
+// nothingKept returns why no load of a sweep was kept.
+func nothingKept(visits []visited) error {
 	for _, v := range visits {
-		all = append(all, v.behind)
+		if v.unreached() {
+			return fmt.Errorf("%w: no load of the sweep was reached: repeat the measurement on a quieter machine: %w", ErrService, v.behind)
+		}
 	}
-	return all[:min(len(all), 1)]
+	return fmt.Errorf("%w: no load of the sweep had the %d answers that tell a p99: raise --load-time", ErrService, fewestRequests)
 }
 
 const (

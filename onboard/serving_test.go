@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +81,26 @@ func TestStalledVisit(t *testing.T) {
 }
 
 // A visit is long against the time in which the queue forgets, and bounded.
+// TestNothingKept tells loads that were not reached from those with too few answers.
+func TestNothingKept(t *testing.T) {
+	late := errors.New("late")
+	for _, test := range []struct {
+		name   string
+		visits []visited
+		want   string
+		late   bool
+	}{
+		{"too few answers", make([]visited, 3), "raise --load-time", false},
+		{"one visit missed", []visited{{behind: late, missed: 1}, {}}, "raise --load-time", false},
+		{"not reached", []visited{{}, {behind: late, missed: sweepPasses}}, "quieter machine", true},
+	} {
+		err := nothingKept(test.visits)
+		if !errors.Is(err, ErrService) || errors.Is(err, late) != test.late || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "%!") {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
 func TestVisitTimes(t *testing.T) {
 	for _, test := range []struct {
 		rate, saturation float64

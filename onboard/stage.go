@@ -64,9 +64,21 @@ func (g *stage) probe(ctx context.Context) (regime.Tag, error) {
 	return g.Tag(ctx)
 }
 
-// run carries out a plan on the thread that switches.
+// run carries out a plan on the thread that switches. The error wraps ErrApart where
+// a program was not paused as a whole.
 func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
-	return g.control(ctx, func() error { return plan.Run(ctx) })
+	if err := g.control(ctx, func() error { return plan.Run(ctx) }); err != nil {
+		return err
+	}
+	for _, party := range g.parties {
+		// A process may have left the group since the start.
+		if p, ok := party.(*program); ok && p.process != nil {
+			if err := p.together(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // control calls f on a thread of its own that is kept off the application's CPUs,

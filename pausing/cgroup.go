@@ -22,14 +22,14 @@ const cgroupRoot = "/sys/fs/cgroup"
 //
 // The error is like that of [Processes]. Close the group.
 func Cgroup(path string) (*Group, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(cgroupRoot, path)
+	members, err := membersOf(path)
+	if err != nil {
+		return nil, err
 	}
-	members := &cgroupMembers{path: path}
 	if err := members.check(); err != nil {
 		return nil, err
 	}
-	f, err := openFreezer(path)
+	f, err := openFreezer(members.path)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,29 @@ func Cgroup(path string) (*Group, error) {
 	return g, nil
 }
 
+// CgroupProcesses lists the processes of a cgroup, which is named as for [Cgroup],
+// and of those below it. The error wraps [ErrRefused] where there are processes of
+// another PID namespace.
+func CgroupProcesses(path string) ([]int, error) {
+	members, err := membersOf(path)
+	if err != nil {
+		return nil, err
+	}
+	return members.list()
+}
+
 // cgroupMembers is the roster of a cgroup.
 type cgroupMembers struct{ path string }
+
+func membersOf(path string) (*cgroupMembers, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cgroupRoot, path)
+	}
+	if _, err := os.Stat(filepath.Join(path, "cgroup.procs")); err != nil {
+		return nil, fmt.Errorf("%s is not a cgroup: %w; list them with: systemd-cgls", path, err)
+	}
+	return &cgroupMembers{path: path}, nil
+}
 
 func (c *cgroupMembers) String() string { return "cgroup " + c.path }
 
@@ -110,9 +131,6 @@ func ignoreGone(err error) error {
 
 // check refuses what must not be frozen.
 func (c *cgroupMembers) check() error {
-	if _, err := os.Stat(filepath.Join(c.path, "cgroup.procs")); err != nil {
-		return fmt.Errorf("%s is not a cgroup: %w; list them with: systemd-cgls", c.path, err)
-	}
 	pids, err := c.list()
 	if err != nil {
 		return err

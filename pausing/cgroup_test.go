@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,6 +200,9 @@ func TestCgroupWithoutFreezer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if listed, err := CgroupProcesses(folder); err != nil || !slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(pids))) {
+		t.Errorf("CgroupProcesses: %v, %v; want %v", listed, err, pids)
+	}
 	g := freezing(t, folder)
 	if err := g.Pause(); err != nil {
 		t.Fatal(err)
@@ -220,6 +224,11 @@ func TestCgroupRefuses(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := Cgroup(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a folder that is no cgroup: %v", err)
+	}
+	for _, no := range []string{"no/such/group", folder} {
+		if _, err := CgroupProcesses(no); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is not a cgroup") {
+			t.Errorf("CgroupProcesses(%q): %v", no, err)
+		}
 	}
 	procs := filepath.Join(folder, "cgroup.procs")
 	for content, want := range map[string]error{

@@ -44,8 +44,12 @@ func CallCost() (time.Duration, error) {
 			least = spent
 		}
 	}
-	if n, err := readEvent(event); err != nil || n != calls*rounds {
-		return 0, fmt.Errorf("a uprobe counted %v of %d calls: %w", n, calls*rounds, err)
+	n, err := readEvent(event)
+	if err != nil {
+		return 0, fmt.Errorf("reading a uprobe: %w", err)
+	}
+	if n != calls*rounds {
+		return 0, fmt.Errorf("a uprobe counted %v of %d calls", n, calls*rounds)
 	}
 	return least, nil
 }

@@ -3,6 +3,7 @@ package ticks
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"syscall"
@@ -68,6 +69,9 @@ func (s Instructions) try() error {
 		return err
 	}
 	defer func() { _ = group.Close() }()
+	if err := refuseHybrid(os.DirFS("/sys")); err != nil {
+		return err
+	}
 	for spent := range 1 << 16 {
 		runtime.KeepAlive(spent)
 	}
@@ -79,6 +83,18 @@ func (s Instructions) try() error {
 		return errors.New("the counter opens and counts nothing: another tool keeps the processor's counters, or the virtual machine only pretends to have them")
 	}
 	return nil
+}
+
+// refuseHybrid returns an error on a machine whose cores differ in kind: its events of
+// PERF_TYPE_HARDWARE count on one kind only, and a program may run on both. sys is the
+// root of sysfs, where each kind has a device of perf events.
+func refuseHybrid(sys fs.FS) error {
+	for _, kind := range []string{"cpu_core", "cpu_atom"} {
+		if _, err := fs.Stat(sys, "bus/event_source/devices/"+kind); err != nil {
+			return nil //nolint:nilerr // that kind is not there
+		}
+	}
+	return errors.New("the processor has cores of two kinds (cpu_core and cpu_atom), which count instructions apart; that is not supported")
 }
 
 // threads counts one event in all threads of a program.

@@ -2,8 +2,12 @@ package ticks
 
 import (
 	"errors"
+	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
@@ -95,6 +99,47 @@ func TestInstructionsUnavailable(t *testing.T) {
 	for _, err := range []error{os.ErrPermission, errors.New("odd")} {
 		if _, got := (Instructions{Opener: forbidden{err: err}}).Prepare(); !errors.Is(got, ErrUnavailable) || !errors.Is(got, err) {
 			t.Errorf("%v, want %v", got, err)
+		}
+	}
+}
+
+func TestRefuseHybrid(t *testing.T) {
+	const devices = "bus/event_source/devices/"
+	for _, test := range []struct {
+		names  []string
+		hybrid bool
+	}{
+		{[]string{"cpu", "power"}, false},
+		{[]string{"cpu_core", "cpu_atom"}, true},
+		{[]string{"cpu_core"}, false},
+		{nil, false},
+	} {
+		sys := fstest.MapFS{}
+		for _, name := range test.names {
+			sys[devices+name+"/type"] = &fstest.MapFile{Data: []byte("4\n")}
+		}
+		if err := refuseHybrid(sys); (err != nil) != test.hybrid {
+			t.Errorf("devices %q: %v", test.names, err)
+		}
+	}
+}
+
+func TestReadCount(t *testing.T) {
+	for content, want := range map[string]error{"": io.ErrUnexpectedEOF, "123": io.ErrUnexpectedEOF, "\x00\x00\x00\x00\x00\x00\x00\x00": nil} {
+		name := filepath.Join(t.TempDir(), "event")
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := readCount(int(file.Fd()))
+		if n != 0 || !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "%!") {
+			t.Errorf("of %d bytes: %v, %v; want %v", len(content), n, err, want)
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

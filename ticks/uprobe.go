@@ -1,9 +1,11 @@
 package ticks
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -185,9 +187,14 @@ func readEvent(event *goperf.Event) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return readCount(fd)
+}
+
+// readCount reads the count of an event.
+func readCount(fd int) (float64, error) {
 	var data [8]byte
 	if n, err := unix.Read(fd, data[:]); err != nil || n != len(data) {
-		return 0, fmt.Errorf("%d bytes of 8: %w", n, err)
+		return 0, fmt.Errorf("%d bytes of 8: %w", n, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
 	return float64(binary.NativeEndian.Uint64(data[:])), nil
 }

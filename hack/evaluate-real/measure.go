@@ -27,7 +27,7 @@ var (
 
 const (
 	// curveBudget bounds the time of one application under pressure.
-	curveBudget = 5 * time.Second
+	curveBudget = 15 * time.Second
 	// shortestPair and longestPair bound the time of a pair at once.
 	shortestPair, longestPair = 2 * time.Second, 12 * time.Second
 	// enough is a standard error with which a pair is not measured again.

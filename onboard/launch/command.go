@@ -375,8 +375,9 @@ func (l *Launcher) reap() int {
 }
 
 // orphans lists this process's children that are not known: those that commands
-// forked and that were adopted when their parent ended. A watchdog of pauses that
-// has just started is none.
+// forked and that were adopted when their parent ended. Those in the session of a
+// command that still runs belong to it. A watchdog of pauses that has just started is
+// none.
 func (l *Launcher) orphans() []procfs.ProcStat {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -389,7 +390,7 @@ func (l *Launcher) orphans() []procfs.ProcStat {
 	for _, p := range all {
 		// A process that has just ended cannot be read.
 		stat, err := p.Stat()
-		if err != nil || stat.PPID != self || l.known[p.PID] {
+		if err != nil || stat.PPID != self || l.known[p.PID] || l.known[stat.Session] {
 			continue
 		}
 		if line, err := p.CmdLine(); err == nil && len(line) > 0 && line[0] == pausing.WatchdogName {

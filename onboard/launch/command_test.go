@@ -140,6 +140,37 @@ func TestCancelStopsAllOfACommand(t *testing.T) {
 	}
 }
 
+// TestEndOfOneCommandSparesTheOthers has a command end while another runs whose helper
+// has lost its parent.
+func TestEndOfOneCommandSparesTheOthers(t *testing.T) {
+	l := testLauncher(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	server, err := l.Start(t.Context(), shell("(sleep 300 & echo $! > "+file+".new); mv "+file+".new "+file+"; exec sleep 300"), cpuset.New(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	helper := 0
+	waitFor(t, "the helper", func() bool {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		helper, err = strconv.Atoi(strings.TrimSpace(string(data)))
+		return err == nil
+	})
+	if _, err := l.Run(t.Context(), shell("true"), cpuset.New(), nil); err != nil {
+		t.Errorf("the command that ended: %v", err)
+	}
+	if !alive(helper) {
+		t.Error("the helper of the other one was ended")
+	}
+	server.Kill()
+	_, _ = server.Wait()
+	if alive(helper) {
+		t.Error("the helper outlived its command")
+	}
+}
+
 // A command that its caller ends is not blamed for it, nor is --timeout.
 func TestRunEndsWithItsCaller(t *testing.T) {
 	l := testLauncher(t)

@@ -11,7 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/regime"
@@ -69,19 +72,22 @@ var ErrOtherExperiment = errors.New("the interrupted experiment was another one"
 // ErrInterrupted is wrapped when an interrupted experiment left samples.
 var ErrInterrupted = errors.New("an interrupted experiment left samples")
 
+// ErrBusy is wrapped when a journal is open already, in this process or another.
+var ErrBusy = errors.New("another bandmate is onboarding")
+
 // CreateJournal starts an empty journal at path. A journal with samples is kept,
 // and the error wraps ErrInterrupted: they may have taken hours. Any other file
-// is replaced.
+// is replaced. The error wraps ErrBusy where the journal is open.
 func CreateJournal(path, fingerprint string) (*Journal, error) {
-	if n := samplesIn(path); n > 0 {
-		return nil, fmt.Errorf("%w: %d in %s", ErrInterrupted, n, path)
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o644)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
+	}
+	if err := empty(file, path); err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	j := &Journal{file: file}
 	if err := j.write(journalHeader{Journal: journalVersion, Fingerprint: fingerprint}); err != nil {
@@ -90,12 +96,52 @@ func CreateJournal(path, fingerprint string) (*Journal, error) {
 	return j, nil
 }
 
+// empty locks the file of a journal and empties it, unless it holds samples.
+func empty(file *os.File, path string) error {
+	if err := lock(file, path); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(file)
+	if n := samplesIn(data); n > 0 {
+		return fmt.Errorf("%w: %d in %s", ErrInterrupted, n, path)
+	}
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err != nil {
+		return fmt.Errorf("creating the sample journal: %w%s", err, journalRemedy)
+	}
+	return nil
+}
+
+// lock keeps others from the journal at path until its file is closed. A file system
+// without locks does not.
+func lock(file *os.File, path string) error {
+	busy := fmt.Errorf("%w %s: wait until it ends", ErrBusy, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	if errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		return busy
+	}
+	locked, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("sample journal %s: %w", path, err)
+	}
+	// The one that held the lock before may have removed the journal.
+	if there, err := os.Stat(path); err != nil || !os.SameFile(locked, there) {
+		return busy
+	}
+	return nil
+}
+
 // ResumeJournal opens a journal and returns its samples. A last line cut off
-// by a crash is dropped. Without a journal the error wraps fs.ErrNotExist.
+// by a crash is dropped. Without a journal the error wraps fs.ErrNotExist, and
+// ErrBusy where the journal is open.
 func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the sample journal: %w", err)
+	}
+	if err := lock(file, path); err != nil {
+		return nil, nil, errors.Join(err, file.Close())
 	}
 	data, err := io.ReadAll(file)
 	var samples []Sample
@@ -113,12 +159,8 @@ func ResumeJournal(path, fingerprint string) (*Journal, []Sample, error) {
 }
 
 // samplesIn counts the whole lines of a journal after its header, whatever its
-// experiment; 0 without a journal, or where the header is not one.
-func samplesIn(path string) int {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0
-	}
+// experiment; 0 where the header is not one.
+func samplesIn(data []byte) int {
 	header, lines, _ := bytes.Cut(data, []byte("\n"))
 	if _, err := parseHeader(header); err != nil {
 		return 0
@@ -251,9 +293,21 @@ const journalRemedy = ": make room and check the permissions there, or choose an
 // Close keeps the journal for a later resume.
 func (j *Journal) Close() error { return j.file.Close() }
 
-// RemoveJournal deletes the journal of a complete experiment.
+// RemoveJournal deletes a journal that is not needed any more; without a journal it
+// does nothing. The error wraps ErrBusy where the journal is open.
 func RemoveJournal(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing the sample journal: %w", err)
+	}
+	defer file.Close()
+	if err := lock(file, path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil {
 		return fmt.Errorf("removing the sample journal: %w", err)
 	}
 	return nil

@@ -73,15 +73,31 @@ func TestJournalResumes(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, samples, err = ResumeJournal(path, "abc")
+	j, samples, err = ResumeJournal(path, "abc")
 	if err != nil || len(samples) != 3 {
 		t.Fatalf("%d samples, %v; want 3 after appending", len(samples), err)
+	}
+	wantBusy(t, path)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if err := RemoveJournal(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := ResumeJournal(path, "abc"); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("after removal: %v", err)
+	}
+}
+
+// wantBusy checks that nobody else opens or removes a journal that is open.
+func wantBusy(t *testing.T, path string) {
+	t.Helper()
+	_, created := CreateJournal(path, "abc")
+	_, _, resumed := ResumeJournal(path, "abc")
+	for what, err := range map[string]error{"created": created, "resumed": resumed, "removed": RemoveJournal(path)} {
+		if !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "onboarding xz: wait") {
+			t.Errorf("%s while it was open: %v", what, err)
+		}
 	}
 }
 
@@ -128,8 +144,12 @@ func TestCreateJournalKeepsSamples(t *testing.T) {
 	if _, err := CreateJournal(path, "other"); !errors.Is(err, ErrInterrupted) || !strings.Contains(err.Error(), "2 in "+path) {
 		t.Fatalf("error %v, want ErrInterrupted with the count and the path", err)
 	}
-	if _, samples, err := ResumeJournal(path, "abc"); err != nil || len(samples) != 2 {
+	j, samples, err := ResumeJournal(path, "abc")
+	if err != nil || len(samples) != 2 {
 		t.Fatalf("%d samples, %v: want both left", len(samples), err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if err := RemoveJournal(path); err != nil {
 		t.Fatal(err)
@@ -142,6 +162,7 @@ func TestCreateJournalKeepsSamples(t *testing.T) {
 		if err != nil {
 			t.Fatalf("over %q: %v", worthless, err)
 		}
+		wantBusy(t, path)
 		if err := j.Close(); err != nil {
 			t.Fatal(err)
 		}

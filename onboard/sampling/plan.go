@@ -113,9 +113,6 @@ type Plan struct {
 	Random *rand.Rand
 	// Keep is called with every kept sample before the next one; may be nil.
 	Keep func(Sample) error
-	// MaxSamples bounds an experiment whose regimes never hold; 0 means four
-	// times the most that one regime needs.
-	MaxSamples int
 
 	collected map[regime.Class]*collection
 	dropped   int
@@ -148,10 +145,8 @@ func (p *Plan) Restore(samples []Sample) {
 // then seen every sample taken. Conditions may be added between calls.
 func (p *Plan) Run(ctx context.Context) (*Outcome, error) {
 	p.Precision = p.Precision.withDefaults()
-	limit := p.MaxSamples
-	if limit <= 0 {
-		limit = 4 * len(p.Conditions) * (p.Precision.MaxRepeats + 1) * (soloEvery + 1) / soloEvery
-	}
+	// An experiment whose regimes never hold takes four times the most that one needs.
+	limit := 4 * len(p.Conditions) * (p.Precision.MaxRepeats + 1) * (soloEvery + 1) / soloEvery
 	waited, starved := time.Duration(0), 0
 	for taken := 0; ; {
 		if taken >= limit {

@@ -81,7 +81,7 @@ func TestPlanNeverMixesRegimes(t *testing.T) {
 		key := Key{"app0", "pressure0"}
 		m.slowdown[regime.SameComplex] = map[Key]float64{key: 2}
 		m.slowdown[regime.CrossComplex] = map[Key]float64{key: 1.25}
-		plan := Plan{Conditions: m.conditions(2, 3), Tag: m.tag, Random: m.random, MaxSamples: 100000}
+		plan := Plan{Conditions: m.conditions(2, 3), Tag: m.tag, Random: m.random}
 		o, err := plan.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestPlanForgivesLostSamples(t *testing.T) {
 			}
 			return measure(ctx)
 		}
-		plan := Plan{Conditions: conditions, Precision: Precision{MinRepeats: 2, MaxRepeats: 2}, Tag: m.tag, Random: m.random, MaxSamples: 100}
+		plan := Plan{Conditions: conditions, Precision: Precision{MinRepeats: 2, MaxRepeats: 2}, Tag: m.tag, Random: m.random}
 		o, err := plan.Run(t.Context())
 		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 			t.Fatalf("%d in a row: %v, want %v", test.inARow, err, test.want)

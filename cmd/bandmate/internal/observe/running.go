@@ -106,7 +106,7 @@ func (r *running) findTarget() error {
 		}
 		r.pids, r.target = []int{f.pid}, observedProgram{PID: f.pid, Command: observing.Command(p)}
 	} else {
-		pids, err := observing.CgroupProcesses(f.cgroup)
+		pids, err := pausing.CgroupProcesses(f.cgroup)
 		if err != nil {
 			return fmt.Errorf("--cgroup: %w", err)
 		}
@@ -128,14 +128,15 @@ func (r *running) findNeighbor() error {
 	switch {
 	case f.pid != 0:
 		pids = []int{f.pid}
-		r.add(observedProgram{PID: f.pid, Command: observing.Command(r.started.Processes[f.pid])})
+		p := r.started.Processes[f.pid]
+		r.add(observedProgram{PID: f.pid, Command: observing.Command(p)}, p)
 	case f.cgroup != "":
-		all, err := observing.CgroupProcesses(f.cgroup)
+		all, err := pausing.CgroupProcesses(f.cgroup)
 		if err != nil {
 			return fmt.Errorf("--beside-cgroup: %w", err)
 		}
 		pids = all
-		r.add(observedProgram{Cgroup: f.cgroup})
+		r.add(observedProgram{Cgroup: f.cgroup}, observing.Process{})
 	default:
 		return nil
 	}
@@ -156,11 +157,11 @@ func overlaps(a, b []int) bool {
 	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
 }
 
-// add adds a neighbor.
-func (r *running) add(p observedProgram) {
+// add adds a neighbor. What is known of its process does not matter for a cgroup.
+func (r *running) add(p observedProgram, process observing.Process) {
 	r.programs = append(r.programs, p)
 	r.neighbors = append(r.neighbors, observing.Neighbor{Name: p.String(), Open: func() (observing.Pauser, error) {
-		group, err := p.hold()
+		group, err := p.hold(process)
 		if err != nil {
 			return nil, err
 		}
@@ -169,12 +170,21 @@ func (r *running) add(p observedProgram) {
 	}})
 }
 
-// hold takes hold of the program to pause it.
-func (p observedProgram) hold() (*pausing.Group, error) {
+// hold takes hold of the program to pause it: of its process, but of no later one with
+// the same number.
+func (p observedProgram) hold(process observing.Process) (*pausing.Group, error) {
 	if p.Cgroup != "" {
 		return pausing.Cgroup(p.Cgroup)
 	}
-	return pausing.Processes(p.PID)
+	group, err := pausing.Processes(p.PID)
+	if err != nil {
+		return nil, err
+	}
+	// The group holds whoever had the number when it was opened.
+	if !process.Lives() {
+		return nil, errors.Join(fmt.Errorf("process %d: %w", p.PID, pausing.ErrEnded), group.Close())
+	}
+	return group, nil
 }
 
 // count opens the count of the target's work.
@@ -231,7 +241,7 @@ func (r *running) findEverybody(ctx context.Context) error {
 		workers = workers[:mostNeighbors]
 	}
 	for _, w := range workers {
-		r.add(observedProgram{PID: w.PID, Command: observing.Command(w.Process)})
+		r.add(observedProgram{PID: w.PID, Command: observing.Command(w.Process)}, w.Process)
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	}
 	found, err := duet.Run(ctx)
 	progress.Done()
+	if errors.Is(err, onboard.ErrApart) {
+		return fmt.Errorf("%w: %w", cli.ErrNotMeasurable, err)
+	}
 	if errors.Is(err, onboard.ErrNoTicks) {
 		return adviseProgress(err)
 	}

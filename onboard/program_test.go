@@ -1,0 +1,140 @@
+package onboard
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/ticks"
+)
+
+// fakeTicks is a source whose counters read what count returns.
+type fakeTicks struct{ count func() (float64, error) }
+
+func (fakeTicks) Name() string { return "a script" }
+
+func (s fakeTicks) Prepare() (*ticks.Run, error) {
+	return &ticks.Run{
+		Open:  func(int) (ticks.Counter, error) { return s, nil },
+		Close: func() error { return nil },
+	}, nil
+}
+
+func (s fakeTicks) Read() (float64, error) { return s.count() }
+func (fakeTicks) Close() error             { return nil }
+
+// TestProgramThatIsNotPaused has a process of a program leave its process group, before
+// its first tick and after.
+func TestProgramThatIsNotPaused(t *testing.T) {
+	launcher, err := launch.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := launcher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	folder := t.TempDir()
+	variable := "BANDMATE_TEST_APART=" + folder
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	}
+	// It counts once the file ready is there.
+	started := func(script string) (*program, error) {
+		command := shell(script)
+		command.Dir, command.Env = folder, append(os.Environ(), variable)
+		n := 0.0
+		p := &program{session: &Session{launcher: launcher}, command: command, source: fakeTicks{func() (float64, error) {
+			if exists("ready") {
+				n++
+			}
+			return n, nil
+		}}}
+		return p, p.start(t.Context())
+	}
+	const apart = "setsid sh -c 'touch apart ready; while :; do sleep 1; done' & wait"
+
+	_, err = started(apart)
+	if !errors.Is(err, ErrNoTicks) || !errors.Is(err, ErrApart) || !strings.Contains(err.Error(), "in a process group of its own") {
+		t.Errorf("apart before its first tick: %v", err)
+	}
+	if left := withVariable(variable); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+	for _, name := range []string{"apart", "ready"} {
+		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	p, err := started("touch ready; while ! [ -e go ]; do sleep 0.01; done; " + apart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a process that leaves", func() bool { return exists("apart") })
+	if err := p.together(); !errors.Is(err, ErrApart) {
+		t.Errorf("apart after its first tick: %v", err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	if left := withVariable(variable); len(left) > 0 {
+		t.Errorf("still there: %v", left)
+	}
+}
+
+// TestStepsOfAShortTarget has the first run of a target end before its second tick.
+func TestStepsOfAShortTarget(t *testing.T) {
+	session := openSession(t)
+	runs, reads := 0, 0
+	r := &duet{target: &program{
+		session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers,
+		source: fakeTicks{func() (float64, error) {
+			if reads++; runs == 0 && reads > 2 {
+				runs, reads = 1, 0
+				return 1, ticks.ErrEnded
+			}
+			return float64(reads), nil
+		}},
+	}}
+	if err := r.target.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if rate, err := r.steps(t.Context()); err != nil || rate == 0 || runs != 1 {
+		t.Errorf("%v steps per second after %d ended runs, %v", rate, runs, err)
+	}
+	if err := r.target.stop(); err != nil {
+		t.Error(err)
+	}
+
+	r.target.source = fakeTicks{func() (float64, error) {
+		if reads++; reads%3 == 0 {
+			return 1, ticks.ErrEnded
+		}
+		return float64(reads), nil
+	}}
+	reads = 0
+	if err := r.target.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.steps(t.Context()); !errors.Is(err, ErrNoTicks) || errors.Is(err, modulation.ErrEnded) {
+		t.Errorf("a target that always ends at once: %v", err)
+	}
+	if err := r.target.stop(); err != nil {
+		t.Error(err)
+	}
+}
