@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string) error {
 	e := &trial{}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.StringVar(&e.output, "output", name, "folder of the results; what an earlier run left there is gone on with")
-	budget := flags.Duration("budget", 24*time.Minute+30*time.Second, "time for all measurements, about")
+	budget := flags.Duration("budget", 50*time.Minute, "time for all measurements, about")
 	flags.DurationVar(&e.compare, "compare", 5*time.Minute+15*time.Second, "part of it for the comparison with whole runs")
 	only := flags.String("only", "", "comma-separated names of the programs to use (default: all)")
 	tables := flags.Bool("tables", false, "measure nothing: write the tables of what was measured")

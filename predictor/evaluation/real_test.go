@@ -18,7 +18,7 @@ func TestRealCoruns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, set := range []string{"real", "real-contending", "real-whole-runs"} {
+	for _, set := range []string{"real-shared-cache", "real", "real-contending", "real-whole-runs"} {
 		of := evaluated(t, results+set).Methods[0]
 		row := fmt.Sprintf("| **default** | **%.2f** | **%.2f** | **%.1f** |", of.Mean, of.SD, of.Max)
 		if !strings.Contains(string(page), row) {
