@@ -3,7 +3,6 @@ package modulation
 import (
 	"context"
 	"errors"
-	"time"
 )
 
 // Around runs the state outer, then inner, then outer again, and returns the
@@ -37,54 +36,4 @@ func (b *Bench) Around(ctx context.Context, outer, inner State) (block *Block, e
 	block.LogRates = [][]float64{around, rates[1]}
 	block.End = b.Clock.Now()
 	return block, nil
-}
-
-const (
-	// stepTrial and stepPatience are how long steps are counted at least and at
-	// most, and enoughSteps how many suffice.
-	stepTrial, stepPatience = 100 * time.Millisecond, 2 * time.Second
-	enoughSteps             = 50
-	// longestUnseen is the most that the time between two reads counts for: on a busy
-	// machine it can be longer, and more steps than the one that is seen fit into it.
-	longestUnseen = 5 * time.Millisecond
-)
-
-// StepRate returns how many steps per second a count grows in, which for bytes are
-// far fewer than the bytes. It is told by reading for a tenth of a second, or longer
-// until there were 50 steps; 0 when nothing grew in two seconds. With an error of read
-// it returns the rate until then.
-func StepRate(ctx context.Context, clock Clock, read func() (float64, error)) (float64, error) {
-	last, err := read()
-	if err != nil {
-		return 0, err
-	}
-	steps := 0
-	begin := clock.Now()
-	seen := time.Duration(0)
-	rate := func() float64 {
-		if steps == 0 {
-			return 0
-		}
-		return float64(steps) / seen.Seconds()
-	}
-	for before := begin; ; {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		clock.Sleep(edgePoll)
-		n, err := read()
-		if err != nil {
-			return rate(), err
-		}
-		if n != last {
-			steps++
-		}
-		last = n
-		now := clock.Now()
-		seen += min(now-before, longestUnseen)
-		before = now
-		if now-begin >= stepTrial && steps >= enoughSteps || now-begin >= stepPatience {
-			return rate(), nil
-		}
-	}
 }

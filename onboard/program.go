@@ -239,13 +239,8 @@ type recording struct {
 	count float64
 	at    time.Duration
 	steps int
-	// close is the time between readings at most closeReadings apart, and closeSteps how
-	// often the count changed in it.
-	close      time.Duration
-	closeSteps int
-	// unchanged is how long the count has not changed, by close readings, and squares the
-	// sum of the squares of such times between two changes, in seconds.
-	unchanged, squares float64
+	// close are those between readings at most closeReadings apart.
+	close modulation.Steps
 }
 
 const (
@@ -257,27 +252,14 @@ const (
 	awake = time.Millisecond
 	// enoughClose is how much time between close readings tells how often a count changes.
 	enoughClose = 20 * time.Millisecond
-	// longestBetween is the longest time between two bunches, in seconds, that slices can
-	// bridge. In what lasts longer nothing is counted, which a check by whole runs tells.
-	longestBetween = 0.1
-	// bunched is how many times the mean the time between two changes is, as a random
-	// moment meets it, where they come in bunches. It is once for regular changes and
-	// twice for random ones.
-	bunched = 3
 )
 
-// perSecond returns how often the count changes. Where changes come in bunches, it is how
-// often bunches and single changes come: the work between two bunches counts too, and
-// slices have to hold several.
+// perSecond returns how often the count changes.
 func (r *recording) perSecond() float64 {
-	if r.close < enoughClose {
+	if r.close.Seen() < enoughClose {
 		return float64(r.steps) / r.wall.Seconds()
 	}
-	rate := float64(r.closeSteps) / r.close.Seconds()
-	if met := r.squares / r.close.Seconds(); met*rate > bunched {
-		return 1 / met
-	}
-	return rate
+	return r.close.PerSecond()
 }
 
 // record runs the program once, alone beside spinning CPUs. The program must not
@@ -334,15 +316,9 @@ func (r *recording) add(count float64, at time.Duration, ended bool) {
 	}
 	r.steps += changed
 	if gap := at - r.at; kept > 0 && gap <= closeReadings {
-		r.close += gap
-		r.closeSteps += changed
-		r.unchanged += gap.Seconds()
-	}
-	if changed > 0 {
-		if r.steps > 1 && r.unchanged < longestBetween {
-			r.squares += r.unchanged * r.unchanged
-		}
-		r.unchanged = 0
+		r.close.Add(gap, changed > 0)
+	} else {
+		r.close.Missed()
 	}
 	r.count, r.at = count, at
 	if kept == 0 || ended || at.Seconds()-r.progress[kept-1].Seconds >= at.Seconds()/recordParts {
