@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -239,13 +241,17 @@ func TestKill(t *testing.T) {
 // SIGTERM and SIGHUP are Ctrl-C from elsewhere; output is no terminal.
 func TestTerminate(t *testing.T) {
 	requires.TwoCPUs(t)
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(signal.String(), func(t *testing.T) {
+	// Under nohup a process that this one starts would ignore SIGHUP, too.
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(heard) })
+	for _, ending := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(ending.String(), func(t *testing.T) {
 			store, a := storeWith(t), newApplication(t)
 			p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
 			a.running()
 			a.stay()
-			p.signal(signal)
+			p.signal(ending)
 			p.wantExit(130, "bandmate: interrupted\n")
 			p.wantNobody()
 			if files := filesIn(t, store); files != "machines/here.yaml" {
