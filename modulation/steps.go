@@ -23,6 +23,8 @@ const (
 	// longestBetween is the longest time between two bunches, in seconds, that slices can
 	// bridge. In what lasts longer nothing is counted, which a check by whole runs tells.
 	longestBetween = 0.1
+	// leastBunches makes slices of a tenth of a second.
+	leastBunches = 100
 )
 
 // Add adds the time between two readings, and whether the count changed in it.
@@ -44,16 +46,22 @@ func (s *Steps) Missed() { s.unchanged = 0 }
 // Seen returns the sum of the times.
 func (s *Steps) Seen() time.Duration { return s.seen }
 
-// PerSecond returns how often the count changes; 0 where it was not seen to. Where changes
-// come in bunches, it is how often bunches and single changes come: the work between two
-// bunches counts too, and slices have to hold several.
-func (s *Steps) PerSecond() float64 {
+// Rate returns how often the count changes per second; 0 where it was not seen to.
+func (s *Steps) Rate() float64 {
 	if s.changes == 0 {
 		return 0
 	}
-	rate := float64(s.changes) / s.seen.Seconds()
+	return float64(s.changes) / s.seen.Seconds()
+}
+
+// PerSecond is Rate for SlicingFor. Where changes come in bunches, it is how often bunches
+// and single changes come, but at least leastBunches: the work between two bunches counts
+// too, and slices have to hold several. A program whose CPU others hold for milliseconds
+// looks the same.
+func (s *Steps) PerSecond() float64 {
+	rate := s.Rate()
 	if met := s.squares / s.seen.Seconds(); met*rate > bunched {
-		return 1 / met
+		return min(rate, max(1/met, leastBunches))
 	}
 	return rate
 }

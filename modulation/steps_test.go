@@ -46,7 +46,7 @@ func TestStepRate(t *testing.T) {
 		cycles, within := math.Modf(clock.now.Seconds() * 50)
 		return 10*cycles + math.Floor(40*min(within, 0.25)), nil
 	}
-	if got, err := modulation.StepRate(t.Context(), clock, bunches); err != nil || got < 60 || got > 130 {
+	if got, err := modulation.StepRate(t.Context(), clock, bunches); err != nil || got < 100 || got > 130 {
 		t.Errorf("StepRate of bunches = %v, %v; want about 100", got, err)
 	}
 	broken := errors.New("broken")

@@ -252,14 +252,26 @@ const (
 	awake = time.Millisecond
 	// enoughClose is how much time between close readings tells how often a count changes.
 	enoughClose = 20 * time.Millisecond
+	// leastPerRun is the least number of steps in a run that slices are made for: as
+	// many as three blocks hold.
+	leastPerRun = 120
 )
 
-// perSecond returns how often the count changes.
-func (r *recording) perSecond() float64 {
+// rate returns how often the count changes per second.
+func (r *recording) rate() float64 {
 	if r.close.Seen() < enoughClose {
 		return float64(r.steps) / r.wall.Seconds()
 	}
-	return r.close.PerSecond()
+	return r.close.Rate()
+}
+
+// perSecond is rate for slices. Where changes come in bunches, slices hold several, but a
+// run has to hold some blocks.
+func (r *recording) perSecond() float64 {
+	if r.close.Seen() < enoughClose {
+		return r.rate()
+	}
+	return min(r.rate(), max(r.close.PerSecond(), leastPerRun/r.wall.Seconds()))
 }
 
 // record runs the program once, alone beside spinning CPUs. The program must not

@@ -111,7 +111,7 @@ func TestGresOf(t *testing.T) {
 		{"gpu:no_consume:2", map[string]int{"gpu": 2}},
 		{"cpu=8", nil},
 		{"cpu:7,gres/gpu:1", map[string]int{"gpu": 1}},
-		{"mem=4G,node=1,billing=8,license/matlab=2,bb/datawarp=1,fs/lustre=1,ic/ofed=1", nil},
+		{"mem=4G,node=1,billing=8,license/matlab=2,bb/datawarp=1,fs/scratch=1,ic/ofed=1", nil},
 		{"%G", nil},
 		{":3", nil},
 	} {
