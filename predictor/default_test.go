@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/internal/golden"
+	"bandmate.dev/bandmate/predictor/cache"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -108,6 +109,21 @@ func TestWarnings(t *testing.T) {
 		if math.Abs(float64(p.Extrapolated-want)) > 1 {
 			t.Errorf("%s: %v extrapolated, want %v", test.name, p.Extrapolated, want)
 		}
+	}
+}
+
+func TestLowestBeside(t *testing.T) {
+	target := compiled(t, withCurve(profileOf("target", 10, 1), 0.75, 1, 0.9, 0.8, 0.7, 0.6)) // to 20 GB/s
+	light, heavy := compiled(t, profileOf("light", 5, 1)), compiled(t, profileOf("heavy", 30, 1))
+	if got := target.lowestBeside(light); got != 0 {
+		t.Errorf("%v without points in the cache, want none", got)
+	}
+	target.besideCache = []cache.Point{{Performance: 0.9}, {Performance: 0.6}, {Performance: 0.8}}
+	if got := target.lowestBeside(light); math.Abs(float64(got-0.58)) > 1e-9 {
+		t.Errorf("%v beside less traffic than was measured, want 0.58", got)
+	}
+	if got := target.lowestBeside(heavy); got != 0 {
+		t.Errorf("%v beside more traffic than was measured, want none", got)
 	}
 }
 

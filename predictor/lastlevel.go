@@ -238,13 +238,12 @@ func (s *modelSolver) solveShared() {
 	s.rates = resized(s.rates, len(s.apps))
 	for i, a := range s.apps {
 		s.rates[i] = s.shares[i].Performance
-		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), a.lowestBeside(s.others(i)), curves.Floor), 1)
+		lowest := units.NormalizedPerformance(curves.Floor)
+		if len(s.apps) == 2 {
+			lowest = max(lowest, a.lowestBeside(s.apps[1-i]))
+		}
+		s.performance[i] = min(max(units.NormalizedPerformance(s.rates[i]), lowest), 1)
 	}
-}
-
-// others returns all applications but i.
-func (s *modelSolver) others(i int) []*Application {
-	return slices.Concat(s.apps[:i], s.apps[i+1:])
 }
 
 // evidenceOfCache is how far a prediction may lie below the lowest performance that was
@@ -252,15 +251,11 @@ func (s *modelSolver) others(i int) []*Application {
 // simulated platform with a shared cache no such pair is below it.
 const evidenceOfCache = 0.02
 
-// lowestBeside returns the performance that a keeps beside others; 0 where the points of a
-// do not tell. An interferer that streams or keeps working sets in the cache presses as hard
-// as one co-runner of as much traffic can.
-func (a *Application) lowestBeside(others []*Application) units.NormalizedPerformance {
-	if len(others) != 1 || a.besideCache == nil {
-		return 0
-	}
-	other := others[0]
-	if other.target.Scale(other.peak()).Total() > a.HighestPressure() {
+// lowestBeside returns the performance that a keeps beside one other application; 0 where
+// the points of a do not tell. An interferer that streams or keeps working sets in the cache
+// presses as hard as one co-runner of as much traffic can.
+func (a *Application) lowestBeside(other *Application) units.NormalizedPerformance {
+	if a.besideCache == nil || other.target.Scale(other.peak()).Total() > a.HighestPressure() {
 		return 0
 	}
 	lowest := units.NormalizedPerformance(1)
