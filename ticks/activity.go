@@ -150,14 +150,7 @@ func readFunctions(name string) (*code, map[uint64]string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	names := map[uint64]string{}
-	for symbol, offset := range table.offsets {
-		// Of several names for a function the same one is taken in every search.
-		if known, ok := names[offset]; !ok || symbol < known {
-			names[offset] = symbol
-		}
-	}
-	return c, names, nil
+	return c, table.names(), nil
 }
 
 // bounds returns the first address of a mapping, and the one behind its last.

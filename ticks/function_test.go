@@ -2,6 +2,7 @@ package ticks
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -289,5 +290,17 @@ func BenchmarkCall(b *testing.B) {
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/calls, "ns/call")
 		})
+	}
+}
+
+func TestNamesOfOneFunction(t *testing.T) {
+	s := &symbols{offsets: map[string]uint64{
+		"__clock_gettime": 1, "clock_gettime": 1,
+		"strtoimax": 2, "__strtol": 2, "strtol": 2, "strtoq": 2,
+		"_only": 3,
+	}}
+	want := map[uint64]string{1: "clock_gettime", 2: "strtol", 3: "_only"}
+	if got := s.names(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -197,20 +197,29 @@ func (s *search) named() ([]place, error) {
 	}
 	var kinds [4][]place
 	for i, m := range used {
+		kindOf := map[uint64]int{}
 		for name, offset := range tables[i].offsets {
-			f, imported := Function{Library: filepath.Base(m.path), Symbol: name}, tables[0].imported[name]
-			kind := 3
+			imported, kind := tables[0].imported[name], 3
 			switch {
 			case i == 0 && isStartUp(name), i > 0 && !imported && !byLibraries[name]:
 				continue
 			case i == 0:
-				kind, f.Library = 1, ""
+				kind = 1
 			case imported && !isSystem(m.path):
 				kind = 0
 			case imported:
 				kind = 2
 			}
-			kinds[kind] = append(kinds[kind], place{f, m.file, offset})
+			if known, ok := kindOf[offset]; !ok || kind < known {
+				kindOf[offset] = kind
+			}
+		}
+		library, names := filepath.Base(m.path), tables[i].names()
+		if i == 0 {
+			library = ""
+		}
+		for offset, kind := range kindOf {
+			kinds[kind] = append(kinds[kind], place{Function{Library: library, Symbol: names[offset]}, m.file, offset})
 		}
 	}
 	for _, kind := range kinds {

@@ -1,6 +1,7 @@
 package ticks
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -71,6 +72,24 @@ func (s *symbols) add(file *elf.File, symbol elf.Symbol) {
 			s.offsets[name] = offset
 		}
 	}
+}
+
+// names returns one name for each function of the file: of several names for a
+// function, the one with the fewest leading underscores, then the shortest, so that
+// each search takes the same one and none tries a function twice.
+func (s *symbols) names() map[uint64]string {
+	names := make(map[uint64]string, len(s.offsets))
+	for name, offset := range s.offsets {
+		if known, ok := names[offset]; !ok || plainer(name, known) < 0 {
+			names[offset] = name
+		}
+	}
+	return names
+}
+
+func plainer(a, b string) int {
+	underscores := func(name string) int { return len(name) - len(strings.TrimLeft(name, "_")) }
+	return cmp.Or(cmp.Compare(underscores(a), underscores(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 // offsetOf returns the place in the file of an address of its code.
