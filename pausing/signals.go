@@ -205,7 +205,7 @@ func (s *signals) stop(members []*member, deadline time.Duration) error {
 
 // ask sends the signal to a member, unless it is stopped already.
 func (s *signals) ask(m *member) error {
-	m.moving, m.stopped = nil, false
+	m.moving, m.stopped, m.asked = nil, false, false
 	switch seen, err := m.look(); {
 	case err != nil:
 		return err
@@ -237,7 +237,7 @@ func (s *signals) resume() error {
 		state := &s.dog.page.slots[m.slot].state
 		if old := state.Load() & stateMask; old != running && old != released {
 			// Before the process has stopped the pending signal may be ours.
-			if !m.stopped || !stopIsPending(m.pid) {
+			if !m.stopped || m.asked || !stopIsPending(m.pid) {
 				errs = append(errs, ignoreEnded(m.signal(unix.SIGCONT)))
 			}
 		}
@@ -260,6 +260,9 @@ type member struct {
 	// moving are the threads that were not seen stopped since the last signal;
 	// nil before they were listed.
 	moving []int
+	// asked is true when single threads were asked, too: then the signal to the process may be
+	// pending when all have stopped.
+	asked bool
 	// stopped is true when every thread was seen stopped.
 	stopped bool
 	ended   bool

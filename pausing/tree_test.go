@@ -32,6 +32,17 @@ func inGroup(t *testing.T, group int) []int {
 	return pids
 }
 
+// wantPaused checks that a process was asked to stop and does not run. One that was blocked
+// in the kernel may have woken since then, and stops as soon as it gets a CPU.
+func wantPaused(t *testing.T, g *Group, pid int) {
+	t.Helper()
+	if st, err := readStat(pid); err == nil && !g.brake.(*signals).isMember(pid) {
+		t.Errorf("process %d, child of %d, was not found", pid, st.parent)
+		return
+	}
+	waitFor(t, fmt.Sprintf("the stop of process %d", pid), func() bool { return strings.Trim(states(t, pid), "TDZ") == "" })
+}
+
 // Processes that start others all the time are paused with all of them.
 func TestForks(t *testing.T) {
 	// Fifteen shells, each starting one short process after another, and some that
@@ -57,10 +68,7 @@ grow 3`
 			t.Fatal(err)
 		}
 		for _, p := range inGroup(t, pid) {
-			if letters := states(t, p); strings.Trim(letters, "TZ") != "" {
-				st, _ := readStat(p)
-				t.Errorf("process %d, child of %d, is %s", p, st.parent, letters)
-			}
+			wantPaused(t, g, p)
 		}
 		if err := g.Continue(); err != nil {
 			t.Fatal(err)
@@ -124,9 +132,56 @@ while True:
 			t.Fatal(err)
 		}
 		for _, p := range inGroup(t, cmd.Process.Pid) {
-			if letters := states(t, p); strings.Trim(letters, "TDZ") != "" {
-				t.Errorf("process %d is %s", p, letters)
-			}
+			wantPaused(t, g, p)
+		}
+		if err := g.Continue(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A thread that is blocked hides none that runs.
+func TestBlockedBesideRunning(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		requires.Unmet(t, "needs python3, which calls posix_spawn")
+	}
+	// The child opens a pipe that has no writer before it becomes another program.
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", `
+import ctypes, os, sys, threading
+def spin():
+    while True: pass
+threading.Thread(target=spin, daemon=True).start()
+c = ctypes.CDLL(None)
+actions, pid = ctypes.create_string_buffer(1024), ctypes.c_int()
+c.posix_spawn_file_actions_init(actions)
+c.posix_spawn_file_actions_addopen(actions, 3, sys.argv[1].encode(), os.O_RDONLY, 0)
+print("ready", flush=True)
+c.posix_spawn(ctypes.byref(pid), b"/bin/true", actions, None, (ctypes.c_char_p * 2)(b"true", None), None)
+`, pipe)
+	started(t, cmd)
+	pid := cmd.Process.Pid
+	waitFor(t, "a blocked thread", func() bool { return strings.HasPrefix(states(t, pid), "D") })
+	st, err := readStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the other thread", func() bool {
+		m := &member{identity: identity{pid: pid, pidfd: -1}, start: st.start}
+		seen, err := m.look()
+		return err == nil && seen == sawRunning
+	})
+	g := group(t, pid)
+	for range 20 {
+		if err := g.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		if letters := states(t, pid); strings.Trim(letters, "TD") != "" {
+			t.Errorf("process %d is %s", pid, letters)
 		}
 		if err := g.Continue(); err != nil {
 			t.Fatal(err)

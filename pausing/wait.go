@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -46,26 +47,64 @@ func (m *member) look() (sight, error) {
 func (m *member) lookAtThreads() (sight, error) {
 	dir := procPath(m.pid, "task")
 	if m.moving == nil {
-		threads, err := sysfile.Numbers(os.DirFS(dir), ".")
-		if err != nil {
-			return sawEnded, nil //nolint:nilerr // it has ended
+		threads := threadsOf(m.pid)
+		if threads == nil {
+			return sawEnded, nil
 		}
 		m.moving = threads
 	}
-	for len(m.moving) > 0 {
-		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", dir, m.moving[0]))
+	var blocked []int
+	for i, thread := range m.moving {
+		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", dir, thread))
 		switch {
 		case errors.Is(err, ErrEnded):
 		case err != nil:
 			return sawRunning, err
 		case sightOf(st) == sawRunning:
+			m.moving = slices.Concat(blocked, m.moving[i:])
 			return sawRunning, nil
 		case sightOf(st) == sawBlocked:
-			return sawBlocked, nil
+			blocked = append(blocked, thread)
 		}
-		m.moving = m.moving[1:]
 	}
+	if m.moving = blocked; len(blocked) > 0 {
+		return sawBlocked, nil
+	}
+	m.moving = []int{}
 	return sawStopped, nil
+}
+
+// stopThreads asks the threads that run, where others are blocked. The kernel leaves a signal to
+// a process to one of its threads: where that one is blocked, the others run on until it has
+// woken (complete_signal in kernel/signal.c).
+func (m *member) stopThreads() {
+	var awake []int
+	isBlocked := false
+	for _, thread := range threadsOf(m.pid) {
+		switch st, err := readStatFile(fmt.Sprintf("%s/%d/stat", procPath(m.pid, "task"), thread)); {
+		case err != nil: // it has ended
+		case sightOf(st) == sawRunning:
+			awake = append(awake, thread)
+		case sightOf(st) == sawBlocked:
+			isBlocked = true
+		}
+	}
+	if !isBlocked {
+		return
+	}
+	for _, thread := range awake {
+		m.asked = true
+		_ = unix.Tgkill(m.pid, thread, unix.SIGSTOP) // one that has ended does not run
+	}
+}
+
+// threadsOf lists the threads of a process; none when it has ended.
+func threadsOf(pid int) []int {
+	threads, err := sysfile.Numbers(os.DirFS(procPath(pid, "task")), ".")
+	if err != nil {
+		return nil
+	}
+	return threads
 }
 
 // sightOf returns the state of a thread; one that has ended counts as stopped.
@@ -78,6 +117,10 @@ func sightOf(st stat) sight {
 	}
 	return sawRunning
 }
+
+// threadsAfter is how often a member that was asked to stop is looked at before its threads are
+// asked one by one, and again: a millisecond or so.
+const threadsAfter = 40
 
 // await returns when a member that was asked to stop does not run. It is patient
 // with blocked threads for a while.
@@ -104,6 +147,9 @@ func await(m *member, deadline, grace time.Duration) error {
 			}
 		case sawRunning:
 			blockedSince = -1
+			if tries%threadsAfter == threadsAfter-1 {
+				m.stopThreads()
+			}
 		}
 		if now() >= deadline {
 			return fmt.Errorf("process %d did not stop in time: %w", m.pid, ErrTooLong)
