@@ -458,22 +458,35 @@ func (p *Plan) narrow(readings []Reading, wanted float64) bool {
 	return (e.High-e.Low)/2 <= distuv.UnitNormal.Quantile((1+confidence)/2)*wanted
 }
 
-// Complete returns the class in which the most comparisons have the fewest
-// blocks that the precision asks for, and among equals the one with the most
-// readings; empty without any.
+// fewestReadings is how many readings of a comparison have a spread.
+const fewestReadings = 2
+
+// Complete returns the class in which the most comparisons have the fewest blocks that the
+// precision asks for, and among equals the one with the most readings; empty without any. A
+// class in which a comparison lacks a spread comes after all in which none does.
 func (o *Outcome) Complete(fewest int) regime.Class {
-	var best regime.Class
-	bestDone, bestReadings := -1, -1
-	for _, class := range regime.Classes() {
-		done, readings := 0, 0
-		for _, list := range o.Readings[class] {
-			readings += len(list)
-			if len(list) >= fewest {
-				done++
-			}
+	names := map[string]bool{}
+	for _, readings := range o.Readings {
+		for name := range readings {
+			names[name] = true
 		}
-		if readings > 0 && (done > bestDone || done == bestDone && readings > bestReadings) {
-			best, bestDone, bestReadings = class, done, readings
+	}
+	var best regime.Class
+	var bestRank [3]int
+	for _, class := range regime.Classes() {
+		rank := [3]int{1, 0, 0}
+		for name := range names {
+			n := len(o.Readings[class][name])
+			if n < fewestReadings {
+				rank[0] = 0
+			}
+			if n >= fewest {
+				rank[1]++
+			}
+			rank[2] += n
+		}
+		if rank[2] > 0 && (best == "" || slices.Compare(rank[:], bestRank[:]) > 0) {
+			best, bestRank = class, rank
 		}
 	}
 	return best

@@ -160,6 +160,25 @@ func TestRunNeverMixesRegimes(t *testing.T) {
 	}
 }
 
+// A placement in which only some comparisons were measured often enough does not go before
+// one in which all were measured.
+func TestCompleteHasAllComparisons(t *testing.T) {
+	o := &Outcome{Readings: map[regime.Class]map[string][]Reading{
+		usual:   {"program": make([]Reading, 5), "interferer": make([]Reading, 5)},
+		unusual: {"program": make([]Reading, 1), "interferer": make([]Reading, 40)},
+	}}
+	if got := o.Complete(10); got != usual {
+		t.Errorf("%q, want %q: there the program has a spread", got, usual)
+	}
+	o.Readings[usual]["program"] = nil
+	if got := o.Complete(10); got != unusual {
+		t.Errorf("%q, want %q, which has the most", got, unusual)
+	}
+	if got := newOutcome().Complete(10); got != "" {
+		t.Errorf("%q of nothing", got)
+	}
+}
+
 // TestRunDropsBlocksOfAChange changes the regime in one group.
 func TestRunDropsBlocksOfAChange(t *testing.T) {
 	m, _, plan := alike(6, noise{})

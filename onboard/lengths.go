@@ -27,7 +27,10 @@ func (t *ticked) compareLengths(ctx context.Context, short *modulation.Plan, sec
 		return nil
 	}
 	class := short.Outcome.Complete(short.Precision.Fewest)
-	p := t.strongest(&estimator{readings: short.Outcome.Readings[class], session: t.stage.Session})
+	p, ok := t.strongest(&estimator{readings: short.Outcome.Readings[class], session: t.stage.Session})
+	if !ok {
+		return nil
+	}
 	slow, err := t.longer(ctx, t.stage, short, pressurePoint(t.Application.Name, p, second), lengths{
 		class: class, wait: true, fewest: comparedBlocks / 2, most: comparedBlocks, budget: comparedBudget,
 		beside: p.String(), shown: "the curves show a part of it; --whole-runs measures all",

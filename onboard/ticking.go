@@ -256,16 +256,16 @@ func (t *ticked) sameAsProbes(ctx context.Context, u *underPressure, machine *v1
 	return calibrated, machine, nil
 }
 
-// strongest returns the pressure beside which the application loses most.
-func (t *ticked) strongest(e *estimator) pressure.Measured {
-	var strongest pressure.Measured
+// strongest returns the pressure beside which the application loses most; false where it was
+// measured beside none.
+func (t *ticked) strongest(e *estimator) (strongest pressure.Measured, ok bool) {
 	lowest := math.Inf(1)
 	for _, p := range t.experiment.Pressures {
 		if r, ok := e.result(t.Application.Name, p.String()); ok && float64(r.NormalizedPerformance) < lowest {
 			strongest, lowest = p, float64(r.NormalizedPerformance)
 		}
 	}
-	return strongest
+	return strongest, !math.IsInf(lowest, 1)
 }
 
 // profile makes the profile, after a check against whole runs.
