@@ -14,30 +14,37 @@ import (
 const MixedBasis predictor.Basis = "mixed"
 
 // BasisOf returns the basis of the default method's predictions for pairs of entries:
-// MemoryModel if all entries with curves are calibrated, Curves if no pair is, and
-// MixedBasis otherwise.
+// MemoryModel if all entries with curves are calibrated to one model, Curves if no two are,
+// and MixedBasis otherwise.
 func BasisOf(entries []Entry) predictor.Basis {
-	calibrated, alone := 0, 0
+	alone, most := 0, 0
+	var models [][]Entry
 	for _, e := range entries {
-		switch sensitive, _ := e.Application.Known(); {
-		case e.Application.Calibrated():
-			calibrated++
-		case sensitive:
-			alone++
+		if !e.Application.Calibrated() {
+			if sensitive, _ := e.Application.Known(); sensitive {
+				alone++
+			}
+			continue
 		}
+		i := slices.IndexFunc(models, func(m []Entry) bool { return m[0].Application.SharesModel(e.Application) })
+		if i < 0 {
+			models, i = append(models, nil), len(models)
+		}
+		models[i] = append(models[i], e)
+		most = max(most, len(models[i]))
 	}
 	switch {
-	case alone == 0 && calibrated > 0:
+	case alone == 0 && len(models) == 1:
 		return predictor.MemoryModel
-	case calibrated == 0 || calibrated == 1 && alone > 0:
+	case most < 2:
 		return predictor.Curves
 	}
 	return MixedBasis
 }
 
-// ExplainBasis explains the basis of the group's predictions in words: the model of the
+// ExplainBasis explains the basis of a prediction of the group in words: the model of the
 // memory, or why curves alone are used. It is empty for methods other than the default.
-func (g *Group) ExplainBasis() string {
+func (g *Group) ExplainBasis(basis predictor.Basis) string {
 	if g.Method != predictor.Default || len(g.Entries) == 0 {
 		return ""
 	}
@@ -49,6 +56,9 @@ func (g *Group) ExplainBasis() string {
 	}
 	if len(reasons) > 0 {
 		return fmt.Sprintf("%s: %s", predictor.Curves, strings.Join(reasons, "; "))
+	}
+	if basis == predictor.Curves {
+		return fmt.Sprintf("%s: no one model of the memory describes all of these applications", basis)
 	}
 	fitted, of := g.advisor.calibrations.fitted(g.Entries[0].Profile)
 	place := g.advisor.explainLink(g.Entries[0].Profile.Spec.Machine.Name)

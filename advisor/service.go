@@ -41,7 +41,9 @@ func (g *Group) PredictServices(target int, demands []service.Demand, explain bo
 	}
 	hold(p.Service, target)
 	for i, load := range loads {
-		if i == target || load <= 0 {
+		name := g.Entries[i].Application.Name()
+		// Instances of one service with one demand fare alike.
+		if i == target || load <= 0 || p.CorunnerServices[name] != nil {
 			continue
 		}
 		_, answer, err := g.PredictLoads(i, loads, false)
@@ -52,7 +54,7 @@ func (g *Group) PredictServices(target int, demands []service.Demand, explain bo
 			p.CorunnerServices = map[string]*service.Answer{}
 		}
 		hold(answer, i)
-		p.CorunnerServices[g.Entries[i].Application.Name()] = answer
+		p.CorunnerServices[name] = answer
 	}
 	return p, nil
 }

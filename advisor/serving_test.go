@@ -85,6 +85,10 @@ func TestPredictServices(t *testing.T) {
 	if off := *p.CorunnerServices["web"].P99BesideSeconds / *web.P99BesideSeconds; off < 0.999 || off > 1.001 {
 		t.Errorf("%+v, %+v", p.CorunnerServices["web"], web)
 	}
+	same, err := group(t, "redis", "web", "web", "web").PredictServices(0, []service.Demand{{}, {Load: 500}, {Load: 500}, {Load: 500}}, false)
+	if err != nil || len(same.CorunnerServices) != 1 || same.CorunnerServices["web"].P99BesideSeconds == nil {
+		t.Errorf("three alike: %+v, %v", same.CorunnerServices, err)
+	}
 	if _, err := group(t, names...).PredictServices(0, []service.Demand{{}, {}, {Load: 5}}, false); !errors.Is(err, service.ErrNoSweep) {
 		t.Error(err)
 	}

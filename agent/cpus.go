@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/topology"
@@ -122,7 +123,7 @@ func collect(groups fs.FS, dir string, of container, containers *[]container) er
 		switch uid := podGroup.FindStringSubmatch(e.Name()); {
 		case of.pod != "":
 			cpus, err := cpusOf(groups, inner, "cpuset.cpus")
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // it has ended
 				continue
 			}
 			if err != nil {

@@ -18,16 +18,16 @@ const trafficRuns = 3
 // the run with the median bandwidth. A profile needs the read share, so a source
 // that does not measure it is an error.
 func (e *Experiment) MeasureTraffic(ctx context.Context, a Application, source profiler.Source) (*profiler.Summary, error) {
-	return measureTraffic(ctx, a.Name, source, func(ctx context.Context) error {
+	return measureTraffic(ctx, a.Name, source, profiler.Workload{Run: func(ctx context.Context) error {
 		_, err := e.Session.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
 		return err
-	})
+	}})
 }
 
-func measureTraffic(ctx context.Context, name string, source profiler.Source, run func(context.Context) error) (*profiler.Summary, error) {
+func measureTraffic(ctx context.Context, name string, source profiler.Source, w profiler.Workload) (*profiler.Summary, error) {
 	runs := make([]profiler.Summary, 0, trafficRuns)
 	for range trafficRuns {
-		summary, err := source.Measure(ctx, profiler.Workload{Run: run})
+		summary, err := source.Measure(ctx, w)
 		if err != nil {
 			return nil, fmt.Errorf("traffic of %s: %w", name, err)
 		}

@@ -43,7 +43,7 @@ func (e *Experiment) MeasureDistance(ctx context.Context, a Application, source 
 	}
 	var err error
 	if source != nil {
-		d.traffic, err = measureTraffic(ctx, a.Name, source, run)
+		d.traffic, err = measureTraffic(ctx, a.Name, source, profiler.Workload{Run: run})
 	} else {
 		for range distantRuns {
 			if err = run(ctx); err != nil {

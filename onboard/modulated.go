@@ -56,15 +56,20 @@ func pressurePoint(application string, p pressure.Measured, second *stream) modu
 	return point
 }
 
-// pairPoint compares two applications beside each other with each alone.
+// pairPoint compares two applications beside each other with each alone; one beside itself
+// once.
 func pairPoint(first, second Application) modulation.Point {
-	return modulation.Point{
+	point := modulation.Point{
 		States: []modulation.State{firstAlone, together, secondAlone},
 		Compare: []modulation.Comparison{
 			{Name: besideName(first.Name, corunLabel(second)), Party: 0, On: 1, Off: 0},
 			{Name: besideName(second.Name, corunLabel(first)), Party: 1, On: 1, Off: 2},
 		},
 	}
+	if point.Compare[0].Name == point.Compare[1].Name {
+		point.States, point.Compare = point.States[:2], point.Compare[:1]
+	}
+	return point
 }
 
 // controlPoint is the A/A control: nothing differs between its states, so that it

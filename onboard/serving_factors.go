@@ -76,11 +76,9 @@ func (t *serving) factors(ctx context.Context, rate, share float64) error {
 		return err
 	}
 	if t.Traffic != nil {
-		counted, err := measureTraffic(ctx, t.Name, t.Traffic, func(ctx context.Context) error {
-			pause(ctx, trafficTime)
-			return cmp.Or(ctx.Err(), l.Err())
-		})
-		if err != nil {
+		// It serves before and after that, too, which is no background.
+		counted, err := measureTraffic(ctx, t.Name, t.Traffic, profiler.Workload{Duration: trafficTime})
+		if err = cmp.Or(ctx.Err(), l.Err(), err); err != nil {
 			return err
 		}
 		t.experiment.Traffic = map[string]*profiler.Summary{t.Name: counted}

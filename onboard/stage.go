@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,9 +52,9 @@ func (s *Session) openStage(ctx context.Context) (*stage, error) {
 
 func (g *stage) close() error { return g.opposite.interferers.close() }
 
-// bench returns a bench of the stage's parties.
+// bench returns a bench of the stage's parties, which it keeps when the stage has others.
 func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
-	return &modulation.Bench{Clock: monotonic.Clock{}, Random: g.Random, Parties: g.parties[:], Slicing: slicing}
+	return &modulation.Bench{Clock: monotonic.Clock{}, Random: g.Random, Parties: slices.Clone(g.parties[:]), Slicing: slicing}
 }
 
 // probe tells the placement regime. Everything is idle meanwhile.
@@ -70,7 +71,7 @@ func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
 	if err := g.control(ctx, func() error { return plan.Run(ctx) }); err != nil {
 		return err
 	}
-	for _, party := range g.parties {
+	for _, party := range plan.Bench.Parties {
 		// A process may have left the group since the start.
 		if p, ok := party.(*program); ok && p.process != nil {
 			if err := p.together(); err != nil {

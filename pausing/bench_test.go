@@ -63,7 +63,7 @@ func BenchmarkLook(b *testing.B) {
 	})
 	b.Run("pending", func(b *testing.B) {
 		for b.Loop() {
-			if stopIsPending(pid) {
+			if stopIsPending(pid, false) {
 				b.Fatal("this process is to be stopped")
 			}
 		}

@@ -75,6 +75,12 @@ func (p *page) enter(state *atomic.Uint32, s uint32) {
 	state.Store(uint32(p.header.pauses.Load())<<stateBits | s)
 }
 
+// turn changes a state of the current pause to another; false where it is not in the first.
+func (p *page) turn(state *atomic.Uint32, from, to uint32) bool {
+	pause := uint32(p.header.pauses.Load()) << stateBits
+	return state.CompareAndSwap(pause|from, pause|to)
+}
+
 func newPage() (*page, *os.File, error) {
 	fd, err := unix.MemfdCreate("bandmate-watchdog", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -189,6 +189,9 @@ func (s *stat) set(field int, word []byte) error {
 // still run if it is the first thread that ended.
 func (s stat) isEnded() bool { return s.state == 'Z' || s.state == 'X' }
 
+// hasEnded reports a process of which no thread is left.
+func (s stat) hasEnded() bool { return s.isEnded() && s.threads <= 1 }
+
 // leadsThreads reports whether a number is that of a process, and not of another
 // thread of one.
 func leadsThreads(pid int) bool { return readStatus(pid).number("Tgid", 10) == uint64(pid) }
@@ -221,11 +224,12 @@ func (s status) number(key string, base int) uint64 {
 
 // stopIsPending reports whether somebody else wants a process stopped that is
 // stopped already: such a signal waits, and is discarded when the process is
-// continued. One that is blocked waits for other reasons.
-func stopIsPending(pid int) bool {
+// continued. One that is blocked waits for other reasons. With ours a pending SIGSTOP may be
+// that of this package.
+func stopIsPending(pid int, ours bool) bool {
 	s := readStatus(pid)
 	pending, blocked := s.number("ShdPnd", 16), s.number("SigBlk", 16)|s.number("SigCgt", 16)
-	return has(pending, unix.SIGSTOP) || has(pending&^blocked, unix.SIGTSTP)
+	return !ours && has(pending, unix.SIGSTOP) || has(pending&^blocked, unix.SIGTSTP)
 }
 
 func has(mask uint64, s unix.Signal) bool { return mask&(1<<(s-1)) != 0 }

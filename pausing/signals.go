@@ -93,7 +93,7 @@ func (s *signals) admit(m *member, root bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if st.isEnded() && st.threads <= 1 {
+	if st.hasEnded() {
 		return false, nil
 	}
 	if err := refuse(m.pid, st, root); err != nil {
@@ -189,14 +189,14 @@ func (s *signals) stop(members []*member, deadline time.Duration) error {
 			}
 		}
 		for _, m := range rest[:n] {
-			if err := await(m, deadline, 0); err != nil {
+			if err := s.await(m, deadline, 0); err != nil {
 				return err
 			}
 		}
 		rest = rest[n:]
 	}
 	for _, m := range members {
-		if err := await(m, deadline, blockedGrace); err != nil {
+		if err := s.await(m, deadline, blockedGrace); err != nil {
 			return err
 		}
 	}
@@ -214,6 +214,9 @@ func (s *signals) ask(m *member) error {
 		return nil
 	case seen == sawStopped:
 		m.stopped = true // stopped by others, who will continue it
+		return nil
+	case seen == sawBlocked && (m.hasStopped() || stopIsPending(m.pid, false)):
+		m.stopped = true // by others, too: what is blocked stops before it runs
 		return nil
 	}
 	m.moving = nil
@@ -237,7 +240,7 @@ func (s *signals) resume() error {
 		state := &s.dog.page.slots[m.slot].state
 		if old := state.Load() & stateMask; old != running && old != released {
 			// Before the process has stopped the pending signal may be ours.
-			if !m.stopped || m.asked || !stopIsPending(m.pid) {
+			if !m.stopped || !stopIsPending(m.pid, m.asked) {
 				errs = append(errs, ignoreEnded(m.signal(unix.SIGCONT)))
 			}
 		}

@@ -83,7 +83,7 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 			continue
 		}
 		// One that cannot be read has ended.
-		if s, err := readStat(pid); err == nil && !s.isEnded() {
+		if s, err := readStat(pid); err == nil && !s.hasEnded() {
 			children[s.parent] = append(children[s.parent], pid)
 		}
 	}

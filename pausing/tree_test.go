@@ -176,6 +176,14 @@ c.posix_spawn(ctypes.byref(pid), b"/bin/true", actions, None, (ctypes.c_char_p *
 		return err == nil && seen == sawRunning
 	})
 	g := group(t, pid)
+	s := g.brake.(*signals)
+	m := s.byPID[pid]
+	s.dog.page.enter(&s.dog.page.slots[m.slot].state, released)
+	m.stopThreads(s.dog.page)
+	if strings.Contains(states(t, pid), "T") || m.asked {
+		t.Error("threads were stopped that the watchdog had continued")
+	}
+	s.dog.page.slots[m.slot].state.Store(running)
 	for range 20 {
 		if err := g.Pause(); err != nil {
 			t.Fatal(err)
@@ -186,6 +194,30 @@ c.posix_spawn(ctypes.byref(pid), b"/bin/true", actions, None, (ctypes.c_char_p *
 		if err := g.Continue(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A process whose first thread has ended runs on in the others.
+func TestFindsWithoutFirstThread(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		requires.Unmet(t, "needs python3, whose first thread can end")
+	}
+	parent := shell(t, `python3 -c '
+import ctypes, threading
+def spin():
+    while True: pass
+threading.Thread(target=spin).start()
+ctypes.CDLL(None).pthread_exit(None)
+' & echo ready; wait`).Process.Pid
+	child := childOf(t, parent)
+	waitFor(t, "the end of the first thread", func() bool { return strings.HasPrefix(states(t, child), "Z") })
+	g := group(t, parent)
+	if err := g.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the stop", func() bool { return strings.Trim(states(t, child), "TZ") == "" })
+	if err := g.Continue(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -31,7 +31,7 @@ const blockedGrace = time.Millisecond
 // look returns the state of the process. Threads seen stopped are not checked again.
 func (m *member) look() (sight, error) {
 	st, err := readStat(m.pid)
-	if errors.Is(err, ErrEnded) || err == nil && (st.start != m.start || st.isEnded() && st.threads <= 1) {
+	if errors.Is(err, ErrEnded) || err == nil && (st.start != m.start || st.hasEnded()) {
 		return sawEnded, nil
 	}
 	if err != nil {
@@ -74,10 +74,19 @@ func (m *member) lookAtThreads() (sight, error) {
 	return sawStopped, nil
 }
 
+// hasStopped reports whether a thread is stopped.
+func (m *member) hasStopped() bool {
+	return slices.ContainsFunc(threadsOf(m.pid), func(thread int) bool {
+		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", procPath(m.pid, "task"), thread))
+		return err == nil && (st.state == 'T' || st.state == 't')
+	})
+}
+
 // stopThreads asks the threads that run, where others are blocked. The kernel leaves a signal to
 // a process to one of its threads: where that one is blocked, the others run on until it has
-// woken (complete_signal in kernel/signal.c).
-func (m *member) stopThreads() {
+// woken (complete_signal in kernel/signal.c). It does nothing once the watchdog has continued the
+// process.
+func (m *member) stopThreads(p *page) {
 	var awake []int
 	isBlocked := false
 	for _, thread := range threadsOf(m.pid) {
@@ -89,13 +98,18 @@ func (m *member) stopThreads() {
 			isBlocked = true
 		}
 	}
-	if !isBlocked {
+	if !isBlocked || len(awake) == 0 {
+		return
+	}
+	state := &p.slots[m.slot].state
+	if !p.turn(state, paused, pausing) {
 		return
 	}
 	for _, thread := range awake {
 		m.asked = true
 		_ = unix.Tgkill(m.pid, thread, unix.SIGSTOP) // one that has ended does not run
 	}
+	p.enter(state, paused)
 }
 
 // threadsOf lists the threads of a process; none when it has ended.
@@ -124,7 +138,7 @@ const threadsAfter = 40
 
 // await returns when a member that was asked to stop does not run. It is patient
 // with blocked threads for a while.
-func await(m *member, deadline, grace time.Duration) error {
+func (s *signals) await(m *member, deadline, grace time.Duration) error {
 	blockedSince := time.Duration(-1)
 	for tries := 0; !m.ended && !m.stopped; tries++ {
 		seen, err := m.look()
@@ -148,7 +162,7 @@ func await(m *member, deadline, grace time.Duration) error {
 		case sawRunning:
 			blockedSince = -1
 			if tries%threadsAfter == threadsAfter-1 {
-				m.stopThreads()
+				m.stopThreads(s.dog.page)
 			}
 		}
 		if now() >= deadline {

@@ -20,6 +20,17 @@ func WithLaunchHook(ctx context.Context, hook LaunchHook) context.Context {
 	return context.WithValue(ctx, launchHookKey{}, append(slices.Clip(hooks), hook))
 }
 
+type countedKey struct{}
+
+// WithCounted returns a context in which a [Workload] is counted by what counts
+// everything: whoever runs it causes no traffic of their own.
+func WithCounted(ctx context.Context) context.Context {
+	return context.WithValue(ctx, countedKey{}, true)
+}
+
+// IsCounted reports whether ctx is one of [WithCounted].
+func IsCounted(ctx context.Context) bool { return ctx.Value(countedKey{}) != nil }
+
 // BeforeLaunch calls the hooks of ctx. It is called on the locked thread that
 // starts the command; release is called when the command has started or failed to
 // start. When a hook fails, the earlier ones are undone.

@@ -145,7 +145,7 @@ func TestStatuses(t *testing.T) {
 		{"/api/v1/applications?search=TRI", 200, "", `"total": 1`},
 		{"/api/v1/applications?machine=elsewhere", 200, "", `"applications": []`},
 		{"/api/v1/machines", 200, "", "one is broken"},
-		{"/api/v1/machines?limit=1", 400, "limit", "no such parameter"},
+		{"/api/v1/machines?limit=1", 400, "limit", "no such parameter: this path takes none"},
 		{"/api/v1", 404, "", "openapi.json"},
 		{"/api/v1/predict/", 404, "", "openapi.json"},
 		{"/../etc/passwd", 404, "", "no such path"},

@@ -120,7 +120,11 @@ func (q *query) window(offset, limit string, usual, most int) Window {
 // err returns every fault at once, including unknown parameters.
 func (q *query) err() error {
 	for _, field := range slices.Sorted(maps.Keys(q.values)) {
-		if !q.read[field] {
+		switch {
+		case q.read[field]:
+		case len(q.read) == 0:
+			q.refuse(field, "no such parameter: this path takes none")
+		default:
 			q.refuse(field, "no such parameter: want some of %s", strings.Join(slices.Sorted(maps.Keys(q.read)), ", "))
 		}
 	}

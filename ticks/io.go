@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -60,6 +61,8 @@ type ioTree struct {
 
 	mu    sync.Mutex
 	files map[int]*os.File
+	// order has every process of files after the one that started it.
+	order []int
 	last  float64
 	data  [512]byte
 }
@@ -73,7 +76,7 @@ func openIO(pid int, kind IOKind) (reader, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	t.files[pid] = file
+	t.files[pid], t.order = file, []int{pid}
 	_, err = t.readFile(file)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
@@ -94,24 +97,27 @@ func (t *ioTree) addDescendants(root int) {
 		if t.files[pid] == nil {
 			if file, err := os.Open(ioPath(pid)); err == nil {
 				t.files[pid] = file
+				t.order = append(t.order, pid)
 			}
 		}
 		t.mu.Unlock()
 	}
 }
 
-// read adds up all processes. When a process has been waited for, its parent has
-// its count; the sum may be short before that, and the last one holds.
+// read adds up all processes, parents first. When a process has been waited for, its
+// parent has its count: that of a parent read after it would count it twice. The sum may be
+// short instead, and the last one holds.
 func (t *ioTree) read() (float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sum := 0.0
-	for pid, file := range t.files {
-		n, err := t.readFile(file)
+	for _, pid := range slices.Clone(t.order) {
+		n, err := t.readFile(t.files[pid])
 		switch {
 		case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist):
-			file.Close()
+			t.files[pid].Close()
 			delete(t.files, pid)
+			t.order = slices.DeleteFunc(t.order, func(p int) bool { return p == pid })
 		case err != nil:
 			return 0, fmt.Errorf("%w: %w", ErrLost, err)
 		}

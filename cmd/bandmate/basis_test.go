@@ -41,6 +41,20 @@ func TestBasis(t *testing.T) {
 	if strings.Contains(p.stdout.String(), "basis") {
 		t.Errorf("a method of the paper names a basis:\n%s", p.stdout.String())
 	}
+	// No one model describes applications of two machines.
+	for n, name := range []string{"e", "f", "g"} {
+		writeFile(t, filepath.Join(store, "applications", name+"@there.yaml"), strings.ReplaceAll(clitest.MeasuredProfile(name, n+1), "machine: {name: here}", "machine: {name: there}"))
+	}
+	p = bandmate(t, "predict", "a", "e", "--explain", "--store", store)
+	p.wantExit(0)
+	if got := p.stdout.String(); !strings.Contains(got, "basis: curves: no one model of the memory describes") {
+		t.Errorf("two machines:\n%s", got)
+	}
+	p = bandmate(t, "matrix", "a", "b", "e", "f", "-o", "json", "--store", store)
+	p.wantExit(0)
+	if got := p.stdout.String(); !strings.Contains(got, `"basis": "mixed"`) {
+		t.Errorf("matrix of two machines:\n%s", got)
+	}
 	// One that the model cannot describe is predicted from its curves, and says why.
 	writeFile(t, filepath.Join(store, "applications", "odd@here.yaml"), strings.NewReplacer(
 		"normalizedPerformance: 0.9981", "normalizedPerformance: 0.3000", "normalizedPerformance: 0.9925", "normalizedPerformance: 0.9900",

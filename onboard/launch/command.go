@@ -213,7 +213,7 @@ func (l *Launcher) Start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		p.exec.Spans = []Span{{begin, begin.Add(p.exec.Wall)}}
 		l.Forget(p.PID)
 		left := l.reap()
-		l.reserve.ended(p.PID, c.String(), cmd.ProcessState.SysUsage())
+		l.reserve.ended(p.PID, c.String(), cmd.ProcessState.SysUsage(), !profiler.IsCounted(ctx))
 		p.err = c.explain(err, ended, left, tail)
 		if restoreErr == nil {
 			runtime.UnlockOSThread()
@@ -399,14 +399,4 @@ func (l *Launcher) orphans() []procfs.ProcStat {
 		left = append(left, stat)
 	}
 	return left
-}
-
-// Run runs a command once with a launcher of its own, which leaves nothing behind.
-func Run(ctx context.Context, c Command, cpus cpuset.CPUSet, node *int) error {
-	l, err := New()
-	if err != nil {
-		return err
-	}
-	_, err = l.Run(ctx, c, cpus, node)
-	return errors.Join(err, l.Close())
 }

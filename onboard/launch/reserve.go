@@ -55,9 +55,10 @@ func (r *reserve) started(pid int, command string) {
 	r.most = max(r.most, all)
 }
 
-// ended holds the memory again once no command runs. usage is the kernel's account
+// ended holds the memory again once no command runs, if hold is true: to take it is
+// traffic. usage is the kernel's account
 // of the command (getrusage(2): ru_maxrss is in kilobytes).
-func (r *reserve) ended(pid int, command string, usage any) {
+func (r *reserve) ended(pid int, command string, usage any, hold bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.running, pid)
@@ -65,7 +66,7 @@ func (r *reserve) ended(pid int, command string, usage any) {
 		r.usual[command] = max(r.usual[command], used.Maxrss<<10)
 		r.most = max(r.most, r.usual[command])
 	}
-	if len(r.running) == 0 {
+	if hold && len(r.running) == 0 {
 		r.hold(r.most)
 	}
 }

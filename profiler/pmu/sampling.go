@@ -55,7 +55,7 @@ func newTimeline(interval time.Duration) profiler.Timeline {
 // follow runs w and calls sample after every interval with the time since the
 // start, and once more when w has ended. When sample fails, w is canceled.
 func follow(ctx context.Context, w profiler.Workload, interval time.Duration, sample func(elapsed time.Duration, last bool) error) (time.Duration, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(profiler.WithCounted(ctx))
 	defer cancel()
 	start := time.Now()
 	ended := make(chan error, 1)

@@ -122,7 +122,7 @@ func NewMachine(m *v1alpha1.MachineProfile) Machine {
 
 func newApplication(p *v1alpha1.ApplicationProfile, compiled *predictor.Application) Application {
 	a := Application{
-		Name: report.SanitizeText(p.Name), Machine: report.SanitizeText(p.Spec.Machine.Name), Command: sanitized(p.Spec.Command),
+		Name: report.SanitizeText(v1alpha1.ApplicationOf(p)), Machine: report.SanitizeText(p.Spec.Machine.Name), Command: sanitized(p.Spec.Command),
 		Seconds: p.Spec.Solo.Seconds, Repeats: p.Spec.Solo.Repeats, Source: report.SanitizeText(p.Spec.Contentiousness.Source),
 		Curves: []Curve{}, Fits: compiled.Fits(), SharesCache: compiled.SharesCache(), Warnings: sanitized(p.Spec.Warnings),
 	}

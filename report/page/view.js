@@ -304,7 +304,7 @@
     const interval = s.p99Interval && `, 90% interval ${seconds(s.p99Interval.low)} to ${s.p99Interval.high === undefined ? "no upper end" : seconds(s.p99Interval.high)}`;
     const facts = [
       ["p99 alone", s.p99AloneSeconds === undefined ? "not known" : seconds(s.p99AloneSeconds)],
-      ["p99 beside", s.p99BesideSeconds !== undefined ? seconds(s.p99BesideSeconds) + interval : s.load < s.saturationBeside ? "not known" : "without end"],
+      ["p99 beside", s.p99BesideSeconds !== undefined ? seconds(s.p99BesideSeconds) + interval : s.p99AloneSeconds === undefined && s.load < 0.99 * s.saturationBeside ? "not known" : "without end"],
       ["Saturates at", `${rate(s.saturationAlone)} alone, ${rate(s.saturationBeside)} beside`],
     ];
     if (s.maxP99Seconds !== undefined) facts.push(["Limit of p99", `${seconds(s.maxP99Seconds)}: ${s.kept === undefined ? "not known" : s.kept ? "kept" : "exceeded"}`]);
@@ -438,6 +438,7 @@
     (x, y) => drawn("path", { d: `M${x} ${y - 5}L${x + 4.4} ${y}L${x} ${y + 5}L${x - 4.4} ${y}Z` }),
     (x, y) => drawn("path", { d: `M${x} ${y + 4.6}L${x + 4.4} ${y - 3.4}L${x - 4.4} ${y - 3.4}Z` }),
   ];
+  const HIGHEST = 1.6; // of a plot's axis; whiskers beyond it are cut
   function ticks(high, wanted) {
     const raw = high / wanted, power = 10 ** Math.floor(Math.log10(raw));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw);
@@ -448,7 +449,7 @@
   function plot(a, label) {
     const points = a.curves.flatMap((c) => c.points);
     const high = Math.max(...points.map((p) => p.x)) * 1.04;
-    const top = Math.max(1, ...points.map((p) => p.y + (p.spread || 0)));
+    const top = Math.max(1, ...points.map((p) => Math.min(p.y + (p.spread || 0), HIGHEST)));
     const lowest = Math.min(...points.map((p) => p.y - (p.spread || 0)));
     const bottom = Math.max(0, Math.min(Math.floor(lowest * 10 - 0.01) / 10, 0.8));
     const x = (b) => LEFT + (W - LEFT - RIGHT) * b / high;

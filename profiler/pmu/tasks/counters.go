@@ -46,6 +46,9 @@ type Counters struct {
 	plans []plan
 	// open are the groups of each plan.
 	open [][]perf.Group
+	// ended is what launches counted that have ended, endedCount how many these are.
+	ended      []Count
+	endedCount int
 	// latest is reused for every reading.
 	latest perf.CounterSample
 }
@@ -66,11 +69,21 @@ func NewCounters(opener perf.Opener, events ...Event) *Counters {
 }
 
 // AddLaunch counts what the calling thread starts from now on; see
-// [perf.Opener.OpenCommand]. An event that cannot be counted says so in
-// [Counters.Counts].
+// [perf.Opener.OpenCommand]. What was counted until then is kept, and no longer counted:
+// the counters of a launch would count the next one of the same thread as well. An event
+// that cannot be counted says so in [Counters.Counts].
 func (c *Counters) AddLaunch() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ended, err := c.counts()
+	if err != nil {
+		return err
+	}
+	c.endedCount += c.opened()
+	if err := c.closeOpen(); err != nil {
+		return err
+	}
+	c.ended = ended
 	groups, err := c.openEach(c.opener.OpenCommand)
 	c.keep(groups)
 	return err
@@ -190,9 +203,16 @@ func (c *Counters) keep(groups [][]perf.Group) {
 func (c *Counters) Counts() ([]Count, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.counts()
+}
+
+func (c *Counters) counts() ([]Count, error) {
 	counts := make([]Count, len(c.plans))
 	for i, p := range c.plans {
 		counts[i] = Count{RunningShare: 1, UserOnly: p.UserOnly, Err: p.err}
+		if c.ended != nil {
+			counts[i].Value, counts[i].RunningShare = c.ended[i].Value, c.ended[i].RunningShare
+		}
 		for _, g := range c.open[i] {
 			if err := g.Read(&c.latest); err != nil {
 				return nil, err
@@ -210,10 +230,14 @@ func (c *Counters) Counts() ([]Count, error) {
 	return counts, nil
 }
 
-// Len is how many threads and launches are counted.
+// Len is how many threads and launches were counted.
 func (c *Counters) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.endedCount + c.opened()
+}
+
+func (c *Counters) opened() int {
 	n := 0
 	for _, g := range c.open {
 		n = max(n, len(g))
@@ -225,6 +249,10 @@ func (c *Counters) Len() int {
 func (c *Counters) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.closeOpen()
+}
+
+func (c *Counters) closeOpen() error {
 	err := closeAll(c.open)
 	c.open = make([][]perf.Group, len(c.plans))
 	return err

@@ -189,6 +189,28 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// The counters of a launch are closed before the next: the thread that starts both would pass
+// them on.
+func TestLaunchesAreCountedOnce(t *testing.T) {
+	o := &opener{}
+	c := NewCounters(o, twoEvents()...)
+	for n := range 4 {
+		if err := c.AddLaunch(); err != nil {
+			t.Fatal(err)
+		}
+		if o.open != 2 || c.Len() != n+1 {
+			t.Errorf("after %d launches %d counters are open and %d launches counted", n+1, o.open, c.Len())
+		}
+	}
+	counts, err := c.Counts()
+	if err != nil || counts[0].Value != 800 || counts[1].RunningShare != 0.5 {
+		t.Errorf("%+v, %v", counts, err)
+	}
+	if err := c.Close(); err != nil || o.open != 0 {
+		t.Errorf("%d counters left open, %v", o.open, err)
+	}
+}
+
 func TestActivityOf(t *testing.T) {
 	counts := []Count{
 		taskClock:       {Value: 2.5e9, RunningShare: 1},

@@ -80,7 +80,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 		return err
 	}
 	if err := a.PrintDrawn(answer, plot, pictures, func(w io.Writer) error {
-		return errors.Join(writePrediction(w, p, g.ExplainBasis()), writeServices(w, answer))
+		return errors.Join(writePrediction(w, p, g.ExplainBasis(p.Basis)), writeServices(w, answer))
 	}); err != nil {
 		return err
 	}

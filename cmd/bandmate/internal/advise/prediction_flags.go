@@ -40,13 +40,16 @@ func joinMethods(methods []predictor.Method) string {
 	return strings.Join(names, ", ")
 }
 
+// highestLimit is beyond every slowdown that is predicted.
+const highestLimit = 1000
+
 func (f *predictionFlags) parse() (predictor.Method, error) {
 	m, err := predictor.ParseMethod(f.method)
 	if err != nil {
 		return "", cli.UsageError(fmt.Errorf("--method: %w", err))
 	}
-	if f.limit != 0 && !(f.limit >= 1) {
-		return "", cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+	if f.limit != 0 && !(f.limit >= 1 && f.limit <= highestLimit) {
+		return "", cli.Usagef("--max-slowdown %v: want 1 to %d, such as 1.15", f.limit, highestLimit)
 	}
 	return m, nil
 }

@@ -27,7 +27,7 @@ type Listed struct {
 func ListedOf(p *v1alpha1.ApplicationProfile) Listed {
 	c := p.Spec.Contentiousness
 	l := Listed{
-		Name: p.Name, Machine: p.Spec.Machine.Name, Source: c.Source, Worst: 1,
+		Name: v1alpha1.ApplicationOf(p), Machine: p.Spec.Machine.Name, Source: c.Source, Worst: 1,
 		Traffic: units.Traffic{Read: units.Bandwidth(c.ReadBytesPerSecond), Write: units.Bandwidth(c.WriteBytesPerSecond)},
 	}
 	if t := p.Spec.Measurement.Time; !t.IsZero() {

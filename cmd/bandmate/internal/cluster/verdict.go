@@ -211,7 +211,11 @@ func verdictTable(verdicts []Verdict) *report.Table {
 		{Title: "remarks"},
 	}}
 	for _, v := range verdicts {
-		table.Add(report.Text(v.Node), report.Number(slowdownText(v), v.Slowdown),
+		slowdown := v.Slowdown
+		if v.Profile.State == advisor.Unknown || v.Profile.State == advisor.Invalid {
+			slowdown = math.NaN() // what is taken for an unknown pod is no prediction
+		}
+		table.Add(report.Text(v.Node), report.Number(slowdownText(v), slowdown),
 			report.Number(fmt.Sprintf("%.3f", v.Cost), v.Cost), report.Text(v.neighbors()), report.Text(v.why()))
 	}
 	return table

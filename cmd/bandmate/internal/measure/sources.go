@@ -16,7 +16,7 @@ import (
 func anySource(profiler.Source) bool { return true }
 
 // measureByCounters counts while a command runs undisturbed, or for a duration.
-func measureByCounters(ctx context.Context, a *cli.App, counters cli.Counters, args []string, f measureFlags) error {
+func measureByCounters(ctx context.Context, a *cli.App, counters cli.Counters, args []string, f measureFlags) (err error) {
 	placing, err := f.placement.Placing()
 	if err != nil {
 		return err
@@ -24,8 +24,14 @@ func measureByCounters(ctx context.Context, a *cli.App, counters cli.Counters, a
 	workload := profiler.Workload{Duration: f.duration, Interval: f.interval}
 	if len(args) > 0 {
 		command := launch.Command{Args: args, Timeout: f.timeout, Iterations: f.iterations}
+		var launcher *launch.Launcher
+		if launcher, err = launch.New(); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, launcher.Close()) }()
 		workload.Run = func(ctx context.Context) error {
-			return launch.Run(ctx, command, placing.Target, placing.MemoryNode)
+			_, err := launcher.Run(ctx, command, placing.Target, placing.MemoryNode)
+			return err
 		}
 	}
 	return printMeasured(ctx, a, pmu.WithActivity(counters.Source, counters.Host, f.iterations), workload, f)
