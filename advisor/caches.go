@@ -15,8 +15,9 @@ import (
 // predictor.MostCaches. The caller must not change it.
 func (a *Advisor) SharedCaches(machine string) []cpuset.CPUSet { return a.sharedCaches[machine] }
 
-// mostDigits bounds the numbers of CPUs, so that a list does not fill the memory.
-const mostDigits = 4
+// mostDigits bounds the numbers of CPUs, and mostCPUs how many CPUs the lists of a machine have
+// together, those given twice twice, so that short lists do not fill the memory.
+const mostDigits, mostCPUs = 4, 20_000
 
 func sharedCaches(m *v1alpha1.MachineProfile) []cpuset.CPUSet {
 	if m.Spec.SharedCache == nil {
@@ -26,12 +27,15 @@ func sharedCaches(m *v1alpha1.MachineProfile) []cpuset.CPUSet {
 	if len(lists) > predictor.MostCaches || len(lists) < 2*m.Spec.NUMANodes {
 		return nil
 	}
-	caches := make([]cpuset.CPUSet, len(lists))
+	caches, total := make([]cpuset.CPUSet, len(lists)), 0
 	for i, list := range lists {
 		for number := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == '-' }) {
 			if len(number) > mostDigits {
 				return nil
 			}
+		}
+		if total += v1alpha1.CountCPUs(list); total > mostCPUs {
+			return nil
 		}
 		var err error
 		if caches[i], err = cpuset.Parse(list); err != nil || caches[i].IsEmpty() {

@@ -2,6 +2,7 @@ package advisor
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -23,6 +24,7 @@ func TestSharedCaches(t *testing.T) {
 		{"CPUs that are not known", 1, &v1alpha1.SharedCache{Bytes: 1}, 0},
 		{"private ones", 1, nil, 0},
 		{"CPUs that no machine has", 1, &v1alpha1.SharedCache{Bytes: 1, CPUs: []string{"0-99999", "1"}}, 0},
+		{"one CPU many times", 1, &v1alpha1.SharedCache{Bytes: 1, CPUs: []string{strings.Repeat("0-9999,", 1e5) + "0", "1"}}, 0},
 		{"too many", 1, &v1alpha1.SharedCache{Bytes: 1, CPUs: slices.Repeat([]string{"0"}, predictor.MostCaches+1)}, 0},
 	} {
 		m := machine("blade", 40)

@@ -31,6 +31,8 @@ type Interferer struct {
 	child    *child
 	warnings []string
 	clock    clock
+	// partBytes is the buffer of each thread.
+	partBytes int64
 
 	// applying serializes settings; requested is the sequence number of the last.
 	applying  sync.Mutex
@@ -109,7 +111,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, errors.Join(err, page.unmap())
 	}
-	i := &Interferer{child: child, clock: clock, page: page}
+	i := &Interferer{child: child, clock: clock, page: page, partBytes: config.PartBytes}
 	i.close = sync.OnceValue(i.shutDown)
 	i.warnings, err = child.ready(ctx)
 	if err != nil {
@@ -154,6 +156,9 @@ func (i *Interferer) request(s Setting, wait bool) error {
 	}
 	if err := s.supported(); err != nil {
 		return err
+	}
+	if s.Footprint > i.partBytes {
+		return fmt.Errorf("a footprint of %d bytes for each CPU, and its buffer has %d: %w; free memory, or raise the memory cap", s.Footprint, i.partBytes, ErrMemory)
 	}
 	i.applying.Lock()
 	defer i.applying.Unlock()

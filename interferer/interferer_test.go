@@ -114,7 +114,7 @@ func TestSettingsCanFollowQuickly(t *testing.T) {
 
 func TestApplyRefusesWhatIsNoSetting(t *testing.T) {
 	i := started(t, smallOptions(t))
-	for _, s := range []Setting{{}, {Mode: Stream, ReadShare: 2}, {Mode: Stream, ReadShare: 1, Pattern: Random, InFlight: 99}, {Mode: Stream, ReadShare: 1, Footprint: 4096}} {
+	for _, s := range []Setting{{}, {Mode: Stream, ReadShare: 2}, {Mode: Stream, ReadShare: 1, Pattern: Random, InFlight: 99}, {Mode: Stream, ReadShare: 1, Footprint: 4096}, {Mode: Stream, ReadShare: 1, Pattern: Random, InFlight: 1, Footprint: 1 << 40}} {
 		if err := i.Apply(s); err == nil {
 			t.Errorf("%+v was applied", s)
 		}

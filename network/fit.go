@@ -54,8 +54,14 @@ func FitGigabitEthernet(measurements []Measured) (Fit, error) {
 	if len(ratios) > 0 {
 		start.Beta = math.Min(1, stat.Mean(ratios, nil))
 	}
-	free, warnings := freeParameters(start, measurements, len(ratios) == 0)
+	free, warnings := freeParameters(start, measurements)
 	f.Warnings = warnings
+	if beta := (parameter{"beta", func(m *GigabitEthernet) *float64 { return &m.Beta }, 1e-3}); len(ratios) == 0 {
+		if !start.dependsOn(beta, measurements) {
+			return Fit{}, errors.New("no measured conflict depends on beta: measure one in which a node sends to two others")
+		}
+		free = append(free, beta)
+	}
 	fitted, err := minimize(start, measurements, free)
 	if err != nil {
 		return Fit{}, err
@@ -98,6 +104,9 @@ func validateMeasured(measurements []Measured) error {
 	return errors.Join(faults...)
 }
 
+// highestFitted bounds every parameter: gammas are below 1.
+const highestFitted = 1 - 1e-9
+
 // parameter is a parameter that minimize may change, with its lower bound.
 type parameter struct {
 	name string
@@ -105,9 +114,9 @@ type parameter struct {
 	low  float64
 }
 
-// freeParameters returns the parameters to fit, and a warning for each gamma that
+// freeParameters returns the gammas to fit, and a warning for each gamma that
 // no measurement depends on.
-func freeParameters(start GigabitEthernet, measurements []Measured, withBeta bool) (free []parameter, warnings []string) {
+func freeParameters(start GigabitEthernet, measurements []Measured) (free []parameter, warnings []string) {
 	for _, p := range []parameter{
 		{"gamma-out", func(m *GigabitEthernet) *float64 { return &m.GammaOut }, 0},
 		{"gamma-in", func(m *GigabitEthernet) *float64 { return &m.GammaIn }, 0},
@@ -118,16 +127,13 @@ func freeParameters(start GigabitEthernet, measurements []Measured, withBeta boo
 			warnings = append(warnings, fmt.Sprintf("no measured conflict depends on %s: it is taken as 0; measure one in which a communication is in conflict at both of its ends", p.name))
 		}
 	}
-	if withBeta {
-		free = append(free, parameter{"beta", func(m *GigabitEthernet) *float64 { return &m.Beta }, 1e-3})
-	}
 	return free, warnings
 }
 
 // dependsOn reports whether a parameter changes any predicted penalty.
 func (m GigabitEthernet) dependsOn(p parameter, measurements []Measured) bool {
 	low, high := m, m
-	*p.of(&low), *p.of(&high) = 0, 0.5
+	*p.of(&low), *p.of(&high) = p.low, highestFitted
 	for _, conflict := range measurements {
 		a, _ := low.Penalties(conflict.Conflict)
 		b, _ := high.Penalties(conflict.Conflict)
@@ -148,7 +154,7 @@ func minimize(start GigabitEthernet, measurements []Measured, free []parameter) 
 	at := func(x []float64) GigabitEthernet {
 		m := start
 		for i, p := range free {
-			*p.of(&m) = min(max(x[i], p.low), 1-1e-9)
+			*p.of(&m) = min(max(x[i], p.low), highestFitted)
 		}
 		return m
 	}

@@ -21,6 +21,19 @@ func TestMeasuredRoundTrip(t *testing.T) {
 	}
 }
 
+// A beta that no measurement depends on is not made up.
+func TestFitDependsOnMeasurements(t *testing.T) {
+	apart := []Measured{{"apart", parse(t, "a:0-1 b:2-0"), []float64{1, 1}}}
+	if f, err := FitGigabitEthernet(apart); err == nil || !strings.Contains(err.Error(), "depends on beta") {
+		t.Errorf("%+v, %v", f, err)
+	}
+	arriving := []Measured{{"arriving", parse(t, "a:0-2 b:1-2"), []float64{1.5, 1.5}}}
+	f, err := FitGigabitEthernet(arriving)
+	if err != nil || f.Model.Beta < 0.749 || f.Model.Beta > 0.751 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestMeasuredRefused(t *testing.T) {
 	const header = "conflict,communication,from,to,seconds,aloneSeconds\n"
 	for _, test := range []struct{ text, want string }{

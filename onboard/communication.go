@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -104,7 +105,7 @@ func readCounters(names []string) (netCounters, error) {
 func sumCounters(all procfs.NetDev, names []string) (sum netCounters, err error) {
 	if len(names) == 0 {
 		for name := range all {
-			if name != "lo" {
+			if name != "lo" && !standsOnOthers(name) {
 				names = append(names, name)
 			}
 		}
@@ -118,6 +119,13 @@ func sumCounters(all procfs.NetDev, names []string) (sum netCounters, err error)
 		sum.received += float64(c.RxBytes)
 	}
 	return sum, nil
+}
+
+// standsOnOthers reports whether an interface, such as a bond, a bridge or a VLAN, counts what
+// the interfaces below it count as well.
+func standsOnOthers(name string) bool {
+	below, err := filepath.Glob("/sys/class/net/" + name + "/lower_*")
+	return err == nil && len(below) > 0
 }
 
 // since returns the increase of counters. A counter that fell was reset.

@@ -181,7 +181,7 @@ func TestReadingsFromCurves(t *testing.T) {
 	inferred := point(1, new(24e9))
 	inferred.Inferred = true
 	curves := []v1alpha1.SensitivityCurve{
-		{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.5, new(19e9)), point(1, new(24e9))}},
+		{ReadShare: 1, Points: []v1alpha1.CurvePoint{point(0.5, new(19e9)), point(1, new(24e9)), point(2, new(36e9))}},
 		{ReadShare: 0.5, Pattern: "sequential", Points: []v1alpha1.CurvePoint{point(1, new(30e9))}},
 		{ReadShare: 0.75, Points: []v1alpha1.CurvePoint{point(1, new(28e9))}},
 		{ReadShare: 1, Pattern: "random", Points: []v1alpha1.CurvePoint{point(1, new(10e9))}},

@@ -98,7 +98,8 @@ func ratio(v float64) bool { return v > 0 && v <= MaxRelativeSpeed }
 func deviation(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
 // ReadingsFromCurves returns the readings that sensitivity curves contain: a
-// sequential interferer at level 1 and at the read share of a probe is that probe.
+// sequential interferer at level 1 and at the read share of a probe is that probe; above it
+// several interferers press, which are none.
 // Inferred points and points without an achieved bandwidth are left out.
 func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []ProbeReading {
 	var readings []ProbeReading
@@ -111,7 +112,7 @@ func ReadingsFromCurves(curves []v1alpha1.SensitivityCurve) []ProbeReading {
 			continue
 		}
 		for _, p := range c.Points {
-			if p.Inferred || p.Level < unpacedLevel || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
+			if p.Inferred || p.Level < unpacedLevel || p.Level > 1 || p.AchievedBytesPerSecond == nil || !(p.InterfererBytesPerSecond > 0) {
 				continue
 			}
 			readings = append(readings, ProbeReading{

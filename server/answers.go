@@ -8,6 +8,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/units"
@@ -138,7 +139,7 @@ func summary(p *v1alpha1.ApplicationProfile) Application {
 			worst = min(worst, units.NormalizedPerformance(point.NormalizedPerformance))
 		}
 		a.Curves = append(a.Curves, Curve{
-			ReadShare: curve.ReadShare, Pattern: curve.Pattern, Points: len(curve.Points), Worst: float64(worst.Slowdown()),
+			ReadShare: curve.ReadShare, Pattern: curve.Pattern, Points: len(curve.Points), Worst: float64(max(worst, curves.Floor).Slowdown()),
 		})
 	}
 	return a

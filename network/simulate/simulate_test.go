@@ -213,6 +213,29 @@ func TestNearEqualsWhole(t *testing.T) {
 	})
 }
 
+// Thousands of messages of a node that begin at the same time are shared in one step; following
+// each change by itself would take some 10¹¹ steps.
+func TestBurst(t *testing.T) {
+	const messages = 5000
+	s := decode(t, fmt.Sprintf(`
+cluster: {nodes: 2, coresPerNode: 1, bandwidth: 118MB/s, latency: 50us, buffer: 64KiB}
+model: {name: gigabit-ethernet}
+placement: {policy: round-robin-node}
+applications:
+- name: burst
+  tasks:
+  - {repeat: %[1]d, events: [{send: {to: 1, bytes: 1kB}}]}
+  - {repeat: %[1]d, events: [{receive: {from: 0}}]}
+`, messages))
+	r, err := run(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := network.PaperGigabitEthernet().Beta * messages * 1e3 / 118e6; math.Abs(r.Tasks[1].TotalSeconds-want) > 1e-4 {
+		t.Errorf("%v s, want %v: each of n messages takes beta times n as long", r.Tasks[1].TotalSeconds, want)
+	}
+}
+
 // hidden is not recognized as GigabitEthernet.
 type hidden struct{ network.Model }
 

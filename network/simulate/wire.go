@@ -71,10 +71,14 @@ type wire struct {
 	// The ports of each node, as of the sharing of the same index.
 	leaving, arriving         []network.Port
 	leavingSeen, arrivingSeen []int
-	known                     map[string][]float64
-	gone                      []*flow
-	joined                    []*flow
-	affected                  []*flow
+	// The last sharing in which a change at a node was followed, and in which the flows of a
+	// neighbor were collected.
+	changedOut, changedIn []int
+	nearOut, nearIn       []int
+	known                 map[string][]float64
+	gone                  []*flow
+	joined                []*flow
+	affected              []*flow
 }
 
 func newWire(m network.Model, c Cluster) *wire {
@@ -84,6 +88,8 @@ func newWire(m network.Model, c Cluster) *wire {
 		out:     make([][]*flow, c.Nodes), in: make([][]*flow, c.Nodes),
 		leaving: make([]network.Port, c.Nodes), arriving: make([]network.Port, c.Nodes),
 		leavingSeen: make([]int, c.Nodes), arrivingSeen: make([]int, c.Nodes),
+		changedOut: make([]int, c.Nodes), changedIn: make([]int, c.Nodes),
+		nearOut: make([]int, c.Nodes), nearIn: make([]int, c.Nodes),
 		known: make(map[string][]float64),
 	}
 	if e, ok := m.(network.GigabitEthernet); ok {
@@ -208,16 +214,32 @@ func (w *wire) shareNear(now float64) {
 			}
 		}
 	}
+	// Many flows of a node may change at a time, and many have the same neighbor.
+	first := func(seen []int, node int) bool {
+		again := seen[node] == w.sharings
+		seen[node] = w.sharings
+		return !again
+	}
 	for _, node := range w.dirtyOut {
+		if !first(w.changedOut, node) {
+			continue
+		}
 		collect(w.out[node])
 		for _, f := range w.out[node] {
-			collect(w.in[f.to])
+			if first(w.nearIn, f.to) {
+				collect(w.in[f.to])
+			}
 		}
 	}
 	for _, node := range w.dirtyIn {
+		if !first(w.changedIn, node) {
+			continue
+		}
 		collect(w.in[node])
 		for _, f := range w.in[node] {
-			collect(w.out[f.from])
+			if first(w.nearOut, f.from) {
+				collect(w.out[f.from])
+			}
 		}
 	}
 	for _, f := range w.affected {

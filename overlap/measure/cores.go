@@ -108,6 +108,32 @@ func (c Cores) validate() error {
 	return errors.Join(faults...)
 }
 
+// Locate finds LocalNodes again, for other computing CPUs.
+func (c *Cores) Locate(m *topology.Machine) {
+	c.LocalNodes = nil
+	for _, computing := range c.Computing {
+		for _, cpu := range m.CPUs {
+			if cpu.Socket == socketOf(m, computing) && cpu.Node >= 0 && !slices.Contains(c.LocalNodes, cpu.Node) {
+				c.LocalNodes = append(c.LocalNodes, cpu.Node)
+			}
+		}
+	}
+}
+
+// localFirst returns nodes in the order in which the model numbers them: those of the socket
+// that computes, then the others.
+func (c Cores) localFirst(nodes []int) []int {
+	local, remote := []int{}, []int{}
+	for _, n := range nodes {
+		if slices.Contains(c.LocalNodes, n) {
+			local = append(local, n)
+		} else {
+			remote = append(remote, n)
+		}
+	}
+	return append(local, remote...)
+}
+
 // nodesPerSocket returns the number of measured nodes that are local.
 func (c Cores) nodesPerSocket(nodes []int) int {
 	local := 0

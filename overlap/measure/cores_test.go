@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,22 @@ func TestChoose(t *testing.T) {
 	}
 	if n := (Cores{LocalNodes: []int{0, 1}}).nodesPerSocket([]int{1, 2, 3}); n != 1 {
 		t.Errorf("%d local nodes of 1, 2, 3", n)
+	}
+}
+
+// The model numbers the nodes of the socket that computes from 0, whatever the kernel does.
+func TestNodesAreNumberedFromTheComputingSocket(t *testing.T) {
+	m := machine(2, 4, 1)
+	c, err := Choose(m, cpuset.New(5, 6, 7))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.localFirst([]int{0, 1}); !slices.Equal(got, []int{1, 0}) {
+		t.Errorf("%v where %v are local", got, c.LocalNodes)
+	}
+	c.Computing = []int{0}
+	if c.Locate(m); !slices.Equal(c.LocalNodes, []int{0}) {
+		t.Errorf("CPU 0 computes: %v are local", c.LocalNodes)
 	}
 }
 

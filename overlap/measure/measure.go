@@ -88,7 +88,8 @@ func (o Options) Validate() error {
 
 // Result is a measured sweep.
 type Result struct {
-	// Points are ordered by placement and number of cores.
+	// Points are ordered by placement and number of cores. Their nodes are numbered as
+	// [overlap.Parameters] has them: those of the socket that computes, from 0.
 	Points []Point
 	// NodesPerSocket is #m of the model: the number of Nodes of the socket that
 	// computes.
@@ -133,12 +134,22 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	r := Result{NodesPerSocket: o.Cores.nodesPerSocket(o.Nodes), Parts: o.Parts, Warnings: slices.Clone(o.Cores.Warnings)}
 	c := collection{options: o, placements: len(o.Nodes) * len(o.Nodes)}
-	for _, computation := range o.Nodes {
-		for _, communication := range o.Nodes {
+	nodes := o.Cores.localFirst(o.Nodes)
+	for i, node := range nodes {
+		if i != node {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("nodes are numbered from 0, those of the socket that computes first: they are NUMA nodes %v", nodes))
+			break
+		}
+	}
+	for i, computation := range nodes {
+		for j, communication := range nodes {
 			at := overlap.Placement{ComputationNode: computation, CommunicationNode: communication}
 			points, warnings, err := measureAt(ctx, o, at, &c)
 			if err != nil {
 				return Result{}, fmt.Errorf("computation on node %d, communication on node %d: %w", computation, communication, err)
+			}
+			for k := range points {
+				points[k].Placement = overlap.Placement{ComputationNode: i, CommunicationNode: j}
 			}
 			r.Points = append(r.Points, points...)
 			for _, w := range warnings {

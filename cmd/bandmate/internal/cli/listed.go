@@ -7,6 +7,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/internal/plain"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
@@ -35,7 +36,7 @@ func ListedOf(p *v1alpha1.ApplicationProfile) Listed {
 	}
 	for _, curve := range p.Spec.Curves {
 		for _, point := range curve.Points {
-			l.Worst = max(l.Worst, units.NormalizedPerformance(point.NormalizedPerformance).Slowdown())
+			l.Worst = max(l.Worst, max(units.NormalizedPerformance(point.NormalizedPerformance), curves.Floor).Slowdown())
 		}
 	}
 	return l

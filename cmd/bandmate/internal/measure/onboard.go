@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -192,7 +193,13 @@ func (f onboardFlags) pressures() ([]pressure.Pressure, error) {
 	if len(shares) == 0 || len(levels) == 0 {
 		return nil, cli.Usagef("--read-share and --levels: want at least one each")
 	}
-	return pressure.Grid(shares, levels, pattern), nil
+	var wanted []pressure.Pressure
+	for _, p := range pressure.Grid(shares, levels, pattern) {
+		if !slices.Contains(wanted, p) {
+			wanted = append(wanted, p)
+		}
+	}
+	return wanted, nil
 }
 
 // validate refuses what is out of range, and flags that exclude each other.
@@ -403,7 +410,7 @@ func (j onboarding) put(what string, profile v1alpha1.Object) error {
 func (j onboarding) openJournal(experiment *onboard.Onboarding) (*sampling.Journal, error) {
 	place := experiment.Session.Placement
 	fingerprint, err := sampling.Fingerprint(j.application.Command.Args, j.application.Command.Iterations, j.wanted,
-		j.machine, place.Target.String(), place.Interferer.String(), j.adaptive != nil)
+		j.machine, place.Target.String(), place.Interferer.String(), place.MemoryNode, j.adaptive != nil)
 	if err != nil {
 		return nil, err
 	}

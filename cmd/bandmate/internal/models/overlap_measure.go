@@ -92,7 +92,7 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 	if o.Cores, err = measure.Choose(machine, allowed); err != nil {
 		return o, fmt.Errorf("%w: %w: one CPU computes and another one receives, so let this process use two or more", cli.ErrNotMeasurable, err)
 	}
-	if err := f.override(&o.Cores); err != nil {
+	if err := f.override(&o.Cores, machine); err != nil {
 		return o, err
 	}
 	if o.Parts == 0 {
@@ -115,7 +115,7 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 }
 
 // override takes the CPUs that were given.
-func (f sweepFlags) override(c *measure.Cores) error {
+func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error {
 	if f.receiver >= 0 {
 		if c.Sender == c.Receiver {
 			c.Sender = f.receiver
@@ -138,6 +138,7 @@ func (f sweepFlags) override(c *measure.Cores) error {
 	}
 	if !given.IsEmpty() {
 		c.Computing = given.List()
+		c.Locate(machine)
 	}
 	return nil
 }
