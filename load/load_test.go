@@ -37,7 +37,6 @@ func server(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-// run makes load for a while.
 // run asks for a while, and for as long as there is no answer: others may hold all CPUs.
 func run(t *testing.T, to *load.Target, o load.Options, d time.Duration) (*load.Result, error) {
 	t.Helper()
