@@ -15,8 +15,8 @@ import (
 // predictor.MostCaches. The caller must not change it.
 func (a *Advisor) SharedCaches(machine string) []cpuset.CPUSet { return a.sharedCaches[machine] }
 
-// mostDigits bounds the numbers of CPUs, and mostCPUs how many CPUs the lists of a machine have
-// together, those given twice twice, so that short lists do not fill the memory.
+// mostDigits bounds the numbers of CPUs, and mostCPUs how many CPUs the lists of a machine
+// name, repeats included: a short list could fill the memory or take minutes.
 const mostDigits, mostCPUs = 4, 20_000
 
 func sharedCaches(m *v1alpha1.MachineProfile) []cpuset.CPUSet {

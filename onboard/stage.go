@@ -52,7 +52,7 @@ func (s *Session) openStage(ctx context.Context) (*stage, error) {
 
 func (g *stage) close() error { return g.opposite.interferers.close() }
 
-// bench returns a bench of the stage's parties, which it keeps when the stage has others.
+// bench returns a bench of the present parties. It keeps them when the stage gets others.
 func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
 	return &modulation.Bench{Clock: monotonic.Clock{}, Random: g.Random, Parties: slices.Clone(g.parties[:]), Slicing: slicing}
 }
