@@ -458,8 +458,9 @@ func (p *Plan) narrow(readings []Reading, wanted float64) bool {
 	return (e.High-e.Low)/2 <= distuv.UnitNormal.Quantile((1+confidence)/2)*wanted
 }
 
-// fewestReadings is how many readings of a comparison have a spread.
-const fewestReadings = 2
+// FewestReadings is how many readings of a comparison have a spread. One alone is no
+// measurement.
+const FewestReadings = 2
 
 // Complete returns the class in which the most comparisons have the fewest blocks that the
 // precision asks for, and among equals the one with the most readings; empty without any. A
@@ -477,7 +478,7 @@ func (o *Outcome) Complete(fewest int) regime.Class {
 		rank := [3]int{1, 0, 0}
 		for name := range names {
 			n := len(o.Readings[class][name])
-			if n < fewestReadings {
+			if n < FewestReadings {
 				rank[0] = 0
 			}
 			if n >= fewest {

@@ -56,7 +56,8 @@ func FitGigabitEthernet(measurements []Measured) (Fit, error) {
 	}
 	free, warnings := freeParameters(start, measurements)
 	f.Warnings = warnings
-	if beta := (parameter{"beta", func(m *GigabitEthernet) *float64 { return &m.Beta }, 1e-3}); len(ratios) == 0 {
+	if len(ratios) == 0 {
+		beta := parameter{"beta", func(m *GigabitEthernet) *float64 { return &m.Beta }, 1e-3}
 		if !start.dependsOn(beta, measurements) {
 			return Fit{}, errors.New("no measured conflict depends on beta: measure one in which a node sends to two others")
 		}

@@ -105,7 +105,7 @@ func readCounters(names []string) (netCounters, error) {
 func sumCounters(all procfs.NetDev, names []string) (sum netCounters, err error) {
 	if len(names) == 0 {
 		for name := range all {
-			if name != "lo" && !standsOnOthers(name) {
+			if name != "lo" && !isStacked(name) {
 				names = append(names, name)
 			}
 		}
@@ -121,9 +121,9 @@ func sumCounters(all procfs.NetDev, names []string) (sum netCounters, err error)
 	return sum, nil
 }
 
-// standsOnOthers reports whether an interface, such as a bond, a bridge or a VLAN, counts what
-// the interfaces below it count as well.
-func standsOnOthers(name string) bool {
+// isStacked reports whether an interface, such as a bond, a bridge or a VLAN, counts what the
+// interfaces below it count as well.
+func isStacked(name string) bool {
 	below, err := filepath.Glob("/sys/class/net/" + name + "/lower_*")
 	return err == nil && len(below) > 0
 }

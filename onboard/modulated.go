@@ -104,13 +104,9 @@ type estimator struct {
 	session  *Session
 }
 
-// fewestReadings is how many readings of a comparison have a spread. One alone is no
-// measurement.
-const fewestReadings = 2
-
 func (e *estimator) of(name string) (modulation.Estimate, []modulation.Reading, bool) {
 	readings := e.readings[name]
-	if len(readings) < fewestReadings {
+	if len(readings) < modulation.FewestReadings {
 		return modulation.Estimate{}, nil, false
 	}
 	return modulation.Summarize(readings, e.session.Random), readings, true

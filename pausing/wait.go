@@ -74,11 +74,12 @@ func (m *member) lookAtThreads() (sight, error) {
 	return sawStopped, nil
 }
 
-// hasStopped reports whether a thread is stopped.
+// hasStopped reports whether a thread is stopped by a signal, as then all are to be. One that a
+// debugger stops for a moment says nothing of the others.
 func (m *member) hasStopped() bool {
 	return slices.ContainsFunc(threadsOf(m.pid), func(thread int) bool {
 		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", procPath(m.pid, "task"), thread))
-		return err == nil && (st.state == 'T' || st.state == 't')
+		return err == nil && st.state == 'T'
 	})
 }
 

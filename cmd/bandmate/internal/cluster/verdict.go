@@ -183,9 +183,10 @@ func (v Verdict) neighbors() string {
 	return strings.Join(parts, ", ")
 }
 
-func (r residentVerdict) unknown() bool {
-	return r.Profile.State == advisor.Unknown || r.Profile.State == advisor.Invalid
-}
+func (r residentVerdict) unknown() bool { return isUnknown(r.Profile.State) }
+
+// isUnknown reports whether a slowdown would be of what is assumed of a pod.
+func isUnknown(s advisor.State) bool { return s == advisor.Unknown || s == advisor.Invalid }
 
 func (r residentVerdict) text() string {
 	if r.unknown() {
@@ -195,7 +196,7 @@ func (r residentVerdict) text() string {
 }
 
 func slowdownText(v Verdict) string {
-	if v.Profile.State == advisor.Unknown || v.Profile.State == advisor.Invalid {
+	if isUnknown(v.Profile.State) {
 		return "unknown"
 	}
 	return units.Slowdown(v.Slowdown).String()
@@ -212,7 +213,7 @@ func verdictTable(verdicts []Verdict) *report.Table {
 	}}
 	for _, v := range verdicts {
 		slowdown := v.Slowdown
-		if v.Profile.State == advisor.Unknown || v.Profile.State == advisor.Invalid {
+		if isUnknown(v.Profile.State) {
 			slowdown = math.NaN() // what is taken for an unknown pod is no prediction
 		}
 		table.Add(report.Text(v.Node), report.Number(slowdownText(v), slowdown),

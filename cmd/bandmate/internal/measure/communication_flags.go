@@ -25,7 +25,7 @@ type communicationFlags struct {
 
 func (f *communicationFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.measure, "measure-communication", false, "measure what CMD sends and receives, by the counters of this network namespace's interfaces")
-	flags.StringSliceVar(&f.interfaces, "interface", nil, "with --measure-communication, the interfaces that count (default: all but the loopback and those that stand on others)")
+	flags.StringSliceVar(&f.interfaces, "interface", nil, "with --measure-communication, the interfaces that count (default: all but the loopback and stacked ones, such as bonds, bridges and VLANs)")
 	flags.StringVar(&f.sent, "sent", "", "bandwidth that CMD sends to other nodes, for example 120MB/s, if it is not measured")
 	flags.StringVar(&f.received, "received", "", "bandwidth that CMD receives from other nodes, for example 120MB/s")
 	flags.StringVar(&f.messageSize, "message-size", "", "size of a message, for example 1MiB")
