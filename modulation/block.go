@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Clock tells and passes time.
@@ -55,6 +57,10 @@ type Slicing struct {
 	// Settle is the part of it, at its beginning, that does not count: switches
 	// take effect, and caches fill.
 	Settle time.Duration
+	// Pieces is how many pieces the rest is read in, so that those can be left out in which
+	// a smooth party was interrupted; 0 means 1. Each reading interrupts whoever runs on the
+	// CPU that switches.
+	Pieces int
 }
 
 const (
@@ -75,8 +81,9 @@ type Block struct {
 	LogRates [][]float64
 	// Lost holds, by the same indexes, what to add to LogRates where one of the two
 	// slices of a state was interrupted: the logarithm of the faster one less the
-	// mean; 0 elsewhere. Nil in a block of Around.
-	Lost [][]float64
+	// mean; 0 elsewhere. Uneven is the same for slices without the pieces in which
+	// the party got on unlike in the others. Both are nil in a block of Around.
+	Lost, Uneven [][]float64
 	// Counts holds the count of each party in the middle of the block, between
 	// the first and the last that was read: how far the party was.
 	Counts []float64
@@ -111,9 +118,11 @@ type Bench struct {
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
 	first, last := b.unknown(), b.unknown()
+	earlier := make([][]sliceRate, len(states))
 	for range states {
 		block.LogRates = append(block.LogRates, b.unknown())
 		block.Lost = append(block.Lost, make([]float64, len(b.Parties)))
+		block.Uneven = append(block.Uneven, make([]float64, len(b.Parties)))
 	}
 	order := b.Random.Perm(len(states))
 	palindrome := slices.Concat(order, reversed(order))
@@ -121,20 +130,20 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		logs, err := b.slice(states[i], first, last)
+		rates, err := b.slice(states[i], first, last)
 		if err != nil {
 			return nil, err
 		}
-		for p := range logs {
-			if turn < len(states) {
-				block.LogRates[i][p] = logs[p]
-				continue
-			}
-			before := block.LogRates[i][p]
-			block.LogRates[i][p] = (before + logs[p]) / 2
-			if apart := math.Abs(before - logs[p]); apart > interrupted {
-				block.Lost[i][p] = apart / 2
-			}
+		if turn < len(states) {
+			earlier[i] = rates
+			continue
+		}
+		for p, later := range rates {
+			before := earlier[i][p]
+			mean := (before.log + later.log) / 2
+			block.LogRates[i][p] = mean
+			block.Lost[i][p] = ofTwo(before.log, later.log) - mean
+			block.Uneven[i][p] = ofTwo(before.even, later.even) - mean
 		}
 	}
 	for p := range first {
@@ -142,6 +151,15 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	}
 	block.End = b.Clock.Now()
 	return block, nil
+}
+
+// ofTwo returns the mean of the logarithms of the rates in two slices of a state, or the
+// higher one if the other slice was interrupted.
+func ofTwo(a, b float64) float64 {
+	if math.Abs(a-b) > interrupted {
+		return max(a, b)
+	}
+	return (a + b) / 2
 }
 
 // interrupted is the difference of the logarithms from which on the slower of two
@@ -190,10 +208,17 @@ func (b *Bench) Set(s State) error {
 	return err
 }
 
-// slice runs one state for the length of a slice and returns the logarithm of
-// each party's rate, NaN for those that do not work. It keeps the last count read
-// of each, and the first where none is known.
-func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
+// sliceRate is how fast a party got on in a slice.
+type sliceRate struct {
+	// log is the logarithm of the work per second, and even that without the pieces of the
+	// slice in which the party got on unlike in the others; NaN for a party that did not
+	// work.
+	log, even float64
+}
+
+// slice runs one state for the length of a slice and returns the rate of each party. It
+// keeps the last count read of each, and the first where none is known.
+func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
 	begin := b.Clock.Now()
 	if err := b.Set(s); err != nil {
 		return nil, err
@@ -207,10 +232,12 @@ func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
 	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
+	pieces := time.Duration(max(b.Slicing.Pieces, 1))
+	piece := (end - counted) / pieces
 	for {
 		now := b.Clock.Now()
 		for p, party := range b.Parties {
-			if !s.Has(p) {
+			if !s.Has(p) || now < end && readings[p].waits() {
 				continue
 			}
 			n, at, err := party.Read()
@@ -230,22 +257,34 @@ func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
 		wait := edgePoll
 		if now < end && !slices.ContainsFunc(readings, reading.seeksFirst) {
 			wait = end - now
+			if k := (now-counted)/piece + 1; k < pieces {
+				wait = counted + k*piece - now
+			}
 		}
 		b.Clock.Sleep(wait)
 	}
-	logs := b.unknown()
+	rates := make([]sliceRate, len(b.Parties))
 	for p := range b.Parties {
 		if !s.Has(p) {
+			rates[p] = sliceRate{math.NaN(), math.NaN()}
 			continue
 		}
 		rate := readings[p].rate()
 		if !(rate > 0) {
 			return nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
 		}
-		logs[p] = math.Log(rate)
+		rates[p] = sliceRate{math.Log(rate), math.Log(readings[p].evenRate())}
 	}
-	return logs, nil
+	return rates, nil
 }
+
+const (
+	// fewestPieces is how many pieces tell which of them are unlike the others.
+	fewestPieces = 4
+	// unlike is how far from the median, as a share, the rate in a piece is that was
+	// interrupted, or in which the machine was faster than usual.
+	unlike = 0.05
+)
 
 // reading collects the count of a party in one slice.
 type reading struct {
@@ -261,8 +300,16 @@ type reading struct {
 	from, to    float64
 	start, stop time.Duration
 	edges       int
+	// marks are all edges of a smooth count.
+	marks []mark
 	// complete says that the last edge came after the end of the slice.
 	complete bool
+}
+
+// mark is a count and when it was read.
+type mark struct {
+	count float64
+	at    time.Duration
 }
 
 // add adds a count, read after the end of the slice if late.
@@ -279,6 +326,9 @@ func (r *reading) add(n float64, now time.Duration, late bool) error {
 	if r.edges == 0 {
 		r.from, r.start = n, now
 	}
+	if r.smooth {
+		r.marks = append(r.marks, mark{n, now})
+	}
 	r.to, r.stop = n, now
 	r.edges++
 	r.complete = late && r.edges > 1 && r.rate() > 0
@@ -287,6 +337,9 @@ func (r *reading) add(n float64, now time.Duration, late bool) error {
 
 // seeksFirst reports whether the first edge has not been found.
 func (r reading) seeksFirst() bool { return r.works && r.edges == 0 }
+
+// waits reports whether only the edge after the end is to be found.
+func (r reading) waits() bool { return !r.smooth && r.edges > 0 }
 
 // incomplete reports whether the edge after the end has not been found.
 func (r reading) incomplete() bool { return r.works && !r.complete }
@@ -297,4 +350,29 @@ func (r *reading) rate() float64 {
 		return 0
 	}
 	return (r.to - r.from) / (r.stop - r.start).Seconds()
+}
+
+// evenRate returns the work per second in the pieces that are like the median one; the
+// rate where there are too few.
+func (r *reading) evenRate() float64 {
+	if len(r.marks) <= fewestPieces {
+		return r.rate()
+	}
+	rates := make([]float64, len(r.marks)-1)
+	for k := range rates {
+		from, to := r.marks[k], r.marks[k+1]
+		rates[k] = (to.count - from.count) / max(to.at-from.at, 1).Seconds()
+	}
+	median := stats.Median(rates)
+	work, took := 0.0, time.Duration(0)
+	for k, rate := range rates {
+		if math.Abs(rate-median) <= unlike*median {
+			work += r.marks[k+1].count - r.marks[k].count
+			took += r.marks[k+1].at - r.marks[k].at
+		}
+	}
+	if !(work > 0) || took <= 0 {
+		return r.rate()
+	}
+	return work / took.Seconds()
 }

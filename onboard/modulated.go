@@ -12,27 +12,12 @@ import (
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
-	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/units"
 )
 
-// Modulation has an application measured within its runs: the pressures take
-// turns in slices of milliseconds, each beside an unpressed slice, and the rates
-// of its ticks are compared.
-type Modulation struct {
-	// Source counts the application's ticks.
-	Source ticks.Source
-	// Slicing divides the blocks; the zero value means DefaultSlicing.
-	Slicing modulation.Slicing
-	// Precision of each point.
-	Precision modulation.Precision
-	// Budget bounds the time; 0 means none.
-	Budget time.Duration
-}
-
 // DefaultSlicing is short against the spells of noise of a virtual machine, and
 // its settling long against the 1 ms in which a stream refills a cache of 32 MiB.
-var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond}
+var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond, Pieces: 5}
 
 // besideName names the performance of one beside another.
 func besideName(one, other string) string { return one + " beside " + other }

@@ -72,17 +72,24 @@ func (r *trial) has(class regime.Class, p part) bool {
 	return r.outcome != nil && precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
 }
 
-// poorest returns a part that has too few readings. If there is none, it returns the part
-// whose standard errors would fall most with one more reading; with n readings, a standard
-// error falls by about 1/(2n) of itself. It returns false if all parts are precise.
-func (r *trial) poorest() (poorest part, ok bool) {
+// poorest returns a part that has too few readings in a regime, of the running target if
+// there is one. If there is none, it returns the part whose standard errors would fall most
+// with one more reading; with n readings, a standard error falls by about 1/(2n) of itself.
+// It returns false if all parts are precise.
+func (r *trial) poorest(class regime.Class) (poorest part, ok bool) {
+	lacks := func(p part) bool { return !r.has(class, p) }
+	if r.target != nil {
+		if own := r.partsOf(r.running); slices.ContainsFunc(own, lacks) {
+			return own[slices.IndexFunc(own, lacks)], true
+		}
+	}
+	if all := r.parts(); slices.ContainsFunc(all, lacks) {
+		return all[slices.IndexFunc(all, lacks)], true
+	}
 	precision := r.Precision.WithDefaults()
-	e := &estimator{readings: r.outcome.Readings[r.class], session: r.stage.Session}
+	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
 	most := 0.0
 	for _, p := range r.parts() {
-		if !r.has(r.class, p) {
-			return p, true
-		}
 		gain, n := 0.0, 0
 		for _, point := range r.points(p, &stream{}) {
 			for _, c := range point.Compare {

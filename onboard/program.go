@@ -41,6 +41,8 @@ type program struct {
 
 	// equal makes the ticks equal; nil leaves them as they are.
 	equal *modulation.Trajectory
+	// fine says that the count grows all the time, in steps of some microseconds.
+	fine bool
 
 	process *launch.Process
 	run     *ticks.Run
@@ -338,7 +340,7 @@ func (r *recording) add(count float64, at time.Duration, ended bool) {
 	}
 }
 
-func (*program) Smooth() bool { return false }
+func (p *program) Smooth() bool { return p.fine }
 
 // again starts the program anew if it has ended.
 func (p *program) again(ctx context.Context) error {

@@ -18,7 +18,8 @@ import (
 // with the truth.
 type Trial struct {
 	Session *Session
-	// Applications need ticks: each is counted by Source.
+	// Applications need fine ticks: each is counted by Source, in steps of some
+	// microseconds.
 	Applications []Application
 	Source       ticks.Source
 	// Wanted are the points of the curve families.
@@ -64,20 +65,20 @@ type trial struct {
 	// calibration and machines are of the regimes in which the machine was measured.
 	calibration *calibration
 	machines    map[regime.Class]*v1alpha1.MachineProfile
-	// waiting says that only class is measured in; before, readings of whichever regime is
-	// there are kept.
-	waiting bool
+	// target runs if it is not nil; it is the application of index running.
+	target  *program
+	running int
 	until   time.Time
 }
 
 const (
 	// curvesWeight is how many times the time of a pair the curves of an application get.
 	curvesWeight = 4
-	// improvingShare is the part of the time for curves and pairs that is kept for those
-	// that lack most when each has had its share.
-	improvingShare = 0.2
-	// visit is how long a pair is then measured at a time.
-	visit = time.Second
+	// visit is how long a pair is measured at a time once it has the fewest readings.
+	visit = time.Second / 2
+	// mostAway is how long a regime may be away before what lacks most in the one that is
+	// there is measured.
+	mostAway = 100 * time.Millisecond
 	// shortest is the least time in which anything is measured.
 	shortest = time.Second / 2
 	// settlingShare is the part of the budget from which on another regime is not worth
@@ -122,75 +123,47 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	if err := run.all(ctx); err != nil {
 		return nil, err
 	}
-	if err := run.improve(ctx); err != nil {
-		return nil, err
-	}
 	run.settleFullest()
 	return run.collect(run.machines[run.class]), nil
 }
 
-// all gives every part its share of the time, in whichever regime is there.
-func (r *trial) all(ctx context.Context) error {
-	end := r.until.Add(-time.Duration(improvingShare * float64(time.Until(r.until))))
-	left := weightOf(r.parts())
-	share := func(p part) time.Duration {
-		share := time.Until(end) * time.Duration(p.weight()) / time.Duration(left)
-		left -= p.weight()
-		return share
-	}
-	for i := range r.Applications {
-		if err := r.take(ctx, r.partsOf(i), share); err != nil {
+// all measures what lacks most in the regime that is there, again and again, until all
+// parts are precise in the one that counts or the budget is spent.
+func (r *trial) all(ctx context.Context) (err error) {
+	defer func() { err = errors.Join(err, r.stopTarget()) }()
+	for time.Until(r.until) > shortest {
+		there, err := r.probe(ctx)
+		if err != nil {
 			return err
 		}
-		if err := r.move(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// improve measures the least precise parts again, in the regime that counts, until all
-// are precise or the budget is spent.
-func (r *trial) improve(ctx context.Context) error {
-	r.waiting = true
-	for r.settleFullest(); time.Until(r.until) > shortest; r.settleFullest() {
-		p, ok := r.poorest()
-		if !ok {
+		p, ok := r.poorest(there.Class)
+		if !ok && there.Class == r.class {
 			return nil
 		}
-		share := func(p part) time.Duration { return min(time.Duration(p.weight())*visit, time.Until(r.until)) }
-		if err := r.take(ctx, []part{p}, share); err != nil {
+		if ok {
+			err = r.take(ctx, p, there.Class)
+		} else {
+			pause(ctx, mostAway)
+		}
+		if err == nil {
+			err = r.move(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take measures parts of one target in turn, each for its share of the time, in which
-// the programs start.
-func (r *trial) take(ctx context.Context, parts []part, share func(part) time.Duration) (err error) {
-	end := time.Now().Add(share(parts[0]))
-	target := r.program(r.Applications[parts[0].target], true)
-	if err := target.start(ctx); err != nil {
+// take measures a part in a regime, for as long as that is there.
+func (r *trial) take(ctx context.Context, p part, class regime.Class) (err error) {
+	if err := r.startTarget(ctx, p.target); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, target.stop()) }()
-	for k, p := range parts {
-		if k > 0 {
-			end = time.Now().Add(share(p))
-		}
-		if err := r.takePart(ctx, target, p, end); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *trial) takePart(ctx context.Context, target *program, p part, end time.Time) (err error) {
 	name := r.Applications[p.target].Name
 	if p.corunner == theInterferer {
 		second := &stream{interferers: r.interferers}
-		return r.measure(ctx, target, second, r.points(p, second), name+" under pressure", end)
+		return r.measure(ctx, second, p, r.points(p, second), name+" under pressure", class)
 	}
 	corunner := r.Applications[p.corunner]
 	neighbor := r.program(corunner, false)
@@ -198,7 +171,32 @@ func (r *trial) takePart(ctx context.Context, target *program, p part, end time.
 		return err
 	}
 	defer func() { err = errors.Join(err, neighbor.stop()) }()
-	return r.measure(ctx, target, neighbor, r.points(p, nil), besideName(name, corunner.Name), end)
+	return r.measure(ctx, neighbor, p, r.points(p, nil), besideName(name, corunner.Name), class)
+}
+
+// startTarget starts an application as the target, in place of the one that runs.
+func (r *trial) startTarget(ctx context.Context, index int) error {
+	if r.target != nil && r.running == index {
+		return nil
+	}
+	if err := r.stopTarget(); err != nil {
+		return err
+	}
+	target := r.program(r.Applications[index], true)
+	if err := target.start(ctx); err != nil {
+		return err
+	}
+	r.target, r.running = target, index
+	return nil
+}
+
+func (r *trial) stopTarget() error {
+	if r.target == nil {
+		return nil
+	}
+	target := r.target
+	r.target = nil
+	return target.stop()
 }
 
 // move makes another regime count where far more has been measured in it.
@@ -260,20 +258,26 @@ func (r *trial) report(what string) {
 // program returns an application as a party, on its own CPUs or on the
 // interferer's.
 func (r *trial) program(a Application, first bool) *program {
-	p := &program{session: r.stage.Session, command: a.Command, source: r.Source, cpus: r.Placement.Target, spinner: r.opposite.interferers}
+	p := &program{session: r.stage.Session, command: a.Command, source: r.Source, fine: true, cpus: r.Placement.Target, spinner: r.opposite.interferers}
 	if !first {
 		p.cpus, p.spinner = r.Placement.Interferer, r.interferers
 	}
 	return p
 }
 
-// measure takes the points with the two parties until end, as far as the regime permits.
-func (r *trial) measure(ctx context.Context, first, second modulation.Party, points []modulation.Point, what string, end time.Time) error {
-	r.parties = [2]modulation.Party{first, second}
-	budget := max(time.Until(end), shortest)
+// measure takes the points of a part, with the target and another party, in a regime: the
+// fewest readings of each, or for a visit where it has these.
+func (r *trial) measure(ctx context.Context, second modulation.Party, p part, points []modulation.Point, what string, class regime.Class) error {
+	r.parties = [2]modulation.Party{r.target, second}
+	precision, budget := r.Precision.WithDefaults(), time.Until(r.until)
+	if r.has(class, p) {
+		budget = min(budget, time.Duration(p.weight())*visit)
+	} else {
+		precision.Most = precision.Fewest
+	}
 	plan := &modulation.Plan{
-		Bench: r.bench(DefaultSlicing), Points: points, Precision: r.Precision, Probe: r.probe, Outcome: r.outcome,
-		Patience: budget, Budget: budget,
+		Bench: r.bench(DefaultSlicing), Points: points, Precision: precision, Probe: r.probe, Outcome: r.outcome,
+		Class: class, Patience: mostAway, Budget: max(budget, shortest),
 		Report: func(float64) { r.report(what) },
 		Again: func(ctx context.Context) error {
 			var err error
@@ -284,9 +288,6 @@ func (r *trial) measure(ctx context.Context, first, second modulation.Party, poi
 			}
 			return err
 		},
-	}
-	if r.waiting {
-		plan.Class = r.class
 	}
 	if err := r.run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 		return fmt.Errorf("%s: %w", what, err)

@@ -101,7 +101,7 @@ func TestPoorest(t *testing.T) {
 	}
 	want := func(what string, want part, wantOK bool) {
 		t.Helper()
-		if got, ok := run.poorest(); ok != wantOK || ok && got != want {
+		if got, ok := run.poorest(regime.SameComplex); ok != wantOK || ok && got != want {
 			t.Errorf("%s: %v, %v; want %v, %v", what, got, ok, want, wantOK)
 		}
 	}

@@ -25,7 +25,7 @@ func conjugateGradientSample() Sample {
 
 // conjugateGradientTick is the number of rows of a tick, a multiple of the interleaving
 // of partialSums.
-const conjugateGradientTick = 1152
+const conjugateGradientTick = 144
 
 // converged ends a solve when the squared residual has fallen by this factor;
 // the next one begins from zero, so the amount of work stays what was asked.

@@ -22,7 +22,7 @@ const (
 	// context.
 	fmaStep = 1 << 21
 	// fmaTick is the number of rounds of a tick.
-	fmaTick = 1 << 13
+	fmaTick = 1 << 10
 	// fmaFactor and fmaTerm make x → factor·x + term, whose fixed point
 	// term ÷ (1 − factor) every chain approaches slowly.
 	fmaFactor = 1 - 0x1p-24

@@ -24,7 +24,7 @@ const (
 	// chaseStep is the number of loads between two looks at the context.
 	chaseStep = 1 << 16
 	// chaseTick is the number of loads of a tick.
-	chaseTick = 1 << 7
+	chaseTick = 1 << 4
 	// lineWords is the number of 32-bit words of a cache line.
 	lineWords = lineBytes / 4
 )

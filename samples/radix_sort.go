@@ -9,7 +9,7 @@ import (
 const radixKeys = 6 << 20
 
 // radixTick is the number of keys of a tick.
-const radixTick = 6 << 10
+const radixTick = 768
 
 // Keys are sorted by digits of radixBits of their ranks. A pass writes to sixteen places.
 // With 256 its speed varied by itself beside any busy neighbor.

@@ -10,8 +10,8 @@ import (
 // grids of 43 MiB.
 const stencilEdge = 176
 
-// stencilTick is the number of rows of a tick, half a plane.
-const stencilTick = stencilEdge / 2
+// stencilTick is the number of rows of a tick, a sixteenth of a plane.
+const stencilTick = stencilEdge / 16
 
 func stencilSample() Sample {
 	return Sample{

@@ -14,7 +14,7 @@ const triadLength = 1 << 22
 const triadScalar = -1.0
 
 // triadTick is the number of elements of a tick.
-const triadTick = 1 << 14
+const triadTick = 1 << 12
 
 func triadSample() Sample {
 	return Sample{
