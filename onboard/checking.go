@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
+	"bandmate.dev/bandmate/regime"
 )
 
 const (
@@ -29,10 +32,13 @@ const (
 // check compares the strongest pressure with whole runs. It returns a warning;
 // empty where they agree. ErrNoTicks is wrapped where they contradict each other,
 // as where a program that spins while it waits is counted by its instructions.
-func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
-	strongest, _ := t.strongest(e) // the profile has curves by now
-	by, _ := e.result(t.Application.Name, strongest.String())
-	lowest := float64(by.NormalizedPerformance)
+//
+// While CPUs move, a whole run is of several placements. It agrees where it lies between
+// what the ticks tell in these, and does not refuse the ticks.
+func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class regime.Class) (string, error) {
+	strongest, _ := t.strongest(&estimator{readings: outcome.Readings[class], session: t.stage.Session}) // the profile has curves by now
+	by := t.ticksTell(outcome, strongest)
+	own := by[class].NormalizedPerformance
 	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
 	var ratios []float64
 	for begin := time.Now(); len(ratios) < mostChecks; {
@@ -46,22 +52,62 @@ func (t *ticked) check(ctx context.Context, e *estimator) (string, error) {
 		}
 		t.solo = append(t.solo, alone.Wall.Seconds())
 		ratios = append(ratios, alone.Wall.Seconds()/pressed.Wall.Seconds())
-		if len(ratios) >= fewestChecks && math.Abs(lowest-stats.Median(ratios)) <= checkLimit(spread(ratios), len(ratios), by) {
+		if len(ratios) >= fewestChecks && agrees(stats.Median(ratios), spread(ratios), len(ratios), by) {
 			return "", nil
 		}
 		if time.Since(begin) > checkPatience {
 			break
 		}
 	}
-	whole, limit := stats.Median(ratios), checkLimit(pooledSpread(ratios), len(ratios), by)
-	if math.Abs(lowest-whole) <= limit {
+	whole, sd := stats.Median(ratios), pooledSpread(ratios)
+	if agrees(whole, sd, len(ratios), by) {
 		return "", nil
 	}
-	text := fmt.Sprintf("beside %s the ticks tell a performance of %.2f, and %d pairs of whole runs %.2f: more than %.2f apart", strongest, lowest, len(ratios), whole, limit)
+	text := fmt.Sprintf("beside %s the ticks tell a performance of %.2f, and %d pairs of whole runs %.2f: more than %.2f apart",
+		strongest, float64(own), len(ratios), whole, checkLimit(sd, len(ratios), by[class]))
+	if moved(outcome, class) {
+		return text + "; but the CPUs moved, so that whole runs are of several placements", nil
+	}
 	if t.Ticking.Source == nil {
 		return "", fmt.Errorf("%w: %s", ErrNoTicks, text)
 	}
 	return text, nil
+}
+
+// ticksTell returns the performance beside a pressure by class, where it was measured.
+func (t *ticked) ticksTell(outcome *modulation.Outcome, p pressure.Measured) map[regime.Class]sampling.Result {
+	by := map[regime.Class]sampling.Result{}
+	for class, readings := range outcome.Readings {
+		e := &estimator{readings: readings, session: t.stage.Session}
+		if r, ok := e.result(t.Application.Name, p.String()); ok {
+			by[class] = r
+		}
+	}
+	return by
+}
+
+// agrees reports whether the median of n ratios of whole runs with a standard deviation of
+// sd is what ticks tell, or lies between what they tell in different placements.
+func agrees(whole, sd float64, n int, by map[regime.Class]sampling.Result) bool {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, r := range by {
+		limit := checkLimit(sd, n, r)
+		low, high = min(low, float64(r.NormalizedPerformance)-limit), max(high, float64(r.NormalizedPerformance)+limit)
+	}
+	return low <= whole && whole <= high
+}
+
+// movedShare is the share of probes in other placements from which whole runs are of
+// several.
+const movedShare = 0.1
+
+// moved reports whether the CPUs were often in another placement.
+func moved(o *modulation.Outcome, class regime.Class) bool {
+	all := 0
+	for _, probes := range o.RoundTrips {
+		all += len(probes)
+	}
+	return float64(all-len(o.RoundTrips[class])) > movedShare*float64(all)
 }
 
 // checkLimit returns how far the median of n ratios of whole runs with a standard

@@ -101,6 +101,9 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 		}
 		t.solo = append(t.solo, r.wall.Seconds())
 		t.perSecond = r.perSecond()
+		// A page is counted by the program itself, as evenly as it works.
+		_, isPage := p.source.(ticks.Page)
+		p.fine = isPage && r.fine()
 		if changes := r.rate() * r.wall.Seconds(); changes < fewestTicks {
 			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes, r.wall.Round(time.Millisecond), fewestTicks)
 		}

@@ -130,6 +130,32 @@ func TestRecordingOfABusyMachine(t *testing.T) {
 	}
 }
 
+// TestFineRecording has a reader that reads all the time now and then, of a program whose
+// CPU others hold for a third of the time, and counts that grow every 4, 30 and 200 µs.
+func TestFineRecording(t *testing.T) {
+	for _, each := range []time.Duration{4 * time.Microsecond, 30 * time.Microsecond, 200 * time.Microsecond} {
+		r := recording{wall: 100 * time.Millisecond}
+		n := 0.0
+		for at := time.Duration(0); at < r.wall; {
+			if at%(15*time.Millisecond) < 10*time.Millisecond {
+				n = math.Floor(float64(at / each))
+			}
+			r.add(n, at, false)
+			if at%(20*time.Millisecond) < time.Millisecond {
+				at += time.Microsecond
+			} else {
+				at += 200 * time.Microsecond
+			}
+		}
+		if want := each < 10*time.Microsecond; r.fine() != want {
+			t.Errorf("a change every %v: fine %v, want %v (%.0f per second)", each, r.fine(), want, r.finest.Rate())
+		}
+		if r.fine() && r.perSecond() < finePerSecond {
+			t.Errorf("a change every %v: %.0f per second", each, r.perSecond())
+		}
+	}
+}
+
 func TestLongRecordingIsBounded(t *testing.T) {
 	var r recording
 	const hour = 3600 * 1000

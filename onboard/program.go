@@ -241,8 +241,9 @@ type recording struct {
 	count float64
 	at    time.Duration
 	steps int
-	// close are those between readings at most closeReadings apart.
-	close modulation.Steps
+	// close are those between readings at most closeReadings apart, and finest those
+	// between readings that followed each other at once.
+	close, finest modulation.Steps
 }
 
 const (
@@ -254,6 +255,12 @@ const (
 	awake = time.Millisecond
 	// enoughClose is how much time between close readings tells how often a count changes.
 	enoughClose = 20 * time.Millisecond
+	// atOnce is how far apart two readings are at most that follow each other at once.
+	atOnce = 5 * time.Microsecond
+	// finePerSecond is how often a fine count changes at least: a slice, and each of its
+	// pieces, has dozens of changes. enoughFine is the time in which that shows.
+	finePerSecond = 100_000
+	enoughFine    = 200 * time.Microsecond
 	// leastPerRun is the least number of steps in a run that slices are made for: as
 	// many as three blocks hold.
 	leastPerRun = 120
@@ -267,9 +274,18 @@ func (r *recording) rate() float64 {
 	return r.close.Rate()
 }
 
+// fine reports whether the count grows all the time, in steps of some microseconds.
+func (r *recording) fine() bool {
+	return r.finest.Seen() >= enoughFine && r.finest.Rate() >= finePerSecond
+}
+
 // perSecond is rate for slices. Where changes come in bunches, slices hold several, but a
-// run has to hold some blocks.
+// run has to hold some blocks. A fine count seems to come in bunches where others hold the
+// program's CPU now and then.
 func (r *recording) perSecond() float64 {
+	if r.fine() {
+		return r.finest.Rate()
+	}
 	if r.close.Seen() < enoughClose {
 		return r.rate()
 	}
@@ -303,7 +319,7 @@ func (p *program) record(ctx context.Context) (r recording, err error) {
 		case ctx.Err() != nil:
 			return r, ctx.Err()
 		}
-		if at-begin-r.at > closeReadings {
+		if at-begin-r.at > closeReadings || r.steps > 0 && awakeUntil == 0 {
 			awakeUntil = at + awake
 		}
 		r.add(n, at-begin, false)
@@ -331,6 +347,9 @@ func (r *recording) add(count float64, at time.Duration, ended bool) {
 	r.steps += changed
 	if gap := at - r.at; kept > 0 && gap <= closeReadings {
 		r.close.Add(gap, changed > 0)
+		if gap <= atOnce {
+			r.finest.Add(gap, changed > 0)
+		}
 	} else {
 		r.close.Missed()
 	}

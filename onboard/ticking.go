@@ -177,6 +177,9 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoTicks, target.source.Name(), err)
 	}
+	if target.fine {
+		slicing.Pieces = DefaultSlicing.Pieces
+	}
 	plan := &modulation.Plan{
 		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
@@ -276,7 +279,7 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 	if err != nil {
 		return nil, err
 	}
-	check, err := t.check(ctx, e)
+	check, err := t.check(ctx, outcome, class)
 	if err != nil {
 		return nil, err
 	}
