@@ -232,8 +232,8 @@ func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
 	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
-	pieces := time.Duration(max(b.Slicing.Pieces, 1))
-	piece := (end - counted) / pieces
+	pieces := max(b.Slicing.Pieces, 1)
+	piece := (end - counted) / time.Duration(pieces)
 	for {
 		now := b.Clock.Now()
 		for p, party := range b.Parties {
@@ -257,8 +257,8 @@ func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
 		wait := edgePoll
 		if now < end && !slices.ContainsFunc(readings, reading.seeksFirst) {
 			wait = end - now
-			if k := (now-counted)/piece + 1; k < pieces {
-				wait = counted + k*piece - now
+			if k := int((now-counted)/piece) + 1; k < pieces {
+				wait = counted + time.Duration(k)*piece - now
 			}
 		}
 		b.Clock.Sleep(wait)

@@ -138,7 +138,7 @@ func TestFineRecording(t *testing.T) {
 		n := 0.0
 		for at := time.Duration(0); at < r.wall; {
 			if at%(15*time.Millisecond) < 10*time.Millisecond {
-				n = math.Floor(float64(at / each))
+				n = float64(at / each)
 			}
 			r.add(n, at, false)
 			if at%(20*time.Millisecond) < time.Millisecond {
