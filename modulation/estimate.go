@@ -84,10 +84,10 @@ const (
 // readings that follow each other, because noise that lasts makes these alike. Once
 // phases are known from more than one run, the strata are what there is: the
 // readings within each are drawn, and apart from these, for each of three parts of the
-// run, the runs from which the times t are. Until then the rest of the run may be different, and strata are
-// drawn. One fewer is drawn than there is, which makes the variance of few right
-// (McCarthy and Snowden 1985). The interval takes the quantile of Student's
-// distribution, with the degrees of freedom of Welch (1947).
+// run, the runs from which the times t are. Until then the rest of the run may be
+// different, and strata are drawn. One fewer is drawn than there is, which makes the
+// variance of few right (McCarthy and Snowden 1985). The interval takes the quantile of
+// Student's distribution, with the degrees of freedom of Welch (1947).
 func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	strata := along(readings)
 	e := Estimate{Readings: len(readings), Phases: differ(strata), Spread: spread(strata)}

@@ -117,6 +117,13 @@ func TestPoorest(t *testing.T) {
 	want("a noisier pair that has been measured for long", part{0, 1}, true)
 	fill(part{1, theInterferer}, 9, 0.01)
 	want("curves with too few readings", part{1, theInterferer}, true)
+	fill(part{0, theInterferer}, 9, 0.01)
+	want("curves of two applications", part{0, theInterferer}, true)
+	run.target, run.running = &program{}, 1
+	want("curves of two applications, of which one runs", part{1, theInterferer}, true)
+	if p, ok := run.poorest(regime.CrossComplex); !ok || p != (part{1, theInterferer}) {
+		t.Errorf("in a regime without readings: %v, %v", p, ok)
+	}
 }
 
 // TestTrialMoves checks that a trial leaves a regime for one in which far more has been
