@@ -13,8 +13,8 @@ import (
 // The samples count their ticks in the page they are given.
 func TestSamplesCount(t *testing.T) {
 	for name, want := range map[string]uint64{
-		"triad": 256, "radix-sort": 8 * 1024, "stencil": 2 * 176,
-		"conjugate-gradient": 768, "pointer-chase": 512, "floating-point": 256,
+		"triad": 1024, "radix-sort": 64 * 1024, "stencil": 16 * 176,
+		"conjugate-gradient": 6144, "pointer-chase": 4096, "floating-point": 2048,
 	} {
 		run, err := ticks.Page{Dir: t.TempDir()}.Prepare()
 		if err != nil {
