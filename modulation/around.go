@@ -19,7 +19,7 @@ func (b *Bench) Around(ctx context.Context, outer, inner State) (block *Block, e
 			err = errors.Join(err, b.Set(outer))
 		}
 	}()
-	var rates [3][]sliceRate
+	var rates [3][]float64
 	for turn, s := range []State{outer, inner, outer} {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -28,12 +28,12 @@ func (b *Bench) Around(ctx context.Context, outer, inner State) (block *Block, e
 			return nil, err
 		}
 	}
-	around, within := b.unknown(), b.unknown()
+	around := b.unknown()
 	for p := range around {
-		around[p], within[p] = (rates[0][p].log+rates[2][p].log)/2, rates[1][p].log
+		around[p] = (rates[0][p] + rates[2][p]) / 2
 		block.Counts[p] = (first[p] + last[p]) / 2
 	}
-	block.LogRates = [][]float64{around, within}
+	block.LogRates = [][]float64{around, rates[1]}
 	block.End = b.Clock.Now()
 	return block, nil
 }

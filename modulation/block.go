@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Clock tells and passes time.
@@ -57,10 +55,6 @@ type Slicing struct {
 	// Settle is the part of it, at its beginning, that does not count: switches
 	// take effect, and caches fill.
 	Settle time.Duration
-	// Pieces is how many pieces the rest is read in, so that those can be left out in which
-	// a smooth party was interrupted; 0 means 1. Each reading interrupts whoever runs on the
-	// CPU that switches.
-	Pieces int
 }
 
 const (
@@ -81,9 +75,8 @@ type Block struct {
 	LogRates [][]float64
 	// Lost holds, by the same indexes, what to add to LogRates where one of the two
 	// slices of a state was interrupted: the logarithm of the faster one less the
-	// mean; 0 elsewhere. Uneven is the same for slices without the pieces in which
-	// the party got on unlike in the others. Both are nil in a block of Around.
-	Lost, Uneven [][]float64
+	// mean; 0 elsewhere. Nil in a block of Around.
+	Lost [][]float64
 	// Counts holds the count of each party in the middle of the block, between
 	// the first and the last that was read: how far the party was.
 	Counts []float64
@@ -118,11 +111,9 @@ type Bench struct {
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
 	first, last := b.unknown(), b.unknown()
-	earlier := make([][]sliceRate, len(states))
 	for range states {
 		block.LogRates = append(block.LogRates, b.unknown())
 		block.Lost = append(block.Lost, make([]float64, len(b.Parties)))
-		block.Uneven = append(block.Uneven, make([]float64, len(b.Parties)))
 	}
 	order := b.Random.Perm(len(states))
 	palindrome := slices.Concat(order, reversed(order))
@@ -130,20 +121,20 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		rates, err := b.slice(states[i], first, last)
+		logs, err := b.slice(states[i], first, last)
 		if err != nil {
 			return nil, err
 		}
-		if turn < len(states) {
-			earlier[i] = rates
-			continue
-		}
-		for p, later := range rates {
-			before := earlier[i][p]
-			mean := (before.log + later.log) / 2
-			block.LogRates[i][p] = mean
-			block.Lost[i][p] = ofTwo(before.log, later.log) - mean
-			block.Uneven[i][p] = ofTwo(before.even, later.even) - mean
+		for p := range logs {
+			if turn < len(states) {
+				block.LogRates[i][p] = logs[p]
+				continue
+			}
+			before := block.LogRates[i][p]
+			block.LogRates[i][p] = (before + logs[p]) / 2
+			if apart := math.Abs(before - logs[p]); apart > interrupted {
+				block.Lost[i][p] = apart / 2
+			}
 		}
 	}
 	for p := range first {
@@ -151,15 +142,6 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	}
 	block.End = b.Clock.Now()
 	return block, nil
-}
-
-// ofTwo returns the mean of the logarithms of the rates in two slices of a state, or the
-// higher one if the other slice was interrupted.
-func ofTwo(a, b float64) float64 {
-	if math.Abs(a-b) > interrupted {
-		return max(a, b)
-	}
-	return (a + b) / 2
 }
 
 // interrupted is the difference of the logarithms from which on the slower of two
@@ -208,17 +190,10 @@ func (b *Bench) Set(s State) error {
 	return err
 }
 
-// sliceRate is how fast a party got on in a slice.
-type sliceRate struct {
-	// log is the logarithm of the work per second, and even that without the pieces of the
-	// slice in which the party got on unlike in the others; NaN for a party that did not
-	// work.
-	log, even float64
-}
-
-// slice runs one state for the length of a slice and returns the rate of each party. It
-// keeps the last count read of each, and the first where none is known.
-func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
+// slice runs one state for the length of a slice and returns the logarithm of
+// each party's rate, NaN for those that do not work. It keeps the last count read
+// of each, and the first where none is known.
+func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
 	begin := b.Clock.Now()
 	if err := b.Set(s); err != nil {
 		return nil, err
@@ -232,12 +207,10 @@ func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
 	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
-	pieces := max(b.Slicing.Pieces, 1)
-	piece := (end - counted) / time.Duration(pieces)
 	for {
 		now := b.Clock.Now()
 		for p, party := range b.Parties {
-			if !s.Has(p) || now < end && readings[p].waits() {
+			if !s.Has(p) {
 				continue
 			}
 			n, at, err := party.Read()
@@ -257,34 +230,22 @@ func (b *Bench) slice(s State, first, last []float64) ([]sliceRate, error) {
 		wait := edgePoll
 		if now < end && !slices.ContainsFunc(readings, reading.seeksFirst) {
 			wait = end - now
-			if k := int((now-counted)/piece) + 1; k < pieces {
-				wait = counted + time.Duration(k)*piece - now
-			}
 		}
 		b.Clock.Sleep(wait)
 	}
-	rates := make([]sliceRate, len(b.Parties))
+	logs := b.unknown()
 	for p := range b.Parties {
 		if !s.Has(p) {
-			rates[p] = sliceRate{math.NaN(), math.NaN()}
 			continue
 		}
 		rate := readings[p].rate()
 		if !(rate > 0) {
 			return nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
 		}
-		rates[p] = sliceRate{math.Log(rate), math.Log(readings[p].evenRate())}
+		logs[p] = math.Log(rate)
 	}
-	return rates, nil
+	return logs, nil
 }
-
-const (
-	// fewestPieces is how many pieces tell which of them are unlike the others.
-	fewestPieces = 4
-	// unlike is how far from the median, as a share, the rate in a piece is that was
-	// interrupted, or in which the machine was faster than usual.
-	unlike = 0.05
-)
 
 // reading collects the count of a party in one slice.
 type reading struct {
@@ -300,16 +261,8 @@ type reading struct {
 	from, to    float64
 	start, stop time.Duration
 	edges       int
-	// marks are all edges of a smooth count.
-	marks []mark
 	// complete says that the last edge came after the end of the slice.
 	complete bool
-}
-
-// mark is a count and when it was read.
-type mark struct {
-	count float64
-	at    time.Duration
 }
 
 // add adds a count, read after the end of the slice if late.
@@ -326,9 +279,6 @@ func (r *reading) add(n float64, now time.Duration, late bool) error {
 	if r.edges == 0 {
 		r.from, r.start = n, now
 	}
-	if r.smooth {
-		r.marks = append(r.marks, mark{n, now})
-	}
 	r.to, r.stop = n, now
 	r.edges++
 	r.complete = late && r.edges > 1 && r.rate() > 0
@@ -337,9 +287,6 @@ func (r *reading) add(n float64, now time.Duration, late bool) error {
 
 // seeksFirst reports whether the first edge has not been found.
 func (r reading) seeksFirst() bool { return r.works && r.edges == 0 }
-
-// waits reports whether only the edge after the end is to be found.
-func (r reading) waits() bool { return !r.smooth && r.edges > 0 }
 
 // incomplete reports whether the edge after the end has not been found.
 func (r reading) incomplete() bool { return r.works && !r.complete }
@@ -350,29 +297,4 @@ func (r *reading) rate() float64 {
 		return 0
 	}
 	return (r.to - r.from) / (r.stop - r.start).Seconds()
-}
-
-// evenRate returns the work per second in the pieces that are like the median one; the
-// rate where there are too few.
-func (r *reading) evenRate() float64 {
-	if len(r.marks) <= fewestPieces {
-		return r.rate()
-	}
-	rates := make([]float64, len(r.marks)-1)
-	for k := range rates {
-		from, to := r.marks[k], r.marks[k+1]
-		rates[k] = (to.count - from.count) / max(to.at-from.at, 1).Seconds()
-	}
-	median := stats.Median(rates)
-	work, took := 0.0, time.Duration(0)
-	for k, rate := range rates {
-		if math.Abs(rate-median) <= unlike*median {
-			work += r.marks[k+1].count - r.marks[k].count
-			took += r.marks[k+1].at - r.marks[k].at
-		}
-	}
-	if !(work > 0) || took <= 0 {
-		return r.rate()
-	}
-	return work / took.Seconds()
 }

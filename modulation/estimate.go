@@ -19,9 +19,8 @@ type Reading struct {
 	Log float64
 	// Lost is what to add to Log where the program is steady: slices that were
 	// interrupted then do not count. In a program with phases slices differ by
-	// themselves. Uneven is the same where pieces of slices that were interrupted do not
-	// count either.
-	Lost, Uneven float64
+	// themselves.
+	Lost float64
 	// Run numbers the run of the party in which the block was taken, and Position
 	// is the party's count in the middle of the block: how far the run was.
 	// The readings of all runs around one position are of one phase of a program
@@ -83,11 +82,11 @@ const (
 // The standard error is from a bootstrap. Its samples are drawn from strata of
 // readings that follow each other, because noise that lasts makes these alike. Once
 // phases are known from more than one run, the strata are what there is: the
-// readings within each are drawn, and apart from these, for each of three parts of the
-// run, the runs from which the times t are. Until then the rest of the run may be
-// different, and strata are drawn. One fewer is drawn than there is, which makes the
-// variance of few right (McCarthy and Snowden 1985). The interval takes the quantile of
-// Student's distribution, with the degrees of freedom of Welch (1947).
+// readings within each are drawn, and apart from these the runs from which the
+// times t are. Until then the rest of the run may be different, and strata are
+// drawn. One fewer is drawn than there is, which makes the variance of few right
+// (McCarthy and Snowden 1985). The interval takes the quantile of Student's
+// distribution, with the degrees of freedom of Welch (1947).
 func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	strata := along(readings)
 	e := Estimate{Readings: len(readings), Phases: differ(strata), Spread: spread(strata)}
@@ -96,7 +95,7 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	if e.Phases {
 		refine(strata)
 		weigh(strata)
-		timed(strata, func(int) []int { return runs })
+		timed(strata, runs)
 	} else {
 		readings = undisturbed(readings)
 		strata = divide(readings)
@@ -112,7 +111,7 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 	switch {
 	case e.Phases && repeated(strata):
 		parts.add(bootstrap(func() float64 { return center(drawReadings(strata, random)) }), len(readings)-len(strata))
-		parts.add(bootstrap(func() float64 { return center(drawRuns(strata, runs, random)) }), segments*(len(runs)-1))
+		parts.add(bootstrap(func() float64 { return center(drawRuns(strata, runs, random)) }), len(runs)-1)
 	case len(strata) >= fewestStrata:
 		parts.add(bootstrap(func() float64 { return center(drawStrata(strata, random)) }), len(strata)-1)
 	case e.Phases:
@@ -129,50 +128,28 @@ func Summarize(readings []Reading, random *rand.Rand) Estimate {
 
 // undisturbed returns the readings of a steady program without what interruptions took.
 //
-// Interruptions strike both states alike, and those of whole slices are rare. If slices
-// differ in most blocks, or more in one state than in the other, the program itself
-// varies: it has phases shorter than a block, or unequal ticks. Then nothing is left out.
-// Pieces of slices are left out where they differ as evenly, and slices in few blocks.
+// Interruptions are rare and strike both states alike. If slices differ in most blocks, or
+// more often in one state than in the other, the program itself varies: it has phases
+// shorter than a block, or unequal ticks. Then nothing is left out.
 func undisturbed(readings []Reading) []Reading {
-	lost := func(r Reading) float64 { return r.Lost }
-	differ := 0
-	for _, r := range readings {
-		if r.Lost != 0 {
-			differ++
-		}
-	}
-	if 2*differ > len(readings) || !balanced(readings, lost) {
-		return readings
-	}
-	if uneven := func(r Reading) float64 { return r.Uneven }; 4*differ <= len(readings) && balanced(readings, uneven) {
-		return plus(readings, uneven)
-	}
-	return plus(readings, lost)
-}
-
-// balanced reports whether additions are in favor of one state about as often as of the
-// other.
-func balanced(readings []Reading, addition func(Reading) float64) bool {
 	on, off := 0, 0
 	for _, r := range readings {
-		switch y := addition(r); {
-		case y > 0:
+		switch {
+		case r.Lost > 0:
 			on++
-		case y < 0:
+		case r.Lost < 0:
 			off++
 		}
 	}
 	even := distuv.Binomial{N: float64(on + off), P: 0.5}
-	return on+off == 0 || 2*even.CDF(float64(min(on, off))) >= unevenLevel
-}
-
-// plus returns the readings with additions to their logarithms.
-func plus(readings []Reading, addition func(Reading) float64) []Reading {
-	sum := slices.Clone(readings)
-	for i := range sum {
-		sum[i].Log += addition(sum[i])
+	if 2*(on+off) > len(readings) || on+off > 0 && 2*even.CDF(float64(min(on, off))) < unevenLevel {
+		return readings
 	}
-	return sum
+	without := slices.Clone(readings)
+	for i := range without {
+		without[i].Log += without[i].Lost
+	}
+	return without
 }
 
 // bootstrap returns the standard deviation of samples' centers.
@@ -316,18 +293,17 @@ func weigh(strata []stratum) {
 	}
 }
 
-// timed finds how long strata take alone, by the median of the paces in the runs that
-// count for a stratum.
+// timed finds how long strata take alone, by the median of the paces in the runs.
 // Strata share the time of the gap between them evenly. Where the positions are
 // all the same, all strata count alike.
-func timed(strata []stratum, runs func(stratum int) []int) {
+func timed(strata []stratum, runs []int) {
 	sum, before := 0.0, 0.0
-	pace := strata[0].pace(runs(0))
+	pace := strata[0].pace(runs)
 	for k := range strata {
 		s := &strata[k]
 		s.alone = s.width*pace + before
 		if k+1 < len(strata) {
-			next := strata[k+1].pace(runs(k + 1))
+			next := strata[k+1].pace(runs)
 			before = s.gap / (1/pace + 1/next)
 			s.alone += before
 			pace = next
@@ -371,23 +347,14 @@ func drawReadings(strata []stratum, random *rand.Rand) []stratum {
 	return sample
 }
 
-// segments is how many parts of the strata have a bootstrap sample of runs each. A spell
-// in which the machine is slow changes the times in a part of a run alike, and whole runs
-// are too few to tell by how much.
-const segments = 3
-
-// drawRuns returns the strata with their times from bootstrap samples of runs.
+// drawRuns returns the strata with their times from a bootstrap sample of runs.
 func drawRuns(strata []stratum, runs []int, random *rand.Rand) []stratum {
-	drawn := make([][]int, segments+1)
-	for k := range drawn {
-		drawn[k] = make([]int, len(runs)-1)
-		for i := range drawn[k] {
-			drawn[k][i] = runs[random.IntN(len(runs))]
-		}
+	drawn := make([]int, len(runs)-1)
+	for i := range drawn {
+		drawn[i] = runs[random.IntN(len(runs))]
 	}
-	begin := random.Float64() // where segments begin changes from sample to sample
 	sample := slices.Clone(strata)
-	timed(sample, func(k int) []int { return drawn[int(begin+segments*float64(k)/float64(len(strata)))] })
+	timed(sample, drawn)
 	return sample
 }
 

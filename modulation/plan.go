@@ -296,7 +296,7 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 			if !ok {
 				continue
 			}
-			r := Reading{Log: y, Lost: c.changed(t.block.Lost), Uneven: c.changed(t.block.Uneven), Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
+			r := Reading{Log: y, Lost: c.lost(t.block), Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
 			if n := len(of[c.Name]); n > 0 {
 				last := of[c.Name][n-1]
 				r.Run = last.Run
@@ -322,14 +322,13 @@ func (c *Comparison) read(b *Block) (y, off float64, ok bool) {
 	return y, off, ok
 }
 
-// changed returns by how much additions to the logarithms of the rates, by state and
-// party, change the ratio that is compared.
-func (c *Comparison) changed(additions [][]float64) float64 {
-	y := additions[c.On][c.Party] - additions[c.Off][c.Party]
+// lost returns what interruptions took from the ratio that is compared.
+func (c *Comparison) lost(b *Block) float64 {
+	lost := b.Lost[c.On][c.Party] - b.Lost[c.Off][c.Party]
 	if c.Per != nil {
-		y -= additions[c.On][*c.Per] - additions[c.Off][*c.Per]
+		lost -= b.Lost[c.On][*c.Per] - b.Lost[c.Off][*c.Per]
 	}
-	return y
+	return lost
 }
 
 // pending returns the points that are not precise in a class, those with the

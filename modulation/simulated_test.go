@@ -46,8 +46,6 @@ type noise struct {
 	// interruptions is how many times per second a party loses its CPU, for 1 to
 	// 30 ms, most of them short (Pareto).
 	interruptions float64
-	// short is how many times per second a party loses its CPU for 20 to 400 µs.
-	short float64
 	// oversleep has sleeps take up to 100 µs longer, and rarely 10 ms.
 	oversleep bool
 	// latency has switches take effect 50 µs to 1 ms later.
@@ -250,19 +248,15 @@ func indicator(b bool) float64 {
 // theirs: without, they would press less, which is no noise.
 func (p *simulated) interrupt() {
 	m := p.machine
-	often := m.noise.interruptions + m.noise.short
-	if often == 0 || p.endless || m.now < p.nextInterruption {
+	if m.noise.interruptions == 0 || p.endless || m.now < p.nextInterruption {
 		return
 	}
 	if p.nextInterruption > 0 {
 		const shape = 1.2
 		length := math.Min(0.030, 0.001*math.Pow(1-m.random.Float64(), -1/shape))
-		if m.random.Float64() < m.noise.short/often {
-			length = 20e-6 + 380e-6*m.random.Float64()
-		}
 		p.interrupted = m.now + time.Duration(length*float64(time.Second))
 	}
-	p.nextInterruption = m.now + time.Duration(m.random.ExpFloat64()/often*float64(time.Second)) + 1
+	p.nextInterruption = m.now + time.Duration(m.random.ExpFloat64()/m.noise.interruptions*float64(time.Second)) + 1
 }
 
 // phase returns the present phase and how much of it is left.

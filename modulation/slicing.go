@@ -47,10 +47,7 @@ const lengthFactor = 4
 
 // Longer returns slices of four times the length, with the same settling, for
 // CheckLengths.
-func (s Slicing) Longer() Slicing {
-	s.Length *= lengthFactor
-	return s
-}
+func (s Slicing) Longer() Slicing { return Slicing{Length: lengthFactor * s.Length, Settle: s.Settle} }
 
 // LengthCheck compares the estimates from slices of two lengths.
 type LengthCheck struct {

@@ -40,8 +40,12 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	by := t.ticksTell(outcome, strongest)
 	own := by[class].NormalizedPerformance
 	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
+	most, mixed := mostChecks, moved(outcome, class)
+	if mixed {
+		most = fewestChecks // more would not refuse the ticks
+	}
 	var ratios []float64
-	for begin := time.Now(); len(ratios) < mostChecks; {
+	for begin := time.Now(); len(ratios) < most; {
 		pressed, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.Settings())
 		if err != nil {
 			return "", err
@@ -65,8 +69,8 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	}
 	text := fmt.Sprintf("beside %s the ticks tell a performance of %.2f, and %d pairs of whole runs %.2f: more than %.2f apart",
 		strongest, float64(own), len(ratios), whole, checkLimit(sd, len(ratios), by[class]))
-	if moved(outcome, class) {
-		return text + "; but the CPUs moved, so that whole runs are of several placements", nil
+	if mixed {
+		return text + "; the CPUs moved, and a whole run mixes their placements", nil
 	}
 	if t.Ticking.Source == nil {
 		return "", fmt.Errorf("%w: %s", ErrNoTicks, text)

@@ -17,7 +17,7 @@ import (
 
 // DefaultSlicing is short against the spells of noise of a virtual machine, and
 // its settling long against the 1 ms in which a stream refills a cache of 32 MiB.
-var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond, Pieces: 5}
+var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond}
 
 // besideName names the performance of one beside another.
 func besideName(one, other string) string { return one + " beside " + other }

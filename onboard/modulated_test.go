@@ -131,14 +131,22 @@ func TestRecordingOfABusyMachine(t *testing.T) {
 }
 
 // TestFineRecording has a reader that reads all the time now and then, of a program whose
-// CPU others hold for a third of the time, and counts that grow every 4, 30 and 200 µs.
+// CPU others hold for a fifth of the time. Its count grows every 4, 30 or 200 µs, or every
+// 4 µs at first and then every millisecond.
 func TestFineRecording(t *testing.T) {
-	for _, each := range []time.Duration{4 * time.Microsecond, 30 * time.Microsecond, 200 * time.Microsecond} {
+	const mixed = 0
+	for _, each := range []time.Duration{4 * time.Microsecond, 30 * time.Microsecond, 200 * time.Microsecond, mixed} {
 		r := recording{wall: 100 * time.Millisecond}
 		n := 0.0
 		for at := time.Duration(0); at < r.wall; {
-			if at%(15*time.Millisecond) < 10*time.Millisecond {
+			switch held := at%(15*time.Millisecond) >= 12*time.Millisecond; {
+			case held:
+			case each != mixed:
 				n = float64(at / each)
+			case at < 10*time.Millisecond:
+				n = float64(at / (4 * time.Microsecond))
+			default:
+				n = 1e4 + float64(at/time.Millisecond)
 			}
 			r.add(n, at, false)
 			if at%(20*time.Millisecond) < time.Millisecond {
@@ -147,7 +155,7 @@ func TestFineRecording(t *testing.T) {
 				at += 200 * time.Microsecond
 			}
 		}
-		if want := each < 10*time.Microsecond; r.fine() != want {
+		if want := each == 4*time.Microsecond; r.fine() != want {
 			t.Errorf("a change every %v: fine %v, want %v (%.0f per second)", each, r.fine(), want, r.finest.Rate())
 		}
 		if r.fine() && r.perSecond() < finePerSecond {

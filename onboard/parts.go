@@ -69,7 +69,7 @@ func (r *trial) had(class regime.Class) int {
 
 // has reports whether every comparison of a part has the fewest readings in a regime.
 func (r *trial) has(class regime.Class, p part) bool {
-	return r.outcome != nil && precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
+	return precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
 }
 
 // poorest returns a part that has too few readings in a regime, of the running target if

@@ -244,6 +244,8 @@ type recording struct {
 	// close are those between readings at most closeReadings apart, and finest those
 	// between readings that followed each other at once.
 	close, finest modulation.Steps
+	// polls counts the other readings, and grown those before which the count had grown.
+	polls, grown int
 }
 
 const (
@@ -257,10 +259,12 @@ const (
 	enoughClose = 20 * time.Millisecond
 	// atOnce is how far apart two readings are at most that follow each other at once.
 	atOnce = 5 * time.Microsecond
-	// finePerSecond is how often a fine count changes at least: a slice, and each of its
-	// pieces, has dozens of changes. enoughFine is the time in which that shows.
+	// finePerSecond is how often a fine count changes at least: a slice has hundreds of
+	// changes. enoughFine is the time in which that shows, and mostlyFine the share of polls
+	// that find the count grown, also in a program whose CPU others hold now and then.
 	finePerSecond = 100_000
 	enoughFine    = 200 * time.Microsecond
+	mostlyFine    = 0.75
 	// leastPerRun is the least number of steps in a run that slices are made for: as
 	// many as three blocks hold.
 	leastPerRun = 120
@@ -276,7 +280,8 @@ func (r *recording) rate() float64 {
 
 // fine reports whether the count grows all the time, in steps of some microseconds.
 func (r *recording) fine() bool {
-	return r.finest.Seen() >= enoughFine && r.finest.Rate() >= finePerSecond
+	return r.finest.Seen() >= enoughFine && r.finest.Rate() >= finePerSecond &&
+		float64(r.grown) >= mostlyFine*float64(r.polls)
 }
 
 // perSecond is rate for slices. Where changes come in bunches, slices hold several, but a
@@ -345,13 +350,17 @@ func (r *recording) add(count float64, at time.Duration, ended bool) {
 		changed = 1
 	}
 	r.steps += changed
-	if gap := at - r.at; kept > 0 && gap <= closeReadings {
+	gap := at - r.at
+	if kept > 0 && gap <= closeReadings {
 		r.close.Add(gap, changed > 0)
-		if gap <= atOnce {
-			r.finest.Add(gap, changed > 0)
-		}
 	} else {
 		r.close.Missed()
+	}
+	if kept > 0 && gap <= atOnce {
+		r.finest.Add(gap, changed > 0)
+	} else {
+		r.polls++
+		r.grown += changed
 	}
 	r.count, r.at = count, at
 	if kept == 0 || ended || at.Seconds()-r.progress[kept-1].Seconds >= at.Seconds()/recordParts {

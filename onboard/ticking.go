@@ -177,9 +177,6 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrNoTicks, target.source.Name(), err)
 	}
-	if target.fine {
-		slicing.Pieces = DefaultSlicing.Pieces
-	}
 	plan := &modulation.Plan{
 		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },

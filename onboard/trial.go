@@ -83,7 +83,10 @@ const (
 	shortest = time.Second / 2
 	// settlingShare is the part of the budget from which on another regime is not worth
 	// the time to measure the machine in it.
-	settlingShare = 0.3
+	settlingShare = 0.2
+	// leastShare is the part of the budget in which curves and pairs are measured at least,
+	// however long the machine took.
+	leastShare = 0.25
 )
 
 // Run measures until everything is precise or the budget is spent.
@@ -93,6 +96,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 		Trial: t, until: time.Now().Add(t.Budget), solo: map[string]v1alpha1.Timing{},
 		machines:   map[regime.Class]*v1alpha1.MachineProfile{},
 		experiment: &Experiment{Session: s, Applications: t.Applications, Version: t.Machine.Version},
+		outcome:    &modulation.Outcome{Readings: map[regime.Class]map[string][]modulation.Reading{}, RoundTrips: map[regime.Class][]float64{}},
 	}
 	for _, a := range t.Applications {
 		run.report(a.Name + " alone")
@@ -119,6 +123,9 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	}
 	if run.experiment.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(t.Wanted)); err != nil {
 		return nil, err
+	}
+	if least := time.Now().Add(time.Duration(leastShare * float64(t.Budget))); run.until.Before(least) {
+		run.until = least
 	}
 	if err := run.all(ctx); err != nil {
 		return nil, err
@@ -211,8 +218,8 @@ func (r *trial) move(ctx context.Context) error {
 	return nil
 }
 
-// fuller returns the regime in which at least twice as much has been measured as in the
-// one that counts, the curves of an application more at least.
+// fuller returns a regime in which everything has been measured and in the one that counts
+// not, or at least twice as much, and the curves of an application more at least.
 func (r *trial) fuller() (fuller regime.Class, ok bool) {
 	own, most := r.had(r.class), 0
 	for _, class := range regime.Classes() {
@@ -220,7 +227,7 @@ func (r *trial) fuller() (fuller regime.Class, ok bool) {
 			fuller, most = class, had
 		}
 	}
-	return fuller, most >= 2*own && most-own >= curvesWeight
+	return fuller, most > own && (most == weightOf(r.parts()) || most >= 2*own && most-own >= curvesWeight)
 }
 
 // settle measures the machine in a regime, and makes it the one that counts; an empty

@@ -159,6 +159,10 @@ func TestTrialMoves(t *testing.T) {
 	if class, ok := run.fuller(); !ok || class != second {
 		t.Errorf("stayed: %q, %v", class, ok)
 	}
+	run.outcome.Readings[first] = map[string][]modulation.Reading{besideName("a", control): readings(60, 1, 1e9)}
+	if class, ok := run.fuller(); !ok || class != second {
+		t.Errorf("stayed where a pair lacks, although nothing does elsewhere: %q, %v", class, ok)
+	}
 	run.until = time.Now()
 	if err := run.move(t.Context()); err != nil || run.class != first {
 		t.Errorf("moved to %q without time to measure there: %v", run.class, err)
