@@ -109,6 +109,9 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 	}
 	last := len(measured) - 1
 	pressures, resident := measured[:last], measured[last]
+	if reasons := c.cannotHold(pressures, resident); reasons != nil {
+		return nil, nil, []string{"cache: " + strings.Join(reasons, "; ") + "; nothing was measured in it"}, nil
+	}
 	plan, err := c.plan(pressures, resident)
 	if err != nil {
 		return nil, nil, nil, err
@@ -137,6 +140,18 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 		warnings = append(warnings, slow)
 	}
 	return points, alone, warnings, err
+}
+
+// cannotHold returns why the largest working set did not stay in the cache before the
+// application was started; nil where it did. Predictions use no point without one of it
+// ([predictor.UsableCachePoints]).
+func (c *inCache) cannotHold(pressures []pressure.Measured, resident pressure.Measured) []string {
+	out, reasons := (&estimator{}).outside(c.Application.Name, c.Holding, pressures, resident)
+	all := c.Pressures()
+	if !out[all[len(all)-1].Footprint] {
+		return nil
+	}
+	return reasons
 }
 
 // plan measures the application beside every pressure, and the resident working set alone.

@@ -57,7 +57,7 @@ func newCacheReadings(lost float64, count int) *cacheReadings {
 		c.e.readings[besideName("app", p.String())] = readings(count, 0.9-0.05*float64(i/3), 1000)
 		c.e.readings[besideName(p.String(), "app")] = readings(count, speed, alone)
 	}
-	c.resident = pressure.Measured{Pressure: c.Resident(), Setting: c.Resident().Unpaced()}
+	c.resident = pressure.Measured{Pressure: c.Resident(), Setting: c.Resident().Unpaced(), Alone: units.Traffic{Read: hitting}}
 	c.e.readings[c.resident.String()] = readings(count, 1, float64(hitting))
 	return c
 }
@@ -120,6 +120,21 @@ func TestWorkingSetThatIsNotHeld(t *testing.T) {
 		}
 		if test.kept == 10 && dropped != "" || test.kept == 7 && !strings.HasPrefix(dropped, "14.4 of 24.0 MiB stayed") {
 			t.Errorf("%.0f%% lost: %q", 100*test.lost, dropped)
+		}
+	}
+}
+
+// Where the largest working set does not stay, no time is spent on the application.
+func TestCannotHold(t *testing.T) {
+	for _, test := range []struct {
+		lost float64
+		out  string
+	}{{0.1, ""}, {0.4, "14.4 of 24.0 MiB stayed"}} {
+		made := newCacheReadings(test.lost, 20)
+		c := &inCache{ticked: &ticked{Onboarding: &Onboarding{}}, Holding: made.Holding}
+		reasons := strings.Join(c.cannotHold(made.pressures, made.resident), "; ")
+		if (reasons == "") != (test.out == "") || !strings.HasPrefix(reasons, test.out) {
+			t.Errorf("%.0f%% lost: %q, want %q", 100*test.lost, reasons, test.out)
 		}
 	}
 }
