@@ -2,6 +2,7 @@ package onboard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -46,7 +47,13 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	}
 	var ratios []float64
 	for begin := time.Now(); len(ratios) < most; {
-		pressed, err := t.stage.Session.runUnder(ctx, t.Application.Command, strongest.Settings())
+		pressed, err := t.stage.Session.timed(ctx, t.Application.Command, strongest.Settings())
+		if errors.Is(err, sampling.ErrStarved) {
+			if time.Since(begin) > checkPatience {
+				return fmt.Sprintf("the ticks were not held to whole runs: %v", err), nil
+			}
+			continue
+		}
 		if err != nil {
 			return "", err
 		}

@@ -3,6 +3,7 @@ package onboard
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -101,6 +102,20 @@ func TestNothingOutlivesACorun(t *testing.T) {
 				_ = unix.Kill(pid, unix.SIGKILL)
 			}
 		})
+	}
+}
+
+// A co-runner that cannot be started again is no co-runner.
+func TestCorunnerVanishes(t *testing.T) {
+	session := openSession(t)
+	corunner := filepath.Join(t.TempDir(), "once")
+	if err := os.WriteFile(corunner, []byte("#!/bin/sh\nrm \"$0\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	target := shell("while test -e " + corunner + "; do sleep 0.01; done; sleep 0.3")
+	_, _, err := session.RunBesideCommand(t.Context(), target, launch.Command{Args: []string{corunner}})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("beside a program that removes itself: %v, want %v", err, os.ErrNotExist)
 	}
 }
 

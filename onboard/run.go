@@ -22,14 +22,21 @@ func (s *Session) RunBeside(ctx context.Context, c launch.Command, setting inter
 
 // runUnder is RunBeside with settings of all interferers.
 func (s *Session) runUnder(ctx context.Context, c launch.Command, to pressure.Settings) (sampling.Observation, error) {
-	return s.withProbe(ctx, to, func() (o sampling.Observation, err error) {
-		o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
-			e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
-			o.Wall = e.Wall
-			return err
-		})
-		return o, err
+	return s.withProbe(ctx, to, func() (sampling.Observation, error) { return s.timed(ctx, c, to) })
+}
+
+// timed is runUnder without what a probe reaches alone. The error is ErrStarved where the
+// interferers were to move something and did not.
+func (s *Session) timed(ctx context.Context, c launch.Command, to pressure.Settings) (o sampling.Observation, err error) {
+	o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
+		e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
+		o.Wall = e.Wall
+		return err
 	})
+	if err == nil && to.First.Mode == interferer.Stream && o.Achieved.Traffic.Total() == 0 {
+		err = sampling.ErrStarved
+	}
+	return o, err
 }
 
 // RunPressed runs a command once while the interferer does what setting says
@@ -221,7 +228,7 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.
 	if err != nil {
 		return sampling.Observation{}, 0, err
 	}
-	if ctx.Err() == nil && errors.Is(corunnerErr, launch.ErrCommand) {
+	if ctx.Err() == nil && !errors.Is(corunnerErr, context.Canceled) {
 		return sampling.Observation{}, 0, fmt.Errorf("the co-runner: %w", corunnerErr)
 	}
 	return sampling.Observation{Wall: e.Wall}, completed, ctx.Err()
