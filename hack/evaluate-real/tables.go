@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/internal/stats"
@@ -39,7 +38,7 @@ func (e *trial) write() error {
 	}
 	return errors.Join(
 		writeFile(filepath.Join(e.output, "modulation.md"), func(w io.Writer) error { writeComparisons(w, m); return nil }),
-		writeFile(filepath.Join(e.output, "real.md"), func(w io.Writer) error { return writeTables(w, e.output, m, machine, profiles) }),
+		writeFile(filepath.Join(e.output, "real.md"), func(w io.Writer) error { return writeTables(w, e.output, m, machine) }),
 	)
 }
 
@@ -73,7 +72,7 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 
 // writeTables writes what was run, the error of every method, what it is made of,
 // and the worst predictions.
-func writeTables(w io.Writer, output string, m *measured, machine *v1alpha1.MachineProfile, profiles []*v1alpha1.ApplicationProfile) error {
+func writeTables(w io.Writer, output string, m *measured, machine *v1alpha1.MachineProfile) error {
 	dataset, err := evaluation.Read(os.DirFS(output))
 	if err != nil {
 		return err
@@ -87,9 +86,6 @@ func writeTables(w io.Writer, output string, m *measured, machine *v1alpha1.Mach
 	all := m.ordered()
 	writePrecision(w, m, all)
 	writeErrors(w, all, evaluated)
-	if err := writeCoverage(w, all, machine, profiles); err != nil {
-		return err
-	}
 	writeParts(w, all, evaluated)
 	writeApplications(w, m)
 	writeWorst(w, evaluated)
@@ -164,7 +160,7 @@ func writePrecision(w io.Writer, m *measured, all []ordered) {
 }
 
 func writeErrors(w io.Writer, all []ordered, evaluated *evaluation.Result) {
-	study.TableHeader(w, "method", "mean", "SD", "max", "pairs")
+	study.TableHeader(w, "method", "mean", "SD", "max", "interval holds")
 	var slowed, most, noise float64
 	for _, p := range all {
 		lost := 100 * (1 - p.Performance)
@@ -173,43 +169,11 @@ func writeErrors(w io.Writer, all []ordered, evaluated *evaluation.Result) {
 		noise += 100 * p.StandardError * math.Sqrt(2/math.Pi)
 	}
 	n := float64(len(all))
-	fmt.Fprintf(w, "| a perfect method: noise of the measured pairs alone | %.2f | | | %d |\n", noise/n, len(all))
-	fmt.Fprintf(w, "| no slowdown | %.2f | | %.1f | %d |\n", slowed/n, most, len(all))
+	fmt.Fprintf(w, "| a perfect method: noise of the measured pairs alone | %.2f | | | |\n", noise/n)
+	fmt.Fprintf(w, "| no slowdown | %.2f | | %.1f | |\n", slowed/n, most)
 	for _, m := range evaluated.Methods {
-		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.1f | %d |\n", m.Name, m.Mean, m.SD, m.Max, m.Rows)
+		fmt.Fprintf(w, "| %s | %.2f | %.2f | %.1f | %.0f%% |\n", m.Name, m.Mean, m.SD, m.Max, 100*m.Coverage)
 	}
-}
-
-// writeCoverage counts how many measured slowdowns lie in the interval that predict
-// gives from the whole profiles: the files of the data set do not hold the
-// uncertainty of the contentiousness.
-func writeCoverage(w io.Writer, all []ordered, machine *v1alpha1.MachineProfile, profiles []*v1alpha1.ApplicationProfile) error {
-	known := advisor.New(profiles, []*v1alpha1.MachineProfile{machine})
-	covered := 0
-	var sum, most float64
-	for _, pair := range all {
-		var applications []*predictor.Application
-		for _, name := range []string{pair.target, pair.corunner} {
-			entry := known.Lookup(name, machine.Name)
-			if entry.Application == nil {
-				return fmt.Errorf("profile of %s: %s", name, entry.Reason)
-			}
-			applications = append(applications, entry.Application)
-		}
-		p, err := predictor.Predict(applications[0], applications[1:], predictor.Options{})
-		if err != nil {
-			return fmt.Errorf("%s beside %s: %w", pair.target, pair.corunner, err)
-		}
-		// As in package evaluation: a slowdown below 1 is noise.
-		if s := max(units.NormalizedPerformance(pair.Performance).Slowdown(), 1); p.Interval.Low <= s && s <= p.Interval.High {
-			covered++
-		}
-		off := 100 * math.Abs(float64(p.NormalizedPerformance)-pair.Performance)
-		sum, most = sum+off, max(most, off)
-	}
-	fmt.Fprintf(w, "\nFrom the whole profiles, as `predict` does: mean %.2f, max %.1f; its 90%% interval held %d of %d pairs (%.0f%%).\n",
-		sum/float64(len(all)), most, covered, len(all), 100*float64(covered)/float64(len(all)))
-	return nil
 }
 
 // parts of a mean square error, in points². Common, targets, corunners and single

@@ -54,6 +54,12 @@ func (t *Table) Has(column string) bool {
 	return ok
 }
 
+// Given reports whether the header names a column and its field is not empty.
+func (t *Table) Given(column string) bool {
+	i, ok := t.columns[column]
+	return ok && t.row[i] != ""
+}
+
 // next reads a row; io.EOF after the last.
 func (t *Table) next() error {
 	row, err := t.reader.Read()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -75,8 +76,9 @@ func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) uni
 // says nothing more.
 func curvePoint(t *table.Table, level float64, solo units.Traffic, withTotal bool) v1alpha1.CurvePoint {
 	point := v1alpha1.CurvePoint{
-		Repeats: 1, Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: t.Positive("norm_perf"),
+		Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: t.Positive("norm_perf"),
 	}
+	point.Repeats, point.Spread = repeated(t)
 	if t.Has("interferer_corun_read_Bps") && t.Has("interferer_corun_write_Bps") {
 		achieved := traffic(t, "interferer_corun_")
 		total := float64(achieved.Total())
@@ -86,6 +88,32 @@ func curvePoint(t *table.Table, level float64, solo units.Traffic, withTotal boo
 		}
 	}
 	return point
+}
+
+// mostRepeats bounds the repeats of a point.
+const mostRepeats = 1_000_000
+
+// repeated returns how often a point was measured, once where the row does not say, and the
+// standard deviation; nil where it is not known.
+func repeated(t *table.Table) (repeats int, spread *float64) {
+	for _, columns := range []struct{ count, sd, standardError string }{
+		{count: "repeats", sd: "repeat_sd"},
+		{count: "readings", standardError: "standard_error"},
+	} {
+		if !t.Given(columns.count) {
+			continue
+		}
+		repeats = t.Whole(columns.count, 1, mostRepeats)
+		switch {
+		case repeats == 1:
+		case t.Given(columns.sd):
+			spread = new(t.NotNegative(columns.sd))
+		case t.Given(columns.standardError):
+			spread = new(t.NotNegative(columns.standardError) * math.Sqrt(float64(repeats)))
+		}
+		return repeats, spread
+	}
+	return 1, nil
 }
 
 // totalTraffic returns what a counter of the memory controller shows while the application

@@ -48,6 +48,9 @@ type App struct {
 	Local *SoloRun
 	// Remote is its run alone as a co-runner: its contentiousness.
 	Remote SoloRun
+	// Uncertainty is the half width of the 90% interval of the traffic of Remote ÷ this
+	// traffic; nil when not known.
+	Uncertainty *float64
 	// Timeline is the traffic over the Remote run; nil when not recorded.
 	Timeline []v1alpha1.TrafficSample
 	// Curves are its sensitivity curves, ordered by read share.
@@ -116,6 +119,9 @@ func (d *Dataset) readApps(fsys fs.FS) error {
 		if t.Has("local_runtime_s") && t.Has("local_read_Bps") && t.Has("local_write_Bps") {
 			local := soloRun(t, "local_")
 			a.Local = &local
+		}
+		if t.Given("relative_uncertainty") {
+			a.Uncertainty = new(t.NotNegative("relative_uncertainty"))
 		}
 		d.index[a.Name] = len(d.Apps)
 		d.Apps = append(d.Apps, a)

@@ -1,6 +1,7 @@
 package evaluation_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -52,6 +53,45 @@ func TestRead(t *testing.T) {
 	}
 	if d.Pairs[0] != (evaluation.Pair{Target: "a", Corunner: "b", Measured: 0.84}) {
 		t.Errorf("pair %+v", d.Pairs[0])
+	}
+}
+
+// How often and how exactly something was measured becomes part of its profile, where a row
+// says it.
+func TestReadPrecision(t *testing.T) {
+	const curves = "app,read_pct,level,interferer_solo_read_Bps,interferer_solo_write_Bps,norm_perf,"
+	for _, test := range []struct {
+		columns, fields string
+		repeats         int
+		spread          *float64
+	}{
+		{"readings,standard_error", "25,0.02", 25, new(0.1)},
+		{"readings,standard_error", "25,", 25, nil},
+		{"readings,standard_error", "1,0", 1, nil},
+		{"readings,standard_error", ",", 1, nil},
+		{"repeats,repeat_sd", "3,0.05", 3, new(0.05)},
+	} {
+		files := small()
+		files["apps.csv"] = strings.NewReplacer("color", "relative_uncertainty", "red", "0.25", "blue", "").Replace(files["apps.csv"])
+		files["curves.csv"] = curves + test.columns + "\na,75,1,15e9,5e9,0.6," + test.fields + "\nb,50,1,8e9,8e9,0.7," + test.fields + "\n"
+		d, err := evaluation.Read(fsOf(files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		profiles, _, err := d.Profiles(evaluation.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := profiles[0].Spec.Curves[0].Points[0]
+		if p.Repeats != test.repeats || (p.Spread == nil) != (test.spread == nil) || p.Spread != nil && math.Abs(*p.Spread-*test.spread) > 1e-9 {
+			t.Errorf("%s %s: %+v", test.columns, test.fields, p)
+		}
+		if u := profiles[0].Spec.Contentiousness.RelativeUncertainty; u == nil || *u != 0.25 {
+			t.Errorf("uncertainty %v, want 0.25", u)
+		}
+		if u := profiles[1].Spec.Contentiousness.RelativeUncertainty; u != nil {
+			t.Errorf("uncertainty %v, want none", *u)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ func (a *App) Profile(o Options) *v1alpha1.ApplicationProfile {
 		ReadBytesPerSecond:  float64(a.Remote.Traffic.Read),
 		WriteBytesPerSecond: float64(a.Remote.Traffic.Write),
 		Source:              "imported",
+		RelativeUncertainty: a.Uncertainty,
 		Timeline:            a.Timeline,
 	}
 	if a.Local != nil && !a.near && *a.Local != a.Remote {

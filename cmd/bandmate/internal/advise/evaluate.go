@@ -37,7 +37,9 @@ func NewEvaluate(a *cli.App) *cobra.Command {
 		Long: `Predicts every row of pairs.csv and groups.csv in DIR by every method, from
 apps.csv, curves.csv and, where they exist, interferer.csv, timeseries.csv and
 platform.json, and tabulates the absolute errors in percentage points of
-normalized performance.
+normalized performance. Columns that say how precisely something was measured
+(readings and standard_error, or repeats and repeat_sd, in curves.csv;
+relative_uncertainty in apps.csv) count as they do in profiles.
 
 The data are converted to profiles, which --profiles keeps. Predictions from
 them are those of predict, the schedulers and the report. One row has more
