@@ -40,7 +40,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	strongest, _ := t.strongest(&estimator{readings: outcome.Readings[class], session: t.stage.Session}) // the profile has curves by now
 	by := t.ticksTell(outcome, strongest)
 	own := by[class].NormalizedPerformance
-	t.tell(0.92, t.Application.Name+" beside "+strongest.String()+", a whole run")
+	t.tell(checking, 0, t.Application.Name+" beside "+strongest.String()+", a whole run")
 	most, mixed := mostChecks, moved(outcome, class)
 	if mixed {
 		most = fewestChecks // more would not refuse the ticks

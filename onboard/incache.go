@@ -50,8 +50,8 @@ func (t *ticked) addInCache(ctx context.Context, target *program, class regime.C
 	if !shared {
 		return nil
 	}
-	t.share = 1
 	c := &inCache{ticked: t, Holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
+	t.schedule.expected[caching] = c.budget
 	target.watch = t.Onboarding.Session.occupancy
 	points, alone, warnings, err := c.measure(ctx)
 	if ctx.Err() != nil {
@@ -169,7 +169,7 @@ func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured
 		Bench:     c.stage.bench(pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
 		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
 		Report: func(done float64) {
-			c.tell(beforeCache+(1-beforeCache)*done, c.Application.Name+" beside a working set in the cache")
+			c.tell(caching, done, c.Application.Name+" beside a working set in the cache")
 		},
 	}
 	for _, p := range pressures {

@@ -40,7 +40,7 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	run := &ticked{Onboarding: &Onboarding{
 		Session: session, Ticking: &Ticking{},
 		Application: Application{"app", launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s")}},
-	}, perSecond: math.Inf(1)}
+	}, perSecond: math.Inf(1), schedule: &schedule{}}
 	h, shared := run.holding(regime.SameComplex)
 	if !shared { // as where every CPU has a last-level cache of its own
 		var profile v1alpha1.ApplicationProfile

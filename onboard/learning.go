@@ -38,7 +38,7 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 	if !usableOther(err) {
 		return err
 	}
-	t.tell(0.05, "what counts the work of "+t.Application.Name)
+	t.tell(learning, 0.25, "what counts the work of "+t.Application.Name)
 	candidates, err := t.discover(ctx, p)
 	if err != nil {
 		return err

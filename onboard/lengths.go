@@ -31,6 +31,7 @@ func (t *ticked) compareLengths(ctx context.Context, short *modulation.Plan, sec
 	if !ok {
 		return nil
 	}
+	t.tell(comparing, 0, t.Application.Name+" beside "+p.String()+", in longer slices")
 	slow, err := t.longer(ctx, t.stage, short, pressurePoint(t.Application.Name, p, second), lengths{
 		class: class, wait: true, fewest: comparedBlocks / 2, most: comparedBlocks, budget: comparedBudget,
 		beside: p.String(), shown: "the curves show a part of it; --whole-runs measures all",
@@ -44,7 +45,7 @@ type lengths struct {
 	class regime.Class
 	// wait has only blocks of the class taken.
 	wait bool
-	// fewest and most bound the long blocks, budget their time.
+	// fewest and most bound the long blocks, budget their time and the time of waiting.
 	fewest, most int
 	budget       time.Duration
 	// beside names the pressure, and shown what of its effect is shown.
@@ -60,7 +61,7 @@ func (t *ticked) longer(ctx context.Context, g *stage, short *modulation.Plan, p
 		Budget:    l.budget,
 	}
 	if l.wait {
-		long.Class = l.class
+		long.Class, long.MostWaited = l.class, l.budget
 	}
 	err := g.run(ctx, long)
 	if errors.Is(err, modulation.ErrRegimeLeft) {

@@ -51,20 +51,20 @@ type ticked struct {
 	// slow says that slices are too short for the whole effect of a pressure; empty
 	// where they are not.
 	slow string
-	// share is the part of the work before the points in the cache, 0 to 1.
-	share float64
+	// begin is when the onboarding began, and schedule tells how much of it is done.
+	begin    time.Time
+	schedule *schedule
 }
-
-// beforeCache is the part of the work before the points in the cache, where there are any.
-const beforeCache = 0.75
 
 // runTicked is Run by ticks. The error wraps ErrNoTicks where there are none.
 func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, err error) {
-	begin, apart := time.Now(), time.Duration(0)
-	t := &ticked{Onboarding: b, experiment: &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version}, share: 1}
-	if _, shared := t.holding(b.Ticking.Class); shared {
-		t.share = beforeCache
+	apart := time.Duration(0)
+	t := &ticked{
+		Onboarding: b, begin: time.Now(),
+		experiment: &Experiment{Session: b.Session, Applications: []Application{b.Application}, Version: b.Machine.Version},
 	}
+	_, cached := t.holding(b.Ticking.Class)
+	t.schedule = newSchedule(t.budget(), b.Known != nil, cached)
 	if t.stage, err = b.Session.openStage(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -72,21 +72,22 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	target := &program{
 		session: b.Session, command: b.Application.Command, cpus: b.Session.Placement.Target, spinner: t.opposite.interferers,
 	}
-	t.tell(0, b.Application.Name+" alone")
+	t.tell(learning, 0, b.Application.Name+" alone")
 	if err := t.choose(ctx, target); err != nil {
 		return nil, nil, err
 	}
+	t.schedule.learned(lastOf(t.solo))
 	if err := t.measureTraffic(ctx); err != nil {
 		return nil, nil, err
 	}
-	t.tell(0.15, "the interferer alone")
+	t.tell(learning, 0.75, "the interferer alone")
 	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, pressure.WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
 	}
 	machine = b.Known
 	if machine == nil {
 		options := b.Machine
-		options.Report = func(share float64, what string) { t.tell(0.2+0.2*share, what) }
+		options.Report = func(share float64, what string) { t.tell(measuringMachine, share, what) }
 		measuring := time.Now()
 		machine, err = t.measureMachine(ctx, options)
 		if err != nil {
@@ -113,7 +114,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	profile.Spec.Measurement.Ticks = target.source.Name()
-	if err := t.addInCache(ctx, target, class, time.Since(begin)-apart, profile); err != nil {
+	if err := t.addInCache(ctx, target, class, time.Since(t.begin)-apart, profile); err != nil {
 		return nil, nil, err
 	}
 	if len(profile.Spec.Cache) > 0 && machine.Spec.SharedCache == nil {
@@ -126,11 +127,15 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	return profile, machine, nil
 }
 
-func (t *ticked) tell(share float64, what string) {
+// tell reports that a part of a stretch is done, 0 to 1, and what runs now.
+func (t *ticked) tell(now stretch, done float64, what string) {
 	if t.Ticking.Report != nil {
-		t.Ticking.Report(share*t.share, what)
+		t.Ticking.Report(t.schedule.share(time.Since(t.begin), now, done), what)
 	}
 }
+
+// budget bounds the time under pressure.
+func (t *ticked) budget() time.Duration { return cmp.Or(t.Ticking.Budget, defaultBudget) }
 
 // measureTraffic measures the application's traffic by counters, where there are
 // any, and the application as a co-runner, where that is farther from the memory.
@@ -181,9 +186,9 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
 		Whole:  func() bool { return target.completed > 0 },
 		Class:  t.Ticking.Class,
-		Budget: cmp.Or(t.Ticking.Budget, defaultBudget),
+		Budget: t.budget(),
 		Least:  leastCalibrated,
-		Report: func(done float64) { t.tell(0.4+0.5*done, t.Application.Name+" under pressure") },
+		Report: func(done float64) { t.tell(pressing, done, t.Application.Name+" under pressure") },
 	}
 	for _, p := range t.experiment.Pressures {
 		point := pressurePoint(t.Application.Name, p, second)
