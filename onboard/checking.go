@@ -49,10 +49,13 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	for begin := time.Now(); len(ratios) < most; {
 		pressed, err := t.stage.Session.timed(ctx, t.Application.Command, strongest.Settings())
 		if errors.Is(err, sampling.ErrStarved) {
-			if time.Since(begin) > checkPatience {
+			if time.Since(begin) <= checkPatience {
+				continue
+			}
+			if len(ratios) == 0 {
 				return fmt.Sprintf("the ticks were not held to whole runs: %v", err), nil
 			}
-			continue
+			break
 		}
 		if err != nil {
 			return "", err

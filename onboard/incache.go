@@ -169,7 +169,7 @@ func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured
 		Bench:     c.stage.bench(pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
 		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
 		Report: func(done float64) {
-			c.tell(caching, done, c.Application.Name+" beside a working set in the cache")
+			c.tell(caching, (1-lengthsShare)*done, c.Application.Name+" beside a working set in the cache")
 		},
 	}
 	for _, p := range pressures {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 // for as much CPU time as the variable says.
 const countVariable = "BANDMATE_TEST_COUNT"
 
+// countedVariable is how often it counts at most before it ends.
+const countedVariable = "BANDMATE_TEST_COUNTED"
+
 func runIfCounting() {
 	uncounted, err := time.ParseDuration(os.Getenv(countVariable))
 	if err != nil {
@@ -27,11 +31,18 @@ func runIfCounting() {
 	}
 	for used := time.Duration(0); used < uncounted; used, _ = tasks.ProcessClock(os.Getpid()) {
 	}
-	for x := 1.0; x > 0; progress.Add(1) {
+	most, err := strconv.Atoi(os.Getenv(countedVariable))
+	if err != nil {
+		most = math.MaxInt
+	}
+	x := 1.0
+	for range most {
 		for range 10_000 {
 			x = math.Sqrt(x + 1)
 		}
+		progress.Add(1)
 	}
+	os.Exit(min(int(x), 0))
 }
 
 // A program that needs no cache is measured beside working sets in that of this machine.

@@ -34,10 +34,11 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 		return t.learn(ctx, p)
 	}
 	p.source = ticks.Page{}
-	err := t.learn(ctx, p)
-	if !usableOther(err) {
-		return err
+	own := t.learn(ctx, p)
+	if !usableOther(own) {
+		return own
 	}
+	countsItself := t.counted > 0 || errors.Is(own, ticks.ErrUnavailable)
 	t.tell(learning, 0.25, "what counts the work of "+t.Application.Name)
 	candidates, err := t.discover(ctx, p)
 	if err != nil {
@@ -49,6 +50,9 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 		if err = t.learn(ctx, p); !usableOther(err) {
 			return err
 		}
+	}
+	if countsItself {
+		err = fmt.Errorf("%w; %w", own, err)
 	}
 	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, ErrNoTicks, err)
 }
@@ -104,6 +108,7 @@ func (t *ticked) learn(ctx context.Context, p *program) error {
 		// A page is counted by the program itself, as evenly as it works.
 		_, isPage := p.source.(ticks.Page)
 		p.fine = isPage && r.fine()
+		t.counted = r.count
 		if changes := r.rate() * r.wall.Seconds(); changes < fewestTicks {
 			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes, r.wall.Round(time.Millisecond), fewestTicks)
 		}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -136,5 +137,49 @@ func TestStepsOfAShortTarget(t *testing.T) {
 	}
 	if err := r.target.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// slowlyOpened is a count that is not read before the program has ended, in some runs.
+type slowlyOpened struct {
+	ticks.Page
+	missed *int
+}
+
+func (s slowlyOpened) Prepare() (*ticks.Run, error) {
+	run, err := s.Page.Prepare()
+	if err != nil {
+		return nil, err
+	}
+	open := run.Open
+	run.Open = func(pid int) (ticks.Counter, error) {
+		counter, err := open(pid)
+		if *s.missed > 0 {
+			*s.missed--
+			for ; err == nil; _, err = counter.Read() {
+				time.Sleep(time.Millisecond)
+			}
+			err = nil
+		}
+		return counter, err
+	}
+	return run, nil
+}
+
+// A busy machine may run all of a short program before its count is read.
+func TestRecordAgainWhatWasMissed(t *testing.T) {
+	session := openSession(t)
+	missed := 2
+	p := &program{
+		session: session, source: slowlyOpened{missed: &missed}, cpus: session.Placement.Target, spinner: session.interferers,
+		command: launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s", countedVariable+"=3000")},
+	}
+	r, err := p.record(t.Context())
+	if err != nil || missed != 0 || r.steps < fewestTicks {
+		t.Errorf("%d steps in %d readings, %d runs still to miss, %v", r.steps, r.reads, missed, err)
+	}
+	missed = mostStarts
+	if r, err := p.record(t.Context()); err != nil || r.steps != 0 {
+		t.Errorf("a program that is always missed: %d steps, %v", r.steps, err)
 	}
 }

@@ -58,6 +58,9 @@ func (s *Session) RunPressed(ctx context.Context, c launch.Command, setting inte
 		if o.Pressed <= 0 {
 			return sampling.Observation{}, fmt.Errorf("the interferer never pressed in the %v of a run: give it more work, or run it several times per sample with --iterations", e.Wall)
 		}
+		if o.Achieved.Traffic.Total() == 0 {
+			return sampling.Observation{}, sampling.ErrStarved
+		}
 		return o, nil
 	})
 }

@@ -46,7 +46,10 @@ func newSchedule(budget time.Duration, knownMachine, cached bool) *schedule {
 // learned takes in how long a run of the program takes.
 func (s *schedule) learned(run time.Duration) {
 	s.expected[pressing] = max(s.expected[pressing], run)
-	s.expected[checking] = 2 * fewestChecks * run
+	s.expected[checking] = 2 * run
+	if 2*run < checkPatience {
+		s.expected[checking] *= fewestChecks
+	}
 }
 
 // share returns the share of the work that is done, 0 to 1, when some time is spent and a

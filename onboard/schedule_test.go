@@ -36,7 +36,7 @@ func TestScheduleTellsWhatIsLeft(t *testing.T) {
 	}
 	long := newSchedule(budget, true, false)
 	long.learned(time.Minute)
-	if got := long.share(time.Minute, pressing, 0); math.Abs(got-1/(1+1+4.0/60+4)) > 1e-9 {
+	if got := long.share(time.Minute, pressing, 0); math.Abs(got-1/(1+1+4.0/60+2)) > 1e-9 {
 		t.Errorf("a program of a minute: %v", got)
 	}
 }

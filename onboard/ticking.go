@@ -46,6 +46,8 @@ type ticked struct {
 	experiment *Experiment
 	// solo holds the times of the runs alone.
 	solo []float64
+	// counted is the last count of the last of these runs.
+	counted float64
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
 	// slow says that slices are too short for the whole effect of a pressure; empty
@@ -188,7 +190,10 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 		Class:  t.Ticking.Class,
 		Budget: t.budget(),
 		Least:  leastCalibrated,
-		Report: func(done float64) { t.tell(pressing, done, t.Application.Name+" under pressure") },
+		Report: func(done float64) {
+			part := t.budget().Seconds() / t.schedule.expected[pressing].Seconds()
+			t.tell(pressing, part*done, t.Application.Name+" under pressure")
+		},
 	}
 	for _, p := range t.experiment.Pressures {
 		point := pressurePoint(t.Application.Name, p, second)

@@ -28,7 +28,8 @@ type Trial struct {
 	Machine MachineOptions
 	// Precision of each point and each pair.
 	Precision modulation.Precision
-	// Budget bounds the time of the whole trial.
+	// Budget bounds the time of the whole trial, but for a quarter of it after the machine,
+	// however long that took.
 	Budget time.Duration
 	// Report is told the share of the trial that is done, 0 to 1, and what runs
 	// now; may be nil.

@@ -96,24 +96,21 @@ const mostRepeats = 1_000_000
 // repeated returns how often a point was measured, once where the row does not say, and the
 // standard deviation; nil where it is not known.
 func repeated(t *table.Table) (repeats int, spread *float64) {
-	for _, columns := range []struct{ count, sd, standardError string }{
-		{count: "repeats", sd: "repeat_sd"},
-		{count: "readings", standardError: "standard_error"},
-	} {
-		if !t.Given(columns.count) {
-			continue
+	switch {
+	case t.Given("repeats"):
+		repeats = t.Whole("repeats", 1, mostRepeats)
+		if repeats > 1 && t.Given("repeat_sd") {
+			spread = new(t.NotNegative("repeat_sd"))
 		}
-		repeats = t.Whole(columns.count, 1, mostRepeats)
-		switch {
-		case repeats == 1:
-		case t.Given(columns.sd):
-			spread = new(t.NotNegative(columns.sd))
-		case t.Given(columns.standardError):
-			spread = new(t.NotNegative(columns.standardError) * math.Sqrt(float64(repeats)))
+	case t.Given("readings"):
+		repeats = t.Whole("readings", 1, mostRepeats)
+		if repeats > 1 && t.Given("standard_error") {
+			spread = new(t.NotNegative("standard_error") * math.Sqrt(float64(repeats)))
 		}
-		return repeats, spread
+	default:
+		repeats = 1
 	}
-	return 1, nil
+	return repeats, spread
 }
 
 // totalTraffic returns what a counter of the memory controller shows while the application
