@@ -53,7 +53,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 				continue
 			}
 			if len(ratios) == 0 {
-				return fmt.Sprintf("the ticks were not held to whole runs: %v", err), nil
+				return fmt.Sprintf("the ticks were not checked against whole runs: %v", err), nil
 			}
 			break
 		}

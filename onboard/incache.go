@@ -143,8 +143,8 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 }
 
 // cannotHold returns why the largest working set did not stay in the cache before the
-// application was started; nil where it did. Predictions use no point without one of it
-// ([predictor.UsableCachePoints]).
+// application was started; nil where it did. Without a point of that set, predictions use
+// none ([predictor.UsableCachePoints]).
 func (c *inCache) cannotHold(pressures []pressure.Measured, resident pressure.Measured) []string {
 	out, reasons := (&estimator{}).outside(c.Application.Name, c.Holding, pressures, resident)
 	all := c.Pressures()

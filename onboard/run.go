@@ -25,8 +25,8 @@ func (s *Session) runUnder(ctx context.Context, c launch.Command, to pressure.Se
 	return s.withProbe(ctx, to, func() (sampling.Observation, error) { return s.timed(ctx, c, to) })
 }
 
-// timed is runUnder without what a probe reaches alone. The error is ErrStarved where the
-// interferers were to move something and did not.
+// timed runs a command once under settings, without reading what a probe reaches alone. The
+// error is ErrStarved where the interferers were to stream and moved nothing.
 func (s *Session) timed(ctx context.Context, c launch.Command, to pressure.Settings) (o sampling.Observation, err error) {
 	o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
 		e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)

@@ -43,7 +43,7 @@ func newSchedule(budget time.Duration, knownMachine, cached bool) *schedule {
 	return s
 }
 
-// learned takes in how long a run of the program takes.
+// learned corrects what is expected by the time of a run of the program.
 func (s *schedule) learned(run time.Duration) {
 	s.expected[pressing] = max(s.expected[pressing], run)
 	s.expected[checking] = 2 * run

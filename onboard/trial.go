@@ -28,8 +28,8 @@ type Trial struct {
 	Machine MachineOptions
 	// Precision of each point and each pair.
 	Precision modulation.Precision
-	// Budget bounds the time of the whole trial, but for a quarter of it after the machine,
-	// however long that took.
+	// Budget bounds the time of the whole trial. Where measuring the machine leaves less
+	// than a quarter of it, curves and pairs still get that quarter.
 	Budget time.Duration
 	// Report is told the share of the trial that is done, 0 to 1, and what runs
 	// now; may be nil.
@@ -219,8 +219,9 @@ func (r *trial) move(ctx context.Context) error {
 	return nil
 }
 
-// fuller returns a regime in which everything has been measured and in the one that counts
-// not, or at least twice as much, and the curves of an application more at least.
+// fuller returns the regime with the most measured, if that is everything and the regime that
+// counts lacks something, or if it is twice as much as there and the curves of an application
+// more.
 func (r *trial) fuller() (fuller regime.Class, ok bool) {
 	own, most := r.had(r.class), 0
 	for _, class := range regime.Classes() {

@@ -68,10 +68,10 @@ neighboring slices is compared, so that the noise of the machine cancels. The
 progress is found out: counts that CMD keeps itself (package ticks/progress),
 instructions, functions that it calls, or what it reads and writes; the choice
 is checked against whole runs. Where CMD and the interferer share a last-level
-cache, CMD is also measured beside working sets that the interferer keeps there,
-which takes up to half as long again. A --progress flag declares it instead: an
-expression such as '^step ([0-9]+)', whose first group, if it is a number, is
-the progress so far; a file; a metric; or a function.
+cache, CMD is also measured beside working sets that the interferer keeps there;
+if they stay there, that takes up to half as long again. A --progress flag
+declares it instead: an expression such as '^step ([0-9]+)', whose first group,
+if it is a number, is the progress so far; a file; a metric; or a function.
 
 Where nothing tells its progress, and with --whole-runs, --iterations or
 --resume, whole runs are timed beside each pressure, dozens of them. Ctrl-C then
