@@ -13,8 +13,9 @@ import (
 const (
 	// shortest is the length of a slice of a program whose count is fine.
 	shortest = 4 * time.Millisecond
-	// settling is long against the 1 ms in which a stream refills a cache of
-	// 32 MiB, and against the time in which a signal stops a program.
+	// settling is long against the time in which a stream replaces what a cache of
+	// 32 MiB holds, a millisecond, and in which a signal stops a program. What a
+	// program takes to fill the cache again may be much longer: see LengthCheck.
 	settling = 1500 * time.Microsecond
 	// stepsPerSlice is how many steps of a count a slice holds after settling, so
 	// that the time of a single one does not matter much.
@@ -42,12 +43,27 @@ func SlicingFor(stepsPerSecond float64) (Slicing, error) {
 	return Slicing{Length: max(shortest, length), Settle: settling}, nil
 }
 
-// lengthFactor is by how much the slices of a LengthCheck differ.
-const lengthFactor = 4
+const (
+	// shortestLonger is the length of slices of which the second half shows most
+	// programs with full caches: those that were seen took 5 to 10 ms to fill what
+	// they use of a cache of 32 MiB.
+	shortestLonger = 16 * time.Millisecond
+	// lengthFactor is by how much longer slices are longer at least.
+	lengthFactor = 2
+)
 
-// Longer returns slices of four times the length, with the same settling, for
+// Longer returns slices of twice the length or more, of which the second half counts, for
 // CheckLengths.
-func (s Slicing) Longer() Slicing { return Slicing{Length: lengthFactor * s.Length, Settle: s.Settle} }
+func (s Slicing) Longer() Slicing {
+	length := max(shortestLonger, lengthFactor*s.Length)
+	return Slicing{Length: length, Settle: max(s.Settle, length/2)}
+}
+
+// Max returns slices that are as long as the longer of s and t, and settle for as long as
+// the slower of them.
+func (s Slicing) Max(t Slicing) Slicing {
+	return Slicing{Length: max(s.Length, t.Length), Settle: max(s.Settle, t.Settle)}
+}
 
 // LengthCheck compares the estimates from slices of two lengths.
 type LengthCheck struct {
@@ -60,6 +76,10 @@ type LengthCheck struct {
 	// Slow says that they differ beyond noise and by more than 1%: short slices do
 	// not show the whole effect.
 	Slow bool
+	// Enough says that short slices show the whole effect: one that is larger by 3%
+	// in long ones would be more than a standard error away. Whoever may choose takes
+	// long slices otherwise: where short ones were enough, all that costs is time.
+	Enough bool
 }
 
 const (
@@ -68,6 +88,8 @@ const (
 	lengthLevel = 0.01
 	// fewestDifference is the smallest that matters.
 	fewestDifference = 0.01
+	// enoughDifference is the largest that short slices may leave out.
+	enoughDifference = 0.03
 )
 
 // CheckLengths compares readings of a comparison from slices of some length with
@@ -79,6 +101,7 @@ func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
 	c.StandardError = ratio * math.Hypot(c.Short.StandardError/c.Short.Performance, c.Long.StandardError/c.Long.Performance)
 	// The smaller of the two samples bounds the degrees of freedom.
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(min(len(short), len(long))-1, 1))}
+	c.Enough = c.Difference-c.StandardError > -enoughDifference
 	c.Slow = math.Abs(c.Difference) > max(fewestDifference, t.Quantile(1-lengthLevel/2)*c.StandardError)
 	return c
 }

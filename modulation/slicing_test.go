@@ -76,14 +76,22 @@ func checkLengths(t *testing.T, seed uint64, refill time.Duration) LengthCheck {
 }
 
 func TestCheckLengths(t *testing.T) {
-	alarms, found := 0, 0
+	alarms, found, doubts, trusted := 0, 0, 0, 0
 	const repeats = 100
 	for seed := range uint64(repeats) {
-		if c := checkLengths(t, seed, 200*time.Microsecond); c.Slow {
+		c := checkLengths(t, seed, 200*time.Microsecond)
+		if c.Slow {
 			alarms++
 		}
-		if c := checkLengths(t, seed, 5*time.Millisecond); c.Slow && c.Difference < 0 {
+		if !c.Enough {
+			doubts++
+		}
+		c = checkLengths(t, seed, 5*time.Millisecond)
+		if c.Slow && c.Difference < 0 {
 			found++
+		}
+		if c.Enough {
+			trusted++
 		}
 	}
 	if alarms > 4 {
@@ -91,5 +99,8 @@ func TestCheckLengths(t *testing.T) {
 	}
 	if found < 95 {
 		t.Errorf("%d of %d slow effects were found", found, repeats)
+	}
+	if doubts > 25 || trusted > 1 {
+		t.Errorf("short slices were doubted %d times where they are long enough, and trusted %d times where they are not, of %d", doubts, trusted, repeats)
 	}
 }

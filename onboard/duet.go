@@ -92,6 +92,8 @@ const (
 	// pageTrial is the CPU time that a program may take to find its page, and
 	// pagePatience the time where it waits or others hold its CPUs.
 	pageTrial, pagePatience = time.Second, 10 * time.Second
+	// lengthsPart is the budget ÷ the time for slices of either of two lengths.
+	lengthsPart = 10
 	// warmUp is what the neighbor is given to begin its work.
 	warmUp = 200 * time.Millisecond
 )
@@ -187,7 +189,12 @@ func (r *duet) observe(ctx context.Context) (result *DuetResult, err error) {
 	defer func() { err = errors.Join(err, r.neighbor.stop()) }()
 	r.begin = r.target.clock.Now()
 	plan := r.plan(slicing)
-	if err := r.run(ctx, plan); err != nil {
+	plan.Bench.Slicing, err = r.slicesFor(ctx, plan, plan.Points[0], r.Budget/lengthsPart)
+	plan.Budget = max(plan.Budget-(r.target.clock.Now()-r.begin), plan.Budget/2)
+	if err == nil {
+		err = r.run(ctx, plan)
+	}
+	if err != nil {
 		if errors.Is(err, modulation.ErrStalled) {
 			err = fmt.Errorf("%q: %w: %s: %w", r.Target.String(), ErrNoTicks, r.target.source.Name(), err)
 		}

@@ -22,10 +22,10 @@ const (
 	inCacheShare = 0.4
 	// lengthsShare is the part of it for slices of another length.
 	lengthsShare = 0.25
-	// fewestInCache is the fewest readings of a point that is kept, and fewestLong of one
-	// in longer slices.
-	fewestInCache = 3
-	fewestLong    = 4
+	// fewestInCache is the fewest readings of a point that is kept; fewestLong and mostLong
+	// bound those of one in longer slices.
+	fewestInCache        = 3
+	fewestLong, mostLong = 4, 24
 )
 
 // inCache measures an application beside working sets in the cache that it shares with the
@@ -156,17 +156,13 @@ func (c *inCache) cannotHold(pressures []pressure.Measured, resident pressure.Me
 
 // plan measures the application beside every pressure, and the resident working set alone.
 func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured) (*modulation.Plan, error) {
-	slicing, err := modulation.SlicingFor(c.perSecond)
-	if err != nil {
-		return nil, err
-	}
 	c.second = &stream{interferers: c.stage.interferers}
 	c.stage.parties = [2]modulation.Party{c.target, c.second}
 	precision := c.Ticking.Precision
 	precision.Fewest = fewestInCache
 	largest, memory := c.largest(pressures)
 	plan := &modulation.Plan{
-		Bench:     c.stage.bench(pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
+		Bench:     c.stage.bench(pressure.Filled(c.slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
 		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
 		Report: func(done float64) {
 			c.tell(caching, (1-lengthsShare)*done, c.Application.Name+" beside a working set in the cache")
@@ -301,8 +297,11 @@ func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, ke
 	if math.IsInf(lowest, 1) {
 		return "", nil
 	}
-	return c.longer(ctx, c.stage, short, pressurePoint(c.Application.Name, strongest, c.second), lengths{
-		class: c.class, fewest: fewestLong, most: comparedBlocks, budget: time.Duration(lengthsShare * float64(c.budget)),
-		beside: "a working set in the cache", shown: "the points in the cache show a part of it",
+	check, ok, err := c.stage.longer(ctx, short, pressurePoint(c.Application.Name, strongest, c.second), lengths{
+		class: c.class, fewest: fewestLong, most: mostLong, budget: time.Duration(lengthsShare * float64(c.budget)),
 	})
+	if !ok || !check.Slow {
+		return "", err
+	}
+	return slowWarning(check, short.Bench.Slicing, "a working set in the cache", "the points in the cache show a part of it"), nil
 }

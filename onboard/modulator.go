@@ -19,6 +19,9 @@ type Counted struct {
 	Source      ticks.Source
 	// Steps is how often the count grows alone, per second.
 	Steps float64
+	// Slicing is long enough for the whole effect of a pressure; zero where that is not
+	// known.
+	Slicing modulation.Slicing
 	// Equal makes the ticks equal; nil leaves them as they are.
 	Equal *modulation.Trajectory
 }
@@ -61,7 +64,7 @@ func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (
 		defer func() { err = errors.Join(err, p.stop()) }()
 	}
 	points := []modulation.Point{pairPoint(first.Application, second.Application)}
-	outcome, err = m.measure(ctx, [2]modulation.Party{parties[0], parties[1]}, points, min(first.Steps, second.Steps), w)
+	outcome, err = m.measure(ctx, [2]modulation.Party{parties[0], parties[1]}, points, []Counted{first, second}, w)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", besideName(first.Application.Name, second.Application.Name), err)
 	}
@@ -77,21 +80,43 @@ func (m *Modulator) Pressed(ctx context.Context, a Counted, p pressure.Measured,
 	}
 	defer func() { err = errors.Join(err, target.stop()) }()
 	points := []modulation.Point{pressurePoint(a.Application.Name, p, second)}
-	outcome, err = m.measure(ctx, [2]modulation.Party{target, second}, points, a.Steps, w)
+	outcome, err = m.measure(ctx, [2]modulation.Party{target, second}, points, []Counted{a}, w)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", besideName(a.Application.Name, p.String()), err)
 	}
 	return outcome, err
 }
 
-// WholeRuns times an application alone and beside a pressure, one run each.
-func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Measured) (alone, pressed time.Duration, err error) {
+// WholeRuns times an application alone and beside a pressure, one run each. The class
+// is the placement regime in which both ran; empty where the CPUs moved.
+func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Measured) (alone, pressed time.Duration, class regime.Class, err error) {
+	class, err = m.class(ctx)
+	if err != nil {
+		return 0, 0, "", err
+	}
 	first, err := m.stage.Session.runSolo(ctx, a)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, "", err
+	}
+	between, err := m.class(ctx)
+	if err != nil {
+		return 0, 0, "", err
 	}
 	second, err := m.stage.runUnder(ctx, a.Command, p.Settings())
-	return first.Wall, second.Wall, err
+	if err != nil {
+		return 0, 0, "", err
+	}
+	after, err := m.class(ctx)
+	if class != between || between != after {
+		class = ""
+	}
+	return first.Wall, second.Wall, class, err
+}
+
+// class returns the placement regime of now.
+func (m *Modulator) class(ctx context.Context) (regime.Class, error) {
+	tag, err := m.stage.probe(ctx)
+	return tag.Class, err
 }
 
 // program returns an application as a party, on its own CPUs or on the
@@ -105,12 +130,16 @@ func (m *Modulator) program(c Counted, first bool) *program {
 	return p
 }
 
-// measure takes points with two parties, whose counts grow so many times per
-// second or more.
-func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, points []modulation.Point, steps float64, w Wanted) (*modulation.Outcome, error) {
-	slicing, err := modulation.SlicingFor(steps)
-	if err != nil {
-		return nil, err
+// measure takes points with two parties, in slices that are long enough for those that
+// are counted.
+func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, points []modulation.Point, counted []Counted, w Wanted) (*modulation.Outcome, error) {
+	var slicing modulation.Slicing
+	for _, c := range counted {
+		own, err := modulation.SlicingFor(c.Steps)
+		if err != nil {
+			return nil, err
+		}
+		slicing = slicing.Max(own).Max(c.Slicing)
 	}
 	m.stage.parties = parties
 	plan := &modulation.Plan{
@@ -126,7 +155,7 @@ func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, po
 			return err
 		},
 	}
-	err = m.stage.run(ctx, plan)
+	err := m.stage.run(ctx, plan)
 	return plan.Outcome, err
 }
 

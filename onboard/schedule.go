@@ -8,8 +8,8 @@ type stretch int
 const (
 	learning stretch = iota
 	measuringMachine
-	pressing
 	comparing
+	pressing
 	checking
 	caching
 	stretches

@@ -50,6 +50,10 @@ type ticked struct {
 	counted float64
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
+	// slicing is what the application was measured with under pressure, and lengthened
+	// says that short slices would not have shown the whole effect.
+	slicing    modulation.Slicing
+	lengthened bool
 	// slow says that slices are too short for the whole effect of a pressure; empty
 	// where they are not.
 	slow string
@@ -124,7 +128,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		machine.Spec.SharedCache = b.Session.sharedCache()
 	}
 	if t.Ticking.Learned != nil {
-		t.Ticking.Learned(Counted{t.Application, target.source, t.perSecond, target.equal})
+		t.Ticking.Learned(Counted{t.Application, target.source, t.perSecond, t.slicing, target.equal})
 	}
 	return profile, machine, nil
 }
@@ -213,6 +217,9 @@ func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alph
 	defer func() { err = errors.Join(err, u.target.stop()) }()
 	if u.plan.Class == "" && t.Source == nil {
 		u.plan.Class, u.plan.MostWaited = calibratedPlacement(machine), calibratedPatience
+	}
+	if err := t.chooseLength(ctx, u); err != nil {
+		return err
 	}
 	err = t.run(ctx, u.plan)
 	if errors.Is(err, modulation.ErrRegimeLeft) && u.plan.Class != t.Ticking.Class {

@@ -22,9 +22,10 @@ type state struct{ folder string }
 type onboarded struct {
 	Name    string
 	Profile *v1alpha1.ApplicationProfile
-	// Ticks, Steps and Equal are those of onboard.Counted.
+	// Ticks, Steps, Slicing and Equal are those of onboard.Counted.
 	Ticks   string
 	Steps   float64
+	Slicing modulation.Slicing
 	Equal   *modulation.Trajectory
 	Seconds float64 // that onboarding took
 }
@@ -32,13 +33,13 @@ type onboarded struct {
 func newOnboarded(c onboard.Counted, p *v1alpha1.ApplicationProfile, seconds float64) *onboarded {
 	p = p.DeepCopy()
 	p.Spec.Command = nil // it names paths of this machine
-	return &onboarded{Name: c.Application.Name, Profile: p, Ticks: c.Source.Name(), Steps: c.Steps, Equal: c.Equal, Seconds: seconds}
+	return &onboarded{Name: c.Application.Name, Profile: p, Ticks: c.Source.Name(), Steps: c.Steps, Slicing: c.Slicing, Equal: c.Equal, Seconds: seconds}
 }
 
 // counted returns the application as it was learned.
 func (o *onboarded) counted(a onboard.Application) (onboard.Counted, error) {
 	source, err := ticks.Named(o.Ticks)
-	return onboard.Counted{Application: a, Source: source, Steps: o.Steps, Equal: o.Equal}, err
+	return onboard.Counted{Application: a, Source: source, Steps: o.Steps, Slicing: o.Slicing, Equal: o.Equal}, err
 }
 
 // pair is what was measured of two applications beside each other.
@@ -64,6 +65,8 @@ type comparison struct {
 	Name, Pressure string
 	// Whole and Modulated are the repeats.
 	Whole, Modulated []result
+	// Tries is how many pairs of whole runs there were, in any placement.
+	Tries int
 	// WholeSeconds and ModulatedSeconds are the times of one.
 	WholeSeconds, ModulatedSeconds float64
 	// Calls is how many calls per second are counted, 0 where the ticks cost nothing,
