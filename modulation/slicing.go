@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 const (
@@ -15,7 +12,7 @@ const (
 	shortest = 4 * time.Millisecond
 	// settling is long against the time in which a stream replaces what a cache of
 	// 32 MiB holds, a millisecond, and in which a signal stops a program. What a
-	// program takes to fill the cache again may be much longer: see LengthCheck.
+	// program takes to fill the cache again may be much longer: see ChooseSlicing.
 	settling = 1500 * time.Microsecond
 	// stepsPerSlice is how many steps of a count a slice holds after settling, so
 	// that the time of a single one does not matter much.
@@ -43,65 +40,12 @@ func SlicingFor(stepsPerSecond float64) (Slicing, error) {
 	return Slicing{Length: max(shortest, length), Settle: settling}, nil
 }
 
-const (
-	// shortestLonger is the length of slices of which the second half shows most
-	// programs with full caches: those that were seen took 5 to 10 ms to fill what
-	// they use of a cache of 32 MiB.
-	shortestLonger = 16 * time.Millisecond
-	// lengthFactor is by how much longer slices are longer at least.
-	lengthFactor = 2
-)
+// counted is the part of a slice that counts.
+func (s Slicing) counted() time.Duration { return s.Length - s.Settle }
 
-// Longer returns slices of twice the length or more, of which the second half counts, for
-// CheckLengths.
-func (s Slicing) Longer() Slicing {
-	length := max(shortestLonger, lengthFactor*s.Length)
-	return Slicing{Length: length, Settle: max(s.Settle, length/2)}
-}
-
-// Max returns slices that are as long as the longer of s and t, and settle for as long as
-// the slower of them.
+// Max returns slices that settle for as long as the slower of s and t, and then count for as
+// long as the longer of them.
 func (s Slicing) Max(t Slicing) Slicing {
-	return Slicing{Length: max(s.Length, t.Length), Settle: max(s.Settle, t.Settle)}
-}
-
-// LengthCheck compares the estimates from slices of two lengths.
-type LengthCheck struct {
-	Short, Long Estimate
-	// Difference is the performance in long slices ÷ that in short ones - 1: below
-	// 0 where a pressure takes more than a slice to have all of its effect.
-	Difference float64
-	// StandardError is that of Difference.
-	StandardError float64
-	// Slow says that they differ beyond noise and by more than 1%: short slices do
-	// not show the whole effect.
-	Slow bool
-	// Enough says that short slices show the whole effect: one that is larger by 3%
-	// in long ones would be more than a standard error away. Whoever may choose takes
-	// long slices otherwise: where short ones were enough, all that costs is time.
-	Enough bool
-}
-
-const (
-	// lengthLevel is the probability with which noise alone makes a LengthCheck
-	// report a difference.
-	lengthLevel = 0.01
-	// fewestDifference is the smallest that matters.
-	fewestDifference = 0.01
-	// enoughDifference is the largest that short slices may leave out.
-	enoughDifference = 0.03
-)
-
-// CheckLengths compares readings of a comparison from slices of some length with
-// those from Longer ones, taken in the same regime.
-func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
-	c := LengthCheck{Short: Summarize(short, random), Long: Summarize(long, random)}
-	ratio := c.Long.Performance / c.Short.Performance
-	c.Difference = ratio - 1
-	c.StandardError = ratio * math.Hypot(c.Short.StandardError/c.Short.Performance, c.Long.StandardError/c.Long.Performance)
-	// The smaller of the two samples bounds the degrees of freedom.
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(min(len(short), len(long))-1, 1))}
-	c.Enough = c.Difference-c.StandardError > -enoughDifference
-	c.Slow = math.Abs(c.Difference) > max(fewestDifference, t.Quantile(1-lengthLevel/2)*c.StandardError)
-	return c
+	settle := max(s.Settle, t.Settle)
+	return Slicing{Length: settle + max(s.counted(), t.counted()), Settle: settle}
 }

@@ -59,48 +59,20 @@ func TestSlicingHoldsEnoughSteps(t *testing.T) {
 	}
 }
 
-// checkLengths measures with slices of two lengths on a machine whose caches follow
-// in the time constant refill.
-func checkLengths(t *testing.T, seed uint64, refill time.Duration) LengthCheck {
-	m := newSimulation(seed, noise{white: 0.05, refill: refill})
-	m.add(&simulated{phases: steady})
-	m.stream(1)
-	short, long := m.plan(fine), m.plan(fine.Longer())
-	for _, plan := range []*Plan{short, long} {
-		if err := plan.Run(t.Context()); err != nil {
-			t.Fatal(err)
+func TestMaxSlicing(t *testing.T) {
+	for _, test := range []struct{ a, b, want Slicing }{
+		{Slicing{}, fine, fine},
+		{fine, fine.Longer(), fine.Longer()},
+		// Ten milliseconds are needed to see ten steps.
+		{milliseconds(11.5, 1.5), milliseconds(16, 8), milliseconds(18, 8)},
+	} {
+		if got := test.a.Max(test.b); got != test.want || test.b.Max(test.a) != got {
+			t.Errorf("%v and %v: %v, want %v", test.a, test.b, got, test.want)
 		}
 	}
-	const name = "beside"
-	return CheckLengths(short.Outcome.Readings[usual][name], long.Outcome.Readings[usual][name], m.random)
 }
 
-func TestCheckLengths(t *testing.T) {
-	alarms, found, doubts, trusted := 0, 0, 0, 0
-	const repeats = 100
-	for seed := range uint64(repeats) {
-		c := checkLengths(t, seed, 200*time.Microsecond)
-		if c.Slow {
-			alarms++
-		}
-		if !c.Enough {
-			doubts++
-		}
-		c = checkLengths(t, seed, 5*time.Millisecond)
-		if c.Slow && c.Difference < 0 {
-			found++
-		}
-		if c.Enough {
-			trusted++
-		}
-	}
-	if alarms > 4 {
-		t.Errorf("%d false alarms in %d", alarms, repeats)
-	}
-	if found < 95 {
-		t.Errorf("%d of %d slow effects were found", found, repeats)
-	}
-	if doubts > 25 || trusted > 1 {
-		t.Errorf("short slices were doubted %d times where they are long enough, and trusted %d times where they are not, of %d", doubts, trusted, repeats)
-	}
+// milliseconds returns slices by their length and what does not count of it.
+func milliseconds(length, settle float64) Slicing {
+	return Slicing{time.Duration(length * float64(time.Millisecond)), time.Duration(settle * float64(time.Millisecond))}
 }

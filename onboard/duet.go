@@ -189,7 +189,8 @@ func (r *duet) observe(ctx context.Context) (result *DuetResult, err error) {
 	defer func() { err = errors.Join(err, r.neighbor.stop()) }()
 	r.begin = r.target.clock.Now()
 	plan := r.plan(slicing)
-	plan.Bench.Slicing, err = r.slicesFor(ctx, plan, plan.Points[0], r.Budget/lengthsPart)
+	r.report(0, r.Target.String()+", in slices of two lengths")
+	plan.Bench.Slicing, _, err = plan.ChooseSlicing(ctx, plan.Points[0], r.lengths(max(r.Budget/lengthsPart, 1)))
 	plan.Budget = max(plan.Budget-(r.target.clock.Now()-r.begin), plan.Budget/2)
 	if err == nil {
 		err = r.run(ctx, plan)

@@ -156,13 +156,18 @@ func (c *inCache) cannotHold(pressures []pressure.Measured, resident pressure.Me
 
 // plan measures the application beside every pressure, and the resident working set alone.
 func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured) (*modulation.Plan, error) {
+	slicing, err := modulation.SlicingFor(c.perSecond)
+	if err != nil {
+		return nil, err
+	}
 	c.second = &stream{interferers: c.stage.interferers}
 	c.stage.parties = [2]modulation.Party{c.target, c.second}
 	precision := c.Ticking.Precision
 	precision.Fewest = fewestInCache
 	largest, memory := c.largest(pressures)
+	slicing = pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))
 	plan := &modulation.Plan{
-		Bench:     c.stage.bench(pressure.Filled(c.slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))),
+		Bench:     c.stage.bench(slicing.Max(c.slicing)),
 		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
 		Report: func(done float64) {
 			c.tell(caching, (1-lengthsShare)*done, c.Application.Name+" beside a working set in the cache")
@@ -297,11 +302,10 @@ func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, ke
 	if math.IsInf(lowest, 1) {
 		return "", nil
 	}
-	check, ok, err := c.stage.longer(ctx, short, pressurePoint(c.Application.Name, strongest, c.second), lengths{
-		class: c.class, fewest: fewestLong, most: mostLong, budget: time.Duration(lengthsShare * float64(c.budget)),
-	})
-	if !ok || !check.Slow {
-		return "", err
+	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: time.Duration(lengthsShare * float64(c.budget)), Run: c.stage.run}
+	slow, err := c.slow(ctx, short, withoutSpeed(pressurePoint(c.Application.Name, strongest, c.second)), c.class, l)
+	if slow != "" {
+		slow = "slices: beside a working set in the cache " + slow + "; the points in the cache show a part of it"
 	}
-	return slowWarning(check, short.Bench.Slicing, "a working set in the cache", "the points in the cache show a part of it"), nil
+	return slow, err
 }

@@ -16,7 +16,8 @@ import (
 )
 
 // DefaultSlicing is short against the spells of noise of a virtual machine, and
-// its settling long against the 1 ms in which a stream refills a cache of 32 MiB.
+// its settling long against the 1 ms in which a stream refills a cache of 32 MiB. Programs
+// may take longer ([modulation.Plan.ChooseSlicing]).
 var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond}
 
 // besideName names the performance of one beside another.

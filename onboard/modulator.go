@@ -88,7 +88,7 @@ func (m *Modulator) Pressed(ctx context.Context, a Counted, p pressure.Measured,
 }
 
 // WholeRuns times an application alone and beside a pressure, one run each. The class
-// is the placement regime in which both ran; empty where the CPUs moved.
+// is the placement regime before, between and after them; empty where the CPUs moved.
 func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Measured) (alone, pressed time.Duration, class regime.Class, err error) {
 	class, err = m.class(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Mea
 	return first.Wall, second.Wall, class, err
 }
 
-// class returns the placement regime of now.
+// class returns the present placement regime.
 func (m *Modulator) class(ctx context.Context) (regime.Class, error) {
 	tag, err := m.stage.probe(ctx)
 	return tag.Class, err

@@ -17,10 +17,10 @@ func TestScheduleTellsWhatIsLeft(t *testing.T) {
 		done                 float64
 		left                 time.Duration
 	}{
-		{"at first", true, false, 0, learning, 0, 42 * time.Second},
-		{"half under pressure", true, false, 20 * time.Second, pressing, 0.5, 19 * time.Second},
-		{"with the machine", false, false, 4 * time.Second, measuringMachine, 0.25, 53 * time.Second},
-		{"with points in the cache", true, true, 20 * time.Second, pressing, 0.5, 19*time.Second + time.Duration(inCacheShare*float64(39*time.Second))},
+		{"at first", true, false, 0, learning, 0, 46 * time.Second},
+		{"half under pressure", true, false, 20 * time.Second, pressing, 0.5, 23 * time.Second},
+		{"with the machine", false, false, 4 * time.Second, measuringMachine, 0.25, 57 * time.Second},
+		{"with points in the cache", true, true, 20 * time.Second, pressing, 0.5, 23*time.Second + time.Duration(inCacheShare*float64(43*time.Second))},
 		{"in the cache", true, true, 45 * time.Second, caching, 0.5, 5 * time.Second},
 		{"done", true, false, 45 * time.Second, checking, 1, 0},
 	} {
@@ -36,7 +36,7 @@ func TestScheduleTellsWhatIsLeft(t *testing.T) {
 	}
 	long := newSchedule(budget, true, false)
 	long.learned(time.Minute)
-	if got := long.share(time.Minute, pressing, 0); math.Abs(got-1/(1+1+2.0)) > 1e-9 {
+	if got := long.share(time.Minute, pressing, 0); math.Abs(got-1/(1+1+4.0/60+2)) > 1e-9 {
 		t.Errorf("a program of a minute: %v", got)
 	}
 }

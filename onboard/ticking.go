@@ -50,13 +50,13 @@ type ticked struct {
 	counted float64
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
-	// slicing is what the application was measured with under pressure, and lengthened
-	// says that short slices would not have shown the whole effect.
-	slicing    modulation.Slicing
-	lengthened bool
-	// slow says that slices are too short for the whole effect of a pressure; empty
+	// slicing is that of the measurements under pressure, and compared the placement
+	// regime in which longer slices were seen to give the same; empty for none.
+	slicing  modulation.Slicing
+	compared regime.Class
+	// warning says that slices are too short for the whole effect of a pressure; empty
 	// where they are not.
-	slow string
+	warning string
 	// begin is when the onboarding began, and schedule tells how much of it is done.
 	begin    time.Time
 	schedule *schedule
@@ -211,16 +211,17 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 // modulate measures the program, preferably in a placement for which the probes are
 // calibrated.
 func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alpha1.MachineProfile) (err error) {
-	if err := u.target.start(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, u.target.stop()) }()
 	if u.plan.Class == "" && t.Source == nil {
 		u.plan.Class, u.plan.MostWaited = calibratedPlacement(machine), calibratedPatience
 	}
 	if err := t.chooseLength(ctx, u); err != nil {
 		return err
 	}
+	u.target.completed = 0
+	if err := u.target.start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, u.target.stop()) }()
 	err = t.run(ctx, u.plan)
 	if errors.Is(err, modulation.ErrRegimeLeft) && u.plan.Class != t.Ticking.Class {
 		u.plan.Class = ""
@@ -229,7 +230,8 @@ func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alph
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
-	return t.compareLengths(ctx, u.plan, u.second)
+	t.slicing = u.plan.Bench.Slicing
+	return t.compareLengths(ctx, u)
 }
 
 // modulateIn measures the program in a placement, and does not wait long for it.
@@ -320,8 +322,8 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 		profile.Spec.Warnings = append(profile.Spec.Warnings, fmt.Sprintf(
 			"ticks: the standard error of some points is %.1f points: the ticks are few or unequal; --progress-function or another --progress flag may name better ones", 100*worst))
 	}
-	if t.slow != "" {
-		profile.Spec.Warnings = append(profile.Spec.Warnings, t.slow)
+	if t.warning != "" {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, t.warning)
 	}
 	if check != "" {
 		profile.Spec.Warnings = append(profile.Spec.Warnings, check)

@@ -19,10 +19,10 @@ const (
 	// repeats is how often a program is measured by each way, and modulatedBudget
 	// the time of one modulated measurement.
 	repeats         = 5
-	modulatedBudget = 3000 * time.Millisecond
-	// mostTries is how many pairs of whole runs are made until as many as repeats
-	// were in the wanted placement.
-	mostTries = 6 * repeats
+	modulatedBudget = 3 * time.Second
+	// mostTries bounds the pairs of whole runs for each repeat: until one was in the
+	// wanted placement.
+	mostTries = 6
 )
 
 // strong is the pressure of the comparison.
@@ -99,19 +99,20 @@ func (e *trial) compareOne(ctx context.Context, m *onboard.Modulator, a onboard.
 			c.Modulated = append(c.Modulated, result{Performance: float64(r.NormalizedPerformance), StandardError: r.StandardError, Readings: r.Repeats})
 		}
 	}
+	c.WholeSeconds /= float64(max(len(c.Whole), 1))
 	return nil
 }
 
 // compareWhole adds a pair of whole runs in the placement regime. Those in others take
 // time and say nothing: a co-runner may cost much in one and nothing in the next.
 func (e *trial) compareWhole(ctx context.Context, m *onboard.Modulator, a onboard.Application, p pressure.Measured, class regime.Class, c *comparison) error {
-	for c.Tries < mostTries {
+	for range mostTries {
 		alone, pressed, in, err := m.WholeRuns(ctx, a, p)
 		if err != nil {
 			return err
 		}
 		c.Tries++
-		c.WholeSeconds += (alone + pressed).Seconds() / repeats
+		c.WholeSeconds += (alone + pressed).Seconds()
 		if in == class {
 			c.Whole = append(c.Whole, result{Performance: alone.Seconds() / pressed.Seconds()})
 			return nil

@@ -1,0 +1,187 @@
+package modulation
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"bandmate.dev/bandmate/regime"
+)
+
+// refilled is the time after which most programs have filled a cache of 32 MiB again, as
+// far as they use it: those that were seen took 5 to 10 ms.
+const refilled = 8 * time.Millisecond
+
+// Longer returns slices that settle for twice as long as s, and 8 ms at least, and then
+// count for 8 ms at least.
+func (s Slicing) Longer() Slicing {
+	settle := max(2*s.Settle, refilled)
+	return Slicing{Length: settle + max(s.counted(), refilled), Settle: settle}
+}
+
+// LengthCheck compares the estimates from slices of two lengths.
+type LengthCheck struct {
+	Short, Long Estimate
+	// Difference is the performance in long slices ÷ that in short ones - 1: below
+	// 0 where a pressure takes more than a slice to have all of its effect.
+	Difference float64
+	// StandardError is that of Difference.
+	StandardError float64
+	// Slow says that they differ beyond noise and by more than 1%: short slices do
+	// not show the whole effect.
+	Slow bool
+	// Enough says that they do not differ by 3%, within a standard error. A caller
+	// that can choose should use long slices otherwise: if short ones would have done,
+	// only time is lost.
+	Enough bool
+}
+
+const (
+	// lengthLevel is the probability with which noise alone makes a LengthCheck
+	// report a difference.
+	lengthLevel = 0.01
+	// fewestDifference is the smallest that matters.
+	fewestDifference = 0.01
+	// enoughDifference is the largest that short slices may leave out.
+	enoughDifference = 0.03
+)
+
+// CheckLengths compares readings of a comparison from slices of some length with
+// those from Longer ones, taken in the same regime.
+func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
+	c := LengthCheck{Short: Summarize(short, random), Long: Summarize(long, random)}
+	ratio := c.Long.Performance / c.Short.Performance
+	c.Difference = ratio - 1
+	c.StandardError = ratio * math.Hypot(c.Short.StandardError/c.Short.Performance, c.Long.StandardError/c.Long.Performance)
+	// The smaller of the two samples bounds the degrees of freedom.
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(min(len(short), len(long))-1, 1))}
+	c.Slow = math.Abs(c.Difference) > max(fewestDifference, t.Quantile(1-lengthLevel/2)*c.StandardError)
+	c.Enough = math.Abs(c.Difference)+c.StandardError < enoughDifference
+	return c
+}
+
+// Lengths says how slices of two lengths are compared.
+type Lengths struct {
+	// Fewest and Most bound the blocks of either length.
+	Fewest, Most int
+	// Budget bounds the time for slices of either length, and that of waiting for a
+	// placement regime. It is above 0.
+	Budget time.Duration
+	// Run carries out a plan; nil means [Plan.Run].
+	Run func(context.Context, *Plan) error
+}
+
+// longestCompared is the length of slices from which ChooseSlicing takes no longer ones: they
+// show most of what most pressures do, and few of longer ones fit into the time that there is.
+const longestCompared = 20 * time.Millisecond
+
+// ChooseSlicing returns the slicing of the plan if Longer slices are seen to give the same
+// result at a point. Otherwise it goes on with those. The class is the placement regime in
+// which the slices that it returns gave the same as longer ones; it is empty where they did
+// not, or were not compared. The error is that of [Plan.Run].
+func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (s Slicing, same regime.Class, err error) {
+	s = p.Bench.Slicing
+	if s.Length > longestCompared {
+		return s, "", nil
+	}
+	if least := time.Duration(2*l.Fewest*len(point.States)) * s.Longer().Length; least > l.Budget {
+		return s.Longer(), "", nil
+	}
+	short := p.with(s, point, l)
+	short.Class = p.Class
+	if tells, err := l.run(ctx, short); !tells {
+		return s.Longer(), "", err
+	}
+	class := short.Outcome.Complete(l.Fewest)
+	if class == "" || p.Class == "" && short.Outcome.nearer(class) {
+		return s.Longer(), "", nil
+	}
+	for s = short.Bench.Slicing; s.Length <= longestCompared; s = s.Longer() {
+		c, long, err := short.compareLonger(ctx, point, class, l)
+		if long == nil {
+			return s.Longer(), "", err
+		}
+		if c.Enough {
+			return s, class, nil
+		}
+		short = long
+	}
+	return s, "", nil
+}
+
+// CompareLonger measures a point of a plan that was carried out again, in Longer slices, and
+// compares the results in a placement regime; false where there were too few blocks of
+// either length. The error is that of [Plan.Run].
+func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, bool, error) {
+	c, long, err := p.compareLonger(ctx, point, class, l)
+	return c, long != nil, err
+}
+
+// compareLonger also returns the plan that was carried out in longer slices; nil where there
+// is no result.
+func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, *Plan, error) {
+	name := point.Compare[0].Name
+	short := p.Outcome.Readings[class][name]
+	if len(short) < l.Fewest {
+		return LengthCheck{}, nil, nil
+	}
+	long := p.with(p.Bench.Slicing.Longer(), point, l)
+	long.Class = class
+	if tells, err := l.run(ctx, long); !tells {
+		return LengthCheck{}, nil, err
+	}
+	readings := long.Outcome.Readings[class][name]
+	if len(readings) < l.Fewest {
+		return LengthCheck{}, nil, nil
+	}
+	return CheckLengths(short, readings, p.Bench.Random), long, nil
+}
+
+// with returns a plan of one point with the parties of p, in other slices.
+func (p *Plan) with(s Slicing, point Point, l Lengths) *Plan {
+	b := p.Bench
+	return &Plan{
+		Bench:     &Bench{Clock: b.Clock, Random: b.Random, Parties: b.Parties, Patience: b.Patience, Slicing: s},
+		Points:    []Point{point},
+		Precision: Precision{StandardError: p.Precision.StandardError, Fewest: l.Fewest, Most: l.Most},
+		Probe:     p.Probe, Again: p.Again, Budget: l.Budget, MostWaited: l.Budget,
+	}
+}
+
+// run carries out a plan of slices; false where it tells nothing, as where the CPUs moved
+// away or a party stood still.
+func (l Lengths) run(ctx context.Context, p *Plan) (bool, error) {
+	run := l.Run
+	if run == nil {
+		run = func(ctx context.Context, p *Plan) error { return p.Run(ctx) }
+	}
+	err := run(ctx, p)
+	if errors.Is(err, ErrRegimeLeft) || errors.Is(err, ErrStalled) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// nearerShare is the share of probes in nearer placements from which a plan may be carried
+// out in one of these.
+const nearerShare = 0.1
+
+// nearer reports whether the CPUs were often nearer to each other than in a class. There a
+// neighbor does more.
+func (o *Outcome) nearer(than regime.Class) bool {
+	all, near := 0, 0
+	classes := regime.Classes()
+	for i, class := range classes {
+		n := len(o.RoundTrips[class])
+		all += n
+		if i < slices.Index(classes, than) {
+			near += n
+		}
+	}
+	return float64(near) > nearerShare*float64(all)
+}

@@ -1,0 +1,150 @@
+package modulation
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"bandmate.dev/bandmate/regime"
+)
+
+func TestLonger(t *testing.T) {
+	for _, test := range []struct{ of, want Slicing }{
+		{milliseconds(4, 1.5), milliseconds(16, 8)},
+		{milliseconds(21.5, 1.5), milliseconds(28, 8)},
+		{milliseconds(16, 8), milliseconds(24, 16)},
+	} {
+		if got := test.of.Longer(); got != test.want {
+			t.Errorf("longer than %v: %v, want %v", test.of, got, test.want)
+		}
+	}
+}
+
+// checkLengths measures with slices of two lengths on a machine whose caches follow
+// in the time constant refill.
+func checkLengths(t *testing.T, seed uint64, refill time.Duration) LengthCheck {
+	m := newSimulation(seed, noise{white: 0.05, refill: refill})
+	m.add(&simulated{phases: steady})
+	m.stream(1)
+	short, long := m.plan(fine), m.plan(fine.Longer())
+	for _, plan := range []*Plan{short, long} {
+		if err := plan.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "beside"
+	return CheckLengths(short.Outcome.Readings[usual][name], long.Outcome.Readings[usual][name], m.random)
+}
+
+func TestCheckLengths(t *testing.T) {
+	alarms, found, doubts, trusted := 0, 0, 0, 0
+	const repeats = 100
+	for seed := range uint64(repeats) {
+		c := checkLengths(t, seed, 200*time.Microsecond)
+		if c.Slow {
+			alarms++
+		}
+		if !c.Enough {
+			doubts++
+		}
+		c = checkLengths(t, seed, 5*time.Millisecond)
+		if c.Slow && c.Difference < 0 {
+			found++
+		}
+		if c.Enough {
+			trusted++
+		}
+	}
+	if alarms > 4 {
+		t.Errorf("%d false alarms in %d", alarms, repeats)
+	}
+	if found < 95 {
+		t.Errorf("%d of %d slow effects were found", found, repeats)
+	}
+	if doubts > 25 || trusted > 1 {
+		t.Errorf("short slices were doubted %d times where they are long enough, and trusted %d times where they are not, of %d", doubts, trusted, repeats)
+	}
+}
+
+// comparedLengths is what the tests compare lengths with.
+var comparedLengths = Lengths{Fewest: 12, Most: 48, Budget: 4 * time.Second}
+
+// Short slices are chosen where caches follow soon, and only there.
+func TestChooseSlicing(t *testing.T) {
+	const repeats = 50
+	for _, test := range []struct {
+		refill      time.Duration
+		least, most int // how often short slices are chosen
+	}{
+		{200 * time.Microsecond, 35, repeats},
+		{5 * time.Millisecond, 0, 1},
+	} {
+		short := 0
+		for seed := range uint64(repeats) {
+			m := newSimulation(seed, noise{white: 0.05, refill: test.refill})
+			m.add(&simulated{phases: steady})
+			m.stream(1)
+			plan := m.plan(fine)
+			s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths)
+			if err != nil || m.working() {
+				t.Fatalf("error %v, a party works: %v", err, m.working())
+			}
+			if s == fine {
+				short++
+			}
+			if s == fine && class != usual || s != fine && s != fine.Longer() && (s != fine.Longer().Longer() || class != "") {
+				t.Errorf("slices %v, compared in %q", s, class)
+			}
+		}
+		if short < test.least || short > test.most {
+			t.Errorf("caches that follow in %v: short slices %d times of %d, want %d to %d", test.refill, short, repeats, test.least, test.most)
+		}
+	}
+}
+
+// Where lengths cannot be compared, the longer one is chosen, without an error.
+func TestChooseSlicingWithoutComparison(t *testing.T) {
+	machine := func() (*simulation, *Plan) {
+		m := newSimulation(1, noise{})
+		m.add(&simulated{phases: steady})
+		m.stream(1)
+		return m, m.plan(fine)
+	}
+	choose := func(name string, m *simulation, plan *Plan, l Lengths, most time.Duration) {
+		t.Helper()
+		s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], l)
+		if err != nil || class != "" || s != plan.Bench.Slicing.Longer() {
+			t.Errorf("%s: %v in %q, %v", name, s, class, err)
+		}
+		if m.now > most || m.working() {
+			t.Errorf("%s: took %v, and a party works: %v", name, m.now, m.working())
+		}
+	}
+
+	m, plan := machine()
+	short := comparedLengths
+	short.Budget = 100 * time.Millisecond
+	choose("no time", m, plan, short, 0)
+
+	m, plan = machine()
+	plan.Class = regime.SameCore
+	choose("a placement that is not there", m, plan, comparedLengths, comparedLengths.Budget+time.Second)
+
+	m, plan = machine()
+	m.parties[0].readFault = ErrStalled
+	choose("a program that stands still", m, plan, comparedLengths, comparedLengths.Budget)
+}
+
+func TestChooseSlicingFails(t *testing.T) {
+	m := newSimulation(1, noise{})
+	m.add(&simulated{phases: steady, readFault: ErrBack})
+	m.stream(1)
+	plan := m.plan(fine)
+	if _, _, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); !errors.Is(err, ErrBack) {
+		t.Errorf("got %v", err)
+	}
+	plan.Bench.Slicing = milliseconds(60, 1.5)
+	if s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); err != nil || class != "" || s != plan.Bench.Slicing {
+		t.Errorf("slices that are long already: %v in %q, %v", s, class, err)
+	}
+}
