@@ -3,19 +3,19 @@
 // work, as a lock-in amplifier does.
 //
 // A machine's neighbors, clock and placement change within tenths of a second,
-// so runs that follow each other cannot be compared to a percent. Slices of 3 to
-// 20 ms that follow each other can. A block is a palindrome of slices, each
+// so runs that follow each other cannot be compared to a percent. Slices of some
+// milliseconds that follow each other can. A block is a palindrome of slices, each
 // state of the parties twice (ABBA or BAAB for two states), in random order, so
 // that a linear drift cancels. The ratio of rates in a block is one reading; its
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
-// [SlicingFor] tells how long slices are, a [Bench] takes blocks, a [Plan] takes as
+// [SlicingFor] tells how long slices are by the count, and [Plan.ChooseSlicing]
+// lengthens them where a pressure takes longer to have its effect. A [Bench] takes blocks, a [Plan] takes as
 // many as it needs in one placement regime, and [Summarize] makes an [Estimate] of
 // the readings. A program with phases is weighted by its work along the run, so
 // that the estimate is that of a whole run. That needs phases that are long against
 // a block, and runs that repeat: two runs or more tell how sure it is. Phases
-// within a block are averaged by their logarithms. [CheckLengths] finds pressures
-// whose effect takes longer than a slice.
+// within a block are averaged by their logarithms.
 //
 // The method combines randomized interleaved trials (Abedi and Brecht 2017), duet
 // benchmarking (Bulej et al. 2020), the alternating priorities of MISE and ASM

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -65,84 +64,113 @@ func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
 	return c
 }
 
-// Lengths says how slices of two lengths are compared.
+// Lengths says how slices of different lengths are compared.
 type Lengths struct {
-	// Fewest and Most bound the blocks of either length.
+	// Fewest and Most bound the blocks of each length.
 	Fewest, Most int
-	// Budget bounds the time for slices of either length, and that of waiting for a
+	// Budget bounds the time for slices of each length, and that of waiting for a
 	// placement regime. It is above 0.
 	Budget time.Duration
+	// Longest bounds the length of slices, so that some blocks fit into a run of the
+	// program; 0 means that nothing does.
+	Longest time.Duration
 	// Run carries out a plan; nil means [Plan.Run].
 	Run func(context.Context, *Plan) error
 }
 
-// longestCompared is the length of slices from which ChooseSlicing takes no longer ones: they
+// longestCompared is the length of slices above which ChooseSlicing takes no longer ones: they
 // show most of what most pressures do, and few of longer ones fit into the time that there is.
 const longestCompared = 20 * time.Millisecond
 
-// ChooseSlicing returns the slicing of the plan if Longer slices are seen to give the same
-// result at a point. Otherwise it goes on with those. The class is the placement regime in
-// which the slices that it returns gave the same as longer ones; it is empty where they did
-// not, or were not compared. The error is that of [Plan.Run].
-func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (s Slicing, same regime.Class, err error) {
-	s = p.Bench.Slicing
-	if s.Length > longestCompared {
+// ChooseSlicing returns the shortest slicing, from that of the plan on, that is seen to give
+// the same result at a point as Longer slices do. It returns the longer ones where the two
+// cannot be compared, and slices of more than 20 ms without a comparison; none are longer than
+// programs last that end again and again. The class is the placement regime in which the
+// slices that it returns gave the same; it is empty where there was no such comparison. The
+// error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and ErrEnded.
+func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slicing, regime.Class, error) {
+	s := p.Bench.Slicing
+	if l.ends(s) {
 		return s, "", nil
 	}
-	if least := time.Duration(2*l.Fewest*len(point.States)) * s.Longer().Length; least > l.Budget {
+	if !l.fit(s.Longer(), point) {
 		return s.Longer(), "", nil
 	}
 	short := p.with(s, point, l)
 	short.Class = p.Class
-	if tells, err := l.run(ctx, short); !tells {
-		return s.Longer(), "", err
+	if err := l.run(ctx, short); err != nil {
+		return s, "", err
 	}
 	class := short.Outcome.Complete(l.Fewest)
+	if short.ended() {
+		return s, "", nil
+	}
 	if class == "" || p.Class == "" && short.Outcome.nearer(class) {
 		return s.Longer(), "", nil
 	}
-	for s = short.Bench.Slicing; s.Length <= longestCompared; s = s.Longer() {
-		c, long, err := short.compareLonger(ctx, point, class, l)
-		if long == nil {
-			return s.Longer(), "", err
+	for {
+		s = short.Bench.Slicing
+		if l.ends(s) {
+			return s, "", nil
 		}
-		if c.Enough {
+		c, long, err := short.compareLonger(ctx, point, class, l)
+		switch {
+		case err != nil || long != nil && long.ended():
+			return s, "", err
+		case c == nil:
+			return s.Longer(), "", nil
+		case c.Enough:
 			return s, class, nil
 		}
 		short = long
 	}
-	return s, "", nil
+}
+
+// ends reports whether no longer slices than these are to be tried.
+func (l Lengths) ends(s Slicing) bool {
+	return s.Length > longestCompared || l.Longest > 0 && s.Longer().Length > l.Longest
+}
+
+// fit reports whether there is time for the fewest blocks of a point.
+func (l Lengths) fit(s Slicing, point Point) bool {
+	return time.Duration(2*l.Fewest*len(point.States))*s.Length <= l.Budget
 }
 
 // CompareLonger measures a point of a plan that was carried out again, in Longer slices, and
 // compares the results in a placement regime; false where there were too few blocks of
-// either length. The error is that of [Plan.Run].
+// either length. The error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and
+// ErrEnded.
 func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, bool, error) {
-	c, long, err := p.compareLonger(ctx, point, class, l)
-	return c, long != nil, err
+	c, _, err := p.compareLonger(ctx, point, class, l)
+	if c == nil {
+		return LengthCheck{}, false, err
+	}
+	return *c, true, nil
 }
 
-// compareLonger also returns the plan that was carried out in longer slices; nil where there
-// is no result.
-func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, *Plan, error) {
+// compareLonger also returns the plan that was carried out in longer slices, if any. There is
+// no check where there were too few blocks.
+func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (*LengthCheck, *Plan, error) {
 	name := point.Compare[0].Name
 	short := p.Outcome.Readings[class][name]
-	if len(short) < l.Fewest {
-		return LengthCheck{}, nil, nil
+	longer := p.Bench.Slicing.Longer()
+	if len(short) < FewestReadings || !l.fit(longer, point) {
+		return nil, nil, nil
 	}
-	long := p.with(p.Bench.Slicing.Longer(), point, l)
+	long := p.with(longer, point, l)
 	long.Class = class
-	if tells, err := l.run(ctx, long); !tells {
-		return LengthCheck{}, nil, err
+	if err := l.run(ctx, long); err != nil {
+		return nil, nil, err
 	}
 	readings := long.Outcome.Readings[class][name]
 	if len(readings) < l.Fewest {
-		return LengthCheck{}, nil, nil
+		return nil, long, nil
 	}
-	return CheckLengths(short, readings, p.Bench.Random), long, nil
+	c := CheckLengths(short, readings, p.Bench.Random)
+	return &c, long, nil
 }
 
-// with returns a plan of one point with the parties of p, in other slices.
+// with returns a plan of one point with the parties of p, in slices s.
 func (p *Plan) with(s Slicing, point Point, l Lengths) *Plan {
 	b := p.Bench
 	return &Plan{
@@ -150,36 +178,48 @@ func (p *Plan) with(s Slicing, point Point, l Lengths) *Plan {
 		Points:    []Point{point},
 		Precision: Precision{StandardError: p.Precision.StandardError, Fewest: l.Fewest, Most: l.Most},
 		Probe:     p.Probe, Again: p.Again, Budget: l.Budget, MostWaited: l.Budget,
+		Outcome: newOutcome(),
 	}
 }
 
-// run carries out a plan of slices; false where it tells nothing, as where the CPUs moved
-// away or a party stood still.
-func (l Lengths) run(ctx context.Context, p *Plan) (bool, error) {
+// run carries out a plan of slices as far as that goes.
+func (l Lengths) run(ctx context.Context, p *Plan) error {
 	run := l.Run
 	if run == nil {
 		run = func(ctx context.Context, p *Plan) error { return p.Run(ctx) }
 	}
 	err := run(ctx, p)
-	if errors.Is(err, ErrRegimeLeft) || errors.Is(err, ErrStalled) {
-		return false, nil
+	if errors.Is(err, ErrRegimeLeft) || errors.Is(err, ErrStalled) || errors.Is(err, ErrEnded) {
+		return nil
 	}
-	return err == nil, err
+	return err
 }
 
-// nearerShare is the share of probes in nearer placements from which a plan may be carried
-// out in one of these.
+// ended reports whether most blocks of a plan were lost, as where a program ends before a
+// block does.
+func (p *Plan) ended() bool {
+	kept := p.Outcome.Dropped
+	for _, readings := range p.Outcome.Readings {
+		for _, list := range readings {
+			kept += len(list)
+		}
+	}
+	return p.Outcome.Lost > kept
+}
+
+// nearerShare is the share of probes in nearer placements above which a comparison in another
+// one may not hold.
 const nearerShare = 0.1
 
 // nearer reports whether the CPUs were often nearer to each other than in a class. There a
 // neighbor does more.
 func (o *Outcome) nearer(than regime.Class) bool {
-	all, near := 0, 0
-	classes := regime.Classes()
-	for i, class := range classes {
+	all, near, isNearer := 0, 0, true
+	for _, class := range regime.Classes() {
+		isNearer = isNearer && class != than
 		n := len(o.RoundTrips[class])
 		all += n
-		if i < slices.Index(classes, than) {
+		if isNearer {
 			near += n
 		}
 	}

@@ -130,9 +130,24 @@ func TestChooseSlicingWithoutComparison(t *testing.T) {
 	plan.Class = regime.SameCore
 	choose("a placement that is not there", m, plan, comparedLengths, comparedLengths.Budget+time.Second)
 
-	m, plan = machine()
-	m.parties[0].readFault = ErrStalled
-	choose("a program that stands still", m, plan, comparedLengths, comparedLengths.Budget)
+}
+
+// Slices stay short where a program ends before a block of longer ones does.
+func TestChooseSlicingOfShortPrograms(t *testing.T) {
+	for _, longest := range []time.Duration{0, 4 * time.Millisecond} {
+		m := newSimulation(1, noise{refill: 5 * time.Millisecond})
+		m.add(&simulated{phases: []phase{{solo: 0.03, slowdown: 2}}})
+		m.stream(1)
+		plan, l := m.plan(fine), comparedLengths
+		l.Longest = longest
+		s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], l)
+		if err != nil || class != "" || s != fine || m.working() {
+			t.Errorf("longest %v: %v in %q, %v; a party works: %v", longest, s, class, err, m.working())
+		}
+		if longest > 0 && m.now > 0 {
+			t.Errorf("longest %v: took %v", longest, m.now)
+		}
+	}
 }
 
 func TestChooseSlicingFails(t *testing.T) {

@@ -92,7 +92,7 @@ const (
 	// pageTrial is the CPU time that a program may take to find its page, and
 	// pagePatience the time where it waits or others hold its CPUs.
 	pageTrial, pagePatience = time.Second, 10 * time.Second
-	// lengthsPart is the budget ÷ the time for slices of either of two lengths.
+	// lengthsPart is the budget ÷ the time for slices of each length.
 	lengthsPart = 10
 	// warmUp is what the neighbor is given to begin its work.
 	warmUp = 200 * time.Millisecond
@@ -189,8 +189,8 @@ func (r *duet) observe(ctx context.Context) (result *DuetResult, err error) {
 	defer func() { err = errors.Join(err, r.neighbor.stop()) }()
 	r.begin = r.target.clock.Now()
 	plan := r.plan(slicing)
-	r.report(0, r.Target.String()+", in slices of two lengths")
-	plan.Bench.Slicing, _, err = plan.ChooseSlicing(ctx, plan.Points[0], r.lengths(max(r.Budget/lengthsPart, 1)))
+	r.report(0, r.Target.String()+", to choose the length of slices")
+	plan.Bench.Slicing, _, err = plan.ChooseSlicing(ctx, plan.Points[0], r.lengths(max(r.Budget/lengthsPart, time.Millisecond)))
 	plan.Budget = max(plan.Budget-(r.target.clock.Now()-r.begin), plan.Budget/2)
 	if err == nil {
 		err = r.run(ctx, plan)

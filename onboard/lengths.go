@@ -11,10 +11,13 @@ import (
 	"bandmate.dev/bandmate/regime"
 )
 
+// slicesPerRun is the least number of slices of a run, if they are lengthened: three blocks.
+const slicesPerRun = 12
+
 // comparedBudget bounds the time for slices of one length.
 const comparedBudget = 4 * time.Second
 
-// lengths says how slices of two lengths are compared.
+// lengths says how slices of different lengths are compared.
 func (g *stage) lengths(budget time.Duration) modulation.Lengths {
 	return modulation.Lengths{Fewest: 12, Most: 48, Budget: budget, Run: g.run}
 }
@@ -36,13 +39,18 @@ func (t *ticked) chooseLength(ctx context.Context, u *underPressure) (err error)
 	}
 	defer func() { err = errors.Join(err, u.target.stop()) }()
 	p := heaviest(t.experiment.Pressures)
-	t.tell(choosing, 0, t.Application.Name+" beside "+p.String()+", in slices of two lengths")
+	t.tell(choosing, 0, t.Application.Name+" beside "+p.String()+", to choose the length of slices")
 	point := withoutSpeed(pressurePoint(t.Application.Name, p, u.second))
-	s, same, err := u.plan.ChooseSlicing(ctx, point, t.lengths(comparedBudget))
+	l := t.lengths(comparedBudget)
+	l.Longest = lastOf(t.solo) / slicesPerRun
+	s, same, err := u.plan.ChooseSlicing(ctx, point, l)
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
-	u.plan.Bench.Slicing, t.compared = s, same
+	u.plan.Bench.Slicing = s
+	if u.target.completed > 0 {
+		t.compared = same
+	}
 	return nil
 }
 
@@ -58,10 +66,10 @@ func heaviest(all []pressure.Measured) pressure.Measured {
 }
 
 // compareLengths measures the strongest pressure once more in longer slices, while the
-// parties are still there, unless that was done before for a whole run and in the class.
+// parties are still there, unless chooseLength compared lengths in the class, for a whole run.
 func (t *ticked) compareLengths(ctx context.Context, u *underPressure) error {
 	class := u.plan.Outcome.Complete(u.plan.Precision.Fewest)
-	if t.compared == class && lastOf(t.solo) < comparedBudget/2 {
+	if t.compared == class {
 		return nil
 	}
 	p, ok := t.strongest(&estimator{readings: u.plan.Outcome.Readings[class], session: t.stage.Session})

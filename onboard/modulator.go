@@ -19,8 +19,7 @@ type Counted struct {
 	Source      ticks.Source
 	// Steps is how often the count grows alone, per second.
 	Steps float64
-	// Slicing is long enough for the whole effect of a pressure; zero where that is not
-	// known.
+	// Slicing is that of its measurement under pressure; zero where there was none.
 	Slicing modulation.Slicing
 	// Equal makes the ticks equal; nil leaves them as they are.
 	Equal *modulation.Trajectory

@@ -36,7 +36,7 @@ type schedule struct {
 // newSchedule says what an onboarding takes before anything is known of the program.
 func newSchedule(budget time.Duration, knownMachine, cached bool) *schedule {
 	s := &schedule{cached: cached}
-	s.expected[learning], s.expected[choosing] = learningTime, comparedBudget
+	s.expected[learning], s.expected[choosing], s.expected[comparing] = learningTime, 2*comparedBudget, comparedBudget
 	if !knownMachine {
 		s.expected[measuringMachine] = machineTime
 	}
@@ -48,7 +48,6 @@ func newSchedule(budget time.Duration, knownMachine, cached bool) *schedule {
 func (s *schedule) learned(run time.Duration) {
 	s.expected[pressing] = max(s.expected[pressing], run)
 	s.expected[checking] = 2 * run
-	s.expected[comparing] = comparedBudget
 	if 2*run < checkPatience {
 		s.expected[checking] *= fewestChecks
 	}

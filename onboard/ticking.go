@@ -23,8 +23,8 @@ type Ticking struct {
 	Source ticks.Source
 	// Precision of each point.
 	Precision modulation.Precision
-	// Budget bounds the time under pressure, but for one whole run; 0 means half a
-	// minute.
+	// Budget bounds the time under pressure, but for one whole run and for what it takes
+	// to choose the length of slices; 0 means half a minute.
 	Budget time.Duration
 	// Class is the only placement regime that counts; empty for whichever lasts.
 	Class regime.Class
@@ -51,7 +51,7 @@ type ticked struct {
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
 	// slicing is that of the measurements under pressure, and compared the placement
-	// regime in which longer slices were seen to give the same; empty for none.
+	// regime in which longer slices gave the same for a whole run; empty for none.
 	slicing  modulation.Slicing
 	compared regime.Class
 	// warning says that slices are too short for the whole effect of a pressure; empty

@@ -269,7 +269,7 @@ func (i interval) overlaps(other interval) bool {
 // repeats against the time that they take, and what ticks cost.
 func writeComparisons(w io.Writer, m *measured) {
 	fmt.Fprint(w, comparisonsIntroduction)
-	study.TableHeader(w, "program", "whole runs", "modulated", "agree", "spread, whole", "time", "spread, modulated", "time", "modulated ÷ whole, same time", "ticks cost")
+	study.TableHeader(w, "program", "whole runs", "pairs of them", "modulated", "agree", "spread, whole", "time", "spread, modulated", "time", "modulated ÷ whole, same time", "ticks cost")
 	agree, cost := 0, 0.0
 	var ratios []float64
 	for _, c := range m.comparisons {
@@ -286,7 +286,7 @@ func writeComparisons(w io.Writer, m *measured) {
 		ratio := modulated.sd / whole.sd * math.Sqrt(c.ModulatedSeconds/c.WholeSeconds)
 		ratios = append(ratios, ratio)
 		cost = c.CallSeconds
-		fmt.Fprintf(w, "| %s | %.3f ± %.3f | %.3f ± %.3f | %s | %.1f | %.1f s | %.1f | %.1f s | %.2f | %.1f%% |\n", c.Name, whole.mean, whole.half,
+		fmt.Fprintf(w, "| %s | %.3f ± %.3f | %d of %d | %.3f ± %.3f | %s | %.1f | %.1f s | %.1f | %.1f s | %.2f | %.1f%% |\n", c.Name, whole.mean, whole.half, len(c.Whole), c.Tries,
 			modulated.mean, modulated.half, answer, 100*whole.sd, c.WholeSeconds, 100*modulated.sd, c.ModulatedSeconds, ratio, 100*c.Calls*c.CallSeconds)
 	}
 	if len(ratios) > 0 {
@@ -302,9 +302,9 @@ const comparisonsIntroduction = `
 Each program of [real.md](real.md) beside an unpaced stream of 50% reads, five times by each way in
 turns: a pair of whole runs, alone and under pressure, and one modulated measurement within the
 program's run. Both are of one placement of the CPUs: a pair of whole runs counts if the CPUs were
-in it before, between and after the runs. Performances are means with their 90% intervals; spreads
-are standard deviations between the five repeats, in points; times are those of one repeat, with the
-runs that did not count. Slices are as long as onboarding found necessary. The last column is the
+in it before, between and after the runs; the table says how many did, of how many. Performances are
+means with their 90% intervals; spreads are standard deviations between the five repeats, in points;
+times are those of one repeat, with the runs that did not count. Slices are as long as onboarding found necessary. The last column is the
 time that counting takes from the program: counted calls per second × the cost of a call. Counts of
 bytes and of a page cost nothing. This machine counts no instructions, so what these cost was not
 measured.
