@@ -129,7 +129,6 @@ func TestChooseSlicingWithoutComparison(t *testing.T) {
 	m, plan = machine()
 	plan.Class = regime.SameCore
 	choose("a placement that is not there", m, plan, comparedLengths, comparedLengths.Budget+time.Second)
-
 }
 
 // Slices stay short where a program ends before a block of longer ones does.
