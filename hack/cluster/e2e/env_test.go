@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +179,9 @@ func (e *env) create(p pod) *v1.Pod {
 	return created
 }
 
+// heralds counts the pods by which residents knows what the scheduler has heard of.
+var heralds atomic.Int64
+
 // residents creates pods that are on their nodes already, and waits until the
 // scheduler's cache can have heard of them: it hears of objects in order, so a
 // pod of its own that was placed later is the sign.
@@ -186,9 +190,11 @@ func (e *env) residents(pods ...pod) {
 	for _, p := range pods {
 		e.create(p)
 	}
-	e.create(pod{name: "herald", scheduler: plainScheduler})
-	e.placed("herald")
-	e.remove("herald")
+	// A name of its own: a late deletion of an earlier one does not concern it.
+	herald := fmt.Sprintf("herald-%d", heralds.Add(1))
+	e.create(pod{name: herald, scheduler: plainScheduler})
+	e.placed(herald)
+	e.remove(herald)
 }
 
 func (e *env) remove(name string) {
