@@ -10,9 +10,9 @@
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
 // [SlicingFor] tells how long slices are by the count, and [Plan.ChooseSlicing]
-// lengthens them where a pressure takes longer to have its effect. A [Bench] takes blocks, a [Plan] takes as
-// many as it needs in one placement regime, and [Summarize] makes an [Estimate] of
-// the readings. A program with phases is weighted by its work along the run, so
+// lengthens them where a pressure takes longer to have its effect. A [Bench] takes
+// blocks, a [Plan] takes as many as it needs in one placement regime, and
+// [Summarize] makes an [Estimate] of the readings. A program with phases is weighted by its work along the run, so
 // that the estimate is that of a whole run. That needs phases that are long against
 // a block, and runs that repeat: two runs or more tell how sure it is. Phases
 // within a block are averaged by their logarithms.

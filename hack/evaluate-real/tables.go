@@ -304,10 +304,10 @@ turns: a pair of whole runs, alone and under pressure, and one modulated measure
 program's run. Both are of one placement of the CPUs: a pair of whole runs counts if the CPUs were
 in it before, between and after the runs; the table says how many did, of how many. Performances are
 means with their 90% intervals; spreads are standard deviations between the five repeats, in points;
-times are those of one repeat, with the runs that did not count. Slices are as long as onboarding found necessary. The last column is the
-time that counting takes from the program: counted calls per second × the cost of a call. Counts of
-bytes and of a page cost nothing. This machine counts no instructions, so what these cost was not
-measured.
+times are those of one repeat, with the runs that did not count. Slices are as long as onboarding
+found necessary. The last column is the time that counting takes from the program: counted calls per
+second × the cost of a call. Counts of bytes and of a page cost nothing. This machine counts no
+instructions, so what these cost was not measured.
 `
 
 // studentQuantile is that of 0.95.
