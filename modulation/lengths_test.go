@@ -157,6 +157,10 @@ func TestChooseSlicingFails(t *testing.T) {
 	if _, _, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); !errors.Is(err, ErrBack) {
 		t.Errorf("got %v", err)
 	}
+	m.parties[0].readFault = ErrStalled // which tells nothing of lengths, and ends the plan itself
+	if s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); err != nil || class != "" || s != fine {
+		t.Errorf("a program that stands still: %v in %q, %v", s, class, err)
+	}
 	plan.Bench.Slicing = milliseconds(60, 1.5)
 	if s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); err != nil || class != "" || s != plan.Bench.Slicing {
 		t.Errorf("slices that are long already: %v in %q, %v", s, class, err)
