@@ -105,7 +105,8 @@ type Bench struct {
 	known bool
 }
 
-// Take runs the states as a palindrome in random order and returns the reading.
+// Take runs the states as a palindrome, from the first on or from the last on at
+// random, and returns the reading.
 // The parties are left in the last state. The error wraps that of a party, or is
 // the context's.
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
@@ -115,7 +116,13 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		block.LogRates = append(block.LogRates, b.unknown())
 		block.Lost = append(block.Lost, make([]float64, len(b.Parties)))
 	}
-	order := b.Random.Perm(len(states))
+	order := make([]int, len(states))
+	for i := range order {
+		order[i] = i
+	}
+	if b.Random.IntN(2) == 1 {
+		slices.Reverse(order)
+	}
 	palindrome := slices.Concat(order, reversed(order))
 	for turn, i := range palindrome {
 		if err := ctx.Err(); err != nil {

@@ -5,8 +5,8 @@
 // A machine's neighbors, clock and placement change within tenths of a second,
 // so runs that follow each other cannot be compared to a percent. Slices of some
 // milliseconds that follow each other can. A block is a palindrome of slices, each
-// state of the parties twice (ABBA or BAAB for two states), in random order, so
-// that a linear drift cancels. The ratio of rates in a block is one reading; its
+// state of the parties twice (ABBA or BAAB for two states, at random), so that a
+// linear drift cancels. The ratio of rates in a block is one reading; its
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
 // [SlicingFor] tells how long slices are by the count, and [Plan.ChooseSlicing]

@@ -33,7 +33,9 @@ type Comparison struct {
 
 // Point is what one block measures.
 type Point struct {
-	// States take turns in the block.
+	// States take turns in the block, each next to those before and after it here. A
+	// state in which a party is off should not stand next to one in which only that
+	// party works: the other would have emptied its cache meanwhile.
 	States []State
 	// Compare lists what is learned.
 	Compare []Comparison
@@ -150,6 +152,9 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// cause is what failed last in a row, unless that is an end and something else failed
+	// before: a program that is started again and again ends now and then.
+	var cause error
 	for failures := 0; ; {
 		if p.Class != "" && before.Class != p.Class {
 			if before, err = p.await(ctx); err != nil {
@@ -186,8 +191,11 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 			continue
 		}
 		p.Outcome.Lost++
+		if failures == 0 || !errors.Is(failed, ErrEnded) {
+			cause = failed
+		}
 		if failures++; failures > mostFailures {
-			return fmt.Errorf("%d blocks failed in a row: %w", failures, failed)
+			return fmt.Errorf("%d blocks failed in a row: %w", failures, cause)
 		}
 		if errors.Is(failed, ErrStalled) && failures%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
 			p.Bench.Slicing.Length *= 2

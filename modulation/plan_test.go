@@ -473,3 +473,40 @@ func TestRunBearsABusyMachine(t *testing.T) {
 		t.Errorf("%d readings, want 20", n)
 	}
 }
+
+// recorder tells in which states a bench let time pass.
+type recorder struct {
+	*simulation
+	bench  *Bench
+	states []State
+}
+
+func (r *recorder) Sleep(d time.Duration) {
+	if s := r.bench.state; len(r.states) == 0 || r.states[len(r.states)-1] != s {
+		r.states = append(r.states, s)
+	}
+	r.simulation.Sleep(d)
+}
+
+// TestTakeKeepsNeighbors has three states take turns forward and backward, so that no
+// slice of a party alone follows one of the other alone, which empties its cache.
+func TestTakeKeepsNeighbors(t *testing.T) {
+	m, _, plan := alike(11, noise{})
+	r := &recorder{simulation: m, bench: plan.Bench}
+	r.bench.Clock = r
+	seen := map[State]int{}
+	for range 40 {
+		r.states = nil
+		if _, err := r.bench.Take(t.Context(), 1, 3, 2); err != nil {
+			t.Fatal(err)
+		}
+		first := r.states[0]
+		seen[first]++
+		if want := []State{first, 3, 3 - first, 3, first}; !slices.Equal(r.states, want) {
+			t.Fatalf("states %v, want %v", r.states, want)
+		}
+	}
+	if seen[1] < 10 || seen[2] < 10 {
+		t.Errorf("blocks by their first state: %v", seen)
+	}
+}
