@@ -29,7 +29,7 @@ test: ## every test that needs no special hardware
 lint: ## golangci-lint as pinned in tools.mod; minutes the first time
 	hack/lint.sh
 
-generate: ## assembly, deep copies, custom resource definitions
+generate: ## assembly, deep copies, resource definitions, reference pages, tables, pictures
 	hack/generate.sh
 
 ci: ## everything a change has to pass

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Regenerates everything that is generated and committed, in every module:
-# assembly, deep copies, custom resource definitions. Which command makes which
+# assembly, deep copies, resource definitions, reference pages, tables, pictures. Which command makes which
 # file stands in the go:generate line beside it.
 source "$(dirname "$0")/lib.sh"
 

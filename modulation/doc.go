@@ -9,13 +9,13 @@
 // linear drift cancels. The ratio of rates in a block is one reading; its
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
-// [SlicingFor] tells how long slices are by the count, and [Plan.ChooseSlicing]
-// lengthens them where a pressure takes longer to have its effect. A [Bench] takes
-// blocks, a [Plan] takes as many as it needs in one placement regime, and
-// [Summarize] makes an [Estimate] of the readings. A program with phases is weighted by its work along the run, so
-// that the estimate is that of a whole run. That needs phases that are long against
-// a block, and runs that repeat: two runs or more tell how sure it is. Phases
-// within a block are averaged by their logarithms.
+// [SlicingFor] chooses the length of slices by the rate of the count, and
+// [Plan.ChooseSlicing] makes them longer if a pressure takes longer to have its full
+// effect. A [Bench] measures blocks. A [Plan] measures as many as it needs in one
+// placement regime. [Summarize] turns the readings into an [Estimate]. For a program
+// with phases, readings are weighted by the work along the run, so that the estimate
+// holds for a whole run. This requires phases much longer than a block, and at least
+// two runs that repeat. Phases within a block are averaged by their logarithms.
 //
 // The method combines randomized interleaved trials (Abedi and Brecht 2017), duet
 // benchmarking (Bulej et al. 2020), the alternating priorities of MISE and ASM

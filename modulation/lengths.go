@@ -82,12 +82,12 @@ type Lengths struct {
 // show most of what most pressures do, and few of longer ones fit into the time that there is.
 const longestCompared = 20 * time.Millisecond
 
-// ChooseSlicing returns the shortest slicing, from that of the plan on, that is seen to give
-// the same result at a point as Longer slices do. It returns the longer ones where the two
-// cannot be compared, and slices of more than 20 ms without a comparison; none are longer than
-// programs last that end again and again. The class is the placement regime in which the
-// slices that it returns gave the same; it is empty where there was no such comparison. The
-// error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and ErrEnded.
+// ChooseSlicing returns the shortest slicing, starting with that of the plan, whose result at
+// a point agrees with that of Longer slices. If the two cannot be compared, it returns the
+// longer one. Slices of more than 20 ms are not compared. Slices stay short enough for blocks
+// of a program that ends and is started again. The class is the placement regime in which the
+// returned slicing was compared, or empty if it was not. The error is that of [Plan.Run],
+// except ErrRegimeLeft, ErrStalled and ErrEnded.
 func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slicing, regime.Class, error) {
 	s := p.Bench.Slicing
 	if l.ends(s) {

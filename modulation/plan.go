@@ -33,9 +33,9 @@ type Comparison struct {
 
 // Point is what one block measures.
 type Point struct {
-	// States take turns in the block, each next to those before and after it here. A
-	// state in which a party is off should not stand next to one in which only that
-	// party works: the other would have emptied its cache meanwhile.
+	// States are visited in this order or in reverse, and then back. A state in which a
+	// party is off should not stand next to one in which only that party works: until
+	// then, the other party has emptied its cache.
 	States []State
 	// Compare lists what is learned.
 	Compare []Comparison

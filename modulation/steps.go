@@ -56,8 +56,8 @@ func (s *Steps) Rate() float64 {
 
 // PerSecond is Rate for SlicingFor. Where changes come in bunches, it is how often bunches
 // and single changes come, but at least leastBunches: the work between two bunches counts
-// too, and slices have to hold several. A program whose CPU others hold for milliseconds
-// looks the same.
+// too, and slices have to hold several. A program that loses its CPU for milliseconds
+// cannot be told from one whose changes come in bunches.
 func (s *Steps) PerSecond() float64 {
 	rate := s.Rate()
 	if met := s.squares / s.seen.Seconds(); met*rate > bunched {

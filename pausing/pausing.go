@@ -3,8 +3,8 @@
 // watchdog, a process of its own, continues everything when the pausing process
 // ends or when a pause lasts too long.
 //
-// Programs are paused by SIGSTOP and SIGCONT, or by the freezer of their cgroup. What
-// was stopped by others before stays stopped.
+// Programs are paused by SIGSTOP and SIGCONT, or by the freezer of their cgroup.
+// Processes that were already stopped stay stopped.
 package pausing
 
 import (

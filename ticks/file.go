@@ -12,7 +12,7 @@ import (
 )
 
 // File counts by a file that the program writes: the count is the last number in
-// its last complete lines, or all it holds when that is one number. The file may
+// its last complete lines, or the whole content if it is a single number. The file may
 // appear later, be rewritten and be replaced. What it holds before the program
 // starts does not count.
 type File struct{ Path string }

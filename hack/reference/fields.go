@@ -97,6 +97,7 @@ func (s structure) inWords(f field) string {
 		for _, other := range s.fields {
 			if named.MatchString(other.doc) {
 				doc = other.doc
+				break
 			}
 		}
 	}

@@ -18,6 +18,8 @@ import (
 
 // PlacementFlags say where application and interferer run.
 type PlacementFlags struct {
+	// Beside names what runs beside the application; empty means the interferer.
+	Beside             string
 	target, interferer string
 	memoryNode         int
 	memoryCap          string
@@ -27,10 +29,14 @@ type PlacementFlags struct {
 // Add defines the flags.
 func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.target, "cpus", "", "CPUs of the application, for example 0-3,8 (default: chosen from the topology)")
-	flags.StringVar(&f.interferer, "interferer-cpus", "", "CPUs of the interferer (default: chosen from the topology)")
+	beside, helper := "interferer", "interferer"
+	if f.Beside != "" {
+		beside, helper = f.Beside, "helper process of bandmate"
+	}
+	flags.StringVar(&f.interferer, "interferer-cpus", "", "CPUs of the "+beside+" (default: chosen from the topology)")
 	flags.IntVar(&f.memoryNode, "memory-node", -1, "NUMA node whose memory both use (default: chosen from the topology)")
-	flags.StringVar(&f.memoryCap, "memory-cap", "", "maximum memory of the interferer, for example 2GiB (default: a quarter of what is available)")
-	flags.BoolVar(&f.realTime, "real-time", false, "run the interferer at real-time priority")
+	flags.StringVar(&f.memoryCap, "memory-cap", "", "maximum memory of the "+helper+", for example 2GiB (default: a quarter of what is available)")
+	flags.BoolVar(&f.realTime, "real-time", false, "run the "+helper+" at real-time priority")
 }
 
 // Placing returns the placement that the flags ask for, or a usage error.

@@ -17,7 +17,7 @@ type ProgressFlags struct {
 
 // Add defines the flags.
 func (f *ProgressFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.pattern, "progress", "", "count progress by a regular expression that matches the output of CMD once per unit")
+	flags.StringVar(&f.pattern, "progress", "", "count progress by a regular expression that matches the output of the application once per unit")
 	flags.StringVar(&f.file, "progress-file", "", "count progress by the last number in a file")
 	flags.StringVar(&f.url, "progress-url", "", "count progress by a Prometheus metric at this URL, named by --progress-metric")
 	flags.StringVar(&f.metric, "progress-metric", "", "name of the metric of --progress-url, with labels if needed, such as 'requests_total{code=\"200\"}'")

@@ -55,8 +55,8 @@ a modified line costs a read and a write.
 
 With --footprint it keeps a working set in the caches instead, by loading its
 lines in random order as fast as it can. From the time of its own accesses it
-tells how much of the working set it holds. For that, it first takes the time of
-accesses that all hit: start it before the neighbors.`,
+tells how much of the working set it holds. It first times accesses that all hit
+the cache, so start it before the neighbors.`,
 		Example: `  bandmate interfere --bandwidth 12GB/s --read-share 75% --duration 10s
   bandmate interfere --bandwidth 50% --read-share 50% --cpus 1 --duration 5s -o json
   bandmate interfere --bandwidth 100% --duration 2s

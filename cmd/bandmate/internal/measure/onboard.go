@@ -61,17 +61,19 @@ func NewOnboard(a *cli.App) *cobra.Command {
 		Long: `Measures how much CMD loses beside an interferer at several read shares and
 bandwidths, and stores the profile NAME. CMD must do fixed work and end.
 
-It runs a few times alone, once or more under pressure, and twice more as a
-check; what it writes, it writes each time. While it runs, the interferer is
-switched on and off every few milliseconds, and the progress of CMD in
-neighboring slices is compared, so that the noise of the machine cancels. The
-progress is found out: counts that CMD keeps itself (package ticks/progress),
-instructions, functions that it calls, or what it reads and writes; the choice
-is checked against whole runs. Where CMD and the interferer share a last-level
-cache, CMD is also measured beside working sets that the interferer keeps there;
-if they stay there, that takes up to half as long again. A --progress flag
-declares it instead: an expression such as '^step ([0-9]+)', whose first group,
-if it is a number, is the progress so far; a file; a metric; or a function.
+It runs a few times alone, once or more under pressure, and in two to six pairs
+of whole runs as a check. Its output is written on every run. While it runs, the
+interferer is switched on and off every few milliseconds. The progress of CMD in
+neighboring slices is compared, so that the noise of the machine cancels.
+
+The count of progress is detected: one that CMD keeps itself (package
+ticks/progress), instructions, calls of functions, or bytes read and written. It
+is checked against whole runs. A --progress flag names a count instead: a regular
+expression such as '^step ([0-9]+)', whose first group, if it is a number, is the
+progress so far; a file; a metric; or a function.
+
+If CMD and the interferer share a last-level cache, CMD is also measured beside
+working sets that the interferer keeps there. This takes up to two fifths longer.
 
 Where nothing tells its progress, and with --whole-runs, --iterations or
 --resume, whole runs are timed beside each pressure, dozens of them. Ctrl-C then

@@ -109,6 +109,7 @@ It takes --duration, or less once the interval is within 0.01 either way.`,
 	f.target.add(flags)
 	f.beside.add(flags)
 	f.progress.Add(flags)
+	f.placement.Beside = "co-runner"
 	f.placement.Add(flags)
 	flags.DurationVar(&f.duration, "duration", 10*time.Second, "maximum time of the measurement")
 	return cmd
