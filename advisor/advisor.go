@@ -90,7 +90,8 @@ func NewOf(applications []*Profile, machines []*v1alpha1.MachineProfile, broken 
 	return (&Advisor{}).next(applications, machines, broken)
 }
 
-// Next is New, but keeps what a computed from the same objects.
+// Next is New, but keeps what a computed from the same objects, except what was transferred
+// from another machine.
 func (a *Advisor) Next(applications []*v1alpha1.ApplicationProfile, machines []*v1alpha1.MachineProfile, broken ...error) *Advisor {
 	profiles := make([]*Profile, len(applications))
 	for i, p := range applications {
@@ -217,14 +218,11 @@ func (a *Advisor) add(m *member) {
 		return
 	}
 	better, worse := m, other.member
-	if order := cmp.Or(
-		worse.profile.measured.Compare(better.profile.measured),
-		cmp.Compare(better.profile.name, worse.profile.name),
-	); order > 0 {
+	if worse.profile.precedes(better.profile) {
 		better, worse = worse, better
 	}
 	a.applications[name][machine] = holding{better, append(slices.Clone(other.warnings), fmt.Sprintf(
-		"profiles %s and %s are of the same application on the same machine: %s, the newer, is used",
+		"profiles %s and %s are of the same application on the same machine: %s is used, the newer or the first by name",
 		better.profile.name, worse.profile.name, better.profile.name))}
 }
 

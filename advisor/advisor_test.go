@@ -80,9 +80,9 @@ func TestLookup(t *testing.T) {
 		{"measured elsewhere", "web", "new", Transferred, "measured on old and transferred to new", "", "old"},
 		{"a machine without a name", "web", "", Known, "", "taken to be a old", "old"},
 		{"a machine without a name, and two to choose from", "db", "", Unknown, "label the node bandmate.dev/machine", "", ""},
-		{"a machine without a profile", "web", "strange", Unknown, "not on strange, and it has no profile", "", ""},
+		{"a machine without a profile", "web", "strange", Unknown, "not on strange, which has no profile", "", ""},
 		{"a machine of an invalid profile", "web", "bad", Unknown, "whose profile is invalid: [spec.", "", ""},
-		{"measured on a machine without a profile", "stray", "new", Unknown, "measured on nowhere, of which there is no sound profile", "", ""},
+		{"measured on a machine without a profile", "stray", "new", Unknown, "measured on nowhere, which has no profile: measure it with: bandmate machine --name nowhere", "", ""},
 		{"an invalid profile", "broken", "old", Invalid, "normalizedPerformance", "", "old"},
 		{"an invalid profile elsewhere", "broken", "new", Unknown, "normalizedPerformance", "", ""},
 		{"nobody knows it", "ghost", "old", Unknown, "no profile of ghost: onboard it", "", ""},
@@ -189,7 +189,7 @@ func TestTwoProfilesOfOneMachine(t *testing.T) {
 	}
 	for _, order := range [][]*v1alpha1.ApplicationProfile{{older, newer}, {newer, older}} {
 		e := New(order, nil).Lookup("web", "old")
-		if !e.Measured.Equal(day.Add(time.Hour)) || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "web-b, the newer, is used") {
+		if !e.Measured.Equal(day.Add(time.Hour)) || len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0], "web-b is used, the newer") {
 			t.Errorf("%+v", e)
 		}
 	}

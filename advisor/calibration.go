@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"sync"
 
@@ -68,15 +69,20 @@ type applied struct {
 	err         error
 }
 
-// next prepares models from the profiles that can be used, in any order; links are how
-// co-runners reach the memory of each machine, caches those that several cores share. It
-// keeps the models of c whose profiles are
-// the same objects.
+// next prepares models from the profiles that can be used, in any order, one of each
+// application; links are how co-runners reach the memory of each machine, caches those that
+// several cores share. It keeps the models of c whose profiles are the same objects.
 func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, caches map[string]predictor.LastLevel) *calibrations {
-	candidates := map[place][]*Profile{}
+	candidates := map[place]map[string]*Profile{} // by application
 	for _, p := range profiles {
-		if p.serves {
-			candidates[p.place] = append(candidates[p.place], p)
+		if !p.serves {
+			continue
+		}
+		if candidates[p.place] == nil {
+			candidates[p.place] = map[string]*Profile{}
+		}
+		if other := candidates[p.place][p.application]; other == nil || p.precedes(other) {
+			candidates[p.place][p.application] = p
 		}
 	}
 	n := &calibrations{places: make(map[place]*fitting, len(candidates))}
@@ -84,7 +90,7 @@ func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, c
 		if len(all) < leastFitted {
 			continue
 		}
-		chosen, link := choose(all), links[at.machine]
+		chosen, link := choose(slices.Collect(maps.Values(all))), links[at.machine]
 		if old := c.at(at); old != nil && old.link == link && old.cache == caches[at.machine] && slices.EqualFunc(old.chosen, chosen, (*Profile).same) {
 			n.places[at] = old
 			continue

@@ -67,6 +67,10 @@ func TestLookupDescribesWhereThereAreEnough(t *testing.T) {
 		{"too few of known traffic", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			p.Spec.Contentiousness = v1alpha1.Contentiousness{}
 		})), predictor.Curves},
+		{"too few applications", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-2], func(p *v1alpha1.ApplicationProfile) {
+			p.Name += "-again"
+			p.Labels = map[string]string{v1alpha1.ApplicationLabel: other}
+		})), predictor.Curves},
 		{"too few measured", append(slices.Clone(profiles[:leastFitted-1]), moved(profiles[leastFitted-1], func(p *v1alpha1.ApplicationProfile) {
 			for i := range p.Spec.Curves {
 				for j := range p.Spec.Curves[i].Points {

@@ -96,11 +96,15 @@ func (a *Advisor) transfer(application, machine string) Entry {
 // noMachine says why nothing can be transferred to a machine without a profile.
 func (a *Advisor) noMachine(application, machine string) string {
 	from := strings.Join(slices.Sorted(maps.Keys(a.applications[application])), ", ")
-	why := "and it has no profile: measure it with: bandmate machine --name " + machine
+	return fmt.Sprintf("%s was measured on %s, not on %s, %s", application, from, machine, a.lacking(machine))
+}
+
+// lacking says what is wrong with the profile of a machine.
+func (a *Advisor) lacking(machine string) string {
 	if fault, ok := a.invalid[machine]; ok {
-		why = "whose profile is invalid: " + fault
+		return "whose profile is invalid: " + fault
 	}
-	return fmt.Sprintf("%s was measured on %s, not on %s, %s", application, from, machine, why)
+	return "which has no profile: measure it with: bandmate machine --name " + machine
 }
 
 // transferTo tries the machines that the application was measured on, the latest
@@ -123,7 +127,7 @@ func (a *Advisor) transferTo(application string, to *v1alpha1.MachineProfile) En
 			refuse(own.Reason)
 			continue
 		case from == nil:
-			reasons = append(reasons, fmt.Sprintf("measured on %s, of which there is no sound profile", own.Machine))
+			reasons = append(reasons, fmt.Sprintf("measured on %s, %s", own.Machine, a.lacking(own.Machine)))
 			continue
 		}
 		p, err := transfer.Profile(own.Profile, from, to)

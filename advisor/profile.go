@@ -1,6 +1,7 @@
 package advisor
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -82,6 +83,12 @@ func (p *Profile) load() (*v1alpha1.ApplicationProfile, error) {
 	}
 	p.once.Do(func() { p.loaded, p.err = p.read() })
 	return p.loaded, p.err
+}
+
+// precedes reports whether p is used rather than other, of the same application and
+// machine: the one measured last, of equally old ones the first by name.
+func (p *Profile) precedes(other *Profile) bool {
+	return cmp.Or(other.measured.Compare(p.measured), cmp.Compare(p.name, other.name)) < 0
 }
 
 // same reports whether p and other are the same profile, of the same content.

@@ -21,10 +21,10 @@ type Options struct {
 	// Machine and MemoryDomain are the values of the node's labels; an empty
 	// one leaves the label as it is.
 	Machine, MemoryDomain string
-	// Recognize returns the machine of a node that is labeled with one, or with none,
-	// where Machine is empty. An empty name comes with why; with a name, why is a
-	// warning. It is called until it returns a name, at most once in Retry. Nil
-	// leaves the label as it is.
+	// Recognize returns the machine of a node that is labeled with one, or with none. An
+	// empty name comes with why; with a name, why is a warning. It is called at first,
+	// at most once in Retry until it returns a name, and ten times less often then. Nil
+	// leaves the label as Machine says.
 	Recognize func(ctx context.Context, label string) (name, why string, err error)
 	// Retry is the shortest time between calls of Recognize.
 	Retry time.Duration

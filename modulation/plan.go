@@ -152,10 +152,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// cause is what failed last in a row, unless that is an end and something else failed
-	// before: a program that is started again and again ends now and then.
-	var cause error
-	for failures := 0; ; {
+	for failures := (streak{}); ; {
 		if p.Class != "" && before.Class != p.Class {
 			if before, err = p.await(ctx); err != nil {
 				return err
@@ -185,19 +182,16 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		p.settle(class, group, before.Same(after))
 		before = after
 		if len(group) > 0 {
-			failures = 0
+			failures = streak{}
 		}
 		if failed == nil {
 			continue
 		}
 		p.Outcome.Lost++
-		if failures == 0 || !errors.Is(failed, ErrEnded) {
-			cause = failed
+		if err := failures.add(failed); err != nil {
+			return err
 		}
-		if failures++; failures > mostFailures {
-			return fmt.Errorf("%d blocks failed in a row: %w", failures, cause)
-		}
-		if errors.Is(failed, ErrStalled) && failures%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
+		if errors.Is(failed, ErrStalled) && failures.length%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
 			p.Bench.Slicing.Length *= 2
 		}
 		if errors.Is(failed, ErrEnded) {
@@ -215,6 +209,25 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 			return failed
 		}
 	}
+}
+
+// streak is the blocks that failed in a row.
+type streak struct {
+	length int
+	// cause is what failed last, unless that is an end and something else failed before: a
+	// program that is started again and again ends now and then.
+	cause error
+}
+
+// add counts a failure. It fails when there were too many.
+func (s *streak) add(failed error) error {
+	if s.length == 0 || !errors.Is(failed, ErrEnded) {
+		s.cause = failed
+	}
+	if s.length++; s.length > mostFailures {
+		return fmt.Errorf("%d blocks failed in a row: %w", s.length, s.cause)
+	}
+	return nil
 }
 
 const (

@@ -122,6 +122,9 @@ func Compile(p *v1alpha1.ApplicationProfile) (*Application, error) {
 	if err != nil {
 		faults = append(faults, err)
 	}
+	if a.silent() {
+		phases = steady[:] // phases of no traffic are all alike
+	}
 	a.phases, a.seconds = phases, p.Spec.Solo.Seconds
 	if err == nil {
 		a.sequence = compileSequence(&p.Spec, phases)

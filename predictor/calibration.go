@@ -48,7 +48,7 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
 	for _, a := range apps {
-		if source, ok := a.source(); ok && !a.silent() {
+		if source, missing := a.source(); missing == "" && !a.silent() {
 			sources = append(sources, source)
 			ratios = append(ratios, a.slowerAway)
 		}
@@ -191,9 +191,9 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 	if cached, ok, err := c.applyCache(a); ok {
 		return cached, err
 	}
-	source, ok := a.source()
-	if !ok {
-		return nil, fmt.Errorf("%s: %w: no contentiousness, no achieved bandwidth, transferred from another machine, or measured without its communication", a.name, ErrNotCalibrated)
+	source, missing := a.source()
+	if missing != "" {
+		return nil, fmt.Errorf("%s: %w: %s", a.name, ErrNotCalibrated, missing)
 	}
 	loop, residual := c.model.FitLoop(source)
 	if !(residual <= max(worstFit, 2*a.noise)) {
@@ -216,21 +216,26 @@ func (a *Application) SharesModel(b *Application) bool {
 	return a.Calibrated() && b.Calibrated() && a.calibrated.model == b.calibrated.model
 }
 
-// source returns the data of the application that a model is fitted to; false if they
-// are incomplete.
-func (a *Application) source() (memory.Source, bool) {
-	var s memory.Source
-	if a.apart() {
-		return s, false // the curves are of an application with less traffic
-	}
-	if a.family == nil || !a.achievedKnown || a.lossDoubt > 0 || !a.trafficKnown {
-		return s, false
+// source returns the data of the application that a model is fitted to, or what is missing
+// of them.
+func (a *Application) source() (s memory.Source, missing string) {
+	switch {
+	case a.apart():
+		return s, "its curves were measured without its communication, with less traffic"
+	case a.family == nil:
+		return s, "it has no curves"
+	case a.lossDoubt > 0:
+		return s, "its curves were transferred from another machine"
+	case !a.achievedKnown:
+		return s, "some points of its curves lack the bandwidth that the interferer achieved: onboard it again"
+	case !a.trafficKnown:
+		return s, "its contentiousness is not known: onboard it again"
 	}
 	switch {
 	case a.silent():
 		s.Phases = []memory.Phase{{TimeShare: 1, Alone: a.loopTraffic()}}
 	case !(a.target.Total() > 0) || !(a.corunner.Total() > 0):
-		return s, false
+		return s, "it has traffic in one of its roles only, target or co-runner: onboard it again"
 	default:
 		s.Phases = a.memoryPhases()
 		if a.slowerAway != 1 || a.target != a.corunner {
@@ -240,12 +245,15 @@ func (a *Application) source() (memory.Source, bool) {
 	for i := range a.responses {
 		s.Points = append(s.Points, a.responses[i].points...)
 	}
-	return s, len(s.Points) > 0
+	if len(s.Points) == 0 {
+		return s, "no point of its curves was measured beside an interferer that achieved any bandwidth"
+	}
+	return s, ""
 }
 
 // silent reports whether the application is known to cause no traffic.
 func (a *Application) silent() bool {
-	return a.trafficKnown && a.target.Total() == 0 && a.corunner.Total() == 0
+	return a.trafficKnown && a.quiet()
 }
 
 // leastTraffic is what a silent application is assumed to read, relative to the highest

@@ -38,7 +38,7 @@ func (s *curveSolver) solveInPhases(record bool) outcome {
 			s.performance[i] = min(max(units.NormalizedPerformance(rate), curves.Floor), 1)
 		}
 	}
-	if n := len(s.apps); n > 2 && n <= mostCompounded {
+	if len(s.apps) > 2 && s.loud() <= mostCompounded {
 		s.compoundPairs()
 	}
 	return mean
@@ -69,9 +69,24 @@ func (s *curveSolver) hereOf(i int, p units.NormalizedPerformance) units.Normali
 // timeShare implements phaseSolver.
 func (s *curveSolver) timeShare(app, phase int) float64 { return s.apps[app].phases[phase].timeShare }
 
-// mostCompounded is the size of a group up to which every pair of it is solved, as
-// the effort grows with the square. Larger groups rest on the solution of all.
+// mostCompounded is how many applications with traffic a group has at most of which every
+// pair is solved, as the effort grows with the square. Larger groups rest on the solution
+// of all.
 const mostCompounded = 16
+
+// loud counts the applications with traffic.
+func (s *curveSolver) loud() int {
+	n := 0
+	for _, a := range s.apps {
+		if !a.quiet() {
+			n++
+		}
+	}
+	return n
+}
+
+// quiet reports whether a counts as causing no traffic.
+func (a *Application) quiet() bool { return a.target.Total() == 0 && a.corunner.Total() == 0 }
 
 // compoundPairs limits the performance of each application of a group to the product of its
 // performances beside each other member alone: a queue grows faster than its load, so delays
@@ -87,6 +102,9 @@ func (s *curveSolver) compoundPairs() {
 	}
 	for i := range s.apps {
 		for j := i + 1; j < len(s.apps); j++ {
+			if s.apps[i].quiet() && s.apps[j].quiet() {
+				continue
+			}
 			s.twoOf = [2]*Application{s.apps[i], s.apps[j]}
 			s.pair.reset(s.twoOf[:], s.atHome(i))
 			s.pair.solveInPhases(false)

@@ -9,8 +9,9 @@ const evidenceMargin = 0.1
 
 // held returns a performance held to the curves of application i: not far below what they
 // say beside the most traffic that the others can cause, nor far above what they say
-// beside the least. Curves that were measured in another role, and pressures that were not
-// measured, hold nothing.
+// beside the least, or beside the highest measured pressure if that is lower. Curves that were
+// measured in another role hold nothing, and pressures that were not measured say nothing of
+// the lowest performance.
 func (s *modelSolver) held(i int, p units.NormalizedPerformance) units.NormalizedPerformance {
 	a := s.apps[i]
 	if a.family == nil || !a.achievedKnown || !s.atHome(i) && a.slowerAway != 1 {
@@ -31,18 +32,14 @@ func (s *modelSolver) held(i int, p units.NormalizedPerformance) units.Normalize
 	if read := a.respond(most, capacityOf(s.apps)); read.beyond == 0 {
 		p = max(p, read.performance-evidenceMargin)
 	}
-	if read := a.respond(least, capacityOf(s.apps)); read.beyond == 0 {
-		p = min(p, read.performance+evidenceMargin)
-	}
-	return p
+	return min(p, a.respond(least, capacityOf(s.apps)).measured+evidenceMargin)
 }
 
 // lowest returns the lowest performance that a was measured at; 1 without curves.
 func (a *Application) lowest() float64 {
 	lowest := units.NormalizedPerformance(1)
 	for i := range a.responses {
-		steps := a.responses[i].steps
-		lowest = min(lowest, steps[len(steps)-1].performance)
+		lowest = min(lowest, a.responses[i].at(a.responses[i].top()))
 	}
 	return float64(lowest)
 }

@@ -2,10 +2,13 @@ package predictor
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"testing"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/memory"
+	"bandmate.dev/bandmate/units"
 )
 
 // hostileApplications are profiles that a careless or unlucky measurement leaves.
@@ -22,7 +25,10 @@ func hostileApplications(t *testing.T) map[string]*Application {
 	for i := range stopped.Spec.Curves[0].Points {
 		stopped.Spec.Curves[0].Points[i].AchievedBytesPerSecond = new(0.0)
 	}
+	pulses := withCurve(profileOf("pulses", 0, 1), 0.75, 1, 0.95, 0.9, 0.8, 0.7)
+	pulses.Spec.Phases = []v1alpha1.Phase{{TimeShare: 0.5, ReadBytesPerSecond: 2 * gb}, {TimeShare: 0.5}}
 	return map[string]*Application{
+		"phases of no traffic":  compiled(t, pulses),
 		"gaps":                  compiled(t, gaps),
 		"duplicates":            compiled(t, twice),
 		"zero bandwidth":        compiled(t, nothing),
@@ -116,4 +122,51 @@ func TestThousandsOfCorunnersInTheModel(t *testing.T) {
 		t.Errorf("%v beside thousands, %v beside four", all[0], some)
 	}
 	soundTogether(t, many)
+}
+
+// Pressure beyond one curve and not beyond the next is read from each: an application does
+// better by little where the read share of the others changes by little.
+func TestPressureBeyondOneCurve(t *testing.T) {
+	p := withCurve(profileOf("app", 2, 1), 0.5, 1, 0.9, 0.8, 0.7, 0.6)
+	p = withCurve(p, 1, 1, 0.9, 0.8, 0.7, 0.6)
+	for i := range p.Spec.Curves[0].Points {
+		point := &p.Spec.Curves[0].Points[i]
+		point.InterfererBytesPerSecond /= 2
+		if point.AchievedBytesPerSecond != nil {
+			*point.AchievedBytesPerSecond /= 2
+		}
+	}
+	a := compiled(t, p)
+	top := a.responses[0].top()
+	at := func(share units.ReadShare) units.NormalizedPerformance {
+		return a.Beside(units.TrafficOf(1.8*top, share))
+	}
+	last := at(0.5)
+	for share := units.ReadShare(0.502); share <= 1; share += 0.002 {
+		now := at(share)
+		if now-last > 0.02 || now < last-0.001 {
+			t.Fatalf("%.3f beside %.1f%% reads, %.3f beside 0.2%% fewer", now, 100*share, last)
+		}
+		last = now
+	}
+}
+
+// Applications that cause no traffic do not change what the others suffer, however many
+// there are.
+func TestIdleApplicationsChangeNothing(t *testing.T) {
+	p := withCurve(profileOf("app", 2, 1), 1, 1, 1, 1, 0.95, 0.7)
+	apps := []*Application{compiled(t, p)}
+	for i := range 4 {
+		burst := profileOf(fmt.Sprintf("burst-%d", i), 2.4, 1)
+		burst.Spec.Phases = []v1alpha1.Phase{{TimeShare: 0.1, ReadBytesPerSecond: 24 * gb}, {TimeShare: 0.9}}
+		apps = append(apps, compiled(t, burst))
+	}
+	var w Workspace
+	want := w.Performances(nil, apps)[0]
+	for i := range 2 * mostCompounded {
+		apps = append(apps, Unprofiled(fmt.Sprintf("idle-%d", i)))
+		if got := w.Performances(nil, apps)[0]; math.Abs(float64(got-want)) > 1e-6 {
+			t.Fatalf("%.6f beside %d idle applications, %.6f beside none", got, i+1, want)
+		}
+	}
 }

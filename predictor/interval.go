@@ -175,7 +175,7 @@ const (
 	// modelBeyondError is per unit of performance lost beyond the most that the
 	// target was seen to lose.
 	modelBeyondError = 0.4
-	// modelPoints is the number of points below which the error of a loop increases.
+	// modelPoints is the number of points above which the error of a loop decreases.
 	modelPoints = 4
 )
 
@@ -199,7 +199,7 @@ func (s *modelSolver) doubt(others units.Traffic) doubt {
 	scale := math.Sqrt(target.calibrated.misfit) * math.Pow(float64(len(s.apps)-1), modelGroup)
 	d.model = math.Hypot(modelBaseError, scale*modelSpread*lost/(1+lost/modelDeep))
 	d.capacity = scale * modelCapacityError * s.capacityEffect()
-	d.extrapolation = modelBeyondError * float64(max(target.mostLost()-p, 0))
+	d.extrapolation = modelBeyondError * max(target.lowest()-float64(p), 0)
 	return d
 }
 
@@ -215,14 +215,4 @@ func (s *modelSolver) capacityEffect() float64 {
 	before := solution[0]
 	s.model.Narrower(less).Solve(s.members, solution)
 	return float64(before-solution[0]) / (less - 1)
-}
-
-// mostLost returns the lowest performance that was measured.
-func (a *Application) mostLost() units.NormalizedPerformance {
-	lowest := units.NormalizedPerformance(1)
-	for i := range a.responses {
-		_, high := a.responses[i].performance.Domain()
-		lowest = min(lowest, a.responses[i].performance.At(high))
-	}
-	return lowest
 }

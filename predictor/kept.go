@@ -38,8 +38,8 @@ func (c *Calibration) State(a *Application) ([]byte, error) {
 // Restore is Apply with the State of the same application in the same calibration, which
 // saves the time of a fit.
 func (c *Calibration) Restore(a *Application, state []byte) (*Application, error) {
-	_, ok := a.source()
-	if _, cached := a.cacheSource(); !ok && !(cached && c.lastLevel != nil) {
+	_, missing := a.source()
+	if _, cached := a.cacheSource(); missing != "" && !(cached && c.lastLevel != nil) {
 		return nil, fmt.Errorf("%s: %w", a.name, ErrNotCalibrated)
 	}
 	restored := *a

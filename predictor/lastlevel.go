@@ -134,7 +134,7 @@ func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*C
 			if a.distanceKnown {
 				ratios = append(ratios, a.slowerAway)
 			}
-		} else if s, ok := a.source(); ok && !a.silent() {
+		} else if s, missing := a.source(); missing == "" && !a.silent() {
 			others = append(others, s)
 		}
 	}

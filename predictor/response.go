@@ -122,18 +122,21 @@ func (r *response) compileSteps() {
 	}
 }
 
+// top returns the highest measured pressure.
+func (r *response) top() units.Bandwidth { return r.steps[len(r.steps)-1].actual }
+
 // at returns the performance beside the actual traffic of others; beyond the
-// highest measured pressure it returns the one there and what is missing.
-func (r *response) at(actual units.Bandwidth) (performance units.NormalizedPerformance, beyond units.Bandwidth) {
+// highest measured pressure it returns the one there.
+func (r *response) at(actual units.Bandwidth) units.NormalizedPerformance {
 	low := r.steps[0]
 	for _, high := range r.steps[1:] {
 		if actual < high.actual {
 			part := units.NormalizedPerformance((actual - low.actual) / (high.actual - low.actual))
-			return low.performance + part*(high.performance-low.performance), 0
+			return low.performance + part*(high.performance-low.performance)
 		}
 		low = high
 	}
-	return low.performance, actual - low.actual
+	return low.performance
 }
 
 // level returns the bandwidth of the interferer alone at which it achieved the
@@ -180,15 +183,14 @@ func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) o
 	}
 	total := traffic.Total()
 	o := outcome{bracket: a.family.Bracket(share)}
-	o.performance, o.beyond = a.responses[o.bracket.Lower].at(total)
-	if o.bracket.Upper != o.bracket.Lower {
-		upper, beyond := a.responses[o.bracket.Upper].at(total)
-		o.beyond = min(o.beyond, beyond)
-		o.performance = o.bracket.Mix(o.performance, upper)
-	}
-	o.measured = o.performance
-	if o.beyond > 0 {
-		o.performance = a.extrapolate(o.measured, total-o.beyond, total, capacity)
+	lower, upper := &a.responses[o.bracket.Lower], &a.responses[o.bracket.Upper]
+	o.measured = o.bracket.Mix(lower.at(total), upper.at(total))
+	o.performance = o.measured
+	// The highest pressure of a read share between two is between theirs.
+	top := lower.top() + units.Bandwidth(o.bracket.Scale)*(upper.top()-lower.top())
+	if total > top {
+		o.beyond = total - top
+		o.performance = a.extrapolate(o.measured, top, total, capacity)
 	}
 	return o
 }
@@ -230,8 +232,7 @@ func (a *Application) inPhase(p units.NormalizedPerformance, in *phase) units.No
 func (a *Application) HighestPressure() units.Bandwidth {
 	var highest units.Bandwidth
 	for i := range a.responses {
-		steps := a.responses[i].steps
-		highest = max(highest, steps[len(steps)-1].actual)
+		highest = max(highest, a.responses[i].top())
 	}
 	return highest
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bandmate.dev/bandmate/predictor/communication"
+	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -56,17 +57,24 @@ func (w *Workspace) Communicate(performances []units.NormalizedPerformance, apps
 
 // MemoryPerformances is Performances as though nobody communicated.
 func (w *Workspace) MemoryPerformances(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
-	return w.memory(dst, apps, true)
+	return w.memory(dst, apps, sharedModel(apps), true)
 }
 
 // MemoryCorunners is MemoryPerformances of applications that all stand as co-runners,
-// beside each other and no target.
-func (w *Workspace) MemoryCorunners(dst []units.NormalizedPerformance, apps []*Application) []units.NormalizedPerformance {
-	return w.memory(dst, apps, false)
+// beside each other and no target. byCurves has the model of the memory left out.
+func (w *Workspace) MemoryCorunners(dst []units.NormalizedPerformance, apps []*Application, byCurves bool) []units.NormalizedPerformance {
+	if byCurves {
+		return w.memory(dst, apps, nil, false)
+	}
+	return w.memory(dst, apps, sharedModel(apps), false)
 }
 
-func (w *Workspace) memory(dst []units.NormalizedPerformance, apps []*Application, targetFirst bool) []units.NormalizedPerformance {
-	if model := sharedModel(apps); model != nil && len(apps) > 1 {
+// ByCurves reports whether the curves predict applications beside each other, because no
+// one model of the memory describes all of them.
+func ByCurves(apps []*Application) bool { return sharedModel(apps) == nil }
+
+func (w *Workspace) memory(dst []units.NormalizedPerformance, apps []*Application, model *memory.Model, targetFirst bool) []units.NormalizedPerformance {
+	if model != nil && len(apps) > 1 {
 		w.byModel.reset(apps, model, targetFirst)
 		if w.byModel.solve(); !w.byModel.unsolved {
 			return append(dst, w.byModel.performance...)

@@ -211,6 +211,17 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
+// TestAdviseLargeArray checks that nodes stay open for the tasks of an array that were not
+// placed, even if they are worse than those of the others.
+func TestAdviseLargeArray(t *testing.T) {
+	for copies, want := range map[int]string{mostCopies - 1: "n1", mostCopies: ""} {
+		c := cluster(mostCopies+1, runs("writer", 4, "n1"))
+		if got := advise(t, c, Request{Application: "tender", Nodes: 1, CPUsPerNode: 4, Copies: copies}, Options{}).ExcludeList(); got != want {
+			t.Errorf("%d tasks: excluded %q, want %q", copies, got, want)
+		}
+	}
+}
+
 // TestAdviseRunningJob checks that a job is no neighbor of its own.
 func TestAdviseRunningJob(t *testing.T) {
 	c := cluster(2, runs("torrent", 8, "n1"), runs("quiet", 1, "n2"))

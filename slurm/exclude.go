@@ -10,7 +10,8 @@ import (
 // exclude decides which nodes to exclude:
 //
 //   - nodes on which a limit would be exceeded, with room or without;
-//   - when the job has its nodes now, those with room that are worse.
+//   - when the job has its nodes now, those with room that are worse. Of an array of
+//     which not all tasks were placed, none: the rest needs nodes as well.
 //
 // Other nodes without room stay open: who will be there when they have room is
 // not known. When the limit is exceeded nearly everywhere, the best nodes stay
@@ -45,7 +46,7 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 			// It goes there.
 		case c.OverLimit > 0 && (!a.LimitExceeded || open >= r.Nodes):
 			c.Excluded = true
-		case c.OverLimit == 0 && c.Fits && worst >= 0 && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
+		case c.OverLimit == 0 && c.Fits && worst >= 0 && r.Copies < mostCopies && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
 			c.Excluded = true
 		}
 		if c.Excluded {

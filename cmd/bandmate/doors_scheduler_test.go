@@ -85,7 +85,7 @@ func (d *doors) residentsBefore(table []doorAnswer) [][]float64 {
 		for _, name := range a.Corunners {
 			residents = append(residents, known.Lookup(name, a.Machine).Application)
 		}
-		performances := workspace.MemoryCorunners(nil, residents)
+		performances := workspace.MemoryCorunners(nil, residents, false)
 		workspace.Communicate(performances, residents, func(int) string { return "" })
 		for _, p := range performances {
 			all[i] = append(all[i], float64(p.Slowdown()))

@@ -23,16 +23,22 @@ local function resource(value)
   return type(value) == "string" and value:find("^[%w._,:/&|*()%[%]=-]+$") ~= nil and value:sub(1, 1) ~= "-"
 end
 
--- What Slurm's versions say of an option that was not given.
-local UNSET = { [""] = true, ["-1"] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true }
+-- What Slurm's versions say of an option that was not given, or that the command does
+-- not have.
+local UNSET = {
+  [""] = true, ["-1"] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true,
+  ["invalid-context"] = true,
+}
 
 local function given(value)
   return value ~= nil and not UNSET[tostring(value)]
 end
 
 -- With one of these a job goes as it came: they bind it to nodes in ways that the
--- question cannot tell.
+-- question cannot tell. The tasks of an array need more nodes than the one that is best
+-- for the first of them: slurm submit places them one by one.
 local BINDING = {
+  "array",
   "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task",
   "mem-per-cpu", "mem-per-gpu", "nodefile", "contiguous", "switches",
   "ntasks-per-node", "ntasks-per-socket", "mincpus", "sockets-per-node", "cores-per-socket", "threads-per-core",

@@ -5,7 +5,7 @@
 #
 # "alone" is false when another job was recorded at the same time.
 records=${BANDMATE_RECORDS:-/var/log/bandmate/jobs.jsonl}
-folder=${BANDMATE_RUN:-/run/bandmate/jobs}
+folder=${BANDMATE_RUN:-/run/bandmate-jobs}
 
 case ${SLURM_JOB_ID:-} in
 '' | *[!0-9]*) exit 0 ;;

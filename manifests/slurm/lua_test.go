@@ -175,6 +175,8 @@ func TestCLIFilter(t *testing.T) {
 		{name: "resources that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "mem=0", "gres=", "gpus=unset", "contiguous=false"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "resources that cannot be asked about", answer: "n01", job: []string{"comment=bandmate=stream", "gpus-per-task=1"}},
 		{name: "tasks of each node", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=8"}},
+		{name: "an array", answer: "n01", job: []string{"comment=bandmate=stream", "array=0-99"}},
+		{name: "a command without arrays", answer: "n01", job: []string{"comment=bandmate=stream", "array=invalid-context"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "sizes that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=-2", "mincpus=-1", "threads-per-core=-2", "exclusive=unset"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "exclusive", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=exclusive"}, asked: "--exclusive 2>", excluded: "n01"},
 		{name: "one user for each node", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=user"}, asked: "--application stream 2>", excluded: "n01"},

@@ -10,7 +10,7 @@
 # Only counters are used (BANDMATE_SOURCE, see bandmate doctor), never the probe,
 # which would disturb the job. Where there are none, nothing is recorded.
 source=${BANDMATE_SOURCE:-imc}
-folder=${BANDMATE_RUN:-/run/bandmate/jobs}
+folder=${BANDMATE_RUN:-/run/bandmate-jobs}
 bandmate=${BANDMATE:-/usr/bin/bandmate}
 longest=${BANDMATE_LONGEST:-240h}
 

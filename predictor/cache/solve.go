@@ -67,8 +67,8 @@ const (
 )
 
 // Solve appends to results how each member fares beside all others, in order; m is each of
-// the caches. It returns false where ages, traffic and speeds do not settle, or the memory cannot carry what is
-// asked for.
+// the caches. It returns false where the memory cannot carry what is asked for. Where ages,
+// traffic and speeds do not settle, the results are those of the last step.
 func (s *Solver) Solve(m *Model, mem *memory.Model, members []Member, results []Result) ([]Result, bool) {
 	n, first := len(members), len(results)
 	for range members {

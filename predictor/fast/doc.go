@@ -52,7 +52,7 @@
 // TestErrorBound holds the approximation to the exact method on five simulated
 // platforms: all pairs of the applications, and random groups of two to eight. In
 // points of normalized performance, the estimate of a pair is off by at most 2.5 in
-// the mean and 21 in any case, that of a group by the delay table by 2.5 and 20, and
+// the mean and 22 in any case, that of a group by the delay table by 2.5 and 20, and
 // that of a group by the traffic tables by 10 and 50. The last serves for a shortlist
 // only (see Aggregate.Reliable), the more so where co-runners are farther from the
 // memory and the exact method knows both roles, which these tables do not: 16 and 70.

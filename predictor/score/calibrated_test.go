@@ -68,6 +68,37 @@ func TestEstimateFindsTheBestAmongCalibrated(t *testing.T) {
 	}
 }
 
+// A newcomer that the model of the memory does not describe makes the curves predict
+// everybody. What the two ways differ in is no gain for the residents.
+func TestNewcomerByCurvesHelpsNobody(t *testing.T) {
+	const platform = "ddr4x2"
+	apps, plain := described(t, platform), simulated(t, platform, evaluation.Options{
+		ReadShares: []units.ReadShare{0.5, 0.75, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
+	})
+	s, err := score.New(score.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range apps {
+		domain := score.Domain{Name: "node"}
+		for k := range 3 {
+			a := apps[(i+k)%len(apps)]
+			domain.Residents = append(domain.Residents, score.Job{Name: a.Name(), CPUs: 1, Application: a})
+		}
+		newcomer := plain[(i+3)%len(plain)]
+		got, err := s.Score(score.Job{Name: newcomer.Name(), CPUs: 1, Application: newcomer}, domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range got.Residents {
+			// What is solved in combinations of phases of three is solved at the mean of four.
+			if float64(r.Before-r.After) > 0.01 {
+				t.Errorf("%s: %.4f before %s, %.4f with it", r.Job, r.Before, newcomer.Name(), r.After)
+			}
+		}
+	}
+}
+
 // chosenByEstimate returns the exact cost of the first by estimate of sixteen
 // domains of about so many residents, of the best one and of one by chance.
 func chosenByEstimate(t *testing.T, s *score.Scorer, apps []*predictor.Application, sketches map[*predictor.Application]*fast.Model,

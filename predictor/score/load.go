@@ -19,9 +19,10 @@ type Load struct {
 
 	domain Domain
 	apps   []*predictor.Application // residents, then the background if any
-	// before are the performances without a newcomer; nil until first asked for, as
-	// estimates do not need them.
-	before atomic.Pointer[[]units.NormalizedPerformance]
+	// byModel and byCurves are the performances without a newcomer, in the way in which
+	// they are predicted with it; nil until first asked for, as estimates do not need
+	// them.
+	byModel, byCurves atomic.Pointer[[]units.NormalizedPerformance]
 }
 
 // Residents returns who is there. The caller must not change it.
@@ -79,28 +80,34 @@ func (s *Scorer) PrepareIn(l *Load, d Domain) error {
 }
 
 // performances returns those of a load's applications without a newcomer: as co-runners,
-// which they are with one. Two that ask at the same time both predict.
-func (s *Scorer) performances(l *Load) []units.NormalizedPerformance {
-	if before := l.before.Load(); before != nil {
+// which they are with one, and by curves where they are predicted by curves with it: the
+// difference between two ways to predict is not what a newcomer costs. Two that ask at the
+// same time both predict.
+func (s *Scorer) performances(l *Load, byCurves bool) []units.NormalizedPerformance {
+	known := &l.byModel
+	if byCurves {
+		known = &l.byCurves
+	}
+	if before := known.Load(); before != nil {
 		return *before
 	}
 	var before []units.NormalizedPerformance
 	if len(l.apps) > 0 {
 		before = make([]units.NormalizedPerformance, 0, len(l.apps))
-		s.apps = append(s.apps[:0], l.apps...)
+		s.there = append(s.there[:0], l.apps...)
 		for range servingRounds {
-			before = s.workspace.MemoryCorunners(before[:0], s.apps)
-			s.workspace.Communicate(before, s.apps, l.cardOf)
+			before = s.workspace.MemoryCorunners(before[:0], s.there, byCurves)
+			s.workspace.Communicate(before, s.there, l.cardOf)
 			settled := true
 			for i := range l.domain.Residents {
-				settled = l.domain.Residents[i].settle(&s.apps[i], before[i]) && settled
+				settled = l.domain.Residents[i].settle(&s.there[i], before[i]) && settled
 			}
 			if settled {
 				break
 			}
 		}
 	}
-	l.before.Store(&before)
+	known.Store(&before)
 	return before
 }
 

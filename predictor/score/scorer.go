@@ -14,7 +14,8 @@ import (
 type Scorer struct {
 	options   Options
 	workspace predictor.Workspace
-	apps      []*predictor.Application
+	apps      []*predictor.Application // the newcomer, then who is there
+	there     []*predictor.Application
 	after     []units.NormalizedPerformance
 }
 
@@ -41,8 +42,8 @@ func (s *Scorer) ScoreLoad(newcomer Job, l *Load) (Score, error) {
 	if err := newcomer.validate(); err != nil {
 		return Score{}, err
 	}
-	before := s.performances(l)
 	s.apps = append(append(s.apps[:0], s.options.application(newcomer)), l.apps...)
+	before := s.performances(l, predictor.ByCurves(s.apps))
 	residents := l.domain.Residents
 	var parts []communication.Parts
 	for range servingRounds {

@@ -245,12 +245,12 @@ func mutual(of []candidate) [][]units.Slowdown {
 }
 
 // emptyNodes are the nodes on which nobody is, and for which no job waits that names them, as
-// one of a pair that was sent there earlier.
+// one of a pair that was sent there earlier. Whether a job may start there is another question.
 func emptyNodes(c *slurm.Cluster) map[string]bool {
 	room, empty := slurm.NewRoom(c), make(map[string]bool)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		empty[n.Name] = n.Available() && n.CPUs > 0 && room.Free(n) >= float64(n.CPUs)
+		empty[n.Name] = n.CPUs > 0 && room.Free(n) >= float64(n.CPUs)
 	}
 	for i := range c.Jobs {
 		if j := &c.Jobs[i]; j.Pending() && !j.Held() {
@@ -288,14 +288,14 @@ func hold(room *slurm.Room, n *slurm.Node, a, b candidate) bool {
 	return room.Holds(&b.request, n)
 }
 
-// shares reports whether both jobs have CPUs on the node at the same time. Where
-// Slurm does not tell how a partition shares its CPUs, they are taken to.
+// shares reports whether both jobs have CPUs on the node at the same time, without having
+// asked for it. Where Slurm does not tell how a partition shares its CPUs, they are taken to.
 func shares(c *slurm.Cluster, n *slurm.Node, a, b candidate) bool {
 	if a.request.CPUsPerNode+b.request.CPUsPerNode <= float64(n.CPUs) {
 		return true
 	}
 	for _, name := range a.job.Partitions {
-		if p, ok := c.Partition(name); ok && (p.OverSubscribe == "" || p.Shares() > 1) {
+		if p, ok := c.Partition(name); ok && (p.OverSubscribe == "" || p.Forced() && p.Shares() > 1) {
 			return true
 		}
 	}

@@ -120,6 +120,17 @@ func TestPlan(t *testing.T) {
 			change: func(c *slurm.Cluster) { c.Partitions[0].OverSubscribe = "NO" },
 		},
 		{
+			name: "a partition that shares on request", nodes: 1, applications: []string{"heavy", "light"}, want: "1+2@",
+			change: func(c *slurm.Cluster) { c.Partitions[0].OverSubscribe = "YES:4" },
+		},
+		{
+			name: "a node of their reservation", nodes: 2, applications: []string{"heavy", "light"}, want: "1+2@n2",
+			change: func(c *slurm.Cluster) {
+				c.Nodes[0].Flags, c.Nodes[1].Flags = []string{"DRAIN"}, []string{"RESERVED"}
+				c.Nodes[1].Reservation, c.Jobs[0].Reservation, c.Jobs[1].Reservation = "course", "course", "course"
+			},
+		},
+		{
 			name: "half a node each", nodes: 1, applications: []string{"heavy", "light"}, want: "1+2@n1",
 			change: func(c *slurm.Cluster) {
 				c.Partitions[0].OverSubscribe = "NO"

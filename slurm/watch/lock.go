@@ -29,13 +29,10 @@ func lock(folder string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("locking %s: %w: choose a folder on a local file system with --state", name, err)
 	}
-	err = file.Truncate(0)
-	if err == nil {
-		_, err = fmt.Fprintf(file, "%d\n", os.Getpid())
-	}
-	if err != nil {
-		file.Close()
-		return nil, fmt.Errorf("writing %s: %w", name, err)
+	// The number is for people. It must not keep a watch from taking back what it set
+	// when the disk is full.
+	if err := file.Truncate(0); err == nil {
+		_, _ = fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
 	return file, nil
 }

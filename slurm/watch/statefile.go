@@ -32,11 +32,9 @@ const (
 	statusName = "status.json"
 	lockName   = "lock"
 	offName    = "off"
-	// JournalName is the decision log, unless another is given.
-	JournalName = "decisions.jsonl"
 )
 
-// ErrState means that the state file cannot be used.
+// ErrState means that the state file is not that of this watch, or cannot be read.
 var ErrState = errors.New("state file of the watch")
 
 // loadState reads the state file; a missing one is an empty memory.
@@ -82,7 +80,7 @@ func (s *state) save(folder string) error {
 	}
 	file := filepath.Join(folder, stateName)
 	if err := renameio.WriteFile(file, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("%w: writing %s: %w: make room or choose another folder with --state", ErrState, file, err)
+		return fmt.Errorf("writing %s: %w: make room or choose another folder with --state", file, err)
 	}
 	s.saved = data
 	return nil

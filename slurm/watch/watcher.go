@@ -87,8 +87,8 @@ type Watcher struct {
 const timeToTakeBack = 30 * time.Second
 
 // Run watches until ctx ends, and then takes back what it set unless Leave is set. It
-// fails only when it cannot save its state: when the folder is another watch's, or
-// cannot be read or written.
+// fails only when it cannot use its folder from the start, when the folder is another
+// watch's, or when not everything could be taken back.
 func (w *Watcher) Run(ctx context.Context) (err error) {
 	release, err := w.open()
 	if err != nil {

@@ -568,6 +568,48 @@ func TestRunTakesBack(t *testing.T) {
 	}
 }
 
+// While the state cannot be saved nothing is set, and the watch goes on; what was set is
+// taken back all the same.
+func TestDiskFull(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, log := watcherIn(t, t.TempDir(), f, Enforce)
+	ctx, cancel := context.WithCancel(t.Context())
+	file := filepath.Join(w.Folder, stateName)
+	full := func() {
+		if err := errors.Join(os.RemoveAll(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o750)); err != nil {
+			t.Error(err)
+		}
+	}
+	read := w.Read
+	rounds := 0
+	w.Read = func(ctx context.Context) (*slurm.Cluster, error) {
+		switch rounds++; rounds {
+		case 1:
+			full()
+		case 2:
+			wantExcluded(t, f, 10, "")
+			if err := os.RemoveAll(file); err != nil {
+				t.Error(err)
+			}
+		case 3:
+			wantExcluded(t, f, 10, "n01")
+			full()
+			cancel()
+		}
+		return read(ctx)
+	}
+	w.Interval = time.Second
+	if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "make room") {
+		t.Errorf("%v, want what could not be written\n%s", err, log)
+	}
+	if rounds < 3 {
+		t.Errorf("it ended in round %d", rounds)
+	}
+	wantExcluded(t, f, 10, "")
+}
+
 // A mode that sets nothing takes back what an enforcing watch left.
 func TestObserveTakesBack(t *testing.T) {
 	f := newFake(3)

@@ -192,10 +192,12 @@ func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map
 		w.state.Jobs[d.Job.ID] = e
 		changes, wanted[d.Job.ID] = append(changes, enforcement(d)), d
 	}
-	if err := w.state.save(w.Folder); err != nil {
+	unsaved := w.state.save(w.Folder)
+	if unsaved != nil && slices.ContainsFunc(now, func(d Decision) bool { return d.Action != Release }) {
 		w.state.Jobs = before
-		return err
+		return unsaved
 	}
+	// What is released may be forgotten: where a disk is full, nothing else is possible.
 	outcomes, unanswered := tell(ctx, w.Runner, changes)
 	for _, o := range outcomes {
 		d, r := wanted[o.job.ID], records[o.job.ID]
@@ -220,7 +222,7 @@ func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map
 	for id := range wanted { // not tried
 		w.state.Jobs[id] = before[id]
 	}
-	return unanswered
+	return errors.Join(unsaved, unanswered)
 }
 
 // advise writes remarks into the jobs' AdminComment.

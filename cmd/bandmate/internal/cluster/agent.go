@@ -89,11 +89,15 @@ func (f *agentFlags) validate(a *cli.App) error {
 			return cli.Usagef("%s %q: %s", flag, value, faults[0])
 		}
 	}
-	if f.interval < time.Second {
-		return cli.Usagef("--interval %v: want a second or more", f.interval)
+	// A measurement counts for two minutes, unless the scheduler is told otherwise.
+	if f.interval < time.Second || f.interval > longestInterval {
+		return cli.Usagef("--interval %v: want 1s to %v", f.interval, longestInterval)
 	}
 	return nil
 }
+
+// longestInterval is half of the default measuredTrafficMaxAge.
+const longestInterval = time.Minute
 
 // agentStatus is what --once prints.
 type agentStatus struct {
@@ -122,12 +126,6 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	profiles := cluster.New(client)
-	if f.publish {
-		if err := publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
-			status.Warnings = append(status.Warnings, "the machine profile of the folder was not published: "+err.Error())
-		}
-	}
 	counters, why, err := agentCounters(ctx, f.source)
 	if err != nil {
 		return err
@@ -140,16 +138,7 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 		Machine: f.machine, MemoryDomain: f.memoryDomain, Retry: time.Minute, Interval: f.interval, Pace: agent.DefaultPace(),
 		Source: agent.NoSource, Now: time.Now, Logger: slog.New(slog.NewTextHandler(a.Stderr, nil)).With("node", f.node),
 	}
-	if f.machine == "" {
-		options.Recognize = func(ctx context.Context, label string) (name, why string, err error) {
-			known, _, err := profiles.Machines(ctx)
-			if err != nil {
-				return "", "", err
-			}
-			name, why = agent.Recognize(machine, known, label, f.node)
-			return name, why, nil
-		}
-	}
+	options.Recognize = f.recognizer(a, cluster.New(client), machine)
 	groups := os.DirFS(f.groups)
 	options.ExclusiveCPUs = func() (map[string]string, error) { return agent.ExclusiveCPUs(groups) }
 	if counters.Source != nil {
@@ -170,6 +159,29 @@ func runAgent(ctx context.Context, a *cli.App, f agentFlags) (err error) {
 	}
 	a.Warn(status.Warnings)
 	return serveAgent(ctx, keeper, options, f.listen)
+}
+
+// recognizer returns what recognizes the machine by the profiles of the cluster. Before, it
+// publishes the profile of the profile folder, until that has succeeded.
+func (f *agentFlags) recognizer(a *cli.App, profiles *cluster.Store, machine *topology.Machine) func(context.Context, string) (name, why string, err error) {
+	published := !f.publish
+	return func(ctx context.Context, label string) (name, why string, err error) {
+		unpublished := ""
+		if !published {
+			if published, err = publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
+				unpublished = "the machine profile of the folder was not published: " + err.Error()
+			}
+		}
+		if f.machine != "" {
+			return f.machine, unpublished, nil
+		}
+		known, _, err := profiles.Machines(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		name, why = agent.Recognize(machine, known, label, f.node)
+		return name, cmp.Or(unpublished, why), nil
+	}
 }
 
 // serveAgent runs the agent beside its HTTP server until ctx ends.
@@ -203,29 +215,30 @@ func serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, addre
 
 // publishMachine puts the folder's profile of this machine into the cluster: the named
 // one, or else the only one that matches.
-func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) error {
+func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) (published bool, err error) {
 	folder, err := a.OpenStore()
 	if err != nil {
-		return err
+		return false, err
 	}
 	stored, _, err := folder.Machines()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if name == "" {
 		if name, _ = agent.Recognize(machine, stored); name == "" {
-			return nil
+			return false, nil
 		}
 	}
 	profile, err := folder.Machine(name)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	results, err := into.Put(ctx, cluster.PutOptions{}, profile)
-	return errors.Join(err, cluster.Failed(results))
+	err = errors.Join(err, cluster.Failed(results))
+	return err == nil, err
 }
 
 // agentCounters opens the counters to measure with; without any, why says what

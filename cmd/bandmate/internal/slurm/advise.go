@@ -216,8 +216,9 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 		if err != nil {
 			return by, err
 		}
+		excluded := request.Excluded
 		request = by.advisor.Site.Request(j)
-		request.Excluded = append(request.Excluded, mustExpand(f.exclude)...)
+		request.Excluded = append(request.Excluded, excluded...)
 	}
 	if request.Application == "" {
 		return by, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
@@ -248,15 +249,6 @@ func (f *adviseFlags) request() (slurm.Request, error) {
 		return r, cli.Usagef("--exclude: %w", err)
 	}
 	return r, nil
-}
-
-// mustExpand returns the names of a list that has been checked already.
-func mustExpand(list string) []string {
-	names, err := hostlist.Expand(list)
-	if err != nil {
-		return nil
-	}
-	return names
 }
 
 // checkKnown fails when there is no profile to predict the job with.

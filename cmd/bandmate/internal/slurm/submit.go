@@ -227,8 +227,12 @@ func (u *undelayed) start(ctx context.Context, lists []string) (time.Time, error
 
 // placed is a job of the request on the nodes that were chosen for it.
 func placed(advice *slurm.Advice, r slurm.Request) slurm.Job {
+	comment := slurm.ApplicationWord + "=" + r.Application
+	if r.Limit > 0 {
+		comment += fmt.Sprintf(" %s=%g", slurm.LimitWord, float64(r.Limit))
+	}
 	return slurm.Job{
-		ID: -1, State: slurm.Running, Comment: slurm.ApplicationWord + "=" + r.Application, Exclusive: r.Exclusive,
+		ID: -1, State: slurm.Running, Comment: comment, Exclusive: r.Exclusive,
 		Nodes: advice.Chosen, NodeCount: len(advice.Chosen), CPUs: int(r.CPUsPerNode * float64(len(advice.Chosen))),
 	}
 }

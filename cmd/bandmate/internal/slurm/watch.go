@@ -129,6 +129,9 @@ func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
 	if err := planner.Validate(); err != nil {
 		return cli.UsageError(err)
 	}
+	if planner.Advisor.Len() == 0 {
+		a.Warn([]string{"there are no profiles, so no node will be excluded: choose a folder with --store or BANDMATE_STORE"})
+	}
 	if f.once {
 		return w.Once(ctx)
 	}
