@@ -176,7 +176,7 @@ func (w *Watcher) remember(decisions []Decision) {
 	}
 }
 
-// enforce tells Slurm what was decided, after saving it.
+// enforce tells Slurm what was decided, after saving it. Nothing is set that cannot be saved.
 func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map[int64]Record, done *Round) error {
 	now, later := due(decisions, w.state.Jobs, w.MostChanges)
 	done.Later = later
@@ -192,12 +192,11 @@ func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map
 		w.state.Jobs[d.Job.ID] = e
 		changes, wanted[d.Job.ID] = append(changes, enforcement(d)), d
 	}
-	unsaved := w.state.save(w.Folder)
-	if unsaved != nil && slices.ContainsFunc(now, func(d Decision) bool { return d.Action != Release }) {
+	// What is released may be forgotten: on a full disk nothing else is possible.
+	if err := w.state.save(w.Folder); err != nil && slices.ContainsFunc(now, func(d Decision) bool { return d.Action != Release }) {
 		w.state.Jobs = before
-		return unsaved
+		return err
 	}
-	// What is released may be forgotten: where a disk is full, nothing else is possible.
 	outcomes, unanswered := tell(ctx, w.Runner, changes)
 	for _, o := range outcomes {
 		d, r := wanted[o.job.ID], records[o.job.ID]
@@ -222,7 +221,7 @@ func (w *Watcher) enforce(ctx context.Context, decisions []Decision, records map
 	for id := range wanted { // not tried
 		w.state.Jobs[id] = before[id]
 	}
-	return errors.Join(unsaved, unanswered)
+	return unanswered
 }
 
 // advise writes remarks into the jobs' AdminComment.
