@@ -119,8 +119,6 @@ const (
 	// groupGrowth when it did.
 	longestGroup = 80 * time.Millisecond
 	groupGrowth  = 1.25
-	// mostFailures bounds the blocks lost in a row.
-	mostFailures = 60
 	// failuresToLengthen is how many blocks in a row are lost before slices are
 	// made twice as long, if the last one stalled: where others hold the CPUs for
 	// longer than a slice, no party may get on within one.
@@ -209,25 +207,6 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 			return failed
 		}
 	}
-}
-
-// streak is the blocks that failed in a row.
-type streak struct {
-	length int
-	// cause is what failed last, unless that is an end and something else failed before: a
-	// program that is started again and again ends now and then.
-	cause error
-}
-
-// add counts a failure. It fails when there were too many.
-func (s *streak) add(failed error) error {
-	if s.length == 0 || !errors.Is(failed, ErrEnded) {
-		s.cause = failed
-	}
-	if s.length++; s.length > mostFailures {
-		return fmt.Errorf("%d blocks failed in a row: %w", s.length, s.cause)
-	}
-	return nil
 }
 
 const (
