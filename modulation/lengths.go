@@ -86,7 +86,7 @@ const longestCompared = 20 * time.Millisecond
 // a point agrees with that of Longer slices. If the two cannot be compared, it returns the
 // longer one. Slices of more than 20 ms are not compared. Slices stay short enough for blocks
 // of a program that ends and is started again. The class is the placement regime in which the
-// returned slicing was compared, or empty if it was not. The error is that of [Plan.Run],
+// returned slicing was seen to agree, or empty if it was not. The error is that of [Plan.Run],
 // except ErrRegimeLeft, ErrStalled and ErrEnded.
 func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slicing, regime.Class, error) {
 	s := p.Bench.Slicing
