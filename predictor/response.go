@@ -184,10 +184,11 @@ func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) o
 	total := traffic.Total()
 	o := outcome{bracket: a.family.Bracket(share)}
 	lower, upper := &a.responses[o.bracket.Lower], &a.responses[o.bracket.Upper]
-	o.measured = o.bracket.Mix(lower.at(total), upper.at(total))
-	o.performance = o.measured
 	// The highest pressure of a read share between two is between theirs.
 	top := lower.top() + units.Bandwidth(o.bracket.Scale)*(upper.top()-lower.top())
+	measured := min(total, top)
+	o.measured = o.bracket.Mix(lower.at(measured), upper.at(measured))
+	o.performance = o.measured
 	if total > top {
 		o.beyond = total - top
 		o.performance = a.extrapolate(o.measured, top, total, capacity)

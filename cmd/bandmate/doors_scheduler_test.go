@@ -75,21 +75,26 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 }
 
 // residentsBefore returns the slowdowns of the residents of every node, in their order,
-// as they are without a newcomer: all of them as co-runners, which they stay with one.
-func (d *doors) residentsBefore(table []doorAnswer) [][]float64 {
+// as they are without a newcomer, by each basis of a prediction with one: all of them as
+// co-runners, which they stay with one.
+func (d *doors) residentsBefore(table []doorAnswer) map[string][][]float64 {
 	known := advisor.New(d.applications, slices.Collect(maps.Values(d.machines)))
 	var workspace predictor.Workspace
-	all := make([][]float64, len(table))
-	for i, a := range table {
-		var residents []*predictor.Application
-		for _, name := range a.Corunners {
-			residents = append(residents, known.Lookup(name, a.Machine).Application)
+	all := map[string][][]float64{}
+	for _, basis := range []predictor.Basis{predictor.MemoryModel, predictor.Curves} {
+		slowdowns := make([][]float64, len(table))
+		for i, a := range table {
+			var residents []*predictor.Application
+			for _, name := range a.Corunners {
+				residents = append(residents, known.Lookup(name, a.Machine).Application)
+			}
+			performances := workspace.MemoryCorunners(nil, residents, basis == predictor.Curves)
+			workspace.Communicate(performances, residents, func(int) string { return "" })
+			for _, p := range performances {
+				slowdowns[i] = append(slowdowns[i], float64(p.Slowdown()))
+			}
 		}
-		performances := workspace.MemoryCorunners(nil, residents, false)
-		workspace.Communicate(performances, residents, func(int) string { return "" })
-		for _, p := range performances {
-			all[i] = append(all[i], float64(p.Slowdown()))
-		}
+		all[string(basis)] = slowdowns
 	}
 	return all
 }
@@ -97,14 +102,14 @@ func (d *doors) residentsBefore(table []doorAnswer) [][]float64 {
 // wantedScores computes the scores of all nodes, before rounding: 100·exp(−d ÷ 10%),
 // where d is the slowdown that the pod would suffer and add beyond that of the best
 // node. Every pod has one CPU.
-func wantedScores(t *testing.T, l live, table []doorAnswer, before [][]float64, target string) []float64 {
+func wantedScores(t *testing.T, l live, table []doorAnswer, before map[string][][]float64, target string) []float64 {
 	t.Helper()
 	costs := make([]float64, len(table))
 	for i, a := range table {
 		answer := askServer(t, l, doorQuestion{a.Machine, target, a.Corunners})
 		costs[i] = answer.Slowdown - 1
 		for j, resident := range a.Corunners {
-			costs[i] += answer.Neighbors[resident] - before[i][j]
+			costs[i] += answer.Neighbors[resident] - before[answer.Basis][i][j]
 		}
 	}
 	scores := make([]float64, len(table))
