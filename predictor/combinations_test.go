@@ -41,6 +41,34 @@ func TestTrafficIsConservedByDistance(t *testing.T) {
 	}
 }
 
+// The doubt in a prediction is that of what bursts do, and bursts beyond the measured
+// pressure are reported as extrapolated, where mean traffic says nothing of either.
+func TestBurstsAreInTheInterval(t *testing.T) {
+	target := compiled(t, withCurve(profileOf("target", 4, 1), 1, 1, 1, 1, 0.4, 0.2))
+	for _, test := range []struct {
+		burst  float64 // GB/s, a quarter of the time
+		beyond units.Bandwidth
+	}{{18, 0}, {32, 12 * gb}} {
+		bursty := profileOf("bursty", test.burst/4, 1)
+		bursty.Spec.Phases = []v1alpha1.Phase{{TimeShare: 0.75}, {TimeShare: 0.25, ReadBytesPerSecond: test.burst * gb}}
+		p, err := Predict(target, []*Application{compiled(t, bursty)}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost := 1 - float64(p.NormalizedPerformance)
+		if lost < 0.15 {
+			t.Fatalf("bursts of %v GB/s take %.3f of the performance: they test nothing", test.burst, lost)
+		}
+		half := normal90 * depthError * lost
+		if low := float64(p.Interval.High.NormalizedPerformance()); low > 1-lost-half {
+			t.Errorf("bursts of %v GB/s: %.3f, at least %.3f: want a half width of %.3f", test.burst, 1-lost, low, half)
+		}
+		if math.Abs(float64(p.Extrapolated-test.beyond)) > 0.01*gb {
+			t.Errorf("bursts of %v GB/s: %v extrapolated, want %v", test.burst, p.Extrapolated, test.beyond)
+		}
+	}
+}
+
 // A group is no faster than its pairs compounded.
 func TestGroupsAreHeldToTheirPairs(t *testing.T) {
 	bursty := profileOf("bursty", 8, 1)

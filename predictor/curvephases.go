@@ -27,10 +27,12 @@ func (s *curveSolver) combinations() int {
 func (s *curveSolver) solveInPhases(record bool) outcome {
 	s.solve(record)
 	mean := s.apps[0].respond(s.traffic(0), s.capacity)
+	s.furthest = mean
+	s.extrapolated = float64(mean.measured - mean.performance)
 	if s.combinations() > 1 {
 		clear(s.averaged)
 		s.here = resized(s.here, len(s.apps))
-		s.allSolved = true
+		s.allSolved, s.extrapolated = true, 0
 		s.averageOverPhases(s)
 		s.solved = s.allSolved
 		for i, rate := range s.rates {
@@ -51,8 +53,15 @@ func (s *curveSolver) solvePhases() (home, here []units.NormalizedPerformance) {
 	}
 	s.solve(false)
 	s.allSolved = s.allSolved && s.solved
+	share := 1.0
 	for i, p := range s.performance {
 		s.here[i] = s.hereOf(i, p)
+		share *= s.phases[i].timeShare
+	}
+	read := s.apps[0].respond(s.traffic(0), s.capacity)
+	s.extrapolated += share * float64(read.measured-read.performance)
+	if read.beyond > s.furthest.beyond {
+		s.furthest = read
 	}
 	return s.performance, s.here
 }

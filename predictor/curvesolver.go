@@ -26,6 +26,12 @@ type curveSolver struct {
 	allSolved  bool        // of all combinations of phases
 	iterations []Iteration // when recorded
 
+	// furthest is where the target's curves are read furthest beyond the highest measured
+	// pressure, at mean traffic or in a combination of phases, and extrapolated what the
+	// target loses beyond it, in the mean over its time alone.
+	furthest     outcome
+	extrapolated float64
+
 	// here is scratch of solvePhases, the rest of compoundPairs.
 	here       []units.NormalizedPerformance
 	pair       *curveSolver

@@ -46,16 +46,16 @@ func (p *Prediction) predictByCurves(apps []*Application, o Options) {
 	var s curveSolver
 	s.reset(apps, true)
 	mean := s.solveInPhases(o.Explain)
-	others := s.traffic(0)
 	p.Basis = Curves
-	p.warnDefault(apps, others, mean)
+	p.warnDefault(apps, mean)
+	p.warnBeyond(apps[0], s.furthest)
 	if !s.solved {
 		p.warn(fmt.Sprintf("no convergence after %d steps: the last one is given", maxIterations))
 	}
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.hereOf(i, s.performance[i]) })
 	p.Interval = s.doubt(mean).interval(p.NormalizedPerformance)
 	if o.Explain {
-		p.Explanation = s.explain(others, mean)
+		p.Explanation = s.explain(mean)
 	}
 }
 
@@ -74,7 +74,8 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 	others := s.traffic(0)
 	read := apps[0].respond(others, capacityOf(apps))
 	p.Basis = MemoryModel
-	p.warnDefault(apps, others, read)
+	p.warnDefault(apps, read)
+	p.warnBeyond(apps[0], read)
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.performance[i] })
 	p.Interval = s.doubt(others).interval(p.NormalizedPerformance)
 	p.coverSharedLink(apps)
@@ -83,7 +84,7 @@ func (p *Prediction) predictByModel(apps []*Application, model *memory.Model, o 
 		p.warnPlaces(apps, s.caches)
 	}
 	if o.Explain {
-		p.Explanation = s.explain(others, read)
+		p.Explanation = s.explain(read)
 	}
 	return true
 }
@@ -138,8 +139,8 @@ func (p *Prediction) setAll(apps []*Application, performance func(i int) units.N
 }
 
 // warnDefault says what is doubtful about a prediction of the default method, whose
-// target was read beside traffic of others.
-func (p *Prediction) warnDefault(apps []*Application, others units.Traffic, read outcome) {
+// target was read as given.
+func (p *Prediction) warnDefault(apps []*Application, read outcome) {
 	target, corunners := apps[0], apps[1:]
 	p.warn(target.warnings...)
 	if len(corunners) == 0 {
@@ -156,14 +157,19 @@ func (p *Prediction) warnDefault(apps []*Application, others units.Traffic, read
 			p.warn(fmt.Sprintf("%s has no sensitivity curves: it is taken as undisturbed", c.name))
 		}
 	}
-	share, known := others.ReadShare()
+	share, known := read.others.ReadShare()
 	if known && read.bracket.Held {
 		measured, _ := target.family.Member(read.bracket.Lower)
 		p.warn(fmt.Sprintf("%s: read share of %v lies outside the measured ones: the curve at %v is used", target.name, share, measured))
 	}
+}
+
+// warnBeyond says that the target's curves were read beyond the highest measured
+// pressure, if they were.
+func (p *Prediction) warnBeyond(target *Application, read outcome) {
 	if read.beyond > 0 {
 		p.Extrapolated = read.beyond
-		p.warn(target.beyondWarning(others, read))
+		p.warn(target.beyondWarning(read))
 	}
 }
 
@@ -173,19 +179,20 @@ func (a *Application) soloPressureWarning() string {
 }
 
 // beyondWarning returns the warning about extrapolation, with the pressure to measure.
-func (a *Application) beyondWarning(others units.Traffic, read outcome) string {
-	measured := others.Total() - read.beyond
+func (a *Application) beyondWarning(read outcome) string {
+	measured := read.others.Total() - read.beyond
 	warning := fmt.Sprintf("%s: pressure is %v above the highest measured: extrapolated", a.name, read.beyond)
 	if measured <= 0 {
 		return warning
 	}
-	level := float64(others.Total() / measured)
+	level := float64(read.others.Total() / measured)
 	return warning + fmt.Sprintf("; to measure it, onboard with pressure up to %.1f times as high (%d interferers)",
 		level, int(math.Ceil(level*a.mostLevel)))
 }
 
-// explainReading shows the target's curves beside traffic of others.
-func (a *Application) explainReading(others units.Traffic, read outcome) *Explanation {
+// explainReading shows the target's curves read as given.
+func (a *Application) explainReading(read outcome) *Explanation {
+	others := read.others
 	result := answer{performance: read.measured}
 	add := func(i int, weight float64) {
 		if weight == 0 {
@@ -205,8 +212,8 @@ func (a *Application) explainReading(others units.Traffic, read outcome) *Explan
 }
 
 // explain shows the target's curves in the solution at mean traffic.
-func (s *curveSolver) explain(others units.Traffic, read outcome) *Explanation {
-	x := s.apps[0].explainReading(others, read)
+func (s *curveSolver) explain(read outcome) *Explanation {
+	x := s.apps[0].explainReading(read)
 	steps := []string{x.Equation}
 	if read.beyond > 0 {
 		steps = append(steps, fmt.Sprintf("extrapolated %v further: %.4f", read.beyond, read.performance))
@@ -222,17 +229,17 @@ func (s *curveSolver) explain(others units.Traffic, read outcome) *Explanation {
 	return x
 }
 
-// explain shows the target's curves at the traffic of the others, and the model.
-func (s *modelSolver) explain(others units.Traffic, read outcome) *Explanation {
+// explain shows the target's curves read as given, and the model.
+func (s *modelSolver) explain(read outcome) *Explanation {
 	a := s.apps[0]
-	x := a.explainReading(others, read)
+	x := a.explainReading(read)
 	own := a.target.Total() * units.Bandwidth(s.rates[0])
 	if len(s.shares) > 0 {
 		x.Equation += "; " + s.explainShared()
 		return x
 	}
-	share, _ := others.ReadShare()
+	share, _ := read.others.ReadShare()
 	x.Equation += fmt.Sprintf("; model of the memory: %v of %v carried, P = %.4f; corrected by the curves: %.4f",
-		own+others.Total(), s.model.Capacity(share), s.rates[0], s.performance[0])
+		own+read.others.Total(), s.model.Capacity(share), s.rates[0], s.performance[0])
 	return x
 }

@@ -121,9 +121,10 @@ func (a *Application) heldDoubt(share float64, at func(share float64) units.Norm
 
 func halfSpan(a, b units.NormalizedPerformance) float64 { return math.Abs(float64(a-b)) / 2 }
 
-// doubt returns the doubt in the performance of the target, read as given.
+// doubt returns the doubt in the performance of the target, whose curves are read as given
+// at mean traffic.
 func (s *curveSolver) doubt(read outcome) doubt {
-	target := s.apps[0]
+	target, p := s.apps[0], s.performance[0]
 	traffic := trafficError
 	if !target.achievedKnown {
 		traffic = undisturbedTrafficError
@@ -132,12 +133,12 @@ func (s *curveSolver) doubt(read outcome) doubt {
 		target.responses[read.bracket.Lower].performance.Residual(),
 		target.responses[read.bracket.Upper].performance.Residual(),
 	)
-	d := newDoubt(target, s.apps[1:], s.traffic(0), read.performance, residual, traffic,
+	d := newDoubt(target, s.apps[1:], s.traffic(0), p, residual, traffic,
 		func(t units.Traffic) units.NormalizedPerformance { return target.respond(t, s.capacity).performance })
 	if len(s.apps) > 2 {
-		d.model = math.Hypot(d.model, groupDepthError*(1-float64(read.performance)))
+		d.model = math.Hypot(d.model, groupDepthError*(1-float64(p)))
 	}
-	d.extrapolation = extrapolationError * float64(read.measured-read.performance)
+	d.extrapolation = extrapolationError * s.extrapolated
 	return d
 }
 

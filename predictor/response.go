@@ -165,6 +165,7 @@ func (r *response) level(actual units.Bandwidth) units.Bandwidth {
 
 // outcome is a response to traffic, and where it was read.
 type outcome struct {
+	others      units.Traffic
 	performance units.NormalizedPerformance
 	// measured is the performance at the highest measured pressure where
 	// performance is extrapolated, else performance.
@@ -179,10 +180,10 @@ type outcome struct {
 func (a *Application) respond(traffic units.Traffic, capacity units.Bandwidth) outcome {
 	share, known := traffic.ReadShare()
 	if !known || a.family == nil {
-		return outcome{performance: 1, measured: 1}
+		return outcome{others: traffic, performance: 1, measured: 1}
 	}
 	total := traffic.Total()
-	o := outcome{bracket: a.family.Bracket(share)}
+	o := outcome{others: traffic, bracket: a.family.Bracket(share)}
 	lower, upper := &a.responses[o.bracket.Lower], &a.responses[o.bracket.Upper]
 	// The highest pressure of a read share between two is between theirs.
 	top := lower.top() + units.Bandwidth(o.bracket.Scale)*(upper.top()-lower.top())
