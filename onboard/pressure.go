@@ -1,6 +1,7 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,13 @@ const (
 	// aloneWindow is how long the interferer runs for one reading of its
 	// bandwidth alone.
 	aloneWindow = 60 * time.Millisecond
-	// aloneRepeats is how many readings of an unpaced setting are taken.
+	// aloneRepeats is how many readings of a setting are taken.
 	aloneRepeats = 3
+	// disturbed is the part of a paced setting's traffic that a reading gives up at
+	// most to count as undisturbed, and mostAlone how many readings are taken until
+	// aloneRepeats of them are.
+	disturbed = 0.02
+	mostAlone = 11
 )
 
 // MeasurePressures finds the sustained bandwidth at every read share and
@@ -34,17 +40,38 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []pressure.Pressu
 			return nil, err
 		}
 		if p.Level != 1 {
-			achieved, err := retryStarved(func() (interferer.Achieved, error) {
+			m.Alone, err = undisturbed(func() (interferer.Achieved, error) {
 				return s.alone(ctx, m.Settings(), aloneWindow)
 			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)
 			}
-			m.Alone = achieved.Traffic
 		}
 		all = append(all, m)
 	}
 	return all, nil
+}
+
+// undisturbed returns the median of aloneRepeats readings during which the interferer gave
+// up next to nothing, of fewer where others keep taking its CPUs, and of all mostAlone
+// readings where there is none: memory gives no more.
+func undisturbed(read func() (interferer.Achieved, error)) (units.Traffic, error) {
+	var all, quiet []units.Traffic
+	for len(quiet) < aloneRepeats && len(all) < mostAlone {
+		achieved, err := retryStarved(read)
+		if err != nil {
+			return units.Traffic{}, err
+		}
+		all = append(all, achieved.Traffic)
+		if achieved.LostShare <= disturbed {
+			quiet = append(quiet, achieved.Traffic)
+		}
+	}
+	if len(quiet) > 0 {
+		all = quiet
+	}
+	slices.SortFunc(all, func(a, b units.Traffic) int { return cmp.Compare(a.Total(), b.Total()) })
+	return all[len(all)/2], nil
 }
 
 // starvedLimit bounds the readings lost in a row to other programs.

@@ -88,3 +88,34 @@ func TestProbeDisturbedAlone(t *testing.T) {
 		})
 	}
 }
+
+// What a paced interferer reaches alone is the median of readings that nobody disturbed.
+func TestPacedAlone(t *testing.T) {
+	type reading struct {
+		total units.Bandwidth
+		lost  float64
+	}
+	for _, test := range []struct {
+		name     string
+		readings []reading // the last stays
+		want     units.Bandwidth
+		reads    int
+	}{
+		{"quiet", []reading{{10, 0}, {9, 0.01}, {11, 0}}, 10, aloneRepeats},
+		{"disturbed at first", []reading{{1, 0.9}, {4, 0.6}, {10, 0}, {9, 0.01}, {11, 0}}, 10, 2 + aloneRepeats},
+		{"seldom quiet", []reading{{1, 0.9}, {10, 0.01}, {4, 0.6}}, 10, mostAlone},
+		{"memory gives no more", []reading{{7, 0.3}, {8, 0.2}, {7, 0.3}}, 7, mostAlone},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			reads := 0
+			got, err := undisturbed(func() (interferer.Achieved, error) {
+				reads++
+				r := test.readings[min(reads, len(test.readings))-1]
+				return interferer.Achieved{Traffic: units.Traffic{Read: r.total}, LostShare: r.lost}, nil
+			})
+			if err != nil || got.Total() != test.want || reads != test.reads {
+				t.Errorf("%v of %d readings, %v; want %v of %d", got.Total(), reads, err, test.want, test.reads)
+			}
+		})
+	}
+}
