@@ -295,7 +295,7 @@ const (
 	// measured: few requests at a time, and nearly always some, with room to be
 	// slowed down.
 	lowLoad, highLoad = 0.3, 0.65
-	// slowed is the change of the saturation that is worth a warning.
+	// slowed is the least change of the saturation that is worth a warning.
 	slowed = 0.08
 )
 
@@ -307,21 +307,25 @@ func (t *serving) measure(ctx context.Context) error {
 	if err := topology.ConfineProcess(t.alone(), 0); err != nil {
 		return err
 	}
-	first, err := t.saturation(ctx, t.alone())
+	first, err := t.saturation(ctx, t.alone(), t.Connections)
 	if err != nil {
+		return t.explain(ctx, err)
+	}
+	if t.service.SaturationAtLeast, err = t.bounded(first, func() (saturated, error) {
+		return t.saturation(ctx, t.alone(), 2*t.Connections)
+	}); err != nil {
 		return t.explain(ctx, err)
 	}
 	t.service.Requests = t.Target.Requests()
 	t.service.SaturationRequestsPerSecond, t.service.SaturationRelativeSpread = first.rate, &first.spread
-	t.service.SaturationAtLeast = first.generatorBound
 	if err := t.sweep(ctx, first.rate); err != nil {
 		return t.explain(ctx, err)
 	}
-	last, err := t.saturation(ctx, t.alone())
+	last, err := t.saturation(ctx, t.alone(), t.Connections)
 	if err != nil {
 		return t.explain(ctx, err)
 	}
-	if change := last.rate/first.rate - 1; math.Abs(change) > max(slowed, 3*math.Hypot(first.spread, last.spread)) {
+	if math.Abs(last.rate/first.rate-1) > notable(first, last) {
 		t.warnings = append(t.warnings, fmt.Sprintf("saturation: %.5g requests per second before the load sweep and %.5g after it: the service, or the machine, changes over time", first.rate, last.rate))
 	}
 	if err := topology.ConfineProcess(t.pressed(), 0); err != nil {
@@ -329,7 +333,7 @@ func (t *serving) measure(ctx context.Context) error {
 	}
 	most := first.rate
 	if t.apart.IsEmpty() {
-		shared, err := t.saturation(ctx, t.pressed())
+		shared, err := t.saturation(ctx, t.pressed(), t.Connections)
 		if err != nil {
 			return t.explain(ctx, err)
 		}
@@ -362,9 +366,27 @@ func (t *serving) profile() *v1alpha1.ApplicationProfile {
 // saturated is what a closed loop reached.
 type saturated struct {
 	rate, spread float64
-	// generatorBound says that the load generator was at its limit, and the server was
-	// not.
-	generatorBound bool
+	// server and generator are the shares of their CPUs that the server and the load
+	// generator used.
+	server, generator float64
+}
+
+// notable returns the relative change from a to b that is more than noise.
+func notable(a, b saturated) float64 { return max(slowed, 3*math.Hypot(a.spread, b.spread)) }
+
+// bounded reports whether first is a lower bound of the saturation: the load generator was
+// at its limit and the server was not, or neither was, and the server answers more where
+// twice as many requests may be under way.
+func (t *serving) bounded(first saturated, twice func() (saturated, error)) (bool, error) {
+	if first.server > busy || first.generator > busy {
+		return first.server <= busy, nil
+	}
+	more, err := twice()
+	if err != nil || more.rate/first.rate-1 <= notable(first, more) {
+		return false, err
+	}
+	t.warnings = append(t.warnings, fmt.Sprintf("saturation: %.5g requests per second with %d requests under way and %.5g with %d: the number of requests is the limit, not the service: give more --connections", first.rate, t.Connections, more.rate, 2*t.Connections))
+	return true, nil
 }
 
 const (
@@ -377,9 +399,10 @@ const (
 	busy = 0.9
 )
 
-// saturation measures the highest rate with a closed loop. The load runs on cpus.
-func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet) (saturated, error) {
-	l := t.Target.Start(ctx, load.Options{Connections: t.Connections, Seed: t.Random.Uint64()})
+// saturation measures the highest rate with a closed loop of so many connections. The load
+// runs on cpus.
+func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet, connections int) (saturated, error) {
+	l := t.Target.Start(ctx, load.Options{Connections: connections, Seed: t.Random.Uint64()})
 	defer l.Close()
 	pause(ctx, saturationWarmUp)
 	if _, err := l.Take(); err != nil {
@@ -402,7 +425,7 @@ func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet) (saturated
 		server = append(server, (after-before)/(end-begin).Seconds()/float64(t.Placement.Target.Size()))
 		own = append(own, (ownCPUTime()-used).Seconds()/(end-begin).Seconds()/float64(cpus.Size()))
 	}
-	s := saturated{rate: stats.Median(rates), generatorBound: stats.Median(own) > busy && stats.Median(server) < busy}
+	s := saturated{rate: stats.Median(rates), server: stats.Median(server), generator: stats.Median(own)}
 	if !(s.rate > 0) {
 		return s, fmt.Errorf("%w: no request was answered in %v", ErrService, saturationWindow)
 	}

@@ -263,3 +263,35 @@ func TestFirstPlacement(t *testing.T) {
 		}
 	}
 }
+
+// A saturation is a lower bound where the load, or the number of its requests, was at its
+// limit and the server was not.
+func TestBoundedSaturation(t *testing.T) {
+	for _, test := range []struct {
+		name              string
+		server, generator float64
+		twice             float64 // of the rate, with twice the connections; 0: not asked
+		want              bool
+	}{
+		{"server at its limit", 0.97, 0.3, 0, false},
+		{"both at their limits", 0.97, 0.97, 0, false},
+		{"load at its limit", 0.5, 0.97, 0, true},
+		{"server of one thread on two CPUs", 0.5, 0.3, 1.02, false},
+		{"server that waits", 0.05, 0.05, 2, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &serving{Serving: &Serving{Connections: 64}}
+			asked := false
+			got, err := s.bounded(saturated{rate: 6400, server: test.server, generator: test.generator}, func() (saturated, error) {
+				asked = true
+				return saturated{rate: 6400 * test.twice}, nil
+			})
+			if err != nil || got != test.want || asked != (test.twice > 0) {
+				t.Errorf("lower bound %v, %v, asked %v; want %v", got, err, asked, test.want)
+			}
+			if warned := len(s.warnings) > 0; warned != (test.twice > 1.5) {
+				t.Errorf("warnings %q", s.warnings)
+			}
+		})
+	}
+}

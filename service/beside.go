@@ -57,7 +57,7 @@ func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor
 		return a, err
 	}
 	if s.SaturationAtLeast {
-		a.warn("saturation: the load generator was at its limit first: the service can take more than this says")
+		a.warn("saturation: the load of the onboarding was at its limit first: the service can take more than this says")
 	}
 	curve, err := New(s)
 	if errors.Is(err, ErrNoSweep) {

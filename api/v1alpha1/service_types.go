@@ -22,8 +22,9 @@ type Service struct {
 	// SaturationRelativeSpread is the standard deviation of
 	// saturationRequestsPerSecond ÷ itself; absent when not known.
 	SaturationRelativeSpread *float64 `json:"saturationRelativeSpread,omitempty" want:"spread"`
-	// SaturationAtLeast says that the load generator was at its limit first, so that
-	// the service can do more than saturationRequestsPerSecond.
+	// SaturationAtLeast says that the load generator, or the number of its connections,
+	// was at its limit first, so that the service can do more than
+	// saturationRequestsPerSecond.
 	SaturationAtLeast bool `json:"saturationAtLeast,omitempty"`
 	// Factors hold the performance beside the interferer at each load at which it was
 	// measured, ordered by load.
