@@ -142,6 +142,7 @@ took "programs built, node up"
 for name in bandmate bandmate-scheduler; do
   tar -C "$scratch/images/$name" -cf "$scratch/$name.tar" .
   hack/kubelet.sh load "$dir" "$scratch/$name.tar" "docker.io/library/$name:v0.1.0"
+  hack/kubelet.sh load "$dir" "$scratch/$name.tar" "registry.example.com/tools/$name:v0.1.0"
 done
 mkdir "$scratch/progress"
 cat >"$scratch/stream.c" <<'C'
@@ -172,8 +173,17 @@ took "images"
 kubectl create namespace "$namespace" >/dev/null
 kubectl label namespace "$namespace" pod-security.kubernetes.io/enforce=restricted >/dev/null
 
-# The kustomization of two schedulers first, one of which is killed; nothing of it is left.
-check "the kustomization is applied" kubectl apply --server-side -k manifests/overlays/high-availability
+# A kustomization of two schedulers first, with images as from a registry; one of the
+# schedulers is killed, and nothing is left.
+readonly registry=registry.example.com/tools
+mkdir "$scratch/own"
+cat >"$scratch/own/kustomization.yaml" <<Y
+resources: [$(realpath --relative-to="$scratch/own" manifests/overlays/high-availability)]
+images:
+  - {name: bandmate, newName: $registry/bandmate}
+  - {name: bandmate-scheduler, newName: $registry/bandmate-scheduler}
+Y
+check "the kustomization is applied" kubectl apply --server-side -k "$scratch/own"
 check "its schedulers run" rolled_out deployment/bandmate-scheduler
 check "they are two" pods_are scheduler 2
 check "its agent runs" rolled_out daemonset/bandmate-agent
@@ -184,7 +194,9 @@ pod second stream 100m "" "${stream[@]}"
 soon "the leader is killed, and another leads" held_by_another "$leader"
 soon "which places a pod" phase second Running
 kubectl delete pod second --now >/dev/null
-check "the kustomization is deleted" kubectl delete -k manifests/overlays/high-availability --timeout=${patience}s
+from_registry() { [[ $(kubectl get pods -n "$namespace" -o jsonpath='{.items[*].spec.containers[*].image}' | tr ' ' '\n' | sort -u | tr '\n' ' ') == "$registry/bandmate-scheduler:v0.1.0 $registry/bandmate:v0.1.0 " ]]; }
+check "their images are those of the registry" from_registry
+check "the kustomization is deleted" kubectl delete -k "$scratch/own" --timeout=${patience}s
 kubectl create namespace "$namespace" >/dev/null 2>&1 || true
 kubectl label namespace "$namespace" --overwrite pod-security.kubernetes.io/enforce=restricted >/dev/null
 took "kustomization"
@@ -346,6 +358,52 @@ check "a Job of more CPUs than are given away is applied" kubectl apply -f "$scr
 check "it ends" kubectl wait --for=jsonpath='{.status.conditions}' --timeout=${patience}s "job/onboard-stream-$node"
 check "and says why" sh -c "kubectl get pods -l job-name=onboard-stream-$node -o jsonpath='{.items[*].status.reason}' | tee /dev/stderr | grep -E 'OutOfcpu|UnexpectedAdmissionError'"
 took "exclusive CPUs"
+
+# The plugin in the default scheduler, a static pod as kubeadm writes it, with what the
+# guide changes.
+hack/kubelet.sh load "$dir" "$scratch/bandmate-scheduler.tar" docker.io/library/bandmate-scheduler:v0.1.0
+check "the rights of the default scheduler are applied" kubectl apply --server-side -k manifests/default-scheduler
+mkdir "$scratch/kubernetes"
+(umask 077 && kubectl config view --raw --flatten --kubeconfig "$dir/scheduler.kubeconfig" >"$scratch/kubernetes/scheduler.conf")
+cp manifests/default-scheduler/config.yaml "$scratch/kubernetes/bandmate-scheduler.yaml"
+kill "$(cat "$dir/scheduler.pid")"
+cat >"$dir/static-pods/kube-scheduler.yaml" <<Y
+apiVersion: v1
+kind: Pod
+metadata: {name: kube-scheduler, namespace: kube-system, labels: {component: kube-scheduler, tier: control-plane}}
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  securityContext: {seccompProfile: {type: RuntimeDefault}}
+  containers:
+    - name: kube-scheduler
+      image: bandmate-scheduler:v0.1.0
+      imagePullPolicy: IfNotPresent
+      command:
+        - /bandmate-scheduler
+        - --authentication-kubeconfig=/etc/kubernetes/scheduler.conf
+        - --authorization-kubeconfig=/etc/kubernetes/scheduler.conf
+        - --bind-address=127.0.0.1
+        - --kubeconfig=/etc/kubernetes/scheduler.conf
+        - --leader-elect=true
+        - --config=/etc/kubernetes/bandmate-scheduler.yaml
+      securityContext: {runAsUser: 0, runAsGroup: 0}
+      livenessProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: 10259, scheme: HTTPS}, initialDelaySeconds: 10}
+      resources: {requests: {cpu: 100m}}
+      volumeMounts:
+        - {name: kubeconfig, mountPath: /etc/kubernetes/scheduler.conf, readOnly: true}
+        - {name: config, mountPath: /etc/kubernetes/bandmate-scheduler.yaml, readOnly: true}
+  volumes:
+    - {name: kubeconfig, hostPath: {path: "$scratch/kubernetes/scheduler.conf", type: FileOrCreate}}
+    - {name: config, hostPath: {path: "$scratch/kubernetes/bandmate-scheduler.yaml", type: File}}
+Y
+plugged() { kubectl logs -n kube-system "kube-scheduler-$node" | tee /dev/stderr | grep 'Plugin started'; }
+soon "the default scheduler runs with the plugin" plugged
+kubectl run placed --restart=Never --image=localhost/stream:1 --image-pull-policy=Never --command -- /stream 1 >/dev/null
+soon "it places a pod that names no application" phase placed Succeeded
+rm "$dir/static-pods/kube-scheduler.yaml"
+soon "it is gone with its file" gone pod "kube-scheduler-$node" -n kube-system
+took "default scheduler"
 
 # It crashes.
 for name in kubelet containerd apiserver etcd; do kill -9 "$(cat "$dir/$name.pid")"; done

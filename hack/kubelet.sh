@@ -245,6 +245,7 @@ kubelet() {
   local cpu_manager=${BANDMATE_CPU_MANAGER:-none} reserved=
   # The static one refuses to give everything away: the node keeps a CPU.
   [[ $cpu_manager == none ]] || reserved='kubeReserved: {cpu: 100m}'
+  mkdir "$dir/static-pods"
   cat >"$dir/kubelet.yaml" <<Y
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -261,7 +262,7 @@ failSwapOn: false
 oomScoreAdj: 0
 podLogsDir: $dir/pod-logs
 volumePluginDir: $dir/volume-plugins
-staticPodPath: ""
+staticPodPath: $dir/static-pods
 clusterDomain: cluster.local
 resolvConf: ""
 cpuManagerPolicy: $cpu_manager
@@ -270,7 +271,7 @@ $reserved
 evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available: 1%}
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
-fileCheckFrequency: 0s
+fileCheckFrequency: 1s
 httpCheckFrequency: 0s
 nodeStatusUpdateFrequency: 5s
 registerNode: true
