@@ -30,7 +30,7 @@ type Advisor struct {
 	machines     map[string]*v1alpha1.MachineProfile
 	networks     map[string]*communication.Machine // by machine
 	sharedCaches map[string][]cpuset.CPUSet        // by machine
-	invalid      map[string]string                 // why a machine's profile is, by machine
+	invalid      map[string]string                 // why a machine's profile is not used, by machine
 	broken       []error
 	transferred  *sync.Map // of transferKey to *transferred
 	calibrations *calibrations
@@ -115,12 +115,12 @@ func (a *Advisor) next(applications []*Profile, machines []*v1alpha1.MachineProf
 		networks:     make(map[string]*communication.Machine, len(machines)),
 		sharedCaches: map[string][]cpuset.CPUSet{},
 		invalid:      map[string]string{},
-		broken:       broken,
+		broken:       slices.Clone(broken),
 		transferred:  &sync.Map{},
 	}
 	for _, m := range machines {
 		if err := next.addMachine(m); err != nil {
-			next.invalid[m.Name] = err.Error()
+			next.broken = append(next.broken, err)
 		}
 	}
 	next.calibrations = a.calibrations.next(applications, next.links(), next.caches())
@@ -178,18 +178,22 @@ func (a *Advisor) linkOf(machine string) memory.Link {
 	return memory.LinkUnknown
 }
 
+// addMachine adds the profile of a machine. An invalid one is left out; of one whose
+// network or bus no model takes, only these are. The error says so.
 func (a *Advisor) addMachine(m *v1alpha1.MachineProfile) error {
-	if faults := m.Validate(); len(faults) > 0 {
-		return faults.ToAggregate()
+	if err := m.Validate().ToAggregate(); err != nil {
+		a.invalid[m.Name] = err.Error()
+		return fmt.Errorf("machine %s: %w: the profile is not used", m.Name, err)
 	}
-	network, err := communication.NewMachine(m)
-	if err != nil {
-		return err
-	}
-	a.machines[m.Name], a.networks[m.Name] = m, network
+	a.machines[m.Name] = m
 	if caches := sharedCaches(m); caches != nil {
 		a.sharedCaches[m.Name] = caches
 	}
+	network, err := communication.NewMachine(m)
+	if err != nil {
+		return fmt.Errorf("%w: network and busSharing of the profile are not used", err)
+	}
+	a.networks[m.Name] = network
 	return nil
 }
 
@@ -285,7 +289,9 @@ const contradictsLink = "takes %.0f%% longer as a co-runner, and the profile of 
 // farther is the ratio of times above which a distance is no noise.
 const farther = 1.1
 
-// Broken returns the errors of profiles that could not be read.
+// Broken returns the errors of profiles that could not be read, and of machines' profiles
+// that are not used, or not in full. Those of invalid profiles of applications are left to
+// lookups.
 func (a *Advisor) Broken() []error { return a.broken }
 
 // Len returns the number of pairs of application and machine with a profile.

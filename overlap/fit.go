@@ -98,6 +98,10 @@ const (
 	exact = 1e-20
 )
 
+// leastOfMeasured bounds the fitted share of communication from below, as a part of the
+// least measured one: nothing determines it where the cores leave the bus room.
+const leastOfMeasured = 0.5
+
 // reach bounds the distance of the numbers of cores from those read off.
 const reach = 3
 
@@ -167,7 +171,7 @@ func refine(start Instance, points []Point) candidate {
 	at := func(x []float64) Instance {
 		m := start
 		m.CommunicationAlone = units.Bandwidth(x[0] * scale[0])
-		m.LeastCommunicationShare = math.Min(1, math.Max(0, x[1]))
+		m.LeastCommunicationShare = math.Min(1, math.Max(x[1], leastOfMeasured*start.LeastCommunicationShare))
 		m.ComputationPerCore = units.Bandwidth(x[2] * scale[2])
 		m.ComputationAlone = units.Bandwidth(math.Max(x[3]*scale[3], x[2]*scale[2]))
 		m.Total = units.Bandwidth(x[4] * scale[4])

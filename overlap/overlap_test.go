@@ -411,6 +411,9 @@ func TestFitOfAnything(t *testing.T) {
 		if err != nil {
 			return
 		}
+		if !(p.Local.LeastCommunicationShare > 0) {
+			t.Fatalf("communication gets nothing: %+v", p.Local)
+		}
 		for n := range 20 {
 			got, err := p.Together(n, Placement{})
 			if err != nil || !(got.Computation >= 0) || !(got.Communication >= 0) || !got.Total().Valid() {

@@ -93,7 +93,7 @@ func newInstruments() *instruments {
 		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Placement events that were not written because there were too many at once.")),
 		limits: metrics.NewGaugeVec(gauge("limits",
 			"Running pods with a bandmate.dev/max-slowdown, max-p99 or load by what the last audit says, every 30 seconds: kept, exceeded or unverifiable."), []string{"state"}),
-		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid."), []string{"state"}),
+		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid, those of machines that are not used in full among the invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
 			"1 while the watch of a resource is up, 0 while it is down and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",

@@ -150,6 +150,21 @@ func TestNextCalibrates(t *testing.T) {
 	}
 }
 
+// The metrics count the profile of a machine that is not used.
+func TestInvalidMachineIsCounted(t *testing.T) {
+	p, _ := plugin(t, &advisor.Advisor{}, nil)
+	invalid := &v1alpha1.MachineProfile{}
+	invalid.Name = "bad"
+	if err := p.watch.informers[machineResource].GetStore().Add(invalid); err != nil {
+		t.Fatal(err)
+	}
+	p.watch.changed.Store(true)
+	p.watch.rebuild()
+	if got := value(t, p, "bandmate_profiles"); got != 1 {
+		t.Errorf("%v profiles, want the invalid one", got)
+	}
+}
+
 // The points of a profile are the same wherever they lie.
 func TestGatherPoints(t *testing.T) {
 	p := &v1alpha1.ApplicationProfile{}

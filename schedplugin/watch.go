@@ -272,8 +272,23 @@ func (w *profileWatch) rebuild() {
 	w.current.Store(next)
 	w.metrics.rebuild.Observe(time.Since(start).Seconds())
 	counts := next.advisor.Count()
+	counts[advisor.Invalid] += len(next.advisor.Broken()) // those of machines
+	logNew(old.advisor.Broken(), next.advisor.Broken())
 	for _, state := range []advisor.State{advisor.Known, advisor.Partial, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
+	}
+}
+
+// logNew logs the faults that are new.
+func logNew(old, faults []error) {
+	known := make(map[string]bool, len(old))
+	for _, err := range old {
+		known[err.Error()] = true
+	}
+	for _, err := range faults {
+		if !known[err.Error()] {
+			klog.Background().Info("Profile of a machine cannot be used in full", "err", err)
+		}
 	}
 }
 

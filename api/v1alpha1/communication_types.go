@@ -99,11 +99,12 @@ type BusSharingInstance struct {
 	// +kubebuilder:validation:Minimum=1e3
 	// +kubebuilder:validation:Maximum=1e13
 	CommunicationAloneBytesPerSecond float64 `json:"communicationAloneBytesPerSecond" want:"rate"`
-	// LeastCommunicationShare is α.
+	// LeastCommunicationShare is α, above 0: communication that gets nothing never ends.
 	//
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:ExclusiveMinimum=true
 	// +kubebuilder:validation:Maximum=1
-	LeastCommunicationShare float64 `json:"leastCommunicationShare" want:"share"`
+	LeastCommunicationShare float64 `json:"leastCommunicationShare" want:"part"`
 	// ComputationPerCoreBytesPerSecond is B_comp^seq.
 	//
 	// +kubebuilder:validation:Minimum=1e3

@@ -165,10 +165,11 @@ func TestMachineFaults(t *testing.T) {
 		{"network parameters", func(p *profile) { p.Spec.Network.Beta, p.Spec.Network.GammaOut = new(0.0), new(math.NaN()) }, []string{"beta: Invalid value: 0", "gammaOut: Invalid value: NaN"}},
 		{"parameters of another network", func(p *profile) { p.Spec.Network.Model = "myrinet" }, []string{"beta: Invalid", "gammaOut: Invalid", "gammaIn: Invalid"}},
 		{"bus sharing", func(p *profile) { p.Spec.BusSharing = &v1alpha1.BusSharing{} }, []string{
-			"spec.busSharing.nodesPerSocket", "local.communicationAloneBytesPerSecond", "local.computationPerCoreBytesPerSecond", "local.computationAloneBytesPerSecond",
+			"spec.busSharing.nodesPerSocket", "local.communicationAloneBytesPerSecond", "local.leastCommunicationShare", "local.computationPerCoreBytesPerSecond", "local.computationAloneBytesPerSecond",
 			"local.computationAloneCores", "local.totalBytesPerSecond", "local.totalCores", "local.totalAtComputationAloneCoresBytesPerSecond",
 		}},
 		{"bus sharing of another socket", func(p *profile) { p.Spec.BusSharing.Remote.LeastCommunicationShare = 2 }, []string{"spec.busSharing.remote.leastCommunicationShare: Invalid value: 2"}},
+		{"bus sharing that starves", func(p *profile) { p.Spec.BusSharing.Local.LeastCommunicationShare = 0 }, []string{"spec.busSharing.local.leastCommunicationShare: Invalid value: 0: want a share above 0"}},
 		{"nothing sustained", func(p *profile) { p.Spec.Sustained = nil }, []string{"spec.sustained: Required"}},
 		{"sustained in GB/s", func(p *profile) { p.Spec.Sustained[0].BytesPerSecond = 21 }, []string{"spec.sustained[0].bytesPerSecond: Invalid value: 21: want bytes per second, 1e3 to 1e13 (is this in GB/s?)"}},
 		{"sustained twice", func(p *profile) { p.Spec.Sustained[1] = p.Spec.Sustained[0] }, []string{"spec.sustained[1]: Duplicate"}},

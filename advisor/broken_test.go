@@ -1,0 +1,34 @@
+package advisor
+
+import (
+	"strings"
+	"testing"
+
+	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/memory"
+)
+
+// A machine whose bus no model takes keeps everything else, and everyone is told; so of
+// one whose profile is invalid.
+func TestBrokenNamesMachines(t *testing.T) {
+	contradicts, invalid := machine("m", 40), machine("bad", 40)
+	contradicts.Spec.Sockets, contradicts.Spec.Link = 2, v1alpha1.LinkShared
+	contradicts.Spec.BusSharing = &v1alpha1.BusSharing{NodesPerSocket: 1, Local: v1alpha1.BusSharingInstance{
+		CommunicationAloneBytesPerSecond: gb, LeastCommunicationShare: 0.4, ComputationPerCoreBytesPerSecond: 10 * gb,
+		ComputationAloneBytesPerSecond: 5 * gb, ComputationAloneCores: 3, TotalBytesPerSecond: 40 * gb, TotalCores: 3,
+		TotalAtComputationAloneCoresBytesPerSecond: 40 * gb,
+	}}
+	invalid.Spec.CPUs = -1
+	a := New([]*v1alpha1.ApplicationProfile{profile("web", "other")}, []*v1alpha1.MachineProfile{contradicts, invalid, machine("other", 40)})
+	if len(a.Machines()) != 2 || a.linkOf("m") != memory.LinkShared {
+		t.Errorf("%d machines, the link is %v", len(a.Machines()), a.linkOf("m"))
+	}
+	if e := a.Lookup("web", "m"); e.State != Transferred {
+		t.Errorf("%+v", e)
+	}
+	for i, want := range []string{"machine m: spec.busSharing.local: ", "machine bad: spec.cpus: "} {
+		if got := a.Broken(); len(got) != 2 || !strings.HasPrefix(got[i].Error(), want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
