@@ -62,7 +62,7 @@ func (h holding) entry() Entry {
 			h.compiled = Entry{State: Invalid, Machine: h.profile.place.machine, Reason: err.Error()}
 			return
 		}
-		h.compiled = compile(p, h.network, h.link, h.profile.sound())
+		h.compiled = compile(p, h.network, h.link, h.profile.valid())
 		h.compiled.sum = h.profile.sum
 	})
 	e := h.compiled
@@ -209,8 +209,8 @@ func (a *Advisor) member(p *Profile, next *Advisor) *member {
 	return &member{profile: p, network: next.networks[machine], link: link}
 }
 
-// add adds a profile. Of several for one application and machine, the one measured last
-// is used; of equally old ones, that of the first name.
+// add adds a profile. Of several for one application and machine, the first in the order
+// of Profile.precedes is used.
 func (a *Advisor) add(m *member) {
 	name, machine := m.profile.application, m.profile.place.machine
 	if a.applications[name] == nil {
@@ -225,9 +225,13 @@ func (a *Advisor) add(m *member) {
 	if worse.profile.precedes(better.profile) {
 		better, worse = worse, better
 	}
+	why := "the newer or the first by name"
+	if !worse.profile.valid() {
+		why = "the other is invalid"
+	}
 	a.applications[name][machine] = holding{better, append(slices.Clone(other.warnings), fmt.Sprintf(
-		"profiles %s and %s are of the same application on the same machine: %s is used, the newer or the first by name",
-		better.profile.name, worse.profile.name, better.profile.name))}
+		"profiles %s and %s are of the same application on the same machine: %s is used, %s",
+		better.profile.name, worse.profile.name, better.profile.name, why))}
 }
 
 // addBroken adds a profile that could not be read, unless there is a valid one.

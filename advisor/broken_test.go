@@ -1,8 +1,12 @@
 package advisor
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/memory"
@@ -30,5 +34,31 @@ func TestBrokenNamesMachines(t *testing.T) {
 		if got := a.Broken(); len(got) != 2 || !strings.HasPrefix(got[i].Error(), want) {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+// Of two profiles of one application on a machine the valid one is used, and among many
+// only valid ones are fitted: as where invalid ones are left out before.
+func TestValidPrecedesInvalid(t *testing.T) {
+	invalid := with(profile("web", "m"), func(p *v1alpha1.ApplicationProfile) {
+		p.Spec.Solo.Seconds, p.Spec.Measurement.Time = -1, metav1.NewTime(day.Add(time.Hour))
+	})
+	for _, order := range [][]*v1alpha1.ApplicationProfile{{invalid, profile("web", "m")}, {profile("web", "m"), invalid}} {
+		if e := New(order, nil).Lookup("web", "m"); e.State != Known || !e.Measured.Equal(day) {
+			t.Errorf("%+v", e)
+		}
+	}
+	profiles := many(mostFitted + 5)
+	profiles[7].Spec.Solo.Seconds = -1
+	sound := slices.Concat(profiles[:7], profiles[8:])
+	names := func(all []*Profile) (names []string) {
+		for _, p := range choose(all) {
+			names = append(names, p.name)
+		}
+		return names
+	}
+	profiles[7].Name = names(given(sound))[0] // whose hash is the lowest
+	if got, want := names(given(profiles)), names(given(sound)); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -114,8 +114,8 @@ func serves(p *v1alpha1.ApplicationProfile) bool {
 	})
 }
 
-// choose returns at most mostFitted profiles by a hash of the name, so that adding or
-// removing one seldom changes the choice.
+// choose returns all profiles, or else mostFitted valid ones, by a hash of the name, so that
+// adding or removing one seldom changes the choice.
 func choose(all []*Profile) []*Profile {
 	type ranked struct {
 		hash    uint64
@@ -130,9 +130,14 @@ func choose(all []*Profile) []*Profile {
 	slices.SortFunc(order, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.name, b.profile.name))
 	})
-	chosen := make([]*Profile, min(len(order), mostFitted))
-	for i := range chosen {
-		chosen[i] = order[i].profile
+	chosen := make([]*Profile, 0, min(len(order), mostFitted))
+	for _, r := range order {
+		if len(order) <= mostFitted || r.profile.valid() {
+			chosen = append(chosen, r.profile)
+		}
+		if len(chosen) == mostFitted {
+			break
+		}
 	}
 	return chosen
 }
@@ -146,12 +151,12 @@ func (f *fitting) fit() {
 		defer f.saveModel()
 		var apps []*predictor.Application
 		for _, chosen := range f.chosen {
+			if !chosen.valid() {
+				continue
+			}
 			p, err := chosen.load()
 			if err != nil {
 				f.kept = nil // that is for all of them
-				continue
-			}
-			if !chosen.sound() && len(p.Validate()) > 0 {
 				continue
 			}
 			if a, err := predictor.Compile(p); err == nil {

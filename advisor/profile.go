@@ -20,6 +20,9 @@ type Profile struct {
 	sum   string
 	given *v1alpha1.ApplicationProfile // nil for one that is read when needed
 
+	checked sync.Once
+	checks  bool // what given was found to be
+
 	once   sync.Once
 	read   func() (*v1alpha1.ApplicationProfile, error)
 	loaded *v1alpha1.ApplicationProfile
@@ -86,8 +89,11 @@ func (p *Profile) load() (*v1alpha1.ApplicationProfile, error) {
 }
 
 // precedes reports whether p is used rather than other, of the same application and
-// machine: the one measured last, of equally old ones the first by name.
+// machine: a valid one, then the one measured last, of equally old ones the first by name.
 func (p *Profile) precedes(other *Profile) bool {
+	if valid := p.valid(); valid != other.valid() {
+		return valid
+	}
 	return cmp.Or(other.measured.Compare(p.measured), cmp.Compare(p.name, other.name)) < 0
 }
 
@@ -96,5 +102,14 @@ func (p *Profile) same(other *Profile) bool {
 	return p == other || p.given != nil && p.given == other.given
 }
 
-// sound reports whether the profile was validated.
+// sound reports whether the profile was validated as it was read.
 func (p *Profile) sound() bool { return p.sum != "" }
+
+// valid reports whether the profile is known to be valid without reading it.
+func (p *Profile) valid() bool {
+	if p.given == nil || p.sound() {
+		return p.sound()
+	}
+	p.checked.Do(func() { p.checks = len(p.given.Validate()) == 0 })
+	return p.checks
+}

@@ -283,14 +283,14 @@ func TestLimitStaysDuringUpdates(t *testing.T) {
 func TestTyped(t *testing.T) {
 	odd := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "odd", "labels": map[string]any{v1alpha1.ApplicationLabel: "web"}},
-		"spec":     "a string",
+		"spec":     map[string]any{"machine": map[string]any{"name": "blade"}, "solo": "a string"},
 	}}
 	got, ok := typed(odd, &v1alpha1.ApplicationProfile{}).(*v1alpha1.ApplicationProfile)
 	if !ok || got.Name != "odd" || got.Labels[v1alpha1.ApplicationLabel] != "web" || len(got.Validate()) == 0 {
 		t.Errorf("%+v", got)
 	}
 	r := advisor.New([]*v1alpha1.ApplicationProfile{got}, nil)
-	if e := r.Lookup("web", ""); e.State != advisor.Invalid {
+	if e := r.Lookup("web", "blade"); e.State != advisor.Invalid {
 		t.Errorf("%+v", e)
 	}
 }

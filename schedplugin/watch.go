@@ -158,7 +158,7 @@ func (w *profileWatch) why(p *profile) string {
 }
 
 // typed converts an object of the API server to a profile. An object that does not fit
-// the type becomes an invalid profile with nothing but its name.
+// the type becomes an invalid profile with nothing but its names.
 func typed(o any, into v1alpha1.Object) any {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -170,6 +170,9 @@ func typed(o any, into v1alpha1.Object) any {
 		into.SetLabels(u.GetLabels())
 		into.SetUID(u.GetUID())
 		into.SetResourceVersion(u.GetResourceVersion())
+		if p, ok := into.(*v1alpha1.ApplicationProfile); ok {
+			p.Spec.Machine.Name, _, _ = unstructured.NestedString(u.Object, "spec", "machine", "name")
+		}
 	}
 	into.SetManagedFields(nil)
 	if p, ok := into.(*v1alpha1.ApplicationProfile); ok {

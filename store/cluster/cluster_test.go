@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/store/cluster"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
@@ -168,6 +169,29 @@ spec: {sockets: 1, numaNodes: 1, %s, measurement: {}, sustained: [{readShare: 1,
 	}
 	if len(broken) != 1 || !strings.Contains(broken[0].Error(), `"m0007"`) || !strings.Contains(broken[0].Error(), "apply it again") {
 		t.Errorf("broken: %v", broken)
+	}
+}
+
+// The error of an object that is no sound profile tells whose it is.
+func TestBrokenErrorNamesTheProfile(t *testing.T) {
+	s, server := open(t, clustertest.Applications)
+	for _, text := range []string{
+		`metadata: {name: xz}, spec: {machine: {name: a}, solo: {seconds: -1}}`,
+		`metadata: {name: xz.b, labels: {bandmate.dev/application: xz}}, spec: {machine: {name: b}, solo: many}`,
+	} {
+		if err := server.Add(clustertest.Applications, `{apiVersion: bandmate.dev/v1alpha1, kind: ApplicationProfile, `+text+`}`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, broken, err := s.Applications(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := advisor.New(nil, nil, broken...)
+	for _, machine := range []string{"a", "b"} {
+		if e := a.Lookup("xz", machine); e.State != advisor.Invalid || !strings.Contains(e.Reason, "apply it again") {
+			t.Errorf("on %s: %+v", machine, e)
+		}
 	}
 }
 

@@ -42,7 +42,7 @@ func pluralOf(kind string) string {
 }
 
 // Applications returns every application profile, sorted by name and machine.
-// broken names the objects that are no sound profiles; the others are returned all
+// broken are the BrokenErrors of objects that are no sound profiles; the others are returned all
 // the same. err means that the cluster cannot be read, and has the remedy.
 func (s *Store) Applications(ctx context.Context) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	profiles, broken, err = readAll[v1alpha1.ApplicationProfile](ctx, s, applications)
@@ -74,6 +74,28 @@ type profile[T any] interface {
 	v1alpha1.Object
 }
 
+// BrokenError is the error of an object that is not a sound profile.
+type BrokenError struct {
+	application, machine string
+	err                  error
+}
+
+func (e *BrokenError) Error() string { return e.err.Error() }
+func (e *BrokenError) Unwrap() error { return e.err }
+
+// Profile returns the application and the machine that the object names; both are empty
+// for the profile of a machine.
+func (e *BrokenError) Profile() (application, machine string) { return e.application, e.machine }
+
+func brokenError(o *unstructured.Unstructured, err error) *BrokenError {
+	e := &BrokenError{err: fmt.Errorf("cluster: %s %q: %w: apply it again, or delete it", o.GetKind(), o.GetName(), err)}
+	if o.GetKind() == v1alpha1.KindApplicationProfile {
+		key := keyOf(o)
+		e.application, e.machine = key[0], key[1]
+	}
+	return e
+}
+
 func readAll[T any, P profile[T]](ctx context.Context, s *Store, plural string) (profiles []P, broken []error, err error) {
 	objects, err := s.list(ctx, plural)
 	if err != nil {
@@ -83,7 +105,7 @@ func readAll[T any, P profile[T]](ctx context.Context, s *Store, plural string) 
 		p := P(new(T))
 		err := convert(o, p)
 		if err != nil {
-			broken = append(broken, fmt.Errorf("cluster: %s %q: %w: apply it again, or delete it", o.GetKind(), o.GetName(), err))
+			broken = append(broken, brokenError(o, err))
 			continue
 		}
 		profiles = append(profiles, p)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -114,13 +115,8 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	own := slices.Collect(maps.Values(known.Own(application)))
-	if len(own) == 0 {
-		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
-	}
-	isService := func(e advisor.Entry) bool { return advisor.IsService(e.Profile) }
-	if f.demand != (service.Demand{}) && !slices.ContainsFunc(own, isService) {
-		return fmt.Errorf("%s has %w: onboard it with --service", application, service.ErrNoSweep)
+	if err := f.askable(known, application); err != nil {
+		return err
 	}
 	verdicts, err := verdicts(cluster, pod, f.node, "")
 	if err != nil {
@@ -134,6 +130,32 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	}
 	if pod.Limited() && rejected {
 		return fmt.Errorf("%w: no node keeps the limits", cli.ErrLimit)
+	}
+	return nil
+}
+
+// askable fails where no profile of the application can be used, and where it is no service
+// and a demand was given.
+func (f whatIfFlags) askable(known *advisor.Advisor, application string) error {
+	byMachine := known.Own(application)
+	if len(byMachine) == 0 {
+		return fmt.Errorf("cluster: application %q: %w: onboard and apply it", application, store.ErrNotFound)
+	}
+	var faults []error
+	own := make([]advisor.Entry, 0, len(byMachine))
+	for _, machine := range slices.Sorted(maps.Keys(byMachine)) {
+		e := byMachine[machine]
+		own = append(own, e)
+		if err := e.Err(); err != nil {
+			faults = append(faults, fmt.Errorf("the profile of %s on %s is invalid: %w", application, machine, err))
+		}
+	}
+	if len(faults) == len(own) {
+		return errors.Join(faults...)
+	}
+	isService := func(e advisor.Entry) bool { return advisor.IsService(e.Profile) }
+	if f.demand != (service.Demand{}) && !slices.ContainsFunc(own, isService) {
+		return fmt.Errorf("%s has %w: onboard it with --service", application, service.ErrNoSweep)
 	}
 	return nil
 }
