@@ -53,7 +53,7 @@ func TestValidPrecedesInvalid(t *testing.T) {
 	sound := slices.Concat(profiles[:7], profiles[8:])
 	names := func(all []*Profile) (names []string) {
 		for _, p := range choose(all) {
-			names = append(names, p.name)
+			names = append(names, p.application)
 		}
 		return names
 	}

@@ -114,8 +114,8 @@ func serves(p *v1alpha1.ApplicationProfile) bool {
 	})
 }
 
-// choose returns all profiles, or else mostFitted valid ones, by a hash of the name, so that
-// adding or removing one seldom changes the choice.
+// choose returns all profiles, or else mostFitted valid ones, by a hash of the application,
+// so that adding or removing one seldom changes the choice. No two are of one application.
 func choose(all []*Profile) []*Profile {
 	type ranked struct {
 		hash    uint64
@@ -124,11 +124,11 @@ func choose(all []*Profile) []*Profile {
 	order := make([]ranked, len(all))
 	for i, p := range all {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(p.name)) // never fails
+		_, _ = h.Write([]byte(p.application)) // never fails
 		order[i] = ranked{h.Sum64(), p}
 	}
 	slices.SortFunc(order, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.name, b.profile.name))
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.profile.application, b.profile.application))
 	})
 	chosen := make([]*Profile, 0, min(len(order), mostFitted))
 	for _, r := range order {

@@ -129,6 +129,13 @@ func TestNextKeepsTheModel(t *testing.T) {
 func TestChoose(t *testing.T) {
 	all := given(many(1000))
 	first := choose(all)
+	named := given(many(1000))
+	for i, p := range named {
+		p.name = fmt.Sprintf("object-%d", i)
+	}
+	if !slices.EqualFunc(first, choose(named), func(a, b *Profile) bool { return a.application == b.application }) {
+		t.Error("the names of the objects change the choice")
+	}
 	if len(first) != mostFitted {
 		t.Fatalf("%d chosen", len(first))
 	}

@@ -31,7 +31,7 @@ type Profile struct {
 
 // summary is what an Advisor has to know of every profile.
 type summary struct {
-	name, application string
+	name, application string // name is that of the object in its cluster
 	place             place
 	time              string // when it was measured, as binary data
 	serves            bool   // a model of the memory can be fitted to it
@@ -40,7 +40,7 @@ type summary struct {
 
 func summaryOf(p *v1alpha1.ApplicationProfile) summary {
 	return summary{
-		name: p.Name, application: v1alpha1.ApplicationOf(p), place: placeOf(p),
+		name: v1alpha1.ObjectOf(p), application: v1alpha1.ApplicationOf(p), place: placeOf(p),
 		serves: serves(p), communicates: p.Spec.Communication != nil,
 	}
 }

@@ -98,7 +98,7 @@ func seal(o Object) envelope {
 		},
 	}
 	for key, text := range o.GetAnnotations() {
-		if key == lastApplied {
+		if key == lastApplied || key == objectAnnotation {
 			continue
 		}
 		if e.Metadata.Annotations == nil {

@@ -30,7 +30,32 @@ const (
 	// ExclusiveCPUsAnnotation, on a node, says which pods have CPUs that no other has, as
 	// the node agent read it: kernel CPU lists by the UID of the pod, as JSON.
 	ExclusiveCPUsAnnotation = Group + "/exclusive-cpus"
+	// objectAnnotation is the name that an ApplicationProfile has in its cluster, until the
+	// profile is encoded.
+	objectAnnotation = Group + "/object"
 )
+
+// NameByApplication names a profile after its application and drops the label with the
+// application's name. ObjectOf still returns the name that it had.
+func NameByApplication(p *ApplicationProfile) {
+	name := ApplicationOf(p)
+	if p.Name != name {
+		if p.Annotations == nil {
+			p.Annotations = map[string]string{}
+		}
+		p.Annotations[objectAnnotation] = p.Name
+	}
+	p.Name = name
+	delete(p.Labels, ApplicationLabel)
+}
+
+// ObjectOf returns the name that a profile has, or had before NameByApplication.
+func ObjectOf(p *ApplicationProfile) string {
+	if name := p.Annotations[objectAnnotation]; name != "" {
+		return name
+	}
+	return p.Name
+}
 
 // ApplicationOf returns the name of a profile's application: its ApplicationLabel,
 // or else its own name.

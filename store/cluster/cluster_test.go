@@ -172,6 +172,41 @@ spec: {sockets: 1, numaNodes: 1, %s, measurement: {}, sustained: [{readShare: 1,
 	}
 }
 
+// Commands, which call profiles by their applications, choose as the scheduler does, which
+// calls them by their objects: among many to fit, and of two equally old ones.
+func TestChoiceIsThatOfTheScheduler(t *testing.T) {
+	s, server := open(t, clustertest.Applications)
+	var objects []*v1alpha1.ApplicationProfile
+	for i, object := range []string{"xz.first", "xz.second", "xz"} {
+		p := application(object, "a", float64(i+1))
+		p.Labels = map[string]string{v1alpha1.ApplicationLabel: "xz"}
+		objects = append(objects, p)
+		text, err := v1alpha1.Encode(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Add(clustertest.Applications, string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	profiles, broken, err := s.Applications(t.Context())
+	if err != nil || len(broken) > 0 {
+		t.Fatal(err, broken)
+	}
+	got, want := advisor.New(profiles, nil).Lookup("xz", "a"), advisor.New(objects, nil).Lookup("xz", "a")
+	if got.Profile.Spec.Solo.Seconds != want.Profile.Spec.Solo.Seconds || want.Profile.Name != "xz" {
+		t.Errorf("%+v, want %+v", got.Profile, want.Profile)
+	}
+	if all := strings.Join(got.Warnings, "\n"); !strings.Contains(all, "xz.first") || !strings.Contains(all, "xz.second") {
+		t.Errorf("the warnings do not name the objects: %s", all)
+	}
+	for _, p := range profiles {
+		if text, err := v1alpha1.Encode(p); err != nil || strings.Contains(string(text), "annotations") {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}
+
 // The error of an object that is no sound profile tells whose it is.
 func TestBrokenErrorNamesTheProfile(t *testing.T) {
 	s, server := open(t, clustertest.Applications)

@@ -47,7 +47,7 @@ func pluralOf(kind string) string {
 func (s *Store) Applications(ctx context.Context) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	profiles, broken, err = readAll[v1alpha1.ApplicationProfile](ctx, s, applications)
 	for _, p := range profiles {
-		takeName(p)
+		v1alpha1.NameByApplication(p)
 	}
 	slices.SortStableFunc(profiles, func(a, b *v1alpha1.ApplicationProfile) int {
 		return strings.Compare(a.Name+"@"+a.Spec.Machine.Name, b.Name+"@"+b.Spec.Machine.Name)
@@ -59,13 +59,6 @@ func (s *Store) Applications(ctx context.Context) (profiles []*v1alpha1.Applicat
 // of Applications.
 func (s *Store) Machines(ctx context.Context) (profiles []*v1alpha1.MachineProfile, broken []error, err error) {
 	return readAll[v1alpha1.MachineProfile](ctx, s, machines)
-}
-
-// takeName names a profile after its application and drops the label with the
-// application's name.
-func takeName(p *v1alpha1.ApplicationProfile) {
-	p.Name = v1alpha1.ApplicationOf(p)
-	delete(p.Labels, v1alpha1.ApplicationLabel)
 }
 
 // profile is a pointer to one of the types of package v1alpha1.
