@@ -97,6 +97,9 @@ func defaultImage() string {
 
 var releaseVersion = regexp.MustCompile(`^v\d+\.\d+\.\d+(-rc\.\d+)?$`)
 
+// stringArray is the type of flags whose values may hold commas, and are given one by one.
+const stringArray = "stringArray"
+
 // passOn returns the flags that were given and are the experiment's, as
 // arguments.
 func passOn(flags, own *pflag.FlagSet) []string {
@@ -106,11 +109,16 @@ func passOn(flags, own *pflag.FlagSet) []string {
 		case own.Lookup(f.Name) != nil, f.Name == "store", f.Name == "output", f.Name == "machine":
 			return
 		}
-		value := f.Value.String()
+		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
-			value = strings.Join(list.GetSlice(), ",")
+			values = list.GetSlice()
+			if f.Value.Type() != stringArray {
+				values = []string{strings.Join(values, ",")}
+			}
 		}
-		args = append(args, "--"+f.Name+"="+value)
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
 	})
 	return args
 }

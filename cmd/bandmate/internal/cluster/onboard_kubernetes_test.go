@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -82,6 +84,23 @@ func TestOnboardAndApply(t *testing.T) {
 	}
 	if _, err := folder.Application("db", "rack7"); err != nil {
 		t.Errorf("the folder lost the profile: %v", err)
+	}
+}
+
+// Flags reach the Job as they were given: those with commas in their values one by one.
+func TestPassOn(t *testing.T) {
+	flags, own := pflag.NewFlagSet("onboard", pflag.ContinueOnError), pflag.NewFlagSet("own", pflag.ContinueOnError)
+	flags.StringArray("request", nil, "")
+	flags.StringSlice("levels", nil, "")
+	flags.Int("iterations", 1, "")
+	own.Bool("apply", false, "")
+	flags.AddFlagSet(own)
+	given := []string{"--iterations=3", "--levels=50%,100%", "--request=http://db/?a=1,2", "--request=http://db/b"}
+	if err := flags.Parse(append(given, "--apply")); err != nil {
+		t.Fatal(err)
+	}
+	if got := passOn(flags, own); !slices.Equal(got, given) {
+		t.Errorf("%q, want %q", got, given)
 	}
 }
 
