@@ -100,7 +100,7 @@ func (s *Store) keys() ([]key, error) {
 
 // Import stores every profile of a stream, as Export and kubectl write it, and returns
 // the names of new and of replaced profiles: NAME for a machine, NAME@MACHINE for an
-// application. It validates the whole stream first; a fault, a repeated profile or an
+// application, by which it is stored as by Put. It validates the whole stream first; a fault, a repeated profile or an
 // empty stream leaves the store unchanged. If writing fails, the names returned with
 // the error are those that were stored.
 func (s *Store) Import(r io.Reader) (added, replaced []string, err error) {
@@ -148,6 +148,7 @@ func encodeFiles(objects []v1alpha1.Object) ([]file, error) {
 	seen := map[key]bool{}
 	var faults []error
 	for _, o := range objects {
+		o = byApplication(o)
 		k := keyOf(o)
 		if seen[k] {
 			faults = append(faults, fmt.Errorf("%s is given twice", k))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,6 +92,32 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	s := filled(t, machine("old"))
 	_, _, err := s.Import(failingReader{})
 	wantError(t, err, "the network is gone")
+}
+
+// What kubectl prints of a second profile of an application has a name and a label with the
+// application: the store knows it by the application alone.
+func TestNamedByApplication(t *testing.T) {
+	object := application("triad.cloud-vm", "cloud-vm", 1)
+	object.Labels = map[string]string{v1alpha1.ApplicationLabel: "triad"}
+	text, err := v1alpha1.Encode(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := filled(t)
+	added, _, err := s.Import(bytes.NewReader(text))
+	if err != nil || !slices.Equal(added, []string{"triad@cloud-vm"}) {
+		t.Errorf("%q, %v", added, err)
+	}
+	if err := s.Put(object); err != nil || object.Name != "triad.cloud-vm" {
+		t.Errorf("%s, %v", object.Name, err)
+	}
+	p, err := s.Application("triad", "cloud-vm")
+	if err != nil || p.Name != "triad" || len(p.Labels)+len(p.Annotations) > 0 || files(t, s) != "applications/triad@cloud-vm.yaml" {
+		t.Errorf("%+v, %v: %s", p, err, files(t, s))
+	}
+	if _, _, err := s.Import(strings.NewReader(string(text) + "---\n" + export(t, s))); err == nil || !strings.Contains(err.Error(), "given twice") {
+		t.Errorf("%v, want given twice", err)
+	}
 }
 
 type failingReader struct{}

@@ -22,9 +22,11 @@ import (
 const staleAfter = time.Hour
 
 // Put stores a valid profile durably and replaces the one of the same kind, name and
-// machine. Its numbers are rounded as by v1alpha1.Encode. When Put fails, the previous
-// profile is unchanged.
+// machine. It is stored by the name of its application, without the label that says it
+// (v1alpha1.NameByApplication), and its numbers are rounded as by v1alpha1.Encode. When Put
+// fails, the previous profile is unchanged.
 func (s *Store) Put(o v1alpha1.Object) error {
+	o = byApplication(o)
 	text, err := v1alpha1.Encode(o)
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
@@ -34,6 +36,17 @@ func (s *Store) Put(o v1alpha1.Object) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	return s.write(k, text)
+}
+
+// byApplication returns o with the name that it has in a store.
+func byApplication(o v1alpha1.Object) v1alpha1.Object {
+	p, ok := o.(*v1alpha1.ApplicationProfile)
+	if !ok || p.Labels[v1alpha1.ApplicationLabel] == "" {
+		return o
+	}
+	p = p.DeepCopy()
+	v1alpha1.NameByApplication(p)
+	return p
 }
 
 // checkLength refuses names that Kubernetes allows but file systems do not.
