@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -171,7 +172,7 @@ func (f *agentFlags) recognizer(a *cli.App, profiles *cluster.Store, machine *to
 	return func(ctx context.Context, label string) (name, why string, err error) {
 		unpublished := ""
 		if !published {
-			if published, err = publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
+			if published, unpublished, err = publishMachine(ctx, a, profiles, f.machine, machine); err != nil {
 				unpublished = "the machine profile of the folder was not published: " + err.Error()
 			}
 		}
@@ -217,31 +218,31 @@ func serveAgent(ctx context.Context, keeper *agent.Agent, o agent.Options, addre
 }
 
 // publishMachine puts the folder's profile of this machine into the cluster: the named
-// one, or else the only one that matches.
-func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) (published bool, err error) {
+// one, or else the only one that matches. The note says what of the cluster's profile stays.
+func publishMachine(ctx context.Context, a *cli.App, into *cluster.Store, name string, machine *topology.Machine) (published bool, note string, err error) {
 	folder, err := a.OpenStore()
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	stored, _, err := folder.Machines()
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
 	if name == "" {
 		if name, _ = agent.Recognize(machine, stored); name == "" {
-			return false, nil
+			return false, "", nil
 		}
 	}
 	profile, err := folder.Machine(name)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+		return false, "", nil
 	}
 	if err != nil {
-		return false, err
+		return false, "", err
 	}
-	results, err := into.Put(ctx, cluster.PutOptions{}, profile)
+	results, notes, err := putMachine(ctx, into, profile, false)
 	err = errors.Join(err, cluster.Failed(results))
-	return err == nil, err
+	return err == nil, strings.Join(notes, "; "), err
 }
 
 // agentCounters opens the counters to measure with; without any, why says what

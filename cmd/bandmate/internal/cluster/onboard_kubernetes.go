@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -158,6 +159,10 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 			}
 		}
 	}
+	before, err := folder.Machine(machine)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
 	if err := onboard(machine); err != nil {
 		return err
 	}
@@ -169,7 +174,22 @@ func onboardAndApply(ctx context.Context, a *cli.App, name, machine string, f cl
 	if err != nil {
 		return err
 	}
-	results, err := into.Put(ctx, cluster.PutOptions{ForceConflicts: true}, measured, profile)
+	return applyBoth(ctx, a, into, profile, measured, !reflect.DeepEqual(before, measured))
+}
+
+// applyBoth puts the profile of an application and that of its machine into the cluster.
+// Other owners of fields lose them where both were measured just now; else the machine's
+// profile may stay as it is.
+func applyBoth(ctx context.Context, a *cli.App, into *cluster.Store, profile *v1alpha1.ApplicationProfile, machine *v1alpha1.MachineProfile, measured bool) error {
+	results, notes, err := putMachine(ctx, into, machine, measured)
+	if !measured {
+		var conflicts []string
+		results, conflicts = settled(results)
+		notes = append(notes, conflicts...)
+	}
+	a.Warn(notes)
+	more, failed := into.Put(ctx, cluster.PutOptions{ForceConflicts: true}, profile)
+	results, err = append(results, more...), errors.Join(err, failed)
 	for _, r := range results {
 		if r.Err == nil {
 			a.Notef("%s %s in the cluster: %s\n", v1alpha1.KindOf(r.Profile), r.Object, r.Outcome)

@@ -24,6 +24,20 @@ import (
 const rack7 = `{apiVersion: bandmate.dev/v1alpha1, kind: MachineProfile, metadata: {name: rack7},
 spec: {sockets: 1, numaNodes: 1, cpus: 8, measurement: {}, sustained: [{readShare: 1, bytesPerSecond: 4.0e+10, repeats: 1}]}}`
 
+// application is a profile of rack7.
+func application(name string) *v1alpha1.ApplicationProfile {
+	return &v1alpha1.ApplicationProfile{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.ApplicationProfileSpec{
+			Machine: v1alpha1.MachineReference{Name: "rack7"}, Solo: v1alpha1.Timing{Seconds: 1, Repeats: 1},
+			Contentiousness: v1alpha1.Contentiousness{Source: "imported"},
+			Curves: []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{
+				{Level: 1, InterfererBytesPerSecond: 4e10, NormalizedPerformance: 0.8, Repeats: 1},
+			}}},
+		},
+	}
+}
+
 // What is onboarded with --apply uses the cluster's profile of the machine and
 // ends up in the cluster; a cluster that cannot be reached is known before the
 // experiment, one that refuses afterwards loses nothing.
@@ -47,16 +61,7 @@ func TestOnboardAndApply(t *testing.T) {
 		if _, err := folder.Machine("rack7"); err != nil {
 			t.Errorf("the cluster's machine is not known: %v", err)
 		}
-		return folder.Put(&v1alpha1.ApplicationProfile{
-			ObjectMeta: metav1.ObjectMeta{Name: "db"},
-			Spec: v1alpha1.ApplicationProfileSpec{
-				Machine: v1alpha1.MachineReference{Name: "rack7"}, Solo: v1alpha1.Timing{Seconds: 1, Repeats: 1},
-				Contentiousness: v1alpha1.Contentiousness{Source: "imported"},
-				Curves: []v1alpha1.SensitivityCurve{{ReadShare: 1, Points: []v1alpha1.CurvePoint{
-					{Level: 1, InterfererBytesPerSecond: 4e10, NormalizedPerformance: 0.8, Repeats: 1},
-				}}},
-			},
-		})
+		return folder.Put(application("db"))
 	}
 	here := cli.ClusterFlags{Kubeconfig: server.Kubeconfig}
 	if err := onboardAndApply(t.Context(), a, "db", "rack7", here, experiment); err != nil {
