@@ -1,6 +1,7 @@
 package advisor
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -24,14 +25,15 @@ type ServicePrediction struct {
 
 // PredictServices is PredictLoads with demands of the members, in their order, and with
 // answers about all services whose load is said.
-func (g *Group) PredictServices(target int, demands []service.Demand, explain bool) (ServicePrediction, error) {
+func (g *Group) PredictServices(ctx context.Context, target int, demands []service.Demand, explain bool) (ServicePrediction, error) {
 	loads := make([]float64, len(demands))
 	for i, d := range demands {
 		loads[i] = d.Load
 	}
 	var p ServicePrediction
 	var err error
-	if p.Prediction, p.Service, err = g.PredictLoads(target, loads, explain); err != nil {
+	served := servedEntries{}
+	if p.Prediction, p.Service, err = g.predictLoads(ctx, target, loads, explain, served); err != nil {
 		return p, err
 	}
 	hold := func(answer *service.Answer, i int) {
@@ -46,7 +48,7 @@ func (g *Group) PredictServices(target int, demands []service.Demand, explain bo
 		if i == target || load <= 0 || p.CorunnerServices[name] != nil {
 			continue
 		}
-		_, answer, err := g.PredictLoads(i, loads, false)
+		_, answer, err := g.predictLoads(ctx, i, loads, false, served)
 		if err != nil {
 			return p, err
 		}
@@ -65,14 +67,19 @@ func (g *Group) PredictServices(target int, demands []service.Demand, explain bo
 //
 // A service that its neighbors stretch by s is as busy with a load λ as alone with s·λ,
 // and causes the traffic of that load in s times the time. All slowdowns are therefore
-// found together, by iteration. Loads of members that are no services are an error.
-func (g *Group) PredictLoads(target int, loads []float64, explain bool) (predictor.Prediction, *service.Answer, error) {
+// found together, by iteration, until ctx ends. Loads of members that are no services are
+// an error.
+func (g *Group) PredictLoads(ctx context.Context, target int, loads []float64, explain bool) (predictor.Prediction, *service.Answer, error) {
+	return g.predictLoads(ctx, target, loads, explain, servedEntries{})
+}
+
+func (g *Group) predictLoads(ctx context.Context, target int, loads []float64, explain bool, served servedEntries) (predictor.Prediction, *service.Answer, error) {
 	for i, load := range loads {
 		if e := g.Entries[i]; load > 0 && e.Profile.Spec.Service == nil {
 			return predictor.Prediction{}, nil, fmt.Errorf("%s has %w: onboard it with --service", e.Application.Name(), service.ErrNoSweep)
 		}
 	}
-	p, err := g.settle(target, loads, explain)
+	p, err := g.settle(ctx, target, loads, explain, served)
 	if err != nil {
 		return p, nil, err
 	}
@@ -87,7 +94,7 @@ func (g *Group) PredictLoads(target int, loads []float64, explain bool) (predict
 			others := slices.Clone(loads)
 			others[target] = load
 			var err error
-			if at, err = g.settle(target, others, false); err != nil {
+			if at, err = g.settle(ctx, target, others, false, served); err != nil {
 				return service.Factor{}, err
 			}
 		}
@@ -108,21 +115,44 @@ func (g *Group) withoutLoads(loads []float64) []string {
 	return warnings
 }
 
+// servedEntries are services under loads, each made once for all its instances.
+type servedEntries map[servedKey]Entry
+
+type servedKey struct {
+	alone *predictor.Application
+	load  float64
+}
+
+func (s servedEntries) serve(a *Advisor, e Entry, load float64) (Entry, error) {
+	key := servedKey{e.Application, load}
+	if known, ok := s[key]; ok {
+		return known, nil
+	}
+	under, err := a.Serve(e, service.Demand{Load: load})
+	if err == nil {
+		s[key] = under
+	}
+	return under, err
+}
+
 // settle predicts the target with every service as busy as its slowdown makes it. More
 // traffic slows every member down more, so the search rises from the services alone to
 // the least fixed point.
-func (g *Group) settle(target int, loads []float64, explain bool) (predictor.Prediction, error) {
+func (g *Group) settle(ctx context.Context, target int, loads []float64, explain bool, served servedEntries) (predictor.Prediction, error) {
 	at := *g
 	at.Entries = slices.Clone(g.Entries)
 	for i, load := range loads {
 		var err error
-		if at.Entries[i], err = g.advisor.Serve(g.Entries[i], service.Demand{Load: load}); err != nil {
+		if at.Entries[i], err = served.serve(g.advisor, g.Entries[i], load); err != nil {
 			return predictor.Prediction{}, err
 		}
 	}
 	var p predictor.Prediction
 	for range loadRounds {
-		var err error
+		err := ctx.Err()
+		if err != nil {
+			return p, err
+		}
 		if p, err = at.Predict(target, explain); err != nil {
 			return p, err
 		}

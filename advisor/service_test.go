@@ -1,11 +1,14 @@
 package advisor
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor"
+	"bandmate.dev/bandmate/service"
 )
 
 // serviceProfile is a service that saturates at 1000 requests per second: it reads 2
@@ -42,10 +45,25 @@ func group(t *testing.T, names ...string) *Group {
 	return a.Group(entries, predictor.Default)
 }
 
+// Predictions end with the context, and instances of a service are compiled once.
+func TestPredictServicesEnds(t *testing.T) {
+	g := group(t, "redis", "web", "web")
+	demands := []service.Demand{{Load: 300}, {Load: 500}, {Load: 500}}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if _, err := g.PredictServices(gone, 0, demands, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that nobody waits", err)
+	}
+	served := servedEntries{}
+	if _, err := g.settle(t.Context(), 0, []float64{300, 500, 500}, false, served); err != nil || len(served) != 2 {
+		t.Errorf("%d services were made, %v", len(served), err)
+	}
+}
+
 func TestServicesUnderLoad(t *testing.T) {
 	predict := func(names []string, loads ...float64) (predictor.Prediction, float64, float64) {
 		t.Helper()
-		p, answer, err := group(t, names...).PredictLoads(0, loads, false)
+		p, answer, err := group(t, names...).PredictLoads(t.Context(), 0, loads, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,14 +117,14 @@ func TestServicesUnderLoad(t *testing.T) {
 }
 
 func TestLoadsThatCannotBe(t *testing.T) {
-	if _, _, err := group(t, "redis", "batch").PredictLoads(0, []float64{1, 1}, false); err == nil || !strings.Contains(err.Error(), "batch has no load sweep") {
+	if _, _, err := group(t, "redis", "batch").PredictLoads(t.Context(), 0, []float64{1, 1}, false); err == nil || !strings.Contains(err.Error(), "batch has no load sweep") {
 		t.Error(err)
 	}
-	p, answer, err := group(t, "redis", "batch").PredictLoads(0, []float64{0, 0}, false)
+	p, answer, err := group(t, "redis", "batch").PredictLoads(t.Context(), 0, []float64{0, 0}, false)
 	if err != nil || answer != nil || !strings.Contains(strings.Join(p.Warnings, "\n"), "redis: its load is not said: it is taken as it was measured, at 700 requests per second") {
 		t.Errorf("%v %v %v", p.Warnings, answer, err)
 	}
-	_, answer, err = group(t, "redis", "batch").PredictLoads(0, []float64{980, 0}, false)
+	_, answer, err = group(t, "redis", "batch").PredictLoads(t.Context(), 0, []float64{980, 0}, false)
 	if err != nil || answer.P99BesideSeconds != nil || answer.P99AloneSeconds == nil {
 		t.Errorf("saturated beside the neighbor, yet %+v %v", answer, err)
 	}

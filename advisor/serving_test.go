@@ -70,26 +70,26 @@ func TestServeWhatCannotBeHeld(t *testing.T) {
 // What a group answers about all services is what it answers about each as the target.
 func TestPredictServices(t *testing.T) {
 	names := []string{"redis", "web", "batch"}
-	p, err := group(t, names...).PredictServices(0, []service.Demand{{Load: 300, MaxP99: time.Nanosecond}, {Load: 500}, {}}, false)
+	p, err := group(t, names...).PredictServices(t.Context(), 0, []service.Demand{{Load: 300, MaxP99: time.Nanosecond}, {Load: 500}, {}}, false)
 	if err != nil || len(p.CorunnerServices) != 1 {
 		t.Fatal(p, err)
 	}
-	_, redis, err := group(t, names...).PredictLoads(0, []float64{300, 500, 0}, false)
+	_, redis, err := group(t, names...).PredictLoads(t.Context(), 0, []float64{300, 500, 0}, false)
 	if err != nil || *p.Service.P99BesideSeconds != *redis.P99BesideSeconds || *p.Service.Kept || p.CorunnerServices["web"].Kept != nil {
 		t.Errorf("%+v, %+v, %v", p.Service, redis, err)
 	}
-	_, web, err := group(t, "web", "redis", "batch").PredictLoads(0, []float64{500, 300, 0}, false)
+	_, web, err := group(t, "web", "redis", "batch").PredictLoads(t.Context(), 0, []float64{500, 300, 0}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if off := *p.CorunnerServices["web"].P99BesideSeconds / *web.P99BesideSeconds; off < 0.999 || off > 1.001 {
 		t.Errorf("%+v, %+v", p.CorunnerServices["web"], web)
 	}
-	same, err := group(t, "redis", "web", "web", "web").PredictServices(0, []service.Demand{{}, {Load: 500}, {Load: 500}, {Load: 500}}, false)
+	same, err := group(t, "redis", "web", "web", "web").PredictServices(t.Context(), 0, []service.Demand{{}, {Load: 500}, {Load: 500}, {Load: 500}}, false)
 	if err != nil || len(same.CorunnerServices) != 1 || same.CorunnerServices["web"].P99BesideSeconds == nil {
 		t.Errorf("three alike: %+v, %v", same.CorunnerServices, err)
 	}
-	if _, err := group(t, names...).PredictServices(0, []service.Demand{{}, {}, {Load: 5}}, false); !errors.Is(err, service.ErrNoSweep) {
+	if _, err := group(t, names...).PredictServices(t.Context(), 0, []service.Demand{{}, {}, {Load: 5}}, false); !errors.Is(err, service.ErrNoSweep) {
 		t.Error(err)
 	}
 }

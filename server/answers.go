@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 // predict answers as `bandmate predict` does.
-func predict(a *advisor.Advisor, q Question) (advisor.ServicePrediction, error) {
+func predict(ctx context.Context, a *advisor.Advisor, q Question) (advisor.ServicePrediction, error) {
 	var entries []advisor.Entry
 	for i, name := range append([]string{q.Target}, q.Corunners...) {
 		one, err := a.Choose([]string{name}, q.Machine)
@@ -24,7 +25,7 @@ func predict(a *advisor.Advisor, q Question) (advisor.ServicePrediction, error) 
 		}
 		entries = append(entries, one...)
 	}
-	p, err := a.Group(entries, q.Method).PredictServices(0, q.Demands, q.Explain)
+	p, err := a.Group(entries, q.Method).PredictServices(ctx, 0, q.Demands, q.Explain)
 	// Any of them may be missing from the model of the memory.
 	p.Warnings = append(p.Warnings, messages(a.Broken())...)
 	switch {

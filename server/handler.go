@@ -150,7 +150,7 @@ func (h *handler) predict(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predict(a, question) })
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predict(ctx, a, question) })
 }
 
 func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {

@@ -134,6 +134,8 @@ func TestStatuses(t *testing.T) {
 		{"/api/v1/predict?target=web&corunner=xz&load=3&maxP99=-2ms", 400, "maxP99", "want a duration"},
 		{"/api/v1/predict?target=web&load=3", 400, "corunner", "is missing"},
 		{"/api/v1/predict?target=web&corunner=xz&load=3" + strings.Repeat("&load=3", mostDemands), 400, "load", "at most 8"},
+		{"/api/v1/predict?target=xz&load=web=3" + strings.Repeat("&corunner=web", mostServices), 200, "", `"corunnerServices": {`},
+		{"/api/v1/predict?target=web&load=3&load=web=3" + strings.Repeat("&corunner=web", mostServices), 400, "load", "17 instances of services: want at most 16"},
 		{"/api/v1/matrix?limit=1&corunnerOffset=3", 200, "", `"total": 4`},
 		{"/api/v1/matrix?limit=0", 400, "limit", "from 1 to 200"},
 		{"/api/v1/matrix?limit=201", 400, "limit", "from 1 to 200"},

@@ -99,7 +99,7 @@ func predictParameters() []any {
 		parameter("corunner", "A neighbor; given once for each. An application may stand beside itself.", true, listSchema(1, mostCorunners)),
 		parameter("machine", "For which machine; what was measured elsewhere is transferred to it. Not needed where all have profiles of one machine only.", false, textSchema()),
 		methodParameter(),
-		parameter("load", "Requests per second of the target, a service, as `20000`, or of a neighbor, as `NAME=20000`; given once for each.", false, listSchema(0, mostDemands)),
+		parameter("load", "Requests per second of the target, a service, as `20000`, or of a neighbor, as `NAME=20000`; given once for each, which stands for all instances of that name, 16 at most.", false, listSchema(0, mostDemands)),
 		parameter("maxP99", "The highest p99 that the target may have, as `2ms`, or a neighbor, as `NAME=2ms`; needs its load.", false, listSchema(0, mostDemands)),
 		parameter("explain", "Whether to say how the numbers came about.", false, object{"type": "boolean", "default": false}),
 	}

@@ -24,6 +24,7 @@ const (
 	mostCorunners    = 64
 	mostApplications = 64
 	mostDemands      = 8 // each takes some dozen predictions
+	mostServices     = 16
 	highestOffset    = 1 << 30
 )
 
@@ -159,6 +160,15 @@ func readQuestion(q *query) (Question, error) {
 		return question, q.err() // names are needed to read the rest
 	}
 	question.Demands = q.demands(append([]string{question.Target}, question.Corunners...))
+	loaded := 0
+	for _, d := range question.Demands {
+		if d.Load > 0 {
+			loaded++
+		}
+	}
+	if loaded > mostServices {
+		q.refuse("load", "is said of %d instances of services: want at most %d", loaded, mostServices)
+	}
 	return question, q.err()
 }
 

@@ -3,6 +3,7 @@
 package advise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,8 +41,8 @@ load.`,
   bandmate predict redis triad --load 20000 --max-p99 2ms
   bandmate predict redis triad nginx --load 20000,nginx=5000`,
 		Args: cli.WantArgs(cobra.MinimumNArgs(2), "an application and at least one neighbor"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return runPredict(a, args, f, loads, explain, pictures)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runPredict(cmd.Context(), a, args, f, loads, explain, pictures)
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
@@ -52,7 +53,7 @@ load.`,
 	return cmd
 }
 
-func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, explain bool, pictures cli.PictureFlags) error {
+func runPredict(ctx context.Context, a *cli.App, names []string, f predictionFlags, l loadFlags, explain bool, pictures cli.PictureFlags) error {
 	if err := pictures.Check(); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	if err != nil {
 		return err
 	}
-	answer, err := g.PredictServices(0, demands, explain)
+	answer, err := g.PredictServices(ctx, 0, demands, explain)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func runPredict(a *cli.App, names []string, f predictionFlags, l loadFlags, expl
 	p := answer.Prediction
 	var plot cli.Picture = &report.SlowdownPlot{}
 	if pictures.Any() && answer.Service != nil {
-		plot, err = latencyPlot(g, demands, answer.Service)
+		plot, err = latencyPlot(ctx, g, demands, answer.Service)
 	} else if pictures.Any() {
 		plot = predictionPlot(g, f, pictures)
 	}

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ const (
 
 // latencyPlot is the picture of the target's p99 against its load, alone and beside its
 // neighbors. Its lines end before saturation.
-func latencyPlot(g *advisor.Group, demands []service.Demand, a *service.Answer) (*report.LatencyPlot, error) {
+func latencyPlot(ctx context.Context, g *advisor.Group, demands []service.Demand, a *service.Answer) (*report.LatencyPlot, error) {
 	names, loads := make([]string, len(g.Entries)), make([]float64, len(g.Entries))
 	for i, e := range g.Entries {
 		names[i], loads[i] = e.Application.Name(), demands[i].Load
@@ -109,7 +110,7 @@ func latencyPlot(g *advisor.Group, demands []service.Demand, a *service.Answer) 
 		for i := range latencySteps {
 			at := append([]float64{}, loads...)
 			at[0] = first + (end-first)*float64(i)/(latencySteps-1)
-			_, answer, err := g.PredictLoads(0, at, false)
+			_, answer, err := g.PredictLoads(ctx, 0, at, false)
 			if err != nil {
 				return nil, err
 			}
