@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/utils/cpuset"
 
@@ -52,6 +53,8 @@ type member struct {
 
 	once     sync.Once
 	compiled Entry
+	// application is that of compiled, once there is one.
+	application atomic.Pointer[predictor.Application]
 }
 
 // entry returns what the profile predicts from its curves alone.
@@ -64,6 +67,7 @@ func (h holding) entry() Entry {
 		}
 		h.compiled = compile(p, h.network, h.link, h.profile.valid())
 		h.compiled.sum = h.profile.sum
+		h.application.Store(h.compiled.Application)
 	})
 	e := h.compiled
 	e.Warnings = slices.Concat(h.warnings, e.Warnings)
@@ -127,12 +131,26 @@ func (a *Advisor) next(applications []*Profile, machines []*v1alpha1.MachineProf
 	for _, p := range applications {
 		next.add(a.member(p, next))
 	}
+	next.calibrations.forget(next.compiled())
 	for _, err := range broken {
 		if fault, ok := errors.AsType[BrokenProfile](err); ok {
 			next.addBroken(fault)
 		}
 	}
 	return next
+}
+
+// compiled returns the applications that members were compiled to so far.
+func (a *Advisor) compiled() map[*predictor.Application]bool {
+	all := map[*predictor.Application]bool{}
+	for _, byMachine := range a.applications {
+		for _, h := range byMachine {
+			if app := h.application.Load(); app != nil {
+				all[app] = true
+			}
+		}
+	}
+	return all
 }
 
 // FittedTo returns an Advisor of the same profiles that fits the models of memories to

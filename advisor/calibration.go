@@ -100,6 +100,18 @@ func (c *calibrations) next(profiles []*Profile, links map[string]memory.Link, c
 	return n
 }
 
+// forget drops the calibrations of all applications but those in use. One that is looked up
+// meanwhile is calibrated again.
+func (c *calibrations) forget(used map[*predictor.Application]bool) {
+	for _, f := range c.places {
+		for app := range f.applied.Range {
+			if !used[app.(*predictor.Application)] { //nolint:errcheck,forcetypeassert // nothing else is stored
+				f.applied.Delete(app)
+			}
+		}
+	}
+}
+
 // serves reports whether a model can be fitted to p: its traffic is known, and
 // at least one point was measured that says what the interferer achieved.
 func serves(p *v1alpha1.ApplicationProfile) bool {

@@ -125,6 +125,34 @@ func TestNextKeepsTheModel(t *testing.T) {
 	}
 }
 
+// A model that stays keeps no applications of profiles that are gone.
+func TestNextForgets(t *testing.T) {
+	profiles := measuredOnBlade(t, 5)
+	more := func() *v1alpha1.ApplicationProfile { // of no use to the fit
+		return with(profiles[0].DeepCopy(), func(p *v1alpha1.ApplicationProfile) {
+			p.Name = "more"
+			for i := range p.Spec.Curves {
+				for j := range p.Spec.Curves[i].Points {
+					p.Spec.Curves[i].Points[j].AchievedBytesPerSecond = nil
+				}
+			}
+		})
+	}
+	a := New(append(slices.Clone(profiles), more()), nil)
+	kept := a.Lookup(profiles[1].Name, "blade").Application
+	for range 10 {
+		a.Lookup("more", "blade")
+		a = a.Next(append(slices.Clone(profiles), more()), nil)
+	}
+	count := 0
+	for range a.calibrations.at(placeOf(profiles[0])).applied.Range {
+		count++
+	}
+	if count != 1 || a.Lookup(profiles[1].Name, "blade").Application != kept {
+		t.Errorf("%d calibrated applications, want the one that is in use", count)
+	}
+}
+
 // Among many, one more seldom changes what is chosen, and the order never.
 func TestChoose(t *testing.T) {
 	all := given(many(1000))
