@@ -1,15 +1,12 @@
 package ticks
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
@@ -20,7 +17,7 @@ import (
 // Metric counts by a metric that the program serves in the text format of
 // Prometheus: the sum of all series of that name whose labels match. It is asked
 // for every few milliseconds, by a goroutine, and takes at most a twentieth of the
-// server's time.
+// server's time where a request takes less than a hundredth of Patience.
 type Metric struct {
 	// URL is where the program serves its metrics: http://localhost:9090/metrics.
 	URL string
@@ -28,8 +25,9 @@ type Metric struct {
 	// histogram or summary, with the labels that a series must have:
 	// requests_total{method="GET"}.
 	Metric string
-	// Patience is how long Open waits for the metric to be served, and how old a
-	// count may become; 0 for ten seconds and one second.
+	// Patience is how long Open waits for the metric to be served, and how long the
+	// program may run without an answer; 0 for ten seconds and one second. The time in
+	// which the program is stopped does not count.
 	Patience time.Duration
 }
 
@@ -38,13 +36,8 @@ var _ Source = Metric{}
 // Name returns "metric METRIC".
 func (s Metric) Name() string { return "metric " + s.Metric }
 
-// pollEvery is the least time between two requests, restPerRequest how many times
-// longer than a request the server rests after it.
-const (
-	pollEvery      = 3 * time.Millisecond
-	restPerRequest = 19
-	mostExposed    = 16 << 20
-)
+// mostExposed bounds the answer of a server.
+const mostExposed = 16 << 20
 
 // Prepare checks the URL and the metric's name.
 func (s Metric) Prepare() (*Run, error) {
@@ -62,103 +55,6 @@ func (s Metric) Prepare() (*Run, error) {
 		},
 		Close: func() error { return nil },
 	}, nil
-}
-
-// open waits for the first count.
-func (s Metric) open(pid int, wanted selector) (reader, error) {
-	start, age := 10*time.Second, time.Second
-	if s.Patience > 0 {
-		start, age = s.Patience, s.Patience
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &poller{
-		url: s.URL, wanted: wanted, age: age, cancel: cancel, done: make(chan struct{}),
-		client: &http.Client{Transport: &http.Transport{Proxy: nil, DisableCompression: true}, Timeout: age},
-	}
-	for begin := time.Now(); ; time.Sleep(pollEvery) {
-		err := p.poll(ctx)
-		if err == nil {
-			go p.run(ctx)
-			return p, nil
-		}
-		if time.Since(begin) >= start || !isRunning(pid) {
-			cancel()
-			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
-	}
-}
-
-// poller asks for the metric again and again.
-type poller struct {
-	url    string
-	wanted selector
-	age    time.Duration
-	client *http.Client
-	cancel context.CancelFunc
-	done   chan struct{}
-
-	mu    sync.Mutex
-	count float64
-	at    time.Time
-	err   error
-}
-
-func (p *poller) run(ctx context.Context) {
-	defer close(p.done)
-	for ctx.Err() == nil {
-		begin := time.Now()
-		err := p.poll(ctx)
-		p.mu.Lock()
-		p.err = err
-		p.mu.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(pollEvery, restPerRequest*time.Since(begin))):
-		}
-	}
-}
-
-func (p *poller) poll(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Accept", "text/plain;version=0.0.4")
-	response, err := p.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", p.url, response.Status)
-	}
-	count, err := p.wanted.read(io.LimitReader(response.Body, mostExposed))
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.url, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.count, p.at = count, time.Now()
-	return nil
-}
-
-func (p *poller) read() (float64, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if errors.Is(p.err, errNoSeries) || time.Since(p.at) > p.age {
-		if p.err == nil {
-			return 0, fmt.Errorf("%w: %s has not answered for %v", ErrLost, p.url, p.age)
-		}
-		return 0, fmt.Errorf("%w: %w", ErrLost, p.err)
-	}
-	return p.count, nil
-}
-
-func (p *poller) close() error {
-	p.cancel()
-	<-p.done
-	p.client.CloseIdleConnections()
-	return nil
 }
 
 // selector is a metric with labels.
