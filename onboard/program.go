@@ -120,9 +120,11 @@ func (p *program) launch(ctx context.Context) error {
 	}
 	p.process, p.run, p.unchanged = process, run, run.Unchanged
 	if p.watch != nil {
-		if p.holds, err = p.watch(process.PID); err != nil {
+		holds, err := p.watch(process.PID)
+		if err != nil {
 			return errors.Join(p.explain(err), p.stop())
 		}
+		p.holds = holds
 	}
 	if p.counter, err = run.Open(process.PID); err != nil {
 		return errors.Join(p.explain(err), p.stop())
@@ -153,7 +155,7 @@ func (p *program) awaitTicks(ctx context.Context) error {
 
 // explain returns why the program ended, if it failed, otherwise the error itself.
 func (p *program) explain(err error) error {
-	if !errors.Is(err, ticks.ErrEnded) {
+	if !errors.Is(err, ticks.ErrEnded) && !errors.Is(err, tasks.ErrEnded) {
 		return err
 	}
 	if _, failed := p.process.Wait(); failed != nil {

@@ -12,6 +12,7 @@ import (
 
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/launch"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -96,6 +97,43 @@ func TestProgramThatIsNotPaused(t *testing.T) {
 	if left := withVariable(variable); len(left) > 0 {
 		t.Errorf("still there: %v", left)
 	}
+}
+
+// TestUnwatchedProgram has programs whose occupancy cannot be watched: one that has ended by
+// then, which is started again, and one for another reason.
+func TestUnwatchedProgram(t *testing.T) {
+	session := openSession(t)
+	other := errors.New("no group is left")
+	for _, test := range []struct{ fault, want error }{
+		{tasks.ErrEnded, ErrNoTicks},
+		{other, other},
+	} {
+		watched := 0
+		p := &program{
+			session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers,
+			source: fakeTicks{func() (float64, error) { return 1, nil }},
+			watch: func(int) (Occupancy, error) {
+				watched++
+				return (*closedOccupancy)(nil), test.fault
+			},
+		}
+		if err := p.start(t.Context()); !errors.Is(err, test.want) {
+			t.Errorf("%v: %v, want %v", test.fault, err, test.want)
+		}
+		if again := watched == mostStarts; again != errors.Is(test.fault, tasks.ErrEnded) {
+			t.Errorf("%v: started %d times", test.fault, watched)
+		}
+	}
+}
+
+// closedOccupancy must not be nil when it is closed.
+type closedOccupancy struct{ closed bool }
+
+func (*closedOccupancy) Bytes() (float64, bool, error) { return 0, false, nil }
+
+func (o *closedOccupancy) Close() error {
+	o.closed = true
+	return nil
 }
 
 // TestStepsOfAShortTarget has the first run of a target end before its second tick.

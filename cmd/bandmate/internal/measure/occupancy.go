@@ -29,7 +29,9 @@ type watched struct {
 	tree *tasks.Tree
 }
 
-func watchProcess(host *pmu.Host, pid int) (*watched, error) {
+// watchProcess returns an Occupancy and not a *watched, which would make one that is not nil of
+// a nil pointer.
+func watchProcess(host *pmu.Host, pid int) (onboard.Occupancy, error) {
 	tree, err := tasks.OpenTree(host.Proc, pid)
 	if err != nil {
 		return nil, err
