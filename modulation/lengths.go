@@ -31,8 +31,8 @@ type LengthCheck struct {
 	Difference float64
 	// StandardError is that of Difference.
 	StandardError float64
-	// Slow says that they differ beyond noise and by more than 1%: short slices do
-	// not show the whole effect.
+	// Slow says that the performance is lower in long slices, beyond noise and by more
+	// than 1%: short slices do not show the whole effect.
 	Slow bool
 	// Enough says that they do not differ by 3%, within a standard error. A caller
 	// that can choose should use long slices otherwise: if short ones would have done,
@@ -41,8 +41,7 @@ type LengthCheck struct {
 }
 
 const (
-	// lengthLevel is the probability with which noise alone makes a LengthCheck
-	// report a difference.
+	// lengthLevel is the probability with which noise alone makes a LengthCheck Slow.
 	lengthLevel = 0.01
 	// fewestDifference is the smallest that matters.
 	fewestDifference = 0.01
@@ -51,7 +50,8 @@ const (
 )
 
 // CheckLengths compares readings of a comparison from slices of some length with
-// those from Longer ones, taken in the same regime.
+// those from Longer ones, taken in the same regime and, where the program has phases, in the
+// same of them.
 func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
 	c := LengthCheck{Short: Summarize(short, random), Long: Summarize(long, random)}
 	ratio := c.Long.Performance / c.Short.Performance
@@ -59,7 +59,7 @@ func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
 	c.StandardError = ratio * math.Hypot(c.Short.StandardError/c.Short.Performance, c.Long.StandardError/c.Long.Performance)
 	// The smaller of the two samples bounds the degrees of freedom.
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(min(len(short), len(long))-1, 1))}
-	c.Slow = math.Abs(c.Difference) > max(fewestDifference, t.Quantile(1-lengthLevel/2)*c.StandardError)
+	c.Slow = -c.Difference > max(fewestDifference, t.Quantile(1-lengthLevel)*c.StandardError)
 	c.Enough = math.Abs(c.Difference)+c.StandardError < enoughDifference
 	return c
 }
@@ -113,7 +113,9 @@ func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slici
 		if l.ends(s) {
 			return s, "", nil
 		}
-		c, long, err := short.compareLonger(ctx, point, class, l)
+		// Where the two are of different parts of a run, phases count as a difference: they
+		// cost time only.
+		c, long, err := short.compareLonger(ctx, point, class, l, false)
 		switch {
 		case err != nil || long != nil && long.ended():
 			return s, "", err
@@ -138,10 +140,10 @@ func (l Lengths) fit(s Slicing, point Point) bool {
 
 // CompareLonger measures a point of a plan that was carried out again, in Longer slices, and
 // compares the results in a placement regime; false where there were too few blocks of
-// either length. The error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and
+// either length in the same parts of a run. The error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and
 // ErrEnded.
 func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, bool, error) {
-	c, _, err := p.compareLonger(ctx, point, class, l)
+	c, _, err := p.compareLonger(ctx, point, class, l, true)
 	if c == nil {
 		return LengthCheck{}, false, err
 	}
@@ -149,8 +151,9 @@ func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Clas
 }
 
 // compareLonger also returns the plan that was carried out in longer slices, if any. There is
-// no check where there were too few blocks.
-func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (*LengthCheck, *Plan, error) {
+// no check where there were too few blocks, or, if strict, too few short ones in the parts of
+// a run that the long ones are of.
+func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths, strict bool) (*LengthCheck, *Plan, error) {
 	name := point.Compare[0].Name
 	short := p.Outcome.Readings[class][name]
 	longer := p.Bench.Slicing.Longer()
@@ -166,8 +169,38 @@ func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Clas
 	if len(readings) < l.Fewest {
 		return nil, long, nil
 	}
+	if same := inParts(short, readings); strict || len(same) >= FewestReadings {
+		short = same
+	}
+	if len(short) < FewestReadings {
+		return nil, long, nil
+	}
 	c := CheckLengths(short, readings, p.Bench.Random)
 	return &c, long, nil
+}
+
+// inParts returns the readings from the parts of a run that others are of: the others of one
+// run are of the part between the first of them and the last.
+func inParts(readings, others []Reading) []Reading {
+	type part struct{ from, to float64 }
+	parts := map[int]part{}
+	for _, r := range others {
+		p, ok := parts[r.Run]
+		if !ok {
+			p = part{r.Position, r.Position}
+		}
+		parts[r.Run] = part{min(p.from, r.Position), max(p.to, r.Position)}
+	}
+	var in []Reading
+	for _, r := range readings {
+		for _, p := range parts {
+			if p.from <= r.Position && r.Position <= p.to {
+				in = append(in, r)
+				break
+			}
+		}
+	}
+	return in
 }
 
 // with returns a plan of one point with the parties of p, in slices s.

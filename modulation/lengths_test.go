@@ -2,6 +2,8 @@ package modulation
 
 import (
 	"errors"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +50,7 @@ func TestCheckLengths(t *testing.T) {
 			doubts++
 		}
 		c = checkLengths(t, seed, 5*time.Millisecond)
-		if c.Slow && c.Difference < 0 {
+		if c.Slow {
 			found++
 		}
 		if c.Enough {
@@ -63,6 +65,90 @@ func TestCheckLengths(t *testing.T) {
 	}
 	if doubts > 25 || trusted > 1 {
 		t.Errorf("short slices were doubted %d times where they are long enough, and trusted %d times where they are not, of %d", doubts, trusted, repeats)
+	}
+}
+
+// Phases are no effect of the length of slices: the long ones are of a part of a run.
+func TestCompareLongerWithPhases(t *testing.T) {
+	const repeats = 8
+	for _, test := range []struct {
+		refill      time.Duration
+		least, most int // how often short slices are too short
+	}{
+		{200 * time.Microsecond, 0, 1},
+		{5 * time.Millisecond, 7, repeats},
+	} {
+		checks, slow := 0, 0
+		for seed := range uint64(repeats) {
+			m := newSimulation(seed, noise{white: 0.05, refill: test.refill})
+			p := m.add(&simulated{phases: []phase{{solo: 10, slowdown: 1.05}, {solo: 10, slowdown: 1.4}}})
+			m.stream(1)
+			plan := m.plan(fine)
+			plan.Budget, plan.Whole = 10*time.Second, func() bool { return p.runs > 0 }
+			if err := plan.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c, ok, err := plan.CompareLonger(t.Context(), plan.Points[0], usual, comparedLengths)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok {
+				checks++
+			}
+			if c.Slow {
+				slow++
+			}
+		}
+		if checks < repeats || slow < test.least || slow > test.most {
+			t.Errorf("caches that follow in %v: short slices are too short %d times of %d, %d compared; want %d to %d", test.refill, slow, repeats, checks, test.least, test.most)
+		}
+	}
+}
+
+// Nothing is compared where the long slices are of a part of a run of which there are no
+// short ones.
+func TestCompareLongerOfAnotherPart(t *testing.T) {
+	m := newSimulation(1, noise{white: 0.05})
+	m.add(&simulated{phases: steady})
+	m.stream(1)
+	plan := m.plan(fine)
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, ok, err := plan.CompareLonger(t.Context(), plan.Points[0], usual, comparedLengths); ok || err != nil {
+		t.Errorf("compared %+v, %v", c, err)
+	}
+}
+
+func TestInParts(t *testing.T) {
+	at := func(run int, positions ...float64) (list []Reading) {
+		for _, p := range positions {
+			list = append(list, Reading{Run: run, Position: p})
+		}
+		return list
+	}
+	others := slices.Concat(at(3, 35, 39), at(4, 1, 3)) // a run ends and another begins
+	got := inParts(slices.Concat(at(0, 0.5, 2, 20, 36), at(1, 3, 40)), others)
+	if want := slices.Concat(at(0, 2, 36), at(1, 3)); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A pressure that does less in long slices is no reason to warn.
+func TestCheckLengthsOneSided(t *testing.T) {
+	m := newSimulation(1, noise{})
+	readings := func(performance float64) (list []Reading) {
+		for range 20 {
+			list = append(list, Reading{Log: math.Log(performance) + 0.001*m.random.NormFloat64(), Alone: 1, Beside: performance})
+		}
+		return list
+	}
+	high, low := readings(0.9), readings(0.8)
+	if c := CheckLengths(low, high, m.random); c.Slow || c.Enough || c.Difference < 0 {
+		t.Errorf("faster in long slices: %+v", c)
+	}
+	if c := CheckLengths(high, low, m.random); !c.Slow || c.Enough || c.Difference > 0 {
+		t.Errorf("slower in long slices: %+v", c)
 	}
 }
 
