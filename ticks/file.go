@@ -31,9 +31,15 @@ func (s File) Prepare() (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %w", s.Name(), ErrUnavailable, err)
 	}
+	earlier, err := endOf(s.Path, before)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", s.Name(), ErrUnavailable, err)
+	}
 	return &Run{
 		Open: func(pid int) (Counter, error) {
-			return newCounter(s.Name(), pid, func() (reader, error) { return &fileReader{path: s.Path, before: before}, nil })
+			return newCounter(s.Name(), pid, func() (reader, error) {
+				return &fileReader{path: s.Path, before: before, earlier: earlier}, nil
+			})
 		},
 		Close: func() error { return nil },
 	}, nil
@@ -64,14 +70,51 @@ func stateOf(path string) (fileState, error) {
 	}, nil
 }
 
+// content is the end of what a file held, which stays there while the file is appended to.
+type content struct {
+	end  []byte
+	size int64
+}
+
+// known is how much of the end of a file tells whether its content is still there.
+const known = 256
+
+// endOf returns the end of a file; nothing where it is not there.
+func endOf(path string, state fileState) (content, error) {
+	c := content{end: make([]byte, min(state.size, known)), size: state.size}
+	if state.size == 0 {
+		return c, nil
+	}
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return c, err
+	}
+	_, err = file.ReadAt(c.end, c.size-int64(len(c.end)))
+	return c, errors.Join(err, file.Close())
+}
+
+// in reports whether a file begins with the content, as far as its end tells.
+func (c *content) in(file *os.File) (bool, error) {
+	var data [known]byte
+	now := data[:len(c.end)]
+	n, err := file.ReadAt(now, c.size-int64(len(c.end)))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return n == len(now) && bytes.Equal(now, c.end), nil
+}
+
 // fileReader reads the file from when it is not what it was before. Later changes
 // cannot be told from the file's times, which are coarse.
 type fileReader struct {
 	path   string
 	before fileState
-	file   *os.File
-	last   float64
-	data   [tail]byte
+	// earlier is what the file holds of earlier runs, which the program appends to; empty
+	// where it does not.
+	earlier content
+	file    *os.File
+	last    float64
+	data    [tail]byte
 }
 
 // read keeps the last count while the file is away, or is being rewritten and
@@ -85,6 +128,9 @@ func (r *fileReader) read() (float64, error) {
 		return r.last, nil
 	}
 	if r.file == nil || now.device != r.before.device || now.inode != r.before.inode {
+		if now.device != r.before.device || now.inode != r.before.inode {
+			r.earlier = content{}
+		}
 		if err := r.reopen(); err != nil {
 			return 0, err
 		}
@@ -92,16 +138,36 @@ func (r *fileReader) read() (float64, error) {
 			return r.last, nil
 		}
 	}
-	from := max(0, now.size-tail)
-	n, err := r.file.ReadAt(r.data[:], from)
-	if err != nil && !errors.Is(err, io.EOF) {
+	text, isWhole, err := r.text(now.size)
+	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrLost, err)
 	}
-	if count, ok := lastNumber(r.data[:n], from == 0); ok {
+	if count, ok := lastNumber(text, isWhole); ok {
 		r.last = count
 	}
 	r.before = now
 	return r.last, nil
+}
+
+// text returns the end of what the program has written to the file, which is so long, and
+// whether that is all the file holds. After earlier content it begins with the last byte of
+// that: the newline before a line, or else a part of one.
+func (r *fileReader) text(size int64) (text []byte, isWhole bool, err error) {
+	if r.earlier.size > 0 {
+		isThere, err := r.earlier.in(r.file)
+		if err != nil {
+			return nil, false, err
+		}
+		if !isThere {
+			r.earlier = content{}
+		}
+	}
+	from := max(0, r.earlier.size-1, size-tail)
+	n, err := r.file.ReadAt(r.data[:], from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, false, err
+	}
+	return r.data[:n], from == 0 && r.earlier.size == 0, nil
 }
 
 // reopen opens the file, unless it is gone already.

@@ -50,6 +50,46 @@ func TestFile(t *testing.T) {
 	}
 }
 
+func TestFileAppended(t *testing.T) {
+	for _, earlier := range []string{"step 1000\n", "step 1000\nstep 10", "5", strings.Repeat("step 1000\n", 1000)} {
+		path := filepath.Join(t.TempDir(), "log")
+		write(t, path, earlier)
+		c := open(t, prepare(t, File{path}), os.Getpid())
+		text := earlier
+		for _, step := range []struct {
+			text string
+			want float64
+		}{
+			{"", 0},
+			{" starting the solver\n", 0},
+			{"step 1\n", 1},
+			{"step 2", 1}, // an unfinished line
+			{"5\n", 25},
+			{strings.Repeat("step 25\n", 2000) + "step 26\n", 26},
+		} {
+			text += step.text
+			write(t, path, text)
+			wantCount(t, c, step.want, nil)
+		}
+	}
+}
+
+// A file that is written anew over an earlier, longer or shorter one is read from its begin.
+func TestFileWrittenOver(t *testing.T) {
+	for _, earlier := range []string{"9\n", "1\n", "1000\n"} {
+		path := filepath.Join(t.TempDir(), "progress")
+		write(t, path, earlier)
+		c := open(t, prepare(t, File{path}), os.Getpid())
+		for _, step := range []struct {
+			text string
+			want float64
+		}{{"2\n", 2}, {"30\n", 30}, {"1001\n", 1001}} {
+			write(t, path, step.text)
+			wantCount(t, c, step.want, nil)
+		}
+	}
+}
+
 func TestFileIsFolder(t *testing.T) {
 	if _, err := (File{t.TempDir()}).Prepare(); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("%v, want %v", err, ErrUnavailable)
