@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -13,11 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
-	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/topology"
 )
@@ -85,6 +82,10 @@ type Launcher struct {
 	mu sync.Mutex
 	// known are the child processes that should be running.
 	known map[int]bool
+	// runs are the numbers of the commands that have not ended, and last is that of the
+	// last one.
+	runs map[int]bool
+	last int
 
 	guard   *guard
 	reserve reserve
@@ -114,7 +115,7 @@ func New() (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Launcher{known: map[int]bool{guard.pid: true}, guard: guard}, nil
+	return &Launcher{known: map[int]bool{guard.pid: true}, runs: map[int]bool{}, guard: guard}, nil
 }
 
 // Close ends what commands have left running.
@@ -184,7 +185,9 @@ func (l *Launcher) Start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		defer cancel()
 		tail := &tailBuffer{}
 		cmd := c.build(ctx, tail)
-		cmd.Env = l.guard.environment(c.Env)
+		run := l.begin()
+		defer l.end(run)
+		cmd.Env = l.guard.environment(c.Env, run)
 		release, err := profiler.BeforeLaunch(ctx)
 		if err != nil {
 			started <- errors.Join(err, restore())
@@ -211,8 +214,7 @@ func (l *Launcher) Start(ctx context.Context, c Command, cpus cpuset.CPUSet, nod
 		ended := endOf(ctx)
 		p.exec.Wall = time.Since(begin)
 		p.exec.Spans = []Span{{begin, begin.Add(p.exec.Wall)}}
-		l.Forget(p.PID)
-		left := l.reap()
+		left := l.reap(run, p.PID)
 		l.reserve.ended(p.PID, c.String(), cmd.ProcessState.SysUsage(), !profiler.IsCounted(ctx))
 		p.err = c.explain(err, ended, left, tail)
 		if restoreErr == nil {
@@ -341,62 +343,4 @@ func (t *tailBuffer) suffix() string {
 	lines := strings.Split(text, "\n")
 	lines = lines[max(0, len(lines)-5):]
 	return "\n  " + strings.Join(lines, "\n  ")
-}
-
-const (
-	// reapGrace is how long a process that a command started may outlive it, such
-	// as the daemon that an MPI program starts for itself.
-	reapGrace = 300 * time.Millisecond
-	// reapLimit bounds the time spent on processes that keep starting others.
-	reapLimit = 5 * time.Second
-)
-
-// reap waits for the orphans that finished commands left behind, stops those
-// that stay, and returns how many it stopped.
-func (l *Launcher) reap() int {
-	stopped := 0
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		left := l.orphans()
-		if len(left) == 0 || time.Since(begin) > reapLimit {
-			return stopped
-		}
-		for _, p := range left {
-			ended := p.State == "Z" || p.State == "X"
-			if !ended && time.Since(begin) > reapGrace {
-				stopped++
-				_ = unix.Kill(p.PID, unix.SIGKILL)
-				ended = true
-			}
-			if ended {
-				_, _ = unix.Wait4(p.PID, nil, 0, nil)
-			}
-		}
-	}
-}
-
-// orphans lists this process's children that are not known: those that commands
-// forked and that were adopted when their parent ended. Those in the session of a
-// command that still runs belong to it. A watchdog of pauses that has just started is
-// none.
-func (l *Launcher) orphans() []procfs.ProcStat {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return nil
-	}
-	var left []procfs.ProcStat
-	self := os.Getpid()
-	for _, p := range all {
-		// A process that has just ended cannot be read.
-		stat, err := p.Stat()
-		if err != nil || stat.PPID != self || l.known[p.PID] || l.known[stat.Session] {
-			continue
-		}
-		if line, err := p.CmdLine(); err == nil && len(line) > 0 && line[0] == pausing.WatchdogName {
-			continue
-		}
-		left = append(left, stat)
-	}
-	return left
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 )
@@ -143,32 +144,54 @@ func TestCancelStopsAllOfACommand(t *testing.T) {
 // TestEndOfOneCommandSparesTheOthers has a command end while another runs whose helper
 // has lost its parent.
 func TestEndOfOneCommandSparesTheOthers(t *testing.T) {
-	l := testLauncher(t)
-	file := filepath.Join(t.TempDir(), "pid")
-	server, err := l.Start(t.Context(), shell("(sleep 300 & echo $! > "+file+".new); mv "+file+".new "+file+"; exec sleep 300"), cpuset.New(), nil)
+	for _, test := range []struct{ name, start string }{
+		{"in the session", "sh"},
+		{"in a session of its own", "setsid sh"},
+		{"of which nothing is known", "env -i PATH=$PATH setsid sh"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := testLauncher(t)
+			file := filepath.Join(t.TempDir(), "pid")
+			helps := "echo $$ > " + file + ".new; mv " + file + ".new " + file + "; exec sleep 300"
+			server, err := l.Start(t.Context(), shell("("+test.start+" -c '"+helps+"' &); exec sleep 300"), cpuset.New(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			helper := 0
+			waitFor(t, "the helper", func() bool {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					return false
+				}
+				helper, err = strconv.Atoi(strings.TrimSpace(string(data)))
+				return err == nil && parentOf(t, helper) == os.Getpid()
+			})
+			if _, err := l.Run(t.Context(), shell("true"), cpuset.New(), nil); err != nil {
+				t.Errorf("the command that ended: %v", err)
+			}
+			if !alive(helper) {
+				t.Error("the helper of the other one was ended")
+			}
+			server.Kill()
+			_, _ = server.Wait()
+			if alive(helper) {
+				t.Error("the helper outlived its command")
+			}
+		})
+	}
+}
+
+func parentOf(t *testing.T, pid int) int {
+	t.Helper()
+	p, err := procfs.NewProc(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	helper := 0
-	waitFor(t, "the helper", func() bool {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return false
-		}
-		helper, err = strconv.Atoi(strings.TrimSpace(string(data)))
-		return err == nil
-	})
-	if _, err := l.Run(t.Context(), shell("true"), cpuset.New(), nil); err != nil {
-		t.Errorf("the command that ended: %v", err)
+	stat, err := p.Stat()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !alive(helper) {
-		t.Error("the helper of the other one was ended")
-	}
-	server.Kill()
-	_, _ = server.Wait()
-	if alive(helper) {
-		t.Error("the helper outlived its command")
-	}
+	return stat.PPID
 }
 
 // A command that its caller ends is not blamed for it, nor is --timeout.

@@ -22,8 +22,11 @@ const (
 	// guardRole makes a process a guard, whose argument is the mark to look for.
 	guardRole reexec.Role = "guard"
 	// runEnvironment marks the processes of a Launcher and all their descendants,
-	// whatever session or process group they move to.
+	// whatever session or process group they move to: MARK.NUMBER, with the mark of the
+	// guard and the number of the run.
 	runEnvironment = "BANDMATE_RUN"
+	// markEnd ends the mark.
+	markEnd = "."
 )
 
 const (
@@ -86,12 +89,13 @@ func startGuard() (*guard, error) {
 	return g, nil
 }
 
-// environment adds the mark to the environment of a command; nil is this process's.
-func (g *guard) environment(env []string) []string {
+// environment adds the mark and the number of a run to the environment of its command; nil is
+// this process's.
+func (g *guard) environment(env []string, run int) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	return append(slices.Clip(env), runEnvironment+"="+g.mark)
+	return append(slices.Clip(env), runEnvironment+"="+g.mark+markEnd+strconv.Itoa(run))
 }
 
 // close ends the guard, which ends the remaining processes of commands.
@@ -114,12 +118,14 @@ func sweep(look func() []int) {
 }
 
 // marked lists the processes with the mark.
-func marked(mark string) []int { return processesWithEntry([]byte(runEnvironment + "=" + mark)) }
+func marked(mark string) []int {
+	return processesWithEntry([]byte(runEnvironment + "=" + mark + markEnd))
+}
 
-// processesWithEntry lists the processes with an entry in the environment they
+// processesWithEntry lists the processes with an entry that begins so in the environment they
 // were started with (proc_pid_environ(5): NAME=VALUE, each ended by a null
 // byte; it is empty for a zombie).
-func processesWithEntry(entry []byte) []int {
+func processesWithEntry(begin []byte) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
@@ -135,7 +141,7 @@ func processesWithEntry(entry []byte) []int {
 			continue
 		}
 		for variable := range bytes.SplitSeq(environment, []byte{0}) {
-			if bytes.Equal(variable, entry) {
+			if bytes.HasPrefix(variable, begin) {
 				pids = append(pids, pid)
 				break
 			}

@@ -20,10 +20,10 @@ func TestGuardMarksCommands(t *testing.T) {
 	command.Output, command.Timeout = &output, 300*time.Millisecond
 	_, _ = l.Run(t.Context(), command, cpuset.New(), nil)
 	lines := strings.Split(output.String(), "\n")
-	if !slices.Contains(lines, runEnvironment+"="+l.guard.mark) || !slices.Contains(lines, "PATH="+os.Getenv("PATH")) {
+	if !slices.Contains(lines, runEnvironment+"="+l.guard.mark+".1") || !slices.Contains(lines, "PATH="+os.Getenv("PATH")) {
 		t.Errorf("the environment is %q", lines)
 	}
-	if other := withEntry(runEnvironment + "=" + l.guard.mark); len(other) > 0 {
+	if other := marked(l.guard.mark); len(other) > 0 {
 		t.Errorf("still there: %v", other)
 	}
 }
@@ -36,7 +36,7 @@ func TestGuardSweepsOnlyItsMark(t *testing.T) {
 	}
 	start := func(mark string) *exec.Cmd {
 		cmd := exec.Command("sleep", "300")
-		cmd.Env = append(os.Environ(), runEnvironment+"="+mark)
+		cmd.Env = append(os.Environ(), runEnvironment+"="+mark+".1")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -59,9 +59,6 @@ func TestGuardSweepsOnlyItsMark(t *testing.T) {
 		_ = cmd.Wait()
 	}
 }
-
-// withEntry lists the living processes with NAME=VALUE in their environment.
-func withEntry(variable string) []int { return processesWithEntry([]byte(variable)) }
 
 // waitFor is patient: other tests keep the CPUs busy.
 func waitFor(t *testing.T, what string, holds func() bool) {

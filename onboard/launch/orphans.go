@@ -1,0 +1,122 @@
+package launch
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/pausing"
+)
+
+const (
+	// reapGrace is how long a process that a command started may outlive it, such
+	// as the daemon that an MPI program starts for itself.
+	reapGrace = 300 * time.Millisecond
+	// reapLimit bounds the time spent on processes that keep starting others.
+	reapLimit = 5 * time.Second
+)
+
+// begin returns the number of a new run.
+func (l *Launcher) begin() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	l.runs[l.last] = true
+	return l.last
+}
+
+// end ends a run, whose processes then are orphans. It may be called twice.
+func (l *Launcher) end(run int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.runs, run)
+}
+
+// orphan is a process that a command forked and that this process adopted when its parent
+// ended.
+type orphan struct {
+	procfs.ProcStat
+	// ours says that it is of the run that has ended, as far as that is known.
+	ours bool
+}
+
+// reap ends a run whose command, the process pid, has ended. It waits for the orphans of the
+// run and of runs that ended earlier, stops those that stay, and returns how many of the run
+// it stopped.
+func (l *Launcher) reap(run, pid int) int {
+	l.Forget(pid)
+	l.end(run)
+	stopped := 0
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		left := l.orphans(run, pid)
+		if len(left) == 0 || time.Since(begin) > reapLimit {
+			return stopped
+		}
+		for _, p := range left {
+			ended := hasEnded(p.ProcStat)
+			if !ended && time.Since(begin) > reapGrace {
+				if p.ours {
+					stopped++
+				}
+				_ = unix.Kill(p.PID, unix.SIGKILL)
+				ended = true
+			}
+			if ended {
+				_, _ = unix.Wait4(p.PID, nil, 0, nil)
+			}
+		}
+	}
+}
+
+func hasEnded(p procfs.ProcStat) bool { return p.State == "Z" || p.State == "X" }
+
+// orphans lists this process's children that are not known, except those of commands that
+// still run. A watchdog of pauses that has just started is none.
+func (l *Launcher) orphans(run, pid int) []orphan {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil
+	}
+	var left []orphan
+	self := os.Getpid()
+	for _, p := range all {
+		// A process that has just ended cannot be read.
+		stat, err := p.Stat()
+		if err != nil || stat.PPID != self || l.known[p.PID] || l.known[stat.Session] {
+			continue
+		}
+		if line, err := p.CmdLine(); err == nil && len(line) > 0 && line[0] == pausing.WatchdogName {
+			continue
+		}
+		of := l.runOf(p)
+		switch {
+		case hasEnded(stat):
+		case of == 0 && stat.Session != pid && len(l.runs) > 0, l.runs[of]:
+			continue
+		}
+		left = append(left, orphan{stat, of == run || of == 0})
+	}
+	return left
+}
+
+// runOf returns the number of the run that a process is of; 0 where its environment does not
+// tell, as of a process that has cleared it.
+func (l *Launcher) runOf(p procfs.Proc) int {
+	environment, err := p.Environ()
+	if err != nil {
+		return 0
+	}
+	for _, variable := range environment {
+		if number, ok := strings.CutPrefix(variable, runEnvironment+"="+l.guard.mark+markEnd); ok {
+			run, _ := strconv.Atoi(number)
+			return run
+		}
+	}
+	return 0
+}
