@@ -56,19 +56,35 @@ func (s IO) Prepare() (*Run, error) {
 
 // ioTree reads the lines of a process and of its descendants.
 type ioTree struct {
-	kind IOKind
 	stop func()
+	// readFile reads the line of a process.
+	readFile func(*os.File) (float64, error)
 
 	mu    sync.Mutex
 	files map[int]*os.File
 	// order has every process of files after the one that started it.
 	order []int
+	// counts are what the processes had counted when they were read last.
+	counts map[int]float64
+	// apart is how many looks in a row have found a process outside of the tree, because its
+	// parent has ended. None of the tree waits for it.
+	apart map[int]int
+	// ended is what processes had counted that have ended and are in no other count.
+	ended float64
 	last  float64
-	data  [512]byte
+}
+
+// surelyApart is the number of looks in a row that tell a process apart: one may miss a
+// process that gets another parent.
+const surelyApart = 2
+
+func newIOTree(readFile func(*os.File) (float64, error)) *ioTree {
+	return &ioTree{readFile: readFile, files: map[int]*os.File{}, counts: map[int]float64{}, apart: map[int]int{}}
 }
 
 func openIO(pid int, kind IOKind) (reader, error) {
-	t := &ioTree{kind: kind, files: map[int]*os.File{}}
+	var line ioLine
+	t := newIOTree(func(file *os.File) (float64, error) { return line.read(file, kind) })
 	file, err := os.Open(ioPath(pid))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -76,7 +92,7 @@ func openIO(pid int, kind IOKind) (reader, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	t.files[pid], t.order = file, []int{pid}
+	t.add(pid, file)
 	_, err = t.readFile(file)
 	if err != nil {
 		if errors.Is(err, os.ErrPermission) {
@@ -84,70 +100,105 @@ func openIO(pid int, kind IOKind) (reader, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnavailable, err), file.Close())
 	}
-	t.stop = follow(func() { t.addDescendants(pid) })
+	t.stop = follow(func() { t.look(descendants(pid)) })
 	return t, nil
 }
 
 func ioPath(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/io" }
 
-// addDescendants opens the files of new descendants.
-func (t *ioTree) addDescendants(root int) {
-	for _, pid := range descendants(root) {
+// look opens the files of new processes, of those that descend from the first, and finds
+// those that do so no longer.
+func (t *ioTree) look(found []int) {
+	for _, pid := range found {
 		t.mu.Lock()
 		if t.files[pid] == nil {
 			if file, err := os.Open(ioPath(pid)); err == nil {
-				t.files[pid] = file
-				t.order = append(t.order, pid)
+				t.add(pid, file)
 			}
 		}
 		t.mu.Unlock()
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, pid := range t.order[1:] {
+		if slices.Contains(found, pid) {
+			delete(t.apart, pid)
+		} else if _, err := t.readFile(t.files[pid]); err == nil { // it was there all the time
+			t.apart[pid]++
+		}
+	}
+}
+
+func (t *ioTree) add(pid int, file *os.File) {
+	t.files[pid] = file
+	t.order = append(t.order, pid)
 }
 
 // read adds up all processes, parents first. When a process has been waited for, its
 // parent has its count: that of a parent read after it would count it twice. The sum may be
-// short instead, and the last one holds.
+// short instead, and the last one holds. A sum that is still short in the next read lacks
+// the count of a process for which nobody waited.
 func (t *ioTree) read() (float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sum := 0.0
+	sum, mayBeShort := 0.0, false
 	for _, pid := range slices.Clone(t.order) {
 		n, err := t.readFile(t.files[pid])
 		switch {
 		case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist):
-			t.files[pid].Close()
-			delete(t.files, pid)
-			t.order = slices.DeleteFunc(t.order, func(p int) bool { return p == pid })
+			if t.apart[pid] >= surelyApart {
+				t.ended += t.counts[pid]
+			} else {
+				mayBeShort = true
+			}
+			t.remove(pid)
 		case err != nil:
 			return 0, fmt.Errorf("%w: %w", ErrLost, err)
+		default:
+			t.counts[pid] = n
+			sum += n
 		}
-		sum += n
 	}
 	if len(t.files) == 0 {
 		return 0, fmt.Errorf("%w: no process is left", ErrLost)
+	}
+	if sum += t.ended; sum < t.last && !mayBeShort {
+		t.ended += t.last - sum
 	}
 	t.last = max(t.last, sum)
 	return t.last, nil
 }
 
-// readFile reads a line of proc_pid_io(5):
+// remove forgets a process that has ended.
+func (t *ioTree) remove(pid int) {
+	t.files[pid].Close()
+	delete(t.files, pid)
+	delete(t.counts, pid)
+	delete(t.apart, pid)
+	t.order = slices.DeleteFunc(t.order, func(p int) bool { return p == pid })
+}
+
+// ioLine is the memory for the file of a process.
+type ioLine [512]byte
+
+// read reads a line of proc_pid_io(5):
 //
 //	rchar: 323934931
 //	wchar: 323929600
 //	syscr: 632687
-func (t *ioTree) readFile(file *os.File) (float64, error) {
-	n, err := syscall.Pread(int(file.Fd()), t.data[:], 0)
+func (l *ioLine) read(file *os.File, kind IOKind) (float64, error) {
+	n, err := syscall.Pread(int(file.Fd()), l[:], 0)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", file.Name(), err)
 	}
-	for line := range bytes.Lines(t.data[:n]) {
+	for line := range bytes.Lines(l[:n]) {
 		key, value, _ := bytes.Cut(line, []byte(": "))
-		if string(key) == string(t.kind) {
+		if string(key) == string(kind) {
 			count, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 64)
 			return float64(count), err
 		}
 	}
-	return 0, fmt.Errorf("%s: no line %q", file.Name(), t.kind)
+	return 0, fmt.Errorf("%s: no line %q", file.Name(), kind)
 }
 
 func (t *ioTree) close() error {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -54,6 +55,86 @@ func TestIOOfTree(t *testing.T) {
 	if n, err := c.Read(); err != nil || n-before < 1000*100 {
 		t.Errorf("counted %v, %v; want what the child reads", n-before, err)
 	}
+}
+
+// ioTreeOf returns a tree of processes that count what counts says, and have ended where it
+// says nothing.
+func ioTreeOf(t *testing.T, counts map[int]float64, pids ...int) *ioTree {
+	t.Helper()
+	of := map[*os.File]int{}
+	tree := newIOTree(func(file *os.File) (float64, error) {
+		if n, ok := counts[of[file]]; ok {
+			return n, nil
+		}
+		return 0, syscall.ESRCH
+	})
+	tree.stop = func() {}
+	for _, pid := range pids {
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of[file] = pid
+		tree.add(pid, file)
+	}
+	t.Cleanup(func() {
+		if err := tree.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tree
+}
+
+func wantIO(t *testing.T, tree *ioTree, want float64) {
+	t.Helper()
+	if n, err := tree.read(); n != want || err != nil {
+		t.Errorf("%v, %v; want %v", n, err, want)
+	}
+}
+
+func TestIOOfEndedChildren(t *testing.T) {
+	counts := map[int]float64{1: 100, 2: 1000}
+
+	// The parent waits for it, after it was read itself and before the child is.
+	tree := ioTreeOf(t, counts, 1, 2)
+	wantIO(t, tree, 1100)
+	delete(counts, 2)
+	wantIO(t, tree, 1100)
+	counts[1] = 1101
+	wantIO(t, tree, 1101)
+
+	// Nobody waits, which the next read tells.
+	counts[1], counts[2] = 100, 1000
+	tree = ioTreeOf(t, counts, 1, 2)
+	wantIO(t, tree, 1100)
+	delete(counts, 2)
+	wantIO(t, tree, 1100)
+	wantIO(t, tree, 1100)
+	counts[1]++
+	wantIO(t, tree, 1101)
+
+	// Its own parent has ended before, so that it has been outside of the tree.
+	counts[1], counts[2] = 100, 1000
+	tree = ioTreeOf(t, counts, 1, 2)
+	wantIO(t, tree, 1100)
+	for range surelyApart {
+		tree.look(nil)
+	}
+	delete(counts, 2)
+	counts[1]++
+	wantIO(t, tree, 1101)
+
+	// It was missed once, or has ended when it is missed.
+	counts[1], counts[2] = 100, 1000
+	tree = ioTreeOf(t, counts, 1, 2)
+	wantIO(t, tree, 1100)
+	tree.look(nil)
+	tree.look([]int{2})
+	tree.look(nil)
+	delete(counts, 2)
+	counts[1] = 1101
+	tree.look(nil)
+	wantIO(t, tree, 1101)
 }
 
 func BenchmarkReadIO(b *testing.B) {
