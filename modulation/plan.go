@@ -102,6 +102,8 @@ type Plan struct {
 type Outcome struct {
 	// Readings is by class and name of the comparison.
 	Readings map[regime.Class]map[string][]Reading
+	// Blocks counts the blocks that the readings are from, by class.
+	Blocks map[regime.Class]int
 	// RoundTrips are those of the probes, by class.
 	RoundTrips map[regime.Class][]float64
 	// Dropped counts the blocks during which the regime changed, and Lost those
@@ -290,6 +292,10 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 		of = map[string][]Reading{}
 		p.Outcome.Readings[class] = of
 	}
+	if p.Outcome.Blocks == nil {
+		p.Outcome.Blocks = map[regime.Class]int{}
+	}
+	p.Outcome.Blocks[class] += len(group)
 	for _, t := range group {
 		for _, c := range t.point.Compare {
 			y, off, ok := c.read(t.block)

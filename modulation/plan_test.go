@@ -116,7 +116,9 @@ func TestRunMeasuresEveryPoint(t *testing.T) {
 	if err := plan.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	all := 0
 	for name, slowdown := range slowdowns {
+		all += len(plan.Outcome.Readings[usual][name])
 		e := Summarize(plan.Outcome.Readings[usual][name], m.random)
 		if math.Abs(e.Performance-1/slowdown) > 4*e.StandardError+0.003 || e.StandardError > 0.0075 {
 			t.Errorf("%s: %+v, want %.3f", name, e, 1/slowdown)
@@ -128,6 +130,9 @@ func TestRunMeasuresEveryPoint(t *testing.T) {
 		if blocks := len(plan.Outcome.Readings[usual][name]); prepared[name] < blocks {
 			t.Errorf("%s was prepared %d times for %d blocks", name, prepared[name], blocks)
 		}
+	}
+	if blocks := plan.Outcome.Blocks[usual]; blocks != all {
+		t.Errorf("%d blocks, want %d: two readings are from one block", blocks, all)
 	}
 	for i, share := range done {
 		if share < 0 || share > 1 {

@@ -70,15 +70,13 @@ func controlPoint(application string) modulation.Point {
 // control names what stands beside an application in an A/A comparison.
 const control = "nothing"
 
-// circumstancesOf returns those of a class of an outcome.
+// circumstancesOf returns those of a class of an outcome. The blocks of other classes are
+// dropped.
 func circumstancesOf(o *modulation.Outcome, class regime.Class) circumstances {
 	dropped := o.Dropped
-	for other, readings := range o.Readings {
-		if other == class {
-			continue
-		}
-		for _, list := range readings {
-			dropped += len(list)
+	for other, blocks := range o.Blocks {
+		if other != class {
+			dropped += blocks
 		}
 	}
 	return circumstances{class, time.Duration(stats.Median(o.RoundTrips[class])), dropped}

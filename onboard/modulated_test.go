@@ -78,8 +78,9 @@ func TestCircumstancesCountOtherRegimes(t *testing.T) {
 	o := &modulation.Outcome{
 		Dropped: 3,
 		Readings: map[regime.Class]map[string][]modulation.Reading{
-			regime.SameComplex: {"a": readings(9, 1, 1)}, regime.CrossComplex: {"a": readings(4, 1, 1)},
+			regime.SameComplex: {"a": readings(9, 1, 1)}, regime.CrossComplex: {"a": readings(4, 1, 1), "b": readings(4, 1, 1)},
 		},
+		Blocks:     map[regime.Class]int{regime.SameComplex: 9, regime.CrossComplex: 4},
 		RoundTrips: map[regime.Class][]float64{regime.SameComplex: {50, 60, 70}},
 	}
 	if c := circumstancesOf(o, regime.SameComplex); c.dropped != 7 || c.roundTrip != 60 || c.class != regime.SameComplex {
