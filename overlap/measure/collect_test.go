@@ -138,6 +138,16 @@ func TestCollectRegimes(t *testing.T) {
 	}
 }
 
+// A point with fewer repeats than were asked for counts those that it has.
+func TestCollectTooFewRepeats(t *testing.T) {
+	c := collecting(1, 2, 3)
+	m := &madeUp{tags: []regime.Tag{near, near, near, near, near, near, {}}}
+	points, err := c.collect(t.Context(), m, overlap.Placement{})
+	if n := kept(points); n != 3 || err != nil {
+		t.Errorf("%d samples are kept of three that could be told: %+v, %v", n, points, err)
+	}
+}
+
 // A sample in which a busy machine let nothing happen is taken again.
 func TestCollectNothing(t *testing.T) {
 	c := collecting(1, 1, 2)

@@ -160,9 +160,18 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	r.Regime, _ = c.tally.Main()
-	r.Kept, r.Dropped = len(r.Points)*o.Repeats, c.dropped
+	r.Kept, r.Dropped = kept(r.Points), c.dropped
 	r.Warnings = append(r.Warnings, c.warnings...)
 	return r, nil
+}
+
+// kept returns the number of samples of points.
+func kept(points []Point) int {
+	sum := 0
+	for _, p := range points {
+		sum += p.Repeats
+	}
+	return sum
 }
 
 // measureAt measures one placement of the data.
