@@ -47,12 +47,7 @@ func HoldingOn(m *topology.Machine, target, pressing cpuset.CPUSet) (Holding, bo
 	if len(shared) != 1 || pressing.IsEmpty() || !target.Union(pressing).IsSubsetOf(shared[0].CPUs) {
 		return Holding{}, false
 	}
-	h := Holding{Bytes: shared[0].Bytes}
-	for _, c := range m.Caches {
-		if c.Type != "Instruction" && c.Level < shared[0].Level && !c.CPUs.Intersection(pressing).IsEmpty() {
-			h.Private = max(h.Private, c.Bytes)
-		}
-	}
+	h := Holding{Bytes: shared[0].Bytes, Private: private(m, pressing)}
 	most := int64(1)
 	if h.Private > 0 {
 		most = int64(heldParts[0]*float64(h.Bytes)) / (leastOfPrivate * h.Private)
@@ -60,6 +55,30 @@ func HoldingOn(m *topology.Machine, target, pressing cpuset.CPUSet) (Holding, bo
 	near := pressing.List()
 	h.CPUs = cpuset.New(near[:min(max(most, 1), int64(len(near)))]...)
 	return h, true
+}
+
+// private returns the size of the largest cache before the last level that a CPU has.
+func private(m *topology.Machine, cpus cpuset.CPUSet) (bytes int64) {
+	for _, cpu := range cpus.UnsortedList() {
+		last, _ := m.LastLevelCache(cpu)
+		for _, c := range m.Caches {
+			if c.Type != "Instruction" && c.Level < last.Level && c.CPUs.Contains(cpu) {
+				bytes = max(bytes, c.Bytes)
+			}
+		}
+	}
+	return bytes
+}
+
+// ResidentOn returns how much each of some CPUs loads of a working set that fits easily into
+// their last-level caches; false where the size of these is not known.
+func ResidentOn(m *topology.Machine, cpus cpuset.CPUSet) (bytes int64, known bool) {
+	last, known := m.LastLevelCacheBytes(cpus)
+	if !known {
+		return 0, false
+	}
+	h := Holding{Bytes: last, CPUs: cpus, Private: private(m, cpus)}
+	return h.Resident().Footprint, true
 }
 
 // each returns how much a CPU loads of a working set, by its part of the cache.

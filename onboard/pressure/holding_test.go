@@ -63,6 +63,25 @@ func TestHoldingOn(t *testing.T) {
 	}
 }
 
+func TestResidentOn(t *testing.T) {
+	two := coresBehind(1*mebi, 32*mebi, cpus("0-7"), cpus("8-15"))
+	for _, c := range []struct {
+		name    string
+		machine *topology.Machine
+		cpus    string
+		want    int64
+	}{
+		{"one", two, "3", 4 * mebi},
+		{"in two caches", two, "7-8", 4 * mebi},
+		{"several in one cache", two, "0-3", 2 * mebi},
+		{"unknown", &topology.Machine{}, "0", 0},
+	} {
+		if got, known := ResidentOn(c.machine, cpus(c.cpus)); got != c.want || known != (c.want > 0) {
+			t.Errorf("%s: %d, %t: want %d", c.name, got, known, c.want)
+		}
+	}
+}
+
 func TestWorkingSets(t *testing.T) {
 	h := Holding{Bytes: 36608 << 10, CPUs: cpuset.New(1), Private: 1 * mebi}
 	if got, want := len(h.Pressures()), len(heldParts)*len(heldLevels); got != want {

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"io"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/report"
+	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -53,6 +57,20 @@ func onCPU(w interferer.Achieved) units.Bandwidth {
 // leastOnCPU is the part of the time with a CPU that a rate is taken over at least.
 const leastOnCPU = 0.01
 
+// ratesOf returns the rates at which the CPUs can access lines of memory, and those of a
+// working set in the caches. That set is smaller than the footprint of a CPU where so much may
+// not fit there.
+func ratesOf(m *topology.Machine, cpus cpuset.CPUSet, footprint int64, rate func(footprint int64) (units.Bandwidth, error)) (memory, resident units.Bandwidth, err error) {
+	if memory, err = rate(0); err != nil {
+		return 0, 0, err
+	}
+	if fits, known := pressure.ResidentOn(m, cpus); known {
+		footprint = min(footprint, fits)
+	}
+	resident, err = rate(footprint)
+	return memory, resident, err
+}
+
 // keepWorkingSet runs interfere with a footprint.
 func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interferer.Options) (err error) {
 	setting, err := f.workingSetSetting(o.CPUs.Size())
@@ -65,11 +83,11 @@ func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interf
 		w, err := interferer.Run(ctx, o, s, sustainedWindow, 0, nil)
 		return onCPU(w), errors.Join(err, ctx.Err())
 	}
-	memory, err := rate(0)
+	machine, err := topology.ReadHost()
 	if err != nil {
-		return err
+		return fmt.Errorf("reading the machine: %w", err)
 	}
-	resident, err := rate(setting.Footprint)
+	memory, resident, err := ratesOf(machine, o.CPUs, setting.Footprint, rate)
 	if err != nil {
 		return err
 	}
