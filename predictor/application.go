@@ -70,42 +70,6 @@ func (a *Application) Contentiousness() (units.Traffic, bool) {
 	return a.corunner, a.trafficKnown
 }
 
-// Distance is the difference of an application's solo run as a target, where its curves
-// were measured, and as a co-runner. In the paper's setup a target uses the memory of its
-// own socket and a co-runner that of the other socket. It is not needed where all
-// applications are equally far from the memory.
-type Distance struct {
-	// TargetTraffic is the contentiousness where the curves were measured.
-	TargetTraffic units.Traffic
-	// TimeRatio is the solo time as a co-runner ÷ the solo time as a target:
-	// finite and above zero, usually 1 or more.
-	TimeRatio float64
-}
-
-// Validate reports every fault of d at once.
-func (d Distance) Validate() error {
-	var faults []error
-	if !d.TargetTraffic.Read.Valid() || !d.TargetTraffic.Write.Valid() {
-		faults = append(faults, fmt.Errorf("target traffic %+v: want finite rates of 0 or more", d.TargetTraffic))
-	}
-	if !(d.TimeRatio > 0) || math.IsInf(d.TimeRatio, 0) {
-		faults = append(faults, fmt.Errorf("time ratio %v: want a finite number above 0", d.TimeRatio))
-	}
-	return errors.Join(faults...)
-}
-
-// WithDistance returns a copy of a whose contentiousness is that of a co-runner, with
-// d for the role of a target.
-func (a *Application) WithDistance(d Distance) (*Application, error) {
-	if err := d.Validate(); err != nil {
-		return nil, fmt.Errorf("distance of %s: %w", a.name, err)
-	}
-	moved := *a
-	moved.target, moved.slowerAway, moved.distanceKnown, moved.calibrated = d.TargetTraffic, d.TimeRatio, true, nil
-	moved.compileObserved()
-	return &moved, nil
-}
-
 // Compile compiles a profile of any read shares and levels. A profile without curves is
 // usable for a co-runner only, one of unknown contentiousness (no source and no traffic)
 // for a target only. The error joins every fault with its place in the profile.
@@ -189,17 +153,22 @@ func (a *Application) compileDistance(spec *v1alpha1.ApplicationProfileSpec) err
 	if spec.Distance == nil {
 		return nil
 	}
-	d := Distance{
-		TargetTraffic: units.Traffic{
-			Read:  units.Bandwidth(spec.Distance.TargetReadBytesPerSecond),
-			Write: units.Bandwidth(spec.Distance.TargetWriteBytesPerSecond),
-		},
-		TimeRatio: spec.Distance.CorunnerSolo.Seconds / spec.Solo.Seconds,
+	target := units.Traffic{
+		Read:  units.Bandwidth(spec.Distance.TargetReadBytesPerSecond),
+		Write: units.Bandwidth(spec.Distance.TargetWriteBytesPerSecond),
 	}
-	if err := d.Validate(); err != nil {
+	ratio := spec.Distance.CorunnerSolo.Seconds / spec.Solo.Seconds
+	var faults []error
+	if !target.Read.Valid() || !target.Write.Valid() {
+		faults = append(faults, fmt.Errorf("target traffic %+v: want finite rates of 0 or more", target))
+	}
+	if !(ratio > 0) || math.IsInf(ratio, 0) {
+		faults = append(faults, fmt.Errorf("time ratio %v: want a finite number above 0", ratio))
+	}
+	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("spec.distance: %w", err)
 	}
-	a.target, a.slowerAway, a.distanceKnown = d.TargetTraffic, d.TimeRatio, true
+	a.target, a.slowerAway, a.distanceKnown = target, ratio, true
 	return nil
 }
 

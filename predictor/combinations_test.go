@@ -12,11 +12,7 @@ import (
 // as it does with the co-runner where it stands.
 func TestTrafficIsConservedByDistance(t *testing.T) {
 	target := compiled(t, withCurve(profileOf("target", 16, 1), 1, 0.9, 0.95, 0.9, 0.8, 0.7))
-	near := compiled(t, withCurve(profileOf("far", 10, 1), 1, 0.9, 0.9, 0.8, 0.6, 0.4))
-	far, err := near.WithDistance(Distance{TargetTraffic: units.TrafficOf(18*gb, 1), TimeRatio: 1.8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	far := compiled(t, withDistance(withCurve(profileOf("far", 10, 1), 1, 0.9, 0.9, 0.8, 0.6, 0.4), 18, 1.8))
 	var e curveSolver
 	e.reset([]*Application{target, far}, true)
 	e.solve(false)

@@ -2,7 +2,6 @@ package predictor
 
 import (
 	"math"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -48,33 +47,16 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// A profile that was measured in both roles compiles to what WithDistance makes.
-func TestDistanceOfAProfile(t *testing.T) {
-	near := withCurve(profileOf("a", 10, 1), 1, 1, 0.9, 0.8, 0.7, 0.6)
-	near.Spec.Solo.Seconds = 4
-	want, err := compiled(t, near).WithDistance(Distance{TargetTraffic: units.TrafficOf(15*gb, 1), TimeRatio: 1.5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	far := near.DeepCopy()
-	far.Spec.Distance = &v1alpha1.Distance{CorunnerSolo: v1alpha1.Timing{Seconds: 6, Repeats: 1}, TargetReadBytesPerSecond: 15 * gb}
-	if got := compiled(t, far); !reflect.DeepEqual(got, want) {
-		t.Errorf("compiled %+v, want %+v", got, want)
-	}
-	far.Spec.Solo.Seconds = 0
-	if _, err := Compile(far); err == nil || !strings.Contains(err.Error(), "spec.distance") {
-		t.Errorf("a solo time of 0: %v, want a fault of spec.distance", err)
-	}
-}
-
 func TestDistance(t *testing.T) {
-	a := compiled(t, withCurve(profileOf("a", 10, 1), 1, 1, 0.9, 0.8, 0.7, 0.6))
-	if _, err := a.WithDistance(Distance{TimeRatio: 0}); err == nil {
-		t.Error("a time ratio of 0: no error")
+	p := withCurve(profileOf("a", 10, 1), 1, 1, 0.9, 0.8, 0.7, 0.6)
+	a, moved := compiled(t, p), compiled(t, withDistance(p.DeepCopy(), 15, 2))
+	if want := units.TrafficOf(15*gb, 1); moved.target != want || moved.corunner != a.corunner {
+		t.Errorf("traffic %v as a target, %v as a co-runner, want %v and %v", moved.target, moved.corunner, want, a.corunner)
 	}
-	moved, err := a.WithDistance(Distance{TargetTraffic: units.TrafficOf(15*gb, 1), TimeRatio: 2})
-	if err != nil {
-		t.Fatal(err)
+	for _, ratio := range []float64{0, math.Inf(1)} {
+		if _, err := Compile(withDistance(p.DeepCopy(), 15, ratio)); err == nil || !strings.Contains(err.Error(), "spec.distance") {
+			t.Errorf("a time ratio of %v: %v, want a fault of spec.distance", ratio, err)
+		}
 	}
 	if got := a.away(0.5); got != 0.5 {
 		t.Errorf("without a distance: %v, want 0.5", got)

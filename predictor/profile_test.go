@@ -42,6 +42,16 @@ func withCurve(p *v1alpha1.ApplicationProfile, readShare, achieved float64, perf
 	return p
 }
 
+// withDistance sets the traffic as a target, all of it reads, and how much longer the
+// application takes as a co-runner.
+func withDistance(p *v1alpha1.ApplicationProfile, gbps, timeRatio float64) *v1alpha1.ApplicationProfile {
+	p.Spec.Solo.Seconds = 1
+	p.Spec.Distance = &v1alpha1.Distance{
+		CorunnerSolo: v1alpha1.Timing{Seconds: timeRatio, Repeats: 1}, TargetReadBytesPerSecond: gbps * gb,
+	}
+	return p
+}
+
 func compiled(t testing.TB, p *v1alpha1.ApplicationProfile) *Application {
 	t.Helper()
 	a, err := Compile(p)
