@@ -127,10 +127,14 @@ func (p *Prediction) coverSharedLink(apps []*Application) {
 
 // setAll sets the performances of the target and of its co-runners.
 func (p *Prediction) setAll(apps []*Application, performance func(i int) units.NormalizedPerformance) {
-	target := apps[0]
 	p.set(performance(0))
+	p.setCorunners(apps, performance)
+}
+
+// setCorunners sets the performances of the co-runners alone.
+func (p *Prediction) setCorunners(apps []*Application, performance func(i int) units.NormalizedPerformance) {
 	for i, c := range apps[1:] {
-		if reason := unpredictable(c, target); reason != "" {
+		if reason := unpredictable(c, apps[0]); reason != "" {
 			p.warn(reason)
 			continue
 		}

@@ -2,6 +2,7 @@ package predictor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"bandmate.dev/bandmate/curves"
@@ -22,28 +23,12 @@ func predictPaper(target *Application, corunners []*Application, o Options) Pred
 	if o.Explain {
 		p.Explanation = answer.explain(pressure)
 	}
-	p.predictCorunners(target, corunners, func(c *Application, others []*Application) units.NormalizedPerformance {
-		return method.read(c, pressureOf(others)).performance
+	apps := append([]*Application{target}, corunners...)
+	p.setCorunners(apps, func(i int) units.NormalizedPerformance {
+		others := slices.Delete(slices.Clone(apps), i, i+1)
+		return method.read(apps[i], pressureOf(others)).performance
 	})
 	return p
-}
-
-// predictCorunners fills in the slowdown of each co-runner beside all others.
-func (p *Prediction) predictCorunners(
-	target *Application, corunners []*Application,
-	perform func(c *Application, others []*Application) units.NormalizedPerformance,
-) {
-	for i, c := range corunners {
-		if reason := unpredictable(c, target); reason != "" {
-			p.warn(reason)
-			continue
-		}
-		others := make([]*Application, 0, len(corunners))
-		others = append(others, target)
-		others = append(others, corunners[:i]...)
-		others = append(others, corunners[i+1:]...)
-		p.CorunnerSlowdowns[c.name] = perform(c, others).Slowdown()
-	}
 }
 
 // unpredictable says why the slowdown of co-runner c beside the target cannot
