@@ -53,15 +53,9 @@ type addedTable struct {
 	cost    [2][addedCells + 1]float32
 }
 
-// NewAggregate adds residents up. Their cost with a newcomer is the weighted sum of
-// the slowdown that it adds, or where worst is set the highest slowdown less 1.
-func NewAggregate(residents []Resident, worst bool) Aggregate {
-	var g Aggregate
-	g.AddUp(residents, worst)
-	return g
-}
-
-// AddUp sets g, which must be new, to what NewAggregate returns.
+// AddUp adds residents up in g, which must be new. Their cost with a newcomer is the
+// weighted sum of the slowdown that it adds, or where worst is set the highest slowdown
+// less 1.
 func (g *Aggregate) AddUp(residents []Resident, worst bool) {
 	g.worst = worst
 	for _, r := range residents {

@@ -18,9 +18,6 @@ func NewPairs(apps []*predictor.Application) *Pairs {
 	return p
 }
 
-// Len returns the number of applications.
-func (p *Pairs) Len() int { return len(p.responses) }
-
 // Row appends to dst the normalized performance of application i beside each
 // application in turn, a second instance of itself included.
 func (p *Pairs) Row(dst []units.NormalizedPerformance, i int) []units.NormalizedPerformance {
