@@ -2,6 +2,7 @@ package schedplugin
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -117,6 +118,6 @@ func scoresOf(t *testing.T, c *cycle, h *fakeHandle, names []string, o outcome) 
 		}
 		got = append(got, *s)
 	}
-	score.Sort(got)
+	slices.SortStableFunc(got, score.Compare)
 	return got
 }

@@ -2,6 +2,7 @@ package score
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,22 +168,28 @@ func TestScore(t *testing.T) {
 	}
 }
 
-func TestRank(t *testing.T) {
+func TestCompare(t *testing.T) {
 	sensitive, heavy := application(t, "sensitive", 2, 1), application(t, "heavy", 15, 0.001)
 	light := application(t, "light", 1, 0.001)
 	scorer, err := New(Options{Unknown: Avoid})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := scorer.Rank(Job{Name: "n", Application: sensitive, CPUs: 2, Limit: 1.1}, []Domain{
+	newcomer := Job{Name: "n", Application: sensitive, CPUs: 2, Limit: 1.1}
+	var scores []Score
+	for _, d := range []Domain{
 		{Name: "busy", Residents: []Job{{Name: "h", Application: heavy, CPUs: 2}}},
 		{Name: "strange", Residents: []Job{{Name: "x", CPUs: 2}}},
 		{Name: "calm", Residents: []Job{{Name: "l", Application: light, CPUs: 2}}},
 		{Name: "empty"},
-	})
-	if err != nil {
-		t.Fatal(err)
+	} {
+		one, err := scorer.Score(newcomer, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores = append(scores, one)
 	}
+	slices.SortStableFunc(scores, Compare)
 	var order []string
 	for _, s := range scores {
 		order = append(order, s.Domain)
@@ -216,7 +223,7 @@ func TestScoreRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "job a") || !strings.Contains(err.Error(), "job b") {
 		t.Errorf("error %v, want both faults", err)
 	}
-	if _, err := s.Rank(Job{CPUs: math.Inf(1)}, []Domain{{Name: "x"}}); err == nil {
+	if _, err := s.Score(Job{CPUs: math.Inf(1)}, Domain{Name: "x"}); err == nil {
 		t.Error("infinitely many CPUs: no error")
 	}
 }

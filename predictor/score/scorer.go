@@ -2,7 +2,6 @@ package score
 
 import (
 	"errors"
-	"slices"
 
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/communication"
@@ -126,27 +125,6 @@ func (s *Score) sum(unknownJobs Policy) {
 	// Unknown jobs among themselves are as well off as anywhere.
 	s.Avoided = unknownJobs == Avoid && known > 0 && unknown > 0
 }
-
-// Rank scores every domain and returns the scores from best to worst; of equal
-// ones the domain listed first comes first.
-func (s *Scorer) Rank(newcomer Job, domains []Domain) ([]Score, error) {
-	scores := make([]Score, len(domains))
-	var faults []error
-	for i, d := range domains {
-		var err error
-		if scores[i], err = s.Score(newcomer, d); err != nil {
-			faults = append(faults, err)
-		}
-	}
-	if err := errors.Join(faults...); err != nil {
-		return nil, err
-	}
-	Sort(scores)
-	return scores, nil
-}
-
-// Sort orders scores from best to worst; equal ones keep their order.
-func Sort(scores []Score) { slices.SortStableFunc(scores, Compare) }
 
 // application returns what the options take for a job, where the job runs.
 func (o *Options) application(j Job) *predictor.Application {

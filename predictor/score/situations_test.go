@@ -2,6 +2,7 @@ package score_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"bandmate.dev/bandmate/advisor"
@@ -40,13 +41,13 @@ func TestSituations(t *testing.T) {
 				domain := domainOf(t, known, &d)
 				// The newcomer's profile depends on the machine, too.
 				newcomer := job(known, "newcomer", s.Newcomer, d.Machine)
-				one, err := scorer.Rank(newcomer, []score.Domain{domain})
+				one, err := scorer.Score(newcomer, domain)
 				if err != nil {
 					t.Fatal(err)
 				}
-				got = append(got, one...)
+				got = append(got, one)
 			}
-			score.Sort(got)
+			slices.SortStableFunc(got, score.Compare)
 			if diff := s.Check(got); diff != "" {
 				t.Error(diff)
 			}
