@@ -5,7 +5,6 @@
 package catalog
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,33 +147,4 @@ func (r Row) SplitsReadWrite() bool {
 		}
 	}
 	return true
-}
-
-// Validate reports the first fault of a row.
-func (r Row) Validate() error {
-	kinds := map[Kind]bool{}
-	for _, e := range r.Events {
-		kinds[e.Kind] = true
-		if !(e.Bytes > 0) {
-			return fmt.Errorf("%s: %v bytes per count; want more than 0", r.Platform, e.Bytes)
-		}
-		if e.Name == "" && e.Terms == "" {
-			return fmt.Errorf("%s: an event with neither name nor terms", r.Platform)
-		}
-		if e.Terms != "" {
-			if _, err := sysfs.ParseTerms(e.Terms); err != nil {
-				return fmt.Errorf("%s: %w", r.Platform, err)
-			}
-		}
-	}
-	both := len(kinds) == 2 && kinds[Read] && kinds[Write]
-	if !both && !(len(kinds) == 1 && kinds[Total]) {
-		return fmt.Errorf("%s: want events that read and events that write, or totals alone", r.Platform)
-	}
-	for name, value := range map[string]string{"platform": r.Platform, "source": r.Source, "device": r.Device, "module": r.Module, "kernel": r.Kernel, "basis": r.Basis} {
-		if value == "" {
-			return fmt.Errorf("%s %s: no %s", r.Platform, r.Device, name)
-		}
-	}
-	return nil
 }
