@@ -290,13 +290,6 @@ func compile(p *v1alpha1.ApplicationProfile, network *communication.Machine, lin
 	case d != nil && link == memory.LinkNone && d.CorunnerSolo.Seconds > farther*p.Spec.Solo.Seconds:
 		e.Warnings = []string{fmt.Sprintf(contradictsLink, 100*(d.CorunnerSolo.Seconds/p.Spec.Solo.Seconds-1), e.Machine)}
 	}
-	sensitivity, contentiousness := application.Known()
-	switch {
-	case !sensitivity:
-		e.State, e.Reason = Partial, "the profile has no sensitivity curves"
-	case !contentiousness:
-		e.State, e.Reason = Partial, "the profile does not say what traffic the application causes"
-	}
 	return e
 }
 

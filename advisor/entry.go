@@ -15,9 +15,6 @@ type State string
 const (
 	// Known means a valid profile, measured on the machine.
 	Known State = "known"
-	// Partial means a profile without curves, usable for a co-runner only, or
-	// without contentiousness, usable for a target only.
-	Partial State = "partial"
 	// Transferred means that the profile was measured on another machine and
 	// transferred to this one, with a wider interval.
 	Transferred State = "transferred"
@@ -28,7 +25,7 @@ const (
 )
 
 // States lists every State, the most certain first.
-func States() []State { return []State{Known, Partial, Transferred, Unknown, Invalid} }
+func States() []State { return []State{Known, Transferred, Unknown, Invalid} }
 
 // Entry is the result of looking up an application on a machine.
 type Entry struct {

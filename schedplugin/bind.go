@@ -182,7 +182,7 @@ type affected struct {
 func (c *cycle) note(profile *profile, result *score.Score, other *alternative) string {
 	var b strings.Builder
 	switch profile.State {
-	case advisor.Known, advisor.Partial:
+	case advisor.Known:
 		fmt.Fprintf(&b, "predicted %s for this pod", result.Newcomer.After)
 	case advisor.Transferred:
 		fmt.Fprintf(&b, "predicted %s for this pod (%s)", result.Newcomer.After, profile.Reason)

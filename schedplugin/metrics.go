@@ -76,7 +76,7 @@ func newInstruments() *instruments {
 	}
 	return &instruments{
 		lookups: metrics.NewCounterVec(counter("profile_lookups_total",
-			"Pods placed, by the state of the application's profile on the node's machine: known, partial, transferred, unknown or invalid."), []string{"result"}),
+			"Pods placed, by the state of the application's profile on the node's machine: known, transferred, unknown or invalid."), []string{"result"}),
 		profileAge: metrics.NewHistogram(histogram("profile_age_seconds",
 			"Age of the profile that a placement was predicted with.", metrics.ExponentialBuckets(3600, 4, 8))),
 		slowdown: metrics.NewHistogramVec(histogram("predicted_slowdown",
@@ -93,7 +93,7 @@ func newInstruments() *instruments {
 		eventsDropped: metrics.NewCounter(counter("events_dropped_total", "Placement events that were not written because there were too many at once.")),
 		limits: metrics.NewGaugeVec(gauge("limits",
 			"Running pods with a bandmate.dev/max-slowdown, max-p99 or load by what the last audit says, every 30 seconds: kept, exceeded or unverifiable."), []string{"state"}),
-		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known, partial or invalid, those of machines that are not used in full among the invalid."), []string{"state"}),
+		profiles: metrics.NewGaugeVec(gauge("profiles", "Profiles by state: known or invalid, those of machines that are not used in full among the invalid."), []string{"state"}),
 		synced: metrics.NewGaugeVec(gauge("profiles_synced",
 			"1 while the watch of a resource is up, 0 while it is down and the last known profiles are used."), []string{"resource"}),
 		syncFailures: metrics.NewCounterVec(counter("profile_sync_failures_total",

@@ -277,7 +277,7 @@ func (w *profileWatch) rebuild() {
 	counts := next.advisor.Count()
 	counts[advisor.Invalid] += len(next.advisor.Broken()) // those of machines
 	logNew(old.advisor.Broken(), next.advisor.Broken())
-	for _, state := range []advisor.State{advisor.Known, advisor.Partial, advisor.Invalid} {
+	for _, state := range []advisor.State{advisor.Known, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
 	}
 }
