@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"bandmate.dev/bandmate/internal/stats"
 )
 
 // Step is a time step of Langguth et al. (section IV) that computes and
@@ -150,17 +152,12 @@ func (h Heterogeneous) Best() (SplitTime, error) {
 	if err := h.Validate(); err != nil {
 		return SplitTime{}, err
 	}
-	low, high := 0.0, 1.0
 	if all := h.at(1); all.AcceleratorSeconds <= all.Processors.TotalSeconds {
 		return all, nil
 	}
-	for range 60 {
-		middle := (low + high) / 2
-		if s := h.at(middle); s.AcceleratorSeconds < s.Processors.TotalSeconds {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return h.at(low), nil
+	share, _ := stats.Bisect(0, 1, 60, func(share float64) bool {
+		s := h.at(share)
+		return s.AcceleratorSeconds < s.Processors.TotalSeconds
+	})
+	return h.at(share), nil
 }

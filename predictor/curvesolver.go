@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -146,22 +147,15 @@ const homeSteps = 24
 func (s *curveSolver) respondAway(i int, others units.Traffic) units.NormalizedPerformance {
 	a, in := s.apps[i], s.phases[i]
 	home, here := in.of(a.target).Total(), in.of(a.corunner).Total()
-	low, high := 0.0, 1.0 // part of others
 	if others.Total() == 0 {
 		return 1
 	}
-	for range homeSteps {
-		part := (low + high) / 2
+	_, part := stats.Bisect(0, 1, homeSteps, func(part float64) bool {
 		x := others.Scale(part)
 		p := s.respondTo(i, x)
-		excess := x.Total() + home*units.Bandwidth(p) - others.Total() - here*units.Bandwidth(a.away(p))
-		if excess < 0 {
-			low = part
-		} else {
-			high = part
-		}
-	}
-	return s.respondTo(i, others.Scale(high))
+		return x.Total()+home*units.Bandwidth(p)-others.Total()-here*units.Bandwidth(a.away(p)) < 0
+	})
+	return s.respondTo(i, others.Scale(part))
 }
 
 // traffic returns what the others transfer beside application i, or, where i's

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -58,13 +59,7 @@ func (d Demand) Most(s *v1alpha1.Service) (units.Slowdown, error) {
 			low, high = high, high*step
 		}
 	}
-	for range bisections {
-		if middle := (low + high) / 2; keeps(middle) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
+	low, _ = stats.Bisect(low, high, bisections, keeps)
 	return units.Slowdown(low), nil
 }
 

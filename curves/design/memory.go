@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -93,15 +94,8 @@ func (s Supply) slowed(own units.Bandwidth, theta float64, achieved units.Bandwi
 
 // bisect finds the p with f(p) = p, for an f that falls.
 func bisect(f func(float64) float64) units.NormalizedPerformance {
-	low, high := 0.0, 1.0
 	const halvings = 32
-	for range halvings {
-		if p := (low + high) / 2; f(p) > p {
-			low = p
-		} else {
-			high = p
-		}
-	}
+	_, high := stats.Bisect(0, 1, halvings, func(p float64) bool { return f(p) > p })
 	return units.NormalizedPerformance(high)
 }
 

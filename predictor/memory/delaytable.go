@@ -3,6 +3,7 @@ package memory
 import (
 	"math"
 
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -86,14 +87,7 @@ func (m *Model) Behind(flow *[Delays]Flow) (places [Delays]float32, shared bool)
 		for place < Delays-1 && overload(1) > 0 {
 			place++
 		}
-		low, high := 0.0, 1.0
-		for range linkBisections {
-			if middle := (low + high) / 2; overload(middle) > 0 {
-				low = middle
-			} else {
-				high = middle
-			}
-		}
+		low, _ := stats.Bisect(0, 1, linkBisections, func(part float64) bool { return overload(part) > 0 })
 		if place == Delays-1 || use[place] <= 0 {
 			low = 0
 		}

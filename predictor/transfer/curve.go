@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -79,14 +80,7 @@ func balance(all []state, own, ratio units.Bandwidth) state {
 		low, high = 0, own*(1-ratio)/ratio
 	}
 	const halvings = 60
-	for range halvings {
-		middle := (low + high) / 2
-		if others(middle) < 0 {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
+	_, high = stats.Bisect(low, high, halvings, func(a units.Bandwidth) bool { return others(a) < 0 })
 	return state{high, boundedDelay(all, high, ratio)}
 }
 
