@@ -20,6 +20,16 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
+// MedianAndSpread returns the median of values and their standard deviation ÷ it, which is
+// NaN with fewer than two values.
+func MedianAndSpread(values []float64) (median, spread float64) {
+	median = Median(values)
+	if len(values) < 2 {
+		return median, math.NaN()
+	}
+	return median, stat.StdDev(values, nil) / median
+}
+
 // Antitonic replaces ys by the sequence that never rises and is nearest to it
 // in weighted least squares, by pooling adjacent violators (Ayer et al., Ann.
 // Math. Stat. 26, 1955), and returns the number of blocks of equal value.
@@ -58,4 +68,16 @@ func Spread(values []float64) *float64 {
 	}
 	sd := stat.StdDev(values, nil)
 	return &sd
+}
+
+// Evenly returns at most n of xs, evenly, the last one included.
+func Evenly[T any](xs []T, n int) []T {
+	if len(xs) <= n {
+		return xs
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = xs[(i+1)*len(xs)/n-1]
+	}
+	return some
 }

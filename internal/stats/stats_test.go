@@ -58,3 +58,22 @@ func TestAntitonicIsTheBestFallingSequence(t *testing.T) {
 		}
 	})
 }
+
+func TestMedianAndSpread(t *testing.T) {
+	if median, spread := stats.MedianAndSpread([]float64{3, 1, 2}); median != 2 || spread != 0.5 {
+		t.Errorf("median %v and spread %v, want 2 and 0.5", median, spread)
+	}
+	if median, spread := stats.MedianAndSpread([]float64{3}); median != 3 || !math.IsNaN(spread) {
+		t.Errorf("of one value: median %v and spread %v", median, spread)
+	}
+}
+
+func TestEvenly(t *testing.T) {
+	xs := []int{1, 2, 3, 4, 5, 6}
+	if got := stats.Evenly(xs, 3); !slices.Equal(got, []int{2, 4, 6}) {
+		t.Errorf("three of six: %v", got)
+	}
+	if got := stats.Evenly(xs, 9); !slices.Equal(got, xs) {
+		t.Errorf("nine of six: %v", got)
+	}
+}

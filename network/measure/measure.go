@@ -9,10 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
-
-	"gonum.org/v1/gonum/stat"
 
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/network"
@@ -212,13 +209,13 @@ const (
 
 func summarize(o Options, alone, both []float64, seconds [][][]float64) Result {
 	var r Result
-	r.AloneSeconds, r.AloneSpread = median(alone)
+	r.AloneSeconds, r.AloneSpread = stats.MedianAndSpread(alone)
 	r.Alone = units.Bandwidth(float64(o.Bytes) / r.AloneSeconds)
 	for i, s := range o.Schemes {
 		m := network.Measured{Name: s.Name, Conflict: s.Conflict}
 		var spreads []float64
 		for _, times := range seconds[i] {
-			middle, spread := median(times)
+			middle, spread := stats.MedianAndSpread(times)
 			m.Penalties = append(m.Penalties, middle/r.AloneSeconds)
 			spreads = append(spreads, spread)
 		}
@@ -227,17 +224,8 @@ func summarize(o Options, alone, both []float64, seconds [][][]float64) Result {
 	if r.Alone < slow*o.Rate {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("one communication reaches %s of %s: more bytes or another congestion control may fill the link", r.Alone, o.Rate))
 	}
-	if middle, _ := median(both); middle/r.AloneSeconds > mostApart {
+	if middle, _ := stats.MedianAndSpread(both); middle/r.AloneSeconds > mostApart {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("two communications that share no card have a penalty of %.2f: this machine cannot carry so much, ask for a lower rate", middle/r.AloneSeconds))
 	}
 	return r
-}
-
-// median returns the middle of the values and their standard deviation ÷ it.
-func median(values []float64) (middle, spread float64) {
-	middle = stats.Median(values)
-	if len(values) < 2 {
-		return middle, math.NaN()
-	}
-	return middle, stat.StdDev(values, nil) / middle
 }

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/overlap"
@@ -224,20 +221,12 @@ func summarize(samples []triple, cores int, at overlap.Placement) Point {
 		for i, t := range samples {
 			values[i] = float64(of(t))
 		}
-		return median(values)
+		middle, spread := stats.MedianAndSpread(values)
+		return units.Bandwidth(middle), spread
 	}
 	p.Alone.Computation, p.AloneSpread.Computation = column(func(t triple) units.Bandwidth { return t.alone.Computation })
 	p.Alone.Communication, p.AloneSpread.Communication = column(func(t triple) units.Bandwidth { return t.alone.Communication })
 	p.Together.Computation, p.TogetherSpread.Computation = column(func(t triple) units.Bandwidth { return t.together.Computation })
 	p.Together.Communication, p.TogetherSpread.Communication = column(func(t triple) units.Bandwidth { return t.together.Communication })
 	return p
-}
-
-// median returns the middle of the values and their standard deviation ÷ it.
-func median(values []float64) (units.Bandwidth, float64) {
-	middle := stats.Median(values)
-	if len(values) < 2 {
-		return units.Bandwidth(middle), math.NaN()
-	}
-	return units.Bandwidth(middle), stat.StdDev(values, nil) / middle
 }

@@ -103,19 +103,7 @@ func (m *Model) usable(points []Point, most int) []Point {
 			random = append(random, p)
 		}
 	}
-	return append(spread(streaming, most), spread(random, most)...)
-}
-
-// spread returns at most n of xs, evenly, the last one included.
-func spread[T any](xs []T, n int) []T {
-	if len(xs) <= n {
-		return xs
-	}
-	some := make([]T, n)
-	for i := range some {
-		some[i] = xs[(i+1)*len(xs)/n-1]
-	}
-	return some
+	return append(stats.Evenly(streaming, most), stats.Evenly(random, most)...)
 }
 
 // fit is a fit in progress.
@@ -214,7 +202,7 @@ func (f *fit) choosePolicy() {
 func (f *fit) leftBy(p Policy) float64 {
 	model := *f.model
 	model.policy = p
-	some := &fit{model: &model, memory: f.memory, measured: spread(f.measured, forPolicy), sources: spread(f.sources, forPolicy)}
+	some := &fit{model: &model, memory: f.memory, measured: stats.Evenly(f.measured, forPolicy), sources: stats.Evenly(f.sources, forPolicy)}
 	some.applications = make([]Application, len(some.sources))
 	some.holdInFlight()
 	left := some.fitApplications(true)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/internal/parallel"
+	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -280,18 +281,6 @@ func spreadSources(sources []Source) []Source {
 	return some
 }
 
-// spread returns at most n of xs, evenly, the last one included.
-func spread[T any](xs []T, n int) []T {
-	if len(xs) <= n {
-		return xs
-	}
-	some := make([]T, n)
-	for i := range some {
-		some[i] = xs[(i+1)*len(xs)/n-1]
-	}
-	return some
-}
-
 // representative returns some of the samples of a run: of up to mostShares curves
 // as many levels each, evenly, the highest included.
 func representative(samples []sample) []sample {
@@ -304,8 +293,8 @@ func representative(samples []sample) []sample {
 		byShare[last] = append(byShare[last], s)
 	}
 	var some []sample
-	for _, curve := range spread(byShare, mostShares) {
-		some = append(some, spread(curve, mostLevels)...)
+	for _, curve := range stats.Evenly(byShare, mostShares) {
+		some = append(some, stats.Evenly(curve, mostLevels)...)
 	}
 	return some
 }
@@ -362,7 +351,7 @@ func innerShares(sustained line) []float64 {
 	for i := 1; i < len(sustained)-1; i++ {
 		shares = append(shares, sustained[i].share)
 	}
-	return spread(shares, mostShares-2)
+	return stats.Evenly(shares, mostShares-2)
 }
 
 // leastLoad is the lowest load that the interferer alone is taken to cause.
