@@ -108,9 +108,10 @@ func (p Planner) Plan(c *slurm.Cluster) (*Plan, error) {
 	}
 	plan := &Plan{Pairs: []Pair{}, Alone: []Job{}, LeftOut: []Excuse{}}
 	kinds, order := p.candidates(c, plan)
-	room := emptyNodes(c)
+	room := slurm.NewRoom(c)
+	empty := emptyNodes(c, room)
 	for _, k := range order {
-		if err := p.pair(c, plan, kinds[k], room); err != nil {
+		if err := p.pair(c, plan, kinds[k], room, empty); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +185,7 @@ func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
 }
 
 // pair adds the best pairs of one kind to the plan.
-func (p Planner) pair(c *slurm.Cluster, plan *Plan, of []candidate, room map[string]bool) error {
+func (p Planner) pair(c *slurm.Cluster, plan *Plan, of []candidate, room *slurm.Room, empty map[string]bool) error {
 	slowdowns := mutual(of)
 	problem := pairing.Problem{
 		Jobs: len(of), Limit: p.Limit,
@@ -210,7 +211,7 @@ func (p Planner) pair(c *slurm.Cluster, plan *Plan, of []candidate, room map[str
 		case i < j:
 			plan.Pairs = append(plan.Pairs, Pair{
 				Jobs:  [2]Job{of[i].named(slowdowns[i][j]), of[j].named(slowdowns[j][i])},
-				Nodes: take(c, room, of[i], of[j]),
+				Nodes: take(c, room, empty, of[i], of[j]),
 			})
 		}
 	}
@@ -246,8 +247,8 @@ func mutual(of []candidate) [][]units.Slowdown {
 
 // emptyNodes are the nodes on which nobody is, and for which no job waits that names them, as
 // one of a pair that was sent there earlier. Whether a job may start there is another question.
-func emptyNodes(c *slurm.Cluster) map[string]bool {
-	room, empty := slurm.NewRoom(c), make(map[string]bool)
+func emptyNodes(c *slurm.Cluster, room *slurm.Room) map[string]bool {
+	empty := make(map[string]bool)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		empty[n.Name] = n.CPUs > 0 && room.Free(n) >= float64(n.CPUs)
@@ -264,8 +265,8 @@ func emptyNodes(c *slurm.Cluster) map[string]bool {
 
 // take gives a pair empty nodes on which both can run; none when there are too
 // few.
-func take(c *slurm.Cluster, empty map[string]bool, a, b candidate) []string {
-	room, forB := slurm.NewRoom(c), b.request.Eligible(c)
+func take(c *slurm.Cluster, room *slurm.Room, empty map[string]bool, a, b candidate) []string {
+	forB := b.request.Eligible(c)
 	var nodes []string
 	for _, n := range a.request.Eligible(c) {
 		if empty[n.Name] && len(nodes) < a.request.Nodes && slices.Contains(forB, n) && hold(room, n, a, b) && shares(c, n, a, b) {
