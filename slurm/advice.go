@@ -176,11 +176,14 @@ func (c *Candidate) explain() {
 }
 
 // name is the resident as people know it.
-func (r *ResidentHere) name() string {
-	if r.Application == "" {
-		return r.Job
+func (r *ResidentHere) name() string { return Named(r.Job, r.Application) }
+
+// Named returns a job with its application, if that is known, for messages.
+func Named(job, application string) string {
+	if application == "" {
+		return job
 	}
-	return fmt.Sprintf("%s (%s)", r.Job, r.Application)
+	return fmt.Sprintf("%s (%s)", job, application)
 }
 
 // worst returns the resident with the highest slowdown after the placement; nil
@@ -195,18 +198,22 @@ func (c *Candidate) worst() *ResidentHere {
 	return worst
 }
 
-// by names the residents that slow the job down, or their number if there are more than
-// two.
+// by names the residents that slow the job down.
 func (c *Candidate) by() string {
-	switch len(c.Residents) {
+	return By(len(c.Residents), func(i int) string { return c.Residents[i].name() })
+}
+
+// By names n jobs that slow another one down, or says how many if there are more than two.
+func By(n int, name func(i int) string) string {
+	switch n {
 	case 0:
 		return ""
 	case 1:
-		return " by " + c.Residents[0].name()
+		return " by " + name(0)
 	case 2:
-		return " by " + c.Residents[0].name() + " and " + c.Residents[1].name()
+		return " by " + name(0) + " and " + name(1)
 	}
-	return fmt.Sprintf(" by %s and %d others", c.Residents[0].name(), len(c.Residents)-1)
+	return fmt.Sprintf(" by %s and %d others", name(0), n-1)
 }
 
 // noticed is the least penalty of the network that is worth a word.

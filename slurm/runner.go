@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,10 +76,7 @@ const (
 // Run implements Runner. A command that is still running when its time is over,
 // or when ctx ends, is killed.
 func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte, error) {
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, name, args...)

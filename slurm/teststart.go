@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,7 @@ func (c Commands) TestStart(ctx context.Context, command string, args []string) 
 	if command != "sbatch" && command != "srun" {
 		return time.Time{}, fmt.Errorf("%w: %s has no --test-only", ErrNoEstimate, command)
 	}
-	timeout := c.Timeout
-	if timeout == 0 {
-		timeout = DefaultTimeout
-	}
+	timeout := cmp.Or(c.Timeout, DefaultTimeout)
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	cmd := exec.CommandContext(bounded, command, append([]string{"--test-only"}, args...)...)

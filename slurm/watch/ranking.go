@@ -201,31 +201,18 @@ func (r *ranking) offense(j *slurm.Job, n *slurm.Node) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	named := func(i int) string {
+		r := neighbors.Residents[i]
+		return slurm.Named(r.Name, r.Application)
+	}
 	if e := s.Newcomer; e.OverLimit() {
-		who := ""
-		switch there := neighbors.Residents; len(there) {
-		case 0:
-		case 1:
-			who = " by " + named(there[0])
-		case 2:
-			who = " by " + named(there[0]) + " and " + named(there[1])
-		default:
-			who = fmt.Sprintf(" by %s and %d others", named(there[0]), len(there)-1)
-		}
+		who := slurm.By(len(neighbors.Residents), named)
 		return fmt.Sprintf("on %s the job would be slowed down %s%s, above its limit of %s", n.Name, e.After, who, e.Limit), nil
 	}
 	for i, e := range s.Residents {
 		if e.OverLimit() {
-			return fmt.Sprintf("on %s it would slow down %s from %s to %s, above its limit of %s", n.Name, named(neighbors.Residents[i]), e.Before, e.After, e.Limit), nil
+			return fmt.Sprintf("on %s it would slow down %s from %s to %s, above its limit of %s", n.Name, named(i), e.Before, e.After, e.Limit), nil
 		}
 	}
 	return fmt.Sprintf("on %s a limit would be exceeded", n.Name), nil
-}
-
-// named returns the name of a resident for messages.
-func named(r *occupancy.Resident) string {
-	if r.Application == "" {
-		return r.Name
-	}
-	return fmt.Sprintf("%s (%s)", r.Name, r.Application)
 }
