@@ -75,15 +75,9 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.Noise == 0 {
-		o.Noise = defaultNoise
-	}
-	if o.Budget == 0 {
-		o.Budget = defaultBudget
-	}
-	if o.Tolerance == 0 {
-		o.Tolerance = defaultTolerance
-	}
+	o.Noise = cmp.Or(o.Noise, defaultNoise)
+	o.Budget = cmp.Or(o.Budget, defaultBudget)
+	o.Tolerance = cmp.Or(o.Tolerance, defaultTolerance)
 	o.Supplies = slices.SortedFunc(slices.Values(o.Supplies), func(a, b Supply) int { return cmp.Compare(a.ReadShare, b.ReadShare) })
 	o.Levels = slices.Sorted(slices.Values(o.Levels))
 	return o
