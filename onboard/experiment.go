@@ -14,7 +14,6 @@ import (
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
-	"bandmate.dev/bandmate/units"
 )
 
 // Application is a command with the name its profile gets.
@@ -36,13 +35,6 @@ type Experiment struct {
 
 	distant map[string]*distant // by the name of the application
 }
-
-// DefaultReadShares and DefaultLevels are the four levels at two read shares
-// of Zacarias et al. 2020, cost 2.
-var (
-	DefaultReadShares = []units.ReadShare{0.5, 1}
-	DefaultLevels     = []float64{0.25, 0.5, 0.75, 1}
-)
 
 // tooShort is the shortest solo time whose start-up noise, about a
 // millisecond, stays near the precision that is asked for.

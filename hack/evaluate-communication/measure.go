@@ -72,7 +72,7 @@ func (p program) application() onboard.Application {
 func measurement(all []program, rate units.Bandwidth) study.Measurement {
 	m := study.Measurement{
 		Machine: "pair", Pairs: runs(all),
-		Pressures: pressure.Grid([]units.ReadShare{0.5, 1}, onboard.DefaultLevels, interferer.Sequential),
+		Pressures: pressure.Grid([]units.ReadShare{0.5, 1}, []float64{0.25, 0.5, 0.75, 1}, interferer.Sequential),
 	}
 	for _, p := range all {
 		m.Applications = append(m.Applications, p.application())
