@@ -3,12 +3,14 @@ package v1alpha1
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -75,6 +77,49 @@ func compareSchema(t *testing.T, path string, of reflect.Type, schema map[string
 		compared += compareSchema(t, path+"."+name, field.Type, property)
 	}
 	return compared
+}
+
+// Decode requires the fields that the API server requires.
+func TestResourceDefinitionsRequireTheSameFields(t *testing.T) {
+	for plural, spec := range map[string]reflect.Type{
+		"applicationprofiles": reflect.TypeFor[ApplicationProfileSpec](), "machineprofiles": reflect.TypeFor[MachineProfileSpec](),
+	} {
+		compareRequired(t, field.NewPath(plural), spec, specSchema(t, plural))
+	}
+}
+
+func compareRequired(t *testing.T, path *field.Path, of reflect.Type, schema map[string]any) {
+	t.Helper()
+	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+		if items, ok := schema["items"].(map[string]any); ok {
+			schema = items
+		}
+		of = of.Elem()
+	}
+	properties, ok := schema["properties"].(map[string]any)
+	if !ok {
+		return
+	}
+	var want, got []string
+	required, _ := schema["required"].([]any)
+	for _, name := range required {
+		want = append(want, path.Child(name.(string)).String())
+	}
+	f := &faults{}
+	f.present(path, of, map[string]any{})
+	for _, missing := range f.list {
+		got = append(got, missing.Field)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: requires %q, and the schema %q", path, got, want)
+	}
+	for structField := range of.Fields() {
+		name, _, _ := strings.Cut(structField.Tag.Get("json"), ",")
+		if property, ok := properties[name].(map[string]any); ok {
+			compareRequired(t, path.Child(name), structField.Type, property)
+		}
+	}
 }
 
 func parseFloat(t *testing.T, text string) float64 {

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	strictjson "sigs.k8s.io/json"
 )
 
@@ -186,7 +188,7 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 		faults = append(faults, &Fault{line, fault})
 	}
 	if len(faults) == 0 {
-		for _, fault := range object.Validate() {
+		for _, fault := range d.invalid(object) {
 			faults = append(faults, &Fault{d.lineOf(fault.Field), fault})
 		}
 	}
@@ -195,6 +197,28 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	}
 	object.dropSummary()
 	return object, nil
+}
+
+// invalid returns the required fields that the text of object lacks, and every fault of
+// the others.
+func (d *document) invalid(object Object) field.ErrorList {
+	var given struct {
+		Spec any `json:"spec"`
+	}
+	if err := json.Unmarshal(d.json, &given); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	f := &faults{}
+	spec, _ := reflect.TypeOf(object).Elem().FieldByName("Spec")
+	f.present(field.NewPath("spec"), spec.Type, given.Spec)
+	missing := f.list
+	for _, fault := range object.Validate() {
+		below := func(m *field.Error) bool { return strings.HasPrefix(fault.Field+".", m.Field+".") }
+		if !slices.ContainsFunc(missing, below) {
+			f.list = append(f.list, fault)
+		}
+	}
+	return f.list
 }
 
 // typeFault describes a decoding error in terms of the file.

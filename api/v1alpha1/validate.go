@@ -93,6 +93,35 @@ func (f *faults) value(p *field.Path, v reflect.Value, want, length string) {
 	}
 }
 
+// present requires every field that JSON may not leave out in v, the decoded text of a
+// value of type of. Without it, a number that is missing would count as 0.
+func (f *faults) present(p *field.Path, of reflect.Type, v any) {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	switch {
+	case of.Kind() == reflect.Slice:
+		entries, _ := v.([]any)
+		for i, entry := range entries {
+			if entry == nil {
+				f.required(p.Index(i), "")
+			} else {
+				f.present(p.Index(i), of.Elem(), entry)
+			}
+		}
+	case of.Kind() == reflect.Struct && of != reflect.TypeFor[metav1.Time]():
+		given, _ := v.(map[string]any)
+		for structField := range of.Fields() {
+			name, options, _ := strings.Cut(structField.Tag.Get("json"), ",")
+			if given[name] != nil {
+				f.present(p.Child(name), structField.Type, given[name])
+			} else if !strings.Contains(options, "omit") {
+				f.required(p.Child(name), "")
+			}
+		}
+	}
+}
+
 // entries applies the rules of a list. Lists that are too long are not looked at.
 func (f *faults) entries(p *field.Path, v reflect.Value, want, length string) {
 	low, high, _ := strings.Cut(length, ",")
