@@ -39,8 +39,8 @@ func (a *Advisor) choose(name, machine string) Entry {
 		}
 		return Entry{State: Unknown, Reason: reason, cause: v1alpha1.ErrNotFound}
 	case machine == "" && len(byMachine) > 1:
-		return Entry{State: Unknown, cause: v1alpha1.ErrAmbiguous, Reason: fmt.Sprintf("application %q: %v: choose one of %s",
-			name, v1alpha1.ErrAmbiguous, strings.Join(slices.Sorted(maps.Keys(byMachine)), ", "))}
+		reason := ambiguous(name, slices.Collect(maps.Keys(byMachine))).Error()
+		return Entry{State: Unknown, cause: v1alpha1.ErrAmbiguous, Reason: reason}
 	case machine == "":
 		machine = slices.Collect(maps.Keys(byMachine))[0]
 	}
@@ -81,6 +81,52 @@ func (a *Advisor) all(machine string) (entries []Entry, faults []error) {
 		entries = append(entries, e)
 	}
 	return entries, faults
+}
+
+// Names returns the name of the application of each entry, as NAME@MACHINE where there are
+// entries of it for several machines.
+func Names(entries []Entry) []string {
+	machines := map[string]string{}
+	several := map[string]bool{}
+	for _, e := range entries {
+		name, machine := e.Application.Name(), e.Profile.Spec.Machine.Name
+		if first, ok := machines[name]; ok && first != machine {
+			several[name] = true
+		}
+		machines[name] = machine
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Application.Name()
+		if several[names[i]] {
+			names[i] += "@" + e.Profile.Spec.Machine.Name
+		}
+	}
+	return names
+}
+
+// OneEach fails with v1alpha1.ErrAmbiguous where there are entries of an application for
+// several machines: it runs on one of them only.
+func OneEach(entries []Entry) error {
+	for i, name := range Names(entries) {
+		application := entries[i].Application.Name()
+		if name == application {
+			continue
+		}
+		var machines []string
+		for _, e := range entries {
+			if e.Application.Name() == application {
+				machines = append(machines, e.Profile.Spec.Machine.Name)
+			}
+		}
+		return ambiguous(application, machines)
+	}
+	return nil
+}
+
+func ambiguous(application string, machines []string) error {
+	slices.Sort(machines)
+	return fmt.Errorf("application %q: %w: choose one of %s", application, v1alpha1.ErrAmbiguous, strings.Join(machines, ", "))
 }
 
 // Group is applications that are predicted beside each other by one method.

@@ -75,11 +75,13 @@ func predictMatrix(a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
 	if err != nil && !errors.Is(err, predictor.ErrNoCurves) && !errors.Is(err, predictor.ErrNoContentiousness) {
 		return m, err
 	}
-	for _, e := range columns.Entries {
-		m.Corunners = append(m.Corunners, e.Application.Name())
+	names := advisor.Names(entries)
+	named := func(w Window) []string {
+		first, end := w.Of(len(entries))
+		return append([]string{}, names[first:end]...)
 	}
-	for i, e := range rows.Entries {
-		m.Targets = append(m.Targets, e.Application.Name())
+	m.Targets, m.Corunners = named(q.Rows), named(q.Columns)
+	for i := range rows.Entries {
 		row := make([]*float64, len(slowdowns[i]))
 		for j, s := range slowdowns[i] {
 			if !math.IsNaN(float64(s)) {

@@ -74,8 +74,8 @@ var descriptions = map[string]string{
 	"Matrix.total":          "How many applications the whole matrix has.",
 	"Matrix.offset":         "The place of the first target shown.",
 	"Matrix.corunnerOffset": "The place of the first co-runner shown.",
-	"Matrix.targets":        "The rows: who suffers.",
-	"Matrix.corunners":      "The columns: who causes.",
+	"Matrix.targets":        "The rows: who suffers; NAME@MACHINE where several machines have a profile.",
+	"Matrix.corunners":      "The columns: who causes; NAME@MACHINE where several machines have a profile.",
 	"Matrix.slowdowns":      "By row and column; null where it is not known.",
 	"Matrix.warnings":       "What may be doubted, and profiles that could not be read.",
 

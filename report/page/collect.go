@@ -39,14 +39,16 @@ func Collect(a *advisor.Advisor, names []string, machine string) (Content, error
 }
 
 // pairUp returns the best pairing of a group; nil where there is nothing to pair, it
-// would take too long, or a slowdown is not known.
+// would take too long, a slowdown is not known, or an application is there for several
+// machines.
 func pairUp(g *advisor.Group) (*Pairing, error) {
 	incomplete := func(e advisor.Entry) bool {
 		sensitive, contentious := e.Application.Known()
 		return !sensitive || !contentious
 	}
-	if n := len(g.Entries); n < 2 || n > mostPaired || slices.ContainsFunc(g.Entries, incomplete) {
-		return nil, nil //nolint:nilnil // there is no pairing
+	n := len(g.Entries)
+	if n < 2 || n > mostPaired || slices.ContainsFunc(g.Entries, incomplete) || advisor.OneEach(g.Entries) != nil {
+		return nil, nil //nolint:nilnil,nilerr // there is no pairing
 	}
 	slowdowns, err := g.Slowdowns(g)
 	if err != nil {

@@ -37,7 +37,8 @@ func NewMatrix(a *cli.App) *cobra.Command {
 		Use:   "matrix [APP...]",
 		Short: "Predict every pair of the store (or of the named applications)",
 		Long: `Predicts the slowdown of every application of the store (or of the named ones)
-beside every other, and beside a second instance of itself.
+beside every other, and beside a second instance of itself. An application that
+was measured on several machines is shown once for each, as NAME@MACHINE.
 
 The text shows the --top applications that suffer or cause the most; data and
 files contain all. An SVG of hundreds of applications is readable: zoom in for
@@ -140,9 +141,7 @@ func predictMatrix(g *advisor.Group, faults []error, most int) (MatrixResult, sl
 		result.Basis = advisor.BasisOf(g.Entries)
 	}
 	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
-	for _, e := range g.Entries {
-		result.Applications = append(result.Applications, e.Application.Name())
-	}
+	result.Applications = advisor.Names(g.Entries)
 	if g.Method == predictor.Default && len(g.Entries) > most {
 		result.Approximate = true
 		result.Warnings = append(result.Warnings, fmt.Sprintf("the pairs of %d applications are estimated by tables; --exact predicts each", len(g.Entries)))

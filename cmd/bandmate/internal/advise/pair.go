@@ -54,7 +54,8 @@ func NewPair(a *cli.App) *cobra.Command {
 		Long: `Divides the applications of the store (or the named ones) into pairs so that
 the sum of all slowdowns is the least possible, and shows what pairing greedily
 or at random would give. Of an odd number, one application stays alone: the one
-for which that is best. An application may be named more than once.
+for which that is best. An application may be named more than once. Where one
+was measured on several machines, --machine chooses.
 
 With --max-slowdown as few pairs as possible exceed it, whatever the sum; the
 exit code is 5 if any does.`,
@@ -81,15 +82,14 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	if len(g.Entries) < 2 {
 		return errors.Join(append(faults, fmt.Errorf("the store has %d application profiles: want two or more; make one with: bandmate onboard NAME -- CMD", len(g.Entries)))...)
 	}
-	names = nil
-	for _, e := range g.Entries {
-		names = append(names, e.Application.Name())
+	if err := advisor.OneEach(g.Entries); err != nil {
+		return err
 	}
 	slowdowns, err := g.Slowdowns(g)
 	if err != nil {
 		return err
 	}
-	result, over, err := bestPairs(names, slowdowns, units.Slowdown(f.limit))
+	result, over, err := bestPairs(advisor.Names(g.Entries), slowdowns, units.Slowdown(f.limit))
 	if err != nil {
 		return err
 	}

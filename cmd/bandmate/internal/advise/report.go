@@ -23,7 +23,9 @@ func NewReport(a *cli.App) *cobra.Command {
 every curve, the slowdown of each pair, the best pairing, and answers to
 what-if questions. It needs no network, so it can be sent to a colleague. Pairs
 of up to 200 applications are exact; groups and larger stores are approximate.
-bandmate serve predicts all of them exactly.
+bandmate serve predicts all of them exactly. An application that was measured
+on several machines is shown once for each; there are pairings then only with
+--machine.
 
 Profiles that cannot be read are named on the page. With --output json or yaml
 the numbers behind the page go to standard output instead, with --output - the

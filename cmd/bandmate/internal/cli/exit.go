@@ -57,6 +57,8 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 		return "interrupted"
 	case errors.Is(err, interferer.ErrCPU):
 		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
+	case errors.Is(err, store.ErrAmbiguous) && cmd.Flags().Lookup("machine") != nil:
+		return err.Error() + " with --machine"
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  " + a.describeStore()
 	case errors.As(err, new(usageError)):
