@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -8,12 +9,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/report"
@@ -41,10 +46,10 @@ normalized performance. Columns that say how precisely something was measured
 (readings and standard_error, or repeats and repeat_sd, in curves.csv;
 relative_uncertainty in apps.csv) count as they do in profiles.
 
-The data are converted to profiles, which --profiles keeps. Predictions from
-them are those of predict, the schedulers and the report. One row has more
-information: default-started-together assumes that all applications started at
-once.
+The data are converted to profiles, which --profiles keeps as those of a machine
+with the name of the folder. Predictions from them are those of predict, the
+schedulers and the report. One row has more information:
+default-started-together assumes that all applications started at once.
 
 The cost of a method is the points of the curves it reads ÷ 4: one curve of four
 levels costs 1.`,
@@ -134,7 +139,7 @@ func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) e
 		return fmt.Errorf("%s: %w", filepath.Clean(dir), err)
 	}
 	if f.profiles != "" {
-		if err := putProfiles(f.profiles, dataset, options); err != nil {
+		if err := putProfiles(a, f.profiles, dir, dataset, options); err != nil {
 			return err
 		}
 	}
@@ -150,8 +155,9 @@ func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) e
 	return printEvaluation(a, result, picture, f.pictures)
 }
 
-// putProfiles puts the profiles that a data set becomes into a folder.
-func putProfiles(dir string, dataset *evaluation.Dataset, options evaluation.Options) error {
+// putProfiles puts the profiles that a data set becomes into a folder, as those of a
+// machine with the name of the data set.
+func putProfiles(a *cli.App, dir, data string, dataset *evaluation.Dataset, options evaluation.Options) error {
 	applications, machine, err := dataset.Profiles(options)
 	if err != nil {
 		return err
@@ -160,15 +166,44 @@ func putProfiles(dir string, dataset *evaluation.Dataset, options evaluation.Opt
 	if err != nil {
 		return err
 	}
-	if err := folder.Put(machine); err != nil {
-		return err
-	}
+	machine.Name = machineOf(data, machine.Name)
+	objects := []v1alpha1.Object{machine}
 	for _, p := range applications {
-		if err := folder.Put(p); err != nil {
+		p.Spec.Machine.Name = machine.Name
+		objects = append(objects, p)
+	}
+	added, replaced := 0, 0
+	for _, o := range objects {
+		text, err := v1alpha1.Encode(o)
+		if err != nil {
 			return err
 		}
+		someAdded, someReplaced, err := folder.Import(bytes.NewReader(text))
+		if err != nil {
+			return err
+		}
+		added, replaced = added+len(someAdded), replaced+len(someReplaced)
 	}
+	a.Notef("%s: added %d profiles, replaced %d\n", report.SanitizeText(dir), added, replaced)
 	return nil
+}
+
+// notInName are the characters that a machine's name may not have.
+var notInName = regexp.MustCompile(`[^a-z0-9.]+`)
+
+// machineOf returns the name of a data set's folder, in the characters that the name of a
+// machine may have; otherwise where that is none.
+func machineOf(data, otherwise string) string {
+	absolute, err := filepath.Abs(data)
+	if err != nil {
+		return otherwise
+	}
+	name := notInName.ReplaceAllString(strings.ToLower(filepath.Base(absolute)), "-")
+	name = strings.Trim(name, "-.")
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return otherwise
+	}
+	return name
 }
 
 // addError adds the error of a pair to those of its method.
