@@ -14,7 +14,7 @@ import (
 // Export writes profiles as a stream of YAML documents, machines first, for Import or
 // kubectl apply. A name selects all application profiles and the machine profile of
 // that name; without names, Export writes all profiles. If a name has no profile
-// (ErrNotFound) or a file is broken, nothing is written.
+// (ErrNotFound), a file is broken or there are no profiles, it fails and writes nothing.
 func (s *Store) Export(w io.Writer, names ...string) error {
 	machines, brokenMachines, err := s.Machines()
 	if err != nil {
@@ -38,6 +38,9 @@ func (s *Store) Export(w io.Writer, names ...string) error {
 		if objects, err = s.choose(objects, names); err != nil {
 			return err
 		}
+	}
+	if len(objects) == 0 {
+		return fmt.Errorf("the store %s has no profiles", s.dir)
 	}
 	text, err := v1alpha1.EncodeAll(objects...)
 	if err != nil {

@@ -46,12 +46,10 @@ func TestExportChosenNames(t *testing.T) {
 	if err != nil || len(objects) != 3 {
 		t.Errorf("%d profiles, %v", len(objects), err)
 	}
-	if got := export(t, open(t, filepath.Join(t.TempDir(), "missing"))); got != "" {
-		t.Errorf("an empty store exports %q", got)
-	}
+	var out bytes.Buffer
+	wantError(t, open(t, filepath.Join(t.TempDir(), "missing")).Export(&out), "missing has no profiles")
 
 	write(t, filepath.Join(s.Dir(), "machines", "broken.yaml"), "x")
-	var out bytes.Buffer
 	wantError(t, s.Export(&out), "broken.yaml", "name the profiles to export")
 	wantError(t, s.Export(&out, "a", "broken"), "broken.yaml")
 	err = s.Export(&out, "a", "mm")

@@ -77,7 +77,7 @@ func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
 		if err != nil {
 			return err
 		}
-		return printList(a, nil, listed, broken)
+		return printList(a, false, nil, listed, broken)
 	}
 	profiles, broken, err := loadFrom(ctx, a, from)
 	if err != nil {
@@ -87,20 +87,25 @@ func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
 	for i, p := range profiles {
 		listed[i] = cli.ListedOf(p)
 	}
-	return printList(a, profiles, listed, broken)
+	return printList(a, from.cluster, profiles, listed, broken)
 }
 
 // printList prints profiles as data, and what is listed of them as text.
-func printList(a *cli.App, profiles []*v1alpha1.ApplicationProfile, listed []cli.Listed, broken []error) error {
+func printList(a *cli.App, cluster bool, profiles []*v1alpha1.ApplicationProfile, listed []cli.Listed, broken []error) error {
 	table := profileTable(listed)
 	err := a.PrintTable(profiles, table, func(w io.Writer) error { return table.Write(w, a.Canvas()) })
 	for _, b := range broken {
 		a.Warn([]string{b.Error()})
 	}
-	if err == nil && len(listed)+len(broken) == 0 {
-		a.Note("no profiles there yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
+	if err != nil || len(listed)+len(broken) > 0 {
+		return err
 	}
-	return err
+	if cluster {
+		a.Note("the cluster has no profiles yet: bandmate apply puts them there")
+		return nil
+	}
+	a.Note(a.NoProfiles().Error() + " yet: measure an application with bandmate onboard NAME -- COMMAND, or choose another folder with --store or BANDMATE_STORE")
+	return nil
 }
 
 func profileTable(listed []cli.Listed) *report.Table {

@@ -55,6 +55,9 @@ func exportCluster(ctx context.Context, a *cli.App, from clusterSource, names []
 	if err != nil {
 		return err
 	}
+	if len(objects) == 0 {
+		return errors.New("the cluster has no profiles")
+	}
 	text, err := v1alpha1.EncodeAll(objects...)
 	if err != nil {
 		return err

@@ -56,6 +56,9 @@ func writeReport(a *cli.App, names []string, machine, output string) error {
 	if err != nil {
 		return err
 	}
+	if len(content.Applications)+len(content.Machines)+len(content.Warnings) == 0 {
+		return a.NoProfiles()
+	}
 	content.Generated, content.Version = time.Now(), cli.Version()
 	if output == cli.FormatJSON || output == cli.FormatYAML {
 		d, err := page.NewData(content)

@@ -180,6 +180,15 @@ func (a *App) OpenStore() (*store.Store, error) {
 	return store.Open(dir)
 }
 
+// NoProfiles is the error of a command that needs a profile, for a store without any.
+func (a *App) NoProfiles() error {
+	s, err := a.OpenStore()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("the store %s has no profiles", s.Dir())
+}
+
 // LoadApplication returns the profile of an application; one measured on
 // another machine than asked for does not count.
 func LoadApplication(s *store.Store, name, machine string) (*v1alpha1.ApplicationProfile, error) {
