@@ -141,8 +141,8 @@ func writeInCache(w io.Writer, points []v1alpha1.CachePoint) {
 		if p.OccupancyBytes != nil {
 			holds = ", holds " + report.Bytes(int64(*p.OccupancyBytes))
 		}
-		fmt.Fprintf(w, "  %10s at %4.0f%%, %s: performance %.3f%s\n",
-			report.Bytes(p.FootprintBytes), 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance, holds)
+		fmt.Fprintf(w, "  %10s, %.0f%% reads, at %4.0f%%, %s: performance %.3f%s\n",
+			report.Bytes(p.FootprintBytes), 100*p.ReadShare, 100*p.Level, report.Bandwidth(units.Bandwidth(p.AchievedBytesPerSecond)), p.NormalizedPerformance, holds)
 	}
 	switch used := len(predictor.UsableCachePoints(points)); {
 	case used == 0:
