@@ -84,13 +84,14 @@ type ResidentHere struct {
 	Job         string `json:"job"`
 	Node        string `json:"node"`
 	Application string `json:"application,omitempty"`
-	// Before and After are its slowdowns without and with the newcomer.
-	Before units.Slowdown `json:"before"`
-	After  units.Slowdown `json:"after"`
+	// Before and After are its slowdowns without and with the newcomer; absent where
+	// it is unknown and nothing is assumed of it.
+	Before units.Slowdown `json:"before,omitempty"`
+	After  units.Slowdown `json:"after,omitempty"`
 	// Limit is the slowdown it may suffer; absent without one.
 	Limit units.Slowdown `json:"limit,omitempty"`
-	// Known is false when Before and After rest on the policy for unknown jobs;
-	// Reason then says why.
+	// Known is false when Before and After are absent or assumed; Reason then says
+	// why.
 	Known  bool   `json:"known"`
 	Reason string `json:"reason,omitempty"`
 	// Parts are what After is made of; absent where the job is not known to
@@ -99,13 +100,13 @@ type ResidentHere struct {
 }
 
 // WorstResident returns the highest slowdown of a resident after the placement;
-// false without residents.
+// false where none is known.
 func (c *Candidate) WorstResident() (units.Slowdown, bool) {
 	var worst units.Slowdown
 	for _, r := range c.Residents {
 		worst = max(worst, r.After)
 	}
-	return worst, len(c.Residents) > 0
+	return worst, worst > 0
 }
 
 // compare orders candidates from best to worst.

@@ -189,8 +189,12 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 			Job: r.Name, Node: r.Node, Application: r.Application,
 			Before: e.Before, After: e.After, Limit: e.Limit, Known: e.Known, Parts: e.Parts.Show(),
 		}
-		if !e.Known {
-			c.Residents[i].Reason = r.Entry.Reason
+		if e.Known {
+			continue
+		}
+		c.Residents[i].Reason = r.Entry.Reason
+		if t.advisor.Options.Score.Unknown != score.Assume {
+			c.Residents[i].Before, c.Residents[i].After = 0, 0
 		}
 	}
 	if err := t.pile(n, &c); err != nil {
