@@ -56,10 +56,12 @@ func (a *Advisor) site() *Site {
 }
 
 // ErrNoNode means that no node of the cluster can ever run the job.
-var ErrNoNode = errors.New("no node can run the job: see partition, constraint, CPUs, memory, reservations, excluded and drained nodes with sinfo -N -l")
+var ErrNoNode = errors.New("no node can run the job: " + seeNodes)
 
-// Advise ranks the nodes of the cluster for a job. It fails with ErrNoNode, and on
-// invalid options or requests. Options.Score says how a job without a profile is
+const seeNodes = "see partition, constraint, CPUs, memory, reservations, excluded and drained nodes with sinfo -N -l"
+
+// Advise ranks the nodes of the cluster for a job. It fails with ErrNoNode, where too few
+// nodes can run the job, and on invalid options or requests. Options.Score says how a job without a profile is
 // ranked.
 func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err := errors.Join(a.Options.Validate(), r.Validate()); err != nil {
@@ -75,6 +77,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	}
 	if len(t.nodes) == 0 {
 		return nil, ErrNoNode
+	}
+	if len(t.nodes) < r.Nodes {
+		return nil, fmt.Errorf("the job needs %d nodes, and only %d can run it: %s", r.Nodes, len(t.nodes), seeNodes)
 	}
 	t.leave()
 	if err := t.seatWaiting(c); err != nil {

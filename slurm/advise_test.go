@@ -281,6 +281,7 @@ func TestAdviseFaults(t *testing.T) {
 		{wants("plain", 1, 1), Options{Tolerance: math.NaN()}, "a tolerance of NaN"},
 		{wants("plain", 1, 1), Options{Score: score.Options{Unknown: score.Assume}}, "stand-in"},
 		{wants("plain", 1, 9), Options{}, ErrNoNode.Error()},
+		{wants("plain", 2, 1), Options{}, "the job needs 2 nodes, and only 1 can run it: see partition"},
 	} {
 		_, err := (&Advisor{Advisor: known(t), Options: test.options}).Advise(c, test.request)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
