@@ -43,6 +43,12 @@ type Command struct {
 // String returns the command line, for messages.
 func (c Command) String() string { return strings.Join(c.Args, " ") }
 
+// Check fails with ErrCommand where there is no such program, or it may not be executed.
+func (c Command) Check() error {
+	_, err := exec.LookPath(c.Args[0])
+	return c.explain(err, nil, 0, &tailBuffer{})
+}
+
 // ErrCommand is wrapped by every failure of the application itself.
 var ErrCommand = errors.New("the command failed")
 

@@ -109,6 +109,11 @@ func runMeasure(ctx context.Context, a *cli.App, args []string, f measureFlags) 
 	if f.scope.chosen() {
 		return measureProcesses(ctx, a, f)
 	}
+	if len(args) > 0 {
+		if err := (launch.Command{Args: args}).Check(); err != nil {
+			return err
+		}
+	}
 	counters, err := cli.OpenCounters(ctx, f.source, anySource)
 	if err != nil {
 		return err

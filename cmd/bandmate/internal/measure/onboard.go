@@ -275,6 +275,9 @@ func runOnboard(ctx context.Context, a *cli.App, name string, args []string, f o
 	if f.showOutput {
 		command.Output = a.Stderr
 	}
+	if err := command.Check(); err != nil {
+		return err
+	}
 	job := onboarding{
 		app: a, folder: folder, application: onboard.Application{Name: name, Command: command},
 		machine: machine, wanted: wanted, precision: precision, placing: placing, resume: f.resume, discard: f.discard, source: counters.Source, ticking: ticking,
