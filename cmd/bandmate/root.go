@@ -58,7 +58,38 @@ interrupted.`,
 	a.SettleBeforeArgs(root)
 	a.CompleteFlags(root)
 	fitHelp(root)
+	refuseUnknown(root)
 	return root
+}
+
+// refuseUnknown has the commands that cobra makes refuse what they do not know.
+func refuseUnknown(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(cmd *cobra.Command, args []string) error {
+				of, rest, err := cmd.Root().Find(args)
+				if err == nil && len(rest) > 0 && of.HasSubCommands() {
+					err = fmt.Errorf("unknown command %q%s", rest[0], cli.DidYouMean(rest[0], commandNames(of)))
+				}
+				if err != nil {
+					return cli.UsageError(err)
+				}
+				return nil
+			}
+		case "completion":
+			c.Args = func(cmd *cobra.Command, args []string) error {
+				shells := commandNames(cmd)
+				if len(args) == 0 {
+					return cli.Usagef("want one of %s", strings.Join(shells, ", "))
+				}
+				return cli.Usagef("unknown shell %q%s", args[0], cli.DidYouMean(args[0], shells))
+			}
+			c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // addCommands adds the commands in groups, those of every day first.
