@@ -3,6 +3,8 @@ package interferer
 import (
 	"errors"
 	"io/fs"
+
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 // Reasons for which an interferer does not start, or ends before it is closed.
@@ -12,6 +14,8 @@ var (
 	ErrMemory = errors.New("not enough memory for the interferer")
 	// ErrCPU says that a CPU is not, or no longer, available.
 	ErrCPU = errors.New("CPU not available to the interferer")
+	// ErrNode says that the memory of a NUMA node is not available.
+	ErrNode = memory.ErrNode
 	// ErrMaxDuration says that the interferer ended because it had lived for
 	// Options.MaxDuration.
 	ErrMaxDuration = errors.New("maximum duration of the interferer reached")
@@ -31,7 +35,7 @@ type reason struct {
 
 // reasons lists them; of several, the first counts.
 func reasons() []reason {
-	return []reason{{"memory", ErrMemory}, {"cpu", ErrCPU}, {"maxDuration", ErrMaxDuration}, {"permission", fs.ErrPermission}}
+	return []reason{{"memory", ErrMemory}, {"cpu", ErrCPU}, {"node", ErrNode}, {"maxDuration", ErrMaxDuration}, {"permission", fs.ErrPermission}}
 }
 
 // faultOf is the report of an error.

@@ -80,7 +80,7 @@ func ExitCode(err error) int {
 		return ExitLimit
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), isForbidden(err):
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
 		return ExitNotMeasurable
 	}
 	return ExitFailed

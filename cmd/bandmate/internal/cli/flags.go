@@ -49,6 +49,9 @@ func (f *PlacementFlags) Placing() (onboard.Placing, error) {
 	if err != nil {
 		return onboard.Placing{}, err
 	}
+	if both := target.Intersection(pressing); !both.IsEmpty() {
+		return onboard.Placing{}, Usagef("CPUs %v are in both --cpus and --interferer-cpus: give each its own", both)
+	}
 	limit, err := ParseBytes("--memory-cap", f.memoryCap)
 	if err != nil {
 		return onboard.Placing{}, err
