@@ -45,7 +45,7 @@ func (s *Store) Snapshot(previous *Snapshot) (*Snapshot, error) {
 		return &Snapshot{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
+		return nil, fmt.Errorf("store: %w%s", err, readRemedy(err))
 	}
 	defer root.Close()
 	applications, keptApplications, err := s.refresh(root, v1alpha1.KindApplicationProfile, previous.applications)

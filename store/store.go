@@ -125,7 +125,7 @@ func (s *Store) list(kind string) ([]key, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: %w%s", err, remedy(err))
+		return nil, fmt.Errorf("store: %w%s", err, readRemedy(err))
 	}
 	var keys []key
 	for _, entry := range entries {
@@ -145,7 +145,9 @@ type BrokenError struct {
 	err error
 }
 
-func (e *BrokenError) Error() string { return e.err.Error() }
+// Error has all faults of the file in one line.
+func (e *BrokenError) Error() string { return strings.ReplaceAll(e.err.Error(), "\n", "; ") }
+
 func (e *BrokenError) Unwrap() error { return e.err }
 
 // Profile returns the application and the machine in the name of the file; both are
@@ -176,11 +178,19 @@ func (s *Store) readBy(k key, decode func([]byte) (v1alpha1.Object, error)) (obj
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, sum, fmt.Errorf("%s: %w", k, ErrNotFound)
 	case err != nil:
-		return nil, sum, &BrokenError{k, fmt.Errorf("%s: %w%s", file, err, remedy(err))}
+		return nil, sum, &BrokenError{k, fmt.Errorf("%s: %w%s", file, err, readRemedy(err))}
 	case keyOf(object) != k:
-		return nil, sum, &BrokenError{k, fmt.Errorf("%s holds %s: rename the file to %s", file, keyOf(object), path.Base(keyOf(object).path()))}
+		return nil, sum, &BrokenError{k, fmt.Errorf("%s holds %s: %s", file, keyOf(object), s.renameRemedy(keyOf(object)))}
 	}
 	return object, sum, nil
+}
+
+// renameRemedy is the remedy for a file with another name than that of its profile k.
+func (s *Store) renameRemedy(k key) string {
+	if _, err := os.Lstat(filepath.Join(s.dir, filepath.FromSlash(k.path()))); err == nil {
+		return fmt.Sprintf("so does %s: delete one of them", path.Base(k.path()))
+	}
+	return "rename the file to " + path.Base(k.path())
 }
 
 // text reads the file of k.

@@ -211,6 +211,17 @@ func (s *Store) remove(k key) error {
 	return errors.Join(err, syncDir(root))
 }
 
+// readRemedy is remedy for what only has to be read.
+func readRemedy(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return ": change its permissions, so that you may read it"
+	case strings.Contains(err.Error(), "path escapes from parent"): // os exports no such error
+		return ": links out of the store are not followed: copy the file"
+	}
+	return remedy(err)
+}
+
 // remedy returns the remedy for an error of the file system, to append to it.
 func remedy(err error) string {
 	switch {
