@@ -166,6 +166,9 @@ func TestStatuses(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &r); err != nil || len(r.Errors) == 0 || r.Errors[0].Field != tt.field {
 			t.Errorf("%s: field %+v, want %q (%v)", shown, r.Errors, tt.field, err)
 		}
+		if strings.Contains(body, "want at most") && strings.Contains(body, "is missing") {
+			t.Errorf("%s: what was given too often is missing: %s", shown, body)
+		}
 	}
 }
 

@@ -148,10 +148,10 @@ func readQuestion(q *query) (Question, error) {
 		Target: q.text("target"), Corunners: q.texts("corunner", mostCorunners), Machine: q.text("machine"),
 		Method: q.method(), Explain: q.boolean("explain"),
 	}
-	if question.Target == "" {
+	if len(q.values["target"]) == 0 {
 		q.refuse("target", "is missing: name the target application")
 	}
-	if len(question.Corunners) == 0 {
+	if len(q.values["corunner"]) == 0 {
 		q.refuse("corunner", "is missing: name one neighbor or several")
 	}
 	if len(q.faults) > 0 {
