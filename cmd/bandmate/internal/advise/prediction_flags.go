@@ -18,10 +18,12 @@ type predictionFlags struct {
 	method, machine string
 	// limit is a slowdown; 0 for none.
 	limit float64
+	flags *pflag.FlagSet
 }
 
 // add defines the flags; the commands differ in what the limit does.
 func (f *predictionFlags) add(flags *pflag.FlagSet, limitUsage string) {
+	f.flags = flags
 	f.addMethod(flags)
 	flags.StringVar(&f.machine, "machine", "", "predict for this machine; profiles of other machines are transferred to it (default: the only one)")
 	flags.Float64Var(&f.limit, "max-slowdown", 0, limitUsage)
@@ -48,7 +50,8 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 	if err != nil {
 		return "", cli.UsageError(fmt.Errorf("--method: %w", err))
 	}
-	if f.limit != 0 && !(f.limit >= 1 && f.limit <= highestLimit) {
+	given := f.limit != 0 || f.flags != nil && f.flags.Changed("max-slowdown")
+	if given && !(f.limit >= 1 && f.limit <= highestLimit) {
 		return "", cli.Usagef("--max-slowdown %v: want 1 to %d, such as 1.15", f.limit, highestLimit)
 	}
 	return m, nil

@@ -35,7 +35,12 @@ func NewProfiles(a *cli.App) *cobra.Command {
 	list := &cobra.Command{
 		Use: "list", Short: "List the profiles", Example: "  bandmate profiles list -o csv",
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return listProfiles(cmd.Context(), a, from) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := from.check(a, cmd.Flags()); err != nil {
+				return err
+			}
+			return listProfiles(cmd.Context(), a, from)
+		},
 	}
 	show := &cobra.Command{
 		Use: "show NAME", Short: "Show one application's profile with its curves", Example: "  bandmate profiles show xz -o yaml\n  bandmate profiles show xz --svg xz.svg",
@@ -57,7 +62,12 @@ func NewProfiles(a *cli.App) *cobra.Command {
 	}
 	save := &cobra.Command{
 		Use: "export [NAME...]", Short: "Write profiles as one YAML stream", Example: "  bandmate profiles export > all.yaml",
-		RunE:              func(cmd *cobra.Command, args []string) error { return exportProfiles(cmd.Context(), a, from, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := from.check(a, cmd.Flags()); err != nil {
+				return err
+			}
+			return exportProfiles(cmd.Context(), a, from, args)
+		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
 	cli.WithFormats(list, cli.FormatCSV)

@@ -25,6 +25,16 @@ func (f *clusterSource) add(flags *pflag.FlagSet) {
 	f.ClusterFlags.Add(flags)
 }
 
+// check refuses flags of a cluster without --cluster.
+func (f *clusterSource) check(a *cli.App, flags *pflag.FlagSet) error {
+	for _, name := range []string{"kubeconfig", "context"} {
+		if !f.cluster && a.IsGiven(flags.Lookup(name)) {
+			return cli.Usagef("--%s: want --cluster with it", name)
+		}
+	}
+	return nil
+}
+
 // loadFrom returns the profiles of the folder or of a cluster.
 func loadFrom(ctx context.Context, a *cli.App, from clusterSource) (profiles []*v1alpha1.ApplicationProfile, broken []error, err error) {
 	if !from.cluster {

@@ -47,7 +47,12 @@ It ends, with exit code 0, on Ctrl-C or SIGTERM.`,
   bandmate serve --listen 127.0.0.1:0 -o json
   bandmate serve --cluster --listen 0.0.0.0:8080 --allow-remote --allow-host node-1.example.org`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), a, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.from.check(a, cmd.Flags()); err != nil {
+				return err
+			}
+			return runServe(cmd.Context(), a, f)
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", usualAddress, "address and port to listen on; port 0 chooses a free one")

@@ -124,6 +124,12 @@ func (a *App) settle(file map[string]setting, cmd *cobra.Command, f *pflag.Flag)
 	return nil
 }
 
+// IsGiven reports whether a flag is on the command line, rather than in a setting.
+func (a *App) IsGiven(f *pflag.Flag) bool {
+	_, set := a.settings[f]
+	return f.Changed && !set
+}
+
 // alsoSet lists, for a command line that was refused, the settings that it does not
 // show.
 func (a *App) alsoSet(cmd *cobra.Command) string {
