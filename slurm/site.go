@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/slurm/hostlist"
 	"bandmate.dev/bandmate/units"
@@ -76,27 +74,31 @@ type nodeRule struct {
 // It reports every fault at once, each with its place.
 func ParseSite(data []byte) (*Site, error) {
 	var f siteFile
-	if err := yaml.UnmarshalStrict(data, &f); err != nil {
+	lineOf, err := v1alpha1.DecodeInto(data, &f)
+	if err != nil {
 		return nil, fmt.Errorf("site file: %w", err)
 	}
 	s := &Site{
 		applications: f.Applications, machines: map[string]string{}, domains: map[string]string{}, leastLimit: units.Slowdown(f.LeastLimit),
 	}
 	var faults []error
+	fault := func(place string, err error) { faults = append(faults, &v1alpha1.Fault{Line: lineOf(place), Err: err}) }
 	if f.LeastLimit != 0 && (!(f.LeastLimit >= 1) || math.IsInf(f.LeastLimit, 0)) {
-		faults = append(faults, fmt.Errorf("leastLimit %v: want a slowdown of 1 or more, such as 1.05", f.LeastLimit))
+		fault("leastLimit", fmt.Errorf("leastLimit %v: want a slowdown of 1 or more, such as 1.05", f.LeastLimit))
 	}
 	if f.APIVersion != v1alpha1.APIVersion || f.Kind != KindSlurmSite {
 		faults = append(faults, fmt.Errorf("apiVersion %q, kind %q: want %s and %s", f.APIVersion, f.Kind, v1alpha1.APIVersion, KindSlurmSite))
 	}
 	for i, rule := range f.Applications {
 		if err := rule.validate(); err != nil {
-			faults = append(faults, fmt.Errorf("applications[%d]: %w", i, err))
+			place := fmt.Sprintf("applications[%d]", i)
+			fault(place, fmt.Errorf("%s: %w", place, err))
 		}
 	}
 	for i, rule := range f.Nodes {
 		if err := s.addNodes(rule); err != nil {
-			faults = append(faults, fmt.Errorf("nodes[%d]: %w", i, err))
+			place := fmt.Sprintf("nodes[%d]", i)
+			fault(place, fmt.Errorf("%s: %w", place, err))
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

@@ -89,15 +89,19 @@ func TestSite(t *testing.T) {
 func TestParseSiteFaults(t *testing.T) {
 	head := "apiVersion: bandmate.dev/v1alpha1\nkind: SlurmSite\n"
 	for text, want := range map[string]string{
-		"":                 "want bandmate.dev/v1alpha1 and SlurmSite",
-		"{":                "site file",
-		head + "nodez: []": "nodez",
+		"":                                       "want bandmate.dev/v1alpha1 and SlurmSite",
+		"{":                                      "site file",
+		"text":                                   "line 1: string: want fields with names",
+		head + "nodez: []":                       `line 3: unknown field "nodez"`,
+		head + "nodes: [{nodes: n1, domain: 3}]": "line 3: nodes[0].domain: number: want text (put it in quotes)",
+		head + "\nleastLimit: .nan":              "line 4: .nan is not a number",
+		head + "\nleastLimit: 0.5":               "line 4: leastLimit 0.5: want a slowdown of 1 or more",
 		head + "applications: [{job: '[', application: x}]":                    "applications[0]",
 		head + "applications: [{application: x}]":                              "job is empty",
 		head + "applications: [{job: x, application: 'a b'}]":                  "name of a profile",
-		head + "nodes: [{nodes: 'n[1', domain: x}]":                            "nodes[0]: host list",
+		head + "nodes: [{nodes: 'n[1', domain: x}]":                            "line 3: nodes[0]: host list",
 		head + "nodes: [{nodes: n1}]":                                          "want a machine",
-		head + "nodes: [{nodes: n1, domain: x}, {nodes: 'n[1-2]', domain: y}]": "n1 is x already",
+		head + "nodes: [{nodes: n1, domain: x}, {nodes: 'n[1-2]', domain: z}]": "line 3: nodes[1]: n1 is x already",
 	} {
 		if _, err := ParseSite([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want: %s", text, err, want)

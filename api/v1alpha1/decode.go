@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,22 +172,7 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	if object == nil {
 		return nil, &Fault{d.lineOf("kind"), fmt.Errorf("kind %q: want %s or %s", kind, KindApplicationProfile, KindMachineProfile)}
 	}
-	strict, err := strictjson.UnmarshalStrict(d.json, object)
-	if err != nil {
-		// Only the standard library says where.
-		if located := json.Unmarshal(d.json, newObject(kind)); located != nil {
-			err = located
-		}
-		return nil, d.typeFault(err)
-	}
-	var faults []error
-	for _, fault := range strict {
-		line := 0
-		if at, ok := fault.(strictjson.FieldError); ok { //nolint:errorlint // never wrapped
-			line = d.lineOf(at.FieldPath())
-		}
-		faults = append(faults, &Fault{line, fault})
-	}
+	faults := d.decode(object)
 	if len(faults) == 0 {
 		for _, fault := range d.invalid(object) {
 			faults = append(faults, &Fault{d.lineOf(fault.Field), fault})
@@ -197,6 +183,40 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	}
 	object.dropSummary()
 	return object, nil
+}
+
+// decode is strict: it returns every fault of the text, with its line.
+func (d *document) decode(into any) (faults []error) {
+	strict, err := strictjson.UnmarshalStrict(d.json, into)
+	if err != nil {
+		// Only the standard library says where.
+		if located := json.Unmarshal(d.json, reflect.New(reflect.TypeOf(into).Elem()).Interface()); located != nil {
+			err = located
+		}
+		return []error{d.typeFault(err)}
+	}
+	for _, fault := range strict {
+		line := 0
+		if at, ok := fault.(strictjson.FieldError); ok { //nolint:errorlint // never wrapped
+			line = d.lineOf(at.FieldPath())
+		}
+		faults = append(faults, &Fault{line, fault})
+	}
+	return faults
+}
+
+// DecodeInto reads one document of another kind as strictly as Decode, without validating
+// it, and returns the line of a field such as nodes[1].machine, 0 where it is not known.
+func DecodeInto(data []byte, into any) (lineOf func(field string) int, err error) {
+	d, err := parseDocument(data, 1)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil { // nothing in it
+		return func(string) int { return 0 }, nil
+	}
+	d.want = wanted(reflect.TypeOf(into).Elem())
+	return d.lineOf, errors.Join(d.decode(into)...)
 }
 
 // invalid returns the required fields that the text of object lacks, and every fault of
@@ -229,7 +249,7 @@ func (d *document) typeFault(err error) error {
 	}
 	path := pathAt(d.json, mismatch.Offset)
 	if path == "" {
-		return &Fault{d.lineOf(""), fmt.Errorf("%s: want a profile, with apiVersion, kind, metadata and spec", mismatch.Value)}
+		return &Fault{d.lineOf(""), fmt.Errorf("%s: want %s", mismatch.Value, cmp.Or(d.want, "a profile, with apiVersion, kind, metadata and spec"))}
 	}
 	return &Fault{d.lineOf(path), fmt.Errorf("%s: %s: want %s", path, mismatch.Value, wanted(mismatch.Type))}
 }

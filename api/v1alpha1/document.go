@@ -24,6 +24,8 @@ type document struct {
 	root *yaml.Node
 	// firstLine is the line of the stream that is line 1 of root.
 	firstLine int
+	// want says what the whole has to be; empty for a profile.
+	want string
 }
 
 // splitDocuments splits a stream before each line that starts with "---", which
