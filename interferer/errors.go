@@ -14,6 +14,8 @@ var (
 	ErrMemory = errors.New("not enough memory for the interferer")
 	// ErrCPU says that a CPU is not, or no longer, available.
 	ErrCPU = errors.New("CPU not available to the interferer")
+	// ErrEveryCPU says that none would be left to the target.
+	ErrEveryCPU = errors.New("no CPU is left to the target")
 	// ErrNode says that the memory of a NUMA node is not available.
 	ErrNode = memory.ErrNode
 	// ErrMaxDuration says that the interferer ended because it had lived for
@@ -35,7 +37,7 @@ type reason struct {
 
 // reasons lists them; of several, the first counts.
 func reasons() []reason {
-	return []reason{{"memory", ErrMemory}, {"cpu", ErrCPU}, {"node", ErrNode}, {"maxDuration", ErrMaxDuration}, {"permission", fs.ErrPermission}}
+	return []reason{{"memory", ErrMemory}, {"cpu", ErrCPU}, {"everyCPU", ErrEveryCPU}, {"node", ErrNode}, {"maxDuration", ErrMaxDuration}, {"permission", fs.ErrPermission}}
 }
 
 // faultOf is the report of an error.

@@ -215,7 +215,7 @@ func TestStartRefusals(t *testing.T) {
 		text   string
 	}{
 		{"no CPU", func(o *Options) { o.CPUs = cpuset.New() }, nil, "none given"},
-		{"every CPU", func(o *Options) { o.CPUs, o.AllowAllCPUs = allowed, false }, ErrCPU, "leave one to the target"},
+		{"every CPU", func(o *Options) { o.CPUs, o.AllowAllCPUs = allowed, false }, ErrEveryCPU, "leave one to the target"},
 		{"missing CPU", func(o *Options) { o.CPUs = cpuset.New(topology.MaxCPUs - 1) }, ErrCPU, "choose from"},
 		{"one missing CPU", func(o *Options) { o.CPUs = o.CPUs.Union(cpuset.New(topology.MaxCPUs - 1)) }, ErrCPU, "8191"},
 		{"missing node", func(o *Options) { o.MemoryNode = new(99) }, ErrNode, "memory node 99"},

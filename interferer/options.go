@@ -152,7 +152,7 @@ func (o Options) admit(allowed cpuset.CPUSet, available int64) error {
 	if !o.AllowAllCPUs && allowed.Difference(o.CPUs).IsEmpty() {
 		faults = append(faults, fmt.Errorf(
 			"%w: CPUs %v are all that this process may use (%v): leave one to the target, or allow all CPUs",
-			ErrCPU, o.CPUs, allowed))
+			ErrEveryCPU, o.CPUs, allowed))
 	}
 	total := o.partBytes() * int64(o.CPUs.Size())
 	limit, origin := o.MemoryCap, "the memory cap"

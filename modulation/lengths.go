@@ -140,8 +140,8 @@ func (l Lengths) fit(s Slicing, point Point) bool {
 
 // CompareLonger measures a point of a plan that was carried out again, in Longer slices, and
 // compares the results in a placement regime; false where there were too few blocks of
-// either length in the same parts of a run. The error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and
-// ErrEnded.
+// either length in the same parts of a run, as there are where no run ended. The error is
+// that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and ErrEnded.
 func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, bool, error) {
 	c, _, err := p.compareLonger(ctx, point, class, l, true)
 	if c == nil {
@@ -157,7 +157,9 @@ func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Clas
 	name := point.Compare[0].Name
 	short := p.Outcome.Readings[class][name]
 	longer := p.Bench.Slicing.Longer()
-	if len(short) < FewestReadings || !l.fit(longer, point) {
+	// What follows within the same run is of another part of it.
+	other := strict && p.Whole != nil && !p.Whole()
+	if len(short) < FewestReadings || !l.fit(longer, point) || other {
 		return nil, nil, nil
 	}
 	long := p.with(longer, point, l)

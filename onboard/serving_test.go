@@ -15,6 +15,7 @@ import (
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -271,23 +272,25 @@ func TestBoundedSaturation(t *testing.T) {
 		name              string
 		server, generator float64
 		twice             float64 // of the rate, with twice the connections; 0: not asked
+		err               error
 		want              bool
 	}{
-		{"server at its limit", 0.97, 0.3, 0, false},
-		{"both at their limits", 0.97, 0.97, 0, false},
-		{"load at its limit", 0.5, 0.97, 0, true},
-		{"server of one thread on two CPUs", 0.5, 0.3, 1.02, false},
-		{"server that waits", 0.05, 0.05, 2, true},
+		{"server at its limit", 0.97, 0.3, 0, nil, false},
+		{"both at their limits", 0.97, 0.97, 0, nil, false},
+		{"load at its limit", 0.5, 0.97, 0, nil, true},
+		{"server of one thread on two CPUs", 0.5, 0.3, 1.02, nil, false},
+		{"server that waits", 0.05, 0.05, 2, nil, true},
+		{"server that refuses so many", 0.05, 0.05, 1, load.ErrFailing, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &serving{Serving: &Serving{Connections: 64}}
 			asked := false
-			got, err := s.bounded(saturated{rate: 6400, server: test.server, generator: test.generator}, func() (saturated, error) {
+			got := s.bounded(saturated{rate: 6400, server: test.server, generator: test.generator}, func() (saturated, error) {
 				asked = true
-				return saturated{rate: 6400 * test.twice}, nil
+				return saturated{rate: 6400 * test.twice}, test.err
 			})
-			if err != nil || got != test.want || asked != (test.twice > 0) {
-				t.Errorf("lower bound %v, %v, asked %v; want %v", got, err, asked, test.want)
+			if got != test.want || asked != (test.twice > 0) {
+				t.Errorf("lower bound %v, asked %v; want %v", got, asked, test.want)
 			}
 			if warned := len(s.warnings) > 0; warned != (test.twice > 1.5) {
 				t.Errorf("warnings %q", s.warnings)

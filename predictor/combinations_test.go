@@ -55,6 +55,12 @@ func TestBurstsAreInTheInterval(t *testing.T) {
 		if lost < 0.15 {
 			t.Fatalf("bursts of %v GB/s take %.3f of the performance: they test nothing", test.burst, lost)
 		}
+		var s curveSolver
+		s.reset([]*Application{target, compiled(t, bursty)}, true)
+		s.solveInPhases(false)
+		if got, want := s.extrapolated, 0.25*float64(s.furthest.measured-s.furthest.performance); math.Abs(got-want) > 1e-9 || (want > 0) != (test.beyond > 0) {
+			t.Errorf("bursts of %v GB/s: %.3f extrapolated, want a quarter of those in bursts, %.3f", test.burst, got, want)
+		}
 		half := normal90 * depthError * lost
 		if low := float64(p.Interval.High.NormalizedPerformance()); low > 1-lost-half {
 			t.Errorf("bursts of %v GB/s: %.3f, at least %.3f: want a half width of %.3f", test.burst, 1-lost, low, half)

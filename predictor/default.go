@@ -196,23 +196,24 @@ func (a *Application) beyondWarning(read outcome) string {
 
 // explainReading shows the target's curves read as given.
 func (a *Application) explainReading(read outcome) *Explanation {
-	others := read.others
+	// Beyond the highest measured pressure the curves are read there.
+	pressure := read.others.Total() - read.beyond
 	result := answer{performance: read.measured}
 	add := func(i int, weight float64) {
 		if weight == 0 {
 			return
 		}
 		r := a.responses[i]
-		b := r.level(others.Total())
+		b := r.level(pressure)
 		reading := newReading(r.share, r.performance, weight, b, r.performance.At(b))
-		reading.ActualBytesPerSecond = others.Total()
+		reading.ActualBytesPerSecond = read.others.Total()
 		result.readings = append(result.readings, reading)
 	}
-	if others.Total() > 0 {
+	if pressure > 0 {
 		add(read.bracket.Lower, 1-read.bracket.Scale)
 		add(read.bracket.Upper, read.bracket.Scale)
 	}
-	return result.explain(others)
+	return result.explain(read.others)
 }
 
 // explain shows the target's curves in the solution at mean traffic.

@@ -149,6 +149,15 @@ func TestPressureBeyondOneCurve(t *testing.T) {
 		}
 		last = now
 	}
+	// What is explained adds up to what is extrapolated from.
+	read := a.respond(units.TrafficOf(1.8*top, 0.75), 100*gb)
+	var sum float64
+	for _, r := range a.explainReading(read).Readings {
+		sum += r.Weight * float64(r.NormalizedPerformance)
+	}
+	if math.Abs(sum-float64(read.measured)) > 1e-9 {
+		t.Errorf("readings add up to %.4f, the performance is %.4f", sum, read.measured)
+	}
 }
 
 // Applications that cause no traffic do not change what the others suffer, however many

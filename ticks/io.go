@@ -61,6 +61,7 @@ type ioTree struct {
 	readFile func(*os.File) (float64, error)
 
 	mu    sync.Mutex
+	root  int // the program itself
 	files map[int]*os.File
 	// order has every process of files after the one that started it.
 	order []int
@@ -78,13 +79,13 @@ type ioTree struct {
 // process that gets another parent.
 const surelyApart = 2
 
-func newIOTree(readFile func(*os.File) (float64, error)) *ioTree {
-	return &ioTree{readFile: readFile, files: map[int]*os.File{}, counts: map[int]float64{}, apart: map[int]int{}}
+func newIOTree(root int, readFile func(*os.File) (float64, error)) *ioTree {
+	return &ioTree{root: root, readFile: readFile, files: map[int]*os.File{}, counts: map[int]float64{}, apart: map[int]int{}}
 }
 
 func openIO(pid int, kind IOKind) (reader, error) {
 	var line ioLine
-	t := newIOTree(func(file *os.File) (float64, error) { return line.read(file, kind) })
+	t := newIOTree(pid, func(file *os.File) (float64, error) { return line.read(file, kind) })
 	file, err := os.Open(ioPath(pid))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -120,8 +121,8 @@ func (t *ioTree) look(found []int) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, pid := range t.order[1:] {
-		if slices.Contains(found, pid) {
+	for _, pid := range t.order {
+		if pid == t.root || slices.Contains(found, pid) {
 			delete(t.apart, pid)
 		} else if _, err := t.readFile(t.files[pid]); err == nil { // it was there all the time
 			t.apart[pid]++

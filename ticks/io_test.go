@@ -62,7 +62,7 @@ func TestIOOfTree(t *testing.T) {
 func ioTreeOf(t *testing.T, counts map[int]float64, pids ...int) *ioTree {
 	t.Helper()
 	of := map[*os.File]int{}
-	tree := newIOTree(func(file *os.File) (float64, error) {
+	tree := newIOTree(1, func(file *os.File) (float64, error) {
 		if n, ok := counts[of[file]]; ok {
 			return n, nil
 		}
@@ -90,6 +90,23 @@ func wantIO(t *testing.T, tree *ioTree, want float64) {
 	if n, err := tree.read(); n != want || err != nil {
 		t.Errorf("%v, %v; want %v", n, err, want)
 	}
+}
+
+// Looks go on until the counter is closed, also when no process is left.
+func TestIOWithoutProcesses(t *testing.T) {
+	counts := map[int]float64{1: 100, 2: 50}
+	tree := ioTreeOf(t, counts, 1, 2)
+	delete(counts, 1)
+	wantIO(t, tree, 50)
+	tree.look(nil)
+	if tree.apart[2] != 1 {
+		t.Errorf("a process without the program is not apart: %v", tree.apart)
+	}
+	delete(counts, 2)
+	if _, err := tree.read(); !errors.Is(err, ErrLost) {
+		t.Errorf("read without processes: %v, want %v", err, ErrLost)
+	}
+	tree.look(nil)
 }
 
 func TestIOOfEndedChildren(t *testing.T) {

@@ -32,8 +32,10 @@ func (s Metric) open(pid int, wanted selector) (reader, error) {
 	}
 	p := newPoller(s.URL, wanted, patience, func() bool { return isStopped(pid) })
 	p.unfollow = follow(p.look)
+	first, cancel := context.WithTimeout(p.ctx, start)
+	defer cancel()
 	for begin := time.Now(); ; time.Sleep(pollEvery) {
-		err := p.poll()
+		err := p.poll(first)
 		if err == nil {
 			go p.run()
 			return p, nil
@@ -118,7 +120,7 @@ func (p *poller) look() {
 func (p *poller) run() {
 	defer close(p.done)
 	for p.ctx.Err() == nil {
-		err := p.poll()
+		err := p.poll(p.ctx)
 		p.mu.Lock()
 		p.err = err
 		rest := p.rest()
@@ -140,8 +142,8 @@ func (p *poller) rest() time.Duration {
 }
 
 // poll asks once.
-func (p *poller) poll() error {
-	ctx, giveUp := context.WithCancelCause(p.ctx)
+func (p *poller) poll(within context.Context) error {
+	ctx, giveUp := context.WithCancelCause(within)
 	defer giveUp(nil)
 	p.mu.Lock()
 	p.request = request{giveUp: giveUp}
@@ -151,7 +153,7 @@ func (p *poller) poll() error {
 	took := time.Since(begin)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.request.paused {
+	if err == nil && !p.request.paused {
 		p.recent = append(p.recent[max(0, len(p.recent)-recentRequests+1):], took)
 	}
 	p.request = request{}

@@ -47,7 +47,7 @@ func TestPollerBesidePauses(t *testing.T) {
 	stopped := false
 	p, arrived, release := pollHeld(t, &stopped)
 	polled := make(chan error, 1)
-	poll := func() { polled <- p.poll() }
+	poll := func() { polled <- p.poll(t.Context()) }
 
 	// A minute's pause neither ends a request nor counts.
 	go poll()
@@ -78,6 +78,9 @@ func TestPollerBesidePauses(t *testing.T) {
 	}
 	if _, err := p.read(); !errors.Is(err, ErrLost) {
 		t.Errorf("no answer for %v: %v, want %v", p.patience, err, ErrLost)
+	}
+	if len(p.recent) > 0 {
+		t.Errorf("a request that failed counts: it took %v", p.recent)
 	}
 }
 

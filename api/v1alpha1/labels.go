@@ -49,6 +49,9 @@ func NameByApplication(p *ApplicationProfile) {
 	delete(p.Labels, ApplicationLabel)
 }
 
+// ForgetObject drops what NameByApplication keeps of the object's name.
+func ForgetObject(p *ApplicationProfile) { delete(p.Annotations, objectAnnotation) }
+
 // ObjectOf returns the name that a profile has, or had before NameByApplication.
 func ObjectOf(p *ApplicationProfile) string {
 	if name := p.Annotations[objectAnnotation]; name != "" {

@@ -31,7 +31,7 @@ func TestOneCPU(t *testing.T) {
 		p.wantNobody()
 	}
 	p := onOneCPU(prepare(t, "bandmate", "interfere", "--duration", "1s"))
-	p.wantExit(1, "all that this process may use", "allow all CPUs")
+	p.wantExit(4, "all that this process may use", "allow all CPUs")
 	wantWholeStore(t, store)
 }
 

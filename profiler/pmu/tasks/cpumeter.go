@@ -60,9 +60,10 @@ type CPUMeter struct {
 	ofChildren func(pid int) time.Duration
 	metered    map[int]*metered
 	sum        time.Duration
-	// counted is the part of sum that processes had used which have ended. It will be
-	// in the time that their parents have waited for.
-	counted time.Duration
+	// counted is the part of sum that processes had used which have ended since the last
+	// Refresh, and before that those since the one before. It is about to be in the time
+	// that their parents have waited for, if these do and are metered.
+	counted, before time.Duration
 }
 
 // metered is what was read of a process.
@@ -86,6 +87,7 @@ func (m *CPUMeter) Refresh() error {
 	for _, p := range m.metered {
 		p.isCurrent = false
 	}
+	m.before, m.counted = m.counted, 0
 	for _, id := range ids {
 		if _, ok := m.ofProcess(id); !ok {
 			continue
@@ -122,8 +124,10 @@ func (m *CPUMeter) Read() (float64, time.Duration, error) {
 			p.own = now
 		}
 	}
-	known := min(rise, m.counted)
+	earlier := min(rise, m.before)
+	m.before -= earlier
+	known := min(rise-earlier, m.counted)
 	m.counted -= known
-	m.sum += rise - known
+	m.sum += rise - earlier - known
 	return m.sum.Seconds(), m.clock.Now(), nil
 }

@@ -105,6 +105,16 @@ func TestCPUMeterOfChildren(t *testing.T) {
 	delete(own, 2)
 	children[1] += 6
 	want("its parent has waited: it used 1 more", 33)
+
+	// Nobody waits for this one: other children count in full later.
+	*processes = listed{1, 2}
+	own[2] = 50
+	want("a child that nobody will wait for", 83)
+	delete(own, 2)
+	want("it ends", 83)
+	want("nothing", 83)
+	children[1] += 4
+	want("the parent has waited for another", 87)
 }
 
 // A real parent has the time of its children, whom it has waited for.

@@ -96,6 +96,7 @@ func listProfiles(ctx context.Context, a *cli.App, from clusterSource) error {
 	listed := make([]cli.Listed, len(profiles))
 	for i, p := range profiles {
 		listed[i] = cli.ListedOf(p)
+		v1alpha1.ForgetObject(p)
 	}
 	return printList(a, from.cluster, profiles, listed, broken)
 }

@@ -58,7 +58,7 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 	case errors.Is(err, interferer.ErrCPU):
 		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
 	case errors.Is(err, store.ErrAmbiguous) && cmd.Flags().Lookup("machine") != nil:
-		return err.Error() + " with --machine"
+		return err.Error() + "\n  choose with --machine"
 	case errors.Is(err, store.ErrNotFound):
 		return err.Error() + "\n  " + a.describeStore()
 	case errors.As(err, new(usageError)):
@@ -80,7 +80,7 @@ func ExitCode(err error) int {
 		return ExitLimit
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrEveryCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
 		return ExitNotMeasurable
 	}
 	return ExitFailed
