@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -46,6 +47,9 @@ func (c Command) String() string { return strings.Join(c.Args, " ") }
 // Check fails with ErrCommand where there is no such program, or it may not be executed.
 func (c Command) Check() error {
 	_, err := exec.LookPath(c.Args[0])
+	if fault, ok := errors.AsType[*exec.Error](err); ok {
+		err = &fs.PathError{Op: "exec", Path: fault.Name, Err: fault.Err} // as where it is started
+	}
 	return c.explain(err, nil, 0, &tailBuffer{})
 }
 
