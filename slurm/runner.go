@@ -142,7 +142,7 @@ func unreachableSigns() []string {
 }
 
 // environment makes the output of the commands the same for every caller:
-// English, times as written by Slurm, every job and node.
+// English, times as written by Slurm, every job and node, all tasks of an array.
 func environment(own, inherited []string) []string {
 	if own == nil {
 		own = inherited
@@ -150,10 +150,10 @@ func environment(own, inherited []string) []string {
 	kept := slices.DeleteFunc(slices.Clone(own), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return name == "LANG" || name == "LANGUAGE" || strings.HasPrefix(name, "LC_") ||
-			name == "SLURM_TIME_FORMAT" || name == "SLURM_JSON" || name == "SLURM_YAML" ||
+			name == "SLURM_TIME_FORMAT" || name == "SLURM_BITSTR_LEN" || name == "SLURM_JSON" || name == "SLURM_YAML" ||
 			strings.HasPrefix(name, "SQUEUE_") || strings.HasPrefix(name, "SINFO_")
 	})
-	return append(kept, "LANG=C", "LC_ALL=C", "SLURM_TIME_FORMAT=standard")
+	return append(kept, "LANG=C", "LC_ALL=C", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0")
 }
 
 // capture keeps the first bytes that are written to it and counts the others.

@@ -73,9 +73,9 @@ func TestCommandsEnd(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	got := environment([]string{
 		"PATH=/bin", "SLURM_CONF=/c", "SLURM_CLUSTERS=alps", "LANG=de_DE.UTF-8", "LC_ALL=de_DE", "LC_TIME=de_DE",
-		"SQUEUE_USERS=me", "SQUEUE_FORMAT=%i", "SINFO_PARTITION=x", "SLURM_TIME_FORMAT=relative",
+		"SQUEUE_USERS=me", "SQUEUE_FORMAT=%i", "SINFO_PARTITION=x", "SLURM_TIME_FORMAT=relative", "SLURM_BITSTR_LEN=64",
 	}, []string{"PATH=/other"})
-	want := []string{"PATH=/bin", "SLURM_CONF=/c", "SLURM_CLUSTERS=alps", "LANG=C", "LC_ALL=C", "SLURM_TIME_FORMAT=standard"}
+	want := []string{"PATH=/bin", "SLURM_CONF=/c", "SLURM_CLUSTERS=alps", "LANG=C", "LC_ALL=C", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
