@@ -94,7 +94,8 @@ func (r Reader) nodes(ctx context.Context) (*inventory, error) {
 	return sinfoText(f, data)
 }
 
-// details reads what only scontrol says. It fails when slurmctld does not answer.
+// details reads what only scontrol says, also of hidden partitions (-a). It fails when
+// slurmctld does not answer.
 func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory) error {
 	type question struct {
 		what      string
@@ -102,15 +103,15 @@ func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory)
 		take      func([]byte)
 	}
 	questions := []question{
-		{"nodes", []string{"-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
-		{"reservations", []string{"-o", "show", "reservations"}, func(output []byte) {
+		{"nodes", []string{"-a", "-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
+		{"reservations", []string{"-a", "-o", "show", "reservations"}, func(output []byte) {
 			c.Reservations = scontrolReservations(output)
 			v.reserve(c.Reservations, c.Time)
 		}},
 		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},
 	}
 	if q.coreless {
-		questions = append(questions, question{"the cores of jobs", []string{"-d", "-o", "show", "jobs"}, func(output []byte) {
+		questions = append(questions, question{"the cores of jobs", []string{"-a", "-d", "-o", "show", "jobs"}, func(output []byte) {
 			scontrolJobs(output, q.jobs, v.nodes)
 		}})
 	}

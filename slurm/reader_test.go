@@ -32,7 +32,11 @@ type answer struct {
 func (a *answers) Run(_ context.Context, name string, args ...string) ([]byte, error) {
 	a.t.Helper()
 	if name == "scontrol" {
-		return []byte(a.details[args[len(args)-1]]), nil
+		what := args[len(args)-1]
+		if what != "config" && !slices.Contains(args, "-a") {
+			a.t.Errorf("scontrol %q leaves out the %s of hidden partitions", args, what)
+		}
+		return []byte(a.details[what]), nil
 	}
 	a.asked = append(a.asked, append([]string{name}, args...))
 	if len(a.asked) > len(a.given) {

@@ -42,7 +42,7 @@ func setting(line, key string) string {
 	return clean(value)
 }
 
-// scontrolNodes adds to the nodes what `scontrol -d -o show nodes` says. It knows the
+// scontrolNodes adds to the nodes what `scontrol -a -d -o show nodes` says. It knows the
 // flags of a state of which sinfo prints only one, as of a busy node that is reserved.
 func scontrolNodes(output []byte, nodes map[string]*Node) {
 	for line := range strings.SplitSeq(string(output), "\n") {
@@ -73,7 +73,7 @@ func scontrolNodes(output []byte, nodes map[string]*Node) {
 // writes that into the name of a job misplaces that job, and no other.
 var allocated = regexp.MustCompile(`  Nodes=(\S+) CPU_IDs=(\S+) Mem=`)
 
-// scontrolJobs adds to running jobs the cores that `scontrol -d -o show jobs` names, by
+// scontrolJobs adds to running jobs the cores that `scontrol -a -d -o show jobs` names, by
 // Slurm's own numbers of CPUs, which follow each other in a core and a socket. A job that
 // is shown twice, as by what a user called another, gets none.
 func scontrolJobs(output []byte, jobs []Job, nodes map[string]*Node) {
@@ -123,7 +123,7 @@ func (n *Node) coresOf(cpus cpuset.CPUSet) map[int][]int {
 	return cores
 }
 
-// scontrolReservations reads the output of `scontrol -o show reservations`.
+// scontrolReservations reads the output of `scontrol -a -o show reservations`.
 func scontrolReservations(output []byte) []Reservation {
 	var all []Reservation
 	for line := range strings.SplitSeq(string(output), "\n") {
