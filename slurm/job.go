@@ -113,9 +113,10 @@ func (s State) known() bool {
 // Pending reports whether the job waits for nodes.
 func (j *Job) Pending() bool { return j.State == Pending }
 
-// Held reports whether the job waits until somebody releases it.
+// Held reports whether the job waits until somebody releases it. Text says that in many
+// ways, as "JobHeldAdmin" and "launch failed requeued held".
 func (j *Job) Held() bool {
-	return j.Pending() && slices.Contains([]string{heldByUser, "JobHeldAdmin", "JobHoldMaxRequeue"}, j.Reason)
+	return j.Pending() && (j.Reason == "JobHoldMaxRequeue" || strings.Contains(strings.ToLower(j.Reason), "held"))
 }
 
 // Dependent reports whether the job waits for other jobs.

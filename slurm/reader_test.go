@@ -423,3 +423,19 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+// Text has sentences where JSON has names.
+func TestHeld(t *testing.T) {
+	for reason, want := range map[string]bool{
+		"JobHeldUser": true, "JobHeldAdmin": true, "JobHoldMaxRequeue": true, "launch failed requeued held": true,
+		"job requeued in held state": true, "Held by operator": true, "Resources": false, "": false, "Priority": false,
+	} {
+		j := Job{State: Pending, Reason: reason}
+		if j.Held() != want || j.MayStart() == want {
+			t.Errorf("%q: held %v, may start %v", reason, j.Held(), j.MayStart())
+		}
+	}
+	if j := (Job{State: Running, Reason: "JobHeldUser"}); j.Held() {
+		t.Error("a running job is held")
+	}
+}
