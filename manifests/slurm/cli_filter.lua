@@ -46,11 +46,22 @@ local BINDING = {
 -- These are part of the question.
 local ASKED = { "constraint", "gres", "mem", "reservation" }
 
+-- label_of returns the application that a comment names, as bandmate slurm reads it, or nil:
+-- the first word bandmate=NAME counts, and NAME must be the name of a Kubernetes object.
+local function label_of(comment)
+  local name = (" " .. (comment or "")):match("[%s,;]bandmate=([^%s,;]*)")
+  if not name or name == "" or #name > 253 or name:find("[^a-z0-9.-]") then return nil end
+  local dotted = "." .. name .. "."
+  if dotted:find("%.[.-]") or dotted:find("-.", 1, true) then return nil end
+  return name
+end
+
 -- limit_of returns the limit in a comment as slurm advise takes it, or nil. A limit of the
 -- site protects others, and no job lifts it.
 local function limit_of(comment)
   if ASK:find("--limit", 1, true) then return nil end
-  local limit = (" " .. comment .. " "):match("[%s,;]bandmate%-limit=(%d+%.?%d*)[x×%s,;]")
+  local word = (" " .. comment):match("[%s,;]bandmate%-limit=([^%s,;]*)") or ""
+  local limit = word:gsub("[x×]+$", ""):match("^%d+%.?%d*$")
   if limit and tonumber(limit) >= 1 then return limit end
 end
 
@@ -58,7 +69,7 @@ end
 local function question(options)
   if os.getenv("BANDMATE_SLURM") == "off" or os.getenv("SLURM_JOB_ID") then return nil end
   if given(options["nodelist"]) or given(options["exclude"]) then return nil end
-  local application = (" " .. (options["comment"] or "")):match("[%s,;]bandmate=([%w.-]+)")
+  local application = label_of(options["comment"])
   if not harmless(application) then return nil end
   for _, option in ipairs(BINDING) do
     local value = options[option]

@@ -47,10 +47,20 @@ local function line_of(text, words)
   return stop and text:match("^[^\n]*", stop + 1)
 end
 
+-- label_of returns the application that a comment names, as bandmate slurm reads it, or nil:
+-- the first word bandmate=NAME counts, and NAME must be the name of a Kubernetes object.
+local function label_of(comment)
+  local name = (" " .. (comment or "")):match("[%s,;]bandmate=([^%s,;]*)")
+  if not name or name == "" or #name > 253 or name:find("[^a-z0-9.-]") then return nil end
+  local dotted = "." .. name .. "."
+  if dotted:find("%.[.-]") or dotted:find("-.", 1, true) then return nil end
+  return name
+end
+
 -- application_of returns what the job runs: the comment says it, else the name
 -- of the job.
 local function application_of(job, text)
-  local said = (" " .. (job.comment or "")):match("[%s,;]bandmate=([%w.-]+)")
+  local said = label_of(job.comment)
   if said then return said end
   local name = job.name or ""
   if not name:find("^[%w._+-]+$") then return nil end
