@@ -40,7 +40,7 @@ type Request struct {
 	Gres   map[string]int
 	// Reservation is the one in which it runs; empty for none.
 	Reservation string
-	// TimeLimit is how long it may run; 0 when it is not known.
+	// TimeLimit is how long it may run; 0 when it is unlimited or not known.
 	TimeLimit time.Duration
 	// User submits it; empty when that is not known.
 	User string
@@ -132,11 +132,31 @@ func (r *Request) CanStart(c *Cluster, n *Node) bool {
 		if slices.Contains(v.Nodes, n.Name) == (v.Name == r.Reservation) || c.Time.IsZero() {
 			continue
 		}
-		if v.Name == r.Reservation || v.Start.Before(c.Time.Add(r.TimeLimit)) && v.End.After(c.Time) {
+		if limit := r.longest(c, n); v.Name == r.Reservation || v.End.After(c.Time) && (limit == 0 || v.Start.Before(c.Time.Add(limit))) {
 			return false
 		}
 	}
 	return true
+}
+
+// longest returns how long the job may run on a node: its own limit, else the longest of
+// the partitions there; 0 where nothing bounds it.
+func (r *Request) longest(c *Cluster, n *Node) time.Duration {
+	if r.TimeLimit > 0 {
+		return r.TimeLimit
+	}
+	var longest time.Duration
+	for _, name := range r.open(c) {
+		p, known := c.Partition(name)
+		if !known || !slices.Contains(n.Partitions, name) {
+			continue
+		}
+		if p.TimeLimit == 0 {
+			return 0
+		}
+		longest = max(longest, p.TimeLimit)
+	}
+	return longest
 }
 
 // Matching returns the nodes on which the job may ever run, in natural order: those

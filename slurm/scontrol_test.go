@@ -216,6 +216,19 @@ func TestRoomForMore(t *testing.T) {
 		{"a reservation that begins after it", func(c *Cluster) {
 			c.Reservations = []Reservation{{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)}}
 		}, Request{TimeLimit: time.Hour}, [3]string{now, now, now}},
+		{"a reservation to come, and a job without a limit", func(c *Cluster) {
+			c.Reservations = []Reservation{
+				{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(1000 * time.Hour), End: at.Add(1001 * time.Hour)},
+				{Name: "over", Nodes: []string{"n3"}, Start: at.Add(-2 * time.Hour), End: at.Add(-time.Hour)},
+			}
+		}, Request{}, [3]string{now, never, now}},
+		{"a reservation to come, and a limit of the partition", func(c *Cluster) {
+			c.Partitions[1].TimeLimit = 2 * time.Hour
+			c.Reservations = []Reservation{
+				{Name: "soon", Nodes: []string{"n1"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)},
+				{Name: "later", Nodes: []string{"n2"}, Start: at.Add(2 * time.Hour), End: at.Add(3 * time.Hour)},
+			}
+		}, Request{}, [3]string{never, now, now}},
 		{"invalid registration, planned, unknown", func(c *Cluster) {
 			c.Nodes[0].Flags, c.Nodes[1].Flags, c.Nodes[2].State = []string{"INVALID_REG"}, []string{"PLANNED"}, "QUANTUM"
 		}, Request{}, [3]string{never, later, never}},
