@@ -355,6 +355,15 @@ func minutes(text string) time.Duration {
 	return duration(text)
 }
 
+// ParseTimeLimit reads a time limit as sbatch does; 0 for one that is unlimited.
+func ParseTimeLimit(text string) (time.Duration, error) {
+	limit := minutes(text)
+	if limit <= 0 && !slices.Contains([]string{"", "0", "-1", "infinite", "unlimited"}, strings.ToLower(text)) {
+		return 0, fmt.Errorf("time limit %q: want minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS", text)
+	}
+	return limit, nil
+}
+
 // WithExcluded returns the arguments with a list of nodes to exclude for each
 // component; an empty one leaves the component as it is. The list goes last, so
 // that it takes the place of the user's own, which it has to contain.

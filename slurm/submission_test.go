@@ -243,3 +243,19 @@ func FuzzSubmission(f *testing.F) {
 		}
 	})
 }
+
+func TestParseTimeLimit(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 0, "0": 0, "UNLIMITED": 0, "infinite": 0, "-1": 0, "90": 90 * time.Minute, "90:30": 90*time.Minute + 30*time.Second,
+		"1:30:00": 90 * time.Minute, "2-12": 60 * time.Hour, "2-12:30": 60*time.Hour + 30*time.Minute, "1-00:00:30": 24*time.Hour + 30*time.Second,
+	} {
+		if got, err := ParseTimeLimit(text); err != nil || got != want {
+			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"soon", "1h", "-5", "1-", "1:2:3:4", "INVALID"} {
+		if got, err := ParseTimeLimit(text); err == nil {
+			t.Errorf("%q: %v, want an error", text, got)
+		}
+	}
+}

@@ -36,15 +36,16 @@ end
 
 -- With one of these a job goes as it came: they bind it to nodes in ways that the
 -- question cannot tell. The tasks of an array need more nodes than the one that is best
--- for the first of them: slurm submit places them one by one.
+-- for the first of them: slurm submit places them one by one. Other clusters have other
+-- nodes.
 local BINDING = {
-  "array",
+  "array", "clusters",
   "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task",
   "mem-per-cpu", "mem-per-gpu", "nodefile", "contiguous", "switches",
   "ntasks-per-node", "ntasks-per-socket", "mincpus", "sockets-per-node", "cores-per-socket", "threads-per-core",
 }
 -- These are part of the question.
-local ASKED = { "constraint", "gres", "mem", "reservation" }
+local ASKED = { "constraint", "gres", "mem", "reservation", "time" }
 
 -- label_of returns the application that a comment names, as bandmate slurm reads it, or nil:
 -- the first word bandmate=NAME counts, and NAME must be the name of a Kubernetes object.

@@ -26,6 +26,7 @@ type adviseFlags struct {
 	nodes, tasks, cpusPerTask int
 	partition, constraint     string
 	memory, gres, reservation string
+	timeLimit                 string
 	exclude                   string
 	exclusive                 bool
 	excludeList, noHeader     bool
@@ -72,6 +73,7 @@ a dot for alignment to the right as in %.8s.`,
 	flags.StringVar(&f.memory, "mem", "", "memory of the job on each node, for example 4G")
 	flags.StringVar(&f.gres, "gres", "", "generic resources of the job on each node, for example gpu:1")
 	flags.StringVar(&f.reservation, "reservation", "", "reservation in which the job runs")
+	flags.StringVarP(&f.timeLimit, "time", "t", "", "time limit of the job in a form of Slurm, for example 90, 1:30:00 or 2-12")
 	flags.StringVarP(&f.exclude, "exclude", "x", "", "nodes that are already excluded")
 	flags.BoolVar(&f.exclusive, "exclusive", false, "the job shares no node")
 	flags.BoolVar(&f.excludeList, "exclude-list", false, "print only the nodes to exclude, as a host list")
@@ -245,6 +247,9 @@ func (f *adviseFlags) request() (slurm.Request, error) {
 		r.Partitions = strings.Split(f.partition, ",")
 	}
 	var err error
+	if r.TimeLimit, err = slurm.ParseTimeLimit(f.timeLimit); err != nil {
+		return r, cli.Usagef("--time: %w", err)
+	}
 	if r.Excluded, err = hostlist.Expand(f.exclude); err != nil {
 		return r, cli.Usagef("--exclude: %w", err)
 	}
