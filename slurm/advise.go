@@ -317,13 +317,14 @@ func (t *ranking) landings(n *Node) []*occupancy.Node {
 // over a limit.
 func (t *ranking) choose(ranked []Candidate) (chosen []Candidate, short bool, err error) {
 	placing := t.placing
+	judged := !placing && t.limit() != 0 && anyKnown(ranked)
 	t.placing = true
 	defer func() { t.placing = placing }()
 	open := slices.Clone(ranked)
 	for range max(1, min(t.request.Copies, mostCopies)) {
 		taken := map[string]bool{}
 		for range t.request.Nodes {
-			best := slices.IndexFunc(open, func(c Candidate) bool { return c.Fits && c.OverLimit == 0 && !taken[c.Node] })
+			best := slices.IndexFunc(open, func(c Candidate) bool { return c.Fits && c.keeps(judged) && !taken[c.Node] })
 			if best < 0 {
 				break
 			}

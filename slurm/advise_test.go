@@ -370,3 +370,25 @@ func TestAdviseNeverExcludesEverything(t *testing.T) {
 		}
 	})
 }
+
+// Nodes of a machine without profiles are no measure for others, and keep no limit.
+func TestAdviseUnknownMachine(t *testing.T) {
+	c := cluster(3, runs("writer", 4, "n1"))
+	c.Nodes[1].Features = []string{MachineFeature + "=newest"}
+	c.Nodes[2].State = "DOWN"
+	a := advise(t, c, wants("tender", 1, 4), Options{})
+	if len(a.Exclude) > 0 {
+		t.Errorf("excluded are %v in favor of a node of which nothing is known", a.Exclude)
+	}
+	a = advise(t, c, wants("tender", 1, 4), Options{Limit: 9})
+	if !slices.Equal(a.Chosen, []string{"n1"}) || a.ExcludeList() != "n2" || a.DemandedList() != "n2" || a.LimitExceeded {
+		t.Errorf("with a limit: chosen %v, excluded %v, demanded %q", a.Chosen, a.Exclude, a.DemandedList())
+	}
+	if a = advise(t, c, wants("tender", 1, 4), Options{Limit: 1.0001}); !a.LimitExceeded {
+		t.Error("a node of which nothing is known keeps the limit")
+	}
+	c.Nodes[2].State = "IDLE"
+	if a = advise(t, c, wants("tender", 1, 4), Options{}); a.ExcludeList() != "n1" {
+		t.Errorf("excluded are %v, want n1: n3 is known to be better", a.Exclude)
+	}
+}

@@ -9,7 +9,8 @@ import (
 
 // exclude decides which nodes to exclude:
 //
-//   - nodes on which a limit would be exceeded, with room or without;
+//   - nodes on which a limit would be exceeded, with room or without, and those on which
+//     that is not known, where it is known on others;
 //   - when the job has its nodes now, those with room that are worse. Of an array of
 //     which not all tasks were placed, none: the rest needs nodes as well.
 //
@@ -22,18 +23,15 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 	if a.Exclude == nil {
 		a.Exclude = []string{}
 	}
-	worst := -1
-	for i, c := range chosen {
+	for _, c := range chosen {
 		if !slices.Contains(a.Chosen, c.Node) {
 			a.Chosen = append(a.Chosen, c.Node)
 		}
-		if worst < 0 || score.Compare(c.Score, chosen[worst].Score) > 0 {
-			worst = i
-		}
 	}
-	within := 0
+	reference := a.reference(chosen)
+	within, judged := 0, a.judged()
 	for i := range a.Candidates {
-		if a.Candidates[i].OverLimit == 0 {
+		if a.Candidates[i].keeps(judged) {
 			within++
 		}
 	}
@@ -44,9 +42,9 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 		switch {
 		case slices.Contains(a.Chosen, c.Node), slices.Contains(r.Required, c.Node):
 			// It goes there.
-		case c.OverLimit > 0 && (!a.LimitExceeded || open >= r.Nodes):
+		case !c.keeps(judged) && (!a.LimitExceeded || open >= r.Nodes):
 			c.Excluded = true
-		case c.OverLimit == 0 && c.Fits && worst >= 0 && r.Copies < mostCopies && worse(c.Score, chosen[worst].Score, o.Tolerance, r.CPUsPerNode):
+		case c.OverLimit == 0 && c.Fits && reference != nil && r.Copies < mostCopies && worse(c.Score, *reference, o.Tolerance, r.CPUsPerNode):
 			c.Excluded = true
 		}
 		if c.Excluded {
@@ -59,14 +57,57 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 	a.Exclude = slices.Compact(a.Exclude)
 }
 
+// reference returns the score that other nodes are compared with: the worst of the chosen
+// nodes of which it is known; where it is known of none of them, that of the best others
+// with room, as many as the job needs. It is nil without any: the costs of what is not
+// known count too little.
+func (a *Advice) reference(chosen []Candidate) *score.Score {
+	var worst *score.Score
+	count := func(c *Candidate) {
+		if worst == nil || score.Compare(c.Score, *worst) > 0 {
+			worst = &c.Score
+		}
+	}
+	for i := range chosen {
+		if chosen[i].Score.Newcomer.Known {
+			count(&chosen[i])
+		}
+	}
+	if worst != nil || len(chosen) == 0 {
+		return worst
+	}
+	others := 0
+	for _, c := range a.Fitting() {
+		if c.Score.Newcomer.Known && c.OverLimit == 0 && others < a.Nodes {
+			others++
+			count(c)
+		}
+	}
+	return worst
+}
+
+// judged reports whether there is a limit, and it is known of some node whether it is kept.
+func (a *Advice) judged() bool { return a.Limit != 0 && anyKnown(a.Candidates) }
+
+func anyKnown(candidates []Candidate) bool {
+	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Score.Newcomer.Known })
+}
+
+// keeps reports whether no limit is exceeded on the node; where nodes are judged, that has
+// to be known.
+func (c *Candidate) keeps(judged bool) bool {
+	return c.OverLimit == 0 && (!judged || c.Score.Newcomer.Known)
+}
+
 // ExcludeList returns Exclude as a host list; empty when nothing is excluded.
 func (a *Advice) ExcludeList() string { return hostlist.Compress(a.Exclude) }
 
 // DemandedList returns what is left of Exclude when only the user and limits exclude
 // nodes, as a host list.
 func (a *Advice) DemandedList() string {
+	judged := a.judged()
 	kept := slices.DeleteFunc(slices.Clone(a.Exclude), func(name string) bool {
-		return slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return c.Node == name && c.Excluded && c.OverLimit == 0 })
+		return slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return c.Node == name && c.Excluded && c.keeps(judged) })
 	})
 	return hostlist.Compress(kept)
 }

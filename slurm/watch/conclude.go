@@ -18,10 +18,12 @@ func (r *round) conclude(w *waiting) Decision {
 	return d
 }
 
-// dear reports whether a node costs more than the margin allows.
+// dear reports whether a node costs more than the margin allows, beside the cheapest one
+// of which the costs are known. The options are sorted.
 func (r *round) dear(w *waiting, o option, options []option) bool {
 	allowed := r.planner.Margin * w.request.CPUsPerNode
-	return allowed > 0 && o.cost > options[0].cost+allowed
+	cheapest := slices.IndexFunc(options, func(o option) bool { return o.known })
+	return allowed > 0 && cheapest >= 0 && o.cost > options[cheapest].cost+allowed
 }
 
 // accuse sets the offense of the best node that a limit closes.

@@ -230,6 +230,16 @@ func TestPlan(t *testing.T) {
 			want:  "exclude n01", reason: "other nodes cost less",
 		},
 		{
+			name: "a node of a machine without profiles is no measure", nodes: 2,
+			queue: func(f *fake) {
+				f.cluster.Nodes[1].Features = []string{"bandmate-machine=newest"}
+				f.run(1, "tender", "n01")
+				f.submit(10, "heavy")
+			},
+			p:    func(p *Planner) { p.Limit, p.Margin = 0, 0.05 },
+			want: "keep",
+		},
+		{
 			name: "held jobs are kept up to date", nodes: 3,
 			queue: func(f *fake) { f.run(1, "tender", "n01"); f.submit(10, "heavy", waits("JobHeldUser")) },
 			want:  "exclude n01",

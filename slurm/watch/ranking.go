@@ -59,6 +59,8 @@ type verdict struct {
 	newcomer, worst units.Slowdown
 	overLimit       int
 	avoided         bool
+	// known is false where newcomer and cost rest on the policy for unknown jobs.
+	known bool
 }
 
 // good reports whether the placement keeps the limits and the policy.
@@ -166,7 +168,7 @@ func (r *ranking) ask(j *slurm.Job, n *slurm.Node) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	v := verdict{cost: s.Cost, newcomer: s.Newcomer.After, worst: 1, overLimit: s.OverLimit, avoided: s.Avoided}
+	v := verdict{cost: s.Cost, newcomer: s.Newcomer.After, worst: 1, overLimit: s.OverLimit, avoided: s.Avoided, known: s.Newcomer.Known}
 	for _, e := range s.Residents {
 		v.worst = max(v.worst, e.After)
 	}

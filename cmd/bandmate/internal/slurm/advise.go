@@ -284,8 +284,11 @@ func checkAdvice(advice *slurm.Advice) error {
 	}
 	var over []string
 	for _, c := range advice.Candidates {
-		if c.OverLimit > 0 {
+		switch {
+		case c.OverLimit > 0:
 			over = append(over, c.Node+": "+c.Reason)
+		case !c.Score.Newcomer.Known:
+			over = append(over, c.Node+": what the job would suffer is not known")
 		}
 	}
 	more := ""

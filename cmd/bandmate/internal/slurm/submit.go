@@ -19,6 +19,7 @@ import (
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/units"
 )
 
 func newSlurmSubmitCommand(a *cli.App) *cobra.Command {
@@ -135,6 +136,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 		return nil, err
 	}
 	for i, advice := range advices {
+		a.Warn(advice.Warnings)
 		a.Note(toldAdvice(advice, chosen[i]))
 	}
 	if remark != "" {
@@ -250,23 +252,47 @@ func toldAdvice(advice *slurm.Advice, list string) string {
 		return fmt.Sprintf("%s: no room now, %s", advice.Application, excluded)
 	}
 	var nodes []string
-	least, most := open[0].Slowdown, open[0].Slowdown
 	for _, c := range open {
 		nodes = append(nodes, c.Node)
-		least, most = min(least, c.Slowdown), max(most, c.Slowdown)
 	}
 	where := "on " + strings.Join(nodes, ",")
 	if len(open) > advice.Nodes {
 		where = fmt.Sprintf("on whichever of %s Slurm chooses", hostlist.Compress(nodes))
 	}
-	slowdown := least.String()
-	if most.String() != slowdown {
-		slowdown = fmt.Sprintf("%s to %s", least, most)
-	}
 	if advice.Copies > 1 {
 		where = fmt.Sprintf("each of %d tasks beside those who are there now, %s", advice.Copies, where)
 	}
-	return fmt.Sprintf("%s: %s %s, %s", advice.Application, slowdown, where, excluded)
+	slowdown, unknown := toldSlowdown(open)
+	switch {
+	case slowdown == "":
+		where = "not known " + where
+	case unknown != "":
+		where = fmt.Sprintf("%s %s, not known on %s", slowdown, where, unknown)
+	default:
+		where = slowdown + " " + where
+	}
+	return fmt.Sprintf("%s: %s, %s", advice.Application, where, excluded)
+}
+
+// toldSlowdown returns the least and the greatest slowdown on nodes, empty where none is
+// known, and the nodes on which it is not known, as a host list.
+func toldSlowdown(nodes []*slurm.Candidate) (slowdown, unknown string) {
+	var known []units.Slowdown
+	var others []string
+	for _, c := range nodes {
+		if c.Score.Newcomer.Known {
+			known = append(known, c.Slowdown)
+		} else {
+			others = append(others, c.Node)
+		}
+	}
+	if len(known) > 0 {
+		slowdown = slices.Min(known).String()
+		if most := slices.Max(known).String(); most != slowdown {
+			slowdown += " to " + most
+		}
+	}
+	return slowdown, hostlist.Compress(others)
 }
 
 // readScript reads as much of a script as its #SBATCH lines may take.
