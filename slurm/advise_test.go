@@ -371,9 +371,10 @@ func TestAdviseNeverExcludesEverything(t *testing.T) {
 	})
 }
 
-// Nodes of a machine without profiles are no measure for others, and keep no limit.
+// Nodes of a machine without profiles are no measure for others, and keep no limit, unless
+// nobody is there.
 func TestAdviseUnknownMachine(t *testing.T) {
-	c := cluster(3, runs("writer", 4, "n1"))
+	c := cluster(3, runs("writer", 4, "n1"), runs("writer", 4, "n2"))
 	c.Nodes[1].Features = []string{MachineFeature + "=newest"}
 	c.Nodes[2].State = "DOWN"
 	a := advise(t, c, wants("tender", 1, 4), Options{})
@@ -390,5 +391,10 @@ func TestAdviseUnknownMachine(t *testing.T) {
 	c.Nodes[2].State = "IDLE"
 	if a = advise(t, c, wants("tender", 1, 4), Options{}); a.ExcludeList() != "n1" {
 		t.Errorf("excluded are %v, want n1: n3 is known to be better", a.Exclude)
+	}
+	c.Nodes[2].State = "DOWN"
+	c.Jobs = c.Jobs[:1]
+	if a = advise(t, c, wants("tender", 1, 4), Options{Limit: 1.0001}); !slices.Equal(a.Chosen, []string{"n2"}) || a.LimitExceeded {
+		t.Errorf("chosen is %v, want n2, where nobody is", a.Chosen)
 	}
 }

@@ -69,7 +69,7 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 		}
 	}
 	for i := range chosen {
-		if chosen[i].Score.Newcomer.Known {
+		if chosen[i].IsKnown() {
 			count(&chosen[i])
 		}
 	}
@@ -78,7 +78,7 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 	}
 	others := 0
 	for _, c := range a.Fitting() {
-		if c.Score.Newcomer.Known && c.OverLimit == 0 && others < a.Nodes {
+		if c.IsKnown() && c.OverLimit == 0 && others < a.Nodes {
 			others++
 			count(c)
 		}
@@ -90,13 +90,17 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 func (a *Advice) judged() bool { return a.Limit != 0 && anyKnown(a.Candidates) }
 
 func anyKnown(candidates []Candidate) bool {
-	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Score.Newcomer.Known })
+	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.IsKnown() })
 }
+
+// IsKnown reports whether it is known what the job would suffer on the node: its profile is,
+// or nobody is there.
+func (c *Candidate) IsKnown() bool { return c.Score.Newcomer.Known || len(c.Residents) == 0 }
 
 // keeps reports whether no limit is exceeded on the node; where nodes are judged, that has
 // to be known.
 func (c *Candidate) keeps(judged bool) bool {
-	return c.OverLimit == 0 && (!judged || c.Score.Newcomer.Known)
+	return c.OverLimit == 0 && (!judged || c.IsKnown())
 }
 
 // ExcludeList returns Exclude as a host list; empty when nothing is excluded.

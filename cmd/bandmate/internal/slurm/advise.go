@@ -287,7 +287,7 @@ func checkAdvice(advice *slurm.Advice) error {
 		switch {
 		case c.OverLimit > 0:
 			over = append(over, c.Node+": "+c.Reason)
-		case !c.Score.Newcomer.Known:
+		case !c.IsKnown():
 			over = append(over, c.Node+": what the job would suffer is not known")
 		}
 	}

@@ -280,7 +280,7 @@ func toldSlowdown(nodes []*slurm.Candidate) (slowdown, unknown string) {
 	var known []units.Slowdown
 	var others []string
 	for _, c := range nodes {
-		if c.Score.Newcomer.Known {
+		if c.IsKnown() {
 			known = append(known, c.Slowdown)
 		} else {
 			others = append(others, c.Node)
