@@ -61,11 +61,19 @@ func (c *Cluster) Node(name string) *Node {
 
 // Partition returns the partition of this name; false if there is none.
 func (c *Cluster) Partition(name string) (Partition, bool) {
-	i := slices.IndexFunc(c.Partitions, func(p Partition) bool { return p.Name == name })
-	if i < 0 {
+	p := c.partition(name)
+	if p == nil {
 		return Partition{}, false
 	}
-	return c.Partitions[i], true
+	return *p, true
+}
+
+func (c *Cluster) partition(name string) *Partition {
+	i := slices.IndexFunc(c.Partitions, func(p Partition) bool { return p.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.Partitions[i]
 }
 
 // DefaultPartition returns the name of the partition of jobs that name none;

@@ -118,25 +118,8 @@ func pendingTasks(expression string) int {
 // Eligible returns the nodes of Matching on which the job can start once there is
 // room: not those that are down, drained or kept for others.
 func (r *Request) Eligible(c *Cluster) []*Node {
-	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !r.CanStart(c, n) })
-}
-
-// CanStart reports whether the job can start on the node once there is room: the node
-// is up, and no reservation of others holds it before the job would end.
-func (r *Request) CanStart(c *Cluster, n *Node) bool {
-	if !n.AvailableTo(r.Reservation) {
-		return false
-	}
-	for i := range c.Reservations {
-		v := &c.Reservations[i]
-		if slices.Contains(v.Nodes, n.Name) == (v.Name == r.Reservation) || c.Time.IsZero() {
-			continue
-		}
-		if limit := r.longest(c, n); v.Name == r.Reservation || v.End.After(c.Time) && (limit == 0 || v.Start.Before(c.Time.Add(limit))) {
-			return false
-		}
-	}
-	return true
+	reserved := newReservations(c)
+	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !reserved.admit(r, n) })
 }
 
 // longest returns how long the job may run on a node: its own limit, else the longest of
@@ -271,6 +254,8 @@ type Room struct {
 	taken   map[string]float64
 	memory  map[string]int
 	gres    map[string]map[string]int
+	// reserved are the reservations of the cluster.
+	reserved reservations
 }
 
 // NewRoom returns the room in a cluster as it is.
@@ -278,6 +263,7 @@ func NewRoom(c *Cluster) *Room {
 	r := &Room{
 		cluster: c, taken: make(map[string]float64, len(c.Nodes)),
 		memory: make(map[string]int, len(c.Nodes)), gres: make(map[string]map[string]int),
+		reserved: newReservations(c),
 	}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
@@ -339,19 +325,35 @@ func (r *Room) Holds(q *Request, n *Node) bool {
 	return q.resources(n.Gres, r.gres[n.Name]) && (n.Memory == 0 || r.memory[n.Name]+q.memory(r.cluster, n) <= n.Memory)
 }
 
+// CanStart reports whether the job can start on the node once there is room: the node
+// is up, and no reservation of others holds it before the job would end.
+func (r *Room) CanStart(q *Request, n *Node) bool { return r.reserved.admit(q, n) }
+
 // Fits reports whether the job can start on the node now.
-func (r *Room) Fits(q *Request, n *Node) bool {
-	if !n.startsNow() || !q.CanStart(r.cluster, n) || !r.Holds(q, n) {
-		return false
+func (r *Room) Fits(q *Request, n *Node) bool { return r.Fitting(q)(n) }
+
+// Fitting returns Fits for one job and many nodes. It sees what is booked later.
+func (r *Room) Fitting(q *Request) func(*Node) bool {
+	var open []*Partition
+	for _, name := range q.open(r.cluster) {
+		if p := r.cluster.partition(name); p != nil {
+			open = append(open, p)
+		}
 	}
+	return func(n *Node) bool {
+		return n.startsNow() && r.CanStart(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
+	}
+}
+
+// hasCPUs reports whether the node has the CPUs for a job that these partitions admit.
+func (r *Room) hasCPUs(q *Request, n *Node, open []*Partition) bool {
 	taken := r.taken[n.Name]
 	if q.Exclusive {
 		return taken == 0
 	}
 	shares := 1
-	for _, name := range q.open(r.cluster) {
-		p, known := r.cluster.Partition(name)
-		if !known || !slices.Contains(n.Partitions, name) {
+	for _, p := range open {
+		if !slices.Contains(n.Partitions, p.Name) {
 			continue
 		}
 		if p.OverSubscribe == "EXCLUSIVE" {

@@ -229,6 +229,12 @@ func TestRoomForMore(t *testing.T) {
 				{Name: "later", Nodes: []string{"n2"}, Start: at.Add(2 * time.Hour), End: at.Add(3 * time.Hour)},
 			}
 		}, Request{}, [3]string{never, now, now}},
+		{"its own reservation, and one of others that begins before it ends", func(c *Cluster) {
+			c.Reservations = []Reservation{
+				{Name: "mine", Nodes: []string{"n1", "n2", "n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},
+				{Name: "maint", Nodes: []string{"n2", "n3"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)},
+			}
+		}, Request{Reservation: "mine", TimeLimit: 2 * time.Hour}, [3]string{now, never, never}},
 		{"invalid registration, planned, unknown", func(c *Cluster) {
 			c.Nodes[0].Flags, c.Nodes[1].Flags, c.Nodes[2].State = []string{"INVALID_REG"}, []string{"PLANNED"}, "QUANTUM"
 		}, Request{}, [3]string{never, later, never}},

@@ -98,3 +98,22 @@ func BenchmarkRound(b *testing.B) {
 	b.ReportMetric(float64(changed), "changed")
 	b.ReportMetric(float64(len(f.calls)), "scontrol")
 }
+
+// BenchmarkReservedRound decides about 1,000 jobs while one reservation to come holds
+// all of 1,000 nodes.
+func BenchmarkReservedRound(b *testing.B) {
+	f, known := busyCluster(1000, 1000)
+	f.cluster.Time = time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
+	all := slurm.Reservation{Name: "maintenance", Start: f.cluster.Time.Add(24 * time.Hour), End: f.cluster.Time.Add(48 * time.Hour)}
+	for i := range f.cluster.Nodes {
+		all.Nodes = append(all.Nodes, f.cluster.Nodes[i].Name)
+	}
+	f.cluster.Reservations = []slurm.Reservation{all}
+	planner := Planner{Site: &slurm.Site{}, Advisor: known, Limit: 1.15}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := planner.Plan(&f.cluster, Memory{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -162,12 +162,13 @@ func (r *round) expect(w *waiting) error {
 	if w.entry.Startable && w.entry.waitsAsBefore(w.job) {
 		return r.against(w, r.running)
 	}
+	fits := r.room.Fitting(&w.request)
 	for range max(1, w.request.Copies) {
 		options, err := r.expected.options(w)
 		if err != nil {
 			return err
 		}
-		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !r.room.Fits(&w.request, o.node) })
+		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !fits(o.node) })
 		if len(options) < w.request.Nodes {
 			break
 		}
@@ -199,7 +200,8 @@ func (r *round) against(w *waiting, running *ranking) error {
 // Slurm reports that it finds no node although there seemed to be one, nothing is
 // excluded any longer.
 func (r *round) undelay(w *waiting) error {
-	fits := func(o option) bool { return r.now.Fits(&w.request, o.node) }
+	fitsNow := r.now.Fitting(&w.request)
+	fits := func(o option) bool { return fitsNow(o.node) }
 	startable := 0
 	for _, o := range w.open {
 		if fits(o) {
@@ -262,7 +264,7 @@ func (r *round) reserve(w *waiting) error {
 		return err
 	}
 	options = slices.DeleteFunc(options, func(o option) bool {
-		return !o.good() || !w.request.CanStart(r.cluster, o.node) || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
+		return !o.good() || !r.now.CanStart(&w.request, o.node) || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
 	})
 	if len(options) < w.request.Nodes {
 		return nil
@@ -337,7 +339,7 @@ func (r *round) compareWith(w *waiting, beside *ranking) error {
 func (r *round) reopen(w *waiting) error {
 	available := 0
 	for _, o := range w.open {
-		if w.request.CanStart(r.cluster, o.node) {
+		if r.now.CanStart(&w.request, o.node) {
 			available++
 		}
 	}
@@ -348,9 +350,10 @@ func (r *round) reopen(w *waiting) error {
 		expected, possible option
 		fits               int
 	}
+	fits := r.room.Fitting(&w.request)
 	var choices []choice
 	for _, o := range w.closed {
-		if !w.request.CanStart(r.cluster, o.node) {
+		if !r.now.CanStart(&w.request, o.node) {
 			continue
 		}
 		v, err := r.expected.ask(w.job, o.node)
@@ -358,7 +361,7 @@ func (r *round) reopen(w *waiting) error {
 			return fmt.Errorf("node %s: %w", o.node.Name, err)
 		}
 		c := choice{option{o.node, v}, o, 0}
-		if r.room.Fits(&w.request, o.node) {
+		if fits(o.node) {
 			c.fits = 1
 		}
 		choices = append(choices, c)

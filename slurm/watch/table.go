@@ -89,7 +89,7 @@ func (r *round) line(application string, partition slurm.Partition) (TableLine, 
 		switch {
 		case !o.good():
 			closed = append(closed, o.node.Name)
-		case request.CanStart(r.cluster, o.node):
+		case r.now.CanStart(&request, o.node):
 			if line.Kept == 0 || o.node.CPUs < line.leastCPUs {
 				line.leastCPUs = o.node.CPUs
 			}

@@ -1,0 +1,45 @@
+package slurm
+
+// reservations are those of a cluster by the nodes that they hold.
+type reservations struct {
+	cluster *Cluster
+	// named counts the reservations of each name.
+	named map[string]int
+	on    map[string][]*Reservation
+}
+
+func newReservations(c *Cluster) reservations {
+	all := reservations{cluster: c, named: map[string]int{}, on: map[string][]*Reservation{}}
+	for i := range c.Reservations {
+		v := &c.Reservations[i]
+		all.named[v.Name]++
+		for _, name := range v.Nodes {
+			if there := all.on[name]; len(there) == 0 || there[len(there)-1] != v {
+				all.on[name] = append(there, v)
+			}
+		}
+	}
+	return all
+}
+
+// admit reports whether the node is up and no reservation keeps the job off it: the
+// job's own has the node, and no other holds it before the job would end.
+func (a *reservations) admit(q *Request, n *Node) bool {
+	if !n.AvailableTo(q.Reservation) {
+		return false
+	}
+	now, own := a.cluster.Time, 0
+	if now.IsZero() {
+		return true
+	}
+	for _, v := range a.on[n.Name] {
+		if v.Name == q.Reservation {
+			own++
+			continue
+		}
+		if limit := q.longest(a.cluster, n); v.End.After(now) && (limit == 0 || v.Start.Before(now.Add(limit))) {
+			return false
+		}
+	}
+	return own == a.named[q.Reservation]
+}
