@@ -3,8 +3,10 @@ package slurm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -438,4 +440,54 @@ func TestHeld(t *testing.T) {
 	if j := (Job{State: Running, Reason: "JobHeldUser"}); j.Held() {
 		t.Error("a running job is held")
 	}
+}
+
+// excluding is the JSON of jobs that exclude every other of 2,500 nodes.
+func excluding(jobs int) []byte {
+	var list, text strings.Builder
+	for i := range 1250 {
+		fmt.Fprintf(&list, "%d,", 2*i+1)
+	}
+	nodes := "n[" + strings.TrimSuffix(list.String(), ",") + "]"
+	for i := range jobs {
+		fmt.Fprintf(&text, `,{"job_id":%d,"job_state":["PENDING"],"excluded_nodes":"%s"}`, i+1, nodes)
+	}
+	return []byte(`{"jobs":[` + text.String()[1:] + `]}`)
+}
+
+func TestJobsShareEqualLists(t *testing.T) {
+	q, err := squeueJSON(excluding(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := q.jobs[0].Excluded, q.jobs[1].Excluded
+	if len(first) != 1250 || &first[0] != &second[0] {
+		t.Fatalf("%d nodes, want 1250 that both jobs share", len(first))
+	}
+	if longer, other := append(first, "a"), append(second, "b"); longer[1250] != "a" || other[1250] != "b" {
+		t.Errorf("what was appended to one list is in the other: %q, %q", longer[1250], other[1250])
+	}
+}
+
+// BenchmarkQueue reads 1,000 jobs with long lists, and reports what stays in memory of
+// each.
+func BenchmarkQueue(b *testing.B) {
+	const jobs = 1000
+	data := excluding(jobs)
+	b.ReportAllocs()
+	var kept uint64
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		q, err := squeueJSON(data)
+		if err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		kept = after.HeapAlloc - before.HeapAlloc
+		runtime.KeepAlive(q.jobs)
+	}
+	b.ReportMetric(float64(kept)/jobs, "kept-B/job")
 }

@@ -17,6 +17,8 @@ type queue struct {
 	warnings         []string
 	// coreless is true where the form of the output says nothing about cores.
 	coreless bool
+	// expanded are the node lists read so far: many jobs have the same.
+	expanded map[string][]string
 }
 
 // jobRecord is a job in the JSON of squeue: openapi v0.0.38 (22.05), and
@@ -113,13 +115,23 @@ func (q *queue) add(j Job) {
 	q.jobs = append(q.jobs, j)
 }
 
-// nodeNames expands a node list; one that cannot be read becomes a warning.
+// nodeNames expands a node list; one that cannot be read becomes a warning. Equal
+// lists share their names, and appending to one leaves the others alone.
 func (q *queue) nodeNames(job int64, what, list string) []string {
-	names, err := hostlist.Expand(clean(list))
+	list = clean(list)
+	if names, ok := q.expanded[list]; ok {
+		return names
+	}
+	names, err := hostlist.Expand(list)
 	if err != nil {
 		q.warnings = append(q.warnings, fmt.Sprintf("squeue: job %d: %s cannot be read and counts as empty: %v", job, what, err))
 		return nil
 	}
+	if q.expanded == nil {
+		q.expanded = map[string][]string{}
+	}
+	names = slices.Clip(names)
+	q.expanded[list] = names
 	return names
 }
 
