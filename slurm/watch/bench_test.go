@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -116,4 +118,42 @@ func BenchmarkReservedRound(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkRoundMemory reports the most memory that a round over a long queue takes at
+// a time, for each job.
+func BenchmarkRoundMemory(b *testing.B) {
+	const jobs = 1000
+	f, known := busyCluster(400, jobs)
+	planner := Planner{Site: &slurm.Site{}, Advisor: known, Limit: 1.15}
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	most := uint64(0)
+	for b.Loop() {
+		runtime.GC()
+		before := heap()
+		ended, watched := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(watched)
+			for tick := time.Tick(10 * time.Millisecond); ; {
+				select {
+				case <-ended:
+					return
+				case <-tick:
+					most = max(most, heap()-min(before, heap()))
+				}
+			}
+		}()
+		_, err := planner.Plan(&f.cluster, Memory{})
+		close(ended)
+		<-watched
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(most)/jobs, "most-B/job")
 }

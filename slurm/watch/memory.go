@@ -86,19 +86,20 @@ type Event struct {
 func (m Memory) Reconcile(c *slurm.Cluster, site *slurm.Site) (Memory, []Event) {
 	next := make(Memory, len(m))
 	var events []Event
+	shown := lists{}
 	present := make(map[int64]bool, len(c.Jobs))
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		present[j.ID] = true
-		entry, known := m.recall(j)
+		entry, known := m.recall(j, shown.of(j))
 		if !known {
-			if entry, known = adopted(j, site); !known {
+			if entry, known = adopted(j, shown.of(j), site); !known {
 				continue
 			}
 			events = append(events, *event(j, entry, Adopted, "job_submit.lua excluded these nodes"))
 		}
 		entry.Job = j.String()
-		entry, happened := entry.reconcile(j)
+		entry, happened := entry.reconcile(j, shown.of(j))
 		if happened != nil {
 			events = append(events, *happened)
 		}
@@ -115,11 +116,11 @@ func (m Memory) Reconcile(c *slurm.Cluster, site *slurm.Site) (Memory, []Event) 
 }
 
 // recall returns what is remembered of a job.
-func (m Memory) recall(j *slurm.Job) (Entry, bool) {
+func (m Memory) recall(j *slurm.Job, shown string) (Entry, bool) {
 	if e, ok := m[j.ID]; ok {
 		return e, true
 	}
-	if e, ok := m[j.ArrayID]; ok && j.ArrayID != 0 && e.ours() && e.Set == listed(j) {
+	if e, ok := m[j.ArrayID]; ok && j.ArrayID != 0 && e.ours() && e.Set == shown {
 		// A task of an array has what the array had.
 		e.Intended, e.LeftAlone, e.Failures = nil, "", 0
 		return e, true
@@ -133,7 +134,7 @@ func (e Entry) worthKeeping() bool {
 }
 
 // reconcile updates the entry of a job by what the queue shows.
-func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
+func (e Entry) reconcile(j *slurm.Job, shown string) (Entry, *Event) {
 	if !j.Pending() {
 		before := e.Started
 		e.Started, e.Startable, e.Yielded, e.Tasks = true, false, false, ""
@@ -146,7 +147,6 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 	if e.LeftAlone != "" {
 		return e, nil
 	}
-	shown := listed(j)
 	if e.Intended != nil {
 		switch shown {
 		case *e.Intended:
@@ -179,13 +179,12 @@ func (e Entry) reconcile(j *slurm.Job) (Entry, *Event) {
 
 // adopted returns the entry of a job for which job_submit.lua excluded nodes: its
 // remark and the job's list agree.
-func adopted(j *slurm.Job, site *slurm.Site) (Entry, bool) {
+func adopted(j *slurm.Job, shown string, site *slurm.Site) (Entry, bool) {
 	said, ok := strings.CutPrefix(j.AdminComment, submitRemark)
 	if !ok || !j.Pending() {
 		return Entry{}, false
 	}
 	nodes, err := hostlist.Expand(said)
-	shown := listed(j)
 	if err != nil || shown == "" || hostlist.Compress(nodes) != shown {
 		return Entry{}, false
 	}
@@ -194,6 +193,30 @@ func adopted(j *slurm.Job, site *slurm.Site) (Entry, bool) {
 
 // listed is the job's excluded nodes as the memory writes them.
 func listed(j *slurm.Job) string { return hostlist.Compress(j.Excluded) }
+
+// lists are the lists of the jobs in a queue, each distinct one written once. Jobs with
+// equal lists may share the names.
+type lists map[nameList]string
+
+// nameList identifies a slice.
+type nameList struct {
+	first *string
+	count int
+}
+
+// of is the same as listed.
+func (l lists) of(j *slurm.Job) string {
+	if len(j.Excluded) == 0 {
+		return ""
+	}
+	key := nameList{&j.Excluded[0], len(j.Excluded)}
+	list, ok := l[key]
+	if !ok {
+		list = listed(j)
+		l[key] = list
+	}
+	return list
+}
 
 func event(j *slurm.Job, e Entry, a Action, reason string) *Event {
 	return &Event{Job: j, ID: j.ID, Name: j.String(), Application: e.Application, Action: a, Reason: reason, Excluded: listed(j)}

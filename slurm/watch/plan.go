@@ -125,7 +125,7 @@ func (p Planner) Plan(c *slurm.Cluster, m Memory) ([]Decision, error) {
 			return nil, fmt.Errorf("job %s: %w", j, err)
 		}
 		if w == nil {
-			decisions = append(decisions, skipped(j, m[j.ID], p.Site.Application(j), reason))
+			decisions = append(decisions, skipped(j, m[j.ID], p.Site.Application(j), round.lists.of(j), reason))
 			continue
 		}
 		waiting = append(waiting, w)
@@ -150,8 +150,8 @@ func queue(c *slurm.Cluster, m Memory) []*slurm.Job {
 }
 
 // skipped leaves a job alone, or takes back what was set for it.
-func skipped(j *slurm.Job, e Entry, application, reason string) Decision {
-	d := Decision{Job: j, Application: application, Action: Skip, Original: listed(j), Excluded: listed(j), Reason: reason}
+func skipped(j *slurm.Job, e Entry, application, shown, reason string) Decision {
+	d := Decision{Job: j, Application: application, Action: Skip, Original: shown, Excluded: shown, Reason: reason}
 	if e.ours() && e.LeftAlone == "" {
 		d.Action, d.Original, d.Excluded = Release, e.Original, e.Original
 	}
@@ -160,7 +160,7 @@ func skipped(j *slurm.Job, e Entry, application, reason string) Decision {
 
 // compose returns the decision that excludes these nodes beside the user's.
 func compose(w *waiting, excluded []string, reason string) Decision {
-	original := listed(w.job)
+	original := w.listed
 	if w.entry.ours() {
 		original = w.entry.Original
 	}
@@ -169,7 +169,7 @@ func compose(w *waiting, excluded []string, reason string) Decision {
 		Excluded: hostlist.Compress(append(slices.Clone(w.request.Excluded), excluded...)),
 		Expected: w.expected, Reason: reason,
 	}
-	switch shown := listed(w.job); {
+	switch shown := w.listed; {
 	case d.Excluded == shown:
 		d.Action = Keep
 	case d.Excluded == d.Original:

@@ -22,6 +22,7 @@ type round struct {
 	// the CPUs of the others in possible.
 	now, room *slurm.Room
 	booked    map[string]float64
+	lists     lists
 }
 
 // waiting is a waiting job whose application is known.
@@ -31,7 +32,9 @@ type waiting struct {
 	application string
 	// request is what the job asks for, and excludes what the user does.
 	request slurm.Request
-	// nodes are those on which the job may ever run.
+	// listed is what the queue shows as excluded.
+	listed string
+	// nodes are those on which the job may ever run; nil while nobody asks about the job.
 	nodes []*slurm.Node
 	// expected are the nodes where it starts now, reserved those where it starts when
 	// there is room, and reopened those that stay open although they are not good.
@@ -50,6 +53,9 @@ type waiting struct {
 	// offense says which job would exceed which limit on the best of the closed nodes;
 	// givenUp says why nothing is excluded for the job any longer.
 	offense, givenUp string
+	// decision is what was decided, after which nodes, open and closed are nil: of the
+	// whole queue they would take too much memory.
+	decision Decision
 }
 
 func (p Planner) open(c *slurm.Cluster) (*round, error) {
@@ -61,14 +67,14 @@ func (p Planner) open(c *slurm.Cluster) (*round, error) {
 	return &round{
 		planner: p, cluster: c,
 		running: p.newRanking(c, scorer, shared), expected: p.newRanking(c, scorer, shared), possible: p.newRanking(c, scorer, shared),
-		now: slurm.NewRoom(c), room: slurm.NewRoom(c), booked: make(map[string]float64),
+		now: slurm.NewRoom(c), room: slurm.NewRoom(c), booked: make(map[string]float64), lists: lists{},
 	}, nil
 }
 
 // consider returns the job if something can be decided about it, else nil and why
 // not.
 func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
-	w := &waiting{job: j, entry: e, application: r.expected.Label(j).Application, request: r.planner.Site.Request(j)}
+	w := &waiting{job: j, entry: e, application: r.expected.Label(j).Application, request: r.planner.Site.Request(j), listed: r.lists.of(j)}
 	switch {
 	case e.LeftAlone != "":
 		return nil, e.LeftAlone, nil
@@ -94,6 +100,7 @@ func (r *round) consider(j *slurm.Job, e Entry) (*waiting, string, error) {
 	if !known {
 		return nil, "no profile of " + w.application, nil
 	}
+	w.nodes = nil
 	return w, "", nil
 }
 
@@ -127,23 +134,43 @@ func (r *round) decide(all []*waiting) ([]Decision, error) {
 		do   func(*waiting) error
 	}{
 		{soon[:near], r.reserve},
-		{soon[:near], r.widen},
+		{soon[:near], r.settle(r.widen)},
 		{later[:next], r.reserve},
-		{later[:next], r.widen},
-		{slices.Concat(soon[near:], later[next:], held), r.compare},
+		{later[:next], r.settle(r.widen)},
+		{slices.Concat(soon[near:], later[next:], held), r.settle(r.compare)},
 	} {
 		if err := each(step.jobs, step.do); err != nil {
 			return nil, err
 		}
 	}
-	decisions := make([]Decision, 0, len(all))
-	for _, w := range all {
-		if err := r.undelay(w); err != nil {
-			return nil, fmt.Errorf("job %s: %w", w.job, err)
-		}
-		decisions = append(decisions, r.conclude(w))
+	decisions := make([]Decision, len(all))
+	for i, w := range all {
+		decisions[i] = w.decision
 	}
 	return decisions, nil
+}
+
+// settle returns what does the last step of a job and decides about it.
+func (r *round) settle(last func(*waiting) error) func(*waiting) error {
+	return func(w *waiting) error {
+		if err := last(w); err != nil {
+			return err
+		}
+		if err := r.undelay(w); err != nil {
+			return err
+		}
+		w.decision = r.conclude(w)
+		w.nodes, w.open, w.closed = nil, nil, nil
+		return nil
+	}
+}
+
+// options asks about every candidate of a job.
+func (r *round) options(w *waiting, beside *ranking) ([]option, error) {
+	if w.nodes == nil {
+		w.nodes = w.request.Matching(r.cluster)
+	}
+	return beside.options(w)
 }
 
 func each(jobs []*waiting, do func(*waiting) error) error {
@@ -159,12 +186,13 @@ func each(jobs []*waiting, do func(*waiting) error) error {
 // resident there; of an array, as many tasks as can start. Stalled jobs are decided
 // about at once.
 func (r *round) expect(w *waiting) error {
+	defer func() { w.nodes = nil }()
 	if w.entry.Startable && w.entry.waitsAsBefore(w.job) {
 		return r.against(w, r.running)
 	}
 	fits := r.room.Fitting(&w.request)
 	for range max(1, w.request.Copies) {
-		options, err := r.expected.options(w)
+		options, err := r.options(w, r.expected)
 		if err != nil {
 			return err
 		}
@@ -191,7 +219,7 @@ func (r *round) expect(w *waiting) error {
 // against decides about a stalled job.
 func (r *round) against(w *waiting, running *ranking) error {
 	w.stalled = true
-	return r.compareWith(w, running)
+	return r.settle(func(w *waiting) error { return r.compareWith(w, running) })(w)
 }
 
 // undelay takes back what would delay the job without a limit that demands it: when the
@@ -259,7 +287,7 @@ func (r *round) reserve(w *waiting) error {
 	if len(w.expected) > 0 {
 		return nil
 	}
-	options, err := r.possible.options(w)
+	options, err := r.options(w, r.possible)
 	if err != nil {
 		return err
 	}
@@ -286,7 +314,7 @@ func (r *round) book(w *waiting, n *slurm.Node) {
 // there, and books it there as long as it fits: what does not fit cannot come, and the
 // earlier ones stand for it. The first always fits, because a resident may leave.
 func (r *round) widen(w *waiting) error {
-	options, err := r.possible.options(w)
+	options, err := r.options(w, r.possible)
 	if err != nil {
 		return err
 	}
@@ -315,7 +343,7 @@ func (r *round) widen(w *waiting) error {
 func (r *round) compare(w *waiting) error { return r.compareWith(w, r.expected) }
 
 func (r *round) compareWith(w *waiting, beside *ranking) error {
-	options, err := beside.options(w)
+	options, err := r.options(w, beside)
 	if err != nil {
 		return err
 	}
