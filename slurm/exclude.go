@@ -90,7 +90,7 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 func (a *Advice) judged() bool { return a.Limit != 0 && anyKnown(a.Candidates) }
 
 func anyKnown(candidates []Candidate) bool {
-	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.IsKnown() })
+	return slices.ContainsFunc(candidates, func(c Candidate) bool { return c.Score.Newcomer.Known })
 }
 
 // IsKnown reports whether it is known what the job would suffer on the node: its profile is,
