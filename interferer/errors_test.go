@@ -12,7 +12,7 @@ import (
 // An error of the child is the same one for the parent, its text and what it
 // wraps.
 func TestFaultsCrossToTheParent(t *testing.T) {
-	sentinels := []error{ErrMemory, ErrCPU, ErrMaxDuration, fs.ErrPermission}
+	sentinels := []error{ErrMemory, ErrCPU, ErrEveryCPU, ErrNode, ErrMaxDuration, fs.ErrPermission}
 	for _, test := range []struct {
 		err  error
 		want error

@@ -55,7 +55,7 @@ type Interferer struct {
 // The interferer is this program again, in another process: see [RunIfChild].
 // It ends with this process, however that ends.
 //
-// Errors are those of Options.Validate, [ErrMemory], [ErrCPU], fs.ErrPermission
+// Errors are those of Options.Validate, [ErrMemory], [ErrCPU], [ErrEveryCPU], fs.ErrPermission
 // where no memory may be bound to a node, and whatever keeps the system from
 // starting a process.
 func Start(ctx context.Context, o Options) (*Interferer, error) {

@@ -157,9 +157,7 @@ func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Clas
 	name := point.Compare[0].Name
 	short := p.Outcome.Readings[class][name]
 	longer := p.Bench.Slicing.Longer()
-	// What follows within the same run is of another part of it.
-	other := strict && p.Whole != nil && !p.Whole()
-	if len(short) < FewestReadings || !l.fit(longer, point) || other {
+	if len(short) < FewestReadings || !l.fit(longer, point) {
 		return nil, nil, nil
 	}
 	long := p.with(longer, point, l)

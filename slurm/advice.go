@@ -75,7 +75,8 @@ type Candidate struct {
 	// Score is the score that the rest is taken from.
 	Score score.Score `json:"-"`
 
-	rank int // index in natural order, for equal candidates
+	rank  int  // index in natural order, for equal candidates
+	alone bool // nobody is there, wherever on the node the job lands
 }
 
 // ResidentHere is a job that runs in the memory domain, and what the newcomer

@@ -171,6 +171,7 @@ func (t *ranking) candidates() ([]Candidate, error) {
 func (t *ranking) candidate(n *Node) (Candidate, error) {
 	var worst score.Score
 	var there []*occupancy.Resident
+	alone := t.request.Copies <= 1
 	for i, part := range t.landings(n) {
 		newcomer := t.newcomer(n, part)
 		neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
@@ -178,6 +179,7 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 		if err != nil {
 			return Candidate{}, fmt.Errorf("node %s: %w", n.Name, err)
 		}
+		alone = alone && len(neighbors.Residents) == 0
 		if i == 0 || score.Compare(s, worst) > 0 {
 			worst, there = s, neighbors.Residents
 		}
@@ -186,7 +188,7 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 		Node: n.Name, Domain: worst.Domain, Machine: t.advisor.site().Machine(n), Profile: t.occupancy.Entry(t.request.Application, n).State,
 		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
 		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
-		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst,
+		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst, alone: alone,
 	}
 	for i, e := range worst.Residents {
 		r := there[i]
@@ -338,19 +340,19 @@ func (t *ranking) choose(ranked []Candidate) (chosen []Candidate, short bool, er
 		if len(taken) < t.request.Nodes {
 			// Fewer nodes than the job needs are of no use.
 			complete := chosen[:len(chosen)-len(taken)]
-			return complete, len(complete) > 0 && t.crowded(open), nil
+			return complete, len(complete) > 0 && t.crowded(open, judged), nil
 		}
 	}
 	return chosen, false, nil
 }
 
 // crowded reports whether there is room for the job, but nowhere within the limits.
-func (t *ranking) crowded(open []Candidate) bool {
+func (t *ranking) crowded(open []Candidate, judged bool) bool {
 	fitting, within := 0, 0
 	for i := range open {
 		if open[i].Fits {
 			fitting++
-			if open[i].OverLimit == 0 {
+			if open[i].keeps(judged) {
 				within++
 			}
 		}

@@ -397,4 +397,9 @@ func TestAdviseUnknownMachine(t *testing.T) {
 	if a = advise(t, c, wants("tender", 1, 4), Options{Limit: 1.0001}); !slices.Equal(a.Chosen, []string{"n2"}) || a.LimitExceeded {
 		t.Errorf("chosen is %v, want n2, where nobody is", a.Chosen)
 	}
+	array := wants("tender", 1, 4)
+	array.Copies = 2
+	if a = advise(t, c, array, Options{Limit: 1.0001}); !a.LimitExceeded {
+		t.Errorf("two tasks that nothing is known of together keep the limit on %v", a.Chosen)
+	}
 }

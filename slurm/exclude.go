@@ -94,8 +94,8 @@ func anyKnown(candidates []Candidate) bool {
 }
 
 // IsKnown reports whether it is known what the job would suffer on the node: its profile is,
-// or nobody is there.
-func (c *Candidate) IsKnown() bool { return c.Score.Newcomer.Known || len(c.Residents) == 0 }
+// or nobody is there and no other tasks of its array come.
+func (c *Candidate) IsKnown() bool { return c.Score.Newcomer.Known || c.alone }
 
 // keeps reports whether no limit is exceeded on the node; where nodes are judged, that has
 // to be known.

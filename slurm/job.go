@@ -116,7 +116,8 @@ func (j *Job) Pending() bool { return j.State == Pending }
 // Held reports whether the job waits until somebody releases it. Text says that in many
 // ways, as "JobHeldAdmin" and "launch failed requeued held".
 func (j *Job) Held() bool {
-	return j.Pending() && (j.Reason == "JobHoldMaxRequeue" || strings.Contains(strings.ToLower(j.Reason), "held"))
+	reason, _, _ := strings.Cut(j.Reason, ":") // nodes follow
+	return j.Pending() && (reason == "JobHoldMaxRequeue" || strings.Contains(strings.ToLower(reason), "held"))
 }
 
 // Dependent reports whether the job waits for other jobs.

@@ -430,7 +430,7 @@ func FuzzText(f *testing.F) {
 func TestHeld(t *testing.T) {
 	for reason, want := range map[string]bool{
 		"JobHeldUser": true, "JobHeldAdmin": true, "JobHoldMaxRequeue": true, "launch failed requeued held": true,
-		"job requeued in held state": true, "Held by operator": true, "Resources": false, "": false, "Priority": false,
+		"job requeued in held state": true, "Held by operator": true, "Resources": false, "ReqNodeNotAvail, UnavailableNodes:sheldon3": false, "": false, "Priority": false,
 	} {
 		j := Job{State: Pending, Reason: reason}
 		if j.Held() != want || j.MayStart() == want {

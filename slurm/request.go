@@ -40,7 +40,8 @@ type Request struct {
 	Gres   map[string]int
 	// Reservation is the one in which it runs; empty for none.
 	Reservation string
-	// TimeLimit is how long it may run; 0 when it is unlimited or not known.
+	// TimeLimit is how long it may run; 0 when it is not known, or, of a job in the queue,
+	// unlimited.
 	TimeLimit time.Duration
 	// User submits it; empty when that is not known.
 	User string
@@ -122,11 +123,13 @@ func (r *Request) Eligible(c *Cluster) []*Node {
 	return slices.DeleteFunc(r.Matching(c), func(n *Node) bool { return !reserved.admit(r, n) })
 }
 
-// longest returns how long the job may run on a node: its own limit, else the longest of
-// the partitions there; 0 where nothing bounds it.
-func (r *Request) longest(c *Cluster, n *Node) time.Duration {
-	if r.TimeLimit > 0 {
-		return r.TimeLimit
+// longest returns how long the job may run on a node: its own limit, for a job in the queue
+// without one the longest of the partitions there; false where nothing bounds it. Of a job
+// that was not submitted, Slurm chooses the limit that it does not say: that counts as none,
+// so that nodes on which it may start are not overlooked.
+func (r *Request) longest(c *Cluster, n *Node) (limit time.Duration, bounded bool) {
+	if r.TimeLimit > 0 || r.Job == nil {
+		return r.TimeLimit, true
 	}
 	var longest time.Duration
 	for _, name := range r.open(c) {
@@ -135,11 +138,11 @@ func (r *Request) longest(c *Cluster, n *Node) time.Duration {
 			continue
 		}
 		if p.TimeLimit == 0 {
-			return 0
+			return 0, false
 		}
 		longest = max(longest, p.TimeLimit)
 	}
-	return longest
+	return longest, longest > 0
 }
 
 // Matching returns the nodes on which the job may ever run, in natural order: those

@@ -37,7 +37,7 @@ func (a *reservations) admit(q *Request, n *Node) bool {
 			own++
 			continue
 		}
-		if limit := q.longest(a.cluster, n); v.End.After(now) && (limit == 0 || v.Start.Before(now.Add(limit))) {
+		if limit, bounded := q.longest(a.cluster, n); v.End.After(now) && (!bounded || v.Start.Before(now.Add(limit))) {
 			return false
 		}
 	}

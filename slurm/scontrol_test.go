@@ -221,14 +221,17 @@ func TestRoomForMore(t *testing.T) {
 				{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(1000 * time.Hour), End: at.Add(1001 * time.Hour)},
 				{Name: "over", Nodes: []string{"n3"}, Start: at.Add(-2 * time.Hour), End: at.Add(-time.Hour)},
 			}
-		}, Request{}, [3]string{now, never, now}},
+		}, Request{Job: &Job{}}, [3]string{now, never, now}},
+		{"a reservation to come, and a job that was not submitted, without a limit", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(1000 * time.Hour), End: at.Add(1001 * time.Hour)}}
+		}, Request{}, [3]string{now, now, now}},
 		{"a reservation to come, and a limit of the partition", func(c *Cluster) {
 			c.Partitions[1].TimeLimit = 2 * time.Hour
 			c.Reservations = []Reservation{
 				{Name: "soon", Nodes: []string{"n1"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)},
 				{Name: "later", Nodes: []string{"n2"}, Start: at.Add(2 * time.Hour), End: at.Add(3 * time.Hour)},
 			}
-		}, Request{}, [3]string{never, now, now}},
+		}, Request{Job: &Job{}}, [3]string{never, now, now}},
 		{"its own reservation, and one of others that begins before it ends", func(c *Cluster) {
 			c.Reservations = []Reservation{
 				{Name: "mine", Nodes: []string{"n1", "n2", "n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},

@@ -28,6 +28,7 @@ end
 local UNSET = {
   [""] = true, ["-1"] = true, ["-2"] = true, ["0"] = true, unset = true, notset = true, ["(null)"] = true,
   ["invalid-context"] = true,
+  ["2982616-04:14:00"] = true, -- a time limit that was not given, before Slurm 23.11
 }
 
 local function given(value)

@@ -179,6 +179,7 @@ func TestCLIFilter(t *testing.T) {
 		{name: "tasks of each node", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=8"}},
 		{name: "the time limit is part of the question", answer: "n01", job: []string{"comment=bandmate=stream", "time=1-12:30:00"}, asked: "--time='1-12:30:00' 2>", excluded: "n01"},
 		{name: "a time limit that was not given", answer: "n01", job: []string{"comment=bandmate=stream", "time=(null)"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "a time limit that was not given, in Slurm 22.05", answer: "n01", job: []string{"comment=bandmate=stream", "time=2982616-04:14:00"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "another cluster", answer: "n01", job: []string{"comment=bandmate=stream", "clusters=other"}},
 		{name: "no other cluster", answer: "n01", job: []string{"comment=bandmate=stream", "clusters=unset"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "an array", answer: "n01", job: []string{"comment=bandmate=stream", "array=0-99"}},

@@ -20,9 +20,16 @@ type change struct {
 	excluded, remark *string
 }
 
-// mostJobs bounds how many jobs one call names, so that its arguments stay far
-// below what a system accepts.
-const mostJobs = 100
+// mostJobs bounds how many jobs one call names, and mostBytes the text that names one that
+// it names together with others, so that its arguments stay far below what a system accepts:
+// 128 KiB for each.
+const (
+	mostJobs  = 100
+	mostBytes = 600
+	// mostTasks bounds the list of the tasks of one array, which would otherwise be named as
+	// a whole.
+	mostTasks = 100 << 10
+)
 
 // group joins changes that one call can make, in the order of the first job of each
 // group.
@@ -41,11 +48,14 @@ func group(changes []change) []change {
 		if c.remark != nil {
 			k.remark = *c.remark
 		}
-		if at, ok := last[k]; ok && len(groups[at].jobs) < mostJobs {
+		long := slices.ContainsFunc(c.jobs, func(j *slurm.Job) bool { return len(address(j)) > mostBytes })
+		if at, ok := last[k]; ok && !long && len(groups[at].jobs) < mostJobs {
 			groups[at].jobs = append(groups[at].jobs, c.jobs...)
 			continue
 		}
-		last[k] = len(groups)
+		if !long {
+			last[k] = len(groups)
+		}
 		groups = append(groups, change{jobs: slices.Clone(c.jobs), excluded: c.excluded, remark: c.remark})
 	}
 	return groups
@@ -78,7 +88,7 @@ func address(j *slurm.Job) string {
 		return j.String()
 	}
 	pending, _, _ := strings.Cut(j.PendingTasks, "%")
-	if !tasks.MatchString(pending) {
+	if len(pending) > mostTasks || !tasks.MatchString(pending) {
 		return strconv.FormatInt(j.ArrayID, 10)
 	}
 	return fmt.Sprintf("%d_[%s]", j.ArrayID, pending)
