@@ -57,7 +57,7 @@ func writeReport(a *cli.App, names []string, machine, output string) error {
 		return err
 	}
 	if len(content.Applications)+len(content.Machines)+len(content.Warnings) == 0 {
-		return a.NoProfiles()
+		a.Warn([]string{a.NoProfiles().Error()})
 	}
 	content.Generated, content.Version = time.Now(), cli.Version()
 	if output == cli.FormatJSON || output == cli.FormatYAML {
