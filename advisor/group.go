@@ -1,6 +1,7 @@
 package advisor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -138,13 +139,25 @@ type Group struct {
 }
 
 // Group returns a group of entries of a. For the default method the entries are
-// calibrated to the model of their machine's memory, if there is one.
-func (a *Advisor) Group(entries []Entry, m predictor.Method) *Group {
+// calibrated to the model of their machine's memory, if there is one. The error is that of
+// ctx.
+func (a *Advisor) Group(ctx context.Context, entries []Entry, m predictor.Method) (*Group, error) {
 	g := &Group{m, slices.Clone(entries), a}
-	if m == predictor.Default {
-		parallel.Each(len(entries), func(i int) { g.Entries[i] = a.calibrated(entries[i]) })
+	if m != predictor.Default {
+		return g, nil
 	}
-	return g
+	calibrated := make(chan error, 1)
+	go func() {
+		calibrated <- parallel.EachWith(ctx, len(entries), func() func(int) {
+			return func(i int) { g.Entries[i] = a.calibrated(entries[i]) }
+		})
+	}()
+	select {
+	case err := <-calibrated:
+		return g, err
+	case <-ctx.Done(): // a fit that has begun goes on: others may wait for it, too
+		return nil, ctx.Err()
+	}
 }
 
 // Applications returns those of the entries.
@@ -182,10 +195,10 @@ func (g *Group) Predict(target int, explain bool) (predictor.Prediction, error) 
 // [i][j] is that of member i beside others[j]. An application beside itself meets a second
 // instance. Unknown slowdowns are NaN; the error gives the reasons and wraps
 // predictor.ErrNoCurves or predictor.ErrNoContentiousness.
-func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
+func (g *Group) Slowdowns(ctx context.Context, others *Group) ([][]units.Slowdown, error) {
 	targets, corunners := g.Applications(), others.Applications()
 	slowdowns, faults := make([][]units.Slowdown, len(targets)), make([]error, len(targets))
-	parallel.EachWith(len(targets), func() func(int) {
+	err := parallel.EachWith(ctx, len(targets), func() func(int) {
 		var workspace predictor.Workspace
 		return func(i int) {
 			slowdowns[i] = make([]units.Slowdown, len(corunners))
@@ -200,6 +213,9 @@ func (g *Group) Slowdowns(others *Group) ([][]units.Slowdown, error) {
 			}
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	return slowdowns, errors.Join(faults...)
 }
 

@@ -70,7 +70,11 @@ func predictions(t *testing.T, a *Advisor, profiles []*v1alpha1.ApplicationProfi
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := a.Group(entries, predictor.Default).Predict(0, true)
+			g, err := a.Group(t.Context(), entries, predictor.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := g.Predict(0, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +154,11 @@ func TestReadsWhatIsNeeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Group(entries, predictor.Default).Predict(0, true); err != nil {
+		g, err := a.Group(t.Context(), entries, predictor.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Predict(0, true); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(a.Applications()); n != len(profiles) || reads.Load() != want {

@@ -42,7 +42,11 @@ func group(t *testing.T, names ...string) *Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.Group(entries, predictor.Default)
+	g, err := a.Group(t.Context(), entries, predictor.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // Predictions end with the context, and instances of a service are compiled once.
@@ -53,6 +57,12 @@ func TestPredictServicesEnds(t *testing.T) {
 	leave()
 	if _, err := g.PredictServices(gone, 0, demands, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that nobody waits", err)
+	}
+	if _, err := g.advisor.Group(gone, g.Entries, predictor.Default); !errors.Is(err, context.Canceled) {
+		t.Errorf("a group: %v, want that nobody waits", err)
+	}
+	if _, err := g.Slowdowns(gone, g); !errors.Is(err, context.Canceled) {
+		t.Errorf("slowdowns: %v, want that nobody waits", err)
 	}
 	served := servedEntries{}
 	if _, err := g.settle(t.Context(), 0, []float64{300, 500, 500}, false, served); err != nil || len(served) != 2 {

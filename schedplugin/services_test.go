@@ -70,7 +70,11 @@ func predictLoads(t *testing.T, a *advisor.Advisor, names []string, loads ...flo
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, answer, err := a.Group(entries, predictor.Default).PredictLoads(t.Context(), 0, loads, false)
+	g, err := a.Group(t.Context(), entries, predictor.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, answer, err := g.PredictLoads(t.Context(), 0, loads, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,11 @@ func predict(ctx context.Context, a *advisor.Advisor, q Question) (advisor.Servi
 		}
 		entries = append(entries, one...)
 	}
-	p, err := a.Group(entries, q.Method).PredictServices(ctx, 0, q.Demands, q.Explain)
+	g, err := a.Group(ctx, entries, q.Method)
+	if err != nil {
+		return advisor.ServicePrediction{}, err
+	}
+	p, err := g.PredictServices(ctx, 0, q.Demands, q.Explain)
 	// Any of them may be missing from the model of the memory.
 	p.Warnings = append(p.Warnings, messages(a.Broken())...)
 	switch {
@@ -48,7 +52,7 @@ func roleOf(place int) string {
 }
 
 // predictMatrix answers as `bandmate matrix` does, for a window of rows and columns.
-func predictMatrix(a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
+func predictMatrix(ctx context.Context, a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
 	m := Matrix{
 		Method: q.Method, Offset: q.Rows.Offset, CorunnerOffset: q.Columns.Offset,
 		Targets: []string{}, Corunners: []string{}, Slowdowns: [][]*float64{},
@@ -63,15 +67,22 @@ func predictMatrix(a *advisor.Advisor, q MatrixQuestion) (Matrix, error) {
 	}
 	faults = slices.Concat(a.Broken(), faults)
 	m.Total, m.Warnings = len(entries), append(messages(faults), advisor.Warnings(entries)...)
-	part := func(w Window) *advisor.Group {
+	part := func(w Window) (*advisor.Group, error) {
 		first, end := w.Of(len(entries))
-		return a.Group(entries[first:end], q.Method)
+		return a.Group(ctx, entries[first:end], q.Method)
 	}
-	rows, columns := part(q.Rows), part(q.Columns)
+	rows, err := part(q.Rows)
+	if err != nil {
+		return m, err
+	}
+	columns, err := part(q.Columns)
+	if err != nil {
+		return m, err
+	}
 	if q.Method == predictor.Default {
 		m.Basis = advisor.BasisOf(union(rows.Entries, columns.Entries))
 	}
-	slowdowns, err := rows.Slowdowns(columns)
+	slowdowns, err := rows.Slowdowns(ctx, columns)
 	if err != nil && !errors.Is(err, predictor.ErrNoCurves) && !errors.Is(err, predictor.ErrNoContentiousness) {
 		return m, err
 	}

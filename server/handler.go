@@ -158,7 +158,7 @@ func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predictMatrix(a, question) })
+	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predictMatrix(ctx, a, question) })
 }
 
 func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
@@ -238,12 +238,13 @@ func (h *handler) showPage(ctx context.Context) (reply, error) {
 	}
 	p := h.page
 	h.mu.Unlock()
-	p.once.Do(func() { p.page, p.err = h.render(a) })
+	// Others may wait for the page when who asked first has left.
+	p.once.Do(func() { p.page, p.err = h.render(context.WithoutCancel(ctx), a) })
 	return p.page, p.err
 }
 
-func (h *handler) render(a *advisor.Advisor) (reply, error) {
-	content, err := page.Collect(a, nil, "")
+func (h *handler) render(ctx context.Context, a *advisor.Advisor) (reply, error) {
+	content, err := page.Collect(ctx, a, nil, "")
 	if err != nil {
 		return reply{}, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func writeTables(w io.Writer, output string, m *measured, machine *v1alpha1.Mach
 	if err != nil {
 		return err
 	}
-	evaluated, err := evaluation.Evaluate(dataset, evaluation.Options{})
+	evaluated, err := evaluation.Evaluate(context.Background(), dataset, evaluation.Options{})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -204,7 +205,7 @@ func withoutTotals(a *evaluation.App) {
 type result struct{ *evaluation.Result }
 
 func evaluate(d *evaluation.Dataset, o evaluation.Options) (result, error) {
-	r, err := evaluation.Evaluate(d, o)
+	r, err := evaluation.Evaluate(context.Background(), d, o)
 	return result{r}, err
 }
 
@@ -362,7 +363,7 @@ func writeNoise(w io.Writer, d *evaluation.Dataset, exact result) error {
 	pairs.Groups = nil
 	sums := map[predictor.Method]float64{}
 	for seed := range uint64(noiseSeeds) {
-		r, err := evaluation.Evaluate(&pairs, evaluation.Options{
+		r, err := evaluation.Evaluate(context.Background(), &pairs, evaluation.Options{
 			Noise: addedNoise, Seed: seed + 1, Each: func(evaluation.Row) error { return nil },
 		})
 		if err != nil {
@@ -396,7 +397,7 @@ func writeCrossValidation(w io.Writer, d *evaluation.Dataset) error {
 		rows, covered int
 	}
 	for with := range halves {
-		_, err := evaluation.Evaluate(d, evaluation.Options{
+		_, err := evaluation.Evaluate(context.Background(), d, evaluation.Options{
 			Methods: []predictor.Method{predictor.Default}, CalibrateWith: halves[with],
 			Each: func(r evaluation.Row) error {
 				if r.Corunners >= len(scores) || half[r.Target] == with {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -177,7 +178,7 @@ func replay(d *evaluation.Dataset, w way, noise float64, seed uint64) (score, er
 			s.sensitive.add(spent)
 		}
 	}
-	r, err := evaluation.Evaluate(&onboarded, evaluation.Options{
+	r, err := evaluation.Evaluate(context.Background(), &onboarded, evaluation.Options{
 		Methods: []predictor.Method{predictor.Default}, Each: func(evaluation.Row) error { return nil },
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -91,7 +92,7 @@ func without(d *evaluation.Dataset, method predictor.Method) (pairErrors, error)
 	}
 	pairs := *d
 	pairs.Groups = nil
-	_, err := evaluation.Evaluate(&pairs, evaluation.Options{
+	_, err := evaluation.Evaluate(context.Background(), &pairs, evaluation.Options{
 		Methods: []predictor.Method{method}, ReadShares: readShares(), Levels: []float64{0.25, 0.5, 0.75, 1},
 		Each: func(r evaluation.Row) error {
 			if !slices.Contains(streams(), r.Target) {

@@ -29,7 +29,10 @@ func TestAtLeastInThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := known.Group(entries, predictor.Default)
+	group, err := known.Group(t.Context(), entries, predictor.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
 	apps := group.Applications()
 	o := openPage(t, group.Profiles(), apps)
 	shared := 0

@@ -1,11 +1,14 @@
 package parallel_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"bandmate.dev/bandmate/internal/parallel"
@@ -24,7 +27,7 @@ func TestEachDoesEverythingOnce(t *testing.T) {
 func TestEachWithMakesOneForEachGoroutine(t *testing.T) {
 	var mu sync.Mutex
 	var made, total int
-	parallel.EachWith(100, func() func(int) {
+	err := parallel.EachWith(t.Context(), 100, func() func(int) {
 		mu.Lock()
 		defer mu.Unlock()
 		made++
@@ -36,8 +39,23 @@ func TestEachWithMakesOneForEachGoroutine(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	if made == 0 || made > 100 || total != 100 {
-		t.Errorf("%d made, %d calls", made, total)
+	if err != nil || made == 0 || made > 100 || total != 100 {
+		t.Errorf("%d made, %d calls, %v", made, total, err)
+	}
+}
+
+func TestEachWithStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var calls atomic.Int64
+	err := parallel.EachWith(ctx, 1e6, func() func(int) {
+		return func(int) {
+			if calls.Add(1) == 10 {
+				cancel()
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) || calls.Load() > 1000 {
+		t.Errorf("%d calls, %v", calls.Load(), err)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestMillionRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := 0
-	r, err := evaluation.Evaluate(d, evaluation.Options{
+	r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{
 		Methods: []predictor.Method{predictor.Interpolation},
 		Each:    func(evaluation.Row) error { seen++; return nil },
 	})
@@ -145,7 +145,7 @@ func TestEvaluateByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	// a beside 8 GB/s: 1 − 0.2·8/10 = 0.84, exact. b beside 4 GB/s: 1 − 0.3·4/16 = 0.925, 2.5 points off.
-	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Interpolation}})
+	r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{Methods: []predictor.Method{predictor.Interpolation}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, err := evaluation.Evaluate(d, evaluation.Options{})
+		r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{})
 		if err != nil {
 			return
 		}

@@ -1,15 +1,16 @@
 package evaluation
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/parallel"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
@@ -103,15 +104,15 @@ type task struct {
 }
 
 // Evaluate predicts every pair and every group of d by every method. The result
-// does not depend on how many CPUs there are.
-func Evaluate(d *Dataset, o Options) (*Result, error) {
+// does not depend on how many CPUs there are. When ctx is done, it ends with its error.
+func Evaluate(ctx context.Context, d *Dataset, o Options) (*Result, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	if len(d.Pairs) == 0 {
 		return nil, errors.New("the data set has no pairs to score against")
 	}
-	apps, err := d.compile(o)
+	apps, err := d.compile(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func Evaluate(d *Dataset, o Options) (*Result, error) {
 		methods = Methods()
 	}
 	tallies := &tallies{methods: methods, by: map[tallyKey]*tally{}}
-	err = predictAll(apps, d.tasks(), methods, func(r Row) error {
+	err = predictAll(ctx, apps, d.tasks(), methods, func(r Row) error {
 		tallies.add(r)
 		return keep(r)
 	})
@@ -160,11 +161,11 @@ func (d *Dataset) tasks() []task {
 const chunkTasks = 4096
 
 // predictAll predicts chunk by chunk on all CPUs and hands the rows on in order.
-func predictAll(apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, keep func(Row) error) error {
+func predictAll(ctx context.Context, apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, keep func(Row) error) error {
 	rows := make([]Row, chunkTasks*len(methods))
 	for chunk := range slices.Chunk(tasks, chunkTasks) {
 		some := rows[:len(chunk)*len(methods)]
-		if err := predictChunk(apps, chunk, methods, some); err != nil {
+		if err := predictChunk(ctx, apps, chunk, methods, some); err != nil {
 			return err
 		}
 		for _, r := range some {
@@ -176,25 +177,12 @@ func predictAll(apps map[string]*predictor.Application, tasks []task, methods []
 	return nil
 }
 
-func predictChunk(apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, rows []Row) error {
-	workers := min(runtime.GOMAXPROCS(0), len(tasks))
-	faults := make([]error, workers)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() {
-			from, to := w*len(tasks)/workers, (w+1)*len(tasks)/workers
-			for i := from; i < to && faults[w] == nil; i++ {
-				faults[w] = tasks[i].predict(apps, methods, rows[i*len(methods):(i+1)*len(methods)])
-			}
-		})
-	}
-	group.Wait()
-	for _, err := range faults { // the first in order of the rows
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+func predictChunk(ctx context.Context, apps map[string]*predictor.Application, tasks []task, methods []predictor.Method, rows []Row) error {
+	faults := make([]error, len(tasks))
+	err := parallel.EachWith(ctx, len(tasks), func() func(int) {
+		return func(i int) { faults[i] = tasks[i].predict(apps, methods, rows[i*len(methods):(i+1)*len(methods)]) }
+	})
+	return cmp.Or(err, cmp.Or(faults...)) // the first in order of the rows
 }
 
 // predict fills in one row per method.
@@ -219,7 +207,7 @@ func (t *task) predict(apps map[string]*predictor.Application, methods []predict
 
 // compile returns the applications by their names in the data set, as every command
 // that predicts from these profiles compiles them.
-func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) {
+func (d *Dataset) compile(ctx context.Context, o Options) (map[string]*predictor.Application, error) {
 	profiles, machine, err := d.Profiles(o)
 	if err != nil {
 		return nil, err
@@ -247,7 +235,11 @@ func (d *Dataset) compile(o Options) (map[string]*predictor.Application, error) 
 		method = predictor.Default
 	}
 	apps := make(map[string]*predictor.Application, len(d.Apps))
-	for i, a := range known.Group(entries, method).Applications() {
+	g, err := known.Group(ctx, entries, method)
+	if err != nil {
+		return nil, err
+	}
+	for i, a := range g.Applications() {
 		apps[d.Apps[i].Name] = a
 	}
 	return apps, nil

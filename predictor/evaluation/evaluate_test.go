@@ -1,6 +1,7 @@
 package evaluation_test
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -52,7 +53,7 @@ func score(platform string) (*evaluation.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Memgen, predictor.Default}})
+	return evaluation.Evaluate(context.Background(), d, evaluation.Options{Methods: []predictor.Method{predictor.Memgen, predictor.Default}})
 }
 
 // The 90% interval of the default method must hold about 90% of what was
@@ -77,7 +78,7 @@ func TestIntervalCoversAnUndeclaredLink(t *testing.T) {
 	}
 	d := dataset(t, "ddr4x4link")
 	d.Platform.Link = memory.LinkUnknown
-	result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
+	result, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestDefaultBeatsMemgen(t *testing.T) {
 
 func TestSummaryOfKnownErrors(t *testing.T) {
 	d := dataset(t, "ddr3x4")
-	all, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Linear}})
+	all, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{Methods: []predictor.Method{predictor.Linear}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestSummaryOfKnownErrors(t *testing.T) {
 func TestEvaluateRefusesNoPairs(t *testing.T) {
 	d := dataset(t, "ddr3x4")
 	d.Pairs = nil
-	if _, err := evaluation.Evaluate(d, evaluation.Options{}); err == nil {
+	if _, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{}); err == nil {
 		t.Error("no error for a data set without pairs")
 	}
 }
@@ -159,7 +160,7 @@ func TestGroupsAreCountedByTheirSize(t *testing.T) {
 func TestNoise(t *testing.T) {
 	d := dataset(t, "ddr3x4")
 	errorsWith := func(noise float64, seed uint64) evaluation.MethodErrors {
-		r, err := evaluation.Evaluate(d, evaluation.Options{
+		r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{
 			Noise: noise, Seed: seed, Methods: []predictor.Method{predictor.Memgen},
 		})
 		if err != nil {
@@ -197,7 +198,7 @@ func TestOptionsValidate(t *testing.T) {
 // A method costs what it reads: a curve made up from two costs both.
 func TestCostIsWhatIsRead(t *testing.T) {
 	d := dataset(t, "ddr3x4")
-	r, err := evaluation.Evaluate(d, evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}})
+	r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func evaluated(t *testing.T, folder string) *evaluation.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
+	result, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{Methods: []predictor.Method{predictor.Default}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestSharedCache(t *testing.T) {
 		t.Skip("the race detector makes fits slow")
 	}
 	d := dataset(t, "llc-ddr4x2")
-	r, err := evaluation.Evaluate(d, evaluation.Options{Methods: []predictor.Method{predictor.Default, predictor.Memgen}})
+	r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{Methods: []predictor.Method{predictor.Default, predictor.Memgen}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +42,14 @@ func TestCacheThatNobodyShares(t *testing.T) {
 	d := dataset(t, "llc-ddr4x2")
 	d.Platform.SharedCache = nil
 	o := evaluation.Options{Methods: []predictor.Method{predictor.Default}}
-	points, err := evaluation.Evaluate(d, o)
+	points, err := evaluation.Evaluate(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range d.Apps {
 		d.Apps[i].Cache = nil
 	}
-	none, err := evaluation.Evaluate(d, o)
+	none, err := evaluation.Evaluate(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestPointsThatOnboardMeasures(t *testing.T) {
 			}
 		}
 	}
-	r, err := evaluation.Evaluate(d, evaluation.Options{
+	r, err := evaluation.Evaluate(t.Context(), d, evaluation.Options{
 		Methods: []predictor.Method{predictor.Default, predictor.Memgen}, ReadShares: []units.ReadShare{0.5, 1}, Levels: []float64{0.25, 0.5, 0.75, 1},
 	})
 	if err != nil {

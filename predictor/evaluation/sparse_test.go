@@ -17,7 +17,7 @@ var fourLevels = evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}, Level
 func byDefault(t *testing.T, d *evaluation.Dataset, o evaluation.Options) map[int]evaluation.GroupErrors {
 	t.Helper()
 	o.Methods = []predictor.Method{predictor.Default}
-	result, err := evaluation.Evaluate(d, o)
+	result, err := evaluation.Evaluate(t.Context(), d, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package pairing
 
 import (
 	"cmp"
+	"context"
 	"slices"
 )
 
@@ -72,8 +73,8 @@ type Comparison struct {
 }
 
 // Compare solves p by every method. It fails as Optimal does.
-func Compare(p Problem) (c Comparison, err error) {
-	if c.Optimal, err = Optimal(p); err != nil {
+func Compare(ctx context.Context, p Problem) (c Comparison, err error) {
+	if c.Optimal, err = Optimal(ctx, p); err != nil {
 		return c, err
 	}
 	if c.Greedy, err = Greedy(p); err != nil {

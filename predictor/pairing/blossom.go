@@ -1,6 +1,7 @@
 package pairing
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -96,15 +97,19 @@ func (m *matcher) start() {
 	}
 }
 
-// match returns the partner of each vertex, numbered from 0.
-func (m *matcher) match() []int {
+// match returns the partner of each vertex, numbered from 0, or the error of ctx when it is
+// done first.
+func (m *matcher) match(ctx context.Context) ([]int, error) {
 	for m.augmentOnce() {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 	}
 	partner := make([]int, m.vertices)
 	for v := range partner {
 		partner[v] = int(m.mate[v+1]) - 1
 	}
-	return partner
+	return partner, nil
 }
 
 // slackOf returns twice the slack of an edge.

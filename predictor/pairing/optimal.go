@@ -1,6 +1,7 @@
 package pairing
 
 import (
+	"context"
 	"math"
 	"math/bits"
 )
@@ -13,8 +14,8 @@ const exactByTable = 16
 // the one with the least total slowdown. It is exact for every number of jobs,
 // to a rounding of each cost by at most 10⁻⁹ (more above some 4,000 jobs, see
 // weights). Its time grows as the cube of the number of jobs, its memory as the
-// square.
-func Optimal(p Problem) (Pairing, error) {
+// square. When ctx is done, it ends with its error.
+func Optimal(ctx context.Context, p Problem) (Pairing, error) {
 	t, err := newTable(p)
 	if err != nil {
 		return Pairing{}, err
@@ -23,7 +24,11 @@ func Optimal(p Problem) (Pairing, error) {
 	if t.places <= exactByTable {
 		return t.pairing(w.bySubsets()), nil
 	}
-	return t.pairing(w.byBlossoms()), nil
+	partner, err := w.byBlossoms(ctx)
+	if err != nil {
+		return Pairing{}, err
+	}
+	return t.pairing(partner), nil
 }
 
 // weights are the costs of a problem as whole numbers: exact arithmetic makes
@@ -104,6 +109,6 @@ func (w *weights) bySubsets() []int {
 
 // byBlossoms finds the cheapest perfect pairing as the perfect matching of the
 // most savings.
-func (w *weights) byBlossoms() []int {
-	return newMatcher(w.places, func(i, j int) int64 { return w.most - w.cost[i*w.places+j] }).match()
+func (w *weights) byBlossoms(ctx context.Context) ([]int, error) {
+	return newMatcher(w.places, func(i, j int) int64 { return w.most - w.cost[i*w.places+j] }).match(ctx)
 }

@@ -1,6 +1,7 @@
 package pairing
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -53,7 +54,7 @@ func TestOptimalByHand(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p, err := Optimal(test.problem)
+			p, err := Optimal(t.Context(), test.problem)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -71,12 +72,12 @@ func TestOptimalByHand(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	none := Problem{Slowdowns: func(i, j int) (units.Slowdown, units.Slowdown) { return 1, 1 }}
-	if _, err := Optimal(none); !errors.Is(err, ErrNoJobs) {
+	if _, err := Optimal(t.Context(), none); !errors.Is(err, ErrNoJobs) {
 		t.Errorf("no jobs: %v", err)
 	}
 	for _, bad := range []units.Slowdown{0, -1, units.Slowdown(math.NaN()), units.Slowdown(math.Inf(1))} {
 		p := Problem{Jobs: 2, Slowdowns: func(i, j int) (units.Slowdown, units.Slowdown) { return 1, bad }}
-		if _, err := Optimal(p); err == nil {
+		if _, err := Optimal(t.Context(), p); err == nil {
 			t.Errorf("slowdown %v: no error", bad)
 		}
 		if _, err := Greedy(p); err == nil {
@@ -150,7 +151,11 @@ func TestOptimalIsNoWorseThanAnyPairing(t *testing.T) {
 		}
 		over, total := bruteForce(table)
 		w := newWeights(table)
-		for name, partner := range map[string][]int{"subsets": w.bySubsets(), "blossoms": w.byBlossoms()} {
+		matched, err := w.byBlossoms(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, partner := range map[string][]int{"subsets": w.bySubsets(), "blossoms": matched} {
 			p := table.pairing(partner)
 			if p.OverLimit != over || math.Abs(p.Total-total) > 1e-6 {
 				t.Fatalf("%s: %+v, brute force %v with %d over the limit", name, p, total, over)
@@ -166,11 +171,23 @@ func TestBlossomsAgreeWithSubsets(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWeights(table)
-		bySubsets, byBlossoms := table.pairing(w.bySubsets()), table.pairing(w.byBlossoms())
+		matched, err := w.byBlossoms(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bySubsets, byBlossoms := table.pairing(w.bySubsets()), table.pairing(matched)
 		if bySubsets.OverLimit != byBlossoms.OverLimit || math.Abs(bySubsets.Total-byBlossoms.Total) > 1e-6 {
 			t.Fatalf("subsets %+v, blossoms %+v", bySubsets, byBlossoms)
 		}
 	})
+}
+
+func TestOptimalStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if p, err := Optimal(ctx, randomProblem(40, 1)); !errors.Is(err, context.Canceled) {
+		t.Errorf("%+v, %v", p, err)
+	}
 }
 
 // On larger problems nothing exact is at hand to compare with, but no exchange
@@ -179,7 +196,7 @@ func TestLargePairingsAreSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := rapid.IntRange(17, 60).Draw(t, "jobs")
 		problem := randomProblem(jobs, rapid.Uint64().Draw(t, "seed"))
-		best, err := Optimal(problem)
+		best, err := Optimal(t.Context(), problem)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +278,7 @@ func BenchmarkOptimal(b *testing.B) {
 		b.Run(map[int]string{16: "16", 100: "100", 1000: "1000"}[jobs], func(b *testing.B) {
 			problem := randomProblem(jobs, 1)
 			for b.Loop() {
-				if _, err := Optimal(problem); err != nil {
+				if _, err := Optimal(b.Context(), problem); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -279,7 +296,7 @@ func BenchmarkOptimalUnstructured(b *testing.B) {
 	}
 	problem := Problem{Jobs: jobs, Slowdowns: func(i, j int) (units.Slowdown, units.Slowdown) { return m[i*jobs+j], m[j*jobs+i] }}
 	for b.Loop() {
-		if _, err := Optimal(problem); err != nil {
+		if _, err := Optimal(b.Context(), problem); err != nil {
 			b.Fatal(err)
 		}
 	}

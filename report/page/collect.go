@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ const mostPaired = 200
 // mean all applications, an empty machine all machines. A profile that cannot be
 // read or is not sound is a warning where all are meant, and an error where it is
 // named.
-func Collect(a *advisor.Advisor, names []string, machine string) (Content, error) {
+func Collect(ctx context.Context, a *advisor.Advisor, names []string, machine string) (Content, error) {
 	var c Content
 	entries, faults, err := a.Select(names, machine)
 	if err != nil {
@@ -32,16 +33,19 @@ func Collect(a *advisor.Advisor, names []string, machine string) (Content, error
 	c.Machines = slices.DeleteFunc(a.Machines(), func(m *v1alpha1.MachineProfile) bool {
 		return machine != "" && m.Name != machine
 	})
-	g := a.Group(entries, predictor.Default)
+	g, err := a.Group(ctx, entries, predictor.Default)
+	if err != nil {
+		return c, err
+	}
 	c.Applications, c.Predictors = g.Profiles(), g.Applications()
-	c.Pairing, err = pairUp(g)
+	c.Pairing, err = pairUp(ctx, g)
 	return c, err
 }
 
 // pairUp returns the best pairing of a group; nil where there is nothing to pair, it
 // would take too long, a slowdown is not known, or an application is there for several
 // machines.
-func pairUp(g *advisor.Group) (*Pairing, error) {
+func pairUp(ctx context.Context, g *advisor.Group) (*Pairing, error) {
 	incomplete := func(e advisor.Entry) bool {
 		sensitive, contentious := e.Application.Known()
 		return !sensitive || !contentious
@@ -50,11 +54,11 @@ func pairUp(g *advisor.Group) (*Pairing, error) {
 	if n < 2 || n > mostPaired || slices.ContainsFunc(g.Entries, incomplete) || advisor.OneEach(g.Entries) != nil {
 		return nil, nil //nolint:nilnil,nilerr // there is no pairing
 	}
-	slowdowns, err := g.Slowdowns(g)
+	slowdowns, err := g.Slowdowns(ctx, g)
 	if err != nil {
 		return nil, err
 	}
-	c, err := pairing.Compare(pairing.Problem{
+	c, err := pairing.Compare(ctx, pairing.Problem{
 		Jobs:      len(slowdowns),
 		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) { return slowdowns[i][j], slowdowns[j][i] },
 	})

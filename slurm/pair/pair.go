@@ -8,6 +8,7 @@ package pair
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -102,7 +103,7 @@ type candidate struct {
 // Plan pairs the waiting jobs of a cluster, kind by kind: the same partitions,
 // features and number of nodes. Nodes are given out in the order in which the
 // jobs came, and only empty ones.
-func (p Planner) Plan(c *slurm.Cluster) (*Plan, error) {
+func (p Planner) Plan(ctx context.Context, c *slurm.Cluster) (*Plan, error) {
 	if p.Limit != 0 && !(p.Limit >= 1) {
 		return nil, fmt.Errorf("limit %v: want a slowdown of 1 or more", float64(p.Limit))
 	}
@@ -111,7 +112,7 @@ func (p Planner) Plan(c *slurm.Cluster) (*Plan, error) {
 	room := slurm.NewRoom(c)
 	empty := emptyNodes(c, room)
 	for _, k := range order {
-		if err := p.pair(c, plan, kinds[k], room, empty); err != nil {
+		if err := p.pair(ctx, c, plan, kinds[k], room, empty); err != nil {
 			return nil, err
 		}
 	}
@@ -185,13 +186,13 @@ func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
 }
 
 // pair adds the best pairs of one kind to the plan.
-func (p Planner) pair(c *slurm.Cluster, plan *Plan, of []candidate, room *slurm.Room, empty map[string]bool) error {
+func (p Planner) pair(ctx context.Context, c *slurm.Cluster, plan *Plan, of []candidate, room *slurm.Room, empty map[string]bool) error {
 	slowdowns := mutual(of)
 	problem := pairing.Problem{
 		Jobs: len(of), Limit: p.Limit,
 		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) { return slowdowns[i][j], slowdowns[j][i] },
 	}
-	best, err := pairing.Optimal(problem)
+	best, err := pairing.Optimal(ctx, problem)
 	if err != nil {
 		return fmt.Errorf("pairing %d jobs: %w", len(of), err)
 	}

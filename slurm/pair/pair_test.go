@@ -58,7 +58,7 @@ func cluster(nodes int, applications ...string) *slurm.Cluster {
 
 func mustPlan(t *testing.T, p Planner, c *slurm.Cluster) *Plan {
 	t.Helper()
-	plan, err := p.Plan(c)
+	plan, err := p.Plan(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,9 +146,9 @@ func runEvaluate(ctx context.Context, a *cli.App, dir string, f evaluateFlags) e
 	picture := &report.ErrorPlot{Title: "Errors of predictions of pairs"}
 	options.Each = func(r evaluation.Row) error {
 		addError(picture, r)
-		return ctx.Err()
+		return nil
 	}
-	result, err := evaluateInto(f.predictions, dataset, options)
+	result, err := evaluateInto(ctx, f.predictions, dataset, options)
 	if err != nil {
 		return err
 	}
@@ -221,9 +221,9 @@ func addError(p *report.ErrorPlot, r evaluation.Row) {
 
 // evaluateInto writes every row to a file, which appears whole or not at all;
 // without a name it writes none.
-func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.Options) (result *evaluation.Result, err error) {
+func evaluateInto(ctx context.Context, name string, dataset *evaluation.Dataset, options evaluation.Options) (result *evaluation.Result, err error) {
 	if name == "" {
-		return evaluation.Evaluate(dataset, options)
+		return evaluation.Evaluate(ctx, dataset, options)
 	}
 	file, err := renameio.NewPendingFile(cli.Target(name), renameio.WithPermissions(0o644))
 	if err != nil {
@@ -238,7 +238,7 @@ func evaluateInto(name string, dataset *evaluation.Dataset, options evaluation.O
 	options.Each = func(r evaluation.Row) error {
 		return errors.Join(each(r), cli.FileError("predictions", name, writePredictionRow(out, r)))
 	}
-	if result, err = evaluation.Evaluate(dataset, options); err != nil {
+	if result, err = evaluation.Evaluate(ctx, dataset, options); err != nil {
 		return nil, err
 	}
 	out.Flush()

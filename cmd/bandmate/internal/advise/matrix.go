@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,8 +53,8 @@ memory.`,
 		Example: `  bandmate matrix
   bandmate matrix xz sqlite lammps -o csv
   bandmate matrix --svg matrix.svg --png matrix.png`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return runMatrix(a, args, f)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runMatrix(cmd.Context(), a, args, f)
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
@@ -77,7 +78,7 @@ type matrixFlags struct {
 // number of predictions, of some microseconds each.
 const mostExact = 1000
 
-func runMatrix(a *cli.App, names []string, f matrixFlags) error {
+func runMatrix(ctx context.Context, a *cli.App, names []string, f matrixFlags) error {
 	if f.top < 0 {
 		return cli.Usagef("--top %d: want 0 or more", f.top)
 	}
@@ -88,16 +89,16 @@ func runMatrix(a *cli.App, names []string, f matrixFlags) error {
 	if f.exact {
 		most = math.MaxInt
 	}
-	g, faults, err := f.selected(a, names, most)
+	g, faults, err := f.selected(ctx, a, names, most)
 	if err != nil {
 		return err
 	}
-	result, slowdown, err := predictMatrix(g, faults, most)
+	result, slowdown, err := predictMatrix(ctx, g, faults, most)
 	if err != nil {
 		return err
 	}
 	picture := &report.HeatMap{Targets: result.Applications, Corunners: result.Applications, Slowdown: slowdown}
-	if err := printMatrix(a, result, picture, f); err != nil {
+	if err := printMatrix(ctx, a, result, picture, f); err != nil {
 		return err
 	}
 	if a.Format == cli.FormatText || a.Format == cli.FormatCSV {
@@ -108,11 +109,12 @@ func runMatrix(a *cli.App, names []string, f matrixFlags) error {
 
 // printMatrix writes the pictures, and the result unless one of them takes its place. Data
 // are written row by row.
-func printMatrix(a *cli.App, result MatrixResult, picture *report.HeatMap, f matrixFlags) error {
+func printMatrix(ctx context.Context, a *cli.App, result MatrixResult, picture *report.HeatMap, f matrixFlags) error {
 	if (a.Format == cli.FormatJSON || a.Format == cli.FormatYAML) && !f.pictures.ToStdout() {
-		return errors.Join(a.Draw(picture, f.pictures), result.writeRows(a.Stdout, a.Format, picture.Slowdown))
+		return errors.Join(a.Draw(picture, f.pictures), result.writeRows(untilDone{ctx, a.Stdout}, a.Format, picture.Slowdown))
 	}
-	return a.PrintDrawnRows(result, picture, f.pictures, picture.WriteCSV, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) })
+	csv := func(w io.Writer) error { return picture.WriteCSV(untilDone{ctx, w}) }
+	return a.PrintDrawnRows(result, picture, f.pictures, csv, func(w io.Writer) error { return writeMatrix(a, w, picture, f.top) })
 }
 
 // writeMatrix shows the applications that suffer or cause the most.
@@ -132,7 +134,7 @@ type slowdownOf func(i, j int) units.Slowdown
 
 // predictMatrix predicts all pairs of a group, whose slowdowns the result does not hold yet.
 // It estimates those of more than most applications.
-func predictMatrix(g *advisor.Group, faults []error, most int) (MatrixResult, slowdownOf, error) {
+func predictMatrix(ctx context.Context, g *advisor.Group, faults []error, most int) (MatrixResult, slowdownOf, error) {
 	result := MatrixResult{Method: g.Method, Warnings: texts(faults)}
 	if len(g.Entries) == 0 {
 		return result, nil, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
@@ -147,7 +149,7 @@ func predictMatrix(g *advisor.Group, faults []error, most int) (MatrixResult, sl
 		result.Warnings = append(result.Warnings, fmt.Sprintf("the pairs of %d applications are estimated by tables; --exact predicts each", len(g.Entries)))
 		return result, approximate(g), nil
 	}
-	slowdowns, err := g.Slowdowns(g)
+	slowdowns, err := g.Slowdowns(ctx, g)
 	return result, func(i, j int) units.Slowdown { return slowdowns[i][j] }, err
 }
 

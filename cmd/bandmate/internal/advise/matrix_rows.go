@@ -2,6 +2,7 @@ package advise
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,6 +82,19 @@ func (r MatrixResult) writeRows(w io.Writer, format string, slowdown slowdownOf)
 		return fmt.Errorf("writing the result: %w", err)
 	}
 	return nil
+}
+
+// untilDone is a writer that fails when ctx is done.
+type untilDone struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (u untilDone) Write(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.Writer.Write(p)
 }
 
 func appendSlowdown(to []byte, s units.Slowdown) []byte {

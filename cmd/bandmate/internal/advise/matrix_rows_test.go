@@ -2,6 +2,7 @@ package advise
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -107,5 +109,25 @@ func BenchmarkMatrixRows(b *testing.B) {
 		if err := r.writeRows(&full{math.MaxInt}, cli.FormatJSON, known); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestMatrixStops checks that neither the predictions nor the rows of a matrix go on when
+// the user has ended the command.
+func TestMatrixStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f := predictionFlags{method: string(predictor.Memgen)}
+	g, _, err := f.selected(t.Context(), &cli.App{StoreDir: "../../../../docs/example/store"}, nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := predictMatrix(ctx, g, nil, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("predictions: %v", err)
+	}
+	var got bytes.Buffer
+	r := MatrixResult{Applications: []string{"a", "b"}}
+	if err := r.writeRows(untilDone{ctx, &got}, cli.FormatJSON, known); !errors.Is(err, context.Canceled) || got.Len() > 0 {
+		t.Errorf("rows: %v, %q", err, &got)
 	}
 }

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -62,11 +63,11 @@ exit code is 5 if any does.`,
 		Example: `  bandmate pair
   bandmate pair xz sqlite lammps zstd
   bandmate pair xz sqlite lammps zstd --max-slowdown 1.2 -o json`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return cli.Usagef("want two applications or more, or none for all of the store")
 			}
-			return runPair(a, args, f)
+			return runPair(cmd.Context(), a, args, f)
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
@@ -74,8 +75,8 @@ exit code is 5 if any does.`,
 	return cmd
 }
 
-func runPair(a *cli.App, names []string, f predictionFlags) error {
-	g, faults, err := f.selected(a, names, math.MaxInt)
+func runPair(ctx context.Context, a *cli.App, names []string, f predictionFlags) error {
+	g, faults, err := f.selected(ctx, a, names, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -85,11 +86,11 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	if err := advisor.OneEach(g.Entries); err != nil {
 		return err
 	}
-	slowdowns, err := g.Slowdowns(g)
+	slowdowns, err := g.Slowdowns(ctx, g)
 	if err != nil {
 		return err
 	}
-	result, over, err := bestPairs(advisor.Names(g.Entries), slowdowns, units.Slowdown(f.limit))
+	result, over, err := bestPairs(ctx, advisor.Names(g.Entries), slowdowns, units.Slowdown(f.limit))
 	if err != nil {
 		return err
 	}
@@ -111,12 +112,12 @@ func runPair(a *cli.App, names []string, f predictionFlags) error {
 	return nil
 }
 
-func bestPairs(names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result PairResult, over int, err error) {
+func bestPairs(ctx context.Context, names []string, slowdowns [][]units.Slowdown, limit units.Slowdown) (result PairResult, over int, err error) {
 	problem := pairing.Problem{
 		Jobs: len(names), Limit: limit,
 		Slowdowns: func(i, j int) (ofI, ofJ units.Slowdown) { return slowdowns[i][j], slowdowns[j][i] },
 	}
-	c, err := pairing.Compare(problem)
+	c, err := pairing.Compare(ctx, problem)
 	if err != nil {
 		return result, 0, err
 	}

@@ -61,7 +61,7 @@ func runPredict(ctx context.Context, a *cli.App, names []string, f predictionFla
 	if err != nil {
 		return err
 	}
-	g, faults, err := f.choose(a, names)
+	g, faults, err := f.choose(ctx, a, names)
 	if err != nil {
 		return err
 	}

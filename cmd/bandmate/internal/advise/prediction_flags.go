@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (f *predictionFlags) parse() (predictor.Method, error) {
 // selected returns the named applications, or all of the store, and what is wrong with
 // profiles of the store. Groups of more than mostCalibrated applications predict from
 // curves alone.
-func (f *predictionFlags) selected(a *cli.App, names []string, mostCalibrated int) (g *advisor.Group, faults []error, err error) {
+func (f *predictionFlags) selected(ctx context.Context, a *cli.App, names []string, mostCalibrated int) (g *advisor.Group, faults []error, err error) {
 	method, err := f.parse()
 	if err != nil {
 		return nil, nil, err
@@ -77,13 +78,14 @@ func (f *predictionFlags) selected(a *cli.App, names []string, mostCalibrated in
 	if method == predictor.Default && len(entries) > mostCalibrated {
 		return &advisor.Group{Method: method, Entries: entries}, faults, nil
 	}
-	return known.Group(entries, method), faults, nil
+	g, err = known.Group(ctx, entries, method)
+	return g, faults, err
 }
 
 // choose returns the named applications, to be predicted as the flags say, and what is
 // wrong with profiles of the store: any may be missing from the model of the memory.
-func (f *predictionFlags) choose(a *cli.App, names []string) (g *advisor.Group, faults []error, err error) {
-	return f.selected(a, names, len(names))
+func (f *predictionFlags) choose(ctx context.Context, a *cli.App, names []string) (g *advisor.Group, faults []error, err error) {
+	return f.selected(ctx, a, names, len(names))
 }
 
 // texts are those of errors.

@@ -2,6 +2,7 @@ package advise
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"time"
@@ -33,8 +34,8 @@ page itself.`,
 		Example: `  bandmate report
   bandmate report xz sqlite --output /tmp/report.html
   bandmate report --output json`,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return writeReport(a, args, machine, output)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return writeReport(cmd.Context(), a, args, machine, output)
 		},
 		ValidArgsFunction: a.CompleteApplications,
 	}
@@ -44,7 +45,7 @@ page itself.`,
 	return cmd
 }
 
-func writeReport(a *cli.App, names []string, machine, output string) error {
+func writeReport(ctx context.Context, a *cli.App, names []string, machine, output string) error {
 	if output == "" {
 		return cli.Usagef("--output: want the name of a file, -, json or yaml")
 	}
@@ -52,7 +53,7 @@ func writeReport(a *cli.App, names []string, machine, output string) error {
 	if err != nil {
 		return err
 	}
-	content, err := page.Collect(known, names, machine)
+	content, err := page.Collect(ctx, known, names, machine)
 	if err != nil {
 		return err
 	}

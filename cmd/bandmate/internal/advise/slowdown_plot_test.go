@@ -18,7 +18,7 @@ import (
 // exampleGroup is some of the applications of the documentation.
 func exampleGroup(t *testing.T, f predictionFlags, names ...string) *advisor.Group {
 	t.Helper()
-	g, _, err := f.choose(&cli.App{StoreDir: "../../../../docs/example/store"}, names)
+	g, _, err := f.choose(t.Context(), &cli.App{StoreDir: "../../../../docs/example/store"}, names)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 		return cli.Usagef("--partition %s: the cluster has no such partition, see sinfo", f.partition)
 	}
 	planner := pair.Planner{Site: advisor.Site, Advisor: advisor.Advisor, Partition: f.partition, Limit: units.Slowdown(f.limit)}
-	plan, err := planner.Plan(c)
+	plan, err := planner.Plan(ctx, c)
 	if err != nil {
 		return err
 	}
