@@ -90,7 +90,7 @@ func runPair(ctx context.Context, a *cli.App, names []string, f predictionFlags)
 	if err != nil {
 		return err
 	}
-	result, over, err := bestPairs(ctx, advisor.Names(g.Entries), slowdowns, units.Slowdown(f.limit))
+	result, over, err := bestPairs(ctx, advisor.Names(g.Entries), slowdowns, f.limit.Slowdown)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func runPair(ctx context.Context, a *cli.App, names []string, f predictionFlags)
 		a.Warn(result.Warnings)
 	}
 	if over > 0 {
-		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, over, len(result.Pairs), units.Slowdown(f.limit))
+		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, over, len(result.Pairs), f.limit.Slowdown)
 	}
 	return nil
 }

@@ -91,27 +91,27 @@ func runPredict(ctx context.Context, a *cli.App, names []string, f predictionFla
 			a.Warn(s.Warnings)
 		}
 	}
-	return errors.Join(checkLimit(p, f.limit), checkP99s(answer))
+	return errors.Join(checkLimit(p, f.limit.Slowdown), checkP99s(answer))
 }
 
 // checkLimit fails when the target or a neighbor slows down by more.
-func checkLimit(p predictor.Prediction, limit float64) error {
+func checkLimit(p predictor.Prediction, limit units.Slowdown) error {
 	if limit == 0 {
 		return nil
 	}
 	var over []string
-	if float64(p.Slowdown) > limit {
+	if p.Slowdown > limit {
 		over = append(over, fmt.Sprintf("%s %s", p.Target, p.Slowdown))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.CorunnerSlowdowns)) {
-		if s := p.CorunnerSlowdowns[name]; float64(s) > limit {
+		if s := p.CorunnerSlowdowns[name]; s > limit {
 			over = append(over, fmt.Sprintf("%s %s", name, s))
 		}
 	}
 	if len(over) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), units.Slowdown(limit))
+	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), limit)
 }
 
 // writePrediction prints a prediction; basis says what it rests on and is printed

@@ -17,17 +17,14 @@ import (
 // exceeded.
 type predictionFlags struct {
 	method, machine string
-	// limit is a slowdown; 0 for none.
-	limit float64
-	flags *pflag.FlagSet
+	limit           cli.Limit
 }
 
 // add defines the flags; the commands differ in what the limit does.
 func (f *predictionFlags) add(flags *pflag.FlagSet, limitUsage string) {
-	f.flags = flags
 	f.addMethod(flags)
 	flags.StringVar(&f.machine, "machine", "", "predict for this machine; profiles of other machines are transferred to it (default: the only one)")
-	flags.Float64Var(&f.limit, "max-slowdown", 0, limitUsage)
+	f.limit.Add(flags, "max-slowdown", limitUsage)
 }
 
 func (f *predictionFlags) addMethod(flags *pflag.FlagSet) {
@@ -43,19 +40,12 @@ func joinMethods(methods []predictor.Method) string {
 	return strings.Join(names, ", ")
 }
 
-// highestLimit is beyond every slowdown that is predicted.
-const highestLimit = 1000
-
 func (f *predictionFlags) parse() (predictor.Method, error) {
 	m, err := predictor.ParseMethod(f.method)
 	if err != nil {
 		return "", cli.UsageError(fmt.Errorf("--method: %w", err))
 	}
-	given := f.limit != 0 || f.flags != nil && f.flags.Changed("max-slowdown")
-	if given && !(f.limit >= 1 && f.limit <= highestLimit) {
-		return "", cli.Usagef("--max-slowdown %v: want 1 to %d, such as 1.15", f.limit, highestLimit)
-	}
-	return m, nil
+	return m, f.limit.Check()
 }
 
 // selected returns the named applications, or all of the store, and what is wrong with

@@ -6,14 +6,13 @@ import (
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/report"
-	"bandmate.dev/bandmate/units"
 )
 
 // predictionPlot is the picture of a prediction: the target and each of its
 // neighbors as a target itself, so that all have an interval. It is empty where no
 // picture is wanted.
 func predictionPlot(g *advisor.Group, f predictionFlags, wanted cli.PictureFlags) *report.SlowdownPlot {
-	plot := &report.SlowdownPlot{Series: []string{"predicted"}, Limit: units.Slowdown(f.limit)}
+	plot := &report.SlowdownPlot{Series: []string{"predicted"}, Limit: f.limit.Slowdown}
 	if !wanted.Any() {
 		return plot
 	}

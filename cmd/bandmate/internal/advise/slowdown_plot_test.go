@@ -98,7 +98,7 @@ func TestFittedCurves(t *testing.T) {
 func TestPredictionPlot(t *testing.T) {
 	for _, line := range []string{"sort triad", "sort triad triad triad triad numpy", "triad xz zstd lammps", "numpy sort"} {
 		for _, method := range []predictor.Method{predictor.Default, "linear-estimated"} {
-			names, f := strings.Fields(line), predictionFlags{method: string(method), limit: 1.5}
+			names, f := strings.Fields(line), predictionFlags{method: string(method), limit: cli.Limit{Slowdown: 1.5}}
 			g := exampleGroup(t, f, names...)
 			p, err := g.Predict(0, false)
 			if err != nil {

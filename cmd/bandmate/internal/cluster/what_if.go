@@ -18,14 +18,13 @@ import (
 	"bandmate.dev/bandmate/schedplugin/view"
 	"bandmate.dev/bandmate/service"
 	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/units"
 )
 
 type whatIfFlags struct {
 	view     viewFlags
 	node     string
 	cpus     float64
-	limit    float64
+	limit    cli.Limit
 	demand   service.Demand
 	numaNode int
 	pictures cli.PictureFlags
@@ -54,7 +53,7 @@ Exit code 5: with --max-slowdown, --load or --max-p99, no node keeps the limits.
 	f.view.add(flags)
 	flags.StringVar(&f.node, "node", "", "show this node and every pod on it")
 	flags.Float64Var(&f.cpus, "cpus", 1, "CPUs that the pod would request")
-	flags.Float64Var(&f.limit, "max-slowdown", 0, "maximum slowdown of the pod, for example 1.15")
+	f.limit.Add(flags, "max-slowdown", "maximum slowdown of the pod, for example 1.15")
 	flags.Float64Var(&f.demand.Load, "load", 0, "requests per second that the pod would answer, of a service")
 	flags.DurationVar(&f.demand.MaxP99, "max-p99", 0, "maximum p99 of the pod, for example 2ms")
 	flags.IntVar(&f.numaNode, "numa-node", -1, "NUMA node to which the pod would be pinned (default: any)")
@@ -66,8 +65,8 @@ func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 	if !(f.cpus > 0 && f.cpus <= 1e6) {
 		return occupancy.Resident{}, cli.Usagef("--cpus %v: want a number above 0", f.cpus)
 	}
-	if f.limit != 0 && !(f.limit >= 1 && f.limit <= 1000) {
-		return occupancy.Resident{}, cli.Usagef("--max-slowdown %v: want 1 or more, such as 1.15", f.limit)
+	if err := f.limit.Check(); err != nil {
+		return occupancy.Resident{}, err
 	}
 	if f.demand.Load != 0 && !(f.demand.Load >= v1alpha1.MinRequestsPerSecond && f.demand.Load <= v1alpha1.MaxRequestsPerSecond) {
 		return occupancy.Resident{}, cli.Usagef("--load %v: want requests per second, 1e-6 to 1e9", f.demand.Load)
@@ -75,7 +74,7 @@ func (f whatIfFlags) pod(application string) (occupancy.Resident, error) {
 	if f.demand.MaxP99 < 0 {
 		return occupancy.Resident{}, cli.Usagef("--max-p99 %v: want more than 0, such as 2ms", f.demand.MaxP99)
 	}
-	pod := occupancy.Resident{Name: application, Application: application, CPUs: f.cpus, Limit: units.Slowdown(f.limit), Demand: f.demand}
+	pod := occupancy.Resident{Name: application, Application: application, CPUs: f.cpus, Limit: f.limit.Slowdown, Demand: f.demand}
 	if f.numaNode >= 0 {
 		pod.NUMANode = occupancy.PinnedTo(f.numaNode)
 	}
@@ -122,7 +121,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	answer := WhatIfAnswer{Application: application, CPUs: f.cpus, Limit: f.limit, Load: f.demand.Load, MaxP99Seconds: f.demand.MaxP99.Seconds(), Nodes: verdicts, Warnings: cluster.Warnings}
+	answer := WhatIfAnswer{Application: application, CPUs: f.cpus, Limit: float64(f.limit.Slowdown), Load: f.demand.Load, MaxP99Seconds: f.demand.MaxP99.Seconds(), Nodes: verdicts, Warnings: cluster.Warnings}
 	rejected := len(verdicts) > 0 && verdicts[0].Rejected
 	answer.Nodes, answer.More = f.view.cut(verdicts)
 	if err := printWhatIf(a, answer, f); err != nil {

@@ -15,7 +15,6 @@ import (
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
 	"bandmate.dev/bandmate/store"
-	"bandmate.dev/bandmate/units"
 )
 
 // adviseFlags say which job is to be placed, and how the answer is printed.
@@ -236,7 +235,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 func (f *adviseFlags) request() (slurm.Request, error) {
 	r := slurm.Request{
 		Application: f.application, Source: "command line", Nodes: f.nodes,
-		Features: f.constraint, Exclusive: f.exclusive, Limit: units.Slowdown(f.limit), Reservation: f.reservation,
+		Features: f.constraint, Exclusive: f.exclusive, Limit: f.limit.Slowdown, Reservation: f.reservation,
 	}
 	r.SetResources(f.memory, f.gres)
 	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 {

@@ -14,7 +14,6 @@ import (
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/pair"
-	"bandmate.dev/bandmate/units"
 )
 
 type slurmPairFlags struct {
@@ -59,7 +58,7 @@ as few pairs as possible exceed it; the exit code is 5 if any does.`,
 	f.addReading(flags)
 	flags.StringVarP(&f.partition, "partition", "p", "", "only the jobs of this partition")
 	flags.BoolVar(&f.apply, "apply", false, "run the commands")
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that as few pairs as possible may exceed, for example 1.2")
+	f.limit.Add(flags, "limit", "slowdown that as few pairs as possible may exceed, for example 1.2")
 	completePartition(cmd)
 	return cmd
 }
@@ -76,7 +75,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 	if _, ok := c.Partition(f.partition); !ok && f.partition != "" {
 		return cli.Usagef("--partition %s: the cluster has no such partition, see sinfo", f.partition)
 	}
-	planner := pair.Planner{Site: advisor.Site, Advisor: advisor.Advisor, Partition: f.partition, Limit: units.Slowdown(f.limit)}
+	planner := pair.Planner{Site: advisor.Site, Advisor: advisor.Advisor, Partition: f.partition, Limit: f.limit.Slowdown}
 	plan, err := planner.Plan(ctx, c)
 	if err != nil {
 		return err
@@ -98,7 +97,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 		a.Warn(result.Warnings)
 	}
 	if err == nil && plan.OverLimit > 0 {
-		err = fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, plan.OverLimit, len(plan.Pairs), units.Slowdown(f.limit))
+		err = fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, plan.OverLimit, len(plan.Pairs), f.limit.Slowdown)
 	}
 	return err
 }

@@ -16,7 +16,6 @@ import (
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/slurm"
-	"bandmate.dev/bandmate/units"
 )
 
 // NewCommand returns the command slurm.
@@ -49,7 +48,7 @@ bandmate-domain=NAME.`,
 type slurmFlags struct {
 	timeout   time.Duration
 	site      string
-	limit     float64
+	limit     cli.Limit
 	objective string
 	unknown   string
 	domain    string
@@ -67,7 +66,7 @@ func (f *slurmFlags) addReading(flags *pflag.FlagSet) {
 // addJudging defines the flags of the commands that choose nodes.
 func (f *slurmFlags) addJudging(flags *pflag.FlagSet) {
 	f.addReading(flags)
-	flags.Float64Var(&f.limit, "limit", 0, "slowdown that neither the job nor its neighbors may exceed, for example 1.15")
+	f.limit.Add(flags, "limit", "slowdown that neither the job nor its neighbors may exceed, for example 1.15")
 	flags.StringVar(&f.objective, "objective", string(score.AddedCost), "objective of a placement: added-cost or worst-slowdown")
 	cli.Values(flags, "objective", string(score.AddedCost), string(score.WorstSlowdown))
 	flags.StringVar(&f.unknown, "unknown", string(score.Ignore), "jobs without a profile: ignore, avoid, or the traffic to assume, for example 10GB/s,75%")
@@ -86,7 +85,7 @@ func (f *slurmFlags) addExcluding(flags *pflag.FlagSet) {
 func (f *slurmFlags) options() (slurm.Options, error) {
 	o := slurm.Options{
 		Score: score.Options{Objective: score.Objective(f.objective), Unknown: score.Policy(f.unknown)},
-		Limit: units.Slowdown(f.limit), Tolerance: f.tolerance,
+		Limit: f.limit.Slowdown, Tolerance: f.tolerance,
 	}
 	switch f.domain {
 	case "", "node":
@@ -95,8 +94,8 @@ func (f *slurmFlags) options() (slurm.Options, error) {
 	default:
 		return o, cli.Usagef("--domain %q: want node or socket", f.domain)
 	}
-	if f.limit != 0 && !(f.limit >= 1) {
-		return o, cli.Usagef("--limit %v: want 1 or more, such as 1.15", f.limit)
+	if err := f.limit.Check(); err != nil {
+		return o, err
 	}
 	if strings.Contains(f.unknown, ",") {
 		traffic, err := slurm.ParseTraffic(f.unknown)

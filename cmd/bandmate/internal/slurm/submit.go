@@ -72,7 +72,7 @@ func runSubmit(ctx context.Context, a *cli.App, f slurmFlags, words []string, dr
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && f.limit != 0:
+	case err != nil && f.limit.Slowdown != 0:
 		return fmt.Errorf("not submitted, because the limit might be exceeded: %w", err)
 	case errors.Is(err, slurm.ErrNotAdvised):
 		a.Note(err.Error())

@@ -13,7 +13,6 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/watch"
-	"bandmate.dev/bandmate/units"
 )
 
 // mostChanges is the number of jobs that a round may change: slurmctld has others to
@@ -172,7 +171,7 @@ func newWatcher(a *cli.App, f watchFlags) (*watch.Watcher, error) {
 		}
 		known, err := freshAdvisor(a, &profiles)
 		return watch.Planner{
-			Site: site, Advisor: known, Score: judged.Score, Limit: units.Slowdown(f.limit), Margin: f.margin,
+			Site: site, Advisor: known, Score: judged.Score, Limit: f.limit.Slowdown, Margin: f.margin,
 		}, err
 	}
 	return w, nil
