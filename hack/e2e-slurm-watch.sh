@@ -274,7 +274,7 @@ if part faults; then
   eventually 'faults: switched on again it excludes again' excludes "$heavy" 'n[01,03]'
 
   kill "$(cat "$scratch/faults/pid/slurmctld.pid")"
-  eventually 'faults: slurmctld is away, the watch says so and goes on' eval 'status | grep -q "rounds in a row"'
+  eventually 'faults: slurmctld is away, the watch says so and goes on' eval 'status | grep -q "in a row"'
   export SLURM_CONF=$scratch/faults/slurm.conf
   slurmctld
   scancel "$resident"

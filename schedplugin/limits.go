@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 )
@@ -103,5 +104,5 @@ func (r *refusals) note() string {
 	case 1:
 		return fmt.Sprintf("a limit refused %s: %s", r.best.node, r.best.why)
 	}
-	return fmt.Sprintf("limits refused %d nodes, the best of them %s: %s", len(r.nodes), r.best.node, r.best.why)
+	return fmt.Sprintf("limits refused %s, the best of them %s: %s", text.Count(len(r.nodes), "node"), r.best.node, r.best.why)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/slurm"
 )
 
@@ -95,7 +96,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer release()
-	w.say(Record{Action: Begun, Reason: fmt.Sprintf("%d jobs remembered", len(w.state.Jobs))})
+	w.say(Record{Action: Begun, Reason: text.Count(len(w.state.Jobs), "job") + " remembered"})
 	for ctx.Err() == nil {
 		err := w.Round(ctx)
 		if errors.Is(err, ErrState) {
@@ -115,7 +116,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeToTakeBack)
 	defer cancel()
 	left, err := w.takeBack(ending, true)
-	w.say(Record{Action: Ended, Done: err == nil && left == 0, Reason: fmt.Sprintf("%d jobs keep what was set", left), Error: message(err)})
+	w.say(Record{Action: Ended, Done: err == nil && left == 0, Reason: fmt.Sprintf("what was set stays with %s", text.Count(left, "job")), Error: message(err)})
 	return err
 }
 

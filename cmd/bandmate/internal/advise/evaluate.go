@@ -20,6 +20,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
@@ -184,7 +185,7 @@ func putProfiles(a *cli.App, dir, data string, dataset *evaluation.Dataset, opti
 		}
 		added, replaced = added+len(someAdded), replaced+len(someReplaced)
 	}
-	a.Notef("%s: added %d profiles, replaced %d\n", report.SanitizeText(dir), added, replaced)
+	a.Notef("%s: added %s, replaced %d\n", report.SanitizeText(dir), text.Count(added, "profile"), replaced)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/report/page"
 )
@@ -80,6 +81,6 @@ func writeReport(ctx context.Context, a *cli.App, names []string, machine, outpu
 		return err
 	}
 	a.Warn(content.Warnings)
-	a.Note(fmt.Sprintf("%s: %d applications, %s; open it in a browser", report.SanitizeText(output), len(content.Applications), report.Bytes(int64(html.Len()))))
+	a.Note(fmt.Sprintf("%s: %s, %s; open it in a browser", report.SanitizeText(output), text.Count(len(content.Applications), "application"), report.Bytes(int64(html.Len()))))
 	return nil
 }

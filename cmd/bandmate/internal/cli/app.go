@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
 )
@@ -216,21 +217,19 @@ func (a *App) describeStore() string {
 		return "see what there is with: bandmate profiles list"
 	}
 	names, broken := namesOf(index), index.Broken
-	text := fmt.Sprintf("the store %s has %d applications", s.Dir(), len(names))
+	said := fmt.Sprintf("the store %s has %s", s.Dir(), text.Count(len(names), "application"))
 	switch {
 	case len(names) == 0:
-		text += ": make a profile with: bandmate onboard NAME -- CMD"
-	case len(names) == 1:
-		text = fmt.Sprintf("the store %s has one application: %s", s.Dir(), names[0])
+		said += ": make a profile with: bandmate onboard NAME -- CMD"
 	case len(names) > mostNamed:
-		text += ": see them with: bandmate profiles list"
+		said += ": see them with: bandmate profiles list"
 	default:
-		text += ": " + strings.Join(names, ", ")
+		said += ": " + strings.Join(names, ", ")
 	}
 	if len(broken) > 0 {
-		text += fmt.Sprintf("; %d profiles cannot be read: bandmate profiles list says why", len(broken))
+		said += fmt.Sprintf("; %s cannot be read: bandmate profiles list says why", text.Count(len(broken), "profile"))
 	}
-	return text
+	return said
 }
 
 // mostNamed is how many applications a message names.

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -107,8 +108,8 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	writeAlone(w, p)
 	m := p.Spec.Measurement
 	if m.Regime != nil {
-		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %d samples dropped\n",
-			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), m.DroppedSamples)
+		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %s dropped\n",
+			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), text.Count(m.DroppedSamples, "sample"))
 	}
 	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
 		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")

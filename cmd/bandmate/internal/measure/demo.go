@@ -17,6 +17,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/onboard/pressure"
@@ -245,10 +246,10 @@ func NewDemoResult(v *onboard.Tried) (DemoResult, error) {
 		result.Warnings = append(result.Warnings, "left out: "+strings.Join(v.LeftOut, "; "))
 	}
 	if len(v.Missing) > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs, applications and points of curves could not be measured while the CPUs stayed where they were: %s", len(v.Missing), strings.Join(v.Missing, ", ")))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("not measured, because the CPUs did not stay where they were for long enough: %s", strings.Join(v.Missing, ", ")))
 	}
 	if len(noisy) > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%d pairs are left out because their measurement is less precise than %.0f points or has fewer than %d readings: %s", len(noisy), 100*tooNoisy, leastReadings, strings.Join(noisy, ", ")))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("left out because the measurement is less precise than %.0f points or has fewer than %d readings: %s", 100*tooNoisy, leastReadings, strings.Join(noisy, ", ")))
 	}
 	for _, c := range v.Controls {
 		if far := math.Abs(float64(c.NormalizedPerformance) - 1); far > noisyControl && far > 3*c.StandardError {
@@ -292,7 +293,7 @@ func writeDemo(a *cli.App, w io.Writer, r DemoResult) error {
 	} else {
 		b.WriteString("\nThis machine is too noisy now to tell how right the predictions are: try again\nwhen its neighbors are calmer, or with a higher --scale.\n")
 	}
-	fmt.Fprintf(&b, "%d samples dropped because the CPUs moved.\n", r.DroppedSamples)
+	fmt.Fprintf(&b, "%s dropped because the CPUs moved.\n", text.Count(r.DroppedSamples, "sample"))
 	if r.Noise != nil {
 		fmt.Fprintf(&b, "Noise of the measured pairs: %.1f points (median standard error).\n", *r.Noise)
 	}

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/onboard/pressure"
@@ -154,17 +155,17 @@ var linkTexts = map[string]string{
 }
 
 func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
-	fmt.Fprintf(w, "%s: %s, %d CPUs, %d socket(s), %d NUMA node(s)", report.SanitizeText(p.Name), report.SanitizeText(p.Spec.CPUModel), p.Spec.CPUs, p.Spec.Sockets, p.Spec.NUMANodes)
+	fmt.Fprintf(w, "%s: %s, %s, %s, %s", report.SanitizeText(p.Name), report.SanitizeText(p.Spec.CPUModel), text.Count(p.Spec.CPUs, "CPU"), text.Count(p.Spec.Sockets, "socket"), text.Count(p.Spec.NUMANodes, "NUMA node"))
 	if p.Spec.VirtualMachine {
 		fmt.Fprint(w, ", virtual")
 	}
 	fmt.Fprintln(w)
 	if r := p.Spec.Measurement.Regime; r != nil {
-		fmt.Fprintf(w, "placement: CPUs %s and %s, %s (%.0f ns round trip), %d samples dropped\n",
-			p.Spec.Measurement.TargetCPUs, p.Spec.Measurement.InterfererCPUs, r.Name, r.RoundTripNanoseconds, p.Spec.Measurement.DroppedSamples)
+		fmt.Fprintf(w, "placement: CPUs %s and %s, %s (%.0f ns round trip), %s dropped\n",
+			p.Spec.Measurement.TargetCPUs, p.Spec.Measurement.InterfererCPUs, r.Name, r.RoundTripNanoseconds, text.Count(p.Spec.Measurement.DroppedSamples, "sample"))
 	}
-	if text, ok := linkTexts[p.Spec.Link]; ok {
-		fmt.Fprintf(w, "co-runners: %s\n", text)
+	if link, ok := linkTexts[p.Spec.Link]; ok {
+		fmt.Fprintf(w, "co-runners: %s\n", link)
 	}
 	table := cli.Table(">read share", ">sustained", ">spread", ">repeats")
 	for _, s := range p.Spec.Sustained {
@@ -180,7 +181,7 @@ func writeMachine(a *cli.App, w io.Writer, p *v1alpha1.MachineProfile) error {
 	if err := table.Write(w, a.Canvas()); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "probe map: %d points\n", len(p.Spec.ProbeMap))
+	fmt.Fprintf(w, "probe map: %s\n", text.Count(len(p.Spec.ProbeMap), "point"))
 	a.Warn(p.Spec.Warnings)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/profiler/imports"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -107,11 +108,11 @@ func readImport(ctx context.Context, stdin io.Reader, f importFlags) (imports.Re
 }
 
 func writeImport(w io.Writer, r imports.Result) error {
-	text := report.Bandwidth(r.Total()) + ", read share unknown"
+	total := report.Bandwidth(r.Total()) + ", read share unknown"
 	if r.ReadShare != nil {
-		text = report.Bandwidth(r.Total()) + ", " + report.ReadShare(units.ReadShare(*r.ReadShare))
+		total = report.Bandwidth(r.Total()) + ", " + report.ReadShare(units.ReadShare(*r.ReadShare))
 	}
-	fmt.Fprintf(w, "%s (imported from %s, %.3g s)\n", text, r.Tool, r.Seconds)
+	fmt.Fprintf(w, "%s (imported from %s, %.3g s)\n", total, r.Tool, r.Seconds)
 	part := func(kind string, number int, traffic units.Traffic) {
 		fmt.Fprintf(w, "  %s %d: %s read, %s written\n", kind, number, report.Bandwidth(traffic.Read), report.Bandwidth(traffic.Write))
 	}
@@ -124,7 +125,7 @@ func writeImport(w io.Writer, r imports.Result) error {
 		part("node", n.Node, n.Traffic)
 	}
 	if n := len(r.Timeline); n > 0 {
-		fmt.Fprintf(w, "  time line of %d samples: see it with -o json\n", n)
+		fmt.Fprintf(w, "  time line of %s: see it with -o json\n", text.Count(n, "sample"))
 	}
 	return nil
 }

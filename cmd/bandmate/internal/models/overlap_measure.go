@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/network/namespaces"
 	"bandmate.dev/bandmate/overlap/measure"
 	"bandmate.dev/bandmate/regime"
@@ -289,8 +290,8 @@ func newSweepResult(m measure.Result, o measure.Options) sweepResult {
 }
 
 func writeSweep(w io.Writer, r sweepResult, o report.Options) error {
-	fmt.Fprintf(w, "CPUs %s compute, %d receives, %d sends; messages of %s, %s placement, %d samples dropped\n\n",
-		cpuset.New(r.Computing...), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, r.Dropped)
+	fmt.Fprintf(w, "CPUs %s compute, %d receives, %d sends; messages of %s, %s placement, %s dropped\n\n",
+		cpuset.New(r.Computing...), r.Receiver, r.Sender, report.Bytes(r.MessageBytes), r.Regime, text.Count(r.Dropped, "sample"))
 	for i, t := range []*report.Table{
 		sweepTable(r, "computing alone", func(p sweepPoint) sweepPair {
 			return sweepPair{p.ComputationAlone, p.Computation, p.ComputationAloneSpread, p.ComputationSpread}

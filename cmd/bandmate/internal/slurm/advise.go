@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
@@ -292,7 +293,7 @@ func checkAdvice(advice *slurm.Advice) error {
 	}
 	more := ""
 	if len(over) > mostReasons {
-		more = fmt.Sprintf("; and %d nodes more: see bandmate slurm advise", len(over)-mostReasons)
+		more = fmt.Sprintf("; and on %s more: see bandmate slurm advise", text.Count(len(over)-mostReasons, "node"))
 		over = over[:mostReasons]
 	}
 	needs := "no node keeps"

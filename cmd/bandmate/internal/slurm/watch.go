@@ -11,6 +11,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/watch"
 )
@@ -134,8 +135,8 @@ func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
 	if f.once {
 		return w.Once(ctx)
 	}
-	a.Note(fmt.Sprintf("Watching in the mode %s, a round every %v, %d profiles. What is remembered is in %s.",
-		w.Mode, w.Interval, planner.Advisor.Len(), w.Folder))
+	a.Note(fmt.Sprintf("Watching in the mode %s, a round every %v, %s. What is remembered is in %s.",
+		w.Mode, w.Interval, text.Count(planner.Advisor.Len(), "profile"), w.Folder))
 	return w.Run(ctx)
 }
 
@@ -191,7 +192,7 @@ func switchOff(ctx context.Context, a *cli.App, w *watch.Watcher) error {
 func takeBack(ctx context.Context, w *watch.Watcher) error {
 	left, err := w.TakeBack(ctx)
 	if err == nil && left > 0 {
-		err = fmt.Errorf("%d jobs keep what was set: the decision log says why; try again, as SlurmUser or an operator", left)
+		err = fmt.Errorf("what was set stays with %s: the decision log says why; try again, as SlurmUser or an operator", text.Count(left, "job"))
 	}
 	return err
 }

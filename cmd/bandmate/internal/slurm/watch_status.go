@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm/watch"
 )
@@ -28,8 +29,8 @@ func statusText(s watch.Status) func(io.Writer) error {
 		}
 		r := s.Round
 		if s.FailedRounds > 0 {
-			fmt.Fprintf(out, "failed    %d rounds in a row, the last at %s%s\n", s.FailedRounds, clock(r), nextTry(s))
-			fmt.Fprintf(out, "stands    %d jobs stay off the nodes that are excluded for them until a round succeeds\n", s.KeptOff)
+			fmt.Fprintf(out, "failed    %s in a row, the last at %s%s\n", text.Count(s.FailedRounds, "round"), clock(r), nextTry(s))
+			fmt.Fprintf(out, "stands    %s kept off the nodes that are excluded until a round succeeds\n", text.Count(s.KeptOff, "job"))
 			r = s.Good
 		}
 		if r != nil {
