@@ -216,7 +216,7 @@ func (m *Machine) chooseInterferer(p Placement, allowed cpuset.CPUSet) cpuset.CP
 	within := func(holds func(CPU) bool) cpuset.CPUSet { return m.where(holds).Intersection(free) }
 
 	sockets, nodes := m.sockets(p.Target), m.byNode(p.Target)
-	near := m.nearestSocket(p, free.Difference(within(func(c CPU) bool { return sockets.Contains(c.Socket) })))
+	elsewhere := within(func(c CPU) bool { return c.Socket >= 0 && !sockets.Contains(c.Socket) })
 	caches := cpuset.New()
 	for _, id := range p.Target.List() {
 		if last, ok := m.LastLevelCache(id); ok {
@@ -224,7 +224,7 @@ func (m *Machine) chooseInterferer(p Placement, allowed cpuset.CPUSet) cpuset.CP
 		}
 	}
 	chosen := firstNonEmpty(
-		within(func(c CPU) bool { return c.Socket >= 0 && c.Socket == near }),
+		m.nearestSocket(p, elsewhere),
 		within(func(c CPU) bool { _, same := nodes[c.Node]; return !same }),
 		within(func(c CPU) bool { _, listed := m.LastLevelCache(c.ID); return listed && !caches.Contains(c.ID) }),
 		free)
@@ -235,9 +235,10 @@ func (m *Machine) chooseInterferer(p Placement, allowed cpuset.CPUSet) cpuset.CP
 	return cpuset.New(ids...)
 }
 
-// nearestSocket returns the socket among the CPUs that is nearest to the
-// memory of a placement, or to its target where that is unbound; -1 without CPUs.
-func (m *Machine) nearestSocket(p Placement, cpus cpuset.CPUSet) int {
+// nearestSocket returns those of the CPUs that lie in the socket nearest to the memory of a
+// placement, or to its target where that is unbound. Sockets of one NUMA node count as one:
+// hypervisors often make each CPU a socket of its own.
+func (m *Machine) nearestSocket(p Placement, cpus cpuset.CPUSet) cpuset.CPUSet {
 	best, nearest := -1, 0
 	for _, id := range cpus.List() {
 		c, _ := m.CPU(id)
@@ -249,7 +250,8 @@ func (m *Machine) nearestSocket(p Placement, cpus cpuset.CPUSet) int {
 			best, nearest = c.Socket, d
 		}
 	}
-	return best
+	nodes := m.byNode(cpus.Intersection(m.where(func(c CPU) bool { return c.Socket == best })))
+	return cpus.Intersection(m.where(func(c CPU) bool { _, same := nodes[c.Node]; return same }))
 }
 
 // firstNonEmpty returns the first set that is not empty, else an empty one.

@@ -124,6 +124,33 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceOnOneNodeOfSeveralSockets: hypervisors often make each CPU a socket of its own,
+// and firmware can interleave the memory of two sockets.
+func TestPlaceOnOneNodeOfSeveralSockets(t *testing.T) {
+	for _, tt := range []struct {
+		sockets, cpus                      int
+		target, wantTarget, wantInterferer string
+	}{
+		{sockets: 8, cpus: 8, wantTarget: "0-3", wantInterferer: "4-7"},
+		{sockets: 8, cpus: 8, target: "0", wantTarget: "0", wantInterferer: "1-7"},
+		{sockets: 4, cpus: 8, wantTarget: "0-3", wantInterferer: "4-7"},
+		{sockets: 2, cpus: 8, wantTarget: "0-3", wantInterferer: "4-7"},
+	} {
+		m := &Machine{Nodes: []Node{{MemoryBytes: 1 << 30}}}
+		for id := range tt.cpus {
+			m.CPUs = append(m.CPUs, CPU{ID: id, Core: id, Socket: id * tt.sockets / tt.cpus})
+		}
+		p, err := m.Place(Request{Target: mustParse(t, tt.target)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Target.String() != tt.wantTarget || p.Interferer.String() != tt.wantInterferer {
+			t.Errorf("%d CPUs in %d sockets, target %q: target %s, interferer %s; want %s and %s",
+				tt.cpus, tt.sockets, tt.target, p.Target, p.Interferer, tt.wantTarget, tt.wantInterferer)
+		}
+	}
+}
+
 func TestPlaceRefuses(t *testing.T) {
 	tests := []struct {
 		name, machine               string
