@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
@@ -16,7 +18,8 @@ import (
 // instance is one place where a device is read: a CPU of its cpumask, which
 // stands for the device in that socket or die.
 type instance struct {
-	name   string
+	name string
+	// device is empty when it has no cpumask.
 	device string
 	cpu    int
 	// socket is -1 and node nil when it is not known where the device is.
@@ -139,7 +142,10 @@ func rowsOf(source string) []catalog.Row {
 
 // add plans the reading of a device on every CPU of its cpumask.
 func (f *found) add(c catalog.Choice, m *topology.Machine) {
-	cpus := c.Device.CPUs.Intersection(m.Online())
+	cpus, device := c.Device.CPUs.Intersection(m.Online()), c.Device.Name
+	if c.Row.Unlocated && !c.Device.HasCPUMask {
+		cpus, device = cpuset.New(m.CPUs[0].ID), "" // any: older drivers choose the CPU themselves
+	}
 	if cpus.IsEmpty() {
 		f.rejected = append(f.rejected, catalog.Rejected{
 			Source: c.Row.Source, Device: c.Device.Name,
@@ -159,7 +165,7 @@ func (f *found) add(c catalog.Choice, m *topology.Machine) {
 	}
 	for _, cpu := range cpus.List() {
 		i := instance{
-			name: c.Device.Name, device: c.Device.Name, cpu: cpu, socket: -1, memory: c.Row.Memory,
+			name: c.Device.Name, device: device, cpu: cpu, socket: -1, memory: c.Row.Memory,
 			groups: groups(c),
 		}
 		if cpus.Size() > 1 {

@@ -92,7 +92,7 @@ type Row struct {
 	// Channel is true when a device instance is one memory channel.
 	Channel bool
 	// Unlocated is true when the CPU of the device's cpumask does not tell which
-	// socket or node the device belongs to.
+	// socket or node the device belongs to. Without a cpumask, any CPU will do.
 	Unlocated bool
 	// OwnNode is true when the CPU of the cpumask lies on the very NUMA node whose
 	// memory the device controls, also where a socket has several.
