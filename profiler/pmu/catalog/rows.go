@@ -227,10 +227,10 @@ func others() []Row {
 			Doubt: "that a command of this controller moves 64 bytes is assumed, not documented",
 		},
 		{
-			Platform: "Arm CMN-600 to CMN-S3", Source: ArmCMN, Device: "arm_cmn_#",
+			Platform: "Arm CMN-600 to CMN-700", Source: ArmCMN, Device: "arm_cmn_#",
 			Events: []Event{{Kind: Total, Name: "hnf_mc_reqs", Terms: "type=0x5,eventid=0xd", Bytes: units.LineBytes}},
 			Module: "arm-cmn", Kernel: "5.10", Basis: "Linux drivers/perf/arm-cmn.c, pmu-events/arch/arm64/arm/cmn",
-			Notes: "Total only: the read share is unknown.",
+			Notes: "Total only: the read share is unknown. Not with home nodes HN-S, as in CMN-S3, whose events have other names.",
 			Doubt: "requests to the memory controllers are counted, not data: that each moves 64 bytes is assumed",
 		},
 		{
