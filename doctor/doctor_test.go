@@ -178,6 +178,12 @@ func TestFindings(t *testing.T) {
 			},
 		},
 		{
+			name: "little memory on the node", finding: "memory", state: Limited, detail: "node 0 has 100 MiB available; the interferer's buffers take 32 MiB, 1 times", remedy: "free memory",
+			change: func(f *fake) {
+				f.set(f.sys, "devices/system/node/node0/meminfo", "Node 0 MemFree: 102400 kB\n")
+			},
+		},
+		{
 			name: "container without a limit", finding: "memory", state: OK, detail: "123 GiB available",
 			change: func(f *fake) {
 				f.set(f.sys, "fs/cgroup/memory.max", "max\n")

@@ -106,7 +106,11 @@ func (x *examination) clock() Outcome {
 }
 
 func (x *examination) memory() Outcome {
-	available, known := memory.Available(x.Sys, x.Proc, nil)
+	node, where := x.placement.MemoryNode, ""
+	if node != nil {
+		where = fmt.Sprintf("node %d has ", *node)
+	}
+	available, known := memory.Available(x.Sys, x.Proc, node)
 	if !known {
 		return inconclusive("/proc/meminfo has no line MemAvailable (Linux 3.14 or later)")
 	}
@@ -119,7 +123,7 @@ func (x *examination) memory() Outcome {
 	}
 	least, most := options.LeastBufferBytes(), interferer.DefaultMemoryCap(available)
 	taken := max(min(options.DefaultBufferBytes(), most), least)
-	detail := fmt.Sprintf("%s available; the interferer's buffers take %s, %.3g times its last-level cache%s", size(available), size(taken), float64(taken)/float64(least), assumed)
+	detail := fmt.Sprintf("%s%s available; the interferer's buffers take %s, %.3g times its last-level cache%s", where, size(available), size(taken), float64(taken)/float64(least), assumed)
 	remedy := func(bytes int64) string {
 		return fmt.Sprintf("free memory or raise the container's limit, or permit more with --memory-cap %dMiB", (bytes+1<<20-1)>>20)
 	}
