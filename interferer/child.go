@@ -139,9 +139,11 @@ func startWorkers(c childConfig, page *controlPage, clock clock) (<-chan prepare
 	return ready, ended
 }
 
-// hugePageWarnings says what of the buffers is not on huge pages.
+// hugePageWarnings says what of the buffers is not on huge pages. It is silent where other
+// pages are larger than the 4 KiB with which the loss was measured: huge ones are then
+// larger than a buffer, as the 512 MiB of Arm kernels with pages of 64 KiB.
 func hugePageWarnings(buffers []*memory.Buffer, total int64) []string {
-	if total < memory.HugePage {
+	if total < memory.HugePage || unix.Getpagesize() > smallPage {
 		return nil
 	}
 	huge, err := memory.HugeBytes(buffers...)
@@ -152,9 +154,20 @@ func hugePageWarnings(buffers []*memory.Buffer, total int64) []string {
 	if huge >= total-total/10 {
 		return nil
 	}
-	return []string{fmt.Sprintf(
-		"only %d of %d MiB of the buffers are on huge pages, which costs up to 15%% of the bandwidth: %s",
-		huge>>20, total>>20, memory.HugePagesRemedy)}
+	return []string{smallPagesWarning(huge, total, memory.HugePagesOff(os.DirFS("/")))}
+}
+
+const smallPage = 4 << 10
+
+// smallPagesWarning warns of buffers of which only a part is on huge pages; off says that
+// the system gives none.
+func smallPagesWarning(huge, total int64, off bool) string {
+	remedy := memory.HugePagesRemedy
+	if !off {
+		remedy = "the system gives them, but has too few free: free memory, or echo 1 > /proc/sys/vm/compact_memory"
+	}
+	return fmt.Sprintf("only %d of %d MiB of the buffers are on huge pages, which costs up to 15%% of the bandwidth: %s",
+		huge>>20, total>>20, remedy)
 }
 
 // exitWithParent ends the process when the parent has: that closes the other

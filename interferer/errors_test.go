@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/memory"
 )
 
 // An error of the child is the same one for the parent, its text and what it
@@ -36,5 +39,15 @@ func TestFaultsCrossToTheParent(t *testing.T) {
 	}
 	if err := (report{Ready: true}).fault(); err != nil {
 		t.Errorf("no fault: %v", err)
+	}
+}
+
+// The remedy is not the setting that is there already.
+func TestSmallPagesWarning(t *testing.T) {
+	for off, want := range map[bool]string{true: memory.HugePagesRemedy, false: "compact_memory"} {
+		got := smallPagesWarning(3<<20, 64<<20, off)
+		if !strings.Contains(got, "only 3 of 64 MiB") || !strings.Contains(got, want) || !off && strings.Contains(got, memory.HugePagesRemedy) {
+			t.Errorf("huge pages off is %v: %q, want %q in it", off, got, want)
+		}
 	}
 }
