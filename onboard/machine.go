@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
@@ -69,8 +70,8 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 			Warnings:       s.Warnings(),
 		},
 	}
-	if cache, ok := s.Machine.LastLevelCache(s.Placement.Interferer.List()[0]); ok {
-		profile.Spec.LastLevelCacheBytes = cache.Bytes
+	if bytes, ok := s.Machine.LastLevelCacheBytes(cpuset.New(s.Placement.Interferer.List()[0])); ok {
+		profile.Spec.LastLevelCacheBytes = bytes
 	}
 	profile.Spec.SharedCache = s.sharedCache()
 	return profile
