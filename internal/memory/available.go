@@ -44,7 +44,9 @@ func Available(sys, proc fs.FS, node *int) (int64, bool) {
 // memoryGroup is a memory control group: its directory and the names of its
 // files, which differ between the versions 1 and 2.
 type memoryGroup struct {
-	dir, limit, usage, reclaimable string
+	dir, usage, reclaimable string
+	// limits are where the group is ended, and where it is slowed down.
+	limits []string
 }
 
 // memoryGroups returns the group of this process and those above it, as
@@ -62,11 +64,11 @@ func memoryGroups(proc fs.FS) []memoryGroup {
 		if len(fields) != 3 {
 			continue
 		}
-		template := memoryGroup{"fs/cgroup", "memory.max", "memory.current", "inactive_file"}
+		template := memoryGroup{"fs/cgroup", "memory.current", "inactive_file", []string{"memory.max", "memory.high"}}
 		switch fields[1] {
 		case "":
 		case "memory":
-			template = memoryGroup{"fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+			template = memoryGroup{"fs/cgroup/memory", "memory.usage_in_bytes", "total_inactive_file", []string{"memory.limit_in_bytes"}}
 		default:
 			continue
 		}
@@ -85,8 +87,13 @@ func memoryGroups(proc fs.FS) []memoryGroup {
 // left returns the bytes that the group still permits; false if it has no
 // limit.
 func (g memoryGroup) left(sys fs.FS) (int64, bool) {
-	limit, ok := number(sys, path.Join(g.dir, g.limit))
-	if !ok {
+	limit, limited := int64(math.MaxInt64), false
+	for _, name := range g.limits {
+		if bytes, ok := number(sys, path.Join(g.dir, name)); ok {
+			limit, limited = min(limit, bytes), true
+		}
+	}
+	if !limited {
 		return 0, false
 	}
 	usage, ok := number(sys, path.Join(g.dir, g.usage))

@@ -45,6 +45,13 @@ func TestAvailable(t *testing.T) {
 			"sys/fs/cgroup/a/memory.max":       "1000000\n",
 			"sys/fs/cgroup/a/memory.current":   "0\n",
 		}, nil, 1000000},
+		{"group that is throttled before its limit", map[string]string{
+			"proc/meminfo":                   meminfo,
+			"proc/self/cgroup":               "0::/a\n",
+			"sys/fs/cgroup/a/memory.max":     "max\n",
+			"sys/fs/cgroup/a/memory.high":    "1000000\n",
+			"sys/fs/cgroup/a/memory.current": "400000\n",
+		}, nil, 600000},
 		{"container sees the root only", map[string]string{
 			"proc/meminfo":                 meminfo,
 			"proc/self/cgroup":             "0::/../../host/path\n",
