@@ -92,9 +92,20 @@ func (s *controllers) measure(ctx context.Context, w profiler.Workload, interval
 		result.Warnings = append(result.Warnings, backgroundWarning(*background, result)...)
 	}
 	if result.Total() == 0 {
-		return profiler.Summary{}, fmt.Errorf("%w: they do not work on this machine, or count nothing", ErrNothingCounted)
+		return profiler.Summary{}, nothingCounted(result.Counters.OtherMemory)
 	}
 	return result, nil
+}
+
+// nothingCounted is the error of a total of zero.
+func nothingCounted(others []profiler.MemoryTraffic) error {
+	for _, other := range others {
+		if other.Total() > 0 {
+			return fmt.Errorf("%w: no memory module moved anything, and %s memory, which totals leave out, moved %.1f GB/s; use the source probe",
+				profiler.ErrUnsupported, other.Memory, other.Total().GBps())
+		}
+	}
+	return fmt.Errorf("%w: they do not work on this machine, or count nothing", ErrNothingCounted)
 }
 
 // follow counts while w runs.

@@ -173,6 +173,17 @@ func TestApart(t *testing.T) {
 	}
 }
 
+// TestNoModules: a Xeon Max can do without memory modules.
+func TestNoModules(t *testing.T) {
+	measure(t, "spr-max", "imc", profiler.Workload{Duration: time.Second}, func(m *machine) {
+		m.counters.perSecond = map[string]float64{"uncore_hbm_1/cas_count_read": 4e6}
+	}, func(t *testing.T, _ profiler.Summary, err error) {
+		if !errors.Is(err, profiler.ErrUnsupported) || errors.Is(err, ErrNothingCounted) || !strings.Contains(err.Error(), "HBM memory, which totals leave out, moved 0.3 GB/s") {
+			t.Errorf("%v, want that only HBM moved", err)
+		}
+	})
+}
+
 func steady(m *machine) {
 	m.counters.perSecond = map[string]float64{"cas_count_read": 3e6, "cas_count_write": 1e6}
 }
