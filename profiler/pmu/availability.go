@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -64,25 +65,22 @@ func under(hypervisor string) string {
 }
 
 // mayHave reports whether the processor's vendor is one of the rows'. A vendor
-// is known for x86 only.
+// is known for x86 and POWER only.
 func (h *Host) mayHave(rows []catalog.Row) bool {
 	p, err := sysfs.ReadProcessor(h.Proc)
 	if err != nil {
 		return true
 	}
-	for _, r := range rows {
-		vendor := ""
+	isPOWER := strings.HasPrefix(h.Machine.CPUModel, "POWER")
+	return slices.ContainsFunc(rows, func(r catalog.Row) bool {
 		switch r.Module {
 		case "intel_uncore":
-			vendor = catalog.Intel
+			return p.Vendor == catalog.Intel
 		case "amd_uncore":
-			vendor = catalog.AMD
+			return p.Vendor == catalog.AMD
 		}
-		if vendor == p.Vendor || vendor == "" && p.Family == 0 {
-			return true
-		}
-	}
-	return false
+		return p.Family == 0 && isPOWER == (r.Source == catalog.PowerNest)
+	})
 }
 
 // refused returns the reason why a counter could not be opened.

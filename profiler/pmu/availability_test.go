@@ -39,6 +39,8 @@ func TestAvailable(t *testing.T) {
 		},
 		{name: "another vendor", fixture: "zen4", source: "imc", state: profiler.Unsupported, reason: "AMD EPYC 9654 96-Core Processor is not"},
 		{name: "Intel's on Arm", fixture: "grace", source: "imc", state: profiler.Unsupported, reason: "is not a processor"},
+		{name: "IBM's on Arm", fixture: "grace", source: "power-nest", state: profiler.Unsupported, reason: "is not a processor"},
+		{name: "Nvidia's on POWER", fixture: "power9", source: "nvidia-scf", state: profiler.Unsupported, reason: "is not a processor"},
 		{name: "a client has no server's counters", fixture: "tgl", source: "imc", state: profiler.Unsupported, reason: "names no event cas_count_read"},
 		{
 			name: "no perf events", fixture: "skx", source: "imc", state: profiler.Unsupported, reason: "no perf events", remedy: "CONFIG_PERF_EVENTS",
