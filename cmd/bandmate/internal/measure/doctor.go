@@ -59,7 +59,7 @@ some 12 seconds on an otherwise idle machine.`,
 func runDoctor(ctx context.Context, a *cli.App) error {
 	env, err := doctor.Host()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", cli.ErrNotMeasurable, err)
 	}
 	examined := doctor.Examine(ctx, env)
 	if ctx.Err() != nil {

@@ -81,9 +81,11 @@ func measureProcesses(ctx context.Context, a *cli.App, f measureFlags) (err erro
 
 // addSources adds to a report how each way to measure traffic fares here.
 func addSources(ctx context.Context, report *doctor.Report) (err error) {
+	defer func() { report.Findings = append(report.Findings, probeFinding(report.Measurable)) }()
 	host, err := pmu.OpenHost()
 	if err != nil {
-		return err
+		report.Findings = append(report.Findings, unreadableSources(err)...)
+		return nil
 	}
 	defer func() { err = errors.Join(err, host.Close()) }()
 	states := map[profiler.State]doctor.State{
@@ -100,8 +102,19 @@ func addSources(ctx context.Context, report *doctor.Report) (err error) {
 		}
 		report.Findings = append(report.Findings, f)
 	}
-	report.Findings = append(report.Findings, probeFinding(report.Measurable))
 	return nil
+}
+
+// unreadableSources are the findings about counters on a machine that cannot be read.
+func unreadableSources(fault error) []doctor.Finding {
+	var findings []doctor.Finding
+	for _, s := range pmu.Sources(&pmu.Host{}) {
+		findings = append(findings, doctor.Finding{
+			Name: doctor.SourceName(s.Name()), Title: "Source " + s.Name(),
+			Outcome: doctor.Outcome{State: doctor.Missing, Detail: fault.Error()},
+		})
+	}
+	return findings
 }
 
 // probeFinding is about the source that takes no counters but a CPU for the
