@@ -347,7 +347,7 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { delete(f.sys, clockDir+"current_clocksource") },
 		},
 		{
-			name: "a noisy CPU", finding: "noise", state: Limited, detail: "noisy: CPUs 2", remedy: "isolcpus=2",
+			name: "a noisy CPU", finding: "noise", state: Limited, detail: "noisy: CPUs 2", remedy: "isolcpus=2, and start this program with taskset -c 2, without which",
 			change: func(f *fake) {
 				f.Interruptions = func(_ context.Context, cpu int, window time.Duration) (Interruptions, error) {
 					if cpu == 2 {

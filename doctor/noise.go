@@ -47,7 +47,7 @@ func (x *examination) noise() Outcome {
 		return ok(detail)
 	}
 	list := strings.Join(noisy, ",")
-	remedy := "stop other programs (top shows them), or keep them off these CPUs: boot with isolcpus=" + list
+	remedy := fmt.Sprintf("stop other programs (top shows them), or keep them off these CPUs: boot with isolcpus=%s, and start this program with taskset -c %s, without which it does not use them either; a program of several threads has to place them itself there", list, list)
 	if x.machine != nil && x.machine.VirtualMachine {
 		remedy = "stop other programs (top shows them); if it is the host that takes the time, use dedicated CPUs"
 	}
