@@ -12,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -189,7 +190,7 @@ func (s *controllers) summarize(m *meter, f found, elapsed time.Duration, line p
 		details.OtherMemory = append(details.OtherMemory, profiler.MemoryTraffic{Memory: string(memory), Traffic: apart[memory]})
 	}
 	details.TheoreticalPeakBytesPerSecond = s.host.peak(f.channels)
-	result.Warnings = append(result.Warnings, doubts(result, m, allNodes, len(s.host.Machine.Nodes))...)
+	result.Warnings = append(result.Warnings, doubts(result, m, allNodes, s.host.Machine.Nodes)...)
 	return result
 }
 
@@ -202,14 +203,14 @@ const multiplexed = "the counters were multiplexed: some counted for %.0f%% of t
 const aboveThePeak = 1.02
 
 // doubts are what may be wrong with a result.
-func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
+func doubts(s profiler.Summary, m *meter, allNodes bool, nodes []topology.Node) []string {
 	var list []string
 	warn := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	c := s.Counters
 	if c.LeastRunningShare < sharedCounters {
 		warn(multiplexed, 100*c.LeastRunningShare)
 	}
-	if !allNodes && nodes > 1 {
+	if !allNodes && len(nodes) > 1 {
 		warn("traffic is not divided by NUMA node: a socket has several nodes, or the counters do not say where they are")
 	}
 	if peak := c.TheoreticalPeakBytesPerSecond; peak != nil && float64(s.Traffic.Total()) > aboveThePeak**peak {
@@ -219,6 +220,11 @@ func doubts(s profiler.Summary, m *meter, allNodes bool, nodes int) []string {
 	for _, other := range c.OtherMemory {
 		if other.Total() > 0 {
 			warn("%s memory moved another %.1f GB/s, which the totals leave out", other.Memory, other.Total().GBps())
+		}
+	}
+	for _, n := range nodes {
+		if n.CPUs.IsEmpty() && n.MemoryBytes > 0 && len(c.OtherMemory) == 0 {
+			warn("NUMA node %d has memory but no CPUs: traffic of CXL memory and of accelerators is not counted", n.ID)
 		}
 	}
 	if len(m.moved) > 0 {
