@@ -38,7 +38,19 @@ func (x *examination) counters() Outcome {
 	}
 	return missing(
 		"no driver of memory-controller counters is loaded; "+probeInstead,
-		"sudo modprobe -a intel_uncore amd_uncore arm-cmn; if that finds nothing, a newer kernel (AMD Zen 4 and later: Linux 6.7)")
+		"sudo modprobe -a "+strings.Join(drivers(), " ")+"; if that finds nothing, a newer kernel (AMD Zen 4 and later: Linux 6.7)")
+}
+
+// drivers are the kernel modules of the catalog.
+func drivers() []string {
+	var modules []string
+	for _, r := range catalog.Rows() {
+		isOption := strings.Contains(r.Module, " ")
+		if !isOption && !slices.Contains(modules, r.Module) {
+			modules = append(modules, r.Module)
+		}
+	}
+	return modules
 }
 
 // shorten keeps the first n and counts the rest.

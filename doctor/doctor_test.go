@@ -220,6 +220,10 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") },
 		},
 		{
+			name: "drivers of every platform", finding: "memory-counters", state: Missing, detail: "no driver", remedy: "sudo modprobe -a intel_uncore amd_uncore nvidia_cspmu hisi_uncore_ddrc_pmu arm_dmc620_pmu arm-cmn;",
+			change: func(f *fake) { delete(f.sys, "bus/event_source/devices/uncore_imc_0/type") },
+		},
+		{
 			name: "no perf events", finding: "memory-counters", state: Missing, detail: "no perf events", remedy: "CONFIG_PERF_EVENTS",
 			change: func(f *fake) {
 				for name := range f.sys {
