@@ -198,6 +198,12 @@ func amdChannels(channels int, each ...fabricEvent) []Event {
 	return events
 }
 
+const hisiSource = "Linux drivers/perf/hisilicon/hisi_uncore_ddrc_pmu.c"
+
+func hisiFlux() []Event {
+	return []Event{{Kind: Read, Name: "flux_rd", Bytes: 32}, {Kind: Write, Name: "flux_wr", Bytes: 32}}
+}
+
 func others() []Row {
 	return []Row{
 		{
@@ -210,12 +216,17 @@ func others() []Row {
 			Notes: "Of the CPU's memory; that of the GPU is not counted.",
 		},
 		{
-			Platform: "HiSilicon Kunpeng", Source: HiSiDDRC, Device: "hisi_sccl#_ddrc#",
-			Events: []Event{
-				{Kind: Read, Name: "flux_rd", Bytes: 32}, {Kind: Write, Name: "flux_wr", Bytes: 32},
-			},
-			Channel: true, OwnNode: true, Module: "hisi_uncore_ddrc_pmu", Kernel: "4.14", Basis: "Linux drivers/perf/hisilicon/hisi_uncore_ddrc_pmu.c, pmu-events/arch/arm64/hisilicon",
+			Platform: "HiSilicon Kunpeng 920", Source: HiSiDDRC, Device: "hisi_sccl#_ddrc#",
+			Events:  hisiFlux(),
+			Channel: true, OwnNode: true, Module: "hisi_uncore_ddrc_pmu", Kernel: "4.14", Basis: hisiSource + ", pmu-events/arch/arm64/hisilicon",
 			Notes: "The codes differ between generations, so only the kernel's names are used.",
+		},
+		{
+			Platform: "HiSilicon Kunpeng, newer", Source: HiSiDDRC, Device: "hisi_sccl#_ddrc#_#",
+			Events:  hisiFlux(),
+			OwnNode: true, Module: "hisi_uncore_ddrc_pmu", Kernel: "5.13", Basis: hisiSource,
+			Notes: "Two devices a channel.",
+			Doubt: "that a count stands for 32 bytes, as on Kunpeng 920, is assumed",
 		},
 		{
 			Platform: "Ampere Altra (DMC-620)", Source: DMC620, Device: "arm_dmc620_*",
