@@ -70,7 +70,8 @@ func cpuModel(info map[string]string, deviceTree string) string {
 	return "Arm implementer " + implementer + " part " + part
 }
 
-// hypervisor recognizes virtual machines by what their firmware says.
+// hypervisor recognizes virtual machines by what their firmware says, which is all that
+// tells on Arm.
 func hypervisor(kind, vendor, product, compatible string) string {
 	switch {
 	case kind != "":
@@ -87,6 +88,14 @@ func hypervisor(kind, vendor, product, compatible string) string {
 		return "VirtualBox"
 	case vendor == "Microsoft Corporation" && product == "Virtual Machine":
 		return "Hyper-V"
+	case vendor == "Hetzner" && product == "vServer", vendor == "KubeVirt":
+		return "KVM"
+	case strings.HasPrefix(product, "OpenStack"):
+		return "OpenStack"
+	case strings.HasPrefix(vendor, "Parallels"):
+		return "Parallels"
+	case strings.HasPrefix(product, "Apple Virtualization"):
+		return "Apple Virtualization"
 	case strings.HasPrefix(compatible, "linux,kvm"):
 		return "KVM"
 	case strings.HasPrefix(compatible, "xen"):

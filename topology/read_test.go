@@ -105,6 +105,22 @@ func TestIdentity(t *testing.T) {
 			name: "Hyper-V", files: map[string]string{"class/dmi/id/sys_vendor": "Microsoft Corporation", "class/dmi/id/product_name": "Virtual Machine"},
 			wantHypervisor: "Hyper-V", wantVirtual: true,
 		},
+		{
+			name: "Hetzner on Arm", files: map[string]string{"class/dmi/id/sys_vendor": "Hetzner", "class/dmi/id/product_name": "vServer"},
+			wantHypervisor: "KVM", wantVirtual: true,
+		},
+		{
+			name: "OpenStack on Arm", files: map[string]string{"class/dmi/id/sys_vendor": "OpenStack Foundation", "class/dmi/id/product_name": "OpenStack Nova"},
+			wantHypervisor: "OpenStack", wantVirtual: true,
+		},
+		{
+			name: "Parallels on Arm", files: map[string]string{"class/dmi/id/sys_vendor": "Parallels International GmbH.", "class/dmi/id/product_name": "Parallels ARM Virtual Machine"},
+			wantHypervisor: "Parallels", wantVirtual: true,
+		},
+		{
+			name: "Apple", files: map[string]string{"class/dmi/id/sys_vendor": "Apple Inc.", "class/dmi/id/product_name": "Apple Virtualization Generic Platform"},
+			wantHypervisor: "Apple Virtualization", wantVirtual: true,
+		},
 		{name: "a laptop by Microsoft", files: map[string]string{"class/dmi/id/sys_vendor": "Microsoft Corporation", "class/dmi/id/product_name": "Surface"}},
 		{name: "KVM on Arm", files: map[string]string{"firmware/devicetree/base/hypervisor/compatible": "linux,kvm\x00"}, wantHypervisor: "KVM", wantVirtual: true},
 	}
