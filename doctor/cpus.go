@@ -5,7 +5,7 @@ import "fmt"
 func (x *examination) cpus() Outcome {
 	switch {
 	case x.machineErr != nil:
-		return missing("the machine cannot be read: "+x.machineErr.Error(), "mount /sys and /proc in this container or sandbox")
+		return missing(x.machineErr.Error(), "mount /sys and /proc in this container or sandbox")
 	case x.allowedErr != nil:
 		return missing(x.allowedErr.Error(), "allow sched_getaffinity in the sandbox's system call filter")
 	}

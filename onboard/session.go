@@ -59,7 +59,7 @@ type Session struct {
 func Open(ctx context.Context, placing Placing) (*Session, error) {
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return nil, fmt.Errorf("reading the machine: %w", err)
+		return nil, err
 	}
 	if placing.Allowed.IsEmpty() {
 		if placing.Allowed, err = topology.AllowedCPUs(); err != nil {

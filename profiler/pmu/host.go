@@ -2,7 +2,6 @@ package pmu
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"bandmate.dev/bandmate/internal/sysfile"
@@ -30,7 +29,7 @@ type Host struct {
 func OpenHost() (*Host, error) {
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return nil, fmt.Errorf("reading the machine: %w", err)
+		return nil, err
 	}
 	sys, proc, closeBoth, err := sysfile.OpenHost()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/store"
+	"bandmate.dev/bandmate/topology"
 )
 
 // Exit codes of the command line.
@@ -57,6 +58,8 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 		return "interrupted"
 	case errors.Is(err, interferer.ErrCPU):
 		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
+	case errors.Is(err, topology.ErrUnreadable):
+		return err.Error() + "\n  mount /sys and /proc in this container or sandbox; see: bandmate doctor"
 	case errors.Is(err, store.ErrAmbiguous) && cmd.Flags().Lookup("machine") != nil:
 		return err.Error() + "\n  choose with --machine"
 	case errors.Is(err, store.ErrNotFound):
@@ -80,7 +83,8 @@ func ExitCode(err error) int {
 		return ExitLimit
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, ErrNotMeasurable), errors.Is(err, launch.ErrPlacement), errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrEveryCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, topology.ErrUnreadable), errors.Is(err, launch.ErrPlacement),
+		errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrEveryCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
 		return ExitNotMeasurable
 	}
 	return ExitFailed

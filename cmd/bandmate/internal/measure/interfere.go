@@ -124,7 +124,7 @@ func (f interfereFlags) options() (interferer.Options, error) {
 	}
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return interferer.Options{}, fmt.Errorf("reading the machine: %w", err)
+		return interferer.Options{}, err
 	}
 	if cpus.IsEmpty() {
 		allowed, err := topology.AllowedCPUs()

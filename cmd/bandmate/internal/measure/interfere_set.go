@@ -85,7 +85,7 @@ func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interf
 	}
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return fmt.Errorf("reading the machine: %w", err)
+		return err
 	}
 	memory, resident, err := ratesOf(machine, o.CPUs, setting.Footprint, rate)
 	if err != nil {

@@ -189,7 +189,7 @@ func noNamespaces(err error) error {
 func measureOverlap(ctx context.Context, a *cli.App, f sweepFlags) error {
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return fmt.Errorf("reading the machine: %w", err)
+		return err
 	}
 	o, err := f.options(machine)
 	if err != nil {

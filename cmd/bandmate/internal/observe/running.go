@@ -229,7 +229,7 @@ func (r *running) findEverybody(ctx context.Context) error {
 	}
 	machine, err := topology.ReadHost()
 	if err != nil {
-		return fmt.Errorf("reading the machine: %w", err)
+		return err
 	}
 	domain := observing.Domain(machine, r.cpus)
 	workers := observing.Busy(r.started, now, r.pids, os.Getpid(), func(pid int) bool {
