@@ -82,6 +82,7 @@ func wholesome() *fake {
 		Machine:        func() (*topology.Machine, error) { return f.machine, nil },
 		Allowed:        func() (cpuset.CPUSet, error) { return f.allowed, nil },
 		Pin:            func(int) error { return nil },
+		BindMemory:     func(int) error { return nil },
 		OpenSystemWide: func(int) error { return nil },
 		Ticks:          func() []ticks.Availability { return []ticks.Availability{{Kind: "a page"}} },
 		RealTime:       func() error { return nil },
@@ -181,6 +182,22 @@ func TestFindings(t *testing.T) {
 			name: "little memory on the node", finding: "memory", state: Limited, detail: "node 0 has 100 MiB available; the interferer's buffers take 32 MiB, 1 times", remedy: "free memory",
 			change: func(f *fake) {
 				f.set(f.sys, "devices/system/node/node0/meminfo", "Node 0 MemFree: 102400 kB\n")
+			},
+		},
+		{
+			name: "no memory of the node", finding: "memory", state: Limited, detail: "memory node 0: no such node", remedy: "SYS_NICE",
+			change: func(f *fake) {
+				f.BindMemory = func(node int) error { return fmt.Errorf("memory node %d: no such node", node) }
+			},
+		},
+		{
+			name: "no memory is bound", finding: "memory", state: OK, detail: "available",
+			change: func(f *fake) {
+				f.machine.Nodes = []topology.Node{{CPUs: f.allowed, MemoryBytes: 64 << 30}}
+				for i := range f.machine.CPUs {
+					f.machine.CPUs[i].Node = 0
+				}
+				f.BindMemory = func(int) error { return errors.New("asked for") }
 			},
 		},
 		{

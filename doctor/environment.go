@@ -24,6 +24,8 @@ type Environment struct {
 	Allowed func() (cpuset.CPUSet, error)
 	// Pin tries to run on one CPU.
 	Pin func(cpu int) error
+	// BindMemory tries to take memory of one NUMA node.
+	BindMemory func(node int) error
 	// OpenSystemWide tries to open a perf event that counts everything on one
 	// CPU, as counters outside the cores require.
 	OpenSystemWide func(cpu int) error

@@ -3,11 +3,13 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -27,6 +29,7 @@ func Host() (Environment, error) {
 		Machine:        topology.ReadHost,
 		Allowed:        topology.AllowedCPUs,
 		Pin:            func(cpu int) error { return pinned(cpu, func() {}) },
+		BindMemory:     bindMemory,
 		OpenSystemWide: openSystemWide,
 		Ticks:          ticks.Available,
 		RealTime:       tryRealTime,
@@ -41,6 +44,15 @@ func pinned(cpu int, run func()) error {
 	done := make(chan error)
 	go func() { done <- topology.RunOn(cpu, run) }()
 	return <-done
+}
+
+// bindMemory binds a page of memory, and gives it back.
+func bindMemory(node int) error {
+	buffer, err := memory.New(int64(os.Getpagesize()), &node)
+	if err != nil {
+		return err
+	}
+	return buffer.Free()
 }
 
 // openSystemWide counts the CPU clock: the kernel asks for the same permission

@@ -3,11 +3,13 @@ package doctor
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -55,5 +57,12 @@ func TestWatch(t *testing.T) {
 	}
 	if _, err := watch(t.Context(), 8191, time.Hour); !errors.Is(err, topology.ErrOffline) {
 		t.Errorf("error %v, want offline", err)
+	}
+}
+
+func TestBindMemory(t *testing.T) {
+	const highest = 1 << 14 // more nodes than kernels number
+	if err := bindMemory(highest); !errors.Is(err, memory.ErrNode) && !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("%v, want %v", err, memory.ErrNode)
 	}
 }

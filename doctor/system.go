@@ -109,6 +109,11 @@ func (x *examination) memory() Outcome {
 	node, where := x.placement.MemoryNode, ""
 	if node != nil {
 		where = fmt.Sprintf("node %d has ", *node)
+		if err := x.BindMemory(*node); err != nil {
+			return limited(
+				err.Error()+"; without it nothing is measured beside the interferer, unless --memory-node names another node, or --cpus CPUs of several",
+				"in a container, add the capability SYS_NICE, and permit the node (cpuset.mems)")
+		}
 	}
 	available, known := memory.Available(x.Sys, x.Proc, node)
 	if !known {
