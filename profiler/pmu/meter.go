@@ -12,12 +12,9 @@ import (
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/units"
 )
-
-// leastRunningShare is the share of the time below which a count is not
-// extrapolated.
-const leastRunningShare = 0.05
 
 // errBarelyRan means that others used the hardware's counters.
 var errBarelyRan = errors.New("barely counted")
@@ -288,9 +285,9 @@ func (g *liveGroup) sinceLast() (tally, error) {
 func (m *meter) finish() error {
 	for _, l := range m.live {
 		for _, g := range l.groups {
-			if share := g.whole.share(); share < leastRunningShare {
+			if share := g.whole.share(); share < tasks.LeastRunningShare {
 				return fmt.Errorf("%s on CPU %d: %w: its counters were free for %.1f%% of the time, want at least %g%%; end other users of perf (another monitor, the NMI watchdog), or measure for longer",
-					g.events[0].Label, l.cpu, errBarelyRan, 100*share, 100*leastRunningShare)
+					g.events[0].Label, l.cpu, errBarelyRan, 100*share, 100*tasks.LeastRunningShare)
 			}
 		}
 	}

@@ -138,7 +138,7 @@ func (s misses) tasks(ctx context.Context, w profiler.Workload, interval time.Du
 		return profiler.Summary{}, s.host.refused(latest.Err).Err()
 	case counters.Len() == 0:
 		return profiler.Summary{}, errors.New("the workload started no command that could be counted")
-	case latest.RunningShare < leastRunningShare:
+	case latest.RunningShare < tasks.LeastRunningShare:
 		return profiler.Summary{}, fmt.Errorf("%w: the cores' counters were free for %.1f%% of the time; end other users of perf", errBarelyRan, 100*latest.RunningShare)
 	}
 	summary = profiler.Summary{

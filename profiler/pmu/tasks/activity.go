@@ -43,7 +43,7 @@ func ActivityOf(counts []Count) *profiler.Activity {
 		return nil
 	}
 	value := func(i int, scale float64) *float64 {
-		if counts[i].Err != nil || counts[i].RunningShare <= 0 {
+		if counts[i].Err != nil || counts[i].RunningShare < LeastRunningShare {
 			return nil
 		}
 		return new(counts[i].Value * scale)

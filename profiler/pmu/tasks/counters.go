@@ -23,6 +23,9 @@ type Event struct {
 	InKernel bool
 }
 
+// LeastRunningShare is the share of the time below which a count is not extrapolated.
+const LeastRunningShare = 0.05
+
 // Count is what an event counted in all threads together.
 type Count struct {
 	// Value is extrapolated to the whole time where counters were multiplexed.

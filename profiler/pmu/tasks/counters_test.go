@@ -225,6 +225,10 @@ func TestActivityOf(t *testing.T) {
 	if a := ActivityOf(counts); a.Instructions != nil || a.InstructionsUserOnly {
 		t.Errorf("%+v: instructions that were never counted", a)
 	}
+	counts[instructions] = Count{Value: 7e9, RunningShare: 0.01}
+	if a := ActivityOf(counts); a.Instructions != nil {
+		t.Errorf("%v instructions, of which 1%% were counted", *a.Instructions)
+	}
 	if a := ActivityOf([]Count{{Err: io.EOF}, {Err: io.EOF}, {Err: io.EOF}}); a != nil {
 		t.Errorf("%+v of nothing", a)
 	}
