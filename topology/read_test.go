@@ -106,6 +106,15 @@ func TestIdentity(t *testing.T) {
 			wantHypervisor: "Hyper-V", wantVirtual: true,
 		},
 		{
+			name: "Google", cpuinfo: "flags\t: fpu hypervisor\n", files: map[string]string{"class/dmi/id/product_name": "Google Compute Engine"},
+			wantHypervisor: "Google Compute Engine", wantVirtual: true,
+		},
+		{
+			name: "Google on Arm", cpuinfo: "CPU implementer\t: 0x41\nCPU part\t: 0xd4f\n", files: map[string]string{"class/dmi/id/product_name": "Google Compute Engine"},
+			wantModel: "Arm Neoverse V2", wantHypervisor: "Google Compute Engine", wantVirtual: true,
+		},
+		{name: "Google without a hypervisor", cpuinfo: "flags\t: fpu vme\n", files: map[string]string{"class/dmi/id/product_name": "Google Compute Engine"}},
+		{
 			name: "Hetzner on Arm", files: map[string]string{"class/dmi/id/sys_vendor": "Hetzner", "class/dmi/id/product_name": "vServer"},
 			wantHypervisor: "KVM", wantVirtual: true,
 		},
