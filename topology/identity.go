@@ -22,8 +22,8 @@ func (m *Machine) readIdentity(sys, proc fs.FS) error {
 		optional(sys, "class/dmi/id/product_name"),
 		optional(sys, "firmware/devicetree/base/hypervisor/compatible"))
 	hasFlag := slices.Contains(strings.Fields(info["flags"]), "hypervisor")
-	if m.Hypervisor == google && info["flags"] != "" && !hasFlag {
-		m.Hypervisor = "" // one of its machines without one
+	if slices.Contains(clouds(), m.Hypervisor) && info["flags"] != "" && !hasFlag {
+		m.Hypervisor = ""
 	}
 	m.VirtualMachine = hasFlag || m.Hypervisor != ""
 	return nil
@@ -73,9 +73,9 @@ func cpuModel(info map[string]string, deviceTree string) string {
 	return "Arm implementer " + implementer + " part " + part
 }
 
-// google is the product by whose name Google's virtual machines go, and those without a
-// hypervisor.
-const google = "Google Compute Engine"
+// clouds are products by whose names virtual machines go, and machines without a
+// hypervisor. On x86 a flag of the processor tells them apart.
+func clouds() []string { return []string{"Google Compute Engine", "Alibaba Cloud ECS"} }
 
 // hypervisor recognizes virtual machines by what their firmware says, which is all that
 // tells on Arm.
@@ -85,8 +85,8 @@ func hypervisor(kind, vendor, product, compatible string) string {
 		return strings.ToUpper(kind[:1]) + kind[1:]
 	case strings.HasPrefix(vendor, "Amazon EC2") && !strings.Contains(product, ".metal"):
 		return "Amazon EC2"
-	case product == google:
-		return google
+	case slices.Contains(clouds(), product):
+		return product
 	case vendor == "QEMU", strings.HasPrefix(product, "KVM"):
 		return "KVM"
 	case strings.HasPrefix(vendor, "VMware"):

@@ -115,6 +115,11 @@ func TestIdentity(t *testing.T) {
 		},
 		{name: "Google without a hypervisor", cpuinfo: "flags\t: fpu vme\n", files: map[string]string{"class/dmi/id/product_name": "Google Compute Engine"}},
 		{
+			name: "Alibaba on Arm", cpuinfo: "CPU implementer\t: 0x41\nCPU part\t: 0xd49\n", files: map[string]string{"class/dmi/id/product_name": "Alibaba Cloud ECS"},
+			wantModel: "Arm Neoverse N2", wantHypervisor: "Alibaba Cloud ECS", wantVirtual: true,
+		},
+		{name: "Alibaba without a hypervisor", cpuinfo: "flags\t: fpu vme\n", files: map[string]string{"class/dmi/id/product_name": "Alibaba Cloud ECS"}},
+		{
 			name: "Hetzner on Arm", files: map[string]string{"class/dmi/id/sys_vendor": "Hetzner", "class/dmi/id/product_name": "vServer"},
 			wantHypervisor: "KVM", wantVirtual: true,
 		},
