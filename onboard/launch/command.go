@@ -306,7 +306,7 @@ func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error)
 	}
 	if node != nil {
 		if err := setMemoryPolicy(unix.MPOL_BIND, *node); err != nil {
-			return nil, fmt.Errorf("%w: binding memory to NUMA node %d: %w: choose a node with memory (bandmate doctor lists them)", ErrPlacement, *node, err)
+			return nil, bindingFault(*node, err)
 		}
 	}
 	return func() error {
@@ -320,6 +320,15 @@ func bindThread(cpus cpuset.CPUSet, node *int) (restore func() error, err error)
 		}
 		return nil
 	}, nil
+}
+
+// bindingFault explains why memory cannot be bound to a node.
+func bindingFault(node int, err error) error {
+	remedy := "choose a node with memory (bandmate doctor lists them)"
+	if errors.Is(err, unix.EPERM) {
+		remedy = "in a container, add CAP_SYS_NICE"
+	}
+	return fmt.Errorf("%w: binding memory to NUMA node %d: %w: %s", ErrPlacement, node, err, remedy)
 }
 
 func setMemoryPolicy(mode, node int) error {

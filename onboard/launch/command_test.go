@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -283,5 +284,14 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	}
 	if got := tail.suffix(); !strings.HasSuffix(got, "line 1999") || strings.Count(got, "\n") != 5 {
 		t.Fatalf("suffix %q", got)
+	}
+}
+
+func TestBindingFault(t *testing.T) {
+	for errno, want := range map[syscall.Errno]string{unix.EINVAL: "choose a node with memory", unix.EPERM: "CAP_SYS_NICE"} {
+		err := bindingFault(1, errno)
+		if !errors.Is(err, ErrPlacement) || !errors.Is(err, errno) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
 	}
 }
