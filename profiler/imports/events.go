@@ -137,27 +137,29 @@ func (d deviceEvents) find(what string, terms map[string]uint64) *event {
 	return nil
 }
 
-// tableEvent is an event of perf's own tables (tools/perf/pmu-events/arch), whose
-// names contain no device.
+// tableEvent is an event of perf's own tables (tools/perf/pmu-events/arch). Its name
+// stands alone, or between slashes after the device: perf takes both, and prints the
+// second for each box by itself (since 6.16).
 type tableEvent struct {
 	name *regexp.Regexp
 	event
 }
 
 func tableEvents() []tableEvent {
-	of := func(name string, f family, k catalog.Kind, spelling string) tableEvent {
-		return tableEvent{regexp.MustCompile(`^(?:` + name + `)$`), event{family: f, kind: k, bytesPerCount: units.LineBytes, spelling: spelling}}
+	of := func(device, name string, f family, k catalog.Kind, spelling string) tableEvent {
+		either := regexp.MustCompile(`^(?:` + name + `|` + device + `(?:_\d+)?/` + name + `/)$`)
+		return tableEvent{either, event{family: f, kind: k, bytesPerCount: units.LineBytes, spelling: spelling}}
 	}
 	return []tableEvent{
-		of(`unc_m_cas_count(?:_sch\d)?\.rd`, catalog.IMC, catalog.Read, listed),
-		of(`unc_m_cas_count(?:_sch\d)?\.wr`, catalog.IMC, catalog.Write, listed),
-		of(`llc_misses\.mem_read`, catalog.IMC, catalog.Read, metric),
-		of(`llc_misses\.mem_write`, catalog.IMC, catalog.Write, metric),
-		of(`unc_mc[01]_rdcas_count_freerun`, catalog.IMCClient, catalog.Read, listed),
-		of(`unc_mc[01]_wrcas_count_freerun`, catalog.IMCClient, catalog.Write, listed),
-		of(`umc_cas_cmd\.rd`, catalog.AMDUMC, catalog.Read, listed),
-		of(`umc_cas_cmd\.wr`, catalog.AMDUMC, catalog.Write, listed),
-		of(`dram_channel_data_controller_[0-7]`, catalog.AMDDF, catalog.Total, listed),
+		of(`uncore_imc`, `unc_m_cas_count(?:_sch\d)?\.rd`, catalog.IMC, catalog.Read, listed),
+		of(`uncore_imc`, `unc_m_cas_count(?:_sch\d)?\.wr`, catalog.IMC, catalog.Write, listed),
+		of(`uncore_imc`, `llc_misses\.mem_read`, catalog.IMC, catalog.Read, metric),
+		of(`uncore_imc`, `llc_misses\.mem_write`, catalog.IMC, catalog.Write, metric),
+		of(`uncore_imc_free_running`, `unc_mc[01]_rdcas_count_freerun`, catalog.IMCClient, catalog.Read, listed),
+		of(`uncore_imc_free_running`, `unc_mc[01]_wrcas_count_freerun`, catalog.IMCClient, catalog.Write, listed),
+		of(`amd_umc`, `umc_cas_cmd\.rd`, catalog.AMDUMC, catalog.Read, listed),
+		of(`amd_umc`, `umc_cas_cmd\.wr`, catalog.AMDUMC, catalog.Write, listed),
+		of(`amd_df`, `dram_channel_data_controller_[0-7]`, catalog.AMDDF, catalog.Total, listed),
 	}
 }
 
@@ -195,14 +197,14 @@ func (d *dictionary) find(name string) *event {
 // lookUp returns the event of a plain name; nil for another event, or for one that
 // means different things on different processors.
 func (d *dictionary) lookUp(name string) *event {
+	for i := range d.tables {
+		if d.tables[i].name.MatchString(name) {
+			return &d.tables[i].event
+		}
+	}
 	device, rest, isDevice := strings.Cut(name, "/")
 	what, after, whole := strings.Cut(rest, "/")
 	if !isDevice || !whole || after != "" {
-		for i := range d.tables {
-			if d.tables[i].name.MatchString(name) {
-				return &d.tables[i].event
-			}
-		}
 		return nil
 	}
 	terms, ok := termsOf(what)
@@ -227,11 +229,14 @@ func (d *dictionary) lookUp(name string) *event {
 }
 
 // plainName drops what perf adds to the name of an event: the box it counts in
-// (`unc_m_cas_count.rd [uncore_imc_0]`), modifiers (`…/cas_count_read/u`).
+// (`unc_m_cas_count.rd [uncore_imc_0]`), modifiers (`…/cas_count_read/u`), the device as
+// it was asked for (`uncore_imc_0/uncore_imc,cas_count_read/`, since 6.16).
 func plainName(name string) string {
 	name, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(name)), " [")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 && strings.Count(name, "/") == 2 {
-		return name[:i+1]
+		box, terms, _ := strings.Cut(name[:i+1], "/")
+		asked := strings.TrimSuffix(strings.TrimRight(box, "0123456789"), "_")
+		return box + "/" + strings.TrimPrefix(terms, asked+",")
 	}
 	if before, modifiers, found := strings.Cut(name, ":"); found && len(modifiers) <= 4 {
 		return before

@@ -40,6 +40,12 @@ func TestEvents(t *testing.T) {
 		{"arm_dmc620_10008c000/match=1,mask=1,clkdiv2=1,event=0x12/", catalog.DMC620, catalog.Write, 64},
 		{"amd_df/event=0x1f,umask=0x7fe/", catalog.AMDDF, catalog.Read, 64},
 		{"hisi_sccl3_ddrc0_1/flux_rd/", catalog.HiSiDDRC, catalog.Read, 32},
+		{"uncore_imc_0/unc_m_cas_count.rd/", catalog.IMC, catalog.Read, 64},
+		{"uncore_imc/UNC_M_CAS_COUNT.WR/", catalog.IMC, catalog.Write, 64},
+		{"uncore_imc_free_running_0/unc_mc0_rdcas_count_freerun/", catalog.IMCClient, catalog.Read, 64},
+		{"amd_umc_11/umc_cas_cmd.wr/", catalog.AMDUMC, catalog.Write, 64},
+		{"uncore_imc_11/uncore_imc,cas_count_read/", catalog.IMC, catalog.Read, 64},
+		{"uncore_imc_0/uncore_imc,event=0x04,umask=0x0c/", catalog.IMC, catalog.Write, 64},
 	} {
 		e := (&dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}).find(tt.name)
 		if e == nil {
@@ -54,7 +60,7 @@ func TestEvents(t *testing.T) {
 		"instructions", "cycles:u", "uncore_imc_0/event=0x04,umask=0x0f/", "uncore_imc/clockticks/",
 		"uncore_imc_0/umask=0xf,event=4/", "uncore_imc_free_running_0/event=0xff,umask=0x20/", // another thing on another processor
 		"uncore_imc_0/event=0x04,umask=0x03,edge=1/", "uncore_imc_0/cas_count_read/x/",
-		"unc_m_pmm_rpq_inserts", "uncore_imc_free_running_0/data_total/", "xuncore_imc/cas_count_read/", "", "/", ":",
+		"unc_m_pmm_rpq_inserts", "uncore_cha_0/unc_m_cas_count.rd/", "uncore_imc_0/uncore_cha,cas_count_read/", "uncore_imc_free_running_0/data_total/", "xuncore_imc/cas_count_read/", "", "/", ":",
 	} {
 		if e := (&dictionary{devices: catalogEvents(), tables: tableEvents(), found: map[string]*event{}}).find(name); e != nil {
 			t.Errorf("%q is taken for %+v", name, e)
@@ -100,5 +106,26 @@ func TestEventsOfCatalog(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBoxesOfNewPerf reads boxes as perf prints them since 6.16: the event is renamed to
+// that of its box.
+func TestBoxesOfNewPerf(t *testing.T) {
+	want, err := read(perfLines, Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, box := range []string{"uncore_imc_0", "uncore_imc_1"} {
+		text.WriteString("50.00,MiB," + box + "/uncore_imc,cas_count_read/,1000,100.00,,\n")
+		text.WriteString("25.00,MiB," + box + "/uncore_imc,cas_count_write/,1000,100.00,,\n")
+	}
+	got, err := read(text.String(), Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Traffic != want.Traffic {
+		t.Errorf("%v, want %v", got.Traffic, want.Traffic)
 	}
 }
