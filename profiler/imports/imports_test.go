@@ -238,6 +238,28 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
+// TestOldPCM reads the semicolons of old versions, whose decimal sign is that of the locale.
+func TestOldPCM(t *testing.T) {
+	rows := pcmHead + pcmRow + strings.Replace(pcmRow, ":13", ":14", 1)
+	want, err := read(rows, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, old := range []string{
+		strings.ReplaceAll(rows, ",", ";"),
+		strings.ReplaceAll(strings.ReplaceAll(rows, ",", ";"), "2000;", "2000,00;"),
+	} {
+		got, err := read(old, Options{})
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if got.Traffic != want.Traffic || got.Format != PCM {
+			t.Errorf("%s: %v, want %v", got.Format, got.Traffic, want.Traffic)
+		}
+	}
+}
+
 // TestMultiplexedValuesAreNotScaledTwice: perf has scaled them, and the summed
 // runtime of its events is no wall time.
 func TestMultiplexedValuesAreNotScaledTwice(t *testing.T) {

@@ -21,12 +21,14 @@ import (
 //
 // A row is the mean since the row before, in decimal megabytes per second. The
 // System columns add Optane and HBM, so the sockets' are summed instead. Cells
-// of channels that are absent are empty.
+// of channels that are absent are empty. Old versions separate by
+// semicolons.
 type pcmReader struct {
 	table
 	in      *lines
 	options Options
 
+	separator     string
 	groups, names []string // the header rows
 	columns       []column
 	rows          int
@@ -41,43 +43,42 @@ type pcmValues struct {
 }
 
 var (
-	pcmGroups = regexp.MustCompile(`^,,(?:SKT\d+|System)\b`)
+	pcmGroups = regexp.MustCompile(`^(?:,,|;;)(?:SKT\d+|System)\b`)
+	pcmNames  = regexp.MustCompile(`^Date[,;]Time[,;]`)
 	pcmName   = regexp.MustCompile(`^(Mem|DDR4|PMM|HBM|MCDRAM)[ _](Read|Write)(?: \(MB/s\))?$`)
 )
-
-const pcmNames = "Date,Time,"
 
 // isPCMHeader recognizes the first header row, and the second for files that
 // lost the first.
 func isPCMHeader(line string) bool {
-	return pcmGroups.MatchString(line) || strings.HasPrefix(line, pcmNames)
+	return pcmGroups.MatchString(line) || pcmNames.MatchString(line)
 }
 
 func newPCM(in *lines, o Options) reader { return &pcmReader{table: newTable(), in: in, options: o} }
 
 func (p *pcmReader) line(text string) error {
 	p.in.at = p.in.number
-	fields := strings.Split(text, ",")
 	switch {
 	case strings.TrimSpace(text) == "":
 		return nil
 	case p.groups == nil && pcmGroups.MatchString(text):
-		p.groups = fields
+		p.separator = text[:1]
+		p.groups = strings.Split(text, p.separator)
 		return nil
-	case p.groups == nil && strings.HasPrefix(text, pcmNames):
+	case p.groups == nil && pcmNames.MatchString(text):
 		return errors.New("the header row with SKT0 is missing: want both header rows as pcm-memory wrote them")
 	case p.groups == nil:
 		// What pcm-memory says before its table.
 		return nil
 	case p.names == nil:
-		return p.header(fields)
+		return p.header(strings.Split(text, p.separator))
 	}
-	return p.values(fields)
+	return p.values(strings.Split(text, p.separator))
 }
 
 // header finds the columns in the second header row.
 func (p *pcmReader) header(names []string) error {
-	if !strings.HasPrefix(strings.Join(names, ","), pcmNames) || len(names) != len(p.groups) {
+	if !pcmNames.MatchString(strings.Join(names, ",")) || len(names) != len(p.groups) {
 		return fmt.Errorf("the second header row has %d columns, the first %d: want both as pcm-memory -csv wrote them", len(names), len(p.groups))
 	}
 	p.names = names
