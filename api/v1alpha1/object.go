@@ -78,13 +78,13 @@ func roundNumbers(v reflect.Value) {
 	}
 }
 
-// roundNumber rounds x to SignificantDigits; NaN and infinities stay.
+// roundNumber rounds x to SignificantDigits, and -0 to 0; NaN and infinities stay.
 func roundNumber(x float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', SignificantDigits, 64), 64)
 	if err != nil { // beyond the largest float64
 		return x
 	}
-	return rounded
+	return rounded + 0
 }
 
 // rounded returns a copy of the specification as a file would hold it.

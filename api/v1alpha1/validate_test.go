@@ -108,6 +108,9 @@ func TestApplicationFaults(t *testing.T) {
 		{"read share in percent", func(p *profile) { p.Spec.Curves[1].ReadShare = 75 }, []string{"spec.curves[1].readShare: Invalid value: 75: want a share"}},
 		{"pattern", func(p *profile) { p.Spec.Curves[0].Pattern = "zigzag" }, []string{`spec.curves[0].pattern: Unsupported value: "zigzag"`}},
 		{"same curve twice", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.5 }, []string{"spec.curves[1]: Duplicate value: \"read share 0.5, sequential\""}},
+		{"same but for the sign of zero", func(p *profile) {
+			p.Spec.Curves[0].ReadShare, p.Spec.Curves[1].ReadShare = 0, math.Copysign(0, -1)
+		}, []string{"spec.curves[1]: Duplicate value: \"read share 0, sequential\""}},
 		{"same but for noise", func(p *profile) { p.Spec.Curves[1].ReadShare = 0.50000000001 }, []string{"spec.curves[1]: Duplicate"}},
 		{"level 0", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 0 }, []string{"spec.curves[0].points[0].level: Invalid value: 0"}},
 		{"more interferers than fit", func(p *profile) { p.Spec.Curves[0].Points[0].Level = 65 }, []string{"spec.curves[0].points[0].level: Invalid value: 65"}},
