@@ -2,6 +2,7 @@
 package table
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,10 +22,17 @@ type Table struct {
 	err     error // of the first field that failed
 }
 
+// byteOrderMark begins the CSV of some spreadsheets.
+const byteOrderMark = "\ufeff"
+
 // open reads the header and checks that every required column is there
 // once.
 func open(r io.Reader, file string, required []string) (*Table, error) {
-	t := &Table{file: file, reader: csv.NewReader(r), columns: map[string]int{}}
+	text := bufio.NewReader(r)
+	if start, _ := text.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
+		_, _ = text.Discard(len(byteOrderMark)) // it was read
+	}
+	t := &Table{file: file, reader: csv.NewReader(text), columns: map[string]int{}}
 	t.reader.ReuseRecord = true
 	header, err := t.reader.Read()
 	if errors.Is(err, io.EOF) {

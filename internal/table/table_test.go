@@ -26,6 +26,16 @@ func TestEach(t *testing.T) {
 	}
 }
 
+// TestFilesOfSpreadsheets reads a byte order mark and line ends as spreadsheets write them.
+func TestFilesOfSpreadsheets(t *testing.T) {
+	for _, text := range []string{"\ufeffname,n,x\r\na,1,2\r\n", "\ufeff\"name\",\"n\",\"x\"\n\"a\",\"1\",\"2\"\n"} {
+		var name string
+		if err := row(text, func(r *Table) { name = r.Text("name") }); err != nil || name != "a" {
+			t.Errorf("%q: %q, %v", text, name, err)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	const header = "name,n,x\n"
 	readers := map[string]func(*Table){
