@@ -45,6 +45,18 @@ func (t *Timeline) Add(end float64, traffic units.Traffic) {
 	t.Samples = append(t.Samples, sample)
 }
 
+// finest is the part of its end that a sample lasts at least: where samples are shorter, a
+// file of v1alpha1.SignificantDigits has the same end twice.
+const finest = 1e-6
+
+// Finish joins a last sample that is too short for a file to the one before.
+func (t *Timeline) Finish() {
+	if last := len(t.Samples) - 1; last > 0 && t.length(last) < finest*t.Samples[last].Seconds {
+		t.Samples[last-1] = t.join(last-1, t.Samples[last])
+		t.Samples = t.Samples[:last]
+	}
+}
+
 // halve joins pairs, and has later samples grow to the length of a pair.
 func (t *Timeline) halve() {
 	kept := make([]v1alpha1.TrafficSample, 0, maxSamples)

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -235,6 +236,26 @@ func TestSeparators(t *testing.T) {
 		if got.Traffic != want.Traffic {
 			t.Errorf("%q: %v", separator, got.Traffic)
 		}
+	}
+}
+
+// TestLastIntervalOfLongRun wants a time line that a profile can hold: perf prints what is
+// left of the last interval when the program ends.
+func TestLastIntervalOfLongRun(t *testing.T) {
+	r, err := read(interval("9000.000000000")+interval("15000.000000000")+interval("15000.002000000"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := ""
+	for _, s := range r.Timeline {
+		end := strconv.FormatFloat(s.Seconds, 'g', v1alpha1.SignificantDigits, 64)
+		if end == before {
+			t.Errorf("two samples end at %s s", end)
+		}
+		before = end
+	}
+	if last := r.Timeline[len(r.Timeline)-1].Seconds; last != 15000.002 {
+		t.Errorf("ends at %v s", last)
 	}
 }
 

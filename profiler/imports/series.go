@@ -123,6 +123,7 @@ func (s *series) summary(remedy string) (Result, error) {
 	if share, ok := mean.ReadShare(); ok && s.moved.whole == 0 {
 		r.ReadShare = new(float64(share))
 	}
+	s.timeline.Finish()
 	r.Timeline = s.timeline.Samples
 	s.divide(&r)
 	r.Warnings = s.warnings()
