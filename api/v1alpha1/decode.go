@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -174,7 +173,8 @@ func (d *document) decodeObject(apiVersion, kind string) (Object, error) {
 	}
 	faults := d.decode(object)
 	if len(faults) == 0 {
-		for _, fault := range d.invalid(object) {
+		invalid := d.invalid(object)
+		for _, fault := range invalid[:min(len(invalid), maxReported+1)] { // one more says that there are more
 			faults = append(faults, &Fault{d.lineOf(fault.Field), fault})
 		}
 	}
@@ -231,14 +231,28 @@ func (d *document) invalid(object Object) field.ErrorList {
 	f := &faults{}
 	spec, _ := reflect.TypeOf(object).Elem().FieldByName("Spec")
 	f.present(field.NewPath("spec"), spec.Type, given.Spec)
-	missing := f.list
+	missing := map[string]bool{}
+	for _, fault := range f.list {
+		missing[fault.Field] = true
+	}
 	for _, fault := range object.Validate() {
-		below := func(m *field.Error) bool { return strings.HasPrefix(fault.Field+".", m.Field+".") }
-		if !slices.ContainsFunc(missing, below) {
+		if !within(missing, fault.Field) {
 			f.list = append(f.list, fault)
 		}
 	}
 	return f.list
+}
+
+// within reports whether a field, or one around it, is in a set.
+func within(set map[string]bool, field string) bool {
+	for !set[field] {
+		end := strings.LastIndexByte(field, '.')
+		if end < 0 {
+			return false
+		}
+		field = field[:end]
+	}
+	return true
 }
 
 // typeFault describes a decoding error in terms of the file.

@@ -3,6 +3,7 @@ package v1alpha1_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,6 +140,13 @@ func TestDecodeFaults(t *testing.T) {
 		ref := "*" + string(c-1)
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat(ref+",", 8) + ref + "]\n"
 	}
+	// Each is found within the time of a test only if no fault is compared with all others.
+	manySamples := "apiVersion: bandmate.dev/v1alpha1\nkind: ApplicationProfile\nmetadata: {name: a}\nspec:\n  contentiousness:\n    timeline:\n" +
+		strings.Repeat("    - {}\n", v1alpha1.MaxTimeline)
+	var manyAnnotations strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&manyAnnotations, "    a%d: \"\\a\"\n", i)
+	}
 	tests := []struct {
 		name, text string
 		want       []string
@@ -182,6 +190,8 @@ func TestDecodeFaults(t *testing.T) {
 		{"very many documents", strings.Repeat("---\n", v1alpha1.MaxDocuments+1), []string{"want at most 10000"}},
 		{"not a profile in a list", "apiVersion: v1\nkind: List\nitems: [1, {kind: x}]\n", []string{"line 3: number: want a profile", `line 3: apiVersion ""`}},
 		{"very many faults in a list", "kind: List\nitems: [" + strings.Repeat("1,", 1000) + "1]\n", []string{"and more faults"}},
+		{"very many samples that lack all", manySamples, []string{"spec.contentiousness.timeline[0].seconds: Required value", "and more faults"}},
+		{"very many annotations", replace("  name: node-a\n", "  name: node-a\n  annotations:\n"+manyAnnotations.String()), []string{"want printable text", "and more faults"}},
 		{"time", replace("measurement:", "measurement:\n    time: yesterday"), []string{`parsing time "yesterday"`}},
 		{"very many faults", strings.Repeat("---\nkind: x\n", 1000), []string{"and more faults"}},
 	}
