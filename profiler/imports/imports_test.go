@@ -239,6 +239,33 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
+// TestMetrics leaves out metrics below their events, as versions of perf print them.
+func TestMetrics(t *testing.T) {
+	want, err := read(perfLines, Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, metric := range map[string]string{
+		"":      ",,,,,2.00,stalled cycles per insn\n",
+		"S0,1,": "S0,1,,,,,,,2.00,stalled cycles per insn\n,S0,1,,,,,,,2.00,stalled cycles per insn\n",
+		"CPU0,": "CPU0,,,,,,2.00,stalled cycles per insn\n",
+	} {
+		counts := place + strings.ReplaceAll(strings.TrimSuffix(perfLines, "\n"), "\n", "\n"+place) + "\n"
+		got, err := read(counts+place+"288430,,instructions,1762246,100.00,0.33,insn per cycle\n"+metric, Options{Seconds: 1})
+		if err != nil {
+			t.Errorf("%q: %v", place, err)
+			continue
+		}
+		if got.Traffic != want.Traffic {
+			t.Errorf("%q: %v, want %v", place, got.Traffic, want.Traffic)
+		}
+	}
+	timed, err := read(interval("1.000000000")+"     1.000000000,S0,1,,,,,,,2.00,stalled cycles per insn\n"+interval("2.000000000"), Options{})
+	if err != nil || timed.Traffic != want.Traffic {
+		t.Errorf("%v, %v, want %v", timed.Traffic, err, want.Traffic)
+	}
+}
+
 // TestLastIntervalOfLongRun wants a time line that a profile can hold: perf prints what is
 // left of the last interval when the program ends.
 func TestLastIntervalOfLongRun(t *testing.T) {

@@ -95,8 +95,33 @@ func isDigits(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
+// isMetricOnly recognizes a line of a metric only, as perf prints it below its event: at
+// least three empty fields stand for the count, the unit and the event. Old versions put one
+// more before the place.
+//
+//	S0,1,,,,,,,2.00,stalled cycles per insn
+func isMetricOnly(fields []string) bool {
+	empty := 0
+	for _, text := range fields {
+		switch text = strings.TrimSpace(text); {
+		case text == "":
+			if empty++; empty == 3 {
+				return true
+			}
+		case perfTime.MatchString(text), perfPlace.MatchString(text), isDigits(text):
+			empty = 0
+		default:
+			return false
+		}
+	}
+	return false
+}
+
 // perfFields reads one line; false for a line of a metric only.
 func perfFields(fields []string, separator string) (r record, ok bool, err error) {
+	if isMetricOnly(fields) {
+		return r, false, nil
+	}
 	rest := fields
 	if text := strings.TrimSpace(rest[0]); perfTime.MatchString(text) {
 		r.timed = true
@@ -118,9 +143,6 @@ func perfFields(fields []string, separator string) (r record, ok bool, err error
 	}
 	event, after := joinEvent(rest[2:], separator)
 	r.unit, r.event = unitName(rest[1]), event
-	if r.event == "" && strings.TrimSpace(rest[0]) == "" {
-		return r, false, nil
-	}
 	if _, unit := sysfs.UnitBytes(r.event); unit || !strings.ContainsFunc(r.event, unicode.IsLetter) {
 		return r, false, fmt.Errorf("event %s: want a name", show(r.event))
 	}
