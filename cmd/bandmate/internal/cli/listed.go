@@ -20,7 +20,7 @@ type Listed struct {
 	// Worst is the largest slowdown measured under the interferer.
 	Worst  units.Slowdown
 	Source string
-	// Measured is a date; empty for one that is not known.
+	// Measured is a date in UTC, as in the file; empty for one that is not known.
 	Measured string
 }
 
@@ -32,7 +32,7 @@ func ListedOf(p *v1alpha1.ApplicationProfile) Listed {
 		Traffic: units.Traffic{Read: units.Bandwidth(c.ReadBytesPerSecond), Write: units.Bandwidth(c.WriteBytesPerSecond)},
 	}
 	if t := p.Spec.Measurement.Time; !t.IsZero() {
-		l.Measured = t.Format(time.DateOnly)
+		l.Measured = t.UTC().Format(time.DateOnly)
 	}
 	for _, curve := range p.Spec.Curves {
 		for _, point := range curve.Points {
