@@ -7,7 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -190,15 +192,19 @@ func replaceContentiousness(ctx context.Context, a *cli.App, stdin io.Reader, na
 	return nil
 }
 
+// importedFrom begins the first of the warnings of an import, which are the last of a
+// profile.
+const importedFrom = "the contentiousness was imported from "
+
 // sameRun is by which part the imported time may differ from the solo time.
 const sameRun = 0.2
 
 // adoptImport replaces the contentiousness of a profile, and its phases, which
 // divide the run that is replaced. It returns the warnings, which the profile
-// keeps too.
+// keeps too, in place of those of an earlier import.
 func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) []string {
 	p.Spec.Contentiousness = r.Contentiousness()
-	warnings := append([]string{fmt.Sprintf("the contentiousness was imported from %s, file %s", r.Tool, strconv.QuoteToASCII(filepath.Base(file)))}, r.Warnings...)
+	warnings := append([]string{fmt.Sprintf(importedFrom+"%s, file %s", r.Tool, strconv.QuoteToASCII(filepath.Base(file)))}, r.Warnings...)
 	if len(p.Spec.Phases) > 0 {
 		p.Spec.Phases = nil
 		warnings = append(warnings, "the phases were left out: they divide the run whose contentiousness was replaced")
@@ -206,8 +212,12 @@ func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) 
 	if solo := adoptRole(p, r.Seconds); math.Abs(r.Seconds/solo-1) > sameRun {
 		warnings = append(warnings, fmt.Sprintf("the import covers %.3g s and a solo run takes %.3g s: it should cover the application alone, from start to end", r.Seconds, solo))
 	}
+	others := p.Spec.Warnings
+	if i := slices.IndexFunc(others, func(w string) bool { return strings.HasPrefix(w, importedFrom) }); i >= 0 {
+		others = others[:i]
+	}
 	room := max(v1alpha1.MaxWarnings-len(warnings), 0)
-	p.Spec.Warnings = append(p.Spec.Warnings[:min(room, len(p.Spec.Warnings))], warnings...)
+	p.Spec.Warnings = append(others[:min(room, len(others))], warnings...)
 	return warnings
 }
 
