@@ -44,10 +44,7 @@ func (s *Store) Export(w io.Writer, names ...string) error {
 	}
 	text, err := v1alpha1.EncodeAll(objects...)
 	if err != nil {
-		return err
-	}
-	if len(text) > v1alpha1.MaxStreamBytes {
-		return fmt.Errorf("store: %d bytes to export: want at most %d, so that they can be imported; export fewer at a time", len(text), v1alpha1.MaxStreamBytes)
+		return fmt.Errorf("store: %w", err)
 	}
 	_, err = w.Write(text)
 	return err

@@ -63,8 +63,11 @@ func Encode(o Object) ([]byte, error) {
 }
 
 // EncodeAll returns the objects as YAML documents separated by "---" lines, as
-// DecodeAll and kubectl read them.
+// DecodeAll and kubectl read them. More than DecodeAll reads is an error.
 func EncodeAll(objects ...Object) ([]byte, error) {
+	if len(objects) > MaxDocuments {
+		return nil, fmt.Errorf("%d profiles: want at most %d in one stream, so that they can be read again: write fewer at a time", len(objects), MaxDocuments)
+	}
 	documents := make([][]byte, 0, len(objects))
 	for _, o := range objects {
 		text, err := Encode(o)
@@ -73,7 +76,11 @@ func EncodeAll(objects ...Object) ([]byte, error) {
 		}
 		documents = append(documents, text)
 	}
-	return bytes.Join(documents, []byte("---\n")), nil
+	stream := bytes.Join(documents, []byte("---\n"))
+	if len(stream) > MaxStreamBytes {
+		return nil, fmt.Errorf("%d profiles take %d bytes: want at most %d in one stream, so that they can be read again: write fewer at a time", len(objects), len(stream), MaxStreamBytes)
+	}
+	return stream, nil
 }
 
 func joined[E error](list []E) error {

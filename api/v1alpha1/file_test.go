@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,20 @@ func TestDecodeForms(t *testing.T) {
 	}
 	if _, err := v1alpha1.DecodeMachineProfile([]byte(application)); err == nil || !strings.Contains(err.Error(), "kind ApplicationProfile: want MachineProfile") {
 		t.Errorf("wrong kind: %v", err)
+	}
+}
+
+// What EncodeAll writes can be read again.
+func TestEncodeAllIsBounded(t *testing.T) {
+	long := soundApplication()
+	long.Spec.Command = slices.Repeat([]string{strings.Repeat("x", 16<<10)}, 100)
+	for want, objects := range map[string][]v1alpha1.Object{
+		"11 profiles take":                   slices.Repeat([]v1alpha1.Object{long}, 11),
+		"10001 profiles: want at most 10000": slices.Repeat([]v1alpha1.Object{soundApplication()}, v1alpha1.MaxDocuments+1),
+	} {
+		if _, err := v1alpha1.EncodeAll(objects...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %q in it", err, want)
+		}
 	}
 }
 

@@ -61,7 +61,11 @@ func exportCluster(ctx context.Context, a *cli.App, from clusterSource, names []
 	if err != nil {
 		return err
 	}
-	objects, err := choose(a.Objects(machines, applications, append(broken, more...)...), names)
+	broken = append(broken, more...)
+	if err := errors.Join(broken...); err != nil && len(names) == 0 {
+		return fmt.Errorf("repair or delete these objects first, or name the profiles to export: %w", err)
+	}
+	objects, err := choose(a.Objects(machines, applications, broken...), names)
 	if err != nil {
 		return err
 	}
