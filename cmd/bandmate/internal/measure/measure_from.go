@@ -172,7 +172,10 @@ func replaceContentiousness(ctx context.Context, a *cli.App, stdin io.Reader, na
 	if err != nil {
 		return err
 	}
-	if result.ReadShare == nil {
+	switch {
+	case result.Total() == 0:
+		return fmt.Errorf("%s counted no traffic at all: check that its events count on this machine; the profile is unchanged", f.from)
+	case result.ReadShare == nil:
 		return fmt.Errorf("%s does not tell how much was read and how much written, which a contentiousness needs: measure both; the profile is unchanged", f.from)
 	}
 	before := cli.TrafficText(profile.Spec.Contentiousness)
