@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -259,6 +260,9 @@ func within(set map[string]bool, field string) bool {
 func (d *document) typeFault(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if !errors.As(err, &mismatch) {
+		if wrong, ok := errors.AsType[*time.ParseError](err); ok {
+			return &Fault{d.lineOfText(d.root, wrong.Value), err}
+		}
 		return &Fault{0, err}
 	}
 	path := pathAt(d.json, mismatch.Offset)

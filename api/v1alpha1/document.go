@@ -170,6 +170,23 @@ func (d *document) lineOf(path string) int {
 	return d.firstLine + line - 1
 }
 
+// lineOfText returns the line in the stream of the first value below n with a text; 0
+// where there is none.
+func (d *document) lineOfText(n *yaml.Node, text string) int {
+	if n == nil {
+		return 0
+	}
+	if n.Kind == yaml.ScalarNode && n.Value == text {
+		return d.firstLine + n.Line - 1
+	}
+	for _, child := range n.Content {
+		if line := d.lineOfText(child, text); line > 0 {
+			return line
+		}
+	}
+	return 0
+}
+
 func element(n *yaml.Node, i int) *yaml.Node {
 	if n.Kind != yaml.SequenceNode || i < 0 || i >= len(n.Content) {
 		return nil

@@ -207,7 +207,7 @@ func TestDecodeFaults(t *testing.T) {
 		{"very many faults in a list", "kind: List\nitems: [" + strings.Repeat("1,", 1000) + "1]\n", []string{"and more faults"}},
 		{"very many samples that lack all", manySamples, []string{"spec.contentiousness.timeline[0].seconds: Required value", "and more faults"}},
 		{"very many annotations", replace("  name: node-a\n", "  name: node-a\n  annotations:\n"+manyAnnotations.String()), []string{"want printable text", "and more faults"}},
-		{"time", replace("measurement:", "measurement:\n    time: yesterday"), []string{`parsing time "yesterday"`}},
+		{"time", replace("measurement:", "measurement:\n    time: yesterday"), []string{`line 19: parsing time "yesterday"`}},
 		{"very many faults", strings.Repeat("---\nkind: x\n", 1000), []string{"and more faults"}},
 	}
 	for _, tt := range tests {
