@@ -239,6 +239,35 @@ func TestSeparators(t *testing.T) {
 	}
 }
 
+// TestPlacesWithoutCounters: of a socket with two NUMA nodes, one has the counters. Perf
+// before 6.3 says of the other that they were not counted.
+func TestPlacesWithoutCounters(t *testing.T) {
+	want, err := read(perfLines, Options{Seconds: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines, objects strings.Builder
+	for _, kind := range []string{"read", "write"} {
+		count := map[string]string{"read": "100.00", "write": "50.00"}[kind]
+		for _, line := range []string{"N0,0,<not counted>", "N1,1," + count} {
+			lines.WriteString(line + ",MiB,uncore_imc/cas_count_" + kind + "/,1000,100.00,,\n")
+			cells := strings.Split(line, ",")
+			fmt.Fprintf(&objects, `{"node" : %q, "aggregate-number" : %s, "counter-value" : %q, "unit" : "MiB", "event" : "uncore_imc/cas_count_%s/", "event-runtime" : 1000, "pcnt-running" : 100.00}`+"\n",
+				cells[0], cells[1], cells[2], kind)
+		}
+	}
+	for _, text := range []string{lines.String(), objects.String()} {
+		got, err := read(text, Options{Seconds: 1})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got.Traffic != want.Traffic || len(got.PerNode) != 1 || got.PerNode[0].Node != 1 {
+			t.Errorf("%v, nodes %v", got.Traffic, got.PerNode)
+		}
+	}
+}
+
 // TestMetrics leaves out metrics below their events, as versions of perf print them.
 func TestMetrics(t *testing.T) {
 	want, err := read(perfLines, Options{Seconds: 1})

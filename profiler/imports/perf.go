@@ -25,6 +25,9 @@ type record struct {
 	unit    string
 	value   float64
 	missing string // why there is no value; empty when there is one
+	// empty is true for a place without a counter. Perf before 6.3 prints one for each
+	// core, die or node, with the number of counters 0.
+	empty bool
 	// running is the percentage of the time the event was counted; absent in
 	// some versions.
 	running *float64
@@ -117,7 +120,7 @@ func (p *perfReader) line(text string) error {
 	}
 	p.in.at = p.in.number
 	r, ok, err := p.parse(text)
-	if err != nil || !ok {
+	if err != nil || !ok || r.empty && r.missing != "" {
 		return err
 	}
 	if err := p.follow(r); err != nil {

@@ -135,6 +135,7 @@ func perfFields(fields []string, separator string) (r record, ok bool, err error
 		rest = rest[1:]
 		// The number of counters that were summed, except with -A.
 		if len(rest) > 3 && isDigits(strings.TrimSpace(rest[0])) && isCount(rest[1]) && !strings.HasPrefix(r.where, "CPU") {
+			r.empty = strings.TrimSpace(rest[0]) == "0"
 			rest = rest[1:]
 		}
 	}

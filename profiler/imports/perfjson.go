@@ -24,6 +24,7 @@ type perfObject struct {
 	Node     string          `json:"node"`
 	CPU      json.RawMessage `json:"cpu"`
 	Thread   string          `json:"thread"`
+	Counters *float64        `json:"aggregate-number"`
 	Value    json.RawMessage `json:"counter-value"`
 	Unit     string          `json:"unit"`
 	Event    string          `json:"event"`
@@ -51,6 +52,7 @@ func newPerfJSON(in *lines, o Options) reader {
 // record returns what a line says; false for a line of a metric only.
 func (o perfObject) record() (r record, ok bool, err error) {
 	r.event, r.unit, r.running = o.Event, unitName(o.Unit), o.Running
+	r.empty = o.Counters != nil && *o.Counters == 0
 	if o.Interval != nil {
 		r.timed, r.time = true, *o.Interval
 	}
