@@ -236,6 +236,10 @@ func TestSeparators(t *testing.T) {
 		if got.Traffic != want.Traffic {
 			t.Errorf("%q: %v", separator, got.Traffic)
 		}
+		timed, err := read(strings.ReplaceAll(interval("1.000000000")+interval("2.000000000"), ",", separator), Options{})
+		if err != nil || timed.Traffic != want.Traffic {
+			t.Errorf("%q with -I: %v, %v", separator, timed.Traffic, err)
+		}
 	}
 }
 
@@ -265,6 +269,19 @@ func TestPlacesWithoutCounters(t *testing.T) {
 		if got.Traffic != want.Traffic || len(got.PerNode) != 1 || got.PerNode[0].Node != 1 {
 			t.Errorf("%v, nodes %v", got.Traffic, got.PerNode)
 		}
+	}
+}
+
+// TestSummary leaves out the sums that perf stat -I --summary prints after the intervals.
+func TestSummary(t *testing.T) {
+	intervals := interval("1.000000000") + interval("2.000000000")
+	want, err := read(intervals, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := "         summary," + strings.Replace(perfLines, "\n", "\n         summary,", 1)
+	if got, err := read(intervals+summary, Options{}); err != nil || got.Traffic != want.Traffic || got.Seconds != want.Seconds {
+		t.Errorf("%v in %v s, %v; want %v in %v s", got.Traffic, got.Seconds, err, want.Traffic, want.Seconds)
 	}
 }
 

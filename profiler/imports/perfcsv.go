@@ -29,9 +29,12 @@ func newPerfCSV(in *lines, o Options) reader {
 				return record{}, false, foreign(line, "-x")
 			}
 		}
-		fields := strings.Split(line, separator)
+		fields := strings.Split(strings.TrimLeft(line, " "), separator) // blanks align the time of -I
 		if !in.whole && len(fields) < most {
 			return record{}, false, errCutOff
+		}
+		if fields[0] == "summary" { // of --summary: the sum of the intervals
+			return record{}, false, nil
 		}
 		most = max(most, len(fields))
 		r, ok, err := perfFields(fields, separator)
