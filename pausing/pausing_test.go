@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -147,6 +148,26 @@ func TestRefuses(t *testing.T) {
 		if _, err := Processes(pid); !errors.Is(err, ErrEnded) {
 			t.Errorf("process %d: %v, want %v", pid, err, ErrEnded)
 		}
+	}
+}
+
+// Parents that wait for a stopped child stop as well, and nobody continues them, or
+// continue the child.
+func TestRefusesForParent(t *testing.T) {
+	for _, name := range []string{"script", "nsenter", "sg", "newgrp", "tmux: server", "screen"} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), name)
+			if err := os.Symlink("/bin/sh", file); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(file, "-c", "sleep 300 & echo ready; wait")
+			started(t, cmd)
+			child := childOf(t, cmd.Process.Pid)
+			if _, err := Processes(child); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), name) {
+				t.Errorf("its child: %v, want %v that names it", err, ErrRefused)
+			}
+			group(t, cmd.Process.Pid)
+		})
 	}
 }
 

@@ -31,7 +31,7 @@ func refuse(pid int, st stat, root bool) error {
 	return nil
 }
 
-// refuseForParent refuses a process whose parent would take a pause for Ctrl-Z.
+// refuseForParent refuses a process whose parent would take a pause for Ctrl-Z, or undo it.
 func refuseForParent(st stat, refusal func(string) error) error {
 	if st.parent == os.Getpid() || st.parent <= 1 {
 		return nil
@@ -41,7 +41,9 @@ func refuseForParent(st stat, refusal func(string) error) error {
 		return nil //nolint:nilerr // it has ended, so nobody watches
 	}
 	switch {
-	case slices.Contains([]string{"sudo", "su", "doas", "runuser"}, parent.name):
+	case slices.Contains([]string{"tmux: server", "screen"}, parent.name):
+		return refusal(fmt.Sprintf("%s, which is process %d, would continue it at once; pause the cgroup of the program, or start it from a shell in the window and pause that program", parent.name, st.parent))
+	case slices.Contains([]string{"sudo", "su", "doas", "runuser", "sg", "newgrp", "script", "nsenter"}, parent.name):
 		return refusal(fmt.Sprintf("%s would stop as well; pause %s itself, which is process %d", parent.name, parent.name, st.parent))
 	case st.terminal != 0 && st.group == st.foreground && st.parent == st.session:
 		return refusal("it runs in the foreground of a terminal, where its shell would take a pause for Ctrl-Z; press Ctrl-Z there and enter bg")
