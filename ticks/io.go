@@ -138,7 +138,8 @@ func (t *ioTree) add(pid int, file *os.File) {
 // read adds up all processes, parents first. When a process has been waited for, its
 // parent has its count: that of a parent read after it would count it twice. The sum may be
 // short instead, and the last one holds. A sum that is still short in the next read lacks
-// the count of a process for which nobody waited.
+// the count of a process for which nobody waited, or of one that has become a program of
+// another user, such as sudo, which may not be read.
 func (t *ioTree) read() (float64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +147,7 @@ func (t *ioTree) read() (float64, error) {
 	for _, pid := range slices.Clone(t.order) {
 		n, err := t.readFile(t.files[pid])
 		switch {
-		case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, syscall.ESRCH), errors.Is(err, os.ErrNotExist), pid != t.root && errors.Is(err, os.ErrPermission):
 			if t.apart[pid] >= surelyApart {
 				t.ended += t.counts[pid]
 			} else {
@@ -170,7 +171,7 @@ func (t *ioTree) read() (float64, error) {
 	return t.last, nil
 }
 
-// remove forgets a process that has ended.
+// remove forgets a process that has ended or may not be read.
 func (t *ioTree) remove(pid int) {
 	t.files[pid].Close()
 	delete(t.files, pid)

@@ -154,6 +154,29 @@ func TestIOOfEndedChildren(t *testing.T) {
 	wantIO(t, tree, 1101)
 }
 
+// A program that starts sudo, ping or another one with privileges may not read what that
+// does.
+func TestIOOfPrivilegedChild(t *testing.T) {
+	counts := map[int]float64{1: 100, 2: 10}
+	tree := ioTreeOf(t, counts, 1, 2)
+	wantIO(t, tree, 110)
+	readFile, child := tree.readFile, tree.files[2]
+	tree.readFile = func(file *os.File) (float64, error) {
+		if file == child {
+			return 0, syscall.EACCES
+		}
+		return readFile(file)
+	}
+	wantIO(t, tree, 110)
+	wantIO(t, tree, 110)
+	counts[1] = 150
+	wantIO(t, tree, 160)
+	tree.readFile = func(*os.File) (float64, error) { return 0, syscall.EACCES }
+	if _, err := tree.read(); !errors.Is(err, ErrLost) || !errors.Is(err, os.ErrPermission) {
+		t.Errorf("the program itself may not be read: %v, want %v", err, ErrLost)
+	}
+}
+
 func BenchmarkReadIO(b *testing.B) {
 	c := open(b, prepare(b, IO{BytesRead}), os.Getpid())
 	for b.Loop() {
