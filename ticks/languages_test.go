@@ -32,8 +32,8 @@ func TestGuide(t *testing.T) {
 		language, compiler string
 		commands           [][]string
 	}{
-		{"c", "gcc", [][]string{{"gcc", "-Wall", "-Wextra", "-Werror", "-Iprogress", "-o", filepath.Join(dir, "c.out"), filepath.Join(dir, "example.c")}, {filepath.Join(dir, "c.out")}}},
-		{"c", "g++", [][]string{{"g++", "-Wall", "-Wextra", "-Werror", "-Iprogress", "-x", "c++", "-o", filepath.Join(dir, "cc.out"), filepath.Join(dir, "example.c")}, {filepath.Join(dir, "cc.out")}}},
+		{"c", "gcc", [][]string{{"gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Iprogress", "-o", filepath.Join(dir, "c.out"), filepath.Join(dir, "example.c")}, {filepath.Join(dir, "c.out")}}},
+		{"c", "g++", [][]string{{"g++", "-std=c++11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Iprogress", "-x", "c++", "-o", filepath.Join(dir, "cc.out"), filepath.Join(dir, "example.c")}, {filepath.Join(dir, "cc.out")}}},
 		{"python", "python3", [][]string{{"python3", filepath.Join(dir, "example.python")}}},
 	} {
 		t.Run(c.compiler, func(t *testing.T) {

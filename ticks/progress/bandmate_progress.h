@@ -12,7 +12,7 @@ static uint64_t *bandmate_progress_page;
 
 __attribute__((constructor)) static void bandmate_progress_open(void) {
   const char *name = getenv("BANDMATE_PROGRESS");
-  int file = name ? open(name, O_RDWR | O_CLOEXEC) : -1;
+  int file = name ? open(name, O_RDWR) : -1;
   if (file < 0) return;
   void *page = mmap(NULL, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (page != MAP_FAILED) bandmate_progress_page = (uint64_t *)page;
