@@ -49,6 +49,8 @@ func readSymbols(name string) (*symbols, error) {
 		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
 			return nil, fmt.Errorf("its symbols cannot be read: %w", err)
 		}
+		// Of several versions of a function, programs call the default one.
+		slices.SortStableFunc(list, func(a, b elf.Symbol) int { return compareBools(!isOld(a), !isOld(b)) })
 		for _, symbol := range list {
 			s.add(file, symbol)
 		}
@@ -67,11 +69,19 @@ func (s *symbols) add(file *elf.File, symbol elf.Symbol) {
 		}
 	case kind == sttGNUIfunc:
 		s.resolved[name] = true
+		delete(s.offsets, name)
 	case kind == elf.STT_FUNC:
 		if offset, ok := offsetOf(file, symbol.Value); ok {
 			s.offsets[name] = offset
 		}
 	}
+}
+
+// isOld reports a version of a function for programs that were linked before a newer one
+// existed.
+func isOld(symbol elf.Symbol) bool {
+	_, version, named := strings.Cut(symbol.Name, "@") // in tables for linking
+	return symbol.HasVersion && symbol.VersionIndex.IsHidden() || named && !strings.HasPrefix(version, "@")
 }
 
 // names returns one name for each function of the file: of several names for a
