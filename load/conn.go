@@ -122,13 +122,20 @@ func (redis) dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 func (redis) encode(u *url.URL) (string, error) {
-	words := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if err := pathOnly(u); err != nil {
+		return "", err
+	}
+	words := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
 	if words[0] == "" {
 		words[0] = "PING"
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "*%d\r\n", len(words))
-	for _, w := range words {
+	for _, escaped := range words {
+		w, err := url.PathUnescape(escaped)
+		if err != nil {
+			return "", err
+		}
 		r, err := divide(w)
 		if err != nil {
 			return "", err
@@ -143,6 +150,14 @@ func (redis) encode(u *url.URL) (string, error) {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", length, w)
 	}
 	return b.String(), nil
+}
+
+// pathOnly returns an error where a URL has what no command or key is made of.
+func pathOnly(u *url.URL) error {
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return errors.New("? and # are no part of a key: write %3F and %23")
+	}
+	return nil
 }
 
 func (p redis) answer(c *conn) (bool, error) {
@@ -211,6 +226,9 @@ type memcached struct{ redis }
 const longestKey = 250
 
 func (memcached) encode(u *url.URL) (string, error) {
+	if err := pathOnly(u); err != nil {
+		return "", err
+	}
 	key := strings.Trim(u.Path, "/")
 	if key == "" || len(key) > longestKey || strings.ContainsAny(key, " \r\n\t") {
 		return "", errors.New("want a key without blanks, of 1 to 250 bytes")

@@ -152,6 +152,40 @@ func TestLoadRedis(t *testing.T) {
 	}
 }
 
+// An escaped slash does not divide a key.
+func TestRedisArguments(t *testing.T) {
+	for path, want := range map[string]string{
+		"/GET/user%2F1":        "*2\r\n$3\r\nGET\r\n$6\r\nuser/1\r\n",
+		"/SET/a%3Fb/%E2%82%AC": "*3\r\n$3\r\nSET\r\n$3\r\na?b\r\n$3\r\n\u20ac\r\n",
+		"/GET/%25{1}":          "*2\r\n$3\r\nGET\r\n$2\r\n%0\r\n",
+		"":                     "*1\r\n$4\r\nPING\r\n",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := make(chan string, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer func() { _ = c.Close() }()
+			request := make([]byte, 100)
+			n, _ := c.Read(request)
+			sent <- string(request[:n])
+			_, _ = io.WriteString(c, "+OK\r\n")
+		}()
+		if err := target(t, "redis://"+l.Addr().String()+path).Ask(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := <-sent; got != want {
+			t.Errorf("%q sends %q, want %q", path, got, want)
+		}
+		_ = l.Close()
+	}
+}
+
 func TestLoadMemcached(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -430,6 +464,11 @@ func TestParseFaults(t *testing.T) {
 		{"memcached://a/"},
 		{"http://user:password@a/"},
 		{"redis://:password@a/PING"},
+		{"redis://a/GET/what?"},
+		{"redis://a/GET/key?db=2"},
+		{"redis://a/GET/key#1"},
+		{"memcached://a/key?x"},
+		{"redis://a/GET/%zz"},
 	} {
 		if _, err := load.Parse(urls...); !errors.Is(err, load.ErrURL) {
 			t.Errorf("%q: %v", urls, err)
