@@ -89,9 +89,9 @@ a pause: it has to find 1.
 
 It takes --duration, or less once the interval is within 0.01 either way.`,
 		Example: `  bandmate observe --beside ./corunner.sh -- ./solver input.dat
-  bandmate observe --pid 4242 --beside-pid 4711
+  bandmate observe --pid 4242 --beside-pid 4711 -o json
   bandmate observe --pid 4242 --all --duration 60s
-  bandmate observe --cgroup web.service --beside-cgroup backup.service -o json`,
+  bandmate observe --cgroup system.slice/web.service --beside-cgroup batch.slice`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); dash > 0 || (dash < 0 && len(args) > 0) {
 				return cli.Usagef("put the target after --")
