@@ -81,8 +81,10 @@ type Finding struct {
 	Estimate modulation.Estimate
 	// PausedShare is the share of the time for which the neighbor was paused.
 	PausedShare float64
-	// Lost counts the pauses that gave no reading.
-	Lost int
+	// Lost counts the pauses that gave no reading, and Fault says why the last of them gave
+	// none.
+	Lost  int
+	Fault error
 	// Err says why no more was measured; nil while all is well.
 	Err error
 }
@@ -138,6 +140,7 @@ type observed struct {
 	// synchronize with the target.
 	jitter     time.Duration
 	lost       int
+	fault      error
 	lostInRow  int
 	summarized int
 	precise    bool
@@ -304,7 +307,7 @@ func (r *observation) observe(ctx context.Context, n *observed) error {
 		r.judge(n)
 		return nil
 	}
-	n.lost++
+	n.lost, n.fault = n.lost+1, err
 	var failure *pauseError
 	switch {
 	case !errors.As(err, &failure):
@@ -375,7 +378,7 @@ func (r *observation) result(ended bool) *Result {
 		result.Control = modulation.Summarize(r.control, r.Random)
 	}
 	for _, n := range r.all {
-		f := Finding{PausedShare: n.paused.Seconds() / result.Elapsed.Seconds(), Lost: n.lost, Err: n.err}
+		f := Finding{PausedShare: n.paused.Seconds() / result.Elapsed.Seconds(), Lost: n.lost, Fault: n.fault, Err: n.err}
 		if len(n.readings) > 0 {
 			f.Estimate = modulation.Summarize(n.readings, r.Random)
 		}

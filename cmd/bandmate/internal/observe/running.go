@@ -50,6 +50,9 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	if err != nil {
 		return err
 	}
+	if _, isOutput := source.(ticks.Output); isOutput {
+		return cli.Usagef("--progress counts in the output of a program that is started: want --progress-file, --progress-url or --progress-function with --pid and --cgroup")
+	}
 	r := &running{app: a, flags: f}
 	if r.started, err = observing.TakeSnapshot(); err != nil {
 		return err
@@ -81,7 +84,7 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	found, err := r.apart(func() (*observing.Result, error) { return observer.Run(ctx) })
 	progress.Done()
 	if errors.Is(err, observing.ErrStandsStill) {
-		return adviseProgress(err)
+		return adviseProgress(err, ofRunning)
 	}
 	if err != nil {
 		return err
@@ -211,7 +214,7 @@ func (r *running) explain(ctx context.Context, err error) error {
 	case errors.Is(err, ticks.ErrEnded):
 		return fmt.Errorf("%s ended before anything was measured: %w", r.target, err)
 	case errors.Is(err, observing.ErrNoTicks), errors.Is(err, ticks.ErrUnavailable):
-		return adviseProgress(err)
+		return adviseProgress(err, ofRunning)
 	}
 	return err
 }
@@ -286,10 +289,14 @@ func (r *running) result(found *observing.Result, counted string) (*Result, erro
 		if f.Err != nil {
 			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %v", r.programs[i], f.Err))
 		}
+		switch {
+		case n == 1:
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: a single block says nothing by itself: measure for longer, with --duration", r.programs[i]))
+		case n == 0 && f.Err == nil:
+			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: it could not be paused in time: %s", r.programs[i], unmeasured(f)))
+		}
 		if n > 0 {
 			result.Beside = append(result.Beside, newObservedNeighbor(r.programs[i], f.Estimate, f.PausedShare))
-		} else if f.Err == nil {
-			result.Warnings = append(result.Warnings, fmt.Sprintf("%s: it could not be paused in time: measure for longer, with --duration", r.programs[i]))
 		}
 	}
 	switch {
@@ -298,9 +305,17 @@ func (r *running) result(found *observing.Result, counted string) (*Result, erro
 	case found.Ended:
 		result.Warnings = append(result.Warnings, fmt.Sprintf("the target ended after %v", found.Elapsed.Round(time.Millisecond)))
 	case blocks == 0 && !r.flags.beside.all:
-		return nil, fmt.Errorf("%s could not be paused in %v for at most %.0f%% of its time: measure for longer, with --duration", r.programs[0], r.flags.duration, 100*observing.MostPaused)
+		return nil, fmt.Errorf("%s could not be paused in %v for at most %.0f%% of its time: %s", r.programs[0], r.flags.duration, 100*observing.MostPaused, unmeasured(found.Findings[0]))
 	}
 	slices.SortStableFunc(result.Beside, func(a, b observedNeighbor) int { return compareDown(a.Slowdown, b.Slowdown) })
 	result.control(found.Control)
 	return result, nil
+}
+
+// unmeasured says why there is no reading of a neighbor, or what would give one.
+func unmeasured(f observing.Finding) string {
+	if f.Lost > 0 {
+		return fmt.Sprintf("%d of its pauses failed, the last one because %v", f.Lost, f.Fault)
+	}
+	return "measure for longer, with --duration"
 }

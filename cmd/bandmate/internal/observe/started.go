@@ -51,7 +51,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 		return fmt.Errorf("%w: %w", cli.ErrNotMeasurable, err)
 	}
 	if errors.Is(err, onboard.ErrNoTicks) {
-		return adviseProgress(err)
+		return adviseProgress(err, "--progress, "+ofRunning)
 	}
 	if err != nil {
 		return err
@@ -67,7 +67,10 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	return a.Print(result, result.write(a))
 }
 
+// ofRunning are the flags that name what counts the progress of a program that runs already.
+const ofRunning = "--progress-file, --progress-url or --progress-function"
+
 // adviseProgress adds a remedy where the progress of a program cannot be followed.
-func adviseProgress(err error) error {
-	return fmt.Errorf("%w: %w; name what counts its progress with --progress, --progress-file, --progress-url or --progress-function; bandmate doctor says what counts here", cli.ErrNotMeasurable, err)
+func adviseProgress(err error, flags string) error {
+	return fmt.Errorf("%w: %w; name what counts its progress with %s; bandmate doctor says what counts here", cli.ErrNotMeasurable, err, flags)
 }
