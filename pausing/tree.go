@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"bandmate.dev/bandmate/internal/sysfile"
 )
 
@@ -103,9 +105,17 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 // 0 when it is unknown. It is the last field of /proc/loadavg:
 //
 //	0.20 0.18 0.12 1/80 11206
-func lastNumber() int {
+func lastNumber() int { return lastNumberIn("/proc/loadavg") }
+
+// lastNumberIn returns 0 for a file that is not of procfs: in containers of LXC, lxcfs puts
+// one in its place that has the numbers of the host, or old ones.
+func lastNumberIn(path string) int {
+	var files unix.Statfs_t
+	if unix.Statfs(path, &files) != nil || files.Type != unix.PROC_SUPER_MAGIC {
+		return 0
+	}
 	var buffer [128]byte
-	data, err := readSmall("/proc/loadavg", buffer[:])
+	data, err := readSmall(path, buffer[:])
 	if err != nil {
 		return 0
 	}

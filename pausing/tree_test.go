@@ -243,6 +243,27 @@ func TestFindsWhateverTheLastNumber(t *testing.T) {
 	}
 }
 
+// In containers of LXC another file lies over /proc/loadavg, whose last number does not follow
+// those of the container.
+func TestLastNumberOfAnotherFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loadavg")
+	if err := os.WriteFile(file, []byte("0.20 0.18 0.12 1/80 11206\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if last := lastNumberIn(file); last != 0 {
+		t.Errorf("took %d for the last number", last)
+	}
+	pid := shell(t, "while :; do sleep 0.01; done & echo ready; wait").Process.Pid
+	tree := treeOf([]int{pid})
+	isMember := func(p int) bool { return p == pid }
+	for range 2 {
+		if found, err := tree.findUntil(lastNumberIn(file), isMember); err != nil || len(found) == 0 {
+			t.Errorf("found %d, %v; want the child", found, err)
+		}
+		tree.settle()
+	}
+}
+
 func TestWithoutPidfd(t *testing.T) {
 	pid := shell(t, "echo ready; "+spin).Process.Pid
 	id := identity{pid: pid, pidfd: -1}
