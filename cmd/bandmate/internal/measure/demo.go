@@ -109,8 +109,8 @@ var (
 const demoBudget = 55 * time.Second
 
 func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placement cli.PlacementFlags) (err error) {
-	if !(scale > 0) {
-		return cli.Usagef("--scale %v: want more than 0", scale)
+	if err := checkScale(scale); err != nil {
+		return err
 	}
 	name, err := cli.MachineName("")
 	if err != nil {

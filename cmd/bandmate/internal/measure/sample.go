@@ -27,8 +27,8 @@ func NewSample(a *cli.App) *cobra.Command {
 			if err != nil {
 				return cli.UsageError(err)
 			}
-			if !(scale > 0) {
-				return cli.Usagef("--scale %v: want more than 0", scale)
+			if err := checkScale(scale); err != nil {
+				return err
 			}
 			result, err := sample.Run(cmd.Context(), scale)
 			if err != nil {
@@ -40,6 +40,13 @@ func NewSample(a *cli.App) *cobra.Command {
 	}
 	cmd.Flags().Float64Var(&scale, "scale", 1, "amount of work; 1 is about a quarter of a second")
 	return cmd
+}
+
+func checkScale(scale float64) error {
+	if !(scale > 0 && scale <= samples.MaxScale) {
+		return cli.Usagef("--scale %v: want more than 0, up to %d", scale, samples.MaxScale)
+	}
+	return nil
 }
 
 // joinSamples lists the names for messages.
