@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/internal/sysfile"
 )
 
@@ -169,6 +170,64 @@ func TestRefusesForParent(t *testing.T) {
 			group(t, cmd.Process.Pid)
 		})
 	}
+}
+
+// A shell would take a pause of what it runs in the foreground for Ctrl-Z, also one that was
+// started from another shell. What a script runs there may be paused.
+func TestRefusesForeground(t *testing.T) {
+	for _, program := range []string{"script", "bash", "python3"} {
+		if _, err := exec.LookPath(program); err != nil {
+			requires.Unmet(t, "needs %s: %v", program, err)
+		}
+	}
+	const terminal = `
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp("bash", ["bash", "--norc", "-i"])
+for line in sys.argv[1:]:
+    os.write(fd, line.encode() + b"\n")
+print("ready", flush=True)
+while True:
+    os.read(fd, 4096)
+`
+	for _, c := range []struct {
+		lines  []string
+		refuse bool
+	}{
+		{[]string{"exec -a foreground sleep 300"}, false}, // in place of the shell
+		{[]string{"sleep 300"}, true},
+		{[]string{"bash --norc -i", "sleep 300"}, true},
+		{[]string{"sh -c 'sleep 300; :'"}, false},
+	} {
+		cmd := exec.Command("python3", append([]string{"-c", terminal}, c.lines...)...)
+		started(t, cmd)
+		pid := 0
+		waitFor(t, "the program", func() bool { pid = sleeping(t, cmd.Process.Pid); return pid != 0 })
+		g, err := Processes(pid)
+		if errors.Is(err, ErrRefused) != c.refuse || err != nil && !c.refuse {
+			t.Errorf("%q: %v, want that it is refused: %v", c.lines, err, c.refuse)
+		}
+		if err == nil {
+			_ = g.Close()
+		}
+		_ = unix.Kill(-pid, unix.SIGKILL)
+	}
+}
+
+// sleeping returns the descendant that sleeps; 0 without one.
+func sleeping(t *testing.T, root int) int {
+	t.Helper()
+	found, err := treeOf([]int{root}).findUntil(0, func(pid int) bool { return pid == root })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range found {
+		if st, err := readStat(pid); err == nil && st.name == "sleep" {
+			return pid
+		}
+	}
+	return 0
 }
 
 func TestBusy(t *testing.T) {

@@ -45,11 +45,15 @@ func refuseForParent(st stat, refusal func(string) error) error {
 		return refusal(fmt.Sprintf("%s, which is process %d, would continue it at once; pause the cgroup of the program, or start it from a shell in the window and pause that program", parent.name, st.parent))
 	case slices.Contains([]string{"sudo", "su", "doas", "runuser", "sg", "newgrp", "script", "nsenter"}, parent.name):
 		return refusal(fmt.Sprintf("%s would stop as well; pause %s itself, which is process %d", parent.name, parent.name, st.parent))
-	case st.terminal != 0 && st.group == st.foreground && st.parent == st.session:
+	case st.terminal != 0 && st.group == st.foreground && (st.parent == st.session || isJob(st, parent)):
 		return refusal("it runs in the foreground of a terminal, where its shell would take a pause for Ctrl-Z; press Ctrl-Z there and enter bg")
 	}
 	return nil
 }
+
+// isJob reports whether a process is what a shell with job control started: it is in a process
+// group of its own. Shells started from another one do not lead their session.
+func isJob(st, parent stat) bool { return parent.session == st.session && parent.group != st.group }
 
 // ancestors lists the processes from which this one was started.
 func ancestors() []int {
