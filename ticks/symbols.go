@@ -125,8 +125,10 @@ func entryOffset(name string) (uint64, error) {
 	return offset, nil
 }
 
-// offset returns the place of a function in the file.
+// offset returns the place of a function in the file. The name may end in its default version,
+// as nm writes it: deflate@@ZLIB_1.2.
 func (s *symbols) offset(name string) (uint64, error) {
+	name, _, _ = strings.Cut(name, "@@")
 	offset, ok := s.offsets[name]
 	switch {
 	case ok:

@@ -35,6 +35,9 @@ __asm__(".symver only_old,c@OLD\n.symver old_chosen,d@OLD\n.symver current_chose
 				t.Errorf("%s is at %#x, want %s at %#x", name, got, same, want)
 			}
 		}
+		if got, err := s.offset("a@@NEW"); err != nil || got != s.offsets["current_a"] {
+			t.Errorf("as nm names it: %#x, %v", got, err)
+		}
 		if _, err := s.offset("d"); err == nil || !strings.Contains(err.Error(), "one of several functions") {
 			t.Errorf("a function whose default version is chosen when the program starts: %v", err)
 		}
