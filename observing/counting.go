@@ -30,15 +30,20 @@ func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 	if unavailable == nil {
 		return []ticks.Source{instructions}, nil
 	}
-	first := true
+	tried := 0
+	var ended error
 	search := ticks.Discovery{Limit: searchLimit, LeastRate: slowSteps}
 	found, err := search.Run(ctx, func(context.Context) (int, func(), error) {
-		if !first {
-			return 0, nil, fmt.Errorf("process %d: %w", pids[0], ticks.ErrEnded)
+		if tried == len(pids) {
+			ended = fmt.Errorf("process %d: %w", pids[tried-1], ticks.ErrEnded)
+			return 0, nil, ended
 		}
-		first = false
-		return pids[0], func() {}, nil
+		tried++
+		return pids[tried-1], func() {}, nil
 	})
+	if errors.Is(err, ticks.ErrNothingCounts) && ended != nil {
+		return nil, ended
+	}
 	if errors.Is(err, ticks.ErrNothingCounts) {
 		return nil, fmt.Errorf("process %d: %w: it neither reads nor writes steadily nor calls a function that can be counted, and %w", pids[0], ErrNoTicks, unavailable)
 	}

@@ -3,6 +3,7 @@ package observing
 import (
 	"context"
 	"errors"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -44,5 +45,24 @@ func TestOpenCanceled(t *testing.T) {
 	w := newWorld(t)
 	if c, err := Open(ctx, w, []ticks.Source{&canceling{world: w, cancel: cancel}}, []int{1}); c != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("Open = %v, %v; want the end of the context", c, err)
+	}
+}
+
+// What ends while its count is looked for has ended, and is not without a count.
+func TestFindOfEnded(t *testing.T) {
+	if _, err := (ticks.Instructions{}).Prepare(); err == nil {
+		t.Skip("instructions are counted here: nothing is looked for")
+	}
+	var pids []int
+	for _, seconds := range []string{"0.1", "0.3"} {
+		cmd := exec.Command("sleep", seconds)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Wait() }()
+		pids = append(pids, cmd.Process.Pid)
+	}
+	if _, err := Find(t.Context(), pids); !errors.Is(err, ticks.ErrEnded) || errors.Is(err, ErrNoTicks) {
+		t.Errorf("%v, want %v", err, ticks.ErrEnded)
 	}
 }
