@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
@@ -20,7 +21,7 @@ const searchLimit = 5 * time.Second
 
 // Find returns the sources that may count the work of running processes, the best
 // first: instructions where the machine counts them, otherwise those that count
-// steadily. The error wraps ErrNoTicks.
+// steadily. The error wraps ErrNoTicks, or ticks.ErrEnded.
 func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 	if len(pids) == 0 {
 		return nil, fmt.Errorf("no process: %w", ticks.ErrEnded)
@@ -41,11 +42,12 @@ func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 		tried++
 		return pids[tried-1], func() {}, nil
 	})
-	if errors.Is(err, ticks.ErrNothingCounts) && ended != nil {
-		return nil, ended
-	}
 	if errors.Is(err, ticks.ErrNothingCounts) {
-		return nil, fmt.Errorf("process %d: %w: it neither reads nor writes steadily nor calls a function that can be counted, and %w", pids[0], ErrNoTicks, unavailable)
+		if ended != nil {
+			return nil, ended
+		}
+		pid := pids[tried-1]
+		return nil, fmt.Errorf("process %d: %w: %w", pid, ErrNoTicks, nothingCounts(pid, unavailable))
 	}
 	if err != nil {
 		return nil, err
@@ -55,6 +57,17 @@ func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 		sources = append(sources, c.Source)
 	}
 	return sources, nil
+}
+
+// nothingCounts says why nothing counts the work of a process where instructions are
+// unavailable.
+func nothingCounts(pid int, unavailable error) error {
+	c, err := open(ticks.IO{Kind: ticks.BytesRead}, []int{pid})
+	if errors.Is(err, os.ErrPermission) {
+		return err
+	}
+	_ = c.discard() // what else fails says less
+	return fmt.Errorf("it neither reads nor writes steadily nor calls a function that can be counted, and %w", unavailable)
 }
 
 // Counting is the count of a target's work.

@@ -3,10 +3,16 @@ package observing
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -64,5 +70,35 @@ func TestFindOfEnded(t *testing.T) {
 	}
 	if _, err := Find(t.Context(), pids); !errors.Is(err, ticks.ErrEnded) || errors.Is(err, ErrNoTicks) {
 		t.Errorf("%v, want %v", err, ticks.ErrEnded)
+	}
+}
+
+// A program of another user is not one that neither reads nor writes.
+func TestFindOfAnotherUser(t *testing.T) {
+	const (
+		nobody   = 65534
+		variable = "BANDMATE_TEST_OTHER"
+	)
+	if _, err := (ticks.Instructions{}).Prepare(); err == nil {
+		t.Skip("instructions are counted here: nothing is looked for")
+	}
+	if text := os.Getenv(variable); text != "" {
+		other, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Find(t.Context(), []int{other}); !errors.Is(err, ErrNoTicks) || !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "as the user of the program") {
+			t.Errorf("%v, want that it belongs to another user", err)
+		}
+		return
+	}
+	if os.Getuid() != 0 {
+		requires.Unmet(t, "needs root, to be another user")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestFindOfAnotherUser$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }

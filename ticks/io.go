@@ -87,19 +87,20 @@ func openIO(pid int, kind IOKind) (reader, error) {
 	var line ioLine
 	t := newIOTree(pid, func(file *os.File) (float64, error) { return line.read(file, kind) })
 	file, err := os.Open(ioPath(pid))
+	if err == nil {
+		t.add(pid, file)
+		if _, err = t.readFile(file); err != nil {
+			_ = file.Close()
+		}
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("%w: no %s; the kernel needs CONFIG_TASK_IO_ACCOUNTING", ErrUnavailable, ioPath(pid))
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		err = fmt.Errorf("no %s; the kernel needs CONFIG_TASK_IO_ACCOUNTING", ioPath(pid))
+	case errors.Is(err, os.ErrPermission):
+		err = fmt.Errorf("%w; run it as the user of the program, or as root", err)
 	}
-	t.add(pid, file)
-	_, err = t.readFile(file)
 	if err != nil {
-		if errors.Is(err, os.ErrPermission) {
-			err = fmt.Errorf("%w; run it as the user of the program, or as root", err)
-		}
-		return nil, errors.Join(fmt.Errorf("%w: %w", ErrUnavailable, err), file.Close())
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	t.stop = follow(func() { t.look(descendants(pid)) })
 	return t, nil
