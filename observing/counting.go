@@ -127,7 +127,7 @@ func (c *Counting) discard() error {
 
 // try counts by one source, if it grows often enough.
 func try(ctx context.Context, clock modulation.Clock, source ticks.Source, pids []int) (*Counting, error) {
-	c, err := open(source, pids)
+	c, err := openUnless(ctx, source, pids)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +142,28 @@ func try(ctx context.Context, clock modulation.Clock, source ticks.Source, pids 
 		return c, nil
 	}
 	return nil, errors.Join(err, c.Close())
+}
+
+// openUnless is open, but returns the error of a context that ends first: a source may wait
+// for seconds, such as for the answer of a server.
+func openUnless(ctx context.Context, source ticks.Source, pids []int) (*Counting, error) {
+	var c *Counting
+	var err error
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		c, err = open(source, pids)
+	}()
+	select {
+	case <-opened:
+		return c, err
+	case <-ctx.Done():
+		go func() {
+			<-opened
+			_ = c.discard()
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 func open(source ticks.Source, pids []int) (*Counting, error) {

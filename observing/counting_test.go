@@ -54,6 +54,50 @@ func TestOpenCanceled(t *testing.T) {
 	}
 }
 
+// waiting is a source that opens when it is told to.
+type waiting struct {
+	canceling
+
+	asked, answer, closed chan struct{}
+}
+
+func (w *waiting) Prepare() (*ticks.Run, error) {
+	return &ticks.Run{
+		Open: func(int) (ticks.Counter, error) {
+			close(w.asked)
+			<-w.answer
+			return w, nil
+		},
+		Close: func() error { close(w.closed); return nil },
+	}, nil
+}
+
+// A server that does not answer delays no end.
+func TestOpenCanceledWhileWaiting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &waiting{canceling: canceling{world: newWorld(t)}, asked: make(chan struct{}), answer: make(chan struct{}), closed: make(chan struct{})}
+	ended := make(chan error)
+	go func() {
+		_, err := Open(ctx, w, []ticks.Source{w}, []int{1})
+		ended <- err
+	}()
+	<-w.asked
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want %v", err, context.Canceled)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("waits for the source")
+		close(w.answer)
+		<-ended
+		return
+	}
+	close(w.answer)
+	<-w.closed
+}
+
 // What ends while its count is looked for has ended, and is not without a count.
 func TestFindOfEnded(t *testing.T) {
 	if _, err := (ticks.Instructions{}).Prepare(); err == nil {
