@@ -6,8 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -61,13 +61,30 @@ func parseContention(text string) (*capability.Line, error) {
 	if text == "" {
 		return nil, nil
 	}
-	base, each, ok := strings.Cut(text, "+")
-	alpha, baseErr := time.ParseDuration(strings.TrimSpace(base))
-	beta, eachErr := time.ParseDuration(strings.TrimSpace(each))
-	if !ok || baseErr != nil || eachErr != nil || alpha < 0 || beta < 0 || alpha > time.Second || beta > time.Second {
+	base, each, _ := strings.Cut(text, "+")
+	alpha, baseOK := parseCost(base)
+	beta, eachOK := parseCost(each)
+	if !baseOK || !eachOK {
 		return nil, cli.Usagef("--contention %q: want two times of 0 to 1s, for example 200ns+34ns", text)
 	}
-	return &capability.Line{Base: capability.Cost(alpha), Each: capability.Cost(beta)}, nil
+	return &capability.Line{Base: alpha, Each: beta}, nil
+}
+
+// parseCost reads a time of 0 to 1s. It keeps parts of a nanosecond, which
+// [time.ParseDuration] cuts off; false for anything else.
+func parseCost(text string) (capability.Cost, bool) {
+	text = strings.TrimSpace(text)
+	for _, unit := range []struct {
+		suffix string
+		cost   capability.Cost
+	}{{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}} {
+		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
+			value, err := strconv.ParseFloat(number, 64)
+			cost := capability.Cost(value) * unit.cost
+			return cost, err == nil && cost >= 0 && cost <= 1e9
+		}
+	}
+	return 0, text == "0"
 }
 
 // load finds the machine: in the store first, then among the built-in ones.
