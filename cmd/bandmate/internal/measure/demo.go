@@ -167,8 +167,8 @@ func runDemo(ctx context.Context, a *cli.App, scale float64, keep bool, placemen
 }
 
 func keepProfiles(folder *store.Store, v *onboard.Tried) error {
-	if err := folder.Put(v.Machine); err != nil {
-		return fmt.Errorf("storing the machine profile: %w", err)
+	if err := putMachine(folder, v.Machine); err != nil {
+		return err
 	}
 	for _, p := range v.Profiles {
 		if err := folder.Put(p); err != nil {

@@ -70,10 +70,22 @@ func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placem
 	if err != nil {
 		return err
 	}
-	if err := folder.Put(profile); err != nil {
-		return fmt.Errorf("storing the machine profile: %w", err)
+	if err := putMachine(folder, profile); err != nil {
+		return err
 	}
 	return a.Print(profile, func(w io.Writer) error { return writeMachine(a, w, profile) })
+}
+
+// putMachine stores a measured profile. Sections that only other commands write stay as they
+// are in the store.
+func putMachine(folder *store.Store, measured *v1alpha1.MachineProfile) error {
+	if known, err := folder.Machine(measured.Name); err == nil {
+		measured.Spec.Network, measured.Spec.BusSharing, measured.Spec.Capability = known.Spec.Network, known.Spec.BusSharing, known.Spec.Capability
+	}
+	if err := folder.Put(measured); err != nil {
+		return fmt.Errorf("storing the machine profile: %w", err)
+	}
+	return nil
 }
 
 func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
@@ -140,8 +152,8 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 	if err != nil {
 		return nil, "", err
 	}
-	if err := folder.Put(profile); err != nil {
-		return nil, "", fmt.Errorf("storing the machine profile: %w", err)
+	if err := putMachine(folder, profile); err != nil {
+		return nil, "", err
 	}
 	last := profile.Spec.ProbeMap[len(profile.Spec.ProbeMap)-1]
 	return profile, regime.Class(last.Regime), nil
