@@ -89,7 +89,7 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 		return cli.UsageError(faults.ToAggregate())
 	}
 	if _, err := communication.NewMachine(profile); err != nil {
-		return err
+		return cli.UsageError(err)
 	}
 	if err := folder.Put(profile); err != nil {
 		return fmt.Errorf("storing the machine profile: %w", err)
@@ -115,8 +115,11 @@ func (f machineNetworkFlags) network(cmd *cobra.Command, known *v1alpha1.Network
 		return nil, cli.Usagef("--rate: %w", err)
 	}
 	n := &v1alpha1.Network{Model: f.model}
-	if known != nil && (known.Model == f.model || !flags.Changed("model")) {
+	if known != nil {
 		n = known.DeepCopy()
+	}
+	if flags.Changed("model") && n.Model != f.model {
+		n.Model, n.Beta, n.GammaOut, n.GammaIn = f.model, nil, nil, nil
 	}
 	n.BytesPerSecond = float64(rate)
 	if flags.Changed("latency") {
