@@ -269,24 +269,18 @@ reads standard input. --svg draws the time line of all tasks and messages.
   bandmate network simulate scenario.yaml --svg timeline.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the file of a scenario"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var data []byte
-			if err := cli.UnlessInterrupted(cmd.Context(), func() (err error) {
-				data, err = readInput(args[0], cmd.InOrStdin())
-				return err
-			}); err != nil {
-				return err
-			}
-			s, err := simulate.Decode(data)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
-			}
 			most := 0
 			if picture != "" {
 				most = diagram.MaxSpans
 			}
-			played, trace, err := simulate.Run(cmd.Context(), s, most)
-			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+			var played simulate.Result
+			var trace simulate.Trace
+			// Reading may hang, and one step of a simulation take seconds.
+			if err := cli.UnlessInterrupted(cmd.Context(), func() (err error) {
+				played, trace, err = playScenario(cmd, args[0], most)
+				return err
+			}); err != nil {
+				return err
 			}
 			if err := writePicture(picture, func() ([]byte, error) { return diagram.Timeline(played, trace) }); err != nil {
 				return err
@@ -297,6 +291,23 @@ reads standard input. --svg draws the time line of all tasks and messages.
 	}
 	cmd.Flags().StringVar(&picture, "svg", "", "draw the time line into this file")
 	return cli.WithFormats(cmd, cli.FormatCSV)
+}
+
+// playScenario simulates the scenario in a file, and traces at most so many events.
+func playScenario(cmd *cobra.Command, path string, most int) (simulate.Result, simulate.Trace, error) {
+	data, err := readInput(path, cmd.InOrStdin())
+	if err != nil {
+		return simulate.Result{}, simulate.Trace{}, err
+	}
+	s, err := simulate.Decode(data)
+	if err != nil {
+		return simulate.Result{}, simulate.Trace{}, fmt.Errorf("%s: %w", path, err)
+	}
+	played, trace, err := simulate.Run(cmd.Context(), s, most)
+	if err != nil {
+		return simulate.Result{}, simulate.Trace{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return played, trace, nil
 }
 
 // maxScenario bounds a scenario's file.
