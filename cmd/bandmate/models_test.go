@@ -2,11 +2,27 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// What another command stores while capabilities are measured stays.
+func TestCapabilityMeasuredMeanwhile(t *testing.T) {
+	store := storeWith(t)
+	p := prepare(t, "bandmate", "capability", "measure", "--store", store, "--name", "here", "--memory-size", "4MiB", "--repeats", "6", "--budget", "2s").start()
+	eventually(t, "a measurement", func() bool { return strings.Contains(p.stderr.String(), "latency in") })
+	bandmate(t, "machine", "network", "--store", store, "--name", "here", "--rate", "1GB/s").wantExit(0)
+	p.wantExit(0)
+	profile := readFile(t, filepath.Join(store, "machines", "here.yaml"))
+	for _, section := range []string{"  capability:\n", "  network:\n"} {
+		if !strings.Contains(profile, section) {
+			t.Errorf("no section %s", section)
+		}
+	}
+}
 
 // A simulation whose every step takes a second ends at Ctrl-C.
 func TestSimulateInterrupted(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/capability/measure"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
 )
@@ -61,7 +63,7 @@ fit of the contention, without which there is no capability tree.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "name of the machine profile (default: the host's name)")
-	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, for example 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the memory)")
+	flags.StringVar(&f.memory, "memory-size", "", "size of what lies in memory, for example 256MiB (default: eight times the last-level caches, at most 1 GiB and an eighth of the available memory)")
 	f.medians.add(flags, 2*time.Minute)
 	return cmd
 }
@@ -89,6 +91,9 @@ func measureCapability(ctx context.Context, a *cli.App, f capabilityMeasureFlags
 	result, err := runMeasurement(ctx, a, machine, options)
 	if err != nil {
 		return refusedCPU(err)
+	}
+	if now, err := folder.Machine(name); err == nil { // others may have changed it meanwhile
+		profile = now
 	}
 	result.Capability.Warnings = storable(result.Warnings)
 	profile.Spec.Capability = &result.Capability
@@ -157,7 +162,8 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 		return options, err
 	}
 	if options.MemoryBytes == 0 {
-		options.MemoryBytes = memorySize(machine)
+		available, _ := memory.Available(os.DirFS("/sys"), os.DirFS("/proc"), nil)
+		options.MemoryBytes = memorySize(machine, available)
 	}
 	if err := options.Validate(); err != nil {
 		return options, cli.UsageError(err)
@@ -166,13 +172,9 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 }
 
 // memorySize is eight times the last-level caches, from 256 MiB to 1 GiB, and no
-// more than an eighth of the memory.
-func memorySize(machine *topology.Machine) int64 {
+// more than an eighth of the available memory, of which a container may have little.
+func memorySize(machine *topology.Machine, available int64) int64 {
 	const low, high = 256 << 20, 1 << 30
 	caches, _ := machine.LastLevelCacheBytes(machine.Online())
-	size := min(max(8*caches, low), high)
-	if machine.MemoryBytes > 0 {
-		size = min(size, machine.MemoryBytes/8)
-	}
-	return size
+	return min(max(8*caches, low), high, available/8)
 }
