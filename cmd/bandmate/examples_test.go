@@ -33,6 +33,9 @@ func TestExamples(t *testing.T) {
 	})
 	checked := 0
 	for _, line := range commandsIn(lines) {
+		if to := intoFile.FindStringSubmatch(line); to != nil && !strings.Contains(line, "-o "+to[1]) && !writesYAML.MatchString(line) {
+			t.Errorf("%q writes text into a file of %s", strings.TrimSpace(line), to[1])
+		}
 		words, ok := bandmateWords(line)
 		if !ok {
 			continue
@@ -50,6 +53,12 @@ func TestExamples(t *testing.T) {
 		t.Errorf("only %d examples were found", checked)
 	}
 }
+
+// intoFile finds what goes into a file, and writesYAML the commands that write nothing else.
+var (
+	intoFile   = regexp.MustCompile(`bandmate .* > \S+\.(yaml|json|csv)$`)
+	writesYAML = regexp.MustCompile(`profiles export|onboard .*--kubernetes`)
+)
 
 // commandsIn splits lines that run several commands.
 func commandsIn(lines []string) []string {

@@ -134,6 +134,21 @@ func (c Cores) localFirst(nodes []int) []int {
 	return append(local, remote...)
 }
 
+// numbering says of nodes in the order of localFirst what a sweep does not tell.
+func (c Cores) numbering(nodes []int) []string {
+	var notes []string
+	for i, node := range nodes {
+		if i != node {
+			notes = append(notes, fmt.Sprintf("nodes are numbered from 0, those of the socket that computes first: they are NUMA nodes %v", nodes))
+			break
+		}
+	}
+	if local := c.nodesPerSocket(nodes); local > 1 {
+		notes = append(notes, fmt.Sprintf("the socket that computes has %d of the nodes: bandmate overlap fit needs --nodes-per-socket %d", local, local))
+	}
+	return notes
+}
+
 // nodesPerSocket returns the number of measured nodes that are local.
 func (c Cores) nodesPerSocket(nodes []int) int {
 	local := 0

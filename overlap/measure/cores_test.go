@@ -80,6 +80,16 @@ func TestNodesAreNumberedFromTheComputingSocket(t *testing.T) {
 	if got := c.localFirst([]int{0, 1}); !slices.Equal(got, []int{1, 0}) {
 		t.Errorf("%v where %v are local", got, c.LocalNodes)
 	}
+	for want, nodes := range map[string][]int{"": {0, 1}, "they are NUMA nodes [1 0]": {1, 0}} {
+		if notes := strings.Join(c.numbering(nodes), "; "); !strings.Contains(notes, want) || want == "" && notes != "" {
+			t.Errorf("nodes %v: %q, want %q", nodes, notes, want)
+		}
+	}
+	// Otherwise the fit takes the second node for one of another socket.
+	divided := Cores{LocalNodes: []int{0, 1}}
+	if notes := strings.Join(divided.numbering([]int{0, 1, 2, 3}), "; "); !strings.Contains(notes, "overlap fit needs --nodes-per-socket 2") {
+		t.Errorf("two nodes a socket: %q", notes)
+	}
 	c.Computing = []int{0}
 	if c.Locate(m); !slices.Equal(c.LocalNodes, []int{0}) {
 		t.Errorf("CPU 0 computes: %v are local", c.LocalNodes)

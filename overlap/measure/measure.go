@@ -135,12 +135,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	r := Result{NodesPerSocket: o.Cores.nodesPerSocket(o.Nodes), Parts: o.Parts, Warnings: slices.Clone(o.Cores.Warnings)}
 	c := collection{options: o, placements: len(o.Nodes) * len(o.Nodes)}
 	nodes := o.Cores.localFirst(o.Nodes)
-	for i, node := range nodes {
-		if i != node {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("nodes are numbered from 0, those of the socket that computes first: they are NUMA nodes %v", nodes))
-			break
-		}
-	}
+	r.Warnings = append(r.Warnings, o.Cores.numbering(nodes)...)
 	for i, computation := range nodes {
 		for j, communication := range nodes {
 			at := overlap.Placement{ComputationNode: computation, CommunicationNode: communication}

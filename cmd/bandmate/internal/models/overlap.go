@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,7 @@ when they run at the same time: the bandwidths of both by cores and placement
 (Denis et al. 2022), and the time of a step that overlaps them (Langguth et al.
 2018).`,
 		Example: `  bandmate overlap time --computation 124.58ms --communication 0.86ms --computation-loss 1.104 --communication-loss 2.279
-  bandmate overlap fit sweep.csv > parameters.yaml`,
+  bandmate overlap fit sweep.csv -o yaml > parameters.yaml`,
 		Args: cli.WantArgs(cobra.NoArgs, "a command: measure, fit, bandwidth, time, split"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -121,8 +122,12 @@ one after the other  %s
 	return err
 }
 
-// milliseconds prints a time with five digits: contention may be a small part.
-func milliseconds(seconds float64) string { return fmt.Sprintf("%.5g ms", 1e3*seconds) }
+// milliseconds prints a time with five digits, without an exponent: contention may be a
+// small part.
+func milliseconds(seconds float64) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(1e3*seconds, 'g', 5, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64) + " ms"
+}
 
 // splitResult is `overlap split -o json`.
 type splitResult struct {
@@ -249,6 +254,9 @@ computationBytesPerSecond, communicationBytesPerSecond.`,
   bandmate overlap fit sweep.csv --svg sweep.svg`,
 		Args: cli.WantArgs(cobra.ExactArgs(1), "the file of a sweep"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if nodes < 1 {
+				return cli.Usagef("--nodes-per-socket %d: want 1 or more", nodes)
+			}
 			r, sweep, err := fitSweep(args[0], nodes)
 			if err != nil {
 				return err

@@ -115,8 +115,23 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 	return o, nil
 }
 
-// override takes the CPUs that were given.
+// override takes the CPUs that were given, if they are online. The chosen receiver may then
+// compute.
 func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error {
+	given, err := cli.ParseCPUs("--cpus", f.cpus)
+	if err != nil {
+		return err
+	}
+	online := machine.Online()
+	if !given.IsSubsetOf(online) {
+		return fmt.Errorf("%w: --cpus %s: want CPUs that are online, %s", cli.ErrNotMeasurable, given, online)
+	}
+	for flag, cpu := range map[string]int{"--receiver": f.receiver, "--sender": f.sender} {
+		if cpu >= 0 && !online.Contains(cpu) {
+			return fmt.Errorf("%w: %s %d: want a CPU that is online, %s", cli.ErrNotMeasurable, flag, cpu, online)
+		}
+	}
+	pool := append(slices.Clone(c.Computing), c.Receiver)
 	if f.receiver >= 0 {
 		if c.Sender == c.Receiver {
 			c.Sender = f.receiver
@@ -127,15 +142,11 @@ func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error 
 		c.Sender = f.sender
 	}
 	if f.receiver >= 0 || f.sender >= 0 {
-		c.Computing = slices.DeleteFunc(slices.Clone(c.Computing), func(cpu int) bool { return cpu == c.Receiver || cpu == c.Sender })
+		c.Computing = slices.DeleteFunc(pool, func(cpu int) bool { return cpu == c.Receiver || cpu == c.Sender })
 		c.Warnings = nil
 		if c.Sender == c.Receiver {
 			c.Warnings = []string{fmt.Sprintf("CPU %d sends and receives: communication is what one core does of both", c.Receiver)}
 		}
-	}
-	given, err := cli.ParseCPUs("--cpus", f.cpus)
-	if err != nil {
-		return err
 	}
 	if !given.IsEmpty() {
 		c.Computing = given.List()
