@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,7 +105,7 @@ func latencyOf(c *v1alpha1.Capability, place, memory string, states []string) (C
 func missingLatencies(machine string, places []string, c *v1alpha1.Capability, memory string) error {
 	text := strings.Join(places, ", ")
 	if memory != "" {
-		text += fmt.Sprintf(" (memory %q; it has %s)", memory, strings.Join(memories(c), ", "))
+		text += fmt.Sprintf(" (memory %q; it has %s)", memory, cmp.Or(strings.Join(memories(c), ", "), "one kind, without a name"))
 	}
 	return fmt.Errorf("machine %q: missing latencies: %s: %w", machine, text, ErrNotCovered)
 }

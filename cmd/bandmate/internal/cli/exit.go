@@ -57,7 +57,11 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	case errors.Is(err, interferer.ErrCPU):
-		return err.Error() + "\n  choose CPUs that stay online and allowed, with --cpus and --interferer-cpus; see: bandmate doctor"
+		flags := "--cpus"
+		if cmd.Flags().Lookup("interferer-cpus") != nil {
+			flags += " and --interferer-cpus"
+		}
+		return err.Error() + "\n  choose CPUs that stay online and allowed, with " + flags + "; see: bandmate doctor"
 	case errors.Is(err, topology.ErrUnreadable):
 		return err.Error() + "\n  mount /sys and /proc in this container or sandbox; see: bandmate doctor"
 	case errors.Is(err, store.ErrAmbiguous) && cmd.Flags().Lookup("machine") != nil:

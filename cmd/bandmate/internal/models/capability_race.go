@@ -133,12 +133,14 @@ func (f *capabilityRaceFlags) on() ([]int, error) {
 // named and this one is not measured.
 func (f *capabilityRaceFlags) known(a *cli.App, r *raceResult) (*capability.Parameters, error) {
 	m, p, err := f.machine.parameters(a)
-	unnamed := f.machine.name == ""
-	if unnamed && (errors.Is(err, store.ErrNotFound) || errors.Is(err, capability.ErrNotCovered)) {
+	switch unnamed := f.machine.name == ""; {
+	case unnamed && errors.Is(err, store.ErrNotFound):
 		r.Warnings = append(r.Warnings, "nothing is modeled: this machine is not measured: bandmate capability measure")
 		return nil, nil
-	}
-	if err != nil {
+	case unnamed && errors.Is(err, capability.ErrNotCovered):
+		r.Warnings = append(r.Warnings, fmt.Sprintf("nothing is modeled: %v; measure it: bandmate capability measure", err))
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	r.machineSource = sourceOf(m)
