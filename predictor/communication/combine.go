@@ -207,15 +207,20 @@ func (c *Combiner) parts(i int, m *Member, members []Member) Parts {
 	if alone := max(l.out, l.in); alone > 0 {
 		p.Penalty = s.stretched(l) / s.loss / alone
 	}
-	others := 1
+	leaving, arriving := 1, 1
 	for j := range members {
-		if peers(members, i, j) {
-			others++
-		} else if j != i && members[j].Load == nil {
+		other := members[j].Load
+		if j != i && other == nil {
 			p.Gaps |= PeersUnknown
 		}
+		if peers(members, i, j) && other.out > 0 {
+			leaving++
+		}
+		if peers(members, i, j) && other.in > 0 {
+			arriving++
+		}
 	}
-	if others > 1 && (l.out > 0 && others > len(l.machine.leaving) || l.in > 0 && others > len(l.machine.arriving)) {
+	if l.out > 0 && leaving > max(1, len(l.machine.leaving)) || l.in > 0 && arriving > max(1, len(l.machine.arriving)) {
 		p.Gaps |= BeyondModel
 	}
 	return p

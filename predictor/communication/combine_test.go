@@ -156,6 +156,25 @@ func TestInfinibandHasLimits(t *testing.T) {
 	}
 }
 
+// The table has no penalties of what arrives together, which does not matter where one
+// receives and the others only send.
+func TestInfinibandHasLimitsInADirection(t *testing.T) {
+	m := machine(t, func(s *v1alpha1.MachineProfileSpec) {
+		s.Network = &v1alpha1.Network{Model: network.NameInfiniband, BytesPerSecond: gb}
+	})
+	receives := &v1alpha1.Communication{SentBytesPerSecond: new(0.0), ReceivedBytesPerSecond: new(gb), Overlapped: new(false)}
+	sender, receiver := communication.Member{Load: m.Load(sends(1, false)), Memory: 1}, communication.Member{Load: m.Load(receives), Memory: 1}
+	var c communication.Combiner
+	for _, p := range c.Combine(nil, []communication.Member{sender, receiver}) {
+		if p.Gaps != 0 || p.Slowdown != 1 || p.Show().CardPenalty == nil {
+			t.Errorf("one sends, one receives: %+v", p)
+		}
+	}
+	if p := c.Combine(nil, []communication.Member{receiver, receiver})[0]; p.Gaps != communication.BeyondModel {
+		t.Errorf("two receive: %+v", p)
+	}
+}
+
 func TestNewMachineRefuses(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.MachineProfileSpec){
 		"spec.network":                  func(s *v1alpha1.MachineProfileSpec) { s.Network.Beta = nil },
