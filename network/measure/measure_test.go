@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -44,6 +46,22 @@ func (m *madeUp) run(_ context.Context, conflict []network.Communication) ([]flo
 		}
 	}
 	return p, errors.Join(err, m.fault)
+}
+
+// What fails ends the others, which would wait for ever.
+func TestRunFails(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	waiting, _ := net.Pipe()
+	silent, _ := net.Pipe()
+	broken, gone := net.Pipe()
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := &wires{bytes: MinBytes, open: map[[2]int][]*wire{{0, 1}: {{waiting, silent}}, {2, 3}: {{broken, broken}}}}
+	_, err := w.run(t.Context(), []network.Communication{{Name: "a", From: 0, To: 1}, {Name: "b", From: 2, To: 3}})
+	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
+		t.Error(err)
+	}
 }
 
 func options(repeats int) Options {

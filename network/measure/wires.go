@@ -59,7 +59,10 @@ func (w *wires) run(ctx context.Context, conflict []network.Communication) ([]fl
 	close(begin)
 	var err error
 	for range 2 * len(taken) {
-		err = errors.Join(err, <-faults)
+		if fault := <-faults; fault != nil && err == nil {
+			err = fault
+			_ = w.close() // others may wait for what failed
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
