@@ -72,6 +72,8 @@ func TestHugeFiles(t *testing.T) {
 	small("profiles", "import", huge, "--store", store).wantExit(1, huge, "want at most")
 	small("profiles", "import", long, "--store", store).wantExit(1, long, "want at most")
 	small("profiles", "import", many, "--store", store).wantExit(1, many, "at most 128")
+	small("capability", "barrier", "--machine", huge, "--threads", "4").wantExit(1, huge, "larger than")
+	small("overlap", "bandwidth", "--parameters", huge, "--cores", "4").wantExit(1, huge, "larger than")
 	p := small("profiles", "list", "--store", store)
 	p.wantExit(0, "huge@here.yaml", "want at most")
 	if !strings.Contains(p.stdout.String(), "a ") {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -115,7 +114,7 @@ func (f *capableMachine) load(a *cli.App) (*v1alpha1.MachineProfile, error) {
 }
 
 func readMachineFile(path string) (*v1alpha1.MachineProfile, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--machine: %w", err)
 	}

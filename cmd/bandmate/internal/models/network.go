@@ -324,14 +324,7 @@ func readInput(path string, stdin io.Reader) ([]byte, error) {
 		defer file.Close()
 		in = file
 	}
-	data, err := io.ReadAll(io.LimitReader(in, maxScenario+1))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(data) > maxScenario {
-		return nil, fmt.Errorf("%s: larger than %d bytes", path, maxScenario)
-	}
-	return data, nil
+	return readAtMost(in, path, maxScenario)
 }
 
 func newSimulateResult(played simulate.Result) simulateResult {

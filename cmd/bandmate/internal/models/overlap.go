@@ -398,7 +398,7 @@ func writeBandwidths(w io.Writer, r bandwidthResult) error {
 }
 
 func readParameters(path string) (overlap.Parameters, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return overlap.Parameters{}, err
 	}

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,29 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 		return cli.Usagef("give %s", strings.Join(missing, ", "))
 	}
 	return nil
+}
+
+// readFile reads the file of a profile or of parameters, if it is no larger than such a
+// file may be.
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readAtMost(file, path, v1alpha1.MaxDocumentBytes)
+}
+
+// readAtMost reads all of in, which has that name and at most so many bytes.
+func readAtMost(in io.Reader, name string, most int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s: larger than %d bytes", name, most)
+	}
+	return data, nil
 }
 
 // openMachine opens the profile folder, and returns it with the machine that is to
