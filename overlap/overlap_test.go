@@ -364,6 +364,8 @@ func TestSweepRefused(t *testing.T) {
 		{"twice", header + "1,0,0,1,1,1,1\n1,0,0,1,1,1,1\n", "occur twice"},
 		{"negative node", header + "1,-1,0,1,1,1,1\n", "s.csv:2:3: computationNode: -1: want 0 to"},
 		{"short row", header + "1,0\n", "wrong number of fields"},
+		{"no parts", "partsPerCore," + header + "0,1,0,0,1,1,1,1\n", "s.csv:2:1: partsPerCore: 0: want 1 to"},
+		{"mixed parts", "partsPerCore," + header + "1,1,0,0,1,1,1,1\n8,2,0,0,1,1,1,1\n", "row 2: 8 parts per core, and 1 in row 1"},
 	} {
 		if _, err := ReadSweep(strings.NewReader(test.text), "s.csv"); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)

@@ -14,8 +14,9 @@ import (
 // Point is one measurement of a sweep.
 type Point struct {
 	Placement
-	// Cores is how many cores computed, 1 or more.
-	Cores int
+	// Cores is how many cores computed, 1 or more; or parts of cores, of which
+	// PartsPerCore make one: 2 or more, and 0 where cores are whole.
+	Cores, PartsPerCore int
 	// Alone has the bandwidth of each alone, Together those of both.
 	Alone, Together Bandwidths
 }
@@ -36,13 +37,14 @@ const (
 	maxRows  = 1 << 20
 	maxNodes = 1 << 16
 	maxCores = 1 << 16
+	maxParts = 1 << 10
 )
 
 // ReadSweep reads CSV with a header that names, in any order, computationNode,
 // communicationNode, cores, computationAloneBytesPerSecond,
 // communicationAloneBytesPerSecond, computationBytesPerSecond and
-// communicationBytesPerSecond; the last two are measured together. Other columns
-// are ignored. Bandwidths must be above zero: a point that was not measured has no
+// communicationBytesPerSecond; the last two are measured together. partsPerCore may
+// be missing, and other columns are ignored. Bandwidths must be above zero: a point that was not measured has no
 // row. Faults have their file:line:column.
 func ReadSweep(r io.Reader, file string) (Sweep, error) {
 	var sweep Sweep
@@ -64,6 +66,11 @@ func ReadSweep(r io.Reader, file string) (Sweep, error) {
 func readPoint(t *table.Table) Point {
 	p := Point{Cores: t.Whole("cores", 1, maxCores)}
 	p.ComputationNode, p.CommunicationNode = t.Whole("computationNode", 0, maxNodes), t.Whole("communicationNode", 0, maxNodes)
+	if t.Given("partsPerCore") {
+		if parts := t.Whole("partsPerCore", 1, maxParts); parts > 1 {
+			p.PartsPerCore = parts
+		}
+	}
 	for i, into := range []*units.Bandwidth{&p.Alone.Computation, &p.Alone.Communication, &p.Together.Computation, &p.Together.Communication} {
 		*into = units.Bandwidth(t.Positive(sweepColumns[3+i]))
 	}
@@ -93,6 +100,9 @@ func (s Sweep) Validate() error {
 			if !(b > 0) || math.IsInf(float64(b), 0) {
 				fault("row %d: %s of %v: want a finite bandwidth above 0; leave out what was not measured", i+1, sweepColumns[3+j], float64(b))
 			}
+		}
+		if p.PartsPerCore != s[0].PartsPerCore {
+			fault("row %d: %d parts per core, and %d in row 1: want the same in all rows", i+1, max(1, p.PartsPerCore), max(1, s[0].PartsPerCore))
 		}
 		if seen[p.Placement] == nil {
 			seen[p.Placement] = make(map[int]bool)

@@ -11,8 +11,8 @@ import (
 )
 
 // WriteCSV writes the points as overlap.ReadSweep reads them, with further columns,
-// which it ignores: the relative spreads, empty with one repeat, the number of
-// repeats, and the number of parts of a core.
+// which it ignores: the relative spreads, empty with one repeat, and the number of
+// repeats.
 func (r Result) WriteCSV(w io.Writer) error {
 	rows := [][]string{{
 		"computationNode", "communicationNode", "cores",

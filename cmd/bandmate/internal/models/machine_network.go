@@ -73,7 +73,7 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 		if err != nil {
 			return err
 		}
-		sharing = busSharingOf(parameters)
+		sharing = busSharingOf(parameters.Parameters)
 	}
 	folder, profile, err := openMachine(a, name)
 	if err != nil {

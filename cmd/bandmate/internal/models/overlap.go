@@ -3,6 +3,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -210,8 +211,18 @@ all on processors    %s
 // fitResult is `overlap fit -o json`; as YAML it is the parameters' file too.
 type fitResult struct {
 	overlap.Parameters
+	// PartsPerCore is what numbers of cores count; absent where they count cores.
+	PartsPerCore int `json:"partsPerCore,omitempty"`
 	// Error are mean absolute percentage errors, absent where there are no rows.
 	Error overlapErrors `json:"meanAbsolutePercentageError"`
+}
+
+// unit is what the numbers of cores of a picture count; empty for cores.
+func (r fitResult) unit() string {
+	if r.PartsPerCore == 0 {
+		return ""
+	}
+	return fmt.Sprintf("1/%d of a core", r.PartsPerCore)
 }
 
 type overlapErrors struct {
@@ -248,7 +259,8 @@ predictions.
 
 Columns: computationNode, communicationNode, cores,
 computationAloneBytesPerSecond, communicationAloneBytesPerSecond,
-computationBytesPerSecond, communicationBytesPerSecond.`,
+computationBytesPerSecond, communicationBytesPerSecond; partsPerCore where the
+numbers of cores count parts of a core.`,
 		Example: `  bandmate overlap fit sweep.csv
   bandmate overlap fit sweep.csv --nodes-per-socket 2 -o yaml > parameters.yaml
   bandmate overlap fit sweep.csv --svg sweep.svg`,
@@ -261,7 +273,7 @@ computationBytesPerSecond, communicationBytesPerSecond.`,
 			if err != nil {
 				return err
 			}
-			drawn := diagram.Bandwidths{Parameters: r.Parameters, Sweep: sweep, Unit: unit}
+			drawn := diagram.Bandwidths{Parameters: r.Parameters, Sweep: sweep, Unit: cmp.Or(unit, r.unit())}
 			if err := writePicture(picture, drawn.SVG); err != nil {
 				return err
 			}
@@ -270,7 +282,7 @@ computationBytesPerSecond, communicationBytesPerSecond.`,
 	}
 	cmd.Flags().IntVar(&nodes, "nodes-per-socket", 1, "NUMA nodes of the socket that computes; nodes from this number on are remote")
 	cmd.Flags().StringVar(&picture, "svg", "", "draw measured and predicted bandwidths into this file")
-	cmd.Flags().StringVar(&unit, "unit", "", `what the numbers of cores count, for the picture, as "eighths of a core" (default: computing cores)`)
+	cmd.Flags().StringVar(&unit, "unit", "", `what the numbers of cores count, for the picture, as "eighths of a core" (default: computing cores, or the parts that the sweep counts)`)
 	return cmd
 }
 
@@ -292,13 +304,21 @@ func fitSweep(path string, nodes int) (fitResult, overlap.Sweep, error) {
 	if err != nil {
 		return fitResult{}, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return fitResult{p, overlapErrors{
+	return fitResult{p, sweep[0].PartsPerCore, overlapErrors{
 		present(e.Samples.Computation), present(e.Others.Computation), present(e.All.Computation),
 		present(e.Samples.Communication), present(e.Others.Communication), present(e.All.Communication), present(e.Average),
 	}}, sweep, nil
 }
 
+// writeParts says what numbers of cores count where they do not count cores.
+func writeParts(w io.Writer, perCore int) {
+	if perCore > 0 {
+		fmt.Fprintf(w, "numbers of cores count parts, of which %d are a core\n\n", perCore)
+	}
+}
+
 func writeFit(w io.Writer, r fitResult, o report.Options) error {
+	writeParts(w, r.PartsPerCore)
 	t := cli.Table("", ">local", ">remote")
 	row := func(name string, of func(overlap.Instance) string) {
 		remote := report.Text(report.Missing)
@@ -339,6 +359,7 @@ type bandwidthResult struct {
 	Total         float64 `json:"totalBytesPerSecond"`
 	alone         overlap.Bandwidths
 	together      overlap.Bandwidths
+	partsPerCore  int
 }
 
 func newOverlapBandwidthCommand(a *cli.App) *cobra.Command {
@@ -372,13 +393,13 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
 				return cli.UsageError(err)
 			}
 			drawn := diagram.Bandwidths{
-				Parameters: p, Placements: []overlap.Placement{at}, Mark: cores,
+				Parameters: p.Parameters, Placements: []overlap.Placement{at}, Mark: cores, Unit: p.unit(),
 				Cores: max(cores, p.Local.ComputationAloneCores, p.Local.TotalCores) + 1,
 			}
 			if err := writePicture(picture, drawn.SVG); err != nil {
 				return err
 			}
-			r := bandwidthResult{float64(b.Computation), float64(b.Communication), float64(b.Total()), alone, b}
+			r := bandwidthResult{float64(b.Computation), float64(b.Communication), float64(b.Total()), alone, b, p.PartsPerCore}
 			return a.Print(r, func(w io.Writer) error { return writeBandwidths(w, r) })
 		},
 	}
@@ -392,22 +413,23 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
 }
 
 func writeBandwidths(w io.Writer, r bandwidthResult) error {
+	writeParts(w, r.partsPerCore)
 	_, err := fmt.Fprintf(w, "computation    %s, alone %s\ncommunication  %s, alone %s\ntotal          %s\n",
 		r.together.Computation, r.alone.Computation, r.together.Communication, r.alone.Communication, r.together.Total())
 	return err
 }
 
-func readParameters(path string) (overlap.Parameters, error) {
+func readParameters(path string) (fitResult, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return overlap.Parameters{}, err
+		return fitResult{}, err
 	}
 	var r fitResult
 	if err := yaml.UnmarshalStrict(data, &r); err != nil {
-		return overlap.Parameters{}, fmt.Errorf("%s: not parameters that overlap fit wrote: %w", path, err)
+		return fitResult{}, fmt.Errorf("%s: not parameters that overlap fit wrote: %w", path, err)
 	}
 	if err := r.Validate(); err != nil {
-		return overlap.Parameters{}, fmt.Errorf("%s: %w", path, err)
+		return fitResult{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return r.Parameters, nil
+	return r, nil
 }
