@@ -63,6 +63,17 @@ func TestMedianOf(t *testing.T) {
 	}
 }
 
+// What is doubted is not said to be what is wanted.
+func TestDoubt(t *testing.T) {
+	for interval, want := range map[float64]string{
+		0.1: "", 0.1002: "the 95% interval is ±10.1% after 11 repeats, not within 10%", 1.3175: "the 95% interval is ±131.8% after 11 repeats, not within 10%",
+	} {
+		if got := (Median{Value: 1, RelativeInterval: interval, Repeats: 11}).Doubt(); got != want {
+			t.Errorf("%v: %q, want %q", interval, got, want)
+		}
+	}
+}
+
 // The interval holds the true median in at least 95% of the cases, whatever the
 // distribution; here one with a long tail.
 func TestIntervalCoversTheMedian(t *testing.T) {

@@ -49,6 +49,15 @@ type Median struct {
 // Precise reports whether the interval is within Precision.
 func (m Median) Precise() bool { return m.RelativeInterval <= Precision }
 
+// Doubt says that m is not precise; empty if it is. The interval is rounded up, so that
+// none of 10.02% is ±10%.
+func (m Median) Doubt() string {
+	if m.Precise() {
+		return ""
+	}
+	return fmt.Sprintf("the 95%% interval is ±%.1f%% after %d repeats, not within 10%%", math.Ceil(1000*m.RelativeInterval)/10, m.Repeats)
+}
+
 // errDisturbed is returned, with a value, when another program took a CPU during
 // the measurement.
 var errDisturbed = errors.New("something else ran on the CPU")

@@ -107,8 +107,8 @@ func (r *runner) measure(ctx context.Context, v value) error {
 	if median.Mixed {
 		r.warn("%s: other programs ran on the CPUs in %d of %d repeats, and all are counted; stop other programs", v.what, median.Disturbed, median.Repeats)
 	}
-	if !median.Precise() {
-		r.warn("%s: the 95%% interval is ±%.0f%% after %d repeats, not within 10%%", v.what, 100*median.RelativeInterval, median.Repeats)
+	if doubt := median.Doubt(); doubt != "" {
+		r.warn("%s: %s", v.what, doubt)
 	}
 	v.keep(median)
 	return nil

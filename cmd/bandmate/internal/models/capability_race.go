@@ -156,8 +156,8 @@ func (r *raceResult) add(contestants []collective.Contestant, medians []measure.
 		if c.Modeled != nil {
 			row.Modeled = new(float64(*c.Modeled))
 		}
-		if !medians[i].Precise() {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: the 95%% interval is ±%.0f%% after %d repeats, not within 10%%", c.Name, 100*row.RelativeInterval, row.Repeats))
+		if doubt := medians[i].Doubt(); doubt != "" {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %s", c.Name, doubt))
 		}
 		r.Results = append(r.Results, row)
 	}

@@ -57,9 +57,9 @@ input approaches, and at the latency, which random input approaches. Neither
 includes the cost of comparisons.
 
 With --overhead, a file with measured sorts of 1 KiB (CSV, columns threads and
-seconds), the overhead of threads is fitted and added. The table shows where it
-exceeds a tenth of the memory model (by bandwidth): from there on memory is not
-the limit.`,
+seconds), the overhead of threads is fitted. It comes on top of both bounds, and
+the table has it in a column of its own. Where it exceeds a tenth of the memory
+model (by bandwidth), memory is not the limit.`,
 		Example: `  bandmate capability sort --machine knl-7210-quadrant --size 1GiB --threads 64
   bandmate capability sort --machine here.yaml --size 4MiB --threads 8 --overhead small.csv`,
 		Args: cli.WantArgs(cobra.NoArgs, "no arguments"),
