@@ -185,9 +185,15 @@ func TestFindings(t *testing.T) {
 			},
 		},
 		{
-			name: "no memory of the node", finding: "memory", state: Limited, detail: "memory node 0: no such node", remedy: "SYS_NICE",
+			name: "no memory of the node", finding: "memory", state: Limited, detail: "memory node 0: no such node", remedy: "cpuset.mems",
 			change: func(f *fake) {
 				f.BindMemory = func(node int) error { return fmt.Errorf("memory node %d: no such node", node) }
+			},
+		},
+		{
+			name: "memory may not be bound", finding: "memory", state: Limited, detail: "memory node 0", remedy: "SYS_NICE",
+			change: func(f *fake) {
+				f.BindMemory = func(node int) error { return fmt.Errorf("memory node %d: %w", node, fs.ErrPermission) }
 			},
 		},
 		{

@@ -110,9 +110,11 @@ func (x *examination) memory() Outcome {
 	if node != nil {
 		where = fmt.Sprintf("node %d has ", *node)
 		if err := x.BindMemory(*node); err != nil {
-			return limited(
-				err.Error()+"; without it nothing is measured beside the interferer, unless --memory-node names another node, or --cpus CPUs of several",
-				"in a container, add the capability SYS_NICE, and permit the node (cpuset.mems)")
+			remedy := "permit the node (cpuset.mems), or name another one with --memory-node"
+			if errors.Is(err, fs.ErrPermission) {
+				remedy = "in a container, add the capability SYS_NICE"
+			}
+			return limited(err.Error()+"; without it nothing is measured beside the interferer, unless --cpus names CPUs of several nodes", remedy)
 		}
 	}
 	available, known := memory.Available(x.Sys, x.Proc, node)

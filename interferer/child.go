@@ -140,7 +140,7 @@ func startWorkers(c childConfig, page *controlPage, clock clock) (<-chan prepare
 }
 
 // hugePageWarnings says what of the buffers is not on huge pages. It is silent where other
-// pages are larger than the 4 KiB with which the loss was measured: huge ones are then
+// pages are larger than the 4 KiB with which the loss was measured: huge ones may then be
 // larger than a buffer, as the 512 MiB of Arm kernels with pages of 64 KiB.
 func hugePageWarnings(buffers []*memory.Buffer, total int64) []string {
 	if total < memory.HugePage || unix.Getpagesize() > smallPage {

@@ -125,7 +125,9 @@ func (redis) encode(u *url.URL) (string, error) {
 	if err := pathOnly(u); err != nil {
 		return "", err
 	}
-	words := strings.Split(strings.Trim(u.EscapedPath(), "/"), "/")
+	// The path as it was given. EscapedPath drops it where it has a character that ought to
+	// be escaped, such as the brace of {100}.
+	words := strings.Split(strings.Trim(cmp.Or(u.RawPath, u.EscapedPath()), "/"), "/")
 	if words[0] == "" {
 		words[0] = "PING"
 	}

@@ -157,6 +157,7 @@ func TestRedisArguments(t *testing.T) {
 	for path, want := range map[string]string{
 		"/GET/user%2F1":        "*2\r\n$3\r\nGET\r\n$6\r\nuser/1\r\n",
 		"/SET/a%3Fb/%E2%82%AC": "*3\r\n$3\r\nSET\r\n$3\r\na?b\r\n$3\r\n\u20ac\r\n",
+		"/GET/user%2F{1}":      "*2\r\n$3\r\nGET\r\n$6\r\nuser/0\r\n",
 		"/GET/%25{1}":          "*2\r\n$3\r\nGET\r\n$2\r\n%0\r\n",
 		"":                     "*1\r\n$4\r\nPING\r\n",
 	} {

@@ -109,10 +109,11 @@ func (f Function) offset(name string) (uint64, error) {
 	return symbols.offset(f.Symbol)
 }
 
+// isRunning also holds for a process of which the kernel does not tell.
 func isRunning(pid int) bool {
 	p, err := openProcess(pid)
 	if err != nil {
-		return false
+		return !errors.Is(err, ErrEnded)
 	}
 	defer func() { _ = p.close() }()
 	return !p.ended()

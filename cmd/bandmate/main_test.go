@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -73,6 +74,9 @@ func TestScripts(t *testing.T) {
 				return cgroupsWork()
 			case "namespaces":
 				return networkNamespacesWork()
+			case "mounts":
+				work := exec.Command("unshare", "--mount", "true").Run() == nil
+				return work || os.Getenv(requires.Everything) != "", nil
 			}
 			return false, nil
 		},

@@ -49,7 +49,7 @@ func TestEachWithStops(t *testing.T) {
 	var calls atomic.Int64
 	err := parallel.EachWith(ctx, 1e6, func() func(int) {
 		return func(int) {
-			if calls.Add(1) == 10 {
+			if calls.Add(1) >= 10 {
 				cancel()
 			}
 		}

@@ -391,7 +391,7 @@ func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding,
 // putBoth stores the profile, and the machine's where it was measured.
 func (j onboarding) putBoth(profile *v1alpha1.ApplicationProfile, machine, known *v1alpha1.MachineProfile) error {
 	if machine != known {
-		if err := j.put("machine profile", machine); err != nil {
+		if err := putMachine(j.folder, machine); err != nil {
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func parseCost(text string) (capability.Cost, bool) {
 	for _, unit := range []struct {
 		suffix string
 		cost   capability.Cost
-	}{{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}} {
+	}{{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"μs", 1e3}, {"ms", 1e6}, {"s", 1e9}} {
 		if number, ok := strings.CutSuffix(text, unit.suffix); ok {
 			value, err := strconv.ParseFloat(number, 64)
 			cost := capability.Cost(value) * unit.cost

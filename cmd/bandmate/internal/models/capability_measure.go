@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/capability/measure"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -92,6 +94,10 @@ func measureCapability(ctx context.Context, a *cli.App, f capabilityMeasureFlags
 	if err != nil {
 		return refusedCPU(err)
 	}
+	if cache, _ := machine.LastLevelCacheBytes(cpuset.New(options.CPUs[0])); options.MemoryBytes < 2*cache {
+		result.Warnings = append(result.Warnings, fmt.Sprintf("what lies in memory is %s, and a last-level cache has %s: some of it was found there; free memory, or choose --memory-size",
+			report.Bytes(options.MemoryBytes), report.Bytes(cache)))
+	}
 	if now, err := folder.Machine(name); err == nil { // others may have changed it meanwhile
 		profile = now
 	}
@@ -164,6 +170,9 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 	if options.MemoryBytes == 0 {
 		available, _ := memory.Available(os.DirFS("/sys"), os.DirFS("/proc"), nil)
 		options.MemoryBytes = memorySize(machine, available)
+		if err := options.Validate(); err != nil {
+			return options, fmt.Errorf("%w: with an eighth of the available memory, %d MiB: %w; free memory, or choose --memory-size", cli.ErrNotMeasurable, available>>20, err)
+		}
 	}
 	if err := options.Validate(); err != nil {
 		return options, cli.UsageError(err)

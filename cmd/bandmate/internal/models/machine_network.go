@@ -89,7 +89,10 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 		return cli.UsageError(faults.ToAggregate())
 	}
 	if _, err := communication.NewMachine(profile); err != nil {
-		return cli.UsageError(err)
+		if f.rate != "" {
+			err = cli.UsageError(err)
+		}
+		return err
 	}
 	if err := folder.Put(profile); err != nil {
 		return fmt.Errorf("storing the machine profile: %w", err)

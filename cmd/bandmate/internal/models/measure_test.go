@@ -25,7 +25,7 @@ func TestMemorySize(t *testing.T) {
 }
 
 func TestOverride(t *testing.T) {
-	machine := &topology.Machine{CPUs: []topology.CPU{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}}
+	machine := &topology.Machine{CPUs: []topology.CPU{{ID: 0, Core: 0}, {ID: 1, Core: 1}, {ID: 2, Core: 2}, {ID: 3, Core: 3}, {ID: 4, Core: 3}}}
 	two := measure.Cores{Computing: []int{0}, Receiver: 1, Sender: 1, Warnings: []string{"CPU 1 sends and receives"}}
 	four := measure.Cores{Computing: []int{0, 1}, Receiver: 3, Sender: 2}
 	for _, test := range []struct {
@@ -36,6 +36,7 @@ func TestOverride(t *testing.T) {
 	}{
 		{"two CPUs the other way around", two, sweepFlags{receiver: 0, sender: -1}, measure.Cores{Computing: []int{1}, Receiver: 0, Sender: 0}},
 		{"another receiver", four, sweepFlags{receiver: 0, sender: -1}, measure.Cores{Computing: []int{1, 3}, Receiver: 0, Sender: 2}},
+		{"the other thread of the receiver's core", four, sweepFlags{receiver: 4, sender: -1}, measure.Cores{Computing: []int{0, 1}, Receiver: 4, Sender: 2}},
 		{"another sender", four, sweepFlags{receiver: -1, sender: 1}, measure.Cores{Computing: []int{0}, Receiver: 3, Sender: 1}},
 		{"given computing CPUs", four, sweepFlags{cpus: "1", receiver: 0, sender: -1}, measure.Cores{Computing: []int{1}, Receiver: 0, Sender: 2}},
 	} {
@@ -46,9 +47,9 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	for want, flags := range map[string]sweepFlags{
-		"--cpus 3-4: want CPUs that are online, 0-3":   {cpus: "3-4", receiver: -1, sender: -1},
-		"--receiver 4: want a CPU that is online, 0-3": {receiver: 4, sender: -1},
-		"--sender 4: want a CPU that is online, 0-3":   {receiver: -1, sender: 4},
+		"--cpus 4-5: want CPUs that are online, 0-4":   {cpus: "4-5", receiver: -1, sender: -1},
+		"--receiver 5: want a CPU that is online, 0-4": {receiver: 5, sender: -1},
+		"--sender 5: want a CPU that is online, 0-4":   {receiver: -1, sender: 5},
 	} {
 		if err := flags.override(&measure.Cores{}, machine); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -431,5 +431,8 @@ func readParameters(path string) (fitResult, error) {
 	if err := r.Validate(); err != nil {
 		return fitResult{}, fmt.Errorf("%s: %w", path, err)
 	}
+	if r.PartsPerCore < 0 {
+		return fitResult{}, fmt.Errorf("%s: partsPerCore %d: want 0 or more", path, r.PartsPerCore)
+	}
 	return r, nil
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,12 +127,18 @@ func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error 
 	if !given.IsSubsetOf(online) {
 		return fmt.Errorf("%w: --cpus %s: want CPUs that are online, %s", cli.ErrNotMeasurable, given, online)
 	}
-	for flag, cpu := range map[string]int{"--receiver": f.receiver, "--sender": f.sender} {
-		if cpu >= 0 && !online.Contains(cpu) {
-			return fmt.Errorf("%w: %s %d: want a CPU that is online, %s", cli.ErrNotMeasurable, flag, cpu, online)
+	for _, role := range []struct {
+		flag string
+		cpu  int
+	}{{"--receiver", f.receiver}, {"--sender", f.sender}} {
+		if role.cpu >= 0 && !online.Contains(role.cpu) {
+			return fmt.Errorf("%w: %s %d: want a CPU that is online, %s", cli.ErrNotMeasurable, role.flag, role.cpu, online)
 		}
 	}
-	pool := append(slices.Clone(c.Computing), c.Receiver)
+	pool := slices.Clone(c.Computing)
+	if !onOneCore(machine, c.Receiver, f.receiver) && !onOneCore(machine, c.Receiver, f.sender) || len(pool) == 1 {
+		pool = append(pool, c.Receiver)
+	}
 	if f.receiver >= 0 {
 		if c.Sender == c.Receiver {
 			c.Sender = f.receiver
@@ -143,9 +150,9 @@ func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error 
 	}
 	if f.receiver >= 0 || f.sender >= 0 {
 		c.Computing = slices.DeleteFunc(pool, func(cpu int) bool { return cpu == c.Receiver || cpu == c.Sender })
-		c.Warnings = nil
+		c.Warnings = slices.DeleteFunc(c.Warnings, func(w string) bool { return strings.Contains(w, "sends and receives") })
 		if c.Sender == c.Receiver {
-			c.Warnings = []string{fmt.Sprintf("CPU %d sends and receives: communication is what one core does of both", c.Receiver)}
+			c.Warnings = append(c.Warnings, fmt.Sprintf("CPU %d sends and receives: communication is what one core does of both", c.Receiver))
 		}
 	}
 	if !given.IsEmpty() {
@@ -153,6 +160,13 @@ func (f sweepFlags) override(c *measure.Cores, machine *topology.Machine) error 
 		c.Locate(machine)
 	}
 	return nil
+}
+
+// onOneCore reports whether two CPUs are different threads of one core.
+func onOneCore(m *topology.Machine, a, b int) bool {
+	some, known := m.CPU(a)
+	other, alsoKnown := m.CPU(b)
+	return known && alsoKnown && a != b && some.Socket == other.Socket && some.Core == other.Core
 }
 
 func (f sweepFlags) nodeList(machine *topology.Machine) ([]int, error) {
