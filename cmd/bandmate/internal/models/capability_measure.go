@@ -170,8 +170,8 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 	if options.MemoryBytes == 0 {
 		available, _ := memory.Available(os.DirFS("/sys"), os.DirFS("/proc"), nil)
 		options.MemoryBytes = memorySize(machine, available)
-		if err := options.Validate(); err != nil {
-			return options, fmt.Errorf("%w: with an eighth of the available memory, %d MiB: %w; free memory, or choose --memory-size", cli.ErrNotMeasurable, available>>20, err)
+		if options.MemoryBytes < leastMemory {
+			return options, fmt.Errorf("%w: %s of memory are available: free memory, or choose --memory-size", cli.ErrNotMeasurable, report.Bytes(available))
 		}
 	}
 	if err := options.Validate(); err != nil {
@@ -179,6 +179,9 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 	}
 	return options, nil
 }
+
+// leastMemory is far too little to lie in memory rather than in a cache.
+const leastMemory = 1 << 20
 
 // memorySize is eight times the last-level caches, from 256 MiB to 1 GiB, and no
 // more than an eighth of the available memory, of which a container may have little.
