@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/internal/text"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -101,8 +100,8 @@ func Recognize(m *topology.Machine, profiles []*v1alpha1.MachineProfile, preferr
 		if leftOut != "" {
 			return "", leftOut
 		}
-		return "", fmt.Sprintf("no machine profile of the cluster is of %s with %s, %s and %s: measure one with bandmate machine and apply it, or name the machine with --machine",
-			m.CPUModel, text.Count(m.Sockets(), "socket"), text.Count(len(m.Nodes), "NUMA node"), text.Count(len(m.CPUs), "CPU"))
+		return "", fmt.Sprintf("no machine profile of the cluster is of %s with %d sockets, %d NUMA nodes and %d CPUs: measure one with bandmate machine and apply it, or name the machine with --machine",
+			m.CPUModel, m.Sockets(), len(m.Nodes), len(m.CPUs))
 	}
 	slices.SortFunc(alike, func(a, b *v1alpha1.MachineProfile) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
