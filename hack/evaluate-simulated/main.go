@@ -115,6 +115,9 @@ func write(w io.Writer, data string) error {
 	if err := writeUndeclared(w, all, results); err != nil {
 		return err
 	}
+	if err := writeFew(w, all, results); err != nil {
+		return err
+	}
 	for i, p := range all {
 		fmt.Fprintf(w, "\n## %s (%s)\n", p.title, p.name)
 		for j, measured := range profiles() {
