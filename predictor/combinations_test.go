@@ -110,3 +110,22 @@ func TestManyNeighbors(t *testing.T) {
 		t.Errorf("%v beside a thousand idle neighbors, %v beside their sum", got, want)
 	}
 }
+
+// A group grows no faster by one more that causes traffic.
+func TestOneMoreNeverHelps(t *testing.T) {
+	loud := compiled(t, withCurve(profileOf("loud", 5, 1), 1, 1, 0.80, 0.75, 0.72, 0.70))
+	var apps []*Application
+	before := units.NormalizedPerformance(1)
+	var w Workspace
+	for range 4 * mostPartners {
+		apps = append(apps, loud)
+		all := w.Performances(nil, apps)
+		if all[0] > before+1e-6 {
+			t.Errorf("%d copies: %v, %v with one fewer", len(apps), all[0], before)
+		}
+		if last := all[len(all)-1]; math.Abs(float64(last-all[0])) > 1e-4 {
+			t.Errorf("%d copies: the first has %v, the last %v", len(apps), all[0], last)
+		}
+		before = all[0]
+	}
+}

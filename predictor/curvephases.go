@@ -1,6 +1,10 @@
 package predictor
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 )
@@ -40,7 +44,7 @@ func (s *curveSolver) solveInPhases(record bool) outcome {
 			s.performance[i] = min(max(units.NormalizedPerformance(rate), curves.Floor), 1)
 		}
 	}
-	if len(s.apps) > 2 && s.loud() <= mostCompounded {
+	if len(s.apps) > 2 {
 		s.compoundPairs()
 	}
 	return mean
@@ -78,50 +82,72 @@ func (s *curveSolver) hereOf(i int, p units.NormalizedPerformance) units.Normali
 // timeShare implements phaseSolver.
 func (s *curveSolver) timeShare(app, phase int) float64 { return s.apps[app].phases[phase].timeShare }
 
-// mostCompounded is how many applications with traffic a group has at most of which every
-// pair is solved, as the effort grows with the square. Larger groups rest on the solution
-// of all.
-const mostCompounded = 16
-
-// loud counts the applications with traffic.
-func (s *curveSolver) loud() int {
-	n := 0
-	for _, a := range s.apps {
-		if !a.quiet() {
-			n++
-		}
-	}
-	return n
-}
+// mostPartners bounds the pairs that limit the performance of one application, as the effort
+// grows with the square of the group otherwise. The others only add to the traffic of the group.
+const mostPartners = 15
 
 // quiet reports whether a counts as causing no traffic.
 func (a *Application) quiet() bool { return a.target.Total() == 0 && a.corunner.Total() == 0 }
 
 // compoundPairs limits the performance of each application of a group to the product of its
-// performances beside each other member alone: a queue grows faster than its load, so delays
-// by several neighbors at least compound. The product neglects the capacity of the memory;
-// both estimates err toward too little contention, so the lower one is used.
+// performances beside each of its heaviest partners alone: a queue grows faster than its load,
+// so delays by several neighbors at least compound. The product neglects the capacity of the
+// memory; both estimates err toward too little contention, so the lower one is used.
 func (s *curveSolver) compoundPairs() {
 	if s.pair == nil {
 		s.pair = &curveSolver{}
 	}
+	s.rankByTraffic()
 	s.compounded = s.compounded[:0]
 	for range s.apps {
 		s.compounded = append(s.compounded, 1)
 	}
 	for i := range s.apps {
 		for j := i + 1; j < len(s.apps); j++ {
-			if s.apps[i].quiet() && s.apps[j].quiet() {
+			hinders, hindered := s.partner(j, i), s.partner(i, j)
+			if !hinders && !hindered {
 				continue
 			}
 			s.twoOf = [2]*Application{s.apps[i], s.apps[j]}
 			s.pair.reset(s.twoOf[:], s.atHome(i))
 			s.pair.solveInPhases(false)
-			s.compounded[i] *= s.pair.performance[0]
-			s.compounded[j] *= s.pair.performance[1]
+			if hinders {
+				s.compounded[i] *= s.pair.performance[0]
+			}
+			if hindered {
+				s.compounded[j] *= s.pair.performance[1]
+			}
 		}
 	}
 	for i, product := range s.compounded {
 		s.performance[i] = max(min(s.performance[i], product), curves.Floor)
 	}
+}
+
+// rankByTraffic ranks the applications with traffic, the heaviest first. Those without rank
+// behind any partner.
+func (s *curveSolver) rankByTraffic() {
+	s.byTraffic, s.ranks = s.byTraffic[:0], resized(s.ranks, len(s.apps))
+	for i, a := range s.apps {
+		s.ranks[i] = math.MaxInt
+		if !a.quiet() {
+			s.byTraffic = append(s.byTraffic, i)
+		}
+	}
+	slices.SortStableFunc(s.byTraffic, func(i, j int) int {
+		a, b := s.apps[i], s.apps[j]
+		return cmp.Or(cmp.Compare(b.corunner.Total(), a.corunner.Total()), byName(a, b))
+	})
+	for rank, i := range s.byTraffic {
+		s.ranks[i] = rank
+	}
+}
+
+// partner reports whether application j is one of the mostPartners heaviest beside i.
+func (s *curveSolver) partner(j, i int) bool {
+	ahead := s.ranks[j]
+	if s.ranks[i] < ahead {
+		ahead-- // i is not beside itself
+	}
+	return ahead < mostPartners
 }

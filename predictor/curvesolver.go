@@ -38,6 +38,8 @@ type curveSolver struct {
 	pair       *curveSolver
 	twoOf      [2]*Application
 	compounded []units.NormalizedPerformance
+	byTraffic  []int // places of the applications with traffic
+	ranks      []int // of each application among those
 }
 
 // reset makes s the undisturbed state of apps. What it allocated serves again.

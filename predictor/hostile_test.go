@@ -172,7 +172,7 @@ func TestIdleApplicationsChangeNothing(t *testing.T) {
 	}
 	var w Workspace
 	want := w.Performances(nil, apps)[0]
-	for i := range 2 * mostCompounded {
+	for i := range 2*mostPartners + 2 {
 		apps = append(apps, Unprofiled(fmt.Sprintf("idle-%d", i)))
 		if got := w.Performances(nil, apps)[0]; math.Abs(float64(got-want)) > 1e-6 {
 			t.Fatalf("%.6f beside %d idle applications, %.6f beside none", got, i+1, want)

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -252,6 +253,23 @@ func TestScorerForgets(t *testing.T) {
 	}
 	if first.Newcomer.After <= 1 || first.Residents[0].After < first.Residents[0].Before || units.Slowdown(1) > first.Residents[1].Before {
 		t.Errorf("%+v", first)
+	}
+}
+
+// However full a node is, one more application never speeds up those on it.
+func TestFullNodesCost(t *testing.T) {
+	loud := application(t, "loud", 5, 3)
+	var s Scorer
+	var domain Domain
+	for n := range 40 {
+		got, err := s.Score(Job{Name: "newcomer", Application: loud, CPUs: 1}, domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Cost < -1e-6 {
+			t.Errorf("beside %d residents: cost %v", n, got.Cost)
+		}
+		domain.Residents = append(domain.Residents, Job{Name: fmt.Sprintf("resident-%d", n), Application: loud, CPUs: 1})
 	}
 }
 
