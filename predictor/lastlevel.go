@@ -217,6 +217,7 @@ func (s *modelSolver) solveShared() {
 			s.sharing[i].Alone = a.target
 		}
 	}
+	s.choosePlaceable()
 	s.shares, s.inWorld = resized(s.shares, len(s.apps)), resized(s.inWorld, len(s.apps))
 	clear(s.shares)
 	for w, size := range worldSizes {

@@ -101,6 +101,7 @@ func TestApplicationsThatShareACache(t *testing.T) {
 		t.Errorf("%v beside 10 GB/s", p.Slowdown)
 	}
 	inSeveralCaches(t, fitted, apps)
+	idleAndReordered(t, fitted, apps)
 	withoutPointsInTheCache(t, fitted)
 	// A link that the model leaves out is named.
 	for _, c := range []*predictor.Calibration{fitted, fitted.Farther()} {
@@ -229,6 +230,44 @@ func inSeveralCaches(t *testing.T, fitted *predictor.Calibration, apps []*predic
 	knownPlaces(t, both[worst[0]], both[worst[1]], one, apart)
 	if alone := applied[1]; !reflect.DeepEqual(one, predictIn(t, alone[worst[0]].In(1), alone[worst[1]].In(2))) {
 		t.Error("where there is one cache, it matters which one is said")
+	}
+}
+
+// idleAndReordered checks that in several caches, applications that cause nothing change
+// nothing, and neither does the order of the others.
+func idleAndReordered(t *testing.T, fitted *predictor.Calibration, apps []*predictor.Application) {
+	t.Helper()
+	var five []*predictor.Application
+	for _, a := range apps {
+		one, err := fitted.InCaches(4).Apply(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		five = append(five, one)
+	}
+	var w predictor.Workspace
+	idle := predictor.Unprofiled("idle")
+	oneKnown := append([]*predictor.Application{five[0].In(predictor.CachesOf(0))}, five[1:]...)
+	for _, all := range [][]*predictor.Application{five, oneKnown} {
+		want := w.Performances(nil, all)
+		for _, extra := range []*predictor.Application{idle, idle.In(predictor.CachesOf(9))} {
+			got := w.Performances(nil, append(slices.Clone(all), extra))
+			for i, p := range want {
+				if math.Abs(float64(got[i]-p)) > 1e-9 {
+					t.Errorf("%s: %v beside an idle application, %v without", all[i].Name(), got[i], p)
+				}
+			}
+		}
+	}
+	stream, err := predictor.Assumed("stream", units.Traffic{Read: 3e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	residents := append(slices.Clone(five[1:]), stream, stream)
+	want := w.Performances(nil, append(five[:1:1], residents...))[0]
+	slices.Reverse(residents)
+	if got := w.Performances(nil, append(five[:1:1], residents...))[0]; math.Abs(float64(got-want)) > 1e-9 {
+		t.Errorf("%v, %v in another order", got, want)
 	}
 }
 

@@ -28,8 +28,9 @@ type modelSolver struct {
 	sharing   []cache.Member
 	shares    []cache.Result
 	solver    cache.Solver
-	// placed and placement are the cache of each application in one placement, and how
-	// each fares in it.
+	// placeable are the applications whose cache matters, by name. placed and placement are
+	// the cache of each of these in one placement, and how each application fares in it.
+	placeable       []int
 	placed          []int
 	placement       []cache.Result
 	placementSpread float64
@@ -37,7 +38,7 @@ type modelSolver struct {
 	// in each.
 	inWorld []cache.Result
 	byWorld [len(worldSizes)]float64
-	// allowed are the caches of each application where some are known, distinct the
+	// allowed are the caches of each that is placeable where some are known, distinct the
 	// placements in them that differ in who is with whom.
 	allowed  []Caches
 	distinct []weighted

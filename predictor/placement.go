@@ -64,18 +64,30 @@ const (
 	mostChoices      = 4096
 )
 
+// choosePlaceable finds the applications whose cache matters: those that use one. They are
+// ordered by name, so that random placements do not depend on the order of the caller.
+func (s *modelSolver) choosePlaceable() {
+	s.placeable = s.placeable[:0]
+	for i := range s.sharing {
+		if s.apps[i].SharesCache() || s.sharing[i].Alone.Total() > 0 {
+			s.placeable = append(s.placeable, i)
+		}
+	}
+	slices.SortStableFunc(s.placeable, func(i, j int) int { return byName(s.apps[i], s.apps[j]) })
+}
+
 // averagePlacements sets shares to the means over the placements of the applications in the
 // caches where they may run, each as likely. It returns the standard deviation of the target's performance
 // over them, and whether all have a solution.
 func (s *modelSolver) averagePlacements(m *cache.Model, shares []cache.Result) (spread float64, solved bool) {
 	clear(shares)
-	s.placed = resized(s.placed, len(s.sharing))
+	s.placed = resized(s.placed, len(s.placeable))
 	clear(s.placed)
 	var squares float64
 	solved = true
 	add := func(weight float64) {
-		for i := range s.sharing {
-			s.sharing[i].Cache = s.placed[i]
+		for place, i := range s.placeable {
+			s.sharing[i].Cache = s.placed[place]
 		}
 		var ok bool
 		s.placement, ok = s.solver.Solve(m, s.model, s.sharing, s.placement[:0])
@@ -110,7 +122,7 @@ func (s *modelSolver) averagePlacements(m *cache.Model, shares []cache.Result) (
 
 // anyPlaced reports whether it is known of an application in which caches it may run.
 func (s *modelSolver) anyPlaced() bool {
-	return slices.ContainsFunc(s.apps, func(a *Application) bool { return a.in != AnyCache })
+	return slices.ContainsFunc(s.placeable, func(i int) bool { return s.apps[i].in != AnyCache })
 }
 
 // weighted is a placement and how likely it is.
@@ -151,21 +163,21 @@ func (s *modelSolver) eachKnown(add func(weight float64)) {
 	}
 }
 
-// allow sets the caches of each application, and returns how many choices of one for each
+// allow sets the caches of each that is placeable, and returns how many choices of one for each
 // there are. Those of unknown place may run in as many as there are before one memory, or
 // as others are known to run in. Above mostChoices the number is not exact.
 func (s *modelSolver) allow() (choices int) {
 	all := Caches(1)<<s.caches - 1
-	for _, a := range s.apps {
-		all |= Caches(1)<<bits.Len64(uint64(a.in)) - 1
+	for _, i := range s.placeable {
+		all |= Caches(1)<<bits.Len64(uint64(s.apps[i].in)) - 1
 	}
-	s.allowed, choices = resized(s.allowed, len(s.apps)), 1
-	for i, a := range s.apps {
-		if s.allowed[i] = a.in; a.in == AnyCache {
-			s.allowed[i] = all
+	s.allowed, choices = resized(s.allowed, len(s.placeable)), 1
+	for place, i := range s.placeable {
+		if s.allowed[place] = s.apps[i].in; s.allowed[place] == AnyCache {
+			s.allowed[place] = all
 		}
 		if choices <= mostChoices {
-			choices *= s.allowed[i].Len()
+			choices *= s.allowed[place].Len()
 		}
 	}
 	return choices
