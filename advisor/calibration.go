@@ -175,22 +175,23 @@ func (f *fitting) fit() {
 				apps = append(apps, a)
 			}
 		}
-		if len(apps) < leastFitted {
-			f.err = ErrFewProfiles
-			return
-		}
 		f.calibration, f.err = calibrate(apps, f.link, f.cache)
 	})
 }
 
 // calibrate fits a model of the memory, and of the caches before it that they share, if
-// enough of the applications were measured beside an interferer in the cache.
+// enough of the applications were measured beside an interferer in the cache. It fails with
+// ErrFewProfiles if the memory alone is left and too few applications tell about it.
 func calibrate(apps []*predictor.Application, link memory.Link, cache predictor.LastLevel) (*predictor.Calibration, error) {
 	if cache.Bytes > 0 {
 		c, err := predictor.CalibrateCache(apps, cache, link)
 		if !errors.Is(err, memory.ErrNotEnough) {
 			return c, err
 		}
+	}
+	apps = slices.DeleteFunc(slices.Clone(apps), func(a *predictor.Application) bool { return !a.Fittable() })
+	if len(apps) < leastFitted {
+		return nil, ErrFewProfiles
 	}
 	return predictor.Calibrate(apps, link)
 }
@@ -263,7 +264,7 @@ func (c *calibrations) fitted(p *v1alpha1.ApplicationProfile) (fitted, of int) {
 	if f.fit(); f.err != nil {
 		return 0, 0
 	}
-	return len(f.chosen), f.profiles
+	return f.calibration.Fitted(), f.profiles
 }
 
 // lastLevelCache returns the size in bytes of the cache that the model of p's place has

@@ -205,3 +205,27 @@ func TestApplySaysWhyNot(t *testing.T) {
 		t.Errorf("fitted to %d of %d, want 5 of 5", n, of)
 	}
 }
+
+// A profile that a model is not fitted to counts as one that could have been, and no more.
+func TestProfilesThatAreNotFitted(t *testing.T) {
+	profiles := measuredOnBlade(t, 4)
+	profiles[3].Spec.Communication = &v1alpha1.Communication{Source: v1alpha1.CommunicationDeclared, SentBytesPerSecond: new(1e8), Apart: true}
+	oneUnknown := profiles[2].DeepCopy()
+	oneUnknown.Spec.Curves[0].Points[0].AchievedBytesPerSecond = nil
+	var none *calibrations
+	for name, few := range map[string][]*v1alpha1.ApplicationProfile{
+		"one apart":                     {profiles[0], profiles[1], profiles[3]},
+		"one with a point not achieved": {profiles[0], profiles[1], oneUnknown},
+	} {
+		c := none.next(given(few), nil, nil)
+		if _, err := c.model(profiles[0]); !errors.Is(err, ErrFewProfiles) {
+			t.Errorf("%s of three: %v, want too few", name, err)
+		}
+		if n, of := c.fitted(profiles[0]); n != 0 || of != 0 {
+			t.Errorf("%s of three: fitted to %d of %d", name, n, of)
+		}
+	}
+	if n, of := none.next(given(profiles), nil, nil).fitted(profiles[0]); n != 3 || of != 4 {
+		t.Errorf("one apart of four: fitted to %d of %d, want 3 of 4", n, of)
+	}
+}

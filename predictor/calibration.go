@@ -32,7 +32,12 @@ type Calibration struct {
 	// farther is true where co-runners are farther from the memory than a target, which the
 	// model of caches does not know.
 	farther bool
+	// fitted is how many applications the model was fitted to.
+	fitted int
 }
+
+// Fitted returns how many applications the model was fitted to.
+func (c *Calibration) Fitted() int { return c.fitted }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
 // co-runners count as distant from the memory.
@@ -48,7 +53,7 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	var sources []memory.Source
 	var ratios []float64
 	for _, a := range apps {
-		if source, missing := a.source(); missing == "" && !a.silent() {
+		if source, ok := a.memorySource(); ok {
 			sources = append(sources, source)
 			ratios = append(ratios, a.slowerAway)
 		}
@@ -69,7 +74,7 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	if off := typical(misfits); off > worstFit {
 		return nil, fmt.Errorf("calibration: %w: points that were left out of the fit lie %.1f points off", ErrNotDescribed, 100*off)
 	}
-	c := &Calibration{model: model, misfit: cmp.Or(lasting(misfits), unknownMisfit)}
+	c := &Calibration{model: model, misfit: cmp.Or(lasting(misfits), unknownMisfit), fitted: len(sources)}
 	if undeclared {
 		c.shared = model.ShareLink()
 	}
@@ -249,6 +254,19 @@ func (a *Application) source() (s memory.Source, missing string) {
 		return s, "no point of its curves was measured beside an interferer that achieved any bandwidth"
 	}
 	return s, ""
+}
+
+// memorySource is source for the fit of a model, which an application without traffic tells
+// nothing about.
+func (a *Application) memorySource() (memory.Source, bool) {
+	s, missing := a.source()
+	return s, missing == "" && !a.silent()
+}
+
+// Fittable reports whether Calibrate fits its model to a.
+func (a *Application) Fittable() bool {
+	_, ok := a.memorySource()
+	return ok
 }
 
 // silent reports whether the application is known to cause no traffic.

@@ -134,7 +134,7 @@ func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*C
 			if a.distanceKnown {
 				ratios = append(ratios, a.slowerAway)
 			}
-		} else if s, missing := a.source(); missing == "" && !a.silent() {
+		} else if s, ok := a.memorySource(); ok {
 			others = append(others, s)
 		}
 	}
@@ -145,6 +145,7 @@ func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*C
 	return &Calibration{
 		model: model, misfit: max(lasting(leaveOut(model, others)), unknownMisfit),
 		lastLevel: lastLevel, caches: max(caches.Count, 1), farther: 2*len(ratios) > len(sources) && farther(ratios, link),
+		fitted: len(sources),
 	}, nil
 }
 
