@@ -102,8 +102,12 @@ func (c *conversion) ratioAt(share float64, pattern string) (units.Bandwidth, bo
 	return here / there, true
 }
 
-// own returns the traffic of the application alone.
+// own returns the traffic of the application alone as a target, as which its curves were
+// measured.
 func (c *conversion) own() units.Traffic {
+	if d := c.app.Spec.Distance; d != nil {
+		return units.Traffic{Read: units.Bandwidth(d.TargetReadBytesPerSecond), Write: units.Bandwidth(d.TargetWriteBytesPerSecond)}
+	}
 	t := c.app.Spec.Contentiousness
 	return units.Traffic{Read: units.Bandwidth(t.ReadBytesPerSecond), Write: units.Bandwidth(t.WriteBytesPerSecond)}
 }

@@ -162,9 +162,13 @@ func (c *conversion) placement() (*v1alpha1.Regime, *bool) {
 	return is.Regime, is.SharedLastLevelCache
 }
 
-// contentiousness scales the traffic by the speed alone.
+// contentiousness scales the traffic as a co-runner.
 func (c *conversion) contentiousness() v1alpha1.Contentiousness {
 	t := *c.app.Spec.Contentiousness.DeepCopy()
+	if c.nearer() {
+		target := c.own()
+		t.ReadBytesPerSecond, t.WriteBytesPerSecond = float64(target.Read), float64(target.Write)
+	}
 	speed := float64(c.speed)
 	t.ReadBytesPerSecond *= speed
 	t.WriteBytesPerSecond *= speed
@@ -173,34 +177,23 @@ func (c *conversion) contentiousness() v1alpha1.Contentiousness {
 		added = math.Hypot(added, *t.RelativeUncertainty)
 	}
 	t.RelativeUncertainty = &added
+	by := c.factors()
 	for i := range t.Timeline {
 		s := &t.Timeline[i]
-		s.Seconds /= speed
-		s.ReadBytesPerSecond *= speed
-		s.WriteBytesPerSecond *= speed
+		s.Seconds *= by.seconds
+		s.ReadBytesPerSecond *= by.read
+		s.WriteBytesPerSecond *= by.write
 	}
 	return t
 }
 
-// distance scales times and traffic by the speed alone. A machine on which nobody is
-// farther from the memory has none.
-func (c *conversion) distance() *v1alpha1.Distance {
-	if c.app.Spec.Distance == nil || c.to.Spec.CorunnerLink() == v1alpha1.LinkNone {
-		return nil
-	}
-	d := *c.app.Spec.Distance.DeepCopy()
-	d.CorunnerCPUs = ""
-	d.CorunnerSolo.Seconds /= float64(c.speed)
-	d.TargetReadBytesPerSecond *= float64(c.speed)
-	d.TargetWriteBytesPerSecond *= float64(c.speed)
-	return &d
-}
-
+// phases scales the phases as a co-runner.
 func (c *conversion) phases() []v1alpha1.Phase {
 	phases := slices.Clone(c.app.Spec.Phases)
+	by := c.factors()
 	for i := range phases {
-		phases[i].ReadBytesPerSecond *= float64(c.speed)
-		phases[i].WriteBytesPerSecond *= float64(c.speed)
+		phases[i].ReadBytesPerSecond *= by.read
+		phases[i].WriteBytesPerSecond *= by.write
 	}
 	return phases
 }

@@ -77,6 +77,7 @@ func carry(t *testing.T, p *v1alpha1.ApplicationProfile, from, to *v1alpha1.Mach
 // near the memory.
 func TestDistance(t *testing.T) {
 	p := app()
+	p.Spec.Contentiousness.Timeline[0].Seconds = 3
 	p.Spec.Distance = &v1alpha1.Distance{
 		CorunnerCPUs: "4-7", CorunnerSolo: v1alpha1.Timing{Seconds: 3, Repeats: 3},
 		TargetReadBytesPerSecond: 12e9, TargetWriteBytesPerSecond: 3e9,
@@ -95,10 +96,40 @@ func TestDistance(t *testing.T) {
 		}
 	}
 	for link, sockets := range map[string]int{v1alpha1.LinkNone: 2, "": 1} {
-		near := machine("near", 20e9, 30e9)
+		near := machine("near", 10e9, 12e9)
 		near.Spec.Link, near.Spec.Sockets = link, sockets
-		if d := carry(t, p, machine("old", 20e9, 30e9), near).Spec.Distance; d != nil {
-			t.Errorf("distance %+v on a machine without any", d)
+		asTarget(t, p, carry(t, p, machine("old", 20e9, 30e9), near))
+	}
+	// The curves were measured beside the traffic as a target, whatever a co-runner causes.
+	farther := p.DeepCopy()
+	farther.Spec.Contentiousness.ReadBytesPerSecond /= 4
+	again := carry(t, farther, machine("old", 20e9, 30e9), slower)
+	if diff := cmp.Diff(moved.Spec.Curves, again.Spec.Curves); diff != "" {
+		t.Errorf("the traffic as a co-runner changes the curves: %s", diff)
+	}
+}
+
+// asTarget checks that p was moved to a machine where a co-runner is as near the memory as a
+// target.
+func asTarget(t *testing.T, p, moved *v1alpha1.ApplicationProfile) {
+	t.Helper()
+	s := &moved.Spec
+	if s.Distance != nil {
+		t.Errorf("distance %+v on a machine without any", s.Distance)
+	}
+	speed := p.Spec.Solo.Seconds / s.Solo.Seconds
+	want := v1alpha1.Phase{
+		TimeShare:          1,
+		ReadBytesPerSecond: speed * p.Spec.Distance.TargetReadBytesPerSecond, WriteBytesPerSecond: speed * p.Spec.Distance.TargetWriteBytesPerSecond,
+	}
+	last := s.Contentiousness.Timeline[len(s.Contentiousness.Timeline)-1]
+	for place, got := range map[string]v1alpha1.Phase{
+		"contentiousness": {ReadBytesPerSecond: s.Contentiousness.ReadBytesPerSecond, WriteBytesPerSecond: s.Contentiousness.WriteBytesPerSecond, TimeShare: 1},
+		"timeline":        {ReadBytesPerSecond: last.ReadBytesPerSecond, WriteBytesPerSecond: last.WriteBytesPerSecond, TimeShare: last.Seconds / s.Solo.Seconds},
+		"phases":          s.Phases[0],
+	} {
+		if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%s is not the target's: %s", place, diff)
 		}
 	}
 }
