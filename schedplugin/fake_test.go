@@ -193,6 +193,12 @@ func pod(name, application string, cpus float64, limit string) *v1.Pod {
 	return p
 }
 
+// runs makes a pod one that has run since then.
+func runs(p *v1.Pod, since time.Time) *v1.Pod {
+	p.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: since}}
+	return p
+}
+
 func resident(p *v1.Pod) occupancy.Resident {
 	r, _ := view.ReadPod(p)
 	return r

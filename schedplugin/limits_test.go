@@ -4,10 +4,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/advisor"
@@ -237,12 +239,81 @@ func TestMeasurementOfAnotherNode(t *testing.T) {
 			}
 			h.nodes["b"].add(pod("stranger", "nobody", 1, ""))
 			if measured {
-				h.nodes["a"].node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":0,"writeBytesPerSecond":0,"time":"2026-11-20T12:00:00Z"}`
+				h.nodes["a"].node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = idleAtNoon
 			}
 			o := schedule(t, p, h, pod("protected", "plain", 1, "1.02"), []string{"a"})
 			if len(o.rejected) != 1 {
 				t.Errorf("%s, idle node a measured: %v: the limit keeps the pod from nowhere", name, measured)
 			}
+		}
+	}
+}
+
+// idleAtNoon is a measurement of a node without traffic.
+const idleAtNoon = `{"readBytesPerSecond":0,"writeBytesPerSecond":0,"time":"2026-11-20T12:00:00Z"}`
+
+// A measurement says nothing of an unknown pod that started after it.
+func TestMeasurementBeforeAPodStarts(t *testing.T) {
+	for _, test := range []struct {
+		since    time.Time
+		rejected bool
+	}{
+		{noon.Add(-time.Hour), false},
+		{noon.Add(-time.Second), true},
+		{noon.Add(time.Second), true},
+	} {
+		for name, change := range map[string]func(*config.BandmateArgs){
+			"reject": func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected },
+			"assume": func(a *config.BandmateArgs) {
+				a.UnknownApplications = score.Assume
+				a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
+			},
+		} {
+			p, h := plugin(t, table(t).Advisor(), change)
+			n := h.node("n", "blade")
+			n.node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = idleAtNoon
+			n.add(runs(pod("stranger", "nobody", 1, ""), test.since))
+			o := schedule(t, p, h, pod("protected", "plain", 1, "1.02"), []string{"n"})
+			if len(o.rejected) > 0 != test.rejected {
+				t.Errorf("%s, measured at noon, started at %v: rejected %v, want %v", name, test.since, o.rejected, test.rejected)
+			}
+		}
+	}
+}
+
+// A node keeps no memory domain from before a pod on it started.
+func TestStartOfAPodIsSeen(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected })
+	n := h.node("n", "blade")
+	n.node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = idleAtNoon
+	n.add(pod("stranger", "nobody", 1, ""))
+	protected := pod("protected", "plain", 1, "1.02")
+	if o := schedule(t, p, h, protected, []string{"n"}); len(o.rejected) != 1 {
+		t.Errorf("the measurement counts for a pod that does not run yet")
+	}
+	n.pods = nil
+	n.add(runs(pod("stranger", "nobody", 1, ""), noon.Add(-time.Hour)))
+	if o := schedule(t, p, h, protected, []string{"n"}); len(o.rejected) != 0 {
+		t.Errorf("%v, want the measurement to count for a pod that ran before it", o.rejected)
+	}
+}
+
+// A newer measurement retries pods that were rejected because of pods that were not measured.
+func TestMeasurementOfNewPodsIsTried(t *testing.T) {
+	for since, want := range map[time.Time]fwk.QueueingHint{{}: fwk.Queue, noon.Add(-time.Hour): fwk.QueueSkip} {
+		p, h := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected })
+		n := h.node("n", "blade")
+		n.node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = idleAtNoon
+		stranger := pod("stranger", "nobody", 1, "")
+		if !since.IsZero() {
+			runs(stranger, since)
+		}
+		n.add(stranger)
+		schedule(t, p, h, pod("protected", "plain", 1, "1.02"), []string{"n"})
+		later := n.node.DeepCopy()
+		later.Annotations[v1alpha1.MeasuredTrafficAnnotation] = strings.Replace(idleAtNoon, "12:00", "12:01", 1)
+		if got, err := p.afterNodeUpdate(klog.Background(), nil, n.node, later); err != nil || got != want {
+			t.Errorf("beside a pod that has run since %v: %v, %v; want %v", since, got, err, want)
 		}
 	}
 }

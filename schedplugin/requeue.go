@@ -54,7 +54,7 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Queu
 }
 
 // afterNodeUpdate tries again when a node changed its domain or machine, when its pods got
-// other CPUs, or when less traffic than before was measured there.
+// other CPUs, or when another measurement may let the pod through.
 func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.QueueingHint, error) {
 	before, ok := was.(*v1.Node)
 	after, okToo := is.(*v1.Node)
@@ -62,9 +62,7 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 		return fwk.Queue, nil
 	}
 	if before.Annotations[v1alpha1.MeasuredTrafficAnnotation] != after.Annotations[v1alpha1.MeasuredTrafficAnnotation] {
-		old, _ := view.ReadNode(before)
-		now, _ := view.ReadNode(after)
-		if old.Measured == nil || now.Measured == nil || now.Measured.Traffic.Total() < old.Measured.Traffic.Total() {
+		if p.lessTraffic(before, after) {
 			return fwk.Queue, nil
 		}
 	}
@@ -77,4 +75,17 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 		}
 	}
 	return fwk.QueueSkip, nil
+}
+
+// lessTraffic reports whether another measurement of a node may lower the traffic that
+// counts there: less was measured, or the measurement now includes pods that were counted
+// beside the last one.
+func (p *Plugin) lessTraffic(before, after *v1.Node) bool {
+	old, _ := view.ReadNode(before)
+	now, _ := view.ReadNode(after)
+	if old.Measured == nil || now.Measured == nil || now.Measured.Traffic.Total() < old.Measured.Traffic.Total() {
+		return true
+	}
+	last := p.nodes.slot(after.Name).state.Load()
+	return last != nil && !last.node.AllMeasured(p.args.MeasuredTrafficMaxAge.Duration)
 }

@@ -78,7 +78,7 @@ func nodeOf(h *fakeHandle, d *scoretest.Domain) *fakeNode {
 		if r.Limit > 0 {
 			limit = fmt.Sprint(float64(r.Limit))
 		}
-		n.add(pod(r.Application, r.Application, r.CPUs, limit))
+		n.add(runs(pod(r.Application, r.Application, r.CPUs, limit), noon.Add(-time.Hour)))
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package occupancy
 
 import (
+	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/predictor/fast"
@@ -25,7 +26,7 @@ type Neighbors struct {
 	Expires time.Time
 
 	domain     string
-	unmeasured []bool // whether a resident is on a node without a fresh measurement
+	unmeasured []bool // whether no fresh measurement includes a resident
 }
 
 // Neighbors returns the neighbors of a newcomer at a node of the domain. Measurements
@@ -35,30 +36,42 @@ type Neighbors struct {
 // out. Residents of other nodes count all, because nodes share the memory beyond their
 // NUMA nodes. A newcomer that is already there is not its own neighbor; its traffic is
 // part of the measurement, not of the background.
+//
+// A resident that may have begun to run during the interval of a measurement counts beside
+// it. Where the newcomer is already there, such residents count as measured: their start
+// alone must not look like a limit that is exceeded.
 func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge time.Duration) Neighbors {
 	total := 0
 	for _, n := range d.Nodes {
 		total += len(n.Residents)
 	}
+	interval := longestInterval(maxAge)
+	if d.holds(newcomer) {
+		interval = 0
+	}
 	met := Neighbors{domain: d.Name, Residents: make([]*Resident, 0, total)}
 	for _, n := range d.Nodes {
+		fresh := n.Measured.Fresh(now, maxAge)
 		for _, r := range n.Residents {
-			itself := r.ID != "" && r.ID == newcomer.ID
-			if !itself && (n != at || r.NUMANode.Meets(newcomer.NUMANode)) {
+			if !r.is(newcomer) && (n != at || r.NUMANode.Meets(newcomer.NUMANode)) {
 				met.Residents = append(met.Residents, r)
-				met.unmeasured = append(met.unmeasured, !n.Measured.Fresh(now, maxAge))
+				met.unmeasured = append(met.unmeasured, !fresh || !n.Measured.includes(r, interval))
 			}
 		}
-		if n.Measured.Fresh(now, maxAge) {
-			met.measured(n, n.Measured.Time.Add(maxAge))
+		if fresh {
+			met.measured(n.background(interval), n.Measured.Time.Add(maxAge))
 		}
 	}
 	return met
 }
 
+// holds reports whether a newcomer is already there.
+func (d *Domain) holds(newcomer *Resident) bool {
+	return slices.ContainsFunc(d.Nodes, func(n *Node) bool { return slices.ContainsFunc(n.Residents, newcomer.is) })
+}
+
 // measured adds the background of a node.
-func (n *Neighbors) measured(on *Node, expires time.Time) {
-	background := on.background()
+func (n *Neighbors) measured(background units.Traffic, expires time.Time) {
 	if n.Background != nil {
 		background = background.Add(*n.Background)
 	}

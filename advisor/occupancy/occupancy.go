@@ -5,6 +5,7 @@ package occupancy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/advisor"
@@ -42,6 +43,8 @@ type Resident struct {
 	NUMANode NUMANode
 	// Caches are the last-level caches of its memory domain where it may run.
 	Caches predictor.Caches
+	// Since is when it began to run; zero for one that does not run yet.
+	Since time.Time
 }
 
 // Job returns the resident as the score sees it.
@@ -138,9 +141,12 @@ func (r *Resident) Exceeded(name string, e score.Effect) string {
 	return fmt.Sprintf("predicted %s for %s, whose limit is %s", e.After, name, e.Limit)
 }
 
+// is reports whether both are the same job or pod of the cluster.
+func (r *Resident) is(other *Resident) bool { return r.ID != "" && r.ID == other.ID }
+
 // equal reports whether predictions with either resident are the same.
 func (r *Resident) equal(other *Resident) bool {
-	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Demand == other.Demand && r.Job() == other.Job()
+	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Demand == other.Demand && r.Since.Equal(other.Since) && r.Job() == other.Job()
 }
 
 // NUMANode is the NUMA node that a resident is pinned to, or AnyNUMANode.
@@ -189,19 +195,39 @@ func (n *Node) Equal(other *Node) bool {
 	return true
 }
 
-// background returns what was measured beyond the traffic of known residents.
-func (n *Node) background() units.Traffic {
-	jobs := make([]score.Job, len(n.Residents))
-	for i, r := range n.Residents {
-		jobs[i] = r.Job()
+// background returns what was measured in an interval beyond the traffic of known residents.
+// Residents that the measurement does not include are not subtracted.
+func (n *Node) background(interval time.Duration) units.Traffic {
+	jobs := make([]score.Job, 0, len(n.Residents))
+	for _, r := range n.Residents {
+		if n.Measured.includes(r, interval) {
+			jobs = append(jobs, r.Job())
+		}
 	}
 	return score.Background(n.Measured.Traffic, jobs)
 }
 
-// Measurement is the traffic at the memory controllers of a node.
+// AllMeasured reports whether the measurement of the node, if any, includes the traffic of
+// every resident. Measurements count until they are of maxAge.
+func (n *Node) AllMeasured(maxAge time.Duration) bool {
+	missed := func(r *Resident) bool { return !n.Measured.includes(r, longestInterval(maxAge)) }
+	return n.Measured == nil || !slices.ContainsFunc(n.Residents, missed)
+}
+
+// Measurement is the mean traffic at the memory controllers of a node during an interval.
 type Measurement struct {
 	Traffic units.Traffic
-	Time    time.Time
+	// Time is the end of the interval.
+	Time time.Time
+}
+
+// longestInterval returns the longest interval of measurements that count until they are of
+// maxAge. How long an interval was is not known; the agent warns of a longer one.
+func longestInterval(maxAge time.Duration) time.Duration { return maxAge / 2 }
+
+// includes reports whether a resident ran during the whole interval of m, of this length.
+func (m *Measurement) includes(r *Resident, interval time.Duration) bool {
+	return !r.Since.IsZero() && r.Since.Before(m.Time.Add(-interval))
 }
 
 // Fresh reports whether m is at most maxAge old. The age of a measurement from the

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/advisor/occupancy"
+	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/predictor/score"
 	"bandmate.dev/bandmate/units"
 )
@@ -82,6 +84,39 @@ func TestBackground(t *testing.T) {
 	}
 }
 
+// A measurement says nothing of residents that ran during a part of its interval at most.
+func TestBackgroundBesideNewResidents(t *testing.T) {
+	reader, err := predictor.Assumed("reader", units.Traffic{Read: 2e9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name     string
+		since    time.Time
+		measured bool
+		want     units.Bandwidth
+		itself   units.Bandwidth
+	}{
+		{"long before", noon.Add(-time.Hour), true, 1e9, 1e9},
+		{"within the longest interval", noon.Add(-maxAge / 2), false, 3e9, 1e9},
+		{"after the measurement", noon.Add(time.Second), false, 3e9, 3e9},
+		{"not yet", time.Time{}, false, 3e9, 3e9},
+	} {
+		c := cluster()
+		pool := c.Node("pool")
+		pool.Measured = &occupancy.Measurement{Traffic: units.Traffic{Read: 3e9}, Time: noon}
+		pool.Residents[0].Entry, pool.Residents[0].Since = &advisor.Entry{Application: reader}, test.since
+		met := c.DomainOf(pool).Neighbors(&occupancy.Resident{}, pool, noon, maxAge)
+		if met.Background.Read != test.want || met.Measured(0) != test.measured || pool.AllMeasured(maxAge) != test.measured {
+			t.Errorf("%s: background %v, want %v; measured %v, want %v", test.name, met.Background.Read, test.want, met.Measured(0), test.measured)
+		}
+		met = c.DomainOf(pool).Neighbors(pool.Residents[0], pool, noon, maxAge)
+		if met.Background.Read != test.itself {
+			t.Errorf("%s: background of itself %v, want %v", test.name, met.Background.Read, test.itself)
+		}
+	}
+}
+
 func TestEqual(t *testing.T) {
 	same := func(change func(*occupancy.Node)) bool {
 		n := cluster().Node("alone")
@@ -102,6 +137,7 @@ func TestEqual(t *testing.T) {
 		"a limit":              func(n *occupancy.Node) { n.Residents[0].Limit = 2 },
 		"caches of a resident": func(n *occupancy.Node) { n.Residents[0].Caches = 1 },
 		"caches of a newcomer": func(n *occupancy.Node) { n.Caches = 1 },
+		"a start":              func(n *occupancy.Node) { n.Residents[0].Since = noon },
 		"a NUMA node":          func(n *occupancy.Node) { n.Residents[0].NUMANode = occupancy.AnyNUMANode },
 	} {
 		if same(change) {

@@ -1,18 +1,20 @@
 package view
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
 	"bandmate.dev/bandmate/advisor/occupancy"
 	"bandmate.dev/bandmate/api/v1alpha1"
 )
 
-// ReadPod reads the labels, annotations and CPU requests of a pod. Invalid values count as
+// ReadPod reads the labels, annotations, CPU requests and start of a pod. Invalid values count as
 // absent and are among the faults. No profile is looked up.
 func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 	pod = occupancy.Resident{
 		ID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
-		Application: p.Labels[v1alpha1.ApplicationLabel], CPUs: requestedCPUs(p),
+		Application: p.Labels[v1alpha1.ApplicationLabel], CPUs: requestedCPUs(p), Since: runningSince(p),
 	}
 	if text, ok := p.Annotations[v1alpha1.MaxSlowdownAnnotation]; ok {
 		limit, err := v1alpha1.ParseMaxSlowdown(text)
@@ -48,6 +50,21 @@ func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 		}
 	}
 	return pod, faults
+}
+
+// runningSince returns when the last container of a running pod started; zero for a pod
+// that does not run.
+func runningSince(p *v1.Pod) time.Time {
+	if p.Status.Phase != v1.PodRunning || p.Status.StartTime == nil {
+		return time.Time{}
+	}
+	since := p.Status.StartTime.Time
+	for i := range p.Status.ContainerStatuses {
+		if running := p.Status.ContainerStatuses[i].State.Running; running != nil && running.StartedAt.After(since) {
+			since = running.StartedAt.Time
+		}
+	}
+	return since
 }
 
 // Finished reports whether a pod has ended, although it may still be on its node.

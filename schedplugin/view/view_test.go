@@ -166,7 +166,9 @@ func fill(t *testing.T, cluster *view.Cluster, domains []scoretest.Domain) {
 		}
 		cluster.AddNode(n)
 		for _, r := range d.Residents {
-			cluster.AddPod(jobPod(r.Application, d.Name, r))
+			p := jobPod(r.Application, d.Name, r)
+			p.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: noon.Add(-time.Hour)}}
+			cluster.AddPod(p)
 		}
 	}
 	if len(cluster.Warnings) > 0 {
@@ -307,6 +309,30 @@ func TestWarnings(t *testing.T) {
 	v, _, err := cluster.Judge(occupancy.Resident{Application: "plain", CPUs: 1}, "fresh")
 	if err != nil || v.Background == nil || v.Newcomer.State != advisor.Unknown {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// A pod that waits for its images does not run yet.
+func TestRunningSince(t *testing.T) {
+	at := func(after time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(after)} }
+	started := func(after time.Duration) v1.ContainerStatus {
+		return v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: *at(after)}}}
+	}
+	for name, test := range map[string]struct {
+		status v1.PodStatus
+		want   time.Time
+	}{
+		"assumed":               {v1.PodStatus{}, time.Time{}},
+		"waiting for its image": {v1.PodStatus{Phase: v1.PodPending, StartTime: at(0)}, time.Time{}},
+		"running":               {v1.PodStatus{Phase: v1.PodRunning, StartTime: at(0)}, noon},
+		"its last container": {v1.PodStatus{
+			Phase: v1.PodRunning, StartTime: at(0),
+			ContainerStatuses: []v1.ContainerStatus{started(2 * time.Minute), started(time.Minute), {}},
+		}, noon.Add(2 * time.Minute)},
+	} {
+		if got, _ := view.ReadPod(&v1.Pod{Status: test.status}); !got.Since.Equal(test.want) {
+			t.Errorf("%s: since %v, want %v", name, got.Since, test.want)
+		}
 	}
 }
 

@@ -182,13 +182,18 @@ func (e *env) create(p pod) *v1.Pod {
 // heralds counts the pods by which residents knows what the scheduler has heard of.
 var heralds atomic.Int64
 
-// residents creates pods that are on their nodes already, and waits until the
+// residents creates pods that run on their nodes already, and waits until the
 // scheduler's cache can have heard of them: it hears of objects in order, so a
 // pod of its own that was placed later is the sign.
 func (e *env) residents(pods ...pod) {
 	e.Helper()
+	started := metav1.NewTime(time.Now().Add(-time.Hour))
 	for _, p := range pods {
-		e.create(p)
+		created := e.create(p)
+		created.Status.Phase, created.Status.StartTime = v1.PodRunning, &started
+		if _, err := e.client.CoreV1().Pods("default").UpdateStatus(e.ctx, created, metav1.UpdateOptions{}); err != nil {
+			e.Fatal(err)
+		}
 	}
 	// A name of its own: a late deletion of an earlier one does not concern it.
 	herald := fmt.Sprintf("herald-%d", heralds.Add(1))
