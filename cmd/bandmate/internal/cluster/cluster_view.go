@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -46,54 +45,26 @@ func (f *viewFlags) validate() error {
 	return nil
 }
 
-// args are the plugin's arguments in the scheduler's configuration.
-func (f *viewFlags) args() (*config.BandmateArgs, error) {
+// args returns the plugin's arguments in the configuration of a scheduler, which is empty
+// where it is not known. The warning is empty where there is none.
+func (f *viewFlags) args(scheduler string) (args *config.BandmateArgs, warning string, err error) {
 	var text []byte
 	if f.schedulerConfig != "" {
 		data, err := os.ReadFile(f.schedulerConfig)
 		if err != nil {
-			return nil, fmt.Errorf("--scheduler-config: %w", err)
+			return nil, "", fmt.Errorf("--scheduler-config: %w", err)
 		}
-		if text, err = pluginArgs(data); err != nil {
-			return nil, fmt.Errorf("--scheduler-config %s: %w", f.schedulerConfig, err)
+		if text, warning, err = pluginArgs(data, scheduler); err != nil {
+			return nil, "", fmt.Errorf("--scheduler-config %s: %w", f.schedulerConfig, err)
 		}
 	}
-	args, err := configv1.Decode(text)
-	if err != nil {
-		return nil, err
+	if args, err = configv1.Decode(text); err != nil {
+		return nil, "", err
 	}
 	if faults := args.Validate(fieldpath.NewPath("args")); len(faults) > 0 {
-		return nil, fmt.Errorf("--scheduler-config %s: %w", f.schedulerConfig, faults.ToAggregate())
+		return nil, "", fmt.Errorf("--scheduler-config %s: %w", f.schedulerConfig, faults.ToAggregate())
 	}
-	return args, nil
-}
-
-// pluginArgs cuts the plugin's arguments out of a scheduler's configuration;
-// nothing when it has none.
-func pluginArgs(data []byte) ([]byte, error) {
-	var c struct {
-		Kind     string `json:"kind"`
-		Profiles []struct {
-			PluginConfig []struct {
-				Name string         `json:"name"`
-				Args map[string]any `json:"args"`
-			} `json:"pluginConfig"`
-		} `json:"profiles"`
-	}
-	if err := yaml.Unmarshal(data, &c); err != nil {
-		return nil, err
-	}
-	if c.Kind != "KubeSchedulerConfiguration" {
-		return nil, fmt.Errorf("kind %q: want KubeSchedulerConfiguration", c.Kind)
-	}
-	for _, profile := range c.Profiles {
-		for _, plugin := range profile.PluginConfig {
-			if plugin.Name == "Bandmate" {
-				return yaml.Marshal(plugin.Args)
-			}
-		}
-	}
-	return nil, nil
+	return args, warning, nil
 }
 
 // core reads the objects of Kubernetes itself.
@@ -166,9 +137,10 @@ func (c core) pod(ctx context.Context, namespace, name string) (*corev1.Pod, err
 	return &p, nil
 }
 
-// look reads the cluster: its profiles, nodes and pods.
-func look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *advisor.Advisor, error) {
-	args, err := f.args()
+// look reads the cluster: its profiles, nodes and pods. Predictions are those of a
+// scheduler, which is empty where it is not known.
+func look(ctx context.Context, f viewFlags, objects core, scheduler string) (*view.Cluster, *advisor.Advisor, error) {
+	args, warning, err := f.args(scheduler)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,6 +160,9 @@ func look(ctx context.Context, f viewFlags, objects core) (*view.Cluster, *advis
 	cluster, err := view.New(args, known, time.Now())
 	if err != nil {
 		return nil, nil, err
+	}
+	if warning != "" {
+		cluster.Warnings = append(cluster.Warnings, warning)
 	}
 	for _, b := range known.Broken() {
 		cluster.Warnings = append(cluster.Warnings, b.Error())

@@ -86,7 +86,7 @@ func runExplain(ctx context.Context, a *cli.App, name string, f explainFlags) er
 	if err != nil {
 		return err
 	}
-	cluster, _, err := look(ctx, f.view, objects)
+	cluster, _, err := look(ctx, f.view, objects, object.Spec.SchedulerName)
 	if err != nil {
 		return err
 	}

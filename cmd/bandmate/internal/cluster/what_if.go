@@ -110,7 +110,7 @@ func runWhatIf(ctx context.Context, a *cli.App, application string, f whatIfFlag
 	if err != nil {
 		return err
 	}
-	cluster, known, err := look(ctx, f.view, objects)
+	cluster, known, err := look(ctx, f.view, objects, "")
 	if err != nil {
 		return err
 	}
