@@ -2,12 +2,14 @@ package schedplugin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -234,6 +236,20 @@ func TestLimitedPodsAreCounted(t *testing.T) {
 	h.OnDelete(cache.DeletedFinalStateUnknown{Obj: limited})
 	if p.anyLimit() {
 		t.Error("the limit of a deleted pod is seen")
+	}
+	var deleted []types.UID
+	p.deleted = func(uid types.UID) { deleted = append(deleted, uid) }
+	again := pod("a", "web", 1, "")
+	again.UID = "uid-again"
+	h.OnAdd(limited, false)
+	p.reject(limited, roleNewcomer)
+	h.OnUpdate(limited, again)
+	if p.anyLimit() || len(p.takeRejected()) > 0 || !slices.Equal(deleted, []types.UID{limited.UID}) {
+		t.Errorf("a pod that was replaced by one of its name is remembered; deleted: %v", deleted)
+	}
+	h.OnUpdate(again, limited)
+	if !p.anyLimit() {
+		t.Error("the limit of a pod that replaced one of its name is not seen")
 	}
 }
 

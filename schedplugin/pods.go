@@ -115,25 +115,15 @@ func (p *pods) firstFault(pod *v1.Pod) bool {
 func (p *pods) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
-			pod, ok := o.(*v1.Pod)
-			if !ok {
-				return
-			}
-			if hasLimit(pod) {
-				p.limited.add(pod.UID)
-			}
-			if p.named != nil {
-				// What cannot be read is told when the pod is scheduled.
-				if r, _ := view.ReadPod(pod); r.Application != "" {
-					p.named(r.Application, r.Demand)
-				}
+			if pod, ok := o.(*v1.Pod); ok {
+				p.add(pod)
 			}
 		},
-		UpdateFunc: func(_, o any) {
-			if pod, ok := o.(*v1.Pod); ok && hasLimit(pod) {
-				p.limited.add(pod.UID)
-			} else if ok {
-				p.limited.remove(pod.UID)
+		UpdateFunc: func(was, is any) {
+			before, ok := was.(*v1.Pod)
+			after, okToo := is.(*v1.Pod)
+			if ok && okToo {
+				p.update(before, after)
 			}
 		},
 		DeleteFunc: func(o any) {
@@ -141,14 +131,45 @@ func (p *pods) handler() cache.ResourceEventHandler {
 				o = gone.Obj
 			}
 			if pod, ok := o.(*v1.Pod); ok {
-				p.limited.remove(pod.UID)
-				p.placed(pod.UID)
-				p.faulty.Delete(pod.UID)
-				if p.deleted != nil {
-					p.deleted(pod.UID)
-				}
+				p.forget(pod)
 			}
 		},
+	}
+}
+
+func (p *pods) add(pod *v1.Pod) {
+	if hasLimit(pod) {
+		p.limited.add(pod.UID)
+	}
+	if p.named != nil {
+		// What cannot be read is told when the pod is scheduled.
+		if r, _ := view.ReadPod(pod); r.Application != "" {
+			p.named(r.Application, r.Demand)
+		}
+	}
+}
+
+// update follows a change of a pod. A pod that was deleted and created again while the
+// informer did not watch arrives as a change, too.
+func (p *pods) update(before, after *v1.Pod) {
+	switch {
+	case before.UID != after.UID:
+		p.forget(before)
+		p.add(after)
+	case hasLimit(after):
+		p.limited.add(after.UID)
+	default:
+		p.limited.remove(after.UID)
+	}
+}
+
+// forget drops everything that is remembered of a deleted pod.
+func (p *pods) forget(pod *v1.Pod) {
+	p.limited.remove(pod.UID)
+	p.placed(pod.UID)
+	p.faulty.Delete(pod.UID)
+	if p.deleted != nil {
+		p.deleted(pod.UID)
 	}
 }
 
