@@ -190,6 +190,13 @@ func TestQueueingHints(t *testing.T) {
 		"a node is measured to carry less": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
 			n.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":1,"writeBytesPerSecond":5,"time":"2026-11-20T12:00:00Z"}`
 		}), fwk.Queue},
+		"a node is measured again after its measurement expired": {p.afterNodeUpdate, node(func(n *v1.Node) {
+			n.Annotations[v1alpha1.MeasuredTrafficAnnotation] = `{"readBytesPerSecond":5,"writeBytesPerSecond":5,"time":"2026-11-20T11:00:00Z"}`
+		}), node(nil), fwk.Queue},
+		"a node of a shared domain leaves": {afterNodeLeft, node(func(n *v1.Node) {
+			n.Labels[v1alpha1.MemoryDomainLabel] = "x"
+		}), nil, fwk.Queue},
+		"a node with a domain of its own leaves": {afterNodeLeft, node(nil), nil, fwk.QueueSkip},
 		"pods get other CPUs": {p.afterNodeUpdate, node(nil), node(func(n *v1.Node) {
 			n.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = `{"a":"1"}`
 		}), fwk.Queue},
@@ -198,6 +205,15 @@ func TestQueueingHints(t *testing.T) {
 		if got, err := test.hint(klog.Background(), nil, test.was, test.is); err != nil || got != test.want {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
 		}
+	}
+}
+
+func TestDeletedNodesAreRegistered(t *testing.T) {
+	p, _ := plugin(t, &advisor.Advisor{}, nil)
+	events, err := p.EventsToRegister(t.Context())
+	deleted := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Delete}
+	if err != nil || !slices.ContainsFunc(events, func(e fwk.ClusterEventWithHint) bool { return e.Event == deleted && e.QueueingHintFn != nil }) {
+		t.Errorf("%v, %v", events, err)
 	}
 }
 

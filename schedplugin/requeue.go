@@ -19,6 +19,7 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}, QueueingHintFn: p.afterPodLeft},
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Update}, QueueingHintFn: p.afterPodUpdate},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Delete}, QueueingHintFn: afterNodeLeft},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeLabel}, QueueingHintFn: p.afterNodeUpdate},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeAnnotation}, QueueingHintFn: p.afterNodeUpdate},
 	}, nil
@@ -53,6 +54,15 @@ func (p *Plugin) afterPodUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Queu
 	return fwk.QueueSkip, nil
 }
 
+// afterNodeLeft tries again when a node with a memory domain of several was deleted: its
+// pods no longer count on the others.
+func afterNodeLeft(_ klog.Logger, _ *v1.Pod, was, _ any) (fwk.QueueingHint, error) {
+	if gone, ok := was.(*v1.Node); ok && gone.Labels[v1alpha1.MemoryDomainLabel] == "" {
+		return fwk.QueueSkip, nil
+	}
+	return fwk.Queue, nil
+}
+
 // afterNodeUpdate tries again when a node changed its domain or machine, when its pods got
 // other CPUs, or when another measurement may let the pod through.
 func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.QueueingHint, error) {
@@ -78,14 +88,15 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 }
 
 // lessTraffic reports whether another measurement of a node may lower the traffic that
-// counts there: less was measured, or the measurement now includes pods that were counted
-// beside the last one.
+// counts there: less was measured, the last one has expired since it counted, or the new
+// one includes pods that were counted beside the last one.
 func (p *Plugin) lessTraffic(before, after *v1.Node) bool {
 	old, _ := view.ReadNode(before)
 	now, _ := view.ReadNode(after)
-	if old.Measured == nil || now.Measured == nil || now.Measured.Traffic.Total() < old.Measured.Traffic.Total() {
+	maxAge := p.args.MeasuredTrafficMaxAge.Duration
+	if now.Measured == nil || !old.Measured.Fresh(p.now(), maxAge) || now.Measured.Traffic.Total() < old.Measured.Traffic.Total() {
 		return true
 	}
 	last := p.nodes.slot(after.Name).state.Load()
-	return last != nil && !last.node.AllMeasured(p.args.MeasuredTrafficMaxAge.Duration)
+	return last != nil && !last.node.AllMeasured(maxAge)
 }
