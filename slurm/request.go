@@ -332,7 +332,8 @@ func (r *Room) Holds(q *Request, n *Node) bool {
 // is up, and no reservation of others holds it before the job would end.
 func (r *Room) CanStart(q *Request, n *Node) bool { return r.reserved.admit(q, n) }
 
-// Fits reports whether the job can start on the node now.
+// Fits reports whether the job can start on the node now. It cannot before its reservation
+// begins.
 func (r *Room) Fits(q *Request, n *Node) bool { return r.Fitting(q)(n) }
 
 // Fitting returns Fits for one job and many nodes. It sees what is booked later.
@@ -343,8 +344,9 @@ func (r *Room) Fitting(q *Request) func(*Node) bool {
 			open = append(open, p)
 		}
 	}
+	begun := r.reserved.begun(q)
 	return func(n *Node) bool {
-		return n.startsNow() && r.CanStart(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
+		return begun && n.startsNow() && r.CanStart(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
 	}
 }
 

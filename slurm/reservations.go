@@ -1,5 +1,7 @@
 package slurm
 
+import "slices"
+
 // reservations are those of a cluster by the nodes that they hold.
 type reservations struct {
 	cluster *Cluster
@@ -42,4 +44,12 @@ func (a *reservations) admit(q *Request, n *Node) bool {
 		}
 	}
 	return own == a.named[q.Reservation]
+}
+
+// begun reports whether the job names no reservation, or one that has begun.
+func (a *reservations) begun(q *Request) bool {
+	now := a.cluster.Time
+	return now.IsZero() || !slices.ContainsFunc(a.cluster.Reservations, func(v Reservation) bool {
+		return v.Name == q.Reservation && v.Start.After(now)
+	})
 }

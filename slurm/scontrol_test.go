@@ -238,6 +238,9 @@ func TestRoomForMore(t *testing.T) {
 				{Name: "maint", Nodes: []string{"n2", "n3"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)},
 			}
 		}, Request{Reservation: "mine", TimeLimit: 2 * time.Hour}, [3]string{now, never, never}},
+		{"its own reservation, which has not begun", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "class", Nodes: []string{"n1", "n2"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)}}
+		}, Request{Reservation: "class", TimeLimit: time.Hour}, [3]string{later, later, never}},
 		{"invalid registration, planned, unknown", func(c *Cluster) {
 			c.Nodes[0].Flags, c.Nodes[1].Flags, c.Nodes[2].State = []string{"INVALID_REG"}, []string{"PLANNED"}, "QUANTUM"
 		}, Request{}, [3]string{never, later, never}},

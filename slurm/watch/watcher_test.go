@@ -435,6 +435,27 @@ func TestUnsatisfiable(t *testing.T) {
 	}
 }
 
+// A job whose reservation has not begun waits for it, and not for nodes.
+func TestReservationToCome(t *testing.T) {
+	f := newFake(3)
+	f.cluster.Time = time.Unix(1e9, 0)
+	f.cluster.Reservations = []slurm.Reservation{{
+		Name: "class", Nodes: expand("n[01-02]"), Start: f.cluster.Time.Add(time.Hour), End: f.cluster.Time.Add(3 * time.Hour),
+	}}
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy", func(j *slurm.Job) {
+		j.Reservation, j.Reason, j.TimeLimit = "class", "Reservation", time.Hour
+	})
+	w, log := watching(t, f, Enforce)
+	for range 2 {
+		once(t, w)
+		wantExcluded(t, f, 10, "n01")
+	}
+	if got, want := actions(t, log, "10"), "exclude"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
 func TestOffSwitch(t *testing.T) {
 	f := newFake(3)
 	f.run(1, "tender", "n01")
