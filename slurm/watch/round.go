@@ -267,9 +267,12 @@ func (r *round) undelay(w *waiting) error {
 }
 
 // lacksNodes reports whether Slurm says that a job waits because no node can run it
-// now, rather than for its turn, a license or a limit of its user.
+// now, rather than for its turn, a license or a limit of its user. Of a component of a
+// heterogeneous job that is unknown: all components start together, and wait with this
+// reason when one of them lacks nodes.
 func lacksNodes(j *slurm.Job) bool {
-	return j.Reason == "Resources" || j.Reason == "Reservation" || strings.HasPrefix(j.Reason, "ReqNodeNotAvail")
+	return j.HetID == 0 &&
+		(j.Reason == "Resources" || j.Reason == "Reservation" || strings.HasPrefix(j.Reason, "ReqNodeNotAvail"))
 }
 
 // takes returns how many CPUs the job holds on a node.

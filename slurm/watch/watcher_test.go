@@ -456,6 +456,21 @@ func TestReservationToCome(t *testing.T) {
 	}
 }
 
+// The components of a heterogeneous job wait for each other.
+func TestComponentWaitsForOthers(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy", func(j *slurm.Job) { j.HetID, j.Reason = 10, "Resources" })
+	w, log := watching(t, f, Enforce)
+	for range 2 {
+		once(t, w)
+		wantExcluded(t, f, 10, "n01")
+	}
+	if got, want := actions(t, log, "10+0"), "exclude"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
 func TestOffSwitch(t *testing.T) {
 	f := newFake(3)
 	f.run(1, "tender", "n01")
