@@ -24,7 +24,7 @@ type Cluster struct {
 	Jobs []Job
 	// Consumable says what jobs take of nodes beside CPUs.
 	Consumable Consumable
-	// Reservations are those that are active or to come.
+	// Reservations are those that are active or to come; nil when Slurm did not tell.
 	Reservations []Reservation
 	// Warnings say what was not understood and how it was taken.
 	Warnings []string

@@ -56,12 +56,21 @@ const reserved = "RESERVED"
 // maintenance, registered with less than it is configured with, held by another
 // reservation, or in a state that Bandmate does not know.
 func (n *Node) AvailableTo(reservation string) bool {
-	states := append([]string{n.State}, n.Flags...)
-	held := n.Reservation != "" || slices.Contains(states, reserved)
-	if held && (reservation == "" || (n.Reservation != "" && n.Reservation != reservation)) {
+	if n.held() && (reservation == "" || (n.Reservation != "" && n.Reservation != reservation)) {
 		return false
 	}
-	for i, s := range states {
+	return n.up()
+}
+
+// held reports whether a reservation holds the node now.
+func (n *Node) held() bool {
+	return n.Reservation != "" || n.State == reserved || slices.Contains(n.Flags, reserved)
+}
+
+// up is AvailableTo for a job that the reservation of the node, if any, does not keep off.
+func (n *Node) up() bool {
+	held := n.held()
+	for i, s := range append([]string{n.State}, n.Flags...) {
 		switch {
 		case held && (s == reserved || s == "MAINT" || s == "MAINTENANCE"):
 			// The job belongs there.

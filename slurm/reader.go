@@ -105,7 +105,7 @@ func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory)
 	questions := []question{
 		{"nodes", []string{"-a", "-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
 		{"reservations", []string{"-a", "-o", "show", "reservations"}, func(output []byte) {
-			c.Reservations = scontrolReservations(output)
+			c.Reservations = scontrolReservations(output, v.nodes)
 			v.reserve(c.Reservations, c.Time)
 		}},
 		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},

@@ -38,7 +38,8 @@ type Request struct {
 	// default. Gres counts the generic resources that it asks for on each node.
 	Memory int
 	Gres   map[string]int
-	// Reservation is the one in which it runs; empty for none.
+	// Reservation names the one in which it runs, or several with commas between them;
+	// empty for none.
 	Reservation string
 	// TimeLimit is how long it may run; 0 when it is not known, or, of a job in the queue,
 	// unlimited.
@@ -344,9 +345,8 @@ func (r *Room) Fitting(q *Request) func(*Node) bool {
 			open = append(open, p)
 		}
 	}
-	begun := r.reserved.begun(q)
 	return func(n *Node) bool {
-		return begun && n.startsNow() && r.CanStart(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
+		return n.startsNow() && r.reserved.admitNow(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
 	}
 }
 

@@ -29,6 +29,10 @@ type Reservation struct {
 	Name       string
 	Nodes      []string
 	Start, End time.Time
+	// Flags are Slurm's words, as "MAINT".
+	Flags []string
+	// Partial is true when only some cores of the nodes are reserved.
+	Partial bool
 }
 
 // setting returns the value of KEY=VALUE in a line of scontrol -o, as far as the next
@@ -123,19 +127,35 @@ func (n *Node) coresOf(cpus cpuset.CPUSet) map[int][]int {
 	return cores
 }
 
-// scontrolReservations reads the output of `scontrol -a -o show reservations`.
-func scontrolReservations(output []byte) []Reservation {
-	var all []Reservation
+// scontrolReservations reads the output of `scontrol -a -o show reservations`. Those of
+// licenses only have no nodes.
+func scontrolReservations(output []byte, nodes map[string]*Node) []Reservation {
+	all := []Reservation{}
 	for line := range strings.SplitSeq(string(output), "\n") {
-		r := Reservation{Name: setting(line, "ReservationName"), Start: moment(setting(line, "StartTime")), End: moment(setting(line, "EndTime"))}
 		names, err := hostlist.Expand(setting(line, "Nodes"))
-		if r.Name == "" || err != nil || len(names) == 0 {
+		r := Reservation{
+			Name: setting(line, "ReservationName"), Nodes: names, Flags: list(setting(line, "Flags")),
+			Start: moment(setting(line, "StartTime")), End: moment(setting(line, "EndTime")),
+		}
+		if r.Name == "" || err != nil {
 			continue
 		}
-		r.Nodes = names
+		cores := int(whole(setting(line, "CoreCnt")))
+		r.Partial = cores > 0 && cores < coresIn(names, nodes)
 		all = append(all, r)
 	}
 	return all
+}
+
+// coresIn counts the cores of nodes, as far as they are known.
+func coresIn(names []string, nodes map[string]*Node) int {
+	cores := 0
+	for _, name := range names {
+		if n := nodes[name]; n != nil {
+			cores += n.Sockets * n.CoresPerSocket
+		}
+	}
+	return cores
 }
 
 // scontrolConfig reads the output of `scontrol show config`.

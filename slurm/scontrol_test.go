@@ -50,6 +50,28 @@ func TestReadDetails(t *testing.T) {
 	}
 }
 
+func TestReservationsOfScontrol(t *testing.T) {
+	nodes := map[string]*Node{}
+	for _, name := range []string{"n1", "n2"} {
+		nodes[name] = &Node{Name: name, Sockets: 2, CoresPerSocket: 4}
+	}
+	const output = `ReservationName=all StartTime=2026-11-22T18:10:37 Nodes=n[1-2] NodeCnt=2 CoreCnt=16 Flags=MAINT,SPEC_NODES TRES=cpu=16
+ReservationName=part Nodes=n[1-2] NodeCnt=2 CoreCnt=12 Flags= TRES=cpu=12
+ReservationName=software Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null) Licenses=matlab:2
+`
+	want := []Reservation{
+		{Name: "all", Nodes: []string{"n1", "n2"}, Start: moment("2026-11-22T18:10:37"), Flags: []string{"MAINT", "SPEC_NODES"}},
+		{Name: "part", Nodes: []string{"n1", "n2"}, Partial: true},
+		{Name: "software", Flags: []string{"ANY_NODES"}},
+	}
+	if diff := cmp.Diff(want, scontrolReservations([]byte(output), nodes)); diff != "" {
+		t.Error(diff)
+	}
+	if none := scontrolReservations([]byte("No reservations in the system\n"), nodes); none == nil {
+		t.Error("no reservations are as unknown ones")
+	}
+}
+
 // The cores that scontrol names are those in the JSON of squeue, which said of these jobs
 // what is wanted here.
 func TestCoresOfScontrol(t *testing.T) {
@@ -241,6 +263,43 @@ func TestRoomForMore(t *testing.T) {
 		{"its own reservation, which has not begun", func(c *Cluster) {
 			c.Reservations = []Reservation{{Name: "class", Nodes: []string{"n1", "n2"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)}}
 		}, Request{Reservation: "class", TimeLimit: time.Hour}, [3]string{later, later, never}},
+		{"a reservation of some cores", func(c *Cluster) {
+			c.Nodes[0].Flags, c.Nodes[0].Reservation = []string{"RESERVED"}, "part"
+			c.Reservations = []Reservation{{Name: "part", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true}}
+		}, Request{}, [3]string{now, now, now}},
+		{"a reservation of some cores, and a job of whole nodes", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "part", Nodes: []string{"n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true}}
+		}, Request{Exclusive: true}, [3]string{never, now, now}},
+		{"maintenance of nodes that others have reserved", func(c *Cluster) {
+			c.Nodes[0].Flags, c.Nodes[0].Reservation = []string{"RESERVED"}, "class"
+			c.Reservations = []Reservation{
+				{Name: "class", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},
+				{Name: "mine", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Flags: []string{"MAINT", "SPEC_NODES"}},
+			}
+		}, Request{Reservation: "mine"}, [3]string{now, now, never}},
+		{"an overlapping reservation, and maintenance of one of its nodes", func(c *Cluster) {
+			c.Reservations = []Reservation{
+				{Name: "class", Nodes: []string{"n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},
+				{Name: "maint", Nodes: []string{"n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Flags: []string{"MAINT"}},
+				{Name: "mine", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Flags: []string{"OVERLAP"}},
+			}
+		}, Request{Reservation: "mine", TimeLimit: time.Hour}, [3]string{now, never, never}},
+		{"a flexible reservation, which has not begun", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "mine", Nodes: []string{"n1"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour), Flags: []string{"FLEX"}}}
+		}, Request{Reservation: "mine"}, [3]string{now, now, now}},
+		{"a reservation of licenses", func(c *Cluster) {
+			c.Reservations = []Reservation{{Name: "mine", Start: at.Add(-time.Hour), End: at.Add(time.Hour), Flags: []string{"ANY_NODES"}}}
+		}, Request{Reservation: "mine"}, [3]string{now, now, now}},
+		{"two reservations, of which one has not begun", func(c *Cluster) {
+			c.Reservations = []Reservation{
+				{Name: "a", Nodes: []string{"n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},
+				{Name: "b", Nodes: []string{"n2"}, Start: at.Add(time.Hour), End: at.Add(2 * time.Hour)},
+			}
+		}, Request{Reservation: "a,b"}, [3]string{now, later, never}},
+		{"a reservation that does not exist", func(c *Cluster) {
+			c.Reservations = []Reservation{}
+		}, Request{Reservation: "none"}, [3]string{never, never, never}},
+		{"a reservation where Slurm tells none", func(*Cluster) {}, Request{Reservation: "mine"}, [3]string{now, now, now}},
 		{"invalid registration, planned, unknown", func(c *Cluster) {
 			c.Nodes[0].Flags, c.Nodes[1].Flags, c.Nodes[2].State = []string{"INVALID_REG"}, []string{"PLANNED"}, "QUANTUM"
 		}, Request{}, [3]string{never, later, never}},
