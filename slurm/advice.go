@@ -31,8 +31,9 @@ type Advice struct {
 	Candidates []Candidate `json:"candidates"`
 	// Chosen are the best nodes to start on now; none without room.
 	Chosen []string `json:"chosen"`
-	// Exclude are the nodes to stay off, for --exclude: those that the user excluded
-	// and worse ones. Never so many that the job could not start.
+	// Exclude are the nodes to stay off, for --exclude: those that the user excluded,
+	// worse ones, and those over a limit that are not among the candidates because they
+	// are down or kept for others. Never so many that the job could not start.
 	Exclude []string `json:"exclude"`
 	// LimitExceeded is true when a limit would be exceeded on any nodes.
 	LimitExceeded bool `json:"limitExceeded"`

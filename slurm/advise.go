@@ -98,11 +98,16 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if advice.Candidates, err = t.candidates(); err != nil {
 		return nil, err
 	}
+	returning, err := t.returning(c)
+	if err != nil {
+		return nil, err
+	}
 	chosen, short, err := t.choose(advice.Candidates)
 	if err != nil {
 		return nil, err
 	}
 	advice.exclude(&r, chosen, &a.Options)
+	advice.excludeReturning(&r, returning)
 	advice.LimitExceeded = advice.LimitExceeded || short
 	advice.warn(c, a, &r)
 	advice.warnUntold(t.occupancy)
@@ -165,6 +170,22 @@ func (t *ranking) candidates() ([]Candidate, error) {
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b Candidate) int { return a.compare(&b) })
+	return all, nil
+}
+
+// returning scores the nodes that the job could use if they were up and not kept for others.
+func (t *ranking) returning(c *Cluster) ([]Candidate, error) {
+	var all []Candidate
+	for _, n := range t.request.Matching(c) {
+		if t.room.CanStart(t.request, n) {
+			continue
+		}
+		candidate, err := t.candidate(n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, candidate)
+	}
 	return all, nil
 }
 

@@ -57,6 +57,17 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 	a.Exclude = slices.Compact(a.Exclude)
 }
 
+// excludeReturning excludes the nodes on which the job cannot start at present, and where a
+// limit would be exceeded: they may return before the job starts.
+func (a *Advice) excludeReturning(r *Request, returning []Candidate) {
+	for i := range returning {
+		if c := &returning[i]; c.OverLimit > 0 && !slices.Contains(r.Required, c.Node) {
+			a.Exclude = append(a.Exclude, c.Node)
+		}
+	}
+	slices.SortFunc(a.Exclude, hostlist.Compare)
+}
+
 // reference returns the score that other nodes are compared with: the worst of the chosen
 // nodes of which it is known; where it is known of none of them, that of the best others
 // with room, as many as the job needs. It is nil without any: the costs of what is not

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/units"
 )
 
 // waits is a job in the queue that Slurm has just taken.
@@ -122,6 +124,31 @@ func TestAdviseDelaysNothing(t *testing.T) {
 		a := advise(t, c, test.request, o)
 		if got := strings.Join(a.Chosen, " "); got != test.chosen || a.ExcludeList() != test.exclude || a.LimitExceeded != test.exceeded {
 			t.Errorf("%s: chosen %q, excluded %q, exceeded %v; want %q, %q, %v", test.name, got, a.ExcludeList(), a.LimitExceeded, test.chosen, test.exclude, test.exceeded)
+		}
+	}
+}
+
+// TestAdviseOfNodesThatReturn checks that a limit is kept also on nodes on which the job
+// cannot start before they return.
+func TestAdviseOfNodesThatReturn(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(n *Node)
+		limit   units.Slowdown
+		exclude string
+	}{
+		{"not responding", func(n *Node) { n.State, n.Flags = "MIXED", []string{"NOT_RESPONDING"} }, 1.05, "n1"},
+		{"drained", func(n *Node) { n.Flags = []string{"DRAIN"} }, 1.05, "n1"},
+		{"reserved by others", func(n *Node) { n.Flags = []string{"RESERVED"} }, 1.05, "n1"},
+		{"without a limit", func(n *Node) { n.Flags = []string{"DRAIN"} }, 0, ""},
+		{"within the limit", func(n *Node) { n.Flags = []string{"DRAIN"} }, 2, ""},
+	} {
+		c := cluster(3, runs("writer", 1, "n1"))
+		test.change(&c.Nodes[0])
+		a := advise(t, c, wants("tender", 1, 1), Options{Limit: test.limit})
+		if a.ExcludeList() != test.exclude || a.DemandedList() != test.exclude || len(a.Candidates) != 2 || a.LimitExceeded {
+			t.Errorf("%s: excluded %q, demanded %q, want %q; %d candidates, want 2; exceeded %v",
+				test.name, a.ExcludeList(), a.DemandedList(), test.exclude, len(a.Candidates), a.LimitExceeded)
 		}
 	}
 }
