@@ -15,7 +15,7 @@ import (
 type Runner interface {
 	// Run executes the command with exactly these arguments, never through a
 	// shell, and returns what it wrote to standard output. Errors are or wrap
-	// ErrNotInstalled, ErrTimeout, ErrUnreachable or a *CommandError.
+	// ErrNotInstalled, ErrTimeout, ErrUnreachable, ErrSeveralClusters or a *CommandError.
 	Run(ctx context.Context, name string, args ...string) ([]byte, error)
 }
 
@@ -26,6 +26,8 @@ var (
 	ErrTimeout = errors.New("no answer in time: slurmctld is down or overloaded, see sdiag; allow more with --timeout")
 	// ErrUnreachable means that the command could not talk to slurmctld.
 	ErrUnreachable = errors.New("slurmctld cannot be reached: see scontrol ping, and SLURM_CONF if the cluster is another one")
+	// ErrSeveralClusters means that SLURM_CLUSTERS names more than one cluster.
+	ErrSeveralClusters = errors.New("several clusters: name one in SLURM_CLUSTERS, because nodes and jobs of several cannot be told apart")
 	// ErrTooMuchOutput means that a command wrote more than Bandmate reads.
 	ErrTooMuchOutput = errors.New("too much output")
 )
@@ -81,6 +83,9 @@ func (c Commands) Run(ctx context.Context, name string, args ...string) ([]byte,
 	defer cancel()
 	cmd := exec.CommandContext(bounded, name, args...)
 	cmd.Env = environment(c.Environment, cmd.Environ())
+	if named := clusters(cmd.Env); named == "all" || strings.Contains(named, ",") {
+		return nil, fmt.Errorf("%s: SLURM_CLUSTERS=%s: %w", name, named, ErrSeveralClusters)
+	}
 	cmd.WaitDelay = graceToEnd
 	stdout, stderr := &capture{most: mostOutput}, &capture{most: mostStderr}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
@@ -154,6 +159,17 @@ func environment(own, inherited []string) []string {
 			strings.HasPrefix(name, "SQUEUE_") || strings.HasPrefix(name, "SINFO_")
 	})
 	return append(kept, "LANG=C", "LC_ALL=C", "SLURM_TIME_FORMAT=standard", "SLURM_BITSTR_LEN=0")
+}
+
+// clusters returns the clusters that an environment names for the commands.
+func clusters(environment []string) string {
+	named := ""
+	for _, variable := range environment {
+		if value, ok := strings.CutPrefix(variable, "SLURM_CLUSTERS="); ok {
+			named = value
+		}
+	}
+	return named
 }
 
 // capture keeps the first bytes that are written to it and counts the others.

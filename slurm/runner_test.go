@@ -84,6 +84,24 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// A cluster that SLURM_CLUSTERS names is read, and several are refused.
+func TestClustersOfEnvironment(t *testing.T) {
+	for named, refused := range map[string]bool{"": false, "alps": false, "alps,jura": true, "all": true} {
+		_, err := Commands{Environment: []string{"PATH=" + os.Getenv("PATH"), "SLURM_CLUSTERS=" + named}}.Run(t.Context(), "true")
+		if errors.Is(err, ErrSeveralClusters) != refused || !refused && err != nil {
+			t.Errorf("SLURM_CLUSTERS=%s: %v, want refused %v", named, err, refused)
+		}
+	}
+	for name, read := range map[string]func([]byte) error{
+		"squeue-v0.0.41.json": func(data []byte) error { _, err := squeueJSON(data); return err },
+		"sinfo-v0.0.41.json":  func(data []byte) error { _, err := sinfoJSON(data); return err },
+	} {
+		if err := read([]byte("CLUSTER: alps\n" + fixture(t, name))); err != nil {
+			t.Errorf("%s after the name of a cluster: %v", name, err)
+		}
+	}
+}
+
 func TestCapture(t *testing.T) {
 	c := capture{most: 5}
 	for _, part := range []string{"abc", "def", "ghi"} {

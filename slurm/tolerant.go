@@ -213,8 +213,12 @@ func (e answerError) String() string {
 }
 
 // decode reads the JSON of a command into v. What comes after the first value is
-// ignored: some versions end with text.
+// ignored: some versions end with text. So is a line such as "CLUSTER: alps" before it,
+// which Slurm prints where SLURM_CLUSTERS is set.
 func decode(command string, data []byte, v any) error {
+	if bytes.HasPrefix(data, []byte("CLUSTER: ")) {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	err := decoder.Decode(v)
 	if err == nil {
