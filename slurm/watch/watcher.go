@@ -116,6 +116,7 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeToTakeBack)
 	defer cancel()
 	left, err := w.takeBack(ending, true)
+	err = errors.Join(err, w.saveKeptOff())
 	w.say(Record{Action: Ended, Done: err == nil && left == 0, Reason: fmt.Sprintf("what was set stays with %s", text.Count(left, "job")), Error: message(err)})
 	return err
 }
@@ -143,7 +144,18 @@ func (w *Watcher) TakeBack(ctx context.Context) (left int, err error) {
 		return 0, err
 	}
 	defer release()
-	return w.takeBack(ctx, true)
+	left, err = w.takeBack(ctx, true)
+	return left, errors.Join(err, w.saveKeptOff())
+}
+
+// saveKeptOff corrects the status of the last round after something was taken back.
+func (w *Watcher) saveKeptOff() error {
+	last, err := loadStatus(w.Folder)
+	if err != nil {
+		return nil //nolint:nilerr // there is no status to correct
+	}
+	last.KeptOff = w.keptOff()
+	return last.save(w.Folder)
 }
 
 // open takes the folder and reads what an earlier watch left in it.

@@ -594,6 +594,7 @@ func TestRunTakesBack(t *testing.T) {
 		}
 		wantExcluded(t, f, 10, want)
 		if !leave {
+			wantNoneKeptOff(t, w.Folder)
 			continue
 		}
 		again, _ := watcherIn(t, w.Folder, f, Observe)
@@ -601,6 +602,14 @@ func TestRunTakesBack(t *testing.T) {
 			t.Errorf("%d left, %v", left, err)
 		}
 		wantExcluded(t, f, 10, "")
+		wantNoneKeptOff(t, w.Folder)
+	}
+}
+
+func wantNoneKeptOff(t *testing.T, folder string) {
+	t.Helper()
+	if s, err := ReadStatus(folder); err != nil || s.KeptOff != 0 || s.Round == nil {
+		t.Errorf("status %+v, %v; want the last round, and no job kept off nodes", s, err)
 	}
 }
 

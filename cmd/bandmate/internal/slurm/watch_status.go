@@ -35,7 +35,7 @@ func statusText(s watch.Status) func(io.Writer) error {
 		}
 		if r != nil {
 			fmt.Fprintf(out, "round     %s, %s\n", clock(r), time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
-			fmt.Fprintf(out, "jobs      %d wait, %d decided about, %d kept off nodes\n", r.Waiting, r.Decided, r.KeptOff)
+			fmt.Fprintf(out, "jobs      %d wait, %d decided about, %d kept off nodes\n", r.Waiting, r.Decided, s.KeptOff)
 			fmt.Fprintf(out, "changes   %d changed, %d released, %d failed, %d left for the next round\n", r.Changed, r.Released, r.Failed, r.Later)
 		}
 		if s.Error != "" {

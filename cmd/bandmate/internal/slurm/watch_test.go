@@ -8,7 +8,19 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/slurm/watch"
 )
+
+// What was taken back after the last round is not kept off nodes any longer.
+func TestStatusAfterTakingBack(t *testing.T) {
+	var out strings.Builder
+	if err := statusText(watch.Status{Round: &watch.Round{Waiting: 4, Decided: 3, KeptOff: 3}})(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "4 wait, 3 decided about, 0 kept off nodes"; !strings.Contains(out.String(), want) {
+		t.Errorf("%s, want %q", &out, want)
+	}
+}
 
 // A watch sees profiles that arrive, change and break, and names a broken one once.
 func TestWatchFollowsTheStore(t *testing.T) {
