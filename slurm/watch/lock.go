@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,7 +22,7 @@ func lock(folder string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the watch: %w: choose a folder that you may write to with --state", err)
 	}
-	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lockPatiently(file); err != nil {
 		owner, _ := os.ReadFile(name)
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -35,6 +36,21 @@ func lock(folder string) (*os.File, error) {
 		_, _ = fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
 	return file, nil
+}
+
+// Running has the lock for a moment: a lock that is taken is tried again.
+const (
+	lockTries = 5
+	lockPause = 100 * time.Millisecond
+)
+
+func lockPatiently(file *os.File) error {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	for try := 1; try < lockTries && errors.Is(err, unix.EWOULDBLOCK); try++ {
+		time.Sleep(lockPause)
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	return err
 }
 
 // Running reports whether a watch works with the folder, and which process it is.

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"bandmate.dev/bandmate/slurm"
@@ -566,6 +567,23 @@ func TestTwoWatchers(t *testing.T) {
 	second, _ := watcherIn(t, w.Folder, f, Observe)
 	if err := second.Run(t.Context()); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) {
 		t.Errorf("the second watch: %v, want %v with the first one's process", err, ErrLocked)
+	}
+}
+
+// Who asks for the status at that moment does not stop a round.
+func TestLockDuringStatus(t *testing.T) {
+	f := newFake(1)
+	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
+	asking, err := os.Create(filepath.Join(w.Folder, lockName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(asking.Fd()), unix.LOCK_SH); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, func() { asking.Close() })
+	if err := w.Once(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
