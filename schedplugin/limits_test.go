@@ -315,6 +315,12 @@ func TestMeasurementOfNewPodsIsTried(t *testing.T) {
 		if got, err := p.afterNodeUpdate(klog.Background(), nil, n.node, later); err != nil || got != want {
 			t.Errorf("beside a pod that has run since %v: %v, %v; want %v", since, got, err, want)
 		}
+		// Nobody was refused by a measurement that was never read.
+		next := later.DeepCopy()
+		next.Annotations[v1alpha1.MeasuredTrafficAnnotation] = strings.Replace(idleAtNoon, "12:00", "12:02", 1)
+		if got, err := p.afterNodeUpdate(klog.Background(), nil, later, next); err != nil || got != fwk.QueueSkip {
+			t.Errorf("after a measurement that was not read: %v, %v; want %v", got, err, fwk.QueueSkip)
+		}
 	}
 }
 

@@ -89,7 +89,8 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 
 // lessTraffic reports whether another measurement of a node may lower the traffic that
 // counts there: less was measured, the last one has expired since it counted, or the new
-// one includes pods that were counted beside the last one.
+// one may include pods that were counted beside the last one. It does not look at a node of
+// which an older measurement was read last: no pod was refused by the last one.
 func (p *Plugin) lessTraffic(before, after *v1.Node) bool {
 	old, _ := view.ReadNode(before)
 	now, _ := view.ReadNode(after)
@@ -98,5 +99,13 @@ func (p *Plugin) lessTraffic(before, after *v1.Node) bool {
 		return true
 	}
 	last := p.nodes.slot(after.Name).state.Load()
-	return last != nil && !last.node.AllMeasured(maxAge)
+	if last == nil || last.node.Measured == nil {
+		return false
+	}
+	if read := last.node.Measured.Time; !read.Equal(old.Measured.Time) && !read.Equal(now.Measured.Time) {
+		return false
+	}
+	seen := *last.node
+	seen.Measured = old.Measured
+	return !seen.AllMeasured(maxAge)
 }

@@ -98,10 +98,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if advice.Candidates, err = t.candidates(); err != nil {
 		return nil, err
 	}
-	returning, err := t.returning(c)
-	if err != nil {
-		return nil, err
-	}
+	returning := t.returning(c)
 	chosen, short, err := t.choose(advice.Candidates)
 	if err != nil {
 		return nil, err
@@ -173,20 +170,19 @@ func (t *ranking) candidates() ([]Candidate, error) {
 	return all, nil
 }
 
-// returning scores the nodes that the job could use if they were up and not kept for others.
-func (t *ranking) returning(c *Cluster) ([]Candidate, error) {
+// returning scores the nodes that the job could use if they were up and not kept for others,
+// as far as that can be done.
+func (t *ranking) returning(c *Cluster) []Candidate {
 	var all []Candidate
 	for _, n := range t.request.Matching(c) {
 		if t.room.CanStart(t.request, n) {
 			continue
 		}
-		candidate, err := t.candidate(n)
-		if err != nil {
-			return nil, err
+		if candidate, err := t.candidate(n); err == nil {
+			all = append(all, candidate)
 		}
-		all = append(all, candidate)
 	}
-	return all, nil
+	return all
 }
 
 func (t *ranking) candidate(n *Node) (Candidate, error) {

@@ -81,7 +81,8 @@ func (a *reservations) begun(name string) bool {
 }
 
 // admitIn is admit for a job in the reservation of this name; in none where it is empty.
-// The reservation has the node, and no other holds it before the job would end.
+// The reservation has the node, and no other holds it from when the job may start until it
+// would end.
 func (a *reservations) admitIn(name string, q *Request, n *Node) bool {
 	now := a.cluster.Time
 	if now.IsZero() || a.cluster.Reservations == nil {
@@ -91,15 +92,19 @@ func (a *reservations) admitIn(name string, q *Request, n *Node) bool {
 	if name != "" && (own == nil || own.binds() && !slices.Contains(there, own)) {
 		return false
 	}
+	start := now
+	if !a.begun(name) {
+		start = own.Start
+	}
 	for _, v := range there {
 		if !v.excludes(q, own) {
 			continue
 		}
-		if limit, bounded := q.longest(a.cluster, n); v.End.After(now) && (!bounded || v.Start.Before(now.Add(limit))) {
+		if limit, bounded := q.longest(a.cluster, n); v.End.After(start) && (!bounded || v.Start.Before(start.Add(limit))) {
 			return false
 		}
 	}
-	if holder := a.named[n.Reservation]; holder != nil && !holder.excludes(q, own) {
+	if holder := a.named[n.Reservation]; start.After(now) || holder != nil && !holder.excludes(q, own) {
 		return n.up()
 	}
 	return n.AvailableTo(name)

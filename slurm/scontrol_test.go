@@ -263,6 +263,14 @@ func TestRoomForMore(t *testing.T) {
 		{"its own reservation, which has not begun", func(c *Cluster) {
 			c.Reservations = []Reservation{{Name: "class", Nodes: []string{"n1", "n2"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)}}
 		}, Request{Reservation: "class", TimeLimit: time.Hour}, [3]string{later, later, never}},
+		{"its own reservation, which follows that of others", func(c *Cluster) {
+			c.Nodes[0].Flags, c.Nodes[0].Reservation = []string{"RESERVED"}, "before"
+			c.Reservations = []Reservation{
+				{Name: "before", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour)},
+				{Name: "class", Nodes: []string{"n1", "n2"}, Start: at.Add(time.Hour), End: at.Add(3 * time.Hour)},
+				{Name: "after", Nodes: []string{"n2"}, Start: at.Add(3 * time.Hour), End: at.Add(4 * time.Hour)},
+			}
+		}, Request{Reservation: "class", TimeLimit: 90 * time.Minute}, [3]string{later, later, never}},
 		{"a reservation of some cores", func(c *Cluster) {
 			c.Nodes[0].Flags, c.Nodes[0].Reservation = []string{"RESERVED"}, "part"
 			c.Reservations = []Reservation{{Name: "part", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true}}

@@ -52,16 +52,17 @@ func ReadPod(p *v1.Pod) (pod occupancy.Resident, faults []error) {
 	return pod, faults
 }
 
-// runningSince returns when the last container of a running pod started; zero for a pod
-// that does not run.
+// runningSince returns when the last container of a running pod started for the first time,
+// as far as it is told; zero for a pod that does not run.
 func runningSince(p *v1.Pod) time.Time {
 	if p.Status.Phase != v1.PodRunning || p.Status.StartTime == nil {
 		return time.Time{}
 	}
 	since := p.Status.StartTime.Time
 	for i := range p.Status.ContainerStatuses {
-		if running := p.Status.ContainerStatuses[i].State.Running; running != nil && running.StartedAt.After(since) {
-			since = running.StartedAt.Time
+		c := &p.Status.ContainerStatuses[i]
+		if c.RestartCount == 0 && c.State.Running != nil && c.State.Running.StartedAt.After(since) {
+			since = c.State.Running.StartedAt.Time
 		}
 	}
 	return since

@@ -318,6 +318,8 @@ func TestRunningSince(t *testing.T) {
 	started := func(after time.Duration) v1.ContainerStatus {
 		return v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: *at(after)}}}
 	}
+	again := started(time.Hour)
+	again.RestartCount = 1
 	for name, test := range map[string]struct {
 		status v1.PodStatus
 		want   time.Time
@@ -329,6 +331,9 @@ func TestRunningSince(t *testing.T) {
 			Phase: v1.PodRunning, StartTime: at(0),
 			ContainerStatuses: []v1.ContainerStatus{started(2 * time.Minute), started(time.Minute), {}},
 		}, noon.Add(2 * time.Minute)},
+		"a container that was started again": {v1.PodStatus{
+			Phase: v1.PodRunning, StartTime: at(0), ContainerStatuses: []v1.ContainerStatus{started(time.Minute), again},
+		}, noon.Add(time.Minute)},
 	} {
 		if got, _ := view.ReadPod(&v1.Pod{Status: test.status}); !got.Since.Equal(test.want) {
 			t.Errorf("%s: since %v, want %v", name, got.Since, test.want)

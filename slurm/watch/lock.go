@@ -22,7 +22,7 @@ func lock(folder string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the watch: %w: choose a folder that you may write to with --state", err)
 	}
-	if err := lockPatiently(file); err != nil {
+	if err := lockPatiently(file, func() { time.Sleep(lockPause) }); err != nil {
 		owner, _ := os.ReadFile(name)
 		file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
@@ -44,10 +44,10 @@ const (
 	lockPause = 100 * time.Millisecond
 )
 
-func lockPatiently(file *os.File) error {
+func lockPatiently(file *os.File, pause func()) error {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	for try := 1; try < lockTries && errors.Is(err, unix.EWOULDBLOCK); try++ {
-		time.Sleep(lockPause)
+		pause()
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	}
 	return err

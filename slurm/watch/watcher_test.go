@@ -572,18 +572,22 @@ func TestTwoWatchers(t *testing.T) {
 
 // Who asks for the status at that moment does not stop a round.
 func TestLockDuringStatus(t *testing.T) {
-	f := newFake(1)
-	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
-	asking, err := os.Create(filepath.Join(w.Folder, lockName))
+	name := filepath.Join(t.TempDir(), lockName)
+	asking, err := os.Create(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Flock(int(asking.Fd()), unix.LOCK_SH); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(10*time.Millisecond, func() { asking.Close() })
-	if err := w.Once(t.Context()); err != nil {
-		t.Error(err)
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	pauses := 0
+	if err := lockPatiently(file, func() { pauses++; asking.Close() }); err != nil || pauses != 1 {
+		t.Errorf("%v after %d pauses, want the lock after one", err, pauses)
 	}
 }
 
