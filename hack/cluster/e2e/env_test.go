@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -187,11 +188,10 @@ var heralds atomic.Int64
 // pod of its own that was placed later is the sign.
 func (e *env) residents(pods ...pod) {
 	e.Helper()
-	started := metav1.NewTime(time.Now().Add(-time.Hour))
+	running := fmt.Sprintf(`{"status":{"phase":"Running","startTime":%q}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	for _, p := range pods {
 		created := e.create(p)
-		created.Status.Phase, created.Status.StartTime = v1.PodRunning, &started
-		if _, err := e.client.CoreV1().Pods("default").UpdateStatus(e.ctx, created, metav1.UpdateOptions{}); err != nil {
+		if _, err := e.client.CoreV1().Pods("default").Patch(e.ctx, created.Name, types.MergePatchType, []byte(running), metav1.PatchOptions{}, "status"); err != nil {
 			e.Fatal(err)
 		}
 	}
