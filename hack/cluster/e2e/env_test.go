@@ -183,15 +183,18 @@ func (e *env) create(p pod) *v1.Pod {
 // heralds counts the pods by which residents knows what the scheduler has heard of.
 var heralds atomic.Int64
 
-// residents creates pods that run on their nodes already, and waits until the
+// residents creates pods that have run on their nodes for an hour, and waits until the
 // scheduler's cache can have heard of them: it hears of objects in order, so a
 // pod of its own that was placed later is the sign.
 func (e *env) residents(pods ...pod) {
 	e.Helper()
-	running := fmt.Sprintf(`{"status":{"phase":"Running","startTime":%q}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	for _, p := range pods {
-		created := e.create(p)
-		if _, err := e.client.CoreV1().Pods("default").Patch(e.ctx, created.Name, types.MergePatchType, []byte(running), metav1.PatchOptions{}, "status"); err != nil {
+		e.create(p)
+	}
+	earlier := fmt.Sprintf(`{"status":{"startTime":%q,"containerStatuses":null}}`, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	for _, p := range pods {
+		e.running(p.name)
+		if _, err := e.client.CoreV1().Pods("default").Patch(e.ctx, p.name, types.MergePatchType, []byte(earlier), metav1.PatchOptions{}, "status"); err != nil {
 			e.Fatal(err)
 		}
 	}
@@ -200,6 +203,18 @@ func (e *env) residents(pods ...pod) {
 	e.create(pod{name: herald, scheduler: plainScheduler})
 	e.placed(herald)
 	e.remove(herald)
+}
+
+// running waits until a pod runs on its simulated node.
+func (e *env) running(name string) {
+	e.Helper()
+	e.eventually("pod "+name+" runs", func() error {
+		p, err := e.client.CoreV1().Pods("default").Get(e.ctx, name, metav1.GetOptions{})
+		if err == nil && p.Status.Phase != v1.PodRunning {
+			err = fmt.Errorf("it is %s", p.Status.Phase)
+		}
+		return err
+	})
 }
 
 func (e *env) remove(name string) {
