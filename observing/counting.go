@@ -31,6 +31,11 @@ func Find(ctx context.Context, pids []int) ([]ticks.Source, error) {
 	if unavailable == nil {
 		return []ticks.Source{instructions}, nil
 	}
+	return discover(ctx, pids, unavailable)
+}
+
+// discover is Find where instructions are unavailable.
+func discover(ctx context.Context, pids []int, unavailable error) ([]ticks.Source, error) {
 	tried := 0
 	var ended error
 	search := ticks.Discovery{Limit: searchLimit, LeastRate: slowSteps}

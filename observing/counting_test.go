@@ -99,10 +99,7 @@ func TestOpenCanceledWhileWaiting(t *testing.T) {
 }
 
 // What ends while its count is looked for has ended, and is not without a count.
-func TestFindOfEnded(t *testing.T) {
-	if _, err := (ticks.Instructions{}).Prepare(); err == nil {
-		t.Skip("instructions are counted here: nothing is looked for")
-	}
+func TestDiscoverEnded(t *testing.T) {
 	var pids []int
 	for _, seconds := range []string{"0.1", "0.3"} {
 		cmd := exec.Command("sleep", seconds)
@@ -112,26 +109,23 @@ func TestFindOfEnded(t *testing.T) {
 		defer func() { _ = cmd.Wait() }()
 		pids = append(pids, cmd.Process.Pid)
 	}
-	if _, err := Find(t.Context(), pids); !errors.Is(err, ticks.ErrEnded) || errors.Is(err, ErrNoTicks) {
+	if _, err := discover(t.Context(), pids, ticks.ErrUnavailable); !errors.Is(err, ticks.ErrEnded) || errors.Is(err, ErrNoTicks) {
 		t.Errorf("%v, want %v", err, ticks.ErrEnded)
 	}
 }
 
 // A program of another user is not one that neither reads nor writes.
-func TestFindOfAnotherUser(t *testing.T) {
+func TestDiscoverAnotherUser(t *testing.T) {
 	const (
 		nobody   = 65534
 		variable = "BANDMATE_TEST_OTHER"
 	)
-	if _, err := (ticks.Instructions{}).Prepare(); err == nil {
-		t.Skip("instructions are counted here: nothing is looked for")
-	}
 	if text := os.Getenv(variable); text != "" {
 		other, err := strconv.Atoi(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Find(t.Context(), []int{other}); !errors.Is(err, ErrNoTicks) || !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "as the user of the program") {
+		if _, err := discover(t.Context(), []int{other}, ticks.ErrUnavailable); !errors.Is(err, ErrNoTicks) || !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "as the user of the program") {
 			t.Errorf("%v, want that it belongs to another user", err)
 		}
 		return
@@ -139,7 +133,7 @@ func TestFindOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		requires.Unmet(t, "needs root, to be another user")
 	}
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestFindOfAnotherUser$")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestDiscoverAnotherUser$")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, os.Getpid()))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if output, err := cmd.CombinedOutput(); err != nil {

@@ -224,13 +224,7 @@ func TestAudit(t *testing.T) {
 // What is measured on one node of a memory domain says nothing of unknown pods on another.
 func TestMeasurementOfAnotherNode(t *testing.T) {
 	for _, measured := range []bool{false, true} {
-		for name, change := range map[string]func(*config.BandmateArgs){
-			"reject": func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected },
-			"assume": func(a *config.BandmateArgs) {
-				a.UnknownApplications = score.Assume
-				a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
-			},
-		} {
+		for name, change := range unknownCounts() {
 			p, h := plugin(t, table(t).Advisor(), change)
 			for _, name := range []string{"a", "b"} {
 				n := h.node(name, "blade")
@@ -249,6 +243,18 @@ func TestMeasurementOfAnotherNode(t *testing.T) {
 	}
 }
 
+// unknownCounts returns the arguments with which unknown applications count for limits, by what
+// they do.
+func unknownCounts() map[string]func(*config.BandmateArgs) {
+	return map[string]func(*config.BandmateArgs){
+		"reject": func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected },
+		"assume": func(a *config.BandmateArgs) {
+			a.UnknownApplications = score.Assume
+			a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
+		},
+	}
+}
+
 // idleAtNoon is a measurement of a node without traffic.
 const idleAtNoon = `{"readBytesPerSecond":0,"writeBytesPerSecond":0,"time":"2026-11-20T12:00:00Z"}`
 
@@ -262,13 +268,7 @@ func TestMeasurementBeforeAPodStarts(t *testing.T) {
 		{noon.Add(-time.Second), true},
 		{noon.Add(time.Second), true},
 	} {
-		for name, change := range map[string]func(*config.BandmateArgs){
-			"reject": func(a *config.BandmateArgs) { a.UnverifiableLimits = config.UnverifiableRejected },
-			"assume": func(a *config.BandmateArgs) {
-				a.UnknownApplications = score.Assume
-				a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
-			},
-		} {
+		for name, change := range unknownCounts() {
 			p, h := plugin(t, table(t).Advisor(), change)
 			n := h.node("n", "blade")
 			n.node.Annotations[v1alpha1.MeasuredTrafficAnnotation] = idleAtNoon

@@ -436,6 +436,19 @@ func TestUnsatisfiable(t *testing.T) {
 	}
 }
 
+// wantKeptOff checks that two rounds exclude n01 for job 10, and do not give that up.
+func wantKeptOff(t *testing.T, f *fake, logged string) {
+	t.Helper()
+	w, log := watching(t, f, Enforce)
+	for range 2 {
+		once(t, w)
+		wantExcluded(t, f, 10, "n01")
+	}
+	if got, want := actions(t, log, logged), "exclude"; got != want {
+		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
 // A job whose reservation has not begun waits for it, and not for nodes.
 func TestReservationToCome(t *testing.T) {
 	f := newFake(3)
@@ -447,14 +460,7 @@ func TestReservationToCome(t *testing.T) {
 	f.submit(10, "heavy", func(j *slurm.Job) {
 		j.Reservation, j.Reason, j.TimeLimit = "class", "Reservation", time.Hour
 	})
-	w, log := watching(t, f, Enforce)
-	for range 2 {
-		once(t, w)
-		wantExcluded(t, f, 10, "n01")
-	}
-	if got, want := actions(t, log, "10"), "exclude"; got != want {
-		t.Errorf("the log says %q, want %q", got, want)
-	}
+	wantKeptOff(t, f, "10")
 }
 
 // The components of a heterogeneous job wait for each other.
@@ -462,14 +468,7 @@ func TestComponentWaitsForOthers(t *testing.T) {
 	f := newFake(3)
 	f.run(1, "tender", "n01")
 	f.submit(10, "heavy", func(j *slurm.Job) { j.HetID, j.Reason = 10, "Resources" })
-	w, log := watching(t, f, Enforce)
-	for range 2 {
-		once(t, w)
-		wantExcluded(t, f, 10, "n01")
-	}
-	if got, want := actions(t, log, "10+0"), "exclude"; got != want {
-		t.Errorf("the log says %q, want %q", got, want)
-	}
+	wantKeptOff(t, f, "10+0")
 }
 
 func TestOffSwitch(t *testing.T) {
