@@ -119,7 +119,8 @@ func (e *estimator) result(one, other string) (sampling.Result, bool) {
 		}
 		r.Achieved = units.Traffic{Read: units.Bandwidth(stats.Median(beside))}
 		r.Alone = units.Bandwidth(stats.Median(alone))
-		r.RelativeSpeed, r.RelativeSpeedError = second.Performance, second.StandardError
+		// Noise may lift it above any speed that means something; the standard error says so.
+		r.RelativeSpeed, r.RelativeSpeedError = min(second.Performance, profiler.MaxRelativeSpeed), second.StandardError
 	}
 	return r, true
 }

@@ -72,6 +72,10 @@ func TestResultsOfReadings(t *testing.T) {
 	if _, err := e.curves("other", pressures); err == nil {
 		t.Error("curves of what was not measured")
 	}
+	e.readings[besideName(probe.String(), "app")] = readings(2, 2.3, 10e9)
+	if read := e.probeReadings("app", pressures); len(read) != 1 || read[0].Validate() != nil {
+		t.Errorf("readings of a disturbed probe %+v are refused", read)
+	}
 }
 
 func TestCircumstancesCountOtherRegimes(t *testing.T) {
