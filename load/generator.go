@@ -71,9 +71,10 @@ type Load struct {
 	latency  *hdrhistogram.Histogram
 	lag      *hdrhistogram.Histogram
 	arrivals int64
-	// replies are the answers since the last Take, whenever the requests arrived.
-	replies int64
-	behind  bool
+	// replies and failures are the answers and the failed requests since the last Take,
+	// whenever the requests arrived.
+	replies, failures int64
+	behind            bool
 }
 
 // Start starts a load that lasts until it is closed or the context ends.
@@ -257,6 +258,7 @@ const (
 func (l *Load) fail(err error) bool {
 	n := l.failed.Add(1)
 	l.mu.Lock()
+	l.failures++
 	if l.failure == nil {
 		l.failure = err
 	}
@@ -276,8 +278,11 @@ func (l *Load) fail(err error) bool {
 // Result summarizes the answers to a load in an interval of time.
 type Result struct {
 	Elapsed time.Duration
-	// Answers is how many requests were answered in it.
-	Answers int64
+	// Answers is how many requests were answered in it, and Failed how many failed.
+	Answers, Failed int64
+	// Failure is why the first request since the start of the load failed; nil where none
+	// did.
+	Failure error
 	// Latency holds the latencies, in nanoseconds from the intended start, of the
 	// requests that arrived in it and were answered.
 	Latency *hdrhistogram.Histogram
@@ -288,10 +293,20 @@ type Result struct {
 // Rate returns the answers per second.
 func (r *Result) Rate() float64 { return float64(r.Answers) / r.Elapsed.Seconds() }
 
-// Quantile returns a latency, q from 0 to 1.
+// Quantile returns a latency, q from 0 to 1. Requests that failed count as slower than all
+// answers; it is the slowest answer where they reach the quantile.
 func (r *Result) Quantile(q float64) time.Duration {
+	return Quantile(r.Latency, r.Failed, q)
+}
+
+// Quantile is Result.Quantile of latencies, in nanoseconds, beside so many requests that
+// failed.
+func Quantile(latencies *hdrhistogram.Histogram, failed int64, q float64) time.Duration {
 	const percent = 100
-	return time.Duration(r.Latency.ValueAtQuantile(percent * q))
+	if answers := latencies.TotalCount(); failed > 0 && answers > 0 {
+		q = min(q*float64(answers+failed)/float64(answers), 1)
+	}
+	return time.Duration(latencies.ValueAtQuantile(percent * q))
 }
 
 // Take returns what was met since the last Take, or since the start. The error wraps
@@ -306,11 +321,11 @@ func (l *Load) Take() (*Result, error) {
 func (l *Load) take() (*Result, error) {
 	now := l.clock.Now()
 	r := &Result{
-		Elapsed: now - l.taken, Answers: l.replies, Latency: l.latency,
+		Elapsed: now - l.taken, Answers: l.replies, Failed: l.failures, Failure: l.failure, Latency: l.latency,
 		Lag: time.Duration(l.lag.ValueAtQuantile(99)),
 	}
 	arrivals, behind := l.arrivals, l.behind
-	l.taken, l.latency, l.lag, l.arrivals, l.replies, l.behind = now, newHistogram(), newHistogram(), 0, 0, false
+	l.taken, l.latency, l.lag, l.arrivals, l.replies, l.failures, l.behind = now, newHistogram(), newHistogram(), 0, 0, 0, false
 	if l.err != nil {
 		return r, l.err
 	}
@@ -334,6 +349,7 @@ func (l *Load) Finish(ctx context.Context, patience time.Duration) (*Result, err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.latency = newHistogram()
+	r.Failed, r.Failure, l.failures = r.Failed+l.failures, l.failure, 0
 	switch left := l.pending.Load(); {
 	case l.err != nil:
 		return r, l.err

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
 
 	"bandmate.dev/bandmate/load"
@@ -414,6 +415,48 @@ func TestFailures(t *testing.T) {
 				t.Errorf("under load: %v", err)
 			}
 		})
+	}
+}
+
+// The few failures that are tolerated are told.
+func TestFewFailures(t *testing.T) {
+	const refused = 5
+	var n atomic.Int64
+	url := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		if i := n.Add(1); i%20 == 0 && i <= 20*refused {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+		}
+	})
+	l := target(t, url).Start(t.Context(), load.Options{Rate: 1000, Seed: 1})
+	defer l.Close()
+	for l.Answers() < 200 && l.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	r, err := l.Finish(t.Context(), time.Minute)
+	if err != nil && !errors.Is(err, load.ErrBehind) { // other programs may hold the CPUs
+		t.Fatal(err)
+	}
+	if r.Failed != refused || !errors.Is(r.Failure, load.ErrRejected) {
+		t.Errorf("%d requests failed, first %v: want %d", r.Failed, r.Failure, refused)
+	}
+}
+
+// Requests that failed are slower than every answer.
+func TestQuantileBesideFailures(t *testing.T) {
+	latencies := hdrhistogram.New(1, 1e12, 3)
+	for i := range int64(900) {
+		if err := latencies.RecordValue(i + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		failed int64
+		q      float64
+		want   time.Duration
+	}{{0, 0.5, 450}, {0, 0.99, 891}, {100, 0.5, 500}, {100, 0.9, 900}, {100, 0.99, 900}, {5000, 0.5, 900}} {
+		if got := load.Quantile(latencies, test.failed, test.q); got != test.want {
+			t.Errorf("quantile %v beside %d failures: %d, want %d", test.q, test.failed, got, test.want)
+		}
 	}
 }
 

@@ -266,7 +266,7 @@ func (t *serving) measureForeign(ctx context.Context) (err error) {
 		return t.explain(ctx, err)
 	}
 	pause(ctx, saturationWarmUp)
-	rate, spread, steps, err := foreignRate(ctx, generator)
+	rate, spread, steps, server, err := t.foreignRate(ctx, generator)
 	if err != nil {
 		return t.explain(ctx, err)
 	}
@@ -275,6 +275,7 @@ func (t *serving) measureForeign(ctx context.Context) (err error) {
 		t.service.Shared = fmt.Sprintf("too few CPUs for server, load and interferer apart: the load ran on the server's CPUs %s: saturation and traffic are those of both", t.Placement.Target)
 	}
 	t.service.SaturationRequestsPerSecond, t.service.SaturationRelativeSpread = rate, &spread
+	t.service.SaturationAtLeast = t.unsaturated(rate, server)
 	t.warnings = append(t.warnings, "the load generator is a closed loop: it tells the saturation and no latencies, because it sends fewer requests while answers are slow")
 	t.tell(0.55, t.Name+" under pressure")
 	err = t.press(ctx, generator, servedSlicing(min(steps, rate)), rate, func(done float64) { t.tell(0.55+0.44*done, t.Name+" under pressure") })
@@ -284,9 +285,27 @@ func (t *serving) measureForeign(ctx context.Context) (err error) {
 	return t.explain(ctx, err)
 }
 
-// foreignRate returns the rate of the generator, its relative standard error, and how
-// often its count changes in a second.
-func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64, err error) {
+// unsaturated reports whether the rate of a load generator of its own is a lower bound of
+// the saturation: the server was not at its limit, of which server is the share of its CPUs
+// that it used.
+func (t *serving) unsaturated(rate, server float64) bool {
+	if server > busy {
+		return false
+	}
+	t.warnings = append(t.warnings, fmt.Sprintf("saturation: the server used %.0f%% of its CPUs at the %.5g requests per second of the load generator, which may be its limit and not the server's: have it keep more requests under way", 100*server, rate))
+	return true
+}
+
+// foreignRate returns the rate of the generator, its relative standard error, how often
+// its count changes in a second, and the share of its CPUs that the server used.
+func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, steps, server float64, err error) {
+	if err := t.meter.Refresh(); err != nil {
+		return 0, 0, 0, 0, err
+	}
+	before, since, err := t.meter.Read()
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
 	var rates []float64
 	changes := 0
 	begin := g.clock.Now()
@@ -294,14 +313,14 @@ func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64,
 	for range saturationWindows {
 		from, start, err := g.Read()
 		if err != nil {
-			return 0, 0, 0, err
+			return 0, 0, 0, 0, err
 		}
 		until := start + saturationWindow
 		to, end := from, start
 		for end < until && ctx.Err() == nil {
 			g.clock.Sleep(time.Millisecond)
 			if to, end, err = g.Read(); err != nil {
-				return 0, 0, 0, err
+				return 0, 0, 0, 0, err
 			}
 			if to != last {
 				changes++
@@ -314,8 +333,10 @@ func foreignRate(ctx context.Context, g foreign) (rate, relative, steps float64,
 		rate += r / float64(len(rates))
 	}
 	if !(rate > 0) {
-		return 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the load generator counted nothing in %v: does the server answer it?", ErrService, (g.clock.Now()-begin).Round(time.Millisecond)))
+		return 0, 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the load generator counted nothing in %v: does the server answer it?", ErrService, (g.clock.Now()-begin).Round(time.Millisecond)))
 	}
 	steps = float64(changes) / (g.clock.Now() - begin).Seconds()
-	return rate, *stats.Spread(rates) / rate / math.Sqrt(saturationWindows), steps, err
+	after, until, err := t.meter.Read()
+	server = (after - before) / (until - since).Seconds() / float64(t.Placement.Target.Size())
+	return rate, *stats.Spread(rates) / rate / math.Sqrt(saturationWindows), steps, server, err
 }

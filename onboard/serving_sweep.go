@@ -41,6 +41,9 @@ type visited struct {
 	p99       []float64
 	lag       []float64
 	cpu       []float64
+	// failed is how many requests failed, and failure why one did.
+	failed  int64
+	failure error
 	// seconds is how long a visit was measured.
 	seconds float64
 	// behind is why the rate was not reached the last time, of so many times.
@@ -70,9 +73,15 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 		case v.unreached():
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.0f%% of the saturation is left out: %v", 100*sweepShares[i], v.behind))
 			continue
+		case v.failedMost():
+			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.6g requests per second are left out: %d of %d requests failed, which leaves no p99: %v", rate, v.failed, v.failed+answers, v.failure))
+			continue
 		case answers < fewestRequests:
 			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: %.6g requests per second are left out: %d answers do not tell a p99: raise --load-time", rate, answers))
 			continue
+		}
+		if v.failed > 0 {
+			t.warnings = append(t.warnings, fmt.Sprintf("load sweep: at %.6g requests per second %d of %d requests failed, and count as the slowest: %v", rate, v.failed, v.failed+answers, v.failure))
 		}
 		l := v.load(rate, saturation)
 		if late := stats.Median(v.lag); late > lateShare*l.P99Seconds {
@@ -86,6 +95,12 @@ func (t *serving) sweep(ctx context.Context, saturation float64) error {
 	return nil
 }
 
+// failedMost reports whether so many requests failed that p99 is not of an answer.
+func (v *visited) failedMost() bool {
+	const beyond = 0.01 // of the requests are slower than p99
+	return v.failed > 0 && float64(v.failed) >= beyond*float64(v.answers()+v.failed)
+}
+
 // unreached reports whether the rate was missed in half of the visits or more.
 func (v *visited) unreached() bool { return 2*v.missed >= sweepPasses }
 
@@ -94,6 +109,11 @@ func nothingKept(visits []visited) error {
 	for _, v := range visits {
 		if v.unreached() {
 			return fmt.Errorf("%w: no load of the sweep was reached: repeat the measurement on a quieter machine: %w", ErrService, v.behind)
+		}
+	}
+	for _, v := range visits {
+		if v.failedMost() {
+			return fmt.Errorf("%w: at every load of the sweep too many requests failed to tell a p99: %w", ErrService, v.failure)
 		}
 	}
 	return fmt.Errorf("%w: no load of the sweep had the %d answers that tell a p99: raise --load-time", ErrService, fewestRequests)
@@ -147,6 +167,9 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 	if err != nil {
 		return err
 	}
+	if v.failed += r.Failed; r.Failed > 0 {
+		v.failure = r.Failure
+	}
 	v.seconds = d.Seconds()
 	v.latencies = append(v.latencies, r.Latency)
 	v.p99 = append(v.p99, r.Quantile(0.99).Seconds())
@@ -192,7 +215,7 @@ func (v *visited) load(rate, saturation float64) v1alpha1.ServiceLoad {
 		all.Merge(h)
 	}
 	at := func(percent float64) float64 {
-		return time.Duration(all.ValueAtQuantile(percent)).Seconds()
+		return load.Quantile(all, v.failed, percent/100).Seconds()
 	}
 	quantiles := []float64{at(50), at(90), at(99), at(99.9)}
 	slices.Sort(quantiles)

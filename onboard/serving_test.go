@@ -57,6 +57,28 @@ func TestLoadOfVisits(t *testing.T) {
 	}
 }
 
+// Failed requests are slower than p99 until they are so many that it is theirs.
+func TestVisitsWithFailures(t *testing.T) {
+	for _, test := range []struct {
+		failed int64
+		p99    float64
+		most   bool
+	}{{0, 0.00891, false}, {5, 0.00896, false}, {10, 0.009, true}} {
+		v := visited{latencies: []*hdrhistogram.Histogram{hdrhistogram.New(1, 1e12, 4)}, p99: []float64{0.009}, cpu: []float64{1}, failed: test.failed}
+		for i := range int64(900) {
+			if err := v.latencies[0].RecordValue((i + 1) * 10_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := v.failedMost(); got != test.most {
+			t.Errorf("%d failed: too many %v, want %v", test.failed, got, test.most)
+		}
+		if l := v.load(500, 5000); math.Abs(l.P99Seconds/test.p99-1) > 1e-3 {
+			t.Errorf("%d failed: p99 %v, want %v", test.failed, l.P99Seconds, test.p99)
+		}
+	}
+}
+
 // A visit in which the machine stood still is left out; a queue that varies is not.
 func TestStalledVisit(t *testing.T) {
 	visits := func(p99 ...float64) *visited {
@@ -94,6 +116,7 @@ func TestNothingKept(t *testing.T) {
 		{"too few answers", make([]visited, 3), "raise --load-time", false},
 		{"one visit missed", []visited{{behind: late, missed: 1}, {}}, "raise --load-time", false},
 		{"not reached", []visited{{}, {behind: late, missed: sweepPasses}}, "quieter machine", true},
+		{"failed", []visited{{failed: 3, failure: late}}, "too many requests failed", true},
 	} {
 		err := nothingKept(test.visits)
 		if !errors.Is(err, ErrService) || errors.Is(err, late) != test.late || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "%!") {
@@ -261,6 +284,17 @@ func TestFirstPlacement(t *testing.T) {
 		got, err := firstPlacement(t.Context(), way(0), way(1))
 		if got != test.want || !errors.Is(err, test.err) || calls != test.calls {
 			t.Errorf("%s: way %d, %v after %d calls; want way %d, %v after %d", test.name, got, err, calls, test.want, test.err, test.calls)
+		}
+	}
+}
+
+// The rate of a load generator of its own is the saturation where the server was at its
+// limit.
+func TestUnsaturated(t *testing.T) {
+	for server, want := range map[float64]bool{0.97: false, 0.3: true} {
+		s := &serving{Serving: &Serving{}}
+		if got := s.unsaturated(6400, server); got != want || (len(s.warnings) > 0) != want {
+			t.Errorf("the server used %v of its CPUs: lower bound %v, warnings %q", server, got, s.warnings)
 		}
 	}
 }

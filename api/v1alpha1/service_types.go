@@ -23,7 +23,7 @@ type Service struct {
 	// saturationRequestsPerSecond ÷ itself; absent when not known.
 	SaturationRelativeSpread *float64 `json:"saturationRelativeSpread,omitempty" want:"spread"`
 	// SaturationAtLeast says that the load generator, or the number of its connections,
-	// was at its limit first, so that the service can do more than
+	// was, or may have been, at its limit first, so that the service may do more than
 	// saturationRequestsPerSecond.
 	SaturationAtLeast bool `json:"saturationAtLeast,omitempty"`
 	// Factors hold the performance beside the interferer at each load at which it was
