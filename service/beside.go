@@ -57,7 +57,7 @@ func Beside(s *v1alpha1.Service, load float64, factor func(load float64) (Factor
 		return a, err
 	}
 	if s.SaturationAtLeast {
-		a.warn("saturation: the load of the onboarding was at its limit first: the service can take more than this says")
+		a.warn("saturation: the load of the onboarding was, or may have been, at its limit first: the service may take more than this says")
 	}
 	curve, err := New(s)
 	if errors.Is(err, ErrNoSweep) {
@@ -109,6 +109,9 @@ func (a *Answer) beside(c *Curve, s *v1alpha1.Service, f Factor) {
 	saturation := 0.0
 	if s.SaturationRelativeSpread != nil {
 		saturation = *s.SaturationRelativeSpread
+	}
+	if c.spreadless || s.SaturationRelativeSpread == nil {
+		a.warn("the interval of p99 is too narrow: the profile lacks the spread of p99 or of the saturation: onboard the service again")
 	}
 	// The uncertainty of the saturation shifts the load by as much; independent errors
 	// add up in quadrature, in logarithms.

@@ -19,10 +19,10 @@ import (
 
 // exponential is M/M/1 of the saturation, by its formula.
 func exponential(saturation float64) *v1alpha1.Service {
-	s := &v1alpha1.Service{SaturationRequestsPerSecond: saturation}
+	s := &v1alpha1.Service{SaturationRequestsPerSecond: saturation, SaturationRelativeSpread: new(0.0)}
 	for _, share := range []float64{0.1, 0.5, 0.9} {
 		load := share * saturation
-		s.Loads = append(s.Loads, v1alpha1.ServiceLoad{RequestsPerSecond: load, P99Seconds: math.Log(100) / (saturation - load)})
+		s.Loads = append(s.Loads, v1alpha1.ServiceLoad{RequestsPerSecond: load, P99Seconds: math.Log(100) / (saturation - load), P99RelativeSpread: new(0.0)})
 	}
 	return s
 }
@@ -165,6 +165,21 @@ func TestIntervals(t *testing.T) {
 	open, err := service.Beside(s, 7000, factor)
 	if err != nil || open.P99BesideSeconds == nil || open.P99Interval.High != nil {
 		t.Errorf("no open end: %+v %v", open, err)
+	}
+}
+
+// A spread that is not known is not 0.
+func TestUnknownSpreads(t *testing.T) {
+	for name, lose := range map[string]func(*v1alpha1.Service){
+		"p99":        func(s *v1alpha1.Service) { s.Loads[1].P99RelativeSpread = nil },
+		"saturation": func(s *v1alpha1.Service) { s.SaturationRelativeSpread = nil },
+	} {
+		s := exponential(1e4)
+		lose(s)
+		a, err := service.Beside(s, 5000, constant(1.25))
+		if err != nil || len(a.Warnings) != 1 || !strings.Contains(a.Warnings[0], "too narrow") {
+			t.Errorf("%s: %q: %v", name, a.Warnings, err)
+		}
 	}
 }
 

@@ -36,6 +36,8 @@ type Curve struct {
 	// logs interpolates ln p99, spreads its standard error.
 	logs, spreads interp.Predictor
 	lastLog       float64
+	// spreadless is true where the profile does not say how precise a p99 is.
+	spreadless bool
 }
 
 // New returns the curve of a load sweep. The error wraps ErrNoSweep where no load was
@@ -59,6 +61,8 @@ func New(s *v1alpha1.Service) (*Curve, error) {
 		spread := 0.0
 		if l.P99RelativeSpread != nil {
 			spread = *l.P99RelativeSpread
+		} else {
+			c.spreadless = true
 		}
 		spreads = append(spreads, spread)
 	}
@@ -83,7 +87,7 @@ func New(s *v1alpha1.Service) (*Curve, error) {
 func (c *Curve) position(load float64) float64 { return -math.Log1p(-load / c.saturation) }
 
 // P99 returns the 99th percentile of the latency alone at a load in requests per
-// second, and its relative standard error. Below the lowest load, the error includes how
+// second, and its relative standard error, 0 where it is not known. Below the lowest load, the error includes how
 // much lower the p99 of an M/M/1 queue would be. Extrapolated says that no load as high was
 // measured. The error wraps ErrSaturated.
 func (c *Curve) P99(load float64) (p99, spread float64, extrapolated bool, err error) {
