@@ -63,9 +63,9 @@ func (d Demand) Most(s *v1alpha1.Service) (units.Slowdown, error) {
 	return units.Slowdown(low), nil
 }
 
-// ParseLoads reads loads of the members of a group in requests per second: RATE is that
-// of the first member, NAME=RATE that of all members of this name. A member without one
-// has 0.
+// ParseLoads reads loads of the members of a group in requests per second, in any order:
+// RATE is that of the first member, NAME=RATE that of all members of this name without one of
+// their own. A member without one has 0. Two for the same are an error.
 func ParseLoads(texts, names []string) ([]float64, error) {
 	return assign(texts, names, "requests per second, 1e-6 to 1e9, such as 20000 or NAME=20000", func(text string) (float64, bool) {
 		v, err := strconv.ParseFloat(text, 64)
@@ -84,6 +84,7 @@ func ParseMaxP99s(texts, names []string) ([]time.Duration, error) {
 // assign gives each member its value.
 func assign[V any](texts, names []string, want string, parse func(string) (V, bool)) ([]V, error) {
 	values := make([]V, len(names))
+	given := map[string]bool{} // by name; the bare one by none
 	for _, text := range texts {
 		name, rest, named := strings.Cut(text, "=")
 		if !named {
@@ -100,12 +101,23 @@ func assign[V any](texts, names []string, want string, parse func(string) (V, bo
 			}
 			return nil, fmt.Errorf("%q: %q is not among the applications%s", text, name, hint)
 		}
+		key := ""
+		if named {
+			key = name
+		}
+		if given[key] {
+			return nil, fmt.Errorf("%q: %s has one already: give one", text, name)
+		}
+		given[key] = true
 		for i, n := range names {
 			// A bare value is that of the first, not of another instance beside it.
-			if n == name && (named || i == 0) {
+			if named && n == name && !(i == 0 && given[""]) || !named && i == 0 {
 				values[i] = v
 			}
 		}
+	}
+	if given[""] && given[names[0]] && !slices.Contains(names[1:], names[0]) {
+		return nil, fmt.Errorf("%s has two, with and without its name: give one", names[0])
 	}
 	return values, nil
 }

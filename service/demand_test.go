@@ -92,6 +92,21 @@ func TestParseDemands(t *testing.T) {
 	if loads, err = service.ParseLoads([]string{"redis=7"}, names); err != nil || loads[0] != 7 || loads[2] != 7 {
 		t.Errorf("%v %v", loads, err)
 	}
+	for _, texts := range [][]string{{"5", "redis=7"}, {"redis=7", "5"}} {
+		if loads, err = service.ParseLoads(texts, names); err != nil || loads[0] != 5 || loads[2] != 7 {
+			t.Errorf("%q: %v %v", texts, loads, err)
+		}
+	}
+	for _, texts := range [][]string{{"5", "6"}, {"web=5", "web=6"}} {
+		if _, err := service.ParseLoads(texts, names); err == nil || !strings.Contains(err.Error(), "has one already") {
+			t.Errorf("%q: %v", texts, err)
+		}
+	}
+	for _, texts := range [][]string{{"5", "web=6"}, {"web=6", "5"}} {
+		if _, err := service.ParseLoads(texts, names[1:]); err == nil || !strings.Contains(err.Error(), "web has two") {
+			t.Errorf("%q: %v", texts, err)
+		}
+	}
 	limits, err := service.ParseMaxP99s([]string{"2ms", "web=1s"}, names)
 	if err != nil || limits[0] != 2*time.Millisecond || limits[1] != time.Second {
 		t.Errorf("%v %v", limits, err)
