@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime"
@@ -32,6 +33,9 @@ const (
 	patience = 10 * time.Second
 	// retryAfter is the Retry-After of a request that got none, in seconds.
 	retryAfter = "2"
+	// longestComputing is how long an answer is computed, well below the time in which it
+	// has to be written.
+	longestComputing = time.Minute
 )
 
 // handler answers every request.
@@ -39,6 +43,7 @@ type handler struct {
 	source  Source
 	options Options
 	turns   chan struct{} // as many as are computed at a time
+	longest time.Duration // longestComputing
 	openAPI reply
 
 	mu   sync.Mutex
@@ -62,7 +67,7 @@ func NewHandler(source Source, o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &handler{source: source, options: o, turns: make(chan struct{}, runtime.GOMAXPROCS(0)), openAPI: description}, nil
+	return &handler{source: source, options: o, turns: make(chan struct{}, runtime.GOMAXPROCS(0)), longest: longestComputing, openAPI: description}, nil
 }
 
 // paths are the JSON endpoints.
@@ -150,7 +155,7 @@ func (h *handler) predict(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predict(ctx, a, question) })
+	return h.compute(ctx, func(ctx context.Context, a *advisor.Advisor) (any, error) { return predict(ctx, a, question) })
 }
 
 func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
@@ -158,7 +163,7 @@ func (h *handler) matrix(ctx context.Context, q *query) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) { return predictMatrix(ctx, a, question) })
+	return h.compute(ctx, func(ctx context.Context, a *advisor.Advisor) (any, error) { return predictMatrix(ctx, a, question) })
 }
 
 func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
@@ -166,7 +171,7 @@ func (h *handler) applications(ctx context.Context, q *query) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) {
+	return h.compute(ctx, func(_ context.Context, a *advisor.Advisor) (any, error) {
 		all, warnings := applications(a)
 		found := slices.DeleteFunc(all, func(a Application) bool {
 			return !strings.Contains(strings.ToLower(a.Name), search) || machine != "" && a.Machine != machine
@@ -180,7 +185,7 @@ func (h *handler) machines(ctx context.Context, q *query) (reply, error) {
 	if err := q.err(); err != nil {
 		return reply{}, err
 	}
-	return h.compute(ctx, func(a *advisor.Advisor) (any, error) {
+	return h.compute(ctx, func(_ context.Context, a *advisor.Advisor) (any, error) {
 		list := machineList{Machines: []page.Machine{}, Warnings: messages(a.Broken())}
 		for _, m := range a.Machines() {
 			list.Machines = append(list.Machines, page.NewMachine(m))
@@ -189,8 +194,9 @@ func (h *handler) machines(ctx context.Context, q *query) (reply, error) {
 	})
 }
 
-// compute answers from the current profiles, when a slot is free.
-func (h *handler) compute(ctx context.Context, question func(*advisor.Advisor) (any, error)) (reply, error) {
+// compute answers from the current profiles, when a slot is free. The context of the
+// question ends when it takes too long.
+func (h *handler) compute(ctx context.Context, question func(context.Context, *advisor.Advisor) (any, error)) (reply, error) {
 	a, err := h.now(ctx)
 	if err != nil {
 		return reply{}, err
@@ -203,7 +209,12 @@ func (h *handler) compute(ctx context.Context, question func(*advisor.Advisor) (
 	case <-turn.Done():
 		return reply{}, problemf(http.StatusServiceUnavailable, "too many concurrent requests: try again in a moment")
 	}
-	answer, err := question(a)
+	computing, stop := context.WithTimeout(ctx, h.longest)
+	defer stop()
+	answer, err := question(computing, a)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return reply{}, problemf(http.StatusServiceUnavailable, "the answer takes longer than %v to compute: ask about fewer applications at a time", h.longest)
+	}
 	if err != nil {
 		return reply{}, err
 	}
@@ -221,9 +232,7 @@ func (h *handler) now(ctx context.Context) (*advisor.Advisor, error) {
 // rendered is the page of an advisor's profiles, rendered at the first request.
 type rendered struct {
 	of   *advisor.Advisor
-	once sync.Once
-	page reply
-	err  error
+	page func() (reply, error)
 }
 
 // showPage returns the page, which is rendered once for the same profiles.
@@ -234,13 +243,12 @@ func (h *handler) showPage(ctx context.Context) (reply, error) {
 	}
 	h.mu.Lock()
 	if h.page == nil || h.page.of != a {
-		h.page = &rendered{of: a}
+		// Others may wait for the page when who asked first has left.
+		h.page = &rendered{a, sync.OnceValues(func() (reply, error) { return h.render(context.WithoutCancel(ctx), a) })}
 	}
 	p := h.page
 	h.mu.Unlock()
-	// Others may wait for the page when who asked first has left.
-	p.once.Do(func() { p.page, p.err = h.render(context.WithoutCancel(ctx), a) })
-	return p.page, p.err
+	return p.page()
 }
 
 func (h *handler) render(ctx context.Context, a *advisor.Advisor) (reply, error) {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
@@ -298,7 +300,7 @@ func TestTurns(t *testing.T) {
 	statuses := make(chan int, 100)
 	ask := func(ctx context.Context) {
 		all.Go(func() {
-			_, err := h.compute(ctx, func(*advisor.Advisor) (any, error) {
+			_, err := h.compute(ctx, func(context.Context, *advisor.Advisor) (any, error) {
 				began <- struct{}{}
 				<-goOn
 				return nil, nil
@@ -334,6 +336,48 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// A question that takes too long is given up, so that others have their turn.
+func TestLongestComputing(t *testing.T) {
+	made, err := NewHandler(newFake(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := made.(*handler)
+	h.longest = time.Millisecond
+	_, err = h.compute(t.Context(), func(ctx context.Context, _ *advisor.Advisor) (any, error) {
+		<-ctx.Done()
+		return nil, fmt.Errorf("half way: %w", ctx.Err())
+	})
+	if err == nil || problemOf(err).status != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "ask about fewer applications") {
+		t.Error(err)
+	}
+	if len(h.turns) > 0 {
+		t.Error("it keeps its turn")
+	}
+}
+
+// A page whose rendering crashed is no empty page for those who ask later.
+func TestPageThatCrashes(t *testing.T) {
+	made, err := NewHandler(nobody{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() (answer *http.Response) {
+		defer func() { _ = recover() }() // as the HTTP server does
+		return get(t, made, "/")
+	}
+	for range 2 {
+		if answer := ask(); answer != nil {
+			t.Errorf("answered %d", answer.StatusCode)
+		}
+	}
+}
+
+// nobody is a source without profiles, which no page can be made of.
+type nobody struct{}
+
+func (nobody) Now(context.Context) (*advisor.Advisor, error) { return nil, nil }
 
 // FuzzRequest holds that whatever is asked, the answer is a whole one: no server
 // error, no crash, JSON where it is not the page, and the error format.

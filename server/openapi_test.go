@@ -138,7 +138,7 @@ func (s *schemas) path(summary, id string, answer reflect.Type, parameters ...an
 		"responses": object{
 			"200":     object{"description": "The answer", "headers": object{"ETag": object{"schema": object{"type": "string"}}}, "content": object{"application/json": object{"schema": s.add(answer)}}},
 			"304":     object{"description": "What If-None-Match names is still right"},
-			"default": object{"description": "400: wrong parameters; 404: no such profile; 421: another host was meant; 422: the profiles do not allow it; 503: too much at a time, or the profiles cannot be read", "content": object{"application/json": object{"schema": object{"$ref": reference("Refusal")}}}},
+			"default": object{"description": "400: wrong parameters; 404: no such profile; 421: another host was meant; 422: the profiles do not allow it; 503: too much at a time, too long to compute, or the profiles cannot be read", "content": object{"application/json": object{"schema": object{"$ref": reference("Refusal")}}}},
 		},
 	}
 	if len(parameters) > 0 {
