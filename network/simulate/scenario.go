@@ -102,11 +102,12 @@ type Event struct {
 	Receive *Receive  `json:"receive,omitempty"`
 }
 
-// Send waits until the message has arrived, unless it fits the buffer.
+// Send waits until the message has arrived, unless it fits the buffer. Neither of its fields
+// may be missing.
 type Send struct {
 	// To is a task of the same application.
-	To    int  `json:"to"`
-	Bytes Size `json:"bytes"`
+	To    *int  `json:"to"`
+	Bytes *Size `json:"bytes"`
 }
 
 // Receive waits until a message has arrived.
@@ -299,9 +300,7 @@ func (t Task) validate(f *faults, place string, self, tasks int) (events int) {
 		}
 		if e.Send != nil {
 			kinds++
-			if e.Send.To < 0 || e.Send.To >= tasks || e.Send.To == self {
-				f.add("%s, event %d: sends to task %d: want another of the %d tasks, from 0", place, k, e.Send.To, tasks)
-			}
+			e.Send.validate(f, place, k, self, tasks)
 		}
 		if e.Receive != nil {
 			kinds++
@@ -314,6 +313,17 @@ func (t Task) validate(f *faults, place string, self, tasks int) (events int) {
 		}
 	}
 	return len(t.Events) * max(1, t.Repeat)
+}
+
+func (s Send) validate(f *faults, place string, event, self, tasks int) {
+	if s.To == nil {
+		f.add("%s, event %d: sends to no task: give one, as {send: {to: 1, bytes: 20MB}}", place, event)
+	} else if to := *s.To; to < 0 || to >= tasks || to == self {
+		f.add("%s, event %d: sends to task %d: want another of the %d tasks, from 0", place, event, to, tasks)
+	}
+	if s.Bytes == nil {
+		f.add("%s, event %d: sends no bytes: give some, as {send: {to: 1, bytes: 20MB}}", place, event)
+	}
 }
 
 func (p Placement) validate(f *faults, c Cluster, tasks int) {

@@ -133,7 +133,7 @@ func TestFigure4Played(t *testing.T) {
 			conflict = append(conflict, network.Communication{Name: fmt.Sprint(i), From: arc[0], To: arc[1]})
 			s.Placement.Nodes = append(s.Placement.Nodes, arc[0], arc[1])
 			s.Applications = append(s.Applications, Application{Name: fmt.Sprint(i), Tasks: []Task{
-				{Events: []Event{{Send: &Send{To: 1, Bytes: 1}}}}, {Events: []Event{{Receive: &Receive{}}}},
+				{Events: []Event{{Send: &Send{To: new(1), Bytes: new(Size(1))}}}}, {Events: []Event{{Receive: &Receive{}}}},
 			}})
 		}
 		m, err := s.Model.Compile()
@@ -181,7 +181,7 @@ func drawScenario(t *rapid.T) Scenario {
 		from := rapid.IntRange(0, tasks-1).Draw(t, "from")
 		to := (from + rapid.IntRange(1, tasks-1).Draw(t, "distance")) % tasks
 		pause := Duration(rapid.IntRange(0, 50).Draw(t, "pause")) * Duration(time.Millisecond)
-		events[from] = append(events[from], Event{Compute: &pause}, Event{Send: &Send{To: to, Bytes: Size(rapid.IntRange(0, 5).Draw(t, "bytes")) * 1e6}})
+		events[from] = append(events[from], Event{Compute: &pause}, Event{Send: &Send{To: &to, Bytes: new(Size(rapid.IntRange(0, 5).Draw(t, "bytes")) * 1e6)}})
 		events[to] = append(events[to], Event{Receive: &Receive{From: &from}})
 	}
 	a := Application{Name: "a"}
@@ -296,6 +296,9 @@ func TestRefused(t *testing.T) {
 		{"negative bytes", head + placed + strings.Replace(tasks, "1MB", "-1MB", 1), "size"},
 		{"to itself", head + placed + strings.Replace(tasks, "to: 1", "to: 0", 1), `application "a", task 0, event 0: sends to task 0`},
 		{"to nobody", head + placed + strings.Replace(tasks, "to: 1", "to: 2", 1), "another of the 2 tasks"},
+		{"to is missing", head + placed + strings.Replace(tasks, "to: 1, ", "", 1), `application "a", task 0, event 0: sends to no task`},
+		{"bytes are missing", head + placed + strings.Replace(tasks, ", bytes: 1MB", "", 1), `application "a", task 0, event 0: sends no bytes`},
+		{"bytes are null", head + placed + strings.Replace(tasks, "1MB", "null", 1), "sends no bytes"},
 		{"two in one", head + placed + "applications: [{name: a, tasks: [{events: [{compute: 1s, receive: {}}]}]}]", "exactly one of"},
 		{"an empty event", head + placed + "applications: [{name: a, tasks: [{events: [{}]}]}]", "exactly one of"},
 		{"same name twice", head + placed + "applications: [{name: a, tasks: [{}]}, {name: a, tasks: [{}]}]", `"a": want a name of its own`},
@@ -405,7 +408,7 @@ func BenchmarkRun(b *testing.B) {
 					distance := 1 + 7*(k%5)
 					pause := Duration(10*time.Millisecond) + Duration((i*7919+k*104729)%1000)*Duration(10*time.Microsecond)
 					from := (i - distance + tasks) % tasks
-					events = append(events, Event{Compute: &pause}, Event{Send: &Send{To: (i + distance) % tasks, Bytes: 200_000}}, Event{Receive: &Receive{From: &from}})
+					events = append(events, Event{Compute: &pause}, Event{Send: &Send{To: new((i + distance) % tasks), Bytes: new(Size(200_000))}}, Event{Receive: &Receive{From: &from}})
 				}
 				a.Tasks = append(a.Tasks, Task{Events: events})
 			}

@@ -97,9 +97,9 @@ func (s *simulation) checkMemory() error {
 	}
 	for _, p := range s.processes {
 		for _, e := range p.task.Events {
-			if e.Send != nil && s.processes[s.first[p.application]+e.Send.To].node == p.node {
+			if e.Send != nil && s.processes[s.first[p.application]+*e.Send.To].node == p.node {
 				return fmt.Errorf("application %q: tasks %d and %d share node %d and exchange messages: give cluster.memoryBandwidth",
-					s.scenario.Applications[p.application].Name, p.number, e.Send.To, p.node)
+					s.scenario.Applications[p.application].Name, p.number, *e.Send.To, p.node)
 			}
 		}
 	}
@@ -175,9 +175,9 @@ func (s *simulation) step(p *process) {
 }
 
 func (s *simulation) send(p *process, e Send) {
-	to := s.processes[s.first[p.application]+e.To]
-	m := &message{from: p, to: to, bytes: float64(e.Bytes), eager: e.Bytes <= s.scenario.Cluster.Buffer && s.scenario.Cluster.Buffer > 0}
-	p.result.BytesSent += int64(e.Bytes)
+	to := s.processes[s.first[p.application]+*e.To]
+	m := &message{from: p, to: to, bytes: float64(*e.Bytes), eager: *e.Bytes <= s.scenario.Cluster.Buffer && s.scenario.Cluster.Buffer > 0}
+	p.result.BytesSent += int64(*e.Bytes)
 	if m.eager {
 		s.start(m)
 		p.event++
@@ -306,7 +306,7 @@ func (d *Deadlock) add(s *simulation, p *process) {
 	}
 	switch {
 	case e.Send != nil:
-		at += fmt.Sprintf("sends to task %d, %s: no task receives it", e.Send.To, other(e.Send.To))
+		at += fmt.Sprintf("sends to task %d, %s: no task receives it", *e.Send.To, other(*e.Send.To))
 	case e.Receive.From != nil:
 		at += fmt.Sprintf("receives from task %d, %s: no task sends it", *e.Receive.From, other(*e.Receive.From))
 	default:
