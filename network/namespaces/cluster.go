@@ -82,9 +82,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	var fault error
 	for _, flags := range cloneFlags() {
-		c, err := start(o, flags)
+		c, err := start(ctx, o, flags)
 		if err == nil {
-			c.stop = context.AfterFunc(ctx, func() { _ = c.Close() })
 			return c, nil
 		}
 		fault = err
@@ -104,8 +103,8 @@ func cloneFlags() []uintptr {
 	return []uintptr{unix.CLONE_NEWNET | unix.CLONE_NEWUSER}
 }
 
-// start starts the child and waits until the cluster is ready.
-func start(o Options, flags uintptr) (*Cluster, error) {
+// start starts the child and waits until the cluster is ready, or ctx ends.
+func start(ctx context.Context, o Options, flags uintptr) (*Cluster, error) {
 	config, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("configuration of the cluster: %w", err)
@@ -136,8 +135,9 @@ func start(o Options, flags uintptr) (*Cluster, error) {
 		return nil, errors.Join(refused(err), c.control.Close())
 	}
 	theirs.Close()
-	if _, err := c.answer(0); err != nil {
-		return nil, errors.Join(err, c.Close())
+	c.stop = context.AfterFunc(ctx, func() { _ = c.end() })
+	if _, err := c.answer(0); err != nil || ctx.Err() != nil {
+		return nil, errors.Join(c.why(ctx, err), c.Close())
 	}
 	return c, nil
 }
@@ -211,10 +211,12 @@ func (c *Cluster) answer(files int) ([]*os.File, error) {
 // Close ends the cluster and waits until its process is gone. Connections end
 // when they are closed themselves. Further calls return the same.
 func (c *Cluster) Close() error {
+	c.stop()
+	return c.end()
+}
+
+func (c *Cluster) end() error {
 	c.closed.Do(func() {
-		if c.stop != nil {
-			c.stop()
-		}
 		c.fault = c.control.Close()
 		_ = c.process.Process.Kill()
 		_ = c.process.Wait() // killed, as told

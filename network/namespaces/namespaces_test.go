@@ -122,6 +122,35 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// watched ends as soon as something waits for its end.
+type watched struct {
+	context.Context
+
+	end context.CancelFunc
+}
+
+func (watched) Value(any) any { return nil }
+
+func (w watched) AfterFunc(f func()) (stop func() bool) {
+	w.end()
+	return context.AfterFunc(w.Context, f)
+}
+
+// A context that ends while the nodes are made ends that.
+func TestInterruptedWhileOpening(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	open(t.Context(), t, Options{Nodes: 2}) // where there can be one
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	c, err := Open(watched{ctx, cancel}, Options{Nodes: MaxNodes})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err == nil {
+		_ = c.Close()
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for _, test := range []struct {
 		o    Options
