@@ -53,11 +53,12 @@ prepare_sets() {
   {
     # shellcheck disable=SC2086 # a command of words
     ${server[sets]} &
-    timeout 10 sh -c "until redis-cli -p ${port[sets]} ping; do sleep 0.1; done"
-    redis-cli -e -p "${port[sets]}" eval 'for s = 1, 2 do for i = 1, 15000 do redis.call("sadd", KEYS[s], math.random(2^30)) end end' 2 a b
-    redis-cli -e -p "${port[sets]}" shutdown save
-    wait
-  } >"$scratch/sets/log" 2>&1 || { cat "$scratch/sets/log" >&2; return 1; }
+    # Joined, because the shell goes on after what fails before "||".
+    timeout 10 sh -c "until redis-cli -p ${port[sets]} ping; do sleep 0.1; done" &&
+      redis-cli -e -p "${port[sets]}" eval 'for s = 1, 2 do for i = 1, 15000 do redis.call("sadd", KEYS[s], math.random(2^30)) end end' 2 a b &&
+      redis-cli -e -p "${port[sets]}" shutdown save &&
+      wait $!
+  } >"$scratch/sets/log" 2>&1 || { kill $! 2>/dev/null || true; cat "$scratch/sets/log" >&2; return 1; }
 }
 
 prepare_nginx() {
@@ -102,18 +103,18 @@ prepare_postgres() {
     chown postgres "$data"
   fi
   {
-    "${as[@]}" "$programs/initdb" -D "$data/db" -A trust -U postgres --no-sync
-    "${as[@]}" tee -a "$data/db/postgresql.conf" <<CONF
+    "${as[@]}" "$programs/initdb" -D "$data/db" -A trust -U postgres --no-sync &&
+      "${as[@]}" tee -a "$data/db/postgresql.conf" <<CONF &&
 port = ${port[postgres]}
 listen_addresses = '127.0.0.1'
 unix_socket_directories = '$data'
 fsync = off
 autovacuum = off
 CONF
-    "${as[@]}" "$programs/pg_ctl" -D "$data/db" -l "$data/log" -w start
-    "$programs/pgbench" --initialize --quiet --host "$data" --port "${port[postgres]}" --username postgres postgres
-    "${as[@]}" "$programs/pg_ctl" -D "$data/db" -w stop
-  } >"$scratch/initdb" 2>&1 || { cat "$scratch/initdb" >&2; return 1; }
+      "${as[@]}" "$programs/pg_ctl" -D "$data/db" -l "$data/log" -w start &&
+      "$programs/pgbench" --initialize --quiet --host "$data" --port "${port[postgres]}" --username postgres postgres &&
+      "${as[@]}" "$programs/pg_ctl" -D "$data/db" -w stop
+  } >"$scratch/initdb" 2>&1 || { "${as[@]}" "$programs/pg_ctl" -D "$data/db" stop || true; cat "$scratch/initdb"; return 1; } >&2
   server[postgres]="${as[*]} $programs/postgres -D $data/db"
   # pgbench tells of each transaction that it begins.
   load[postgres]="--ready=tcp://127.0.0.1:${port[postgres]} --progress=executing.script --load-command=$programs/pgbench --debug --select-only --no-vacuum --client=4 --time=3600 --host=$data --port=${port[postgres]} --username=postgres postgres"
