@@ -277,7 +277,7 @@ func TestFinish(t *testing.T) {
 	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
 		t.Fatal(err)
 	}
-	for n.Load() < 60 {
+	for taken := n.Load(); n.Load() < taken+50; {
 		time.Sleep(time.Millisecond)
 	}
 	r, err := l.Finish(t.Context(), time.Minute)
