@@ -22,10 +22,7 @@ func (s *modelSolver) held(i int, p units.NormalizedPerformance) units.Normalize
 		if j == i {
 			continue
 		}
-		alone := other.corunner
-		if s.atHome(j) {
-			alone = other.target
-		}
+		alone := s.alone(j)
 		least = least.Add(alone.Scale(min(s.rates[j], other.lowest())))
 		most = most.Add(alone.Scale(other.peak()))
 	}
