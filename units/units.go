@@ -147,6 +147,14 @@ func (s Slowdown) String() string {
 	return strconv.FormatFloat(float64(s), 'f', 2, 64) + "×"
 }
 
+// Exact returns s with all of its digits, two decimals at least: a limit as it was given.
+func (s Slowdown) Exact() string {
+	if exact := strconv.FormatFloat(float64(s), 'f', -1, 64) + "×"; len(exact) > len(s.String()) {
+		return exact
+	}
+	return s.String()
+}
+
 // Traffic is the read and the write bandwidth at the memory controller.
 type Traffic struct {
 	Read  Bandwidth `json:"readBytesPerSecond"`

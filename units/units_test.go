@@ -96,6 +96,11 @@ func TestTraffic(t *testing.T) {
 }
 
 func TestSlowdown(t *testing.T) {
+	for s, want := range map[Slowdown]string{1: "1.00×", 1.1: "1.10×", 1.15: "1.15×", 1.152: "1.152×", 12.5: "12.50×"} {
+		if got := s.Exact(); got != want {
+			t.Errorf("%v: %s, want %s", float64(s), got, want)
+		}
+	}
 	if s := NormalizedPerformance(0.5).Slowdown(); s != 2 || s.NormalizedPerformance() != 0.5 || s.String() != "2.00×" {
 		t.Errorf("half the speed is %v", s)
 	}

@@ -23,7 +23,7 @@ func (s Score) Explain() string {
 		}
 		fmt.Fprintf(&b, "  %s %s: %s → %s, adds %.3f", role, e.Job, e.Before, e.After, e.Cost)
 		if e.OverLimit() {
-			fmt.Fprintf(&b, ", above its limit of %s", e.Limit)
+			fmt.Fprintf(&b, ", above its limit of %s", e.Limit.Exact())
 		}
 		if !e.Known {
 			b.WriteString(", not fully known")

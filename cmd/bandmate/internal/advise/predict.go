@@ -111,7 +111,7 @@ func checkLimit(p predictor.Prediction, limit units.Slowdown) error {
 	if len(over) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), limit)
+	return fmt.Errorf("%w: %s, allowed %s", cli.ErrLimit, strings.Join(over, ", "), limit.Exact())
 }
 
 // writePrediction prints a prediction; basis says what it rests on and is printed

@@ -97,7 +97,7 @@ func runPair(ctx context.Context, a *cli.App, f slurmPairFlags) error {
 		a.Warn(result.Warnings)
 	}
 	if err == nil && plan.OverLimit > 0 {
-		err = fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, plan.OverLimit, len(plan.Pairs), f.limit.Slowdown)
+		err = fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, plan.OverLimit, len(plan.Pairs), f.limit.Slowdown.Exact())
 	}
 	return err
 }
