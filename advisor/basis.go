@@ -13,33 +13,61 @@ import (
 // from curves.
 const MixedBasis predictor.Basis = "mixed"
 
-// BasisOf returns the basis of the default method's predictions for pairs of entries:
-// MemoryModel if all entries with curves are calibrated to one model, Curves if no two are,
-// and MixedBasis otherwise.
-func BasisOf(entries []Entry) predictor.Basis {
-	alone, most := 0, 0
-	var models [][]Entry
-	for _, e := range entries {
-		if !e.Application.Calibrated() {
-			if sensitive, _ := e.Application.Known(); sensitive {
-				alone++
+// BasisOf returns the basis of the default method's predictions of every target beside
+// every co-runner: MemoryModel or Curves if it is the same for all, and MixedBasis
+// otherwise. Targets without curves cannot be predicted, and do not count.
+func BasisOf(targets, corunners []Entry) predictor.Basis {
+	var seen bases
+	for _, target := range targets {
+		for _, corunner := range corunners {
+			if seen.add(target, corunner); seen.mixed() {
+				return MixedBasis
 			}
-			continue
 		}
-		i := slices.IndexFunc(models, func(m []Entry) bool { return m[0].Application.SharesModel(e.Application) })
-		if i < 0 {
-			models, i = append(models, nil), len(models)
-		}
-		models[i] = append(models[i], e)
-		most = max(most, len(models[i]))
 	}
+	return seen.basis()
+}
+
+// BasisOfPairs is BasisOf for every entry beside every other.
+func BasisOfPairs(entries []Entry) predictor.Basis {
+	var seen bases
+	for i, target := range entries {
+		for j, corunner := range entries {
+			if i == j {
+				continue
+			}
+			if seen.add(target, corunner); seen.mixed() {
+				return MixedBasis
+			}
+		}
+	}
+	return seen.basis()
+}
+
+// bases are those of pairs.
+type bases struct{ model, curves bool }
+
+func (b *bases) add(target, corunner Entry) {
+	if sensitive, _ := target.Application.Known(); !sensitive {
+		return
+	}
+	if predictor.ByCurves([]*predictor.Application{target.Application, corunner.Application}) {
+		b.curves = true
+	} else {
+		b.model = true
+	}
+}
+
+func (b bases) mixed() bool { return b.model && b.curves }
+
+func (b bases) basis() predictor.Basis {
 	switch {
-	case alone == 0 && len(models) == 1:
+	case b.mixed():
+		return MixedBasis
+	case b.model:
 		return predictor.MemoryModel
-	case most < 2:
-		return predictor.Curves
 	}
-	return MixedBasis
+	return predictor.Curves
 }
 
 // ExplainBasis explains the basis of a prediction of the group in words: the model of the

@@ -216,7 +216,20 @@ func (g *Group) Slowdowns(ctx context.Context, others *Group) ([][]units.Slowdow
 	if err != nil {
 		return nil, err
 	}
-	return slowdowns, errors.Join(faults...)
+	return slowdowns, errors.Join(distinct(faults)...)
+}
+
+// distinct returns the faults, those of one text once: a co-runner is one of every target.
+func distinct(faults []error) []error {
+	var all []error
+	seen := map[string]bool{}
+	for _, fault := range faults {
+		if fault != nil && !seen[fault.Error()] {
+			all = append(all, fault)
+			seen[fault.Error()] = true
+		}
+	}
+	return all
 }
 
 // pair predicts a target beside one co-runner. The workspace would take missing curves

@@ -139,3 +139,22 @@ func TestLoadsThatCannotBe(t *testing.T) {
 		t.Errorf("saturated beside the neighbor, yet %+v %v", answer, err)
 	}
 }
+
+// A co-runner of unknown traffic is one fault, not one for each target.
+func TestSlowdownsNameAFaultOnce(t *testing.T) {
+	g := &Group{Method: predictor.Default}
+	for _, p := range []*v1alpha1.ApplicationProfile{
+		profile("one", "old"), profile("two", "old"),
+		with(profile("silent", "old"), func(p *v1alpha1.ApplicationProfile) { p.Spec.Contentiousness = v1alpha1.Contentiousness{} }),
+	} {
+		application, err := predictor.Compile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Entries = append(g.Entries, Entry{Application: application, Profile: p})
+	}
+	_, err := g.Slowdowns(t.Context(), g)
+	if !errors.Is(err, predictor.ErrNoContentiousness) || strings.Count(err.Error(), "co-runner silent") != 1 {
+		t.Errorf("%v, want the co-runner once", err)
+	}
+}

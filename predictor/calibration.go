@@ -216,11 +216,6 @@ func (c *Calibration) Apply(a *Application) (*Application, error) {
 // Calibrated reports whether a Calibration was applied to a.
 func (a *Application) Calibrated() bool { return a.calibrated != nil }
 
-// SharesModel reports whether a and b are calibrated to the same model of a memory.
-func (a *Application) SharesModel(b *Application) bool {
-	return a.Calibrated() && b.Calibrated() && a.calibrated.model == b.calibrated.model
-}
-
 // source returns the data of the application that a model is fitted to, or what is missing
 // of them.
 func (a *Application) source() (s memory.Source, missing string) {

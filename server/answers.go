@@ -80,7 +80,7 @@ func predictMatrix(ctx context.Context, a *advisor.Advisor, q MatrixQuestion) (M
 		return m, err
 	}
 	if q.Method == predictor.Default {
-		m.Basis = advisor.BasisOf(union(rows.Entries, columns.Entries))
+		m.Basis = advisor.BasisOf(rows.Entries, columns.Entries)
 	}
 	slowdowns, err := rows.Slowdowns(ctx, columns)
 	if err != nil && !errors.Is(err, predictor.ErrNoCurves) && !errors.Is(err, predictor.ErrNoContentiousness) {
@@ -102,17 +102,6 @@ func predictMatrix(ctx context.Context, a *advisor.Advisor, q MatrixQuestion) (M
 		m.Slowdowns = append(m.Slowdowns, row)
 	}
 	return m, nil
-}
-
-// union returns the entries of both, each application once.
-func union(some, others []advisor.Entry) []advisor.Entry {
-	all := slices.Clone(some)
-	for _, e := range others {
-		if !slices.ContainsFunc(some, func(s advisor.Entry) bool { return s.Application == e.Application }) {
-			all = append(all, e)
-		}
-	}
-	return all
 }
 
 func messages(faults []error) []string {

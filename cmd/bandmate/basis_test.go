@@ -55,6 +55,17 @@ func TestBasis(t *testing.T) {
 	if got := p.stdout.String(); !strings.Contains(got, `"basis": "mixed"`) {
 		t.Errorf("matrix of two machines:\n%s", got)
 	}
+	// Each is beside a second instance of itself, too, which the model of its machine predicts.
+	p = bandmate(t, "matrix", "a", "e", "-o", "json", "--store", store)
+	p.wantExit(0)
+	if got := p.stdout.String(); !strings.Contains(got, `"basis": "mixed"`) {
+		t.Errorf("matrix of one of each machine:\n%s", got)
+	}
+	p = bandmate(t, "pair", "a", "e", "-o", "json", "--store", store)
+	p.wantExit(0)
+	if got := p.stdout.String(); !strings.Contains(got, `"basis": "curves"`) {
+		t.Errorf("a pair of two machines:\n%s", got)
+	}
 	// One that the model cannot describe is predicted from its curves, and says why.
 	writeFile(t, filepath.Join(store, "applications", "odd@here.yaml"), strings.NewReplacer(
 		"normalizedPerformance: 0.9981", "normalizedPerformance: 0.3000", "normalizedPerformance: 0.9925", "normalizedPerformance: 0.9900",

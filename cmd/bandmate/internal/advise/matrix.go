@@ -139,15 +139,15 @@ func predictMatrix(ctx context.Context, g *advisor.Group, faults []error, most i
 	if len(g.Entries) == 0 {
 		return result, nil, errors.New("the store has no application profiles yet: make one with: bandmate onboard NAME -- CMD")
 	}
-	if g.Method == predictor.Default {
-		result.Basis = advisor.BasisOf(g.Entries)
-	}
 	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
 	result.Applications = advisor.Names(g.Entries)
 	if g.Method == predictor.Default && len(g.Entries) > most {
-		result.Approximate = true
+		result.Approximate, result.Basis = true, predictor.Curves
 		result.Warnings = append(result.Warnings, fmt.Sprintf("the pairs of %d applications are estimated by tables; --exact predicts each", len(g.Entries)))
 		return result, approximate(g), nil
+	}
+	if g.Method == predictor.Default {
+		result.Basis = advisor.BasisOf(g.Entries, g.Entries)
 	}
 	slowdowns, err := g.Slowdowns(ctx, g)
 	return result, func(i, j int) units.Slowdown { return slowdowns[i][j] }, err

@@ -97,7 +97,7 @@ func runPair(ctx context.Context, a *cli.App, names []string, f predictionFlags)
 	result.Method = g.Method
 	result.Warnings = append(result.Warnings, texts(faults)...)
 	if g.Method == predictor.Default {
-		result.Basis = advisor.BasisOf(g.Entries)
+		result.Basis = advisor.BasisOfPairs(g.Entries)
 	}
 	result.Warnings = append(result.Warnings, advisor.Warnings(g.Entries)...)
 	if err := a.Print(result, func(w io.Writer) error { return writePairs(w, result, a.Canvas()) }); err != nil {
@@ -107,7 +107,7 @@ func runPair(ctx context.Context, a *cli.App, names []string, f predictionFlags)
 		a.Warn(result.Warnings)
 	}
 	if over > 0 {
-		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, over, len(result.Pairs), f.limit.Slowdown)
+		return fmt.Errorf("%w: %d of %d pairs exceed %s, and no pairing has fewer", cli.ErrLimit, over, len(result.Pairs), f.limit.Slowdown.Exact())
 	}
 	return nil
 }
