@@ -32,11 +32,12 @@ type Calibration struct {
 	// farther is true where co-runners are farther from the memory than a target, which the
 	// model of caches does not know.
 	farther bool
-	// fitted is how many applications the model was fitted to.
+	// fitted is how many applications the constants of the model were fitted to.
 	fitted int
 }
 
-// Fitted returns how many applications the model was fitted to.
+// Fitted returns how many applications the constants of the model were fitted to; those
+// chosen from more stand for all.
 func (c *Calibration) Fitted() int { return c.fitted }
 
 // distantRatio is the median solo time as a co-runner ÷ as a target above which
@@ -74,7 +75,7 @@ func Calibrate(apps []*Application, link memory.Link) (*Calibration, error) {
 	if off := typical(misfits); off > worstFit {
 		return nil, fmt.Errorf("calibration: %w: points that were left out of the fit lie %.1f points off", ErrNotDescribed, 100*off)
 	}
-	c := &Calibration{model: model, misfit: cmp.Or(lasting(misfits), unknownMisfit), fitted: len(sources)}
+	c := &Calibration{model: model, misfit: cmp.Or(lasting(misfits), unknownMisfit), fitted: min(len(sources), memory.MostFitted)}
 	if undeclared {
 		c.shared = model.ShareLink()
 	}

@@ -127,6 +127,20 @@ func TestLowestBeside(t *testing.T) {
 	}
 }
 
+// What is said of a shared cache leads to what is predicted.
+func TestExplanationEndsAtTheBound(t *testing.T) {
+	var s modelSolver
+	s.apps, s.shares = []*Application{Unprofiled("a")}, []cache.Result{{Performance: 0.5}}
+	s.rates, s.performance = []float64{0.5}, []units.NormalizedPerformance{0.58}
+	if got := s.explainShared(); !strings.HasSuffix(got, "bandwidth: 0.5000; no lower than beside any interferer: 0.5800") {
+		t.Error(got)
+	}
+	s.performance[0] = 0.5
+	if got := s.explainShared(); !strings.HasSuffix(got, "bandwidth: 0.5000") {
+		t.Error(got)
+	}
+}
+
 func TestPredictRefuses(t *testing.T) {
 	full := compiled(t, withCurve(profileOf("full", 10, 1), 1, 1, 0.9, 0.8))
 	bare := compiled(t, profileOf("bare", 10, 1))

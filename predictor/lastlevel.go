@@ -145,7 +145,7 @@ func CalibrateCache(apps []*Application, caches LastLevel, link memory.Link) (*C
 	return &Calibration{
 		model: model, misfit: max(lasting(leaveOut(model, others)), unknownMisfit),
 		lastLevel: lastLevel, caches: max(caches.Count, 1), farther: 2*len(ratios) > len(sources) && farther(ratios, link),
-		fitted: len(sources),
+		fitted: lastLevel.Fitted(),
 	}, nil
 }
 
@@ -328,7 +328,7 @@ func (p *Prediction) warnFarther(apps []*Application) {
 func (s *modelSolver) explainShared() string {
 	share := s.shares[0]
 	if c := s.apps[0].calibrated; c == nil || c.cached == nil {
-		return fmt.Sprintf("the shared cache is taken from others only; bandwidth: %.4f", share.Performance)
+		return fmt.Sprintf("the shared cache is taken from others only; bandwidth: %.4f", share.Performance) + s.explainBound()
 	}
 	text := fmt.Sprintf("the target holds %s of a cache of %s; by bandwidth alone %.4f, with the cache that it loses %.4f",
 		bytesText(share.Held), bytesText(s.lastLevel.Bytes()), share.Kept, share.Performance)
@@ -339,7 +339,19 @@ func (s *modelSolver) explainShared() string {
 	default:
 		text += fmt.Sprintf("; means over placements in %d caches, standard deviation %.4f", s.caches, s.placementSpread)
 	}
-	return text
+	return text + s.explainBound()
+}
+
+// explainBound says where the prediction differs from what the model says.
+func (s *modelSolver) explainBound() string {
+	p := s.performance[0]
+	switch bounded := units.NormalizedPerformance(s.rates[0]); {
+	case p > bounded:
+		return fmt.Sprintf("; no lower than beside any interferer: %.4f", p)
+	case p < bounded:
+		return fmt.Sprintf("; at most undisturbed: %.4f", p)
+	}
+	return ""
 }
 
 // bytesText returns a size for people.

@@ -32,19 +32,11 @@ const fullPort = 0.6
 // Fit fits a model of a cache of a size, in bytes, and of the memory behind it to the
 // applications that share both. It fails with memory.ErrNotEnough if there are too few.
 func Fit(sources []Source, bytes float64) (*Model, *memory.Model, error) {
-	m := &Model{bytes: bytes, policy: LeastRecent}
-	var chosen []Source
-	for _, s := range sources {
-		if s.random() && s.streaming() {
-			chosen = append(chosen, s)
-		}
-	}
+	chosen := choose(sources)
+	m := &Model{bytes: bytes, policy: LeastRecent, fitted: len(chosen)}
 	if len(chosen) < leastApplications {
 		return nil, nil, fmt.Errorf("%w: %d applications beside an interferer in the cache, want %d or more",
 			memory.ErrNotEnough, len(chosen), leastApplications)
-	}
-	if len(chosen) > mostFitted {
-		chosen = chosen[:mostFitted]
 	}
 	m.survey(chosen)
 	f := &fit{model: m, measured: chosen, applications: make([]Application, len(chosen))}
@@ -64,6 +56,17 @@ func Fit(sources []Source, bytes float64) (*Model, *memory.Model, error) {
 	}
 	f.fitWeights()
 	return m, f.memory, nil
+}
+
+// choose returns the first mostFitted sources with points of both kinds.
+func choose(sources []Source) []Source {
+	var chosen []Source
+	for _, s := range sources {
+		if s.random() && s.streaming() && len(chosen) < mostFitted {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
 }
 
 // refinements is how often memory and applications are fitted to each other.

@@ -19,6 +19,8 @@ type Model struct {
 	// a memory.Loop, and weights what its traffic weighs in the memory, by footprint.
 	inFlight float64
 	weights  []weight
+	// fitted is how many applications the constants were fitted to.
+	fitted int
 }
 
 // weight is how much more of the memory the traffic of a random interferer of a footprint
@@ -27,6 +29,9 @@ type weight struct{ footprint, extra float64 }
 
 // Bytes returns the size of the cache.
 func (m *Model) Bytes() float64 { return m.bytes }
+
+// Fitted returns how many applications the constants of m were fitted to.
+func (m *Model) Fitted() int { return m.fitted }
 
 // Resized returns the model of a cache of another size, relative to that of m.
 func (m *Model) Resized(size float64) *Model {

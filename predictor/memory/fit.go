@@ -13,10 +13,13 @@ import (
 	"bandmate.dev/bandmate/units"
 )
 
-// Limits on the data that constants are fitted to, which bound the time of a fit. Each
-// application's own loop is fitted to all its points.
+// MostFitted is the most applications that the constants of a model are fitted to; of more,
+// those are chosen that spread over their traffic.
+const MostFitted = 24
+
+// Further limits on the data that constants are fitted to, which bound the time of a fit.
+// Each application's own loop is fitted to all its points.
 const (
-	mostRuns   = 24
 	mostShares = 6
 	mostLevels = 4
 )
@@ -263,7 +266,7 @@ func (s *Source) mean() units.Bandwidth {
 	return sum
 }
 
-// spreadSources returns at most mostRuns sources, evenly over their traffic, the lightest
+// spreadSources returns at most MostFitted sources, evenly over their traffic, the lightest
 // and the heaviest included.
 func spreadSources(sources []Source) []Source {
 	ordered := slices.Clone(sources)
@@ -271,12 +274,12 @@ func spreadSources(sources []Source) []Source {
 		return cmp.Compare(a.mean(), b.mean())
 	})
 	// The lightest are the most sensitive to the delay itself, and tell its scale.
-	if len(ordered) <= mostRuns {
+	if len(ordered) <= MostFitted {
 		return ordered
 	}
-	some := make([]Source, mostRuns)
+	some := make([]Source, MostFitted)
 	for i := range some {
-		some[i] = ordered[i*(len(ordered)-1)/(mostRuns-1)]
+		some[i] = ordered[i*(len(ordered)-1)/(MostFitted-1)]
 	}
 	return some
 }
