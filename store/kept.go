@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 )
@@ -24,7 +25,7 @@ const (
 	keptDir = ".kept"
 	// keptMagic begins a file: its format.
 	keptMagic = "bandmate result 1\n"
-	// mostKept is the number of files of a kind that are kept, the newest.
+	// mostKept is the number of files of a kind that are kept, those used last.
 	mostKept = 8
 	// mostKeptBytes bounds the file that is read.
 	mostKeptBytes = 256 << 20
@@ -74,7 +75,8 @@ func (k Kept) open(kind, key string) (*os.File, header) {
 	return file, h
 }
 
-// Load returns a result; false where there is none, or it was damaged.
+// Load returns a result; false where there is none, or it was damaged. The time of its file
+// becomes that of this use, for prune.
 func (k Kept) Load(kind, key string) ([]byte, bool) {
 	file, header := k.open(kind, key)
 	if file == nil {
@@ -89,6 +91,8 @@ func (k Kept) Load(kind, key string) ([]byte, bool) {
 	if _, err := file.ReadAt(data, headerBytes); err != nil || sha256.Sum256(data) != header.content {
 		return nil, false
 	}
+	now := time.Now()
+	_ = os.Chtimes(file.Name(), now, now) // who may only read does not prune either
 	return data, true
 }
 
@@ -130,7 +134,8 @@ func (k Kept) write(kind, key string, data, after []byte) {
 	}
 }
 
-// prune removes the oldest files of a kind, and what killed writers left.
+// prune removes the files of a kind whose last use is longest ago, and what killed writers
+// left.
 func (k Kept) prune(root *os.Root, kind string) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {

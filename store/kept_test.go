@@ -154,3 +154,26 @@ func TestKeptPrunes(t *testing.T) {
 		}
 	}
 }
+
+// What is used stays, however much else is kept meanwhile.
+func TestKeptPrunesWhatIsNotUsed(t *testing.T) {
+	s := filled(t, application("triad", "node-a", 1))
+	kept := s.Kept("v1")
+	for i := range 30 {
+		kept.Save("fit", fmt.Sprint("once ", i), []byte("result"))
+		for machine := range 6 {
+			key := fmt.Sprint("machine ", machine)
+			if _, found := kept.Load("fit", key); !found {
+				if i > 0 {
+					t.Fatalf("after %d others, the fit of machine %d is gone", i, machine)
+				}
+				kept.Save("fit", key, []byte("result"))
+			}
+		}
+		for _, file := range keptFiles(t, s) { // older by the number of rounds after it
+			if info, err := os.Stat(file); err == nil {
+				_ = os.Chtimes(file, time.Time{}, info.ModTime().Add(-time.Second))
+			}
+		}
+	}
+}
