@@ -95,8 +95,9 @@ const (
 
 // mostExact is how many residents a domain may have to be scored exactly although its
 // estimate is reliable. An estimate takes the phases of applications at their mean, which
-// matters among few. An exact score takes microseconds for six and some hundred for
-// thirty.
+// matters among few. An exact score takes longer the more residents there are, and longest
+// by curves, which solves their pairs as well: BenchmarkByCurves and BenchmarkCycle say how
+// long.
 const mostExact = 6
 
 // refine replaces the lowest of the estimates by exact costs where these may differ:
