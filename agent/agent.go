@@ -52,8 +52,10 @@ type Agent struct {
 	options Options
 	node    *Node
 	metrics *Metrics
-	// last is the published traffic; nil when there is none.
-	last *v1alpha1.MeasuredTraffic
+	// last is the published traffic; nil when there is none. moved is true where it was
+	// published because of a change.
+	last  *v1alpha1.MeasuredTraffic
+	moved bool
 	// beat is when the last interval began, in nanoseconds since 1970.
 	beat atomic.Int64
 	// machine is the recognized one, why what Recognize said with it, and asked when it
@@ -136,7 +138,9 @@ func (a *Agent) Once(ctx context.Context) error {
 		return fmt.Errorf("measure: %w", err)
 	}
 	a.metrics.measured(traffic)
-	if !a.options.Pace.Due(a.last, traffic) {
+	// What changed may have begun within the interval: the next measurement shows all of it.
+	moved := a.last != nil && a.options.Pace.moved(a.last, traffic)
+	if !moved && !a.moved && !a.options.Pace.Due(a.last, traffic) {
 		a.metrics.publications.WithLabelValues("held-back").Inc()
 		return nil
 	}
@@ -144,6 +148,7 @@ func (a *Agent) Once(ctx context.Context) error {
 		a.metrics.publications.WithLabelValues("failed").Inc()
 		return err
 	}
+	a.moved = moved
 	a.metrics.publications.WithLabelValues("published").Inc()
 	return nil
 }
@@ -242,7 +247,7 @@ func (a *Agent) recognize(ctx context.Context, label string) {
 const recheck = 10
 
 func (a *Agent) publish(ctx context.Context, traffic v1alpha1.MeasuredTraffic) error {
-	traffic.Time = metav1.NewTime(traffic.Time.UTC().Truncate(time.Second))
+	traffic.Start, traffic.Time = wholeSeconds(traffic.Start), wholeSeconds(traffic.Time)
 	text, err := json.Marshal(traffic)
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
@@ -253,6 +258,12 @@ func (a *Agent) publish(ctx context.Context, traffic v1alpha1.MeasuredTraffic) e
 	}
 	a.last = &traffic
 	return nil
+}
+
+// wholeSeconds cuts a time as the API server cuts the starts of pods. A pod that started in
+// the second of t then does not count as one that ran before it.
+func wholeSeconds(t metav1.Time) metav1.Time {
+	return metav1.NewTime(t.UTC().Truncate(time.Second))
 }
 
 // Pace limits how often an agent writes to the API server.
@@ -280,10 +291,15 @@ func (p Pace) Due(last *v1alpha1.MeasuredTraffic, next v1alpha1.MeasuredTraffic)
 	if last == nil || next.Time.Sub(last.Time.Time).Abs() >= p.Refresh {
 		return true
 	}
+	return p.moved(last, next)
+}
+
+// moved reports whether traffic changed enough to be published at once.
+func (p Pace) moved(last *v1alpha1.MeasuredTraffic, next v1alpha1.MeasuredTraffic) bool {
 	total := last.ReadBytesPerSecond + last.WriteBytesPerSecond
 	if max(total, next.ReadBytesPerSecond+next.WriteBytesPerSecond) < p.Floor {
 		return false
 	}
-	moved := max(math.Abs(next.ReadBytesPerSecond-last.ReadBytesPerSecond), math.Abs(next.WriteBytesPerSecond-last.WriteBytesPerSecond))
-	return moved >= p.Change*max(total, p.Floor)
+	change := max(math.Abs(next.ReadBytesPerSecond-last.ReadBytesPerSecond), math.Abs(next.WriteBytesPerSecond-last.WriteBytesPerSecond))
+	return change >= p.Change*max(total, p.Floor)
 }

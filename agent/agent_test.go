@@ -179,12 +179,19 @@ func TestAgentPublishes(t *testing.T) {
 	k.says = []any{
 		traffic(8e9, 2e9, 0), traffic(8.1e9, 2e9, time.Second),
 		errors.New("the counters are gone"), traffic(1e9, 2e9, 2*time.Second),
+		// What has moved is measured once more, in full.
+		traffic(1.1e9, 2e9, 3*time.Second), traffic(1e9, 2e9, 4*time.Second),
 	}
+	last := traffic(1.1e9, 2e9, 3*time.Second)
+	last.Start = metav1.NewTime(noon.Add(1900 * time.Millisecond))
+	k.says[4] = last
 	want := []string{
 		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
 		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
 		`{"readBytesPerSecond":8000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:00Z"}`,
 		`{"readBytesPerSecond":1000000000,"writeBytesPerSecond":2000000000,"time":"2026-11-20T12:00:02Z"}`,
+		`{"readBytesPerSecond":1100000000,"writeBytesPerSecond":2000000000,"start":"2026-11-20T12:00:01Z","time":"2026-11-20T12:00:03Z"}`,
+		`{"readBytesPerSecond":1100000000,"writeBytesPerSecond":2000000000,"start":"2026-11-20T12:00:01Z","time":"2026-11-20T12:00:03Z"}`,
 	}
 	for i, w := range want {
 		if err := k.Once(t.Context()); (err != nil) != (i == 2) {
@@ -210,10 +217,10 @@ func TestAgentPublishes(t *testing.T) {
 	code, text := k.get(t, "/metrics")
 	for _, line := range []string{
 		`bandmate_agent_memory_traffic_bytes_per_second{direction="read"} 1e+09`,
-		`bandmate_agent_measurements_total{result="measured"} 3`,
+		`bandmate_agent_measurements_total{result="measured"} 5`,
 		`bandmate_agent_measurements_total{result="failed"} 1`,
-		`bandmate_agent_publications_total{result="held-back"} 1`,
-		`bandmate_agent_publications_total{result="published"} 2`,
+		`bandmate_agent_publications_total{result="held-back"} 2`,
+		`bandmate_agent_publications_total{result="published"} 3`,
 		`bandmate_agent_source_info{source="imc"} 1`,
 		`bandmate_agent_machine_info{machine="rack7",memory_domain="pool-a"} 1`,
 	} {

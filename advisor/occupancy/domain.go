@@ -45,21 +45,23 @@ func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge t
 	for _, n := range d.Nodes {
 		total += len(n.Residents)
 	}
-	interval := longestInterval(maxAge)
-	if d.holds(newcomer) {
-		interval = 0
-	}
+	there := d.holds(newcomer)
 	met := Neighbors{domain: d.Name, Residents: make([]*Resident, 0, total)}
 	for _, n := range d.Nodes {
-		fresh := n.Measured.Fresh(now, maxAge)
+		fresh, start := n.Measured.Fresh(now, maxAge), time.Time{}
+		if fresh && there {
+			start = n.Measured.Time
+		} else if fresh {
+			start = n.Measured.start(maxAge)
+		}
 		for _, r := range n.Residents {
 			if !r.is(newcomer) && (n != at || r.NUMANode.Meets(newcomer.NUMANode)) {
 				met.Residents = append(met.Residents, r)
-				met.unmeasured = append(met.unmeasured, !fresh || !n.Measured.includes(r, interval))
+				met.unmeasured = append(met.unmeasured, !r.ranBefore(start))
 			}
 		}
 		if fresh {
-			met.measured(n.background(interval), n.Measured.Time.Add(maxAge))
+			met.measured(n.background(start), n.Measured.Time.Add(maxAge))
 		}
 	}
 	return met

@@ -144,6 +144,9 @@ func (r *Resident) Exceeded(name string, e score.Effect) string {
 // is reports whether both are the same job or pod of the cluster.
 func (r *Resident) is(other *Resident) bool { return r.ID != "" && r.ID == other.ID }
 
+// ranBefore reports whether the resident began to run before a time.
+func (r *Resident) ranBefore(t time.Time) bool { return !r.Since.IsZero() && r.Since.Before(t) }
+
 // equal reports whether predictions with either resident are the same.
 func (r *Resident) equal(other *Resident) bool {
 	return r == other || r.ID == other.ID && r.NUMANode == other.NUMANode && r.Fast == other.Fast && r.Demand == other.Demand && r.Since.Equal(other.Since) && r.Job() == other.Job()
@@ -195,12 +198,12 @@ func (n *Node) Equal(other *Node) bool {
 	return true
 }
 
-// background returns what was measured in an interval beyond the traffic of known residents.
-// Residents that the measurement does not include are not subtracted.
-func (n *Node) background(interval time.Duration) units.Traffic {
+// background returns what was measured beyond the traffic of known residents that ran before
+// start. The others are not subtracted.
+func (n *Node) background(start time.Time) units.Traffic {
 	jobs := make([]score.Job, 0, len(n.Residents))
 	for _, r := range n.Residents {
-		if n.Measured.includes(r, interval) {
+		if r.ranBefore(start) {
 			jobs = append(jobs, r.Job())
 		}
 	}
@@ -210,24 +213,27 @@ func (n *Node) background(interval time.Duration) units.Traffic {
 // AllMeasured reports whether the measurement of the node, if any, includes the traffic of
 // every resident. Measurements count until they are of maxAge.
 func (n *Node) AllMeasured(maxAge time.Duration) bool {
-	missed := func(r *Resident) bool { return !n.Measured.includes(r, longestInterval(maxAge)) }
-	return n.Measured == nil || !slices.ContainsFunc(n.Residents, missed)
+	if n.Measured == nil {
+		return true
+	}
+	start := n.Measured.start(maxAge)
+	return !slices.ContainsFunc(n.Residents, func(r *Resident) bool { return !r.ranBefore(start) })
 }
 
 // Measurement is the mean traffic at the memory controllers of a node during an interval.
 type Measurement struct {
 	Traffic units.Traffic
-	// Time is the end of the interval.
-	Time time.Time
+	// Start and Time are the ends of the interval; Start is zero where it is not known.
+	Start, Time time.Time
 }
 
-// longestInterval returns the longest interval of measurements that count until they are of
-// maxAge. How long an interval was is not known; the agent warns of a longer one.
-func longestInterval(maxAge time.Duration) time.Duration { return maxAge / 2 }
-
-// includes reports whether a resident ran during the whole interval of m, of this length.
-func (m *Measurement) includes(r *Resident, interval time.Duration) bool {
-	return !r.Since.IsZero() && r.Since.Before(m.Time.Add(-interval))
+// start returns when the interval of m began. Where that is not known, it is as long as the
+// longest of measurements that count until they are of maxAge: half of that.
+func (m *Measurement) start(maxAge time.Duration) time.Time {
+	if m.Start.IsZero() {
+		return m.Time.Add(-maxAge / 2)
+	}
+	return m.Start
 }
 
 // Fresh reports whether m is at most maxAge old. The age of a measurement from the
@@ -240,5 +246,5 @@ func (m *Measurement) equal(other *Measurement) bool {
 	if m == nil || other == nil {
 		return m == other
 	}
-	return m.Traffic == other.Traffic && m.Time.Equal(other.Time)
+	return m.Traffic == other.Traffic && m.Start.Equal(other.Start) && m.Time.Equal(other.Time)
 }

@@ -90,21 +90,29 @@ func TestBackgroundBesideNewResidents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const second = time.Second
 	for _, test := range []struct {
 		name     string
+		interval time.Duration // zero where it is not known
 		since    time.Time
 		measured bool
 		want     units.Bandwidth
 		itself   units.Bandwidth
 	}{
-		{"long before", noon.Add(-time.Hour), true, 1e9, 1e9},
-		{"within the longest interval", noon.Add(-maxAge / 2), false, 3e9, 1e9},
-		{"after the measurement", noon.Add(time.Second), false, 3e9, 3e9},
-		{"not yet", time.Time{}, false, 3e9, 3e9},
+		{"long before", 0, noon.Add(-time.Hour), true, 1e9, 1e9},
+		{"within the longest interval", 0, noon.Add(-maxAge / 2), false, 3e9, 1e9},
+		{"before the interval", 15 * second, noon.Add(-16 * second), true, 1e9, 1e9},
+		{"as the interval began", 15 * second, noon.Add(-15 * second), false, 3e9, 1e9},
+		{"within an interval of more than half of the age", 50 * second, noon.Add(-40 * second), false, 3e9, 1e9},
+		{"after the measurement", 15 * second, noon.Add(second), false, 3e9, 3e9},
+		{"not yet", 15 * second, time.Time{}, false, 3e9, 3e9},
 	} {
 		c := cluster()
 		pool := c.Node("pool")
 		pool.Measured = &occupancy.Measurement{Traffic: units.Traffic{Read: 3e9}, Time: noon}
+		if test.interval > 0 {
+			pool.Measured.Start = noon.Add(-test.interval)
+		}
 		pool.Residents[0].Entry, pool.Residents[0].Since = &advisor.Entry{Application: reader}, test.since
 		met := c.DomainOf(pool).Neighbors(&occupancy.Resident{}, pool, noon, maxAge)
 		if met.Background.Read != test.want || met.Measured(0) != test.measured || pool.AllMeasured(maxAge) != test.measured {
@@ -133,6 +141,7 @@ func TestEqual(t *testing.T) {
 		"domain":               func(n *occupancy.Node) { n.Domain = "x" },
 		"machine":              func(n *occupancy.Node) { n.Machine = "x" },
 		"measurement":          func(n *occupancy.Node) { n.Measured = nil },
+		"a measured interval":  func(n *occupancy.Node) { n.Measured.Start = noon.Add(-time.Second) },
 		"a resident":           func(n *occupancy.Node) { n.Residents = n.Residents[1:] },
 		"a limit":              func(n *occupancy.Node) { n.Residents[0].Limit = 2 },
 		"caches of a resident": func(n *occupancy.Node) { n.Residents[0].Caches = 1 },

@@ -95,8 +95,10 @@ type MeasuredTraffic struct {
 	// interval, finite and 0 or more.
 	ReadBytesPerSecond  float64 `json:"readBytesPerSecond"`
 	WriteBytesPerSecond float64 `json:"writeBytesPerSecond"`
-	// Time is the end of the interval.
-	Time metav1.Time `json:"time"`
+	// Start and Time are the ends of the interval. Start is zero where it is not known: an
+	// agent of an earlier version does not say it.
+	Start metav1.Time `json:"start,omitzero"`
+	Time  metav1.Time `json:"time"`
 }
 
 // Traffic returns the rates as a quantity.
@@ -106,13 +108,15 @@ func (m MeasuredTraffic) Traffic() units.Traffic {
 
 // ParseMeasuredTraffic reads the value of MeasuredTrafficAnnotation:
 //
-//	{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"time":"2026-11-20T09:00:00Z"}
+//	{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"start":"2026-11-20T08:59:45Z","time":"2026-11-20T09:00:00Z"}
 //
-// A missing rate or time, and a rate that is no bandwidth, is an error.
+// A missing rate or time, a rate that is no bandwidth, and a start after the time are
+// errors. The start may be missing.
 func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 	var read struct {
 		Read  *float64     `json:"readBytesPerSecond"`
 		Write *float64     `json:"writeBytesPerSecond"`
+		Start metav1.Time  `json:"start"`
 		Time  *metav1.Time `json:"time"`
 	}
 	fail := func(err error) (MeasuredTraffic, error) {
@@ -129,13 +133,15 @@ func ParseMeasuredTraffic(text string) (MeasuredTraffic, error) {
 		return fail(errors.New("want readBytesPerSecond and writeBytesPerSecond"))
 	case read.Time == nil || read.Time.IsZero():
 		return fail(errors.New("want a time"))
+	case read.Start.After(read.Time.Time):
+		return fail(errors.New("want a start that is not after the time"))
 	}
 	for _, v := range []float64{*read.Read, *read.Write} {
 		if !(v >= 0 && v <= MaxBytesPerSecond) {
 			return fail(errors.New(wantTraffic))
 		}
 	}
-	return MeasuredTraffic{*read.Read, *read.Write, *read.Time}, nil
+	return MeasuredTraffic{*read.Read, *read.Write, read.Start, *read.Time}, nil
 }
 
 // MaxExclusiveCPUsBytes bounds ExclusiveCPUsAnnotation, which is longer than others.

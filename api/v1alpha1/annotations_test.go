@@ -64,14 +64,19 @@ func TestParseNUMANode(t *testing.T) {
 }
 
 func TestParseMeasuredTraffic(t *testing.T) {
-	want := MeasuredTraffic{3e9, 1e9, metav1.NewTime(time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC))}
-	text, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := ParseMeasuredTraffic(string(text))
-	if err != nil || got.Traffic() != (units.Traffic{Read: 3e9, Write: 1e9}) || !got.Time.Equal(&want.Time) {
-		t.Errorf("%s: %+v, %v", text, got, err)
+	nine := metav1.NewTime(time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC))
+	for _, want := range []MeasuredTraffic{{3e9, 1e9, metav1.Time{}, nine}, {3e9, 1e9, metav1.NewTime(nine.Add(-15 * time.Second)), nine}} {
+		text, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ParseMeasuredTraffic(string(text))
+		if err != nil || got.Traffic() != (units.Traffic{Read: 3e9, Write: 1e9}) || !got.Time.Equal(&want.Time) || !got.Start.Equal(&want.Start) {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		if strings.Contains(string(text), "start") == want.Start.IsZero() {
+			t.Errorf("start %v: %s", want.Start, text)
+		}
 	}
 	for _, text := range []string{
 		"", "{}", "null", "7", `{"readBytesPerSecond":1,"time":"2026-11-20T09:00:00Z"}`,
@@ -79,6 +84,8 @@ func TestParseMeasuredTraffic(t *testing.T) {
 		`{"readBytesPerSecond":-1,"writeBytesPerSecond":1,"time":"2026-11-20T09:00:00Z"}`,
 		`{"readBytesPerSecond":1e300,"writeBytesPerSecond":1,"time":"2026-11-20T09:00:00Z"}`,
 		`{"readBytesPerSecond":1,"writeBytesPerSecond":1,"time":"yesterday"}`,
+		`{"readBytesPerSecond":1,"writeBytesPerSecond":1,"start":"yesterday","time":"2026-11-20T09:00:00Z"}`,
+		`{"readBytesPerSecond":1,"writeBytesPerSecond":1,"start":"2026-11-20T09:00:01Z","time":"2026-11-20T09:00:00Z"}`,
 		`{"a":"` + strings.Repeat("x", 1<<20) + `"}`,
 	} {
 		if got, err := ParseMeasuredTraffic(text); err == nil || len(err.Error()) > 400 {
@@ -88,10 +95,10 @@ func TestParseMeasuredTraffic(t *testing.T) {
 }
 
 func FuzzParseMeasuredTraffic(f *testing.F) {
-	f.Add(`{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"time":"2026-11-20T09:00:00Z"}`)
+	f.Add(`{"readBytesPerSecond":3.1e9,"writeBytesPerSecond":1.2e9,"start":"2026-11-20T08:59:45Z","time":"2026-11-20T09:00:00Z"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := ParseMeasuredTraffic(text)
-		if err == nil && (!m.Traffic().Read.Valid() || !m.Traffic().Write.Valid() || m.Time.IsZero()) {
+		if err == nil && (!m.Traffic().Read.Valid() || !m.Traffic().Write.Valid() || m.Time.IsZero() || m.Start.After(m.Time.Time)) {
 			t.Fatalf("%q: %+v", text, m)
 		}
 	})

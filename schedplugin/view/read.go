@@ -83,7 +83,7 @@ func ReadNode(n *v1.Node) (*occupancy.Node, error) {
 	}
 	m, err := v1alpha1.ParseMeasuredTraffic(text)
 	if err == nil {
-		node.Measured = &occupancy.Measurement{Traffic: m.Traffic(), Time: m.Time.Time}
+		node.Measured = &occupancy.Measurement{Traffic: m.Traffic(), Start: m.Start.Time, Time: m.Time.Time}
 	}
 	return node, err
 }

@@ -262,14 +262,17 @@ func agentCounters(ctx context.Context, source string) (counters cli.Counters, w
 }
 
 func measureTraffic(ctx context.Context, source profiler.Source, interval time.Duration) (v1alpha1.MeasuredTraffic, error) {
+	start := time.Now()
 	summary, err := source.Measure(ctx, profiler.Workload{Duration: interval})
 	if err != nil {
 		return v1alpha1.MeasuredTraffic{}, err
 	}
+	end := time.Now()
 	return v1alpha1.MeasuredTraffic{
 		ReadBytesPerSecond:  float64(summary.Read),
 		WriteBytesPerSecond: float64(summary.Write),
-		Time:                metav1.Now(),
+		Start:               metav1.NewTime(end.Add(-end.Sub(start))), // as a clock set meanwhile says it
+		Time:                metav1.NewTime(end),
 	}, nil
 }
 
