@@ -34,8 +34,9 @@ func (p *schedulerProfile) args() ([]byte, error) {
 }
 
 // pluginArgs cuts the plugin's arguments of a scheduler out of a configuration; nil when it
-// has none. For a scheduler that is not in the configuration, they are the first ones, with
-// a warning where others differ.
+// has none, with a warning. For a scheduler that is not in the configuration, they are the
+// first ones, with a warning. For one that is not known, which is empty, the warning is of
+// others that differ.
 func pluginArgs(data []byte, scheduler string) (args []byte, warning string, err error) {
 	var c struct {
 		Kind     string             `json:"kind"`
@@ -48,28 +49,37 @@ func pluginArgs(data []byte, scheduler string) (args []byte, warning string, err
 		return nil, "", fmt.Errorf("kind %q: want KubeSchedulerConfiguration", c.Kind)
 	}
 	if i := slices.IndexFunc(c.Profiles, func(p schedulerProfile) bool { return p.name() == scheduler }); i >= 0 {
-		args, err = c.Profiles[i].args()
-		return args, "", err
+		if args, err = c.Profiles[i].args(); args == nil && err == nil {
+			warning = fmt.Sprintf("--scheduler-config: scheduler %s has no arguments of Bandmate; the defaults are used", scheduler)
+		}
+		return args, warning, err
 	}
-	return firstArgs(c.Profiles)
+	args, from, warning, err := firstArgs(c.Profiles)
+	switch {
+	case err != nil || warning != "":
+	case args == nil:
+		warning = "--scheduler-config: no scheduler has arguments of Bandmate; the defaults are used"
+	case scheduler != "":
+		warning = fmt.Sprintf("--scheduler-config: scheduler %s is not in it; the arguments of scheduler %s are used", scheduler, from)
+	}
+	return args, warning, err
 }
 
-// firstArgs returns the first arguments of the plugin, and a warning where those of another
-// profile differ.
-func firstArgs(profiles []schedulerProfile) (first []byte, warning string, err error) {
-	var scheduler string
+// firstArgs returns the first arguments of the plugin, whose they are, and a warning where
+// those of another profile differ.
+func firstArgs(profiles []schedulerProfile) (first []byte, scheduler, warning string, err error) {
 	for i := range profiles {
 		p := &profiles[i]
 		args, err := p.args()
 		switch {
 		case err != nil:
-			return nil, "", err
+			return nil, "", "", err
 		case args == nil:
 		case first == nil:
 			first, scheduler = args, p.name()
 		case !bytes.Equal(args, first):
-			return first, fmt.Sprintf("--scheduler-config: schedulers %s and %s have different arguments of Bandmate; those of %s are used", scheduler, p.name(), scheduler), nil
+			return first, scheduler, fmt.Sprintf("--scheduler-config: schedulers %s and %s have different arguments of Bandmate; those of %s are used", scheduler, p.name(), scheduler), nil
 		}
 	}
-	return first, "", nil
+	return first, scheduler, "", nil
 }

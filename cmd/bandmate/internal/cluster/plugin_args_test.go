@@ -26,21 +26,23 @@ profiles:
 	)
 	for _, test := range []struct {
 		name, file, scheduler, want string
-		warned                      bool
+		warning                     string // a part; empty where there is none
 	}{
-		{"the default scheduler", two, "default-scheduler", avoid, false},
-		{"another scheduler", two, "strict", reject, false},
-		{"a scheduler without arguments", two, "plain", "", false},
-		{"a scheduler that is not there", two, "elsewhere", avoid, true},
-		{"no scheduler", two, "", avoid, true},
-		{"no scheduler, equal arguments", equal, "", avoid, false},
+		{"the default scheduler", two, "default-scheduler", avoid, ""},
+		{"another scheduler", two, "strict", reject, ""},
+		{"a scheduler without arguments", two, "plain", "", "scheduler plain has no arguments of Bandmate; the defaults are used"},
+		{"a scheduler that is not there", two, "elsewhere", avoid, "default-scheduler and strict"},
+		{"a scheduler that is not there, equal arguments", equal, "elsewhere", avoid, "scheduler elsewhere is not in it; the arguments of scheduler a are used"},
+		{"no scheduler", two, "", avoid, "default-scheduler and strict"},
+		{"no scheduler, equal arguments", equal, "", avoid, ""},
+		{"no arguments", "kind: KubeSchedulerConfiguration", "", "", "no scheduler has arguments of Bandmate; the defaults are used"},
 	} {
 		args, warning, err := pluginArgs([]byte(test.file), test.scheduler)
-		if err != nil || string(args) != test.want || (warning != "") != test.warned {
-			t.Errorf("%s: %q, %q, %v; want %q", test.name, args, warning, err, test.want)
+		if err != nil || string(args) != test.want {
+			t.Errorf("%s: %q, %v; want %q", test.name, args, err, test.want)
 		}
-		if test.warned && !strings.Contains(warning, "default-scheduler and strict") {
-			t.Errorf("%s: %q does not name the schedulers", test.name, warning)
+		if !strings.Contains(warning, test.warning) || (warning == "") != (test.warning == "") {
+			t.Errorf("%s: warning %q, want %q", test.name, warning, test.warning)
 		}
 	}
 }
