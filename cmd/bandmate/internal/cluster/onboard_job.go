@@ -37,22 +37,23 @@ const longest = 2 * time.Hour
 
 // makeJob turns a pod into the Job that onboards it: the application's container
 // runs bandmate, which runs the application. What else the pod has runs beside
-// it, as it does in production.
-func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
+// it, as it does in production. The warning is empty where there is none.
+func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) (text []byte, warning string, err error) {
 	pod = pod.DeepCopy()
-	c, err := containerOf(pod, r.container)
+	at, err := containerOf(pod, r.container)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	c, beside := sidecars(&pod.Spec, at)
 	command := r.command
 	if len(command) == 0 {
 		command = slices.Concat(c.Command, c.Args)
 	}
 	if len(c.Command) == 0 && len(r.command) == 0 {
-		return nil, fmt.Errorf("container %s has no command, and what its image starts is not known here: give the command after --", c.Name)
+		return nil, "", fmt.Errorf("container %s has no command, and what its image starts is not known here: give the command after --", c.Name)
 	}
 	if err := errors.Join(enoughCPUs(c), enoughMemory(c)); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	c.Command = []string{programFolder + "/bandmate"}
 	flags := r.flags
@@ -61,7 +62,8 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 	}
 	c.Args = slices.Concat([]string{"onboard", r.application, "--apply", "--store=" + storeFolder}, flags, []string{"--"}, command)
 	c.Env = append(c.Env, corev1.EnvVar{Name: nodeVariable, Value: r.node})
-	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+	withoutProbes(c)
+	c.Lifecycle, c.RestartPolicy, c.RestartPolicyRules = nil, nil, nil
 	c.VolumeMounts = append(c.VolumeMounts,
 		corev1.VolumeMount{Name: "bandmate-program", MountPath: programFolder, ReadOnly: true},
 		corev1.VolumeMount{Name: "bandmate-profiles", MountPath: storeFolder},
@@ -79,8 +81,8 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 		}},
 	}}, pod.Spec.InitContainers...)
 	pod.Spec.Volumes = append(pod.Spec.Volumes, scratch("bandmate-program"), scratch("bandmate-profiles"))
-	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
-	pod.Spec.NodeName, pod.Spec.SchedulerName = r.node, ""
+	pod.Spec.RestartPolicy, pod.Spec.ActiveDeadlineSeconds = corev1.RestartPolicyNever, nil
+	pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Spec.SchedulingGates = r.node, "", nil
 	pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken = r.serviceAccount, nil
 	// The node is cordoned, and the Job is not to meet its own neighbors.
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})
@@ -93,7 +95,68 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) ([]byte, error) {
 			BackoffLimit: new(int32(0)), ActiveDeadlineSeconds: new(int64(longest / time.Second)), TTLSecondsAfterFinished: new(int32(86400)), Template: *pod,
 		},
 	}
-	return writeJob(job, r)
+	text, err = writeJob(job, r, c.Name, beside)
+	return text, sharesCPUs(&pod.Spec), err
+}
+
+// sidecars makes the containers beside that of the application that run as long as the pod
+// into sidecars, which end with the application: a Job waits for all others. It
+// returns the application's container and the names of the sidecars.
+func sidecars(pod *corev1.PodSpec, application int) (c *corev1.Container, names []string) {
+	ends := pod.RestartPolicy == corev1.RestartPolicyNever || pod.RestartPolicy == corev1.RestartPolicyOnFailure
+	var stay []corev1.Container
+	at := 0
+	for i := range pod.Containers {
+		beside := &pod.Containers[i]
+		own := beside.RestartPolicy
+		switch {
+		case i == application:
+			at = len(stay)
+			stay = append(stay, *beside)
+		case own == nil && ends, own != nil && *own != corev1.ContainerRestartPolicyAlways:
+			stay = append(stay, *beside)
+		default:
+			withoutProbes(beside) // a startup probe may wait for the application
+			beside.RestartPolicy, beside.RestartPolicyRules = new(corev1.ContainerRestartPolicyAlways), nil
+			pod.InitContainers = append(pod.InitContainers, *beside)
+			names = append(names, beside.Name)
+		}
+	}
+	pod.Containers = stay
+	return &stay[at], names
+}
+
+func withoutProbes(c *corev1.Container) {
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe = nil, nil, nil
+}
+
+// sharesCPUs says why the kubelet's CPU manager would give the application no CPUs for
+// itself, which only pods of the QoS class Guaranteed get; empty where it would.
+func sharesCPUs(pod *corev1.PodSpec) string {
+	const consequence = "with --cpu-manager-policy=static the application gets no CPUs of its own"
+	if pod.Resources != nil {
+		return "the pod itself has resources: " + consequence + ": give them to its containers"
+	}
+	var names []string
+	all := slices.Concat(pod.InitContainers, pod.Containers)
+	for i := range all {
+		c := &all[i]
+		if !fixed(&c.Resources, corev1.ResourceCPU) || !fixed(&c.Resources, corev1.ResourceMemory) {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the pod is not of the QoS class Guaranteed: %s: give limits of CPU and memory, and no lower requests, to %s",
+		consequence, strings.Join(names, ", "))
+}
+
+// fixed reports whether a resource has a limit, and no other request.
+func fixed(r *corev1.ResourceRequirements, name corev1.ResourceName) bool {
+	limit := r.Limits[name]
+	request, requested := r.Requests[name]
+	return !limit.IsZero() && (!requested || request.Cmp(limit) == 0)
 }
 
 // enoughCPUs wants room for the application and for an interferer beside it,
@@ -144,7 +207,9 @@ func jobName(application, node string) string {
 	return strings.Trim(name[:min(len(name), 52)], "-")
 }
 
-func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
+// writeJob writes the Job with instructions. container is the application's, and beside are
+// the sidecars that were containers.
+func writeJob(job *batchv1.Job, r jobRequest, container string, beside []string) ([]byte, error) {
 	text, err := yaml.Marshal(job)
 	if err != nil {
 		return nil, err
@@ -158,7 +223,7 @@ func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
 #   kubectl apply -f THIS-FILE
 #   kubectl wait --for=jsonpath='{.status.conditions}' --timeout=121m job/%[4]s   # it completed or failed
 #   kubectl get pods -l job-name=%[4]s
-#   kubectl logs job/%[4]s
+#   kubectl logs job/%[4]s -c %[5]s
 #   kubectl uncordon %[2]s
 #   kubectl get applicationprofiles
 #
@@ -166,7 +231,13 @@ func writeJob(job *batchv1.Job, r jobRequest) ([]byte, error) {
 # The node must have the CPUs free that the container asks for, or the pod fails as
 # OutOfcpu or UnexpectedAdmissionError. The kubelet of the node should run with
 # --cpu-manager-policy=static, which keeps at least one CPU for the node.
-`, r.application, r.node, r.serviceAccount, job.Name)
+`, r.application, r.node, r.serviceAccount, job.Name, container)
+	if len(beside) > 0 {
+		fmt.Fprintf(&clean, `#
+# These containers run beside the application as sidecars without probes, so that the
+# Job ends when the application has been measured: %s.
+`, strings.Join(beside, ", "))
+	}
 	for line := range strings.Lines(string(text)) {
 		if line != "status: {}\n" && !strings.HasSuffix(line, "creationTimestamp: null\n") {
 			clean.WriteString(line)

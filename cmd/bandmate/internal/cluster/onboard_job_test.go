@@ -20,6 +20,7 @@ func FuzzPodTemplate(f *testing.F) {
 		"", "kind: Pod", "kind: List\nitems: []", "{kind: PodTemplate, template: {spec: {containers: [{name: a}]}}}",
 		"{kind: Pod, spec: {containers: [{name: a, command: [x], resources: {limits: {cpu: 2}}}]}}",
 		"{kind: CronJob, spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, command: [x], resources: {limits: {cpu: 4}, requests: {cpu: 1}}}]}}}}}}",
+		`{kind: Pod, spec: {containers: [{name: "a\nb", command: [x], resources: {limits: {cpu: 2}}}, {name: "c\n"}]}}`,
 		"{kind: Deployment, spec: {template: 3}}", "{kind: Pod, spec: {containers: [{resources: {limits: {cpu: 1e99}}}]}}",
 	} {
 		f.Add([]byte(text))
@@ -29,7 +30,7 @@ func FuzzPodTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		job, err := makeJob(pod, jobRequest{application: "db", machine: "m", node: "node-1", image: "bandmate", serviceAccount: "s"})
+		job, _, err := makeJob(pod, jobRequest{application: "db", machine: "m", node: "node-1", image: "bandmate", serviceAccount: "s"})
 		if err != nil {
 			return
 		}
@@ -74,6 +75,83 @@ func TestJobFitsTheImage(t *testing.T) {
 	}
 	if image := defaultImage(); strings.HasSuffix(image, ":latest") || strings.ContainsAny(image, "+") {
 		t.Errorf("default image %s", image)
+	}
+}
+
+// A Job ends with its application: what runs beside it for as long as the pod is a sidecar.
+func TestSidecarsOfAJob(t *testing.T) {
+	const resources = "resources: {limits: {cpu: 2, memory: 3Gi}}"
+	const app = "{name: app, command: [x], restartPolicy: Always, " + resources + "}"
+	for name, test := range map[string]struct {
+		template, containers, inits string
+	}{
+		"alone":           {"{kind: Pod, spec: {containers: [" + app + "]}}", "app", "bandmate"},
+		"a service":       {"{kind: Pod, spec: {initContainers: [{name: setup}], containers: [{name: side, startupProbe: {}}, " + app + "]}}", "app", "bandmate setup side!"},
+		"a Job":           {"{kind: Job, spec: {template: {spec: {restartPolicy: Never, containers: [{name: upload}, " + app + "]}}}}", "upload app", "bandmate"},
+		"both":            {"{kind: Job, spec: {template: {spec: {restartPolicy: OnFailure, containers: [{name: proxy, restartPolicy: Always}, {name: upload}, " + app + "]}}}}", "upload app", "bandmate proxy!"},
+		"an ending child": {"{kind: Pod, spec: {containers: [" + app + ", {name: once, restartPolicy: Never}]}}", "app once", "bandmate"},
+	} {
+		pod, err := podTemplate([]byte(test.template))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text, _, err := makeJob(pod, jobRequest{application: "db", node: "node-1", container: "app", image: "bandmate", serviceAccount: "s"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		var job batchv1.Job
+		if err := yaml.UnmarshalStrict(text, &job); err != nil {
+			t.Fatal(name, err)
+		}
+		spec := job.Spec.Template.Spec
+		names := func(containers []corev1.Container) string {
+			var all []string
+			for _, c := range containers {
+				said := c.Name
+				if c.RestartPolicy != nil {
+					said += "!"
+				}
+				if c.StartupProbe != nil {
+					t.Errorf("%s: %s has a probe", name, c.Name)
+				}
+				if ours := len(c.Args) > 0 && c.Args[0] == "onboard"; ours != (c.Name == "app") {
+					t.Errorf("%s: %s runs %v", name, c.Name, c.Args)
+				}
+				all = append(all, said)
+			}
+			return strings.Join(all, " ")
+		}
+		if got := names(spec.Containers); got != test.containers {
+			t.Errorf("%s: containers %s, want %s", name, got, test.containers)
+		}
+		if got := names(spec.InitContainers); got != test.inits {
+			t.Errorf("%s: init containers %s, want %s", name, got, test.inits)
+		}
+		if said := strings.Contains(string(text), "as sidecars"); said != strings.Contains(test.inits, "!") {
+			t.Errorf("%s: the Job says of sidecars: %v", name, said)
+		}
+	}
+}
+
+// The CPU manager of the kubelet gives CPUs to pods that are Guaranteed alone.
+func TestJobWithoutItsOwnCPUs(t *testing.T) {
+	const app = "{name: app, command: [x], resources: {limits: {cpu: 2, memory: 3Gi}}}"
+	for pod, want := range map[string]string{
+		"containers: [" + app + "]": "",
+		"containers: [" + app + ", {name: side, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {memory: 1024Mi}}}]": "",
+		"containers: [{name: app, command: [x], resources: {limits: {cpu: 2}}}]":                                           "to app",
+		"initContainers: [{name: setup}], containers: [" + app + ", {name: side, resources: {limits: {cpu: 1}}}]":          "to setup, side",
+		"containers: [" + app + ", {name: side, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 100m}}}]":       "to side",
+		"resources: {limits: {cpu: 2}}, containers: [" + app + "]":                                                         "the pod itself has resources",
+	} {
+		template, err := podTemplate([]byte("{kind: Pod, spec: {" + pod + "}}"))
+		if err != nil {
+			t.Fatal(pod, err)
+		}
+		_, got, err := makeJob(template, jobRequest{application: "db", node: "node-1", image: "bandmate", serviceAccount: "s"})
+		if err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, %v; want %q", pod, got, err, want)
+		}
 	}
 }
 

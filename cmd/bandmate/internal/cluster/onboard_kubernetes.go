@@ -242,12 +242,15 @@ func onboardingJob(a *cli.App, given []string, machine string, f kubernetesFlags
 	if err != nil {
 		return fmt.Errorf("--kubernetes %s: %w", f.template, err)
 	}
-	job, err := makeJob(pod, jobRequest{
+	job, warning, err := makeJob(pod, jobRequest{
 		application: name, command: given[1:], node: f.node, container: f.container, image: f.image,
 		serviceAccount: f.serviceAccount, machine: machine, flags: flags,
 	})
 	if err != nil {
 		return fmt.Errorf("--kubernetes %s: %w", f.template, err)
+	}
+	if warning != "" {
+		a.Warn([]string{warning})
 	}
 	return a.WriteBytes(job)
 }
@@ -296,6 +299,13 @@ func checkTemplate(t *corev1.PodTemplateSpec) (*corev1.PodTemplateSpec, error) {
 	if t == nil || len(t.Spec.Containers) == 0 {
 		return nil, errors.New("the pod has no containers")
 	}
+	for _, containers := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
+		for i := range containers {
+			if faults := validation.IsDNS1123Label(containers[i].Name); len(faults) > 0 {
+				return nil, fmt.Errorf("the pod: container name %q: %s", containers[i].Name, faults[0])
+			}
+		}
+	}
 	return t, nil
 }
 
@@ -328,15 +338,15 @@ func copyItself(folder string) (err error) {
 	return nil
 }
 
-// containerOf is the container of that name, the first without one.
-func containerOf(pod *corev1.PodTemplateSpec, name string) (*corev1.Container, error) {
+// containerOf returns the index of the container of that name, of the first without one.
+func containerOf(pod *corev1.PodTemplateSpec, name string) (int, error) {
 	var names []string
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		if name == "" || c.Name == name {
-			return c, nil
+			return i, nil
 		}
 		names = append(names, c.Name)
 	}
-	return nil, fmt.Errorf("--container %q: want one of %s", name, cmp.Or(strings.Join(names, ", "), "none"))
+	return 0, fmt.Errorf("--container %q: want one of %s", name, cmp.Or(strings.Join(names, ", "), "none"))
 }
