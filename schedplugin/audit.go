@@ -32,7 +32,8 @@ const (
 	verdictUnverifiable verdict = "unverifiable"
 )
 
-// auditor looks at the limits of running pods again and again: a limit that was kept when
+// auditor looks at the limits of running pods again and again, by the arguments of their
+// schedulers: a limit that was kept when
 // the pod was placed stops holding when its profile is deleted, a node changes its
 // machine, or another scheduler places a pod beside it. It reads the informers and not
 // the scheduler's snapshot, which belongs to scheduling cycles.
@@ -102,31 +103,42 @@ func leads(g metrics.Gatherer) bool {
 // audit judges the limits of all running pods, counts the verdicts and writes an event
 // where a limit stopped holding.
 func (a *auditor) audit() error {
-	limited, cluster, err := a.cluster()
+	nodes, err := a.nodes()
 	if err != nil {
 		return err
 	}
+	pods, err := a.pods()
+	if err != nil {
+		return err
+	}
+	limited := map[*Plugin][]*v1.Pod{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && hasLimit(pod) && !view.Finished(pod) {
+			p := a.pluginOf(pod)
+			limited[p] = append(limited[p], pod)
+		}
+	}
 	counts := map[verdict]int{verdictKept: 0, verdictExceeded: 0, verdictUnverifiable: 0}
 	last := map[types.UID]verdict{}
-	for _, pod := range limited {
-		resident, faults := view.ReadPod(pod)
-		a.plugin.reportInvalid(pod, faults) // of a pod of another scheduler, or changed since
-		if !resident.Limited() {
-			continue
+	for p, own := range limited {
+		cluster, err := p.surroundings(own, nodes, pods)
+		if err != nil {
+			return err
 		}
-		said, known, err := cluster.Judge(resident, pod.Spec.NodeName)
-		if err != nil || !known {
-			continue
-		}
-		v, note := a.judge(&resident, &said)
-		counts[v]++
-		if v == verdictKept {
-			continue
-		}
-		last[pod.UID] = v
-		if a.last[pod.UID] != v {
-			reason := map[verdict]string{verdictExceeded: reasonExceeded, verdictUnverifiable: reasonUnverifiable}[v]
-			a.plugin.event(pod, v1.EventTypeWarning, reason, shorten(note))
+		for _, pod := range own {
+			v, note := p.audit(pod, cluster)
+			if v == "" {
+				continue
+			}
+			counts[v]++
+			if v == verdictKept {
+				continue
+			}
+			last[pod.UID] = v
+			if a.last[pod.UID] != v {
+				reason := map[verdict]string{verdictExceeded: reasonExceeded, verdictUnverifiable: reasonUnverifiable}[v]
+				p.event(pod, v1.EventTypeWarning, reason, shorten(note))
+			}
 		}
 	}
 	a.last, a.limits = last, 0
@@ -137,27 +149,24 @@ func (a *auditor) audit() error {
 	return nil
 }
 
-// cluster returns the running pods with limits, and the memory domains where they are.
-func (a *auditor) cluster() ([]*v1.Pod, *view.Cluster, error) {
-	cluster, err := view.New(a.plugin.args, a.plugin.watch.profiles().advisor, a.plugin.now())
-	if err != nil {
-		return nil, nil, err
+// pluginOf returns the plugin of the scheduler of a pod, by whose arguments it was placed;
+// that of the auditor for a pod of another process.
+func (a *auditor) pluginOf(pod *v1.Pod) *Plugin {
+	if value, ok := a.plugin.metrics.plugins.Load(pod.Spec.SchedulerName); ok {
+		return value.(*Plugin) //nolint:errcheck,forcetypeassert // nothing else is stored
 	}
-	nodes, err := a.nodes()
+	return a.plugin
+}
+
+// surroundings returns the memory domains of running pods.
+func (p *Plugin) surroundings(of []*v1.Pod, nodes []*v1.Node, pods []*v1.Pod) (*view.Cluster, error) {
+	cluster, err := view.New(p.args, p.watch.profiles().advisor, p.now())
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	pods, err := a.pods()
-	if err != nil {
-		return nil, nil, err
-	}
-	var limited []*v1.Pod
 	concerned := map[string]bool{} // nodes
-	for _, pod := range pods {
-		if pod.Spec.NodeName != "" && hasLimit(pod) && !view.Finished(pod) {
-			limited = append(limited, pod)
-			concerned[pod.Spec.NodeName] = true
-		}
+	for _, pod := range of {
+		concerned[pod.Spec.NodeName] = true
 	}
 	domains := map[string]bool{}
 	domainOf := make(map[string]string, len(nodes))
@@ -176,11 +185,26 @@ func (a *auditor) cluster() ([]*v1.Pod, *view.Cluster, error) {
 	for _, pod := range pods {
 		cluster.AddPod(pod) // of other nodes are left out
 	}
-	return limited, cluster, nil
+	return cluster, nil
+}
+
+// audit returns the verdict on the limit of a running pod, and why it is not kept; none where
+// it cannot be read, or its node is not known.
+func (p *Plugin) audit(pod *v1.Pod, cluster *view.Cluster) (v verdict, note string) {
+	resident, faults := view.ReadPod(pod)
+	p.reportInvalid(pod, faults) // of a pod of another scheduler, or changed since
+	if !resident.Limited() {
+		return "", ""
+	}
+	said, known, err := cluster.Judge(resident, pod.Spec.NodeName)
+	if err != nil || !known {
+		return "", ""
+	}
+	return p.judge(&resident, &said)
 }
 
 // judge says whether a running pod keeps its limit now.
-func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, string) {
+func (p *Plugin) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, string) {
 	if sensitivity, _ := known(said.Newcomer.Application); !sensitivity {
 		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), said.Newcomer.Reason)
 	}
@@ -195,7 +219,7 @@ func (a *auditor) judge(pod *occupancy.Resident, said *view.Verdict) (verdict, s
 	if why := pod.Unverifiable("this pod"); why != "" {
 		return verdictUnverifiable, fmt.Sprintf("%s cannot be checked: %s", limitOf(pod), why)
 	}
-	if a.plugin.standIn != nil {
+	if p.standIn != nil {
 		return verdictKept, ""
 	}
 	for i, r := range said.Residents {

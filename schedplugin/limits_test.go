@@ -221,6 +221,40 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// Every pod is judged by the arguments of its own scheduler, and one of a scheduler of
+// another process by those of the auditor.
+func TestAuditByScheduler(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	counting, own := plugin(t, table(t).Advisor(), func(a *config.BandmateArgs) {
+		a.UnlabeledPods, a.UnknownApplications = config.UnlabeledUnknown, score.Assume
+		a.AssumedBandwidth, a.AssumedReadShare = 20e9, 1
+	})
+	p.metrics.plugins.Store("plain", p)
+	p.metrics.plugins.Store("counting", counting)
+	var pods []*v1.Pod
+	var nodes []*v1.Node
+	for _, scheduler := range []string{"plain", "counting", "elsewhere"} {
+		judged, unlabeled := pod("of-"+scheduler, "plain", 1, "1.02"), pod("beside-"+scheduler, "", 1, "")
+		judged.Spec.SchedulerName = scheduler
+		judged.Spec.NodeName, unlabeled.Spec.NodeName = scheduler, scheduler
+		nodes, pods = append(nodes, h.node(scheduler, "blade").node), append(pods, judged, unlabeled)
+	}
+	a := &auditor{
+		plugin: p, last: map[types.UID]verdict{},
+		nodes: func() ([]*v1.Node, error) { return nodes, nil },
+		pods:  func() ([]*v1.Pod, error) { return pods, nil },
+	}
+	if err := a.audit(); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.last) != 1 || a.last["uid-of-counting"] != verdictExceeded {
+		t.Errorf("verdicts %v, want that of-counting exceeds its limit", a.last)
+	}
+	if len(h.events.notes) != 0 || len(own.events.notes) != 1 {
+		t.Errorf("events %q of the auditor, %q of the scheduler; want one of the scheduler", h.events.notes, own.events.notes)
+	}
+}
+
 // What is measured on one node of a memory domain says nothing of unknown pods on another.
 func TestMeasurementOfAnotherNode(t *testing.T) {
 	for _, measured := range []bool{false, true} {

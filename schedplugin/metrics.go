@@ -41,6 +41,8 @@ type instruments struct {
 	limits             *metrics.GaugeVec
 	// audited is whether a plugin audits limits: one of the process does.
 	audited atomic.Bool
+	// plugins are those of the process, a *Plugin by the name of its scheduler.
+	plugins sync.Map
 }
 
 // register adds the metrics to the registry that the scheduler serves. Both belong to

@@ -76,6 +76,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugi
 	p.watch.onChange = func() { p.activate(ctx) }
 	p.watch.run(ctx)
 	go p.announcer.run(ctx)
+	p.metrics.plugins.Store(handle.ProfileName(), p)
 	if p.metrics.audited.CompareAndSwap(false, true) {
 		go p.newAuditor().run(ctx)
 	}
