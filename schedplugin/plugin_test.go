@@ -141,14 +141,18 @@ func TestRejectedPodsAreActivated(t *testing.T) {
 		t.Errorf("%v, want web once", h.activated)
 	}
 	// Profiles that change during a cycle may have retried rejected pods before its Filter.
-	for change, retried := range map[string]bool{"none": false, "calibrated": true, "replaced": true} {
+	p, h = plugin(t, advisor.New(measured(5), nil), nil)
+	h.node("n", "blade").add(pod("r", "app-4", 1, ""))
+	newcomer = pod("web", "app-3", 1, "1.001")
+	for _, change := range []string{"none", "calibrated", "calibrated again", "replaced"} {
+		retried := change == "calibrated" || change == "replaced"
 		h.activated = nil
 		o := schedule(t, p, h, newcomer, []string{"n"})
 		switch change {
-		case "calibrated":
+		case "calibrated", "calibrated again":
 			p.watch.profiles().calibrate()
 		case "replaced":
-			p.watch.current.Store(p.watch.profiles().next(table(t).Advisor()))
+			p.watch.current.Store(p.watch.profiles().next(advisor.New(measured(5), nil)))
 		}
 		p.PostFilter(t.Context(), o.state, newcomer, nil)
 		if len(h.activated) > 0 != retried {
@@ -176,6 +180,7 @@ func TestQueueingHints(t *testing.T) {
 		want    fwk.QueueingHint
 	}{
 		"a labeled pod leaves":    {p.afterPodLeft, pod("a", "web", 1, ""), nil, fwk.Queue},
+		"a pod that ended goes":   {p.afterPodLeft, done, nil, fwk.QueueSkip},
 		"an unlabeled pod goes":   {p.afterPodLeft, pod("a", "", 1, ""), nil, fwk.QueueSkip},
 		"a pod ends":              {p.afterPodUpdate, pod("a", "web", 1, ""), done, fwk.Queue},
 		"a limit changes":         {p.afterPodUpdate, pod("a", "web", 1, "1.1"), pod("a", "web", 1, "1.2"), fwk.Queue},

@@ -28,8 +28,10 @@ type profiles struct {
 	served      sync.Map // of servingKey to serving
 	servedCount atomic.Int64
 	demanded    sync.Map // of demandKey to nil
-	// round counts how often calibrate published what it had fitted.
-	round atomic.Int64
+	// round counts how often calibrate published what it had fitted, and fitted is whether
+	// it has replaced an application since.
+	round  atomic.Int64
+	fitted atomic.Bool
 	// onNew is called when there is something for calibrate to do; may be nil.
 	onNew func()
 }
@@ -174,10 +176,16 @@ func (p *profiles) changed() {
 }
 
 // calibrate fits models of the memory to the profiles that wait for one, then to
-// those that pods named, then makes services with the demands that pods named. It serves
-// one goroutine at a time.
-func (p *profiles) calibrate() {
-	publish := func() { p.round.Add(1) }
+// those that pods named, then makes services with the demands that pods named. It reports
+// whether predictions that cycles have made are different now. It serves one goroutine at a
+// time.
+func (p *profiles) calibrate() (different bool) {
+	publish := func() {
+		if p.fitted.Swap(false) {
+			p.round.Add(1)
+			different = true
+		}
+	}
 	forEach(p.uncalibrated.Range, publish, func(key profileKey) {
 		p.uncalibrated.Delete(key)
 		p.calibrateOne(key, p)
@@ -185,13 +193,22 @@ func (p *profiles) calibrate() {
 	forEach(p.due.Range, publish, p.calibrateOwn)
 	p.serveAgain()
 	forEach(p.demanded.Range, func() {}, p.serveOwn)
+	return different
+}
+
+// store replaces what cycles find, if they have found anything.
+func (p *profiles) store(key profileKey, now *profile) {
+	value, found := p.found.Swap(key, now)
+	if found && value.(*profile).Application != now.Application { //nolint:errcheck,forcetypeassert // nothing else is stored
+		p.fitted.Store(true)
+	}
 }
 
 // calibrateOne looks a profile up that old, or p itself, has found.
 func (p *profiles) calibrateOne(key profileKey, old *profiles) {
 	before := old.lookup(key.application, key.machine)
 	if p.advisor == old.advisor && !before.pending {
-		p.found.Store(key, before)
+		p.store(key, before)
 		return
 	}
 	now := &profile{Entry: p.advisor.Lookup(key.application, key.machine)}
@@ -201,7 +218,7 @@ func (p *profiles) calibrateOne(key profileKey, old *profiles) {
 	if now.fast = before.fast; before.Application != now.Application {
 		now.fast = fast.New(now.Application)
 	}
-	p.found.Store(key, now)
+	p.store(key, now)
 }
 
 // calibrateOwn looks an application up on the machines that it was measured on.
@@ -213,7 +230,7 @@ func (p *profiles) calibrateOwn(application string) {
 			continue
 		}
 		if entry.Application != nil {
-			p.found.Store(key, &profile{Entry: entry, fast: fast.New(entry.Application)})
+			p.store(key, &profile{Entry: entry, fast: fast.New(entry.Application)})
 		}
 	}
 }

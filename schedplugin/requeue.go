@@ -25,13 +25,14 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterPodLeft tries again when a pod that counts was deleted.
+// afterPodLeft tries again when a pod that counts was deleted. One that had ended counted no
+// more.
 func (p *Plugin) afterPodLeft(_ klog.Logger, _ *v1.Pod, was, _ any) (fwk.QueueingHint, error) {
 	gone, ok := was.(*v1.Pod)
 	if !ok {
 		return fwk.Queue, nil
 	}
-	if resident, _ := view.ReadPod(gone); p.args.Counts(resident.Application) {
+	if resident, _ := view.ReadPod(gone); p.args.Counts(resident.Application) && !view.Finished(gone) {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

@@ -314,6 +314,24 @@ func TestDemandsAreMadeBeforeCycles(t *testing.T) {
 	}
 }
 
+// Rejected pods are tried again when a model was fitted, and not when a pod with another
+// demand comes: its cycle would have made the same.
+func TestDemandsRetryNobody(t *testing.T) {
+	p, _ := plugin(t, servicesAdvisor(5), nil)
+	come := func(load string) { p.pods.handler().OnAdd(demanding("p", "redis", load, "1s"), false) }
+	p.watch.profiles().lookup("redis", "blade") // by a cycle
+	come("300")
+	if !p.watch.rebuild() {
+		t.Error("the profile that a cycle found was calibrated, and nobody is tried again")
+	}
+	for _, load := range []string{"300", "400"} {
+		come(load)
+		if p.watch.rebuild() {
+			t.Errorf("a pod with the load %s: all are tried again", load)
+		}
+	}
+}
+
 // Services with demands are remembered, in bounds, and kept from one set of profiles to
 // the next where they do not change.
 func TestServicesAreRemembered(t *testing.T) {

@@ -52,7 +52,7 @@ type profileWatch struct {
 	changed   atomic.Bool             // whether an object did since current was made
 	failed    map[string]*atomic.Bool // whether a list or watch ever failed
 	down      atomic.Bool             // whether the last list or watch of applications failed
-	onChange  func()
+	onChange  func()                  // is called when predictions may be different
 }
 
 // newProfileWatch prepares a watch; run starts it.
@@ -254,18 +254,20 @@ func (w *profileWatch) rebuildOnChange(ctx context.Context) {
 		default:
 		}
 		start := time.Now()
-		w.rebuild()
+		different := w.rebuild()
 		lasted = time.Since(start)
-		w.onChange()
+		if different {
+			w.onChange()
+		}
 	}
 }
 
 // rebuild compiles the profiles that the informers hold. Where none changed, it only
-// calibrates those that were looked up since.
-func (w *profileWatch) rebuild() {
+// calibrates those that were looked up since. It reports whether predictions may be
+// different now.
+func (w *profileWatch) rebuild() bool {
 	if !w.changed.Swap(false) {
-		w.current.Load().calibrate()
-		return
+		return w.current.Load().calibrate()
 	}
 	start := time.Now()
 	applications := objects[*v1alpha1.ApplicationProfile](w.informers[applicationResource])
@@ -280,6 +282,7 @@ func (w *profileWatch) rebuild() {
 	for _, state := range []advisor.State{advisor.Known, advisor.Invalid} {
 		w.metrics.profiles.WithLabelValues(string(state)).Set(float64(counts[state]))
 	}
+	return true
 }
 
 // logNew logs the faults that are new.
