@@ -56,7 +56,7 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter rejects a node where the pod, or a resident of the memory domain because of
 // it, would exceed its limit. With ProtectLimits, preemption does not help against the
 // limit of a resident, and a node that preemption tries without some of its pods has to
-// fit with them, too.
+// fit with them, too. Preemption for a group takes pods out of the snapshot as well.
 func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	c := cycleOf(state)
 	if c == nil || info.Node() == nil {
@@ -64,6 +64,11 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, in
 	}
 	if status := c.filter(ctx, info); !status.IsSuccess() || !p.args.ProtectLimits {
 		return status
+	}
+	if p.onNode != nil && inGroup(c.pod) {
+		if status := c.filterWhole(ctx, info); status != nil {
+			return status
+		}
 	}
 	now, err := p.handle.SnapshotSharedLister().NodeInfos().Get(info.Node().Name)
 	if err != nil || now == info || now.Node() == nil || len(now.GetPods()) <= len(info.GetPods()) {
@@ -77,25 +82,29 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, in
 
 // filter holds limits in the memory domain of a node.
 func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
-	p := c.plugin
 	slot, node := c.stateOf(info)
-	name := node.node.Name
 	domain, err := c.domain(slot, node)
 	if err != nil {
-		c.failed(ctx, name, err)
+		c.failed(ctx, node.node.Name, err)
 		return nil
 	}
+	return c.hold(ctx, info, node.machine, domain)
+}
+
+// hold holds limits on a node of a machine, in its memory domain.
+func (c *cycle) hold(ctx context.Context, info fwk.NodeInfo, machine string, domain *domainState) *fwk.Status {
+	p, name := c.plugin, info.Node().Name
 	if !c.newcomer.Limited() && !domain.limited {
 		return nil
 	}
 	if p.args.UnverifiableLimits == config.UnverifiableRejected {
-		newcomer := c.newcomerOn(name, node.machine)
+		newcomer := c.newcomerOn(name, machine)
 		if why := c.unverifiable(domain, newcomer); why != "" {
-			code := c.code(p.args.ProtectLimits && c.residentsRefuse(domain, newcomer, node.machine))
+			code := c.code(p.args.ProtectLimits && c.residentsRefuse(domain, newcomer, machine))
 			return c.refuse(info, roleUnverifiable, code, reasonUnknown, refusal{node: name, excess: math.Inf(1), why: why})
 		}
 	}
-	result, err := c.score(domain, name, node.machine)
+	result, err := c.score(domain, name, machine)
 	if err != nil {
 		c.failed(ctx, name, err)
 		return nil
@@ -104,7 +113,7 @@ func (c *cycle) filter(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 		return nil
 	}
 	klog.FromContext(ctx).V(4).Info("Limit exceeded", "pod", klog.KObj(c.pod), "node", name, "explanation", explanation{result})
-	because := c.overLimit(domain, c.newcomerOn(name, node.machine), result)
+	because := c.overLimit(domain, c.newcomerOn(name, machine), result)
 	code := c.code(slices.ContainsFunc(result.Residents, score.Effect.OverLimit))
 	if result.Newcomer.OverLimit() {
 		return c.refuse(info, roleNewcomer, code, reasonNewcomer, because)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/dynamic"
@@ -38,6 +39,8 @@ type Plugin struct {
 	nodes     nodeCache
 	shared    sync.Map // of the name of a shared memory domain to its last *domainState
 	announcer *announcer
+	// onNode returns the pods of the cluster on a node; nil unless limits are protected.
+	onNode func(node string) []*v1.Pod
 }
 
 var (
@@ -146,6 +149,9 @@ func (p *Plugin) listen() error {
 	pods, podsErr := core.Pods().Informer().AddEventHandler(p.pods.handler())
 	if podsErr == nil {
 		p.pods.synced = pods.HasSynced
+		if p.args.ProtectLimits {
+			podsErr = p.indexByNode(core.Pods().Informer())
+		}
 	}
 	if err := errors.Join(nodesErr, podsErr); err != nil {
 		return fmt.Errorf("plugin %s: %w", Name, err)

@@ -56,7 +56,7 @@ type BandmateArgs struct {
 	// Events report limits of running pods in both cases.
 	UnverifiableLimits string `json:"unverifiableLimits,omitempty"`
 	// ProtectLimits keeps a pod of higher priority from preempting a pod whose limit
-	// it would exceed; false by default.
+	// it would exceed, also as a member of a group; false by default.
 	ProtectLimits *bool `json:"protectLimits,omitempty"`
 	// MeasuredTrafficMaxAge is how old the traffic that a node agent measured may
 	// be, or how far in the future by a clock that is wrong; 2m by default.
