@@ -4,6 +4,9 @@ import (
 	"os"
 	"testing"
 
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/predictor/score/scoretest"
@@ -35,6 +38,11 @@ func TestCachesOfPods(t *testing.T) {
 		changed.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = text
 		n.node = changed
 		n.generation++
+	}
+	before := h.nodes["n1"].node
+	say("n1", `{"uid-taker-n1":"0-2"}`)
+	if hint, err := p.afterNodeUpdate(klog.Background(), nil, before, h.nodes["n1"].node); err != nil || hint != fwk.Queue {
+		t.Errorf("a pod gets CPUs of other caches: %v, %v; want %v", hint, err, fwk.Queue)
 	}
 	for _, better := range names {
 		for _, name := range names {

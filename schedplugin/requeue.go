@@ -65,7 +65,7 @@ func afterNodeLeft(_ klog.Logger, _ *v1.Pod, was, _ any) (fwk.QueueingHint, erro
 }
 
 // afterNodeUpdate tries again when a node changed its domain or machine, when its pods got
-// other CPUs, or when another measurement may let the pod through.
+// other CPUs and perhaps caches, or when another measurement may let the pod through.
 func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.QueueingHint, error) {
 	before, ok := was.(*v1.Node)
 	after, okToo := is.(*v1.Node)
@@ -77,7 +77,8 @@ func (p *Plugin) afterNodeUpdate(_ klog.Logger, _ *v1.Pod, was, is any) (fwk.Que
 			return fwk.Queue, nil
 		}
 	}
-	if before.Annotations[v1alpha1.ExclusiveCPUsAnnotation] != after.Annotations[v1alpha1.ExclusiveCPUsAnnotation] {
+	caches := p.watch.profiles().advisor.SharedCaches(after.Labels[v1alpha1.MachineLabel])
+	if before.Annotations[v1alpha1.ExclusiveCPUsAnnotation] != after.Annotations[v1alpha1.ExclusiveCPUsAnnotation] && len(caches) > 0 {
 		return fwk.Queue, nil
 	}
 	for _, label := range []string{v1alpha1.MemoryDomainLabel, v1alpha1.MachineLabel} {
