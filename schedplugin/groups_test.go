@@ -4,8 +4,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
@@ -40,7 +39,7 @@ func TestPreemptionForAGroup(t *testing.T) {
 			test.resident.Spec.NodeName = "b"
 		}
 		p.pods.handler().OnAdd(test.resident, false)
-		pods := informers.NewSharedInformerFactory(clientset.NewClientset(), 0).Core().V1().Pods().Informer()
+		pods := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1.Pod{}, 0, cache.Indexers{})
 		for range 2 { // two scheduler profiles
 			if err := p.indexByNode(pods); err != nil {
 				t.Fatal(err)

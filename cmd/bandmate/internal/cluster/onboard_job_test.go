@@ -139,10 +139,10 @@ func TestJobWithoutItsOwnCPUs(t *testing.T) {
 	for pod, want := range map[string]string{
 		"containers: [" + app + "]": "",
 		"containers: [" + app + ", {name: side, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {memory: 1024Mi}}}]": "",
-		"containers: [{name: app, command: [x], resources: {limits: {cpu: 2}}}]":                                           "to app",
-		"initContainers: [{name: setup}], containers: [" + app + ", {name: side, resources: {limits: {cpu: 1}}}]":          "to setup, side",
-		"containers: [" + app + ", {name: side, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 100m}}}]":       "to side",
-		"resources: {limits: {cpu: 2}}, containers: [" + app + "]":                                                         "the pod itself has resources",
+		"containers: [{name: app, command: [x], resources: {limits: {cpu: 2}}}]":                                          "to app",
+		"initContainers: [{name: setup}], containers: [" + app + ", {name: side, resources: {limits: {cpu: 1}}}]":         "to setup, side",
+		"containers: [" + app + ", {name: side, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 100m}}}]":      "to side",
+		"resources: {limits: {cpu: 2}}, containers: [" + app + "]":                                                        "the pod itself has resources",
 	} {
 		template, err := podTemplate([]byte("{kind: Pod, spec: {" + pod + "}}"))
 		if err != nil {
