@@ -89,7 +89,7 @@ func TestSidecarsOfAJob(t *testing.T) {
 		"a service":       {"{kind: Pod, spec: {initContainers: [{name: setup}], containers: [{name: side, startupProbe: {}}, " + app + "]}}", "app", "bandmate setup side!"},
 		"a Job":           {"{kind: Job, spec: {template: {spec: {restartPolicy: Never, containers: [{name: upload}, " + app + "]}}}}", "upload app", "bandmate"},
 		"both":            {"{kind: Job, spec: {template: {spec: {restartPolicy: OnFailure, containers: [{name: proxy, restartPolicy: Always}, {name: upload}, " + app + "]}}}}", "upload app", "bandmate proxy!"},
-		"an ending child": {"{kind: Pod, spec: {containers: [" + app + ", {name: once, restartPolicy: Never}]}}", "app once", "bandmate"},
+		"an ending child": {"{kind: Pod, spec: {containers: [" + app + ", {name: once, restartPolicy: Never}]}}", "app once!", "bandmate"},
 	} {
 		pod, err := podTemplate([]byte(test.template))
 		if err != nil {
