@@ -98,7 +98,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if advice.Candidates, err = t.candidates(); err != nil {
 		return nil, err
 	}
-	returning := t.returning(c)
+	returning, unscored := t.returning(c)
 	chosen, short, err := t.choose(advice.Candidates)
 	if err != nil {
 		return nil, err
@@ -107,6 +107,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	advice.excludeReturning(&r, returning)
 	advice.LimitExceeded = advice.LimitExceeded || short
 	advice.warn(c, a, &r)
+	advice.warnLeftOut(unscored, t.unseated)
 	advice.warnUntold(t.occupancy)
 	return advice, nil
 }
@@ -119,8 +120,12 @@ type ranking struct {
 	occupancy *Occupancy
 	room      *Room
 	nodes     []*Node
+	// bare is the room without jobs.
+	bare *Room
 	// placing is true while copies are placed one by one.
 	placing bool
+	// unseated counts the waiting jobs that may start before this one and do not count.
+	unseated int
 }
 
 // leave takes a running job from its nodes.
@@ -171,18 +176,20 @@ func (t *ranking) candidates() ([]Candidate, error) {
 }
 
 // returning scores the nodes that the job could use if they were up and not kept for others,
-// as far as that can be done.
-func (t *ranking) returning(c *Cluster) []Candidate {
-	var all []Candidate
+// and says of the others why they cannot be scored.
+func (t *ranking) returning(c *Cluster) (all []Candidate, unscored []string) {
 	for _, n := range t.request.Matching(c) {
 		if t.room.CanStart(t.request, n) {
 			continue
 		}
-		if candidate, err := t.candidate(n); err == nil {
-			all = append(all, candidate)
+		candidate, err := t.candidate(n)
+		if err != nil {
+			unscored = append(unscored, err.Error())
+			continue
 		}
+		all = append(all, candidate)
 	}
-	return all
+	return all, unscored
 }
 
 func (t *ranking) candidate(n *Node) (Candidate, error) {
@@ -203,7 +210,7 @@ func (t *ranking) candidate(n *Node) (Candidate, error) {
 	}
 	c := Candidate{
 		Node: n.Name, Domain: worst.Domain, Machine: t.advisor.site().Machine(n), Profile: t.occupancy.Entry(t.request.Application, n).State,
-		FreeCPUs: t.room.Free(n), Fits: t.room.Fits(t.request, n),
+		FreeCPUs: t.room.FreeFor(t.request, n), Fits: t.room.Fits(t.request, n),
 		Slowdown: worst.Newcomer.After, Cost: worst.Cost, OverLimit: worst.OverLimit, Avoided: worst.Avoided,
 		Residents: make([]ResidentHere, len(worst.Residents)), Parts: worst.Newcomer.Parts.Show(), Score: worst, alone: alone,
 	}
@@ -235,6 +242,9 @@ func (t *ranking) pile(n *Node, c *Candidate) error {
 	if t.request.Copies < 2 || t.limit() == 0 || t.placing || c.OverLimit > 0 {
 		return nil
 	}
+	if t.bare == nil {
+		t.bare = emptyRoom(t.room.cluster, t.room.reserved)
+	}
 	part := t.landings(n)[0]
 	newcomer := t.newcomer(n, part)
 	neighbors := t.occupancy.DomainOf(part).Neighbors(&newcomer, part, time.Time{}, 0)
@@ -243,9 +253,9 @@ func (t *ranking) pile(n *Node, c *Candidate) error {
 	empty.Residents = nil
 	for _, there := range []struct {
 		domain score.Domain
-		cpus   float64
-	}{{beside, c.FreeCPUs}, {empty, float64(n.CPUs)}} {
-		tasks := min(t.request.Copies, int(there.cpus/t.request.CPUsPerNode))
+		room   *Room
+	}{{beside, t.room}, {empty, t.bare}} {
+		tasks := there.room.together(t.request, n, t.request.Copies)
 		if tasks < 2 {
 			continue
 		}
@@ -264,57 +274,6 @@ func (t *ranking) pile(n *Node, c *Candidate) error {
 		}
 	}
 	return nil
-}
-
-// mostSeated bounds how many waiting jobs are seated before an advice.
-const mostSeated = 100
-
-// seatWaiting makes the jobs residents that are about to start: those that have just
-// been submitted, and those of the same user, that wait although there is room for
-// them. Each takes the best nodes that it may use.
-func (t *ranking) seatWaiting(c *Cluster) error {
-	seated := 0
-	for i := range c.Jobs {
-		j := &c.Jobs[i]
-		if seated == mostSeated || !t.comesBefore(j, c.Time) {
-			continue
-		}
-		request := t.advisor.site().Request(j)
-		if request.Validate() != nil {
-			continue
-		}
-		its := &ranking{
-			advisor: t.advisor, request: &request, scorer: t.scorer, occupancy: t.occupancy, room: t.room, placing: true,
-			nodes: slices.DeleteFunc(request.Eligible(c), func(n *Node) bool { return !t.room.Fits(&request, n) }),
-		}
-		if len(its.nodes) < request.Nodes {
-			continue
-		}
-		seated++
-		ranked, err := its.candidates()
-		if err != nil {
-			return fmt.Errorf("job %s: %w", j, err)
-		}
-		for i := range ranked {
-			ranked[i].OverLimit = 0 // it is in the queue, whatever it does to others
-		}
-		if _, _, err := its.choose(ranked); err != nil {
-			return fmt.Errorf("job %s: %w", j, err)
-		}
-	}
-	return nil
-}
-
-// comesBefore reports whether a job in the queue may start before the one that is
-// advised about.
-func (t *ranking) comesBefore(j *Job, now time.Time) bool {
-	r := t.request
-	if !j.MayStart() || (r.Job != nil && (!r.Job.Pending() || j.ID >= r.Job.ID)) {
-		return false
-	}
-	// For others Slurm has found no node, whatever the room.
-	turn := slices.Contains([]string{"", "None", "Priority"}, j.Reason)
-	return j.Fresh(now) || (r.User != "" && j.User == r.User && turn)
 }
 
 // landings returns the parts of the node on which the job may run: those with room,

@@ -58,10 +58,12 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 }
 
 // excludeReturning excludes the nodes on which the job cannot start at present, and where a
-// limit would be exceeded: they may return before the job starts.
+// limit would be exceeded or, where it is known of others, that is not known: they may return
+// before the job starts.
 func (a *Advice) excludeReturning(r *Request, returning []Candidate) {
+	judged := a.judged()
 	for i := range returning {
-		if c := &returning[i]; c.OverLimit > 0 && !slices.Contains(r.Required, c.Node) {
+		if c := &returning[i]; !c.keeps(judged) && !slices.Contains(r.Required, c.Node) {
 			a.Exclude = append(a.Exclude, c.Node)
 		}
 	}

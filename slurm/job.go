@@ -49,8 +49,9 @@ type Job struct {
 	NodeCount, CPUs, Tasks, CPUsPerTask int
 	// Features is the constraint on nodes, as "gpu&fast".
 	Features string
-	// Exclusive is true when the job wants whole nodes.
-	Exclusive bool
+	// Exclusive is true when the job wants whole nodes, ExclusiveUser when it shares them
+	// only with jobs of the same user.
+	Exclusive, ExclusiveUser bool
 	// Memory is what the job asks for on each node, in MiB; 0 when it is not told.
 	Memory int
 	// Gres counts the generic resources that it asks for on each node.

@@ -14,6 +14,9 @@ type Node struct {
 	// CPUs is how many CPUs Slurm schedules; Sockets and ThreadsPerCore are per
 	// node and per core.
 	CPUs, Sockets, CoresPerSocket, ThreadsPerCore int
+	// SystemCPUs is how many more the node has, which no job gets (CoreSpecCount,
+	// CPUSpecList).
+	SystemCPUs int
 	// AllocatedCPUs is what jobs hold, those of other users included.
 	AllocatedCPUs int
 	// State is Slurm's base state in upper case, as "IDLE", "MIXED"; Flags are
@@ -32,6 +35,8 @@ type Node struct {
 	Gres, GresUsed map[string]int
 	// Reservation names the reservation that holds the node now.
 	Reservation string
+	// Owner is the user whose jobs share the node with nobody else's; empty for none.
+	Owner string
 }
 
 // freeStates are the base states of nodes on which jobs start when there is room.
@@ -95,7 +100,7 @@ func (n *Node) startsNow() bool {
 // cpusPerCore returns how many CPUs Slurm schedules on each core: 1 where CPUs counts the
 // cores of a node although they have threads (man slurm.conf, CPUs).
 func (n *Node) cpusPerCore() int {
-	if n.CPUs > 0 && n.CPUs <= n.Sockets*n.CoresPerSocket {
+	if n.CPUs > 0 && n.CPUs+n.SystemCPUs <= n.Sockets*n.CoresPerSocket {
 		return 1
 	}
 	return max(1, n.ThreadsPerCore)
@@ -121,10 +126,16 @@ type Partition struct {
 	OverSubscribe string
 	// Closed is true when the partition starts no jobs.
 	Closed bool
-	// MostNodes and MostCPUsPerNode bound what a job may have; 0 means any.
+	// MostNodes bounds the nodes of a job, MostCPUsPerNode the CPUs that all jobs of the
+	// partition have of one node; 0 means any.
 	MostNodes, MostCPUsPerNode int
 	// TimeLimit is the longest a job may ask for; 0 when unlimited or not told.
 	TimeLimit time.Duration
+	// ExclusiveUser is true when jobs share their nodes only with those of the same user.
+	ExclusiveUser bool
+	// MemoryPerNode and MemoryPerCPU are what a job gets that asks for no memory, in MiB;
+	// where both are 0, what the cluster gives it.
+	MemoryPerNode, MemoryPerCPU int
 }
 
 // Admits reports whether the partition starts jobs of this size.
@@ -148,6 +159,9 @@ func (p Partition) Shares() int {
 	}
 	return max(1, n)
 }
+
+// WholeNodes reports whether every job of the partition has its nodes for itself.
+func (p Partition) WholeNodes() bool { return p.OverSubscribe == "EXCLUSIVE" }
 
 // Forced reports whether jobs share CPUs in this partition without asking.
 func (p Partition) Forced() bool { return strings.HasPrefix(p.OverSubscribe, "FORCE") }

@@ -24,6 +24,15 @@ func TestAdviseTasksTogether(t *testing.T) {
 	if alone.LimitExceeded || alone.Candidates[0].OverLimit != 0 {
 		t.Fatalf("one task alone: %+v", alone.Candidates[0])
 	}
+	with := func(r Request, change func(*Request)) Request { change(&r); return r }
+	rich := func() *Cluster {
+		c := cluster(3)
+		c.Consumable.Memory = true
+		for i := range c.Nodes {
+			c.Nodes[i].Gres, c.Nodes[i].Memory = map[string]int{"gpu": 1}, 1000
+		}
+		return c
+	}
 	for _, test := range []struct {
 		name     string
 		cluster  *Cluster
@@ -31,6 +40,11 @@ func TestAdviseTasksTogether(t *testing.T) {
 		exceeded bool
 		together int
 	}{
+		{"tasks that share no node", cluster(3), with(array(8, 1), func(r *Request) { r.Exclusive = true }), false, 0},
+		{"a partition of whole nodes", cluster(3), with(array(8, 1), func(r *Request) { r.Partitions = []string{"whole"} }), false, 0},
+		{"a partition that shares CPUs", cluster(3), with(array(20, 1), func(r *Request) { r.Partitions = []string{"share"} }), true, 16},
+		{"one GPU on every node", rich(), with(array(8, 1), func(r *Request) { r.Gres, r.Memory = map[string]int{"gpu": 1}, 1 }), false, 0},
+		{"memory for two", rich(), with(array(8, 1), func(r *Request) { r.Memory = 400 }), true, 2},
 		{"eight on one node", cluster(3), array(8, 1), true, 8},
 		{"three that find three nodes, where Slurm may pile them", cluster(3), array(3, 1), true, 3},
 		{"as many as a node has room for", cluster(3), array(8, 4), true, 2},
@@ -142,6 +156,7 @@ func TestAdviseOfNodesThatReturn(t *testing.T) {
 		{"reserved by others", func(n *Node) { n.Flags = []string{"RESERVED"} }, 1.05, "n1"},
 		{"without a limit", func(n *Node) { n.Flags = []string{"DRAIN"} }, 0, ""},
 		{"within the limit", func(n *Node) { n.Flags = []string{"DRAIN"} }, 2, ""},
+		{"of a machine without a profile", func(n *Node) { n.Flags, n.Features = []string{"DRAIN"}, []string{MachineFeature + "=newest"} }, 2, "n1"},
 	} {
 		c := cluster(3, runs("writer", 1, "n1"))
 		test.change(&c.Nodes[0])
@@ -150,6 +165,31 @@ func TestAdviseOfNodesThatReturn(t *testing.T) {
 			t.Errorf("%s: excluded %q, demanded %q, want %q; %d candidates, want 2; exceeded %v",
 				test.name, a.ExcludeList(), a.DemandedList(), test.exclude, len(a.Candidates), a.LimitExceeded)
 		}
+	}
+}
+
+// TestAdviseSaysWhatDoesNotCount checks that advice names nodes that cannot be scored, and
+// waiting jobs that are too many.
+func TestAdviseSaysWhatDoesNotCount(t *testing.T) {
+	c := cluster(3, runs("writer", -1, "n1"), runs("quiet", 1, "n2"), runs("quiet", 1, "n3"))
+	c.Nodes[0].Flags, c.Time = []string{"DRAIN"}, time.Unix(1e9, 0)
+	for i := range mostTried + 2 {
+		j := waits("torrent", "alice", 8, c.Time)
+		j.ID = int64(10 + i)
+		if i >= mostTried {
+			j.CPUs = 1
+		}
+		c.Jobs = append(c.Jobs, j)
+	}
+	a := advise(t, c, wants("tender", 1, 1), Options{Limit: 1.15})
+	all := strings.Join(a.Warnings, "\n")
+	for _, want := range []string{"are not excluded: 1: node n1: ", "too many to count: 2"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no warning of %q in:\n%s", want, all)
+		}
+	}
+	if got := a.ExcludeList(); got != "" {
+		t.Errorf("excluded %q, because of jobs that do not count", got)
 	}
 }
 

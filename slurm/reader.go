@@ -21,15 +21,16 @@ type Reader struct {
 	Now func() time.Time
 }
 
-// Read asks squeue once and sinfo once and returns what they saw. It fails when
+// Read asks squeue once and sinfo once and returns what they saw of this cluster,
+// also where the clusters of a federation are shown together. It fails when
 // either cannot be run or understood; what is odd but does not matter becomes a
 // warning of the Cluster.
 //
 // Jobs are read as JSON, which says which cores a job has; where a squeue cannot
 // write it, it is called a second time for text, and scontrol for the cores. Nodes are read as text, in which
 // every version also says how a partition shares CPUs; the JSON of 22.05 does not.
-// What is allocated beside CPUs, reservations, and what jobs consume at all is known
-// to scontrol; where that fails, a warning says so.
+// What is allocated beside CPUs, reservations, some settings of partitions, and what jobs
+// consume at all is known to scontrol; where that fails, a warning says so.
 func (r Reader) Read(ctx context.Context) (*Cluster, error) {
 	now := r.Now
 	if now == nil {
@@ -64,10 +65,10 @@ func (r Reader) jobs(ctx context.Context) (queue, error) {
 		}
 		return squeueJSON(data)
 	}
-	data, err := r.Runner.Run(ctx, "squeue", "--all", "--json")
+	data, err := r.Runner.Run(ctx, "squeue", "--local", "--all", "--json")
 	if failed := (*CommandError)(nil); errors.As(err, &failed) && !errors.Is(err, ErrUnreachable) && jsonRefused(failed) {
 		f := newFields(squeueColumns())
-		if data, err = r.Runner.Run(ctx, "squeue", "--all", "--noheader", "-o", f.format()); err != nil {
+		if data, err = r.Runner.Run(ctx, "squeue", "--local", "--all", "--noheader", "-o", f.format()); err != nil {
 			return queue{}, err
 		}
 		return squeueText(f, data)
@@ -87,7 +88,7 @@ func (r Reader) nodes(ctx context.Context) (*inventory, error) {
 		return sinfoJSON(bytes.TrimSpace(data))
 	}
 	f := newFields(sinfoColumns())
-	data, err := r.Runner.Run(ctx, "sinfo", "--all", "--Node", "--noheader", "-o", f.format())
+	data, err := r.Runner.Run(ctx, "sinfo", "--local", "--all", "--Node", "--noheader", "-o", f.format())
 	if err != nil {
 		return nil, err
 	}
@@ -103,15 +104,16 @@ func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory)
 		take      func([]byte)
 	}
 	questions := []question{
-		{"nodes", []string{"-a", "-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
-		{"reservations", []string{"-a", "-o", "show", "reservations"}, func(output []byte) {
+		{"nodes", []string{"--local", "-a", "-d", "-o", "show", "nodes"}, func(output []byte) { scontrolNodes(output, v.nodes) }},
+		{"partitions", []string{"--local", "-a", "-o", "show", "partitions"}, func(output []byte) { scontrolPartitions(output, v.partitions) }},
+		{"reservations", []string{"--local", "-a", "-o", "show", "reservations"}, func(output []byte) {
 			c.Reservations = scontrolReservations(output, v.nodes)
 			v.reserve(c.Reservations, c.Time)
 		}},
 		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},
 	}
 	if q.coreless {
-		questions = append(questions, question{"the cores of jobs", []string{"-a", "-d", "-o", "show", "jobs"}, func(output []byte) {
+		questions = append(questions, question{"the cores of jobs", []string{"--local", "-a", "-d", "-o", "show", "jobs"}, func(output []byte) {
 			scontrolJobs(output, q.jobs, v.nodes)
 		}})
 	}

@@ -38,11 +38,17 @@ func (a *answers) Run(_ context.Context, name string, args ...string) ([]byte, e
 		if what != "config" && !slices.Contains(args, "-a") {
 			a.t.Errorf("scontrol %q leaves out the %s of hidden partitions", args, what)
 		}
+		if what != "config" && !slices.Contains(args, "--local") {
+			a.t.Errorf("scontrol %q shows the %s of other clusters of a federation", args, what)
+		}
 		return []byte(a.details[what]), nil
 	}
 	a.asked = append(a.asked, append([]string{name}, args...))
 	if len(a.asked) > len(a.given) {
 		a.t.Fatalf("asked once too often: %s %q", name, args)
+	}
+	if !slices.Contains(args, "--local") {
+		a.t.Errorf("%s %q lists other clusters of a federation", name, args)
 	}
 	next := a.given[len(a.asked)-1]
 	if next.command != name {
@@ -424,6 +430,19 @@ func FuzzText(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Releases write in several ways that a job shares nodes only with those of its user.
+func TestExclusiveUser(t *testing.T) {
+	for _, said := range []string{`"shared":"user"`, `"shared":["user"]`, `"exclusive":["user"]`} {
+		q, err := squeueJSON([]byte(`{"jobs":[{"job_id":1,"job_state":["PENDING"],` + said + `}]}`))
+		if err != nil || !q.jobs[0].ExclusiveUser || q.jobs[0].Exclusive {
+			t.Errorf("%s: %+v, %v", said, q.jobs, err)
+		}
+	}
+	if j := textJob(map[string]string{"h": "USER "}, &queue{}); !j.ExclusiveUser || j.Exclusive {
+		t.Errorf("text: %+v", j)
+	}
 }
 
 // Text has sentences where JSON has names.

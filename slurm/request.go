@@ -3,7 +3,6 @@ package slurm
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -32,8 +31,8 @@ type Request struct {
 	Partitions []string
 	// Features is its constraint on nodes.
 	Features string
-	// Exclusive jobs share no node.
-	Exclusive bool
+	// Exclusive jobs share no node, ExclusiveUser ones only with jobs of the same user.
+	Exclusive, ExclusiveUser bool
 	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by
 	// default. Gres counts the generic resources that it asks for on each node.
 	Memory int
@@ -78,7 +77,7 @@ func (r *Request) Validate() error {
 func (s *Site) Request(j *Job) Request {
 	r := Request{
 		Job: j, Nodes: max(1, j.NodeCount), CPUsPerNode: j.CPUsPerNode(), Copies: pendingTasks(j.PendingTasks),
-		Partitions: j.Partitions, Features: j.Features, Exclusive: j.Exclusive,
+		Partitions: j.Partitions, Features: j.Features, Exclusive: j.Exclusive, ExclusiveUser: j.ExclusiveUser,
 		Required: j.Required, Excluded: j.Excluded, Limit: s.Limit(j),
 		Memory: j.Memory, Gres: j.Gres, Reservation: j.Reservation, TimeLimit: j.TimeLimit, User: j.User,
 	}
@@ -201,18 +200,35 @@ func (r *Request) open(c *Cluster) []string {
 // memory returns what the job takes of a node's memory, in MiB; 0 where jobs take
 // none.
 func (r *Request) memory(c *Cluster, n *Node) int {
-	switch d := c.Consumable; {
-	case !d.Memory:
+	switch {
+	case !c.Consumable.Memory:
 		return 0
 	case r.Memory > 0:
 		return r.Memory
-	case d.MemoryPerCPU > 0:
-		return int(math.Ceil(float64(d.MemoryPerCPU) * r.CPUsPerNode))
-	case d.MemoryPerNode > 0:
-		return d.MemoryPerNode
+	}
+	switch perCPU, perNode := r.defaultMemory(c, n); {
+	case perCPU > 0:
+		return int(math.Ceil(float64(perCPU) * r.CPUsPerNode))
+	case perNode > 0:
+		return perNode
 	default:
 		return n.Memory
 	}
+}
+
+// defaultMemory returns what Slurm gives a job of memory that asks for none: for each CPU
+// or for each node, in MiB; 0 for the whole node. The first of its partitions there that
+// says it goes before the cluster.
+func (r *Request) defaultMemory(c *Cluster, n *Node) (perCPU, perNode int) {
+	says := func(p Partition) bool { return p.MemoryPerCPU > 0 || p.MemoryPerNode > 0 }
+	if slices.ContainsFunc(c.Partitions, says) {
+		for _, name := range r.open(c) {
+			if p, _ := c.Partition(name); says(p) && slices.Contains(n.Partitions, name) {
+				return p.MemoryPerCPU, p.MemoryPerNode
+			}
+		}
+	}
+	return c.Consumable.MemoryPerCPU, c.Consumable.MemoryPerNode
 }
 
 // partitions returns where the job may run; none where the cluster does not say
@@ -249,126 +265,3 @@ func (n *Node) Offers(constraint string) bool {
 
 // complexMarks are in constraints that Bandmate does not read whole.
 const complexMarks = "[](){}*:,"
-
-// Room is what is taken of every node. Slurm counts shared CPUs per partition, so
-// they are counted by the jobs that can be seen, and by what Slurm says is allocated
-// where that is more.
-type Room struct {
-	cluster *Cluster
-	taken   map[string]float64
-	memory  map[string]int
-	gres    map[string]map[string]int
-	// reserved are the reservations of the cluster.
-	reserved reservations
-}
-
-// NewRoom returns the room in a cluster as it is.
-func NewRoom(c *Cluster) *Room {
-	r := &Room{
-		cluster: c, taken: make(map[string]float64, len(c.Nodes)),
-		memory: make(map[string]int, len(c.Nodes)), gres: make(map[string]map[string]int),
-		reserved: newReservations(c),
-	}
-	for i := range c.Jobs {
-		j := &c.Jobs[i]
-		if !j.Occupies() && j.State != Suspended {
-			continue
-		}
-		for _, name := range j.Nodes {
-			if n := c.Node(name); n != nil {
-				r.taken[name] += j.holds(n)
-			}
-		}
-	}
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		r.taken[n.Name] = max(r.taken[n.Name], float64(n.AllocatedCPUs))
-		r.memory[n.Name] = n.AllocatedMemory
-		if len(n.GresUsed) > 0 {
-			r.gres[n.Name] = maps.Clone(n.GresUsed)
-		}
-	}
-	return r
-}
-
-// holds returns how many CPUs of a node nobody else may use for the job.
-func (j *Job) holds(n *Node) float64 {
-	if j.Exclusive {
-		return max(j.CPUsOn(n), float64(n.CPUs))
-	}
-	return j.CPUsOn(n)
-}
-
-// Free returns how many CPUs of the node nobody has, never below 0.
-func (r *Room) Free(n *Node) float64 { return max(0, float64(n.CPUs)-r.taken[n.Name]) }
-
-// Take books what a job takes of a node; Leave gives it back.
-func (r *Room) Take(q *Request, n *Node) { r.book(q, n, 1) }
-
-// Leave gives back what a job has of a node.
-func (r *Room) Leave(q *Request, n *Node) { r.book(q, n, -1) }
-
-func (r *Room) book(q *Request, n *Node, sign int) {
-	cpus := q.CPUsPerNode
-	if q.Exclusive {
-		cpus = max(cpus, float64(n.CPUs))
-	}
-	r.taken[n.Name] += float64(sign) * cpus
-	r.memory[n.Name] = max(0, r.memory[n.Name]+sign*q.memory(r.cluster, n))
-	for name, count := range q.Gres {
-		if r.gres[n.Name] == nil {
-			r.gres[n.Name] = map[string]int{}
-		}
-		r.gres[n.Name][name] = max(0, r.gres[n.Name][name]+sign*count)
-	}
-}
-
-// Holds reports whether the node has the memory and the generic resources that the job
-// takes there.
-func (r *Room) Holds(q *Request, n *Node) bool {
-	return q.resources(n.Gres, r.gres[n.Name]) && (n.Memory == 0 || r.memory[n.Name]+q.memory(r.cluster, n) <= n.Memory)
-}
-
-// CanStart reports whether the job can start on the node once there is room: the node
-// is up, and no reservation of others holds it before the job would end.
-func (r *Room) CanStart(q *Request, n *Node) bool { return r.reserved.admit(q, n) }
-
-// Fits reports whether the job can start on the node now. It cannot before its reservation
-// begins.
-func (r *Room) Fits(q *Request, n *Node) bool { return r.Fitting(q)(n) }
-
-// Fitting returns Fits for one job and many nodes. It sees what is booked later.
-func (r *Room) Fitting(q *Request) func(*Node) bool {
-	var open []*Partition
-	for _, name := range q.open(r.cluster) {
-		if p := r.cluster.partition(name); p != nil {
-			open = append(open, p)
-		}
-	}
-	return func(n *Node) bool {
-		return n.startsNow() && r.reserved.admitNow(q, n) && r.Holds(q, n) && r.hasCPUs(q, n, open)
-	}
-}
-
-// hasCPUs reports whether the node has the CPUs for a job that these partitions admit.
-func (r *Room) hasCPUs(q *Request, n *Node, open []*Partition) bool {
-	taken := r.taken[n.Name]
-	if q.Exclusive {
-		return taken == 0
-	}
-	shares := 1
-	for _, p := range open {
-		if !slices.Contains(n.Partitions, p.Name) {
-			continue
-		}
-		if p.OverSubscribe == "EXCLUSIVE" {
-			return taken == 0
-		}
-		// Only FORCE shares without being asked; who asks by --oversubscribe may
-		// start earlier than said here.
-		if p.Forced() {
-			shares = max(shares, p.Shares())
-		}
-	}
-	return taken+q.CPUsPerNode <= float64(n.CPUs*shares)
-}

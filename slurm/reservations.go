@@ -3,6 +3,7 @@ package slurm
 import (
 	"slices"
 	"strings"
+	"time"
 )
 
 // Flags of reservations, as Slurm writes them (man scontrol, RESERVATIONS).
@@ -32,6 +33,15 @@ func (v *Reservation) excludes(q *Request, own *Reservation) bool {
 	return !v.Partial
 }
 
+// cpus returns how many CPUs of a node are reserved where only some are; 0 otherwise.
+func (v *Reservation) cpus(n *Node) float64 {
+	return min(float64(v.Cores[n.Name]*n.cpusPerCore()), float64(n.CPUs))
+}
+
+// bindsCores reports whether jobs in the reservation have to stay on some cores of the node;
+// not where v is nil.
+func (v *Reservation) bindsCores(n *Node) bool { return v != nil && v.binds() && v.cpus(n) > 0 }
+
 // reservations are those of a cluster by their names and by the nodes that they hold.
 type reservations struct {
 	cluster *Cluster
@@ -53,25 +63,20 @@ func newReservations(c *Cluster) reservations {
 	return all
 }
 
-// admit reports whether the node is up and no reservation keeps the job off it. A job that
-// names several reservations needs one of them.
-func (a *reservations) admit(q *Request, n *Node) bool {
+// any reports whether something holds for one of the job's reservations, by its name; for a
+// job in none the name is empty. A job that names several needs one of them.
+func (a *reservations) any(q *Request, holds func(name string) bool) bool {
 	for name := range strings.SplitSeq(q.Reservation, ",") {
-		if a.admitIn(name, q, n) {
+		if holds(name) {
 			return true
 		}
 	}
 	return false
 }
 
-// admitNow is admit by those of the job's reservations that have begun.
-func (a *reservations) admitNow(q *Request, n *Node) bool {
-	for name := range strings.SplitSeq(q.Reservation, ",") {
-		if a.begun(name) && a.admitIn(name, q, n) {
-			return true
-		}
-	}
-	return false
+// admit reports whether the node is up and no reservation keeps the job off it.
+func (a *reservations) admit(q *Request, n *Node) bool {
+	return a.any(q, func(name string) bool { return a.admitIn(name, q, n) })
 }
 
 // begun reports whether jobs of a reservation may start now; true for an empty name.
@@ -97,15 +102,49 @@ func (a *reservations) admitIn(name string, q *Request, n *Node) bool {
 		start = own.Start
 	}
 	for _, v := range there {
-		if !v.excludes(q, own) {
-			continue
-		}
-		if limit, bounded := q.longest(a.cluster, n); v.End.After(start) && (!bounded || v.Start.Before(start.Add(limit))) {
+		if v.excludes(q, own) && a.meets(v, q, n, start) {
 			return false
 		}
+	}
+	if n.CPUs > 0 && q.CPUsPerNode > a.cpus(q, n, own, start) {
+		return false
 	}
 	if holder := a.named[n.Reservation]; start.After(now) || holder != nil && !holder.excludes(q, own) {
 		return n.up()
 	}
 	return n.AvailableTo(name)
+}
+
+// meets reports whether a reservation holds its nodes before a job would end that starts
+// then.
+func (a *reservations) meets(v *Reservation, q *Request, n *Node, start time.Time) bool {
+	limit, bounded := q.longest(a.cluster, n)
+	return v.End.After(start) && (!bounded || v.Start.Before(start.Add(limit)))
+}
+
+// keepers returns the reservations that keep some cores of a node from a job that starts
+// then in its own reservation, or in none where own is nil.
+func (a *reservations) keepers(q *Request, n *Node, own *Reservation, start time.Time) []*Reservation {
+	var keepers []*Reservation
+	if own != nil || start.IsZero() {
+		return nil
+	}
+	for _, v := range a.on[n.Name] {
+		if v.cpus(n) > 0 && a.meets(v, q, n, start) {
+			keepers = append(keepers, v)
+		}
+	}
+	return keepers
+}
+
+// cpus returns how many CPUs of a node there are for a job that starts then.
+func (a *reservations) cpus(q *Request, n *Node, own *Reservation, start time.Time) float64 {
+	if own.bindsCores(n) {
+		return own.cpus(n)
+	}
+	cpus := float64(n.CPUs)
+	for _, v := range a.keepers(q, n, own, start) {
+		cpus -= v.cpus(n)
+	}
+	return cpus
 }

@@ -31,8 +31,10 @@ type Reservation struct {
 	Start, End time.Time
 	// Flags are Slurm's words, as "MAINT".
 	Flags []string
-	// Partial is true when only some cores of the nodes are reserved.
+	// Partial is true when only some cores of the nodes are reserved; Cores then says how
+	// many of each node.
 	Partial bool
+	Cores   map[string]int
 }
 
 // setting returns the value of KEY=VALUE in a line of scontrol -o, as far as the next
@@ -61,6 +63,10 @@ func scontrolNodes(output []byte, nodes map[string]*Node) {
 			}
 			n.setState(states)
 		}
+		if total, effective := int(whole(setting(line, "CPUTot"))), int(whole(setting(line, "CPUEfctv"))); effective > 0 && effective < total {
+			n.CPUs, n.SystemCPUs = effective, total-effective
+		}
+		n.Owner, _, _ = strings.Cut(setting(line, "Owner"), "(") // the number of the user follows
 		if memory := int(whole(setting(line, "RealMemory"))); memory > 0 {
 			n.Memory = max(0, memory-int(whole(setting(line, "MemSpecLimit"))))
 		}
@@ -141,10 +147,44 @@ func scontrolReservations(output []byte, nodes map[string]*Node) []Reservation {
 			continue
 		}
 		cores := int(whole(setting(line, "CoreCnt")))
-		r.Partial = cores > 0 && cores < coresIn(names, nodes)
+		if cores > 0 && cores < coresIn(names, nodes) {
+			r.Partial, r.Cores = true, reservedCores(line, names, cores)
+		}
 		all = append(all, r)
 	}
 	return all
+}
+
+// reservedOn is what scontrol says of the cores of a node in a reservation.
+var reservedOn = regexp.MustCompile(`NodeName=(\S+) CoreIDs=(\S+)`)
+
+// reservedCores returns how many cores of each node are reserved; where Slurm does not say
+// that, an equal share of all.
+func reservedCores(line string, names []string, cores int) map[string]int {
+	on := make(map[string]int, len(names))
+	for _, name := range names {
+		on[name] = (cores + len(names) - 1) / len(names)
+	}
+	for _, part := range reservedOn.FindAllStringSubmatch(line, -1) {
+		if ids, err := topology.ParseList(part[2], topology.MaxCPUs); err == nil {
+			on[part[1]] = ids.Size()
+		}
+	}
+	return on
+}
+
+// scontrolPartitions adds to the partitions what `scontrol -a -o show partitions` says and
+// sinfo does not.
+func scontrolPartitions(output []byte, partitions []Partition) {
+	for line := range strings.SplitSeq(string(output), "\n") {
+		name := setting(line, "PartitionName")
+		for i := range partitions {
+			if p := &partitions[i]; p.Name == name {
+				p.ExclusiveUser = setting(line, "ExclusiveUser") == "YES"
+				p.MemoryPerCPU, p.MemoryPerNode = int(whole(setting(line, "DefMemPerCPU"))), int(whole(setting(line, "DefMemPerNode")))
+			}
+		}
+	}
 }
 
 // coresIn counts the cores of nodes, as far as they are known.

@@ -57,11 +57,13 @@ func TestReservationsOfScontrol(t *testing.T) {
 	}
 	const output = `ReservationName=all StartTime=2026-11-22T18:10:37 Nodes=n[1-2] NodeCnt=2 CoreCnt=16 Flags=MAINT,SPEC_NODES TRES=cpu=16
 ReservationName=part Nodes=n[1-2] NodeCnt=2 CoreCnt=12 Flags= TRES=cpu=12
+ReservationName=odd Nodes=n[1-2] NodeCnt=2 CoreCnt=4   NodeName=n1 CoreIDs=0-2   NodeName=n2 CoreIDs=5 TRES=cpu=4
 ReservationName=software Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null) Licenses=matlab:2
 `
 	want := []Reservation{
 		{Name: "all", Nodes: []string{"n1", "n2"}, Start: moment("2026-11-22T18:10:37"), Flags: []string{"MAINT", "SPEC_NODES"}},
-		{Name: "part", Nodes: []string{"n1", "n2"}, Partial: true},
+		{Name: "part", Nodes: []string{"n1", "n2"}, Partial: true, Cores: map[string]int{"n1": 6, "n2": 6}},
+		{Name: "odd", Nodes: []string{"n1", "n2"}, Partial: true, Cores: map[string]int{"n1": 3, "n2": 1}},
 		{Name: "software", Flags: []string{"ANY_NODES"}},
 	}
 	if diff := cmp.Diff(want, scontrolReservations([]byte(output), nodes)); diff != "" {
@@ -69,6 +71,28 @@ ReservationName=software Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(
 	}
 	if none := scontrolReservations([]byte("No reservations in the system\n"), nodes); none == nil {
 		t.Error("no reservations are as unknown ones")
+	}
+}
+
+// What Slurm says of a node with cores for the system, which alice has for herself.
+func TestNodeOfTheSystemAndAUser(t *testing.T) {
+	n := &Node{Name: "n1", CPUs: 16, Sockets: 1, CoresPerSocket: 8, ThreadsPerCore: 2}
+	scontrolNodes([]byte("NodeName=n1 CPUAlloc=2 CPUEfctv=8 CPUTot=16 RealMemory=1000 Sockets=1 CoreSpecCount=4 CPUSpecList=8-15  State=MIXED ThreadsPerCore=2 Owner=alice(1000) MCS_label=N/A\n"),
+		map[string]*Node{"n1": n})
+	if n.CPUs != 8 || n.SystemCPUs != 8 || n.cpusPerCore() != 2 || n.Owner != "alice" {
+		t.Errorf("%+v, %d CPUs on each core; want 8 of 16 CPUs, two on each core, of alice", n, n.cpusPerCore())
+	}
+}
+
+func TestPartitionsOfScontrol(t *testing.T) {
+	partitions := []Partition{{Name: "pack"}, {Name: "users"}}
+	scontrolPartitions([]byte(`PartitionName=pack AllowGroups=ALL Default=YES QoS=N/A DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO MaxCPUsPerNode=UNLIMITED Nodes=n[1-2] JobDefaults=(null) DefMemPerNode=UNLIMITED MaxMemPerNode=UNLIMITED
+PartitionName=users ExclusiveUser=YES Nodes=n[1-2] DefMemPerCPU=400 MaxMemPerNode=UNLIMITED
+PartitionName=unknown ExclusiveUser=YES
+`), partitions)
+	want := []Partition{{Name: "pack"}, {Name: "users", ExclusiveUser: true, MemoryPerCPU: 400}}
+	if diff := cmp.Diff(want, partitions); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -195,6 +219,9 @@ func TestNodeOfCoresWithThreads(t *testing.T) {
 // or never.
 func TestRoomForMore(t *testing.T) {
 	const never, later, now = "never", "later", "now"
+	of := func(user, partition string, cpus int, node string) Job {
+		return Job{State: Running, User: user, Partitions: []string{partition}, CPUs: cpus, NodeCount: 1, Nodes: []string{node}}
+	}
 	at := time.Unix(1e9, 0)
 	for _, test := range []struct {
 		name    string
@@ -216,6 +243,39 @@ func TestRoomForMore(t *testing.T) {
 			c.Nodes[0].AllocatedMemory, c.Nodes[1].Memory = 600, 300
 		}, Request{Memory: 500}, [3]string{later, never, now}},
 		{"memory that jobs do not consume", func(c *Cluster) { c.Nodes[0].AllocatedMemory = 600 }, Request{Memory: 500}, [3]string{now, now, now}},
+		{"memory by default of a partition for each CPU", func(c *Cluster) {
+			c.Consumable, c.Partitions[1].MemoryPerCPU = Consumable{Memory: true, MemoryPerCPU: 100}, 400
+			c.Nodes[0].AllocatedMemory, c.Nodes[1].AllocatedMemory = 201, 200
+		}, Request{}, [3]string{later, now, now}},
+		{"memory by default of a partition for each node", func(c *Cluster) {
+			c.Consumable, c.Partitions[1].MemoryPerNode = Consumable{Memory: true, MemoryPerCPU: 100}, 600
+			c.Nodes[0].AllocatedMemory, c.Nodes[1].AllocatedMemory = 401, 400
+		}, Request{}, [3]string{later, now, now}},
+		{"memory by default of another partition", func(c *Cluster) {
+			c.Consumable, c.Partitions[2].MemoryPerNode = Consumable{Memory: true, MemoryPerCPU: 100}, 600
+			c.Nodes[0].AllocatedMemory = 800
+		}, Request{}, [3]string{now, now, now}},
+		{"CPUs that all jobs of a partition have", func(c *Cluster) {
+			c.Partitions[1].MostCPUsPerNode = 4
+			c.Jobs = []Job{of("bob", "pack", 3, "n1"), of("bob", "share", 3, "n2"), of("bob", "pack", 2, "n3")}
+		}, Request{}, [3]string{later, now, now}},
+		{"nodes that users have for themselves", func(c *Cluster) {
+			c.Nodes[0].Owner, c.Nodes[1].Owner = "bob", "alice"
+		}, Request{User: "alice"}, [3]string{later, now, now}},
+		{"jobs that share only with those of their user", func(c *Cluster) {
+			c.Jobs = []Job{of("bob", "pack", 1, "n1"), of("alice", "pack", 1, "n2"), of("bob", "pack", 1, "n3")}
+			c.Jobs[0].ExclusiveUser, c.Jobs[1].ExclusiveUser = true, true
+		}, Request{User: "alice"}, [3]string{later, now, now}},
+		{"a job that shares only with those of its user", func(c *Cluster) {
+			c.Jobs = []Job{of("bob", "pack", 1, "n1"), of("alice", "pack", 1, "n2")}
+		}, Request{User: "alice", ExclusiveUser: true}, [3]string{later, now, now}},
+		{"a partition whose users share no nodes", func(c *Cluster) {
+			c.Partitions[1].ExclusiveUser = true
+			c.Jobs = []Job{of("bob", "share", 1, "n1"), of("alice", "share", 1, "n2")}
+		}, Request{User: "alice"}, [3]string{later, now, now}},
+		{"a partition of whole nodes beside another", func(c *Cluster) {
+			c.Jobs = []Job{of("bob", "pack", 1, "n1"), of("bob", "pack", 7, "n2")}
+		}, Request{Partitions: []string{"whole", "pack"}}, [3]string{now, later, now}},
 		{"all memory by default", func(c *Cluster) {
 			c.Consumable.Memory = true
 			c.Nodes[0].AllocatedMemory = 1
@@ -275,6 +335,27 @@ func TestRoomForMore(t *testing.T) {
 			c.Nodes[0].Flags, c.Nodes[0].Reservation = []string{"RESERVED"}, "part"
 			c.Reservations = []Reservation{{Name: "part", Nodes: []string{"n1", "n2"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true}}
 		}, Request{}, [3]string{now, now, now}},
+		{"reservations of some cores that leave too few", func(c *Cluster) {
+			some := func(name, node string, cores int) Reservation {
+				return Reservation{Name: name, Nodes: []string{node}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true, Cores: map[string]int{node: cores}}
+			}
+			c.Reservations = []Reservation{some("a", "n1", 7), some("b", "n2", 5), some("c", "n3", 5)}
+			c.Jobs = []Job{of("bob", "pack", 2, "n2"), of("bob", "pack", 4, "n3")}
+			c.Jobs[1].Reservation = "c"
+		}, Request{}, [3]string{never, later, now}},
+		{"in a reservation of some cores", func(c *Cluster) {
+			c.Reservations = []Reservation{{
+				Name: "part", Nodes: []string{"n1", "n2", "n3"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour),
+				Partial: true, Cores: map[string]int{"n1": 1, "n2": 4, "n3": 4},
+			}}
+			c.Jobs = []Job{of("bob", "pack", 3, "n2"), of("bob", "pack", 4, "n3")}
+			c.Jobs[0].Reservation = "part"
+		}, Request{Reservation: "part"}, [3]string{never, later, now}},
+		{"a reservation of some cores that begins after it", func(c *Cluster) {
+			c.Reservations = []Reservation{{
+				Name: "part", Nodes: []string{"n1"}, Start: at.Add(2 * time.Hour), End: at.Add(3 * time.Hour), Partial: true, Cores: map[string]int{"n1": 7},
+			}}
+		}, Request{TimeLimit: time.Hour}, [3]string{now, now, now}},
 		{"a reservation of some cores, and a job of whole nodes", func(c *Cluster) {
 			c.Reservations = []Reservation{{Name: "part", Nodes: []string{"n1"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true}}
 		}, Request{Exclusive: true}, [3]string{never, now, now}},

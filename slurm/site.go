@@ -159,13 +159,8 @@ func (s *Site) application(j *Job) (name, source string) {
 	if label := ParseLabel(j.Comment); label.Application != "" {
 		return label.Application, "comment"
 	}
-	// A slash is a letter like any other in a job's name.
-	plain := strings.NewReplacer("/", "\x00")
 	for _, r := range s.applications {
-		if r.User != "" && r.User != j.User {
-			continue
-		}
-		if ok, err := path.Match(plain.Replace(r.Job), plain.Replace(j.Name)); ok && err == nil {
+		if (r.User == "" || r.User == j.User) && r.matches(j.Name) {
 			return r.Application, "site file"
 		}
 	}
@@ -173,6 +168,30 @@ func (s *Site) application(j *Job) (name, source string) {
 		return j.Name, "job name"
 	}
 	return "", ""
+}
+
+// matches reports whether a rule is for jobs of this name.
+func (r *applicationRule) matches(name string) bool {
+	// A slash is a letter like any other in a job's name.
+	plain := strings.NewReplacer("/", "\x00")
+	ok, err := path.Match(plain.Replace(r.Job), plain.Replace(name))
+	return ok && err == nil
+}
+
+// Names returns the applications of jobs by the names that the site file gives whole, as far
+// as they are the same for every user.
+func (s *Site) Names() map[string]string {
+	names := map[string]string{}
+	for _, rule := range s.applications {
+		if strings.ContainsAny(rule.Job, `*?[\`) {
+			continue
+		}
+		first := slices.IndexFunc(s.applications, func(r applicationRule) bool { return r.matches(rule.Job) })
+		if r := s.applications[first]; r.User == "" {
+			names[rule.Job] = r.Application
+		}
+	}
+	return names
 }
 
 // Limit returns the slowdown that the job's comment allows it; 0 for any. A user cannot

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,27 @@ func TestSite(t *testing.T) {
 		if domain, machine := s.Domain(&test.node), s.Machine(&test.node); domain != test.domain || machine != test.machine {
 			t.Errorf("%+v: %q, %q; want %q, %q", test.node, domain, machine, test.domain, test.machine)
 		}
+	}
+}
+
+// Of names that rules give whole, those count whose first rule is for every user.
+func TestNamesOfSite(t *testing.T) {
+	s, err := ParseSite([]byte(`apiVersion: bandmate.dev/v1alpha1
+kind: SlurmSite
+applications:
+- {job: nightly.sh, user: alice, application: hers}
+- {job: nightly.sh, application: stream}
+- {job: "lmp-*", application: lammps}
+- {job: lmp-1, application: other}
+- {job: solver, application: cg}
+- {job: solver, user: bob, application: his}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"lmp-1": "lammps", "solver": "cg"}
+	if got := s.Names(); !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -166,13 +166,14 @@ func (r *jobRecord) job(q *queue) Job {
 		CPUsPerTask:  r.CPUsPerTask.count(),
 		Features:     clean(string(r.Features)),
 		// "none" is JOB_SHARED_NONE: nothing is shared with others.
-		Exclusive: slices.Contains(r.Exclusive, "true") || slices.Contains(r.Shared, "none"),
-		Required:  q.nodeNames(id, "the list of required nodes", string(r.RequiredNodes)),
-		Excluded:  q.nodeNames(id, "the list of excluded nodes", string(r.ExcludedNodes)),
-		TimeLimit: r.TimeLimit.minutes(),
-		Submitted: r.SubmitTime.moment(),
-		Started:   r.StartTime.moment(),
-		Ends:      r.EndTime.moment(),
+		Exclusive:     slices.Contains(r.Exclusive, "true") || slices.Contains(r.Shared, "none"),
+		ExclusiveUser: slices.Contains(r.Exclusive, "user") || slices.Contains(r.Shared, "user"),
+		Required:      q.nodeNames(id, "the list of required nodes", string(r.RequiredNodes)),
+		Excluded:      q.nodeNames(id, "the list of excluded nodes", string(r.ExcludedNodes)),
+		TimeLimit:     r.TimeLimit.minutes(),
+		Submitted:     r.SubmitTime.moment(),
+		Started:       r.StartTime.moment(),
+		Ends:          r.EndTime.moment(),
 	}
 	j.Memory, j.Gres = r.memory(&j), r.gres(&j)
 	j.Reservation = clean(string(r.Reservation))

@@ -51,6 +51,7 @@ func textJob(row map[string]string, q *queue) Job {
 		Ends:       moment(row["e"]),
 	}
 	j.AdminCommentUntold = true
+	j.ExclusiveUser = strings.EqualFold(clean(row["h"]), "USER")
 	j.Memory = mebibytes(row["m"])
 	if strings.HasSuffix(strings.TrimSpace(row["m"]), "c") { // for each CPU
 		j.Memory = int(math.Ceil(float64(j.Memory) * j.CPUsPerNode()))

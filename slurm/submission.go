@@ -261,8 +261,9 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 	}
 	r := Request{
 		Nodes: c.number("nodes", 1), Features: c.value("constraint"),
-		Exclusive: c.has("exclusive") && !slices.Contains([]string{"user", "mcs", "no"}, c.value("exclusive")),
-		Limit:     s.Limit(&j), Copies: 1,
+		Exclusive:     c.has("exclusive") && !slices.Contains([]string{"user", "mcs", "no"}, c.value("exclusive")),
+		ExclusiveUser: c.value("exclusive") == "user",
+		Limit:         s.Limit(&j), Copies: 1,
 	}
 	r.Application, r.Source = s.application(&j)
 	tasks := c.number("ntasks", r.Nodes*c.number("ntasks-per-node", 1))
@@ -362,6 +363,17 @@ func ParseTimeLimit(text string) (time.Duration, error) {
 		return 0, fmt.Errorf("time limit %q: want minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS", text)
 	}
 	return limit, nil
+}
+
+// Aloud returns the arguments to put first so that the command answers --test-only although
+// it is told to be quiet: one --verbose for every --quiet.
+func (s *Submission) Aloud() []string {
+	quiet := 0
+	for _, c := range s.Components {
+		of := slices.DeleteFunc(slices.Clone(c.options), func(o option) bool { return o.name != "quiet" })
+		quiet = max(quiet, len(of))
+	}
+	return slices.Repeat([]string{"--verbose"}, quiet)
 }
 
 // WithExcluded returns the arguments with a list of nodes to exclude for each

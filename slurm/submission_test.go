@@ -18,12 +18,26 @@ func scripts(name string) ([]byte, error) {
 		"run.sh":   "#!/bin/bash\n\n#SBATCH --comment=bandmate=scripted  # why\n# a remark\n#SBATCH -N 2 --ntasks-per-node=4 -p \"odd\"\n#SBATCH -x n9\necho\n#SBATCH -N 7\n",
 		"plain.sh": "#!/bin/sh\nsleep 1\n",
 		"het.sh":   "#!/bin/sh\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N2\n",
+		"quiet.sh": "#!/bin/sh\n#SBATCH --quiet\n",
 		"odd.sh":   "#!/bin/sh\n#SBATCH --no-such-thing\n",
 	}[name]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
 	return []byte(text), nil
+}
+
+// Slurm answers --test-only also to a submission that is to be quiet.
+func TestSubmissionAloud(t *testing.T) {
+	for args, want := range map[string]int{"plain.sh": 0, "-Q|plain.sh": 1, "--quiet|-vQ|plain.sh": 2, "quiet.sh": 1, "-Q|-n1|:|-n2|plain.sh": 1} {
+		s, err := ParseSubmission("sbatch", strings.Split(args, "|"), environ(), scripts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Aloud(); len(got) != want || want > 0 && got[0] != "--verbose" {
+			t.Errorf("%s: %q, want --verbose %d times", args, got, want)
+		}
+	}
 }
 
 func environ(variables ...string) func(string) string {
@@ -64,6 +78,11 @@ func TestSubmission(t *testing.T) {
 				Gres: map[string]int{"gpu": 2}, TimeLimit: 90 * time.Minute,
 			},
 			"-N2|-n4|-G3|--mem-per-cpu|100|-t90|--exclude=n1|plain.sh",
+		},
+		{
+			"sbatch", "--exclusive=user|plain.sh", environ(),
+			Request{Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 1, ExclusiveUser: true},
+			"--exclusive=user|--exclude=n1|plain.sh",
 		},
 		{
 			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", environ(),

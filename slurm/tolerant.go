@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -214,18 +215,25 @@ func (e answerError) String() string {
 
 // decode reads the JSON of a command into v. What comes after the first value is
 // ignored: some versions end with text. So is a line such as "CLUSTER: alps" before it,
-// which Slurm prints where SLURM_CLUSTERS is set.
+// which Slurm prints where SLURM_CLUSTERS is set. It copies nothing: of a large cluster the
+// JSON takes hundreds of MB.
 func decode(command string, data []byte, v any) error {
 	if bytes.HasPrefix(data, []byte("CLUSTER: ")) {
 		_, data, _ = bytes.Cut(data, []byte("\n"))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	err := decoder.Decode(v)
+	err := json.Unmarshal(data, v)
+	var offset int64
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		offset = max(0, syntax.Offset-1)
+		if json.Unmarshal(data[:offset], v) == nil {
+			return nil
+		}
+	}
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("%s: its JSON cannot be read after %d of %d bytes: %w: was the output cut off, or is it another program's?",
-		command, decoder.InputOffset(), len(data), err)
+		command, offset, len(data), err)
 }
 
 // firstError returns what the answer itself says went wrong.

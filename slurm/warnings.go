@@ -45,6 +45,17 @@ func has(jobs []string) string {
 	}
 }
 
+// warnLeftOut says which nodes could not be scored, and how many jobs do not count.
+func (a *Advice) warnLeftOut(unscored []string, unseated int) {
+	if n := len(unscored); n > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("nodes on which the job cannot start now, and of which it is not known what it would suffer there, are not excluded: %d: %s",
+			n, strings.Join(unscored[:min(n, mostNamed)], "; ")))
+	}
+	if unseated > 0 {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("jobs that may start before this one, but too many to count: %d", unseated))
+	}
+}
+
 // warn adds warnings about the cluster, the request and the profiles.
 func (a *Advice) warn(c *Cluster, by *Advisor, r *Request) {
 	a.Warnings = append(a.Warnings, c.Warnings...)
