@@ -50,6 +50,13 @@ func (o *Occupancy) addCaches(n *Node, parts []*occupancy.Node) {
 		for number := i * each; number < (i+1)*each; number++ {
 			room.free[number] = float64(cores * n.cpusPerCore())
 		}
+		for socket, system := range n.SystemCores {
+			for _, core := range system {
+				if number := (socket*n.CoresPerSocket + core) / cores; number/each == i {
+					room.free[number] -= float64(n.cpusPerCore())
+				}
+			}
+		}
 		o.caches[part] = room
 	}
 }

@@ -15,8 +15,9 @@ type Node struct {
 	// node and per core.
 	CPUs, Sockets, CoresPerSocket, ThreadsPerCore int
 	// SystemCPUs is how many more the node has, which no job gets (CoreSpecCount,
-	// CPUSpecList).
-	SystemCPUs int
+	// CPUSpecList); SystemCores are their cores by socket, as in Allocation.
+	SystemCPUs  int
+	SystemCores map[int][]int
 	// AllocatedCPUs is what jobs hold, those of other users included.
 	AllocatedCPUs int
 	// State is Slurm's base state in upper case, as "IDLE", "MIXED"; Flags are

@@ -73,12 +73,12 @@ func (o *Occupancy) addNode(n *Node, sockets bool) {
 			names[s] = fmt.Sprintf("%s/%d", n.Name, s)
 		}
 	}
-	for _, name := range names {
+	for socket, name := range names {
 		part := node
 		part.Name = name
 		o.Add(&part)
 		o.parts[n.Name] = append(o.parts[n.Name], &part)
-		o.free[&part] = float64(n.CoresPerSocket * n.cpusPerCore())
+		o.free[&part] = float64((n.CoresPerSocket - len(n.SystemCores[socket])) * n.cpusPerCore())
 	}
 	o.addCaches(n, o.parts[n.Name])
 }

@@ -62,7 +62,12 @@ func shortOptions() map[byte]string {
 }
 
 // option is one that was given, with its value; empty without one.
-type option struct{ name, value string }
+type option struct {
+	name, value string
+	// word is the number of its word on the command line, from 1; 0 where it stands
+	// elsewhere.
+	word int
+}
 
 // parseOptions reads options up to the first word that is none, and returns where
 // that is. As getopt does, it takes the beginning of a long name for the whole
@@ -70,7 +75,7 @@ type option struct{ name, value string }
 func parseOptions(command string, words []string) (options []option, rest int, err error) {
 	long, short := longOptions(command), shortOptions()
 	for i := 0; i < len(words); i++ {
-		word := words[i]
+		word, number := words[i], i+1
 		next := func(name string) (string, error) {
 			if i+1 == len(words) {
 				return "", fmt.Errorf("--%s: its value is missing", name)
@@ -91,7 +96,7 @@ func parseOptions(command string, words []string) (options []option, rest int, e
 					return nil, 0, err
 				}
 			}
-			options = append(options, option{name, value})
+			options = append(options, option{name, value, number})
 		case strings.HasPrefix(word, "-") && word != "-":
 			for k := 1; k < len(word); k++ {
 				name, ok := short[word[k]]
@@ -108,7 +113,7 @@ func parseOptions(command string, words []string) (options []option, rest int, e
 						return nil, 0, err
 					}
 				}
-				options = append(options, option{name, value})
+				options = append(options, option{name, value, number})
 			}
 		default:
 			return options, i, nil

@@ -65,6 +65,9 @@ func scontrolNodes(output []byte, nodes map[string]*Node) {
 		}
 		if total, effective := int(whole(setting(line, "CPUTot"))), int(whole(setting(line, "CPUEfctv"))); effective > 0 && effective < total {
 			n.CPUs, n.SystemCPUs = effective, total-effective
+			if list, err := topology.ParseList(setting(line, "CPUSpecList"), topology.MaxCPUs); err == nil && n.CoresPerSocket > 0 {
+				n.SystemCores = n.coresOf(list)
+			}
 		}
 		n.Owner, _, _ = strings.Cut(setting(line, "Owner"), "(") // the number of the user follows
 		if memory := int(whole(setting(line, "RealMemory"))); memory > 0 {

@@ -79,8 +79,21 @@ func TestNodeOfTheSystemAndAUser(t *testing.T) {
 	n := &Node{Name: "n1", CPUs: 16, Sockets: 1, CoresPerSocket: 8, ThreadsPerCore: 2}
 	scontrolNodes([]byte("NodeName=n1 CPUAlloc=2 CPUEfctv=8 CPUTot=16 RealMemory=1000 Sockets=1 CoreSpecCount=4 CPUSpecList=8-15  State=MIXED ThreadsPerCore=2 Owner=alice(1000) MCS_label=N/A\n"),
 		map[string]*Node{"n1": n})
-	if n.CPUs != 8 || n.SystemCPUs != 8 || n.cpusPerCore() != 2 || n.Owner != "alice" {
+	if n.CPUs != 8 || n.SystemCPUs != 8 || n.cpusPerCore() != 2 || n.Owner != "alice" || !slices.Equal(n.SystemCores[0], []int{4, 5, 6, 7}) {
 		t.Errorf("%+v, %d CPUs on each core; want 8 of 16 CPUs, two on each core, of alice", n, n.cpusPerCore())
+	}
+	c := cluster(1)
+	n = &c.Nodes[0]
+	scontrolNodes([]byte("NodeName=n1 CPUAlloc=0 CPUEfctv=6 CPUTot=8 CoreSpecCount=2 CPUSpecList=6-7  State=IDLE\n"), map[string]*Node{"n1": n})
+	o := NewOccupancy(c, &Site{}, known(t), 0, true, nil)
+	for socket, want := range []float64{4, 2} {
+		if got := o.free[o.Parts(n)[socket]]; got != want {
+			t.Errorf("socket %d: %v CPUs are free, want %v", socket, got, want)
+		}
+	}
+	room, seven, six := NewRoom(c), wants("quiet", 1, 7), wants("quiet", 1, 6)
+	if room.Free(n) != 6 || len(seven.Matching(c)) != 0 || !room.Fits(&six, n) {
+		t.Errorf("%v CPUs are free, want 6 for a job of as many", room.Free(n))
 	}
 }
 

@@ -60,6 +60,9 @@ func ParseSubmission(command string, args []string, env func(string) string, rea
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrNotAdvised, command, err)
 		}
+		for i := range options {
+			options[i].word += at
+		}
 		c := Component{options: options, end: at + rest}
 		if rest > 0 && args[c.end-1] == "--" {
 			c.end--
@@ -133,7 +136,9 @@ func directives(script []byte) ([]option, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: its script: #SBATCH%s: %w", ErrNotAdvised, text, err)
 		}
-		all = append(all, options...)
+		for _, o := range options {
+			all = append(all, option{name: o.name, value: o.value})
+		}
 	}
 	return all, nil
 }
@@ -198,7 +203,7 @@ func fromEnvironment(command string, env func(string) string) []option {
 		{"CLUSTERS", "clusters"},
 	} {
 		if value := env(prefix + v.variable); value != "" {
-			all = append(all, option{v.option, value})
+			all = append(all, option{name: v.option, value: value})
 		}
 	}
 	if command == "srun" {
@@ -206,7 +211,7 @@ func fromEnvironment(command string, env func(string) string) []option {
 			{"NTASKS", "ntasks"}, {"NNODES", "nodes"}, {"CPUS_PER_TASK", "cpus-per-task"},
 		} {
 			if value := env(prefix + v.variable); value != "" {
-				all = append(all, option{v.option, value})
+				all = append(all, option{name: v.option, value: value})
 			}
 		}
 	}
@@ -308,7 +313,7 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 	tasks := max(1, most/perTask)
 	nodes := (component.number("ntasks", 1) + tasks - 1) / tasks
 	spread := *component
-	spread.options = append(slices.Clone(component.options), option{"nodes", strconv.Itoa(nodes)})
+	spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
 	return s.RequestOf(&spread, user)
 }
 
@@ -365,26 +370,35 @@ func ParseTimeLimit(text string) (time.Duration, error) {
 	return limit, nil
 }
 
-// Aloud returns the arguments to put first so that the command answers --test-only although
-// it is told to be quiet: one --verbose for every --quiet.
-func (s *Submission) Aloud() []string {
-	quiet := 0
-	for _, c := range s.Components {
-		of := slices.DeleteFunc(slices.Clone(c.options), func(o option) bool { return o.name != "quiet" })
-		quiet = max(quiet, len(of))
-	}
-	return slices.Repeat([]string{"--verbose"}, quiet)
-}
-
 // WithExcluded returns the arguments with a list of nodes to exclude for each
 // component; an empty one leaves the component as it is. The list goes last, so
 // that it takes the place of the user's own, which it has to contain.
-func (s *Submission) WithExcluded(lists []string) []string {
+func (s *Submission) WithExcluded(lists []string) []string { return s.arguments(lists, false) }
+
+// Question is WithExcluded for --test-only, without --quiet: Slurm would not answer. In a
+// script it stays.
+func (s *Submission) Question(lists []string) []string { return s.arguments(lists, true) }
+
+func (s *Submission) arguments(lists []string, aloud bool) []string {
 	args := slices.Clone(s.Args)
 	for i, c := range slices.Backward(s.Components) {
 		if lists[i] != "" {
 			args = slices.Insert(args, c.end, "--exclude="+lists[i])
 		}
+		for _, o := range slices.Backward(c.options) {
+			if aloud && o.name == "quiet" && o.word > 0 {
+				args = withoutQuiet(args, o.word-1)
+			}
+		}
 	}
 	return args
+}
+
+// withoutQuiet returns arguments without --quiet in one of them, or without its letter.
+func withoutQuiet(args []string, at int) []string {
+	if rest := strings.Replace(args[at], "Q", "", 1); !strings.HasPrefix(rest, "--") && rest != "-" {
+		args[at] = rest
+		return args
+	}
+	return slices.Delete(args, at, at+1)
 }

@@ -27,15 +27,23 @@ func scripts(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Slurm answers --test-only also to a submission that is to be quiet.
-func TestSubmissionAloud(t *testing.T) {
-	for args, want := range map[string]int{"plain.sh": 0, "-Q|plain.sh": 1, "--quiet|-vQ|plain.sh": 2, "quiet.sh": 1, "-Q|-n1|:|-n2|plain.sh": 1} {
+// Slurm does not answer --test-only where it is to be quiet, and refuses --verbose beside it.
+func TestSubmissionQuestion(t *testing.T) {
+	for args, want := range map[string]string{
+		"plain.sh":                         "--exclude=n1|plain.sh",
+		"-Q|plain.sh|-Q":                   "--exclude=n1|plain.sh|-Q",
+		"-n2|--quiet|-HQ|plain.sh":         "-n2|-H|--exclude=n1|plain.sh",
+		"-QQ|--quie|-JQ|-c|2|plain.sh":      "-JQ|-c|2|--exclude=n1|plain.sh",
+		"-Q|-n1|:|-n2|-QJ|Queen|plain.sh":  "-n1|--exclude=n1|:|-n2|-J|Queen|--exclude=n1|plain.sh",
+		"-J|-Q|--comment=--quiet|quiet.sh": "-J|-Q|--comment=--quiet|--exclude=n1|quiet.sh",
+	} {
 		s, err := ParseSubmission("sbatch", strings.Split(args, "|"), environ(), scripts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Aloud(); len(got) != want || want > 0 && got[0] != "--verbose" {
-			t.Errorf("%s: %q, want --verbose %d times", args, got, want)
+		lists := slices.Repeat([]string{"n1"}, len(s.Components))
+		if got := strings.Join(s.Question(lists), "|"); got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
 		}
 	}
 }
