@@ -87,10 +87,11 @@ func (p Pair) Commands() [][]string {
 	}
 }
 
-// kind is what two jobs must have in common to share nodes.
+// kind is what two jobs must have in common to share nodes: also the machine for which they
+// are predicted and, where users share no nodes, the user.
 type kind struct {
-	partitions, features, reservation string
-	nodes                             int
+	partitions, features, reservation, machine, user string
+	nodes                                            int
 }
 
 // candidate is a job that may be paired.
@@ -98,19 +99,21 @@ type candidate struct {
 	job         *slurm.Job
 	request     slurm.Request
 	application *predictor.Application
+	machine     string
 }
 
 // Plan pairs the waiting jobs of a cluster, kind by kind: the same partitions,
-// features and number of nodes. Nodes are given out in the order in which the
-// jobs came, and only empty ones.
+// features, machine and number of nodes. Nodes are given out in the order in which the
+// jobs came, and only empty ones. Where jobs may run on several machines, they are paired
+// for the first that has an empty node for them.
 func (p Planner) Plan(ctx context.Context, c *slurm.Cluster) (*Plan, error) {
 	if p.Limit != 0 && !(p.Limit >= 1) {
 		return nil, fmt.Errorf("limit %v: want a slowdown of 1 or more", float64(p.Limit))
 	}
 	plan := &Plan{Pairs: []Pair{}, Alone: []Job{}, LeftOut: []Excuse{}}
-	kinds, order := p.candidates(c, plan)
 	room := slurm.NewRoom(c)
 	empty := emptyNodes(c, room)
+	kinds, order := p.candidates(c, plan, empty)
 	for _, k := range order {
 		if err := p.pair(ctx, c, plan, kinds[k], room, empty); err != nil {
 			return nil, err
@@ -120,7 +123,7 @@ func (p Planner) Plan(ctx context.Context, c *slurm.Cluster) (*Plan, error) {
 }
 
 // candidates sorts the queue by kind.
-func (p Planner) candidates(c *slurm.Cluster, plan *Plan) (kinds map[kind][]candidate, order []kind) {
+func (p Planner) candidates(c *slurm.Cluster, plan *Plan, empty map[string]bool) (kinds map[kind][]candidate, order []kind) {
 	kinds = make(map[kind][]candidate)
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
@@ -128,8 +131,14 @@ func (p Planner) candidates(c *slurm.Cluster, plan *Plan) (kinds map[kind][]cand
 			continue
 		}
 		candidate := candidate{job: j, request: p.Site.Request(j)}
-		reason := p.excuse(c, &candidate)
-		k := kind{strings.Join(j.Partitions, ","), j.Features, j.Reservation, candidate.request.Nodes}
+		reason := p.excuse(c, &candidate, empty)
+		k := kind{
+			partitions: strings.Join(j.Partitions, ","), features: j.Features, reservation: j.Reservation,
+			machine: candidate.machine, nodes: candidate.request.Nodes,
+		}
+		if j.ExclusiveUser || inPartition(c, j, func(p slurm.Partition) bool { return p.ExclusiveUser }) {
+			k.user = j.User
+		}
 		if reason == "" && len(kinds[k]) == Most {
 			reason = fmt.Sprintf("%d jobs like it come first", Most)
 		}
@@ -150,9 +159,17 @@ func (p Planner) candidates(c *slurm.Cluster, plan *Plan) (kinds map[kind][]cand
 	return kinds, order
 }
 
+// inPartition reports whether something holds of a partition in which the job may run.
+func inPartition(c *slurm.Cluster, j *slurm.Job, holds func(slurm.Partition) bool) bool {
+	return slices.ContainsFunc(j.Partitions, func(name string) bool {
+		p, ok := c.Partition(name)
+		return ok && holds(p)
+	})
+}
+
 // excuse says why a waiting job cannot be paired; empty when it can, and then
-// its application is known.
-func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
+// its application and machine are known.
+func (p Planner) excuse(c *slurm.Cluster, candidate *candidate, empty map[string]bool) string {
 	j, q := candidate.job, &candidate.request
 	switch {
 	case j.Held():
@@ -167,6 +184,8 @@ func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
 		return "the user chose the nodes"
 	case q.Exclusive:
 		return "exclusive"
+	case inPartition(c, j, slurm.Partition.WholeNodes) && !inPartition(c, j, func(p slurm.Partition) bool { return !p.WholeNodes() }):
+		return "in its partition no jobs share nodes"
 	case q.Application == "":
 		return "no application is named"
 	}
@@ -174,15 +193,36 @@ func (p Planner) excuse(c *slurm.Cluster, candidate *candidate) string {
 	if len(nodes) < q.Nodes {
 		return "too few nodes are up"
 	}
-	entry := p.Advisor.Lookup(q.Application, p.Site.Machine(nodes[0]))
-	if entry.Application == nil {
-		return entry.Reason
+	reason := ""
+	for _, machine := range p.machines(nodes, empty, q.Nodes) {
+		entry := p.Advisor.Lookup(q.Application, machine)
+		if a := entry.Application; a != nil {
+			if sensitive, contentious := a.Known(); sensitive && contentious {
+				candidate.application, candidate.machine = a, machine
+				return ""
+			}
+		}
+		reason = cmp.Or(reason, entry.Reason)
 	}
-	if sensitive, contentious := entry.Application.Known(); !sensitive || !contentious {
-		return entry.Reason
+	return reason
+}
+
+// machines returns the machines of nodes: first those with the most empty nodes, of which more
+// than are wanted do not count.
+func (p Planner) machines(nodes []*slurm.Node, empty map[string]bool, wanted int) []string {
+	var machines []string
+	free := make(map[string]int)
+	for _, n := range nodes {
+		machine := p.Site.Machine(n)
+		if !slices.Contains(machines, machine) {
+			machines = append(machines, machine)
+		}
+		if empty[n.Name] {
+			free[machine] = min(free[machine]+1, wanted)
+		}
 	}
-	candidate.application = entry.Application
-	return ""
+	slices.SortStableFunc(machines, func(a, b string) int { return cmp.Compare(free[b], free[a]) })
+	return machines
 }
 
 // pair adds the best pairs of one kind to the plan.
@@ -212,7 +252,7 @@ func (p Planner) pair(ctx context.Context, c *slurm.Cluster, plan *Plan, of []ca
 		case i < j:
 			plan.Pairs = append(plan.Pairs, Pair{
 				Jobs:  [2]Job{of[i].named(slowdowns[i][j]), of[j].named(slowdowns[j][i])},
-				Nodes: take(c, room, empty, of[i], of[j]),
+				Nodes: p.take(c, room, empty, of[i], of[j]),
 			})
 		}
 	}
@@ -264,13 +304,14 @@ func emptyNodes(c *slurm.Cluster, room *slurm.Room) map[string]bool {
 	return empty
 }
 
-// take gives a pair empty nodes on which both can run; none when there are too
+// take gives a pair empty nodes of its machine on which both can run; none when there are too
 // few.
-func take(c *slurm.Cluster, room *slurm.Room, empty map[string]bool, a, b candidate) []string {
+func (p Planner) take(c *slurm.Cluster, room *slurm.Room, empty map[string]bool, a, b candidate) []string {
 	forB := b.request.Eligible(c)
 	var nodes []string
 	for _, n := range a.request.Eligible(c) {
-		if empty[n.Name] && len(nodes) < a.request.Nodes && slices.Contains(forB, n) && hold(room, n, a, b) && shares(c, n, a, b) {
+		if empty[n.Name] && len(nodes) < a.request.Nodes && p.Site.Machine(n) == a.machine &&
+			slices.Contains(forB, n) && hold(room, n, a, b) && shares(c, room, n, a, b) {
 			nodes = append(nodes, n.Name)
 		}
 	}
@@ -292,14 +333,19 @@ func hold(room *slurm.Room, n *slurm.Node, a, b candidate) bool {
 
 // shares reports whether both jobs have CPUs on the node at the same time, without having
 // asked for it. Where Slurm does not tell how a partition shares its CPUs, they are taken to.
-func shares(c *slurm.Cluster, n *slurm.Node, a, b candidate) bool {
-	if a.request.CPUsPerNode+b.request.CPUsPerNode <= float64(n.CPUs) {
-		return true
+func shares(c *slurm.Cluster, room *slurm.Room, n *slurm.Node, a, b candidate) bool {
+	both := a.request.CPUsPerNode + b.request.CPUsPerNode
+	besides := both <= min(room.FreeFor(&a.request, n), room.FreeFor(&b.request, n))
+	if len(a.job.Partitions) == 0 {
+		return besides
 	}
-	for _, name := range a.job.Partitions {
-		if p, ok := c.Partition(name); ok && (p.OverSubscribe == "" || p.Forced() && p.Shares() > 1) {
-			return true
+	return inPartition(c, a.job, func(p slurm.Partition) bool {
+		switch {
+		case !slices.Contains(n.Partitions, p.Name), p.WholeNodes():
+			return false
+		case p.MostCPUsPerNode > 0 && both > float64(p.MostCPUsPerNode):
+			return false
 		}
-	}
-	return false
+		return besides || p.OverSubscribe == "" || p.Forced() && p.Shares() > 1
+	})
 }

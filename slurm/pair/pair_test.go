@@ -33,9 +33,12 @@ func profile(name string, gbps, loss float64) *v1alpha1.ApplicationProfile {
 }
 
 func planner() Planner {
-	return Planner{Site: &slurm.Site{}, Advisor: advisor.New([]*v1alpha1.ApplicationProfile{
-		profile("heavy", 30, 0.5), profile("light", 0.1, 0.001),
-	}, nil)}
+	profiles := []*v1alpha1.ApplicationProfile{profile("heavy", 30, 0.5), profile("light", 0.1, 0.001)}
+	for _, p := range []*v1alpha1.ApplicationProfile{profile("heavy", 20, 0.4), profile("light", 0.1, 0.001)} {
+		p.Spec.Machine.Name = "sled"
+		profiles = append(profiles, p)
+	}
+	return Planner{Site: &slurm.Site{}, Advisor: advisor.New(profiles, nil)}
 }
 
 // cluster has nodes of eight CPUs in the partition share, and jobs of eight
@@ -135,6 +138,52 @@ func TestPlan(t *testing.T) {
 			change: func(c *slurm.Cluster) {
 				c.Partitions[0].OverSubscribe = "NO"
 				c.Jobs[0].CPUs, c.Jobs[1].CPUs = 4, 4
+			},
+		},
+		{
+			name: "half a node each in a partition of whole nodes", nodes: 1, applications: []string{"heavy", "light"}, want: "",
+			change: func(c *slurm.Cluster) {
+				c.Partitions[0].OverSubscribe = "EXCLUSIVE"
+				c.Jobs[0].CPUs, c.Jobs[1].CPUs = 4, 4
+			},
+		},
+		{
+			name: "half a node each, and fewer CPUs for the partition", nodes: 1, applications: []string{"heavy", "light"}, want: "1+2@",
+			change: func(c *slurm.Cluster) {
+				c.Partitions[0].OverSubscribe, c.Partitions[0].MostCPUsPerNode = "NO", 6
+				c.Jobs[0].CPUs, c.Jobs[1].CPUs = 4, 4
+			},
+		},
+		{
+			name: "half a node each, and reserved cores", nodes: 2, applications: []string{"heavy", "light"}, want: "1+2@n2",
+			change: func(c *slurm.Cluster) {
+				c.Time, c.Partitions[0].OverSubscribe = time.Unix(1000, 0), "NO"
+				c.Reservations = []slurm.Reservation{{
+					Name: "part", Nodes: []string{"n1"}, Start: time.Unix(900, 0), End: time.Unix(9000, 0), Partial: true, Cores: map[string]int{"n1": 2},
+				}}
+				c.Jobs[0].CPUs, c.Jobs[1].CPUs = 4, 4
+			},
+		},
+		{
+			name: "users that share no nodes", nodes: 2, applications: []string{"heavy", "light", "light"}, want: "1+3@n1 2 alone",
+			change: func(c *slurm.Cluster) {
+				c.Partitions[0].ExclusiveUser = true
+				c.Jobs[0].User, c.Jobs[1].User, c.Jobs[2].User = "alice", "bob", "alice"
+			},
+		},
+		{
+			name: "a machine without profiles", nodes: 2, applications: []string{"heavy", "light"}, want: "1+2@n2",
+			change: func(c *slurm.Cluster) { c.Nodes[0].Features = []string{"bandmate-machine=newest"} },
+		},
+		{
+			name: "two machines", nodes: 2, applications: []string{"heavy", "heavy", "light", "light"}, want: "1+3@n1 2+4@",
+			change: func(c *slurm.Cluster) { c.Nodes[1].Features = []string{"bandmate-machine=sled"} },
+		},
+		{
+			name: "two machines, one of them busy", nodes: 2, applications: []string{"heavy", "light"}, want: "1+2@n2",
+			change: func(c *slurm.Cluster) {
+				c.Nodes[1].Features = []string{"bandmate-machine=sled"}
+				c.Jobs = append(c.Jobs, slurm.Job{ID: 9, State: slurm.Running, Nodes: []string{"n1"}, NodeCount: 1, CPUs: 1})
 			},
 		},
 		{
