@@ -275,14 +275,6 @@ func lacksNodes(j *slurm.Job) bool {
 		(j.Reason == "Resources" || j.Reason == "Reservation" || strings.HasPrefix(j.Reason, "ReqNodeNotAvail"))
 }
 
-// takes returns how many CPUs the job holds on a node.
-func (w *waiting) takes(n *slurm.Node) float64 {
-	if w.request.Exclusive {
-		return max(w.request.CPUsPerNode, float64(n.CPUs))
-	}
-	return w.request.CPUsPerNode
-}
-
 // reserve finds as many nodes as a job needs that has to wait for room. Jobs that run
 // there will have ended; it must be good beside all that are expected or have reserved
 // before it, and fit beside those.
@@ -295,7 +287,7 @@ func (r *round) reserve(w *waiting) error {
 		return err
 	}
 	options = slices.DeleteFunc(options, func(o option) bool {
-		return !o.good() || !r.now.CanStart(&w.request, o.node) || r.booked[o.node.Name]+w.takes(o.node) > max(float64(o.node.CPUs), w.takes(o.node))
+		return !o.good() || !r.now.CanStart(&w.request, o.node) || r.overbooks(w, o.node)
 	})
 	if len(options) < w.request.Nodes {
 		return nil
@@ -308,9 +300,15 @@ func (r *round) reserve(w *waiting) error {
 	return nil
 }
 
+// overbooks reports whether a job does not fit on a node beside those booked there.
+func (r *round) overbooks(w *waiting, n *slurm.Node) bool {
+	takes := r.now.Takes(&w.request, n)
+	return r.booked[n.Name]+takes > max(float64(n.CPUs), takes)
+}
+
 func (r *round) book(w *waiting, n *slurm.Node) {
 	r.possible.place(w.job, n)
-	r.booked[n.Name] += w.takes(n)
+	r.booked[n.Name] += r.now.Takes(&w.request, n)
 }
 
 // widen opens every node to the job on which it is good beside all that may come
@@ -330,7 +328,7 @@ func (r *round) widen(w *waiting) error {
 			w.closed = append(w.closed, o)
 		default:
 			w.open = append(w.open, o)
-			if booked := r.booked[o.node.Name]; booked == 0 || booked+w.takes(o.node) <= r.room.Free(o.node) {
+			if booked := r.booked[o.node.Name]; booked == 0 || booked+r.now.Takes(&w.request, o.node) <= r.room.Free(o.node) {
 				r.book(w, o.node)
 			}
 		}

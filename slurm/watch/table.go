@@ -2,6 +2,7 @@ package watch
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,9 @@ type Table struct {
 	LeastMemory int
 	// LeastCPUs is what every node has that remains for some line.
 	LeastCPUs int
-	Lines     []TableLine
+	// Names are the applications of jobs by the names that the site file gives.
+	Names map[string]string
+	Lines []TableLine
 }
 
 // TableLine keeps an application off nodes of a partition.
@@ -39,7 +42,7 @@ type TableLine struct {
 
 // Table returns the table for the cluster after the decisions.
 func (p Planner) Table(c *slurm.Cluster, decisions []Decision, now time.Time, maxAge time.Duration) (Table, error) {
-	t := Table{Written: now, MaxAge: maxAge}
+	t := Table{Written: now, MaxAge: maxAge, Names: p.Site.Names()}
 	for i := range c.Nodes {
 		if m := c.Nodes[i].Memory; i == 0 || m < t.LeastMemory {
 			t.LeastMemory = m
@@ -116,6 +119,11 @@ func (t Table) Encode() []byte {
 	}
 	if t.LeastCPUs > 0 {
 		fmt.Fprintf(&b, "least-cpus %d\n", t.LeastCPUs)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Names)) {
+		if words(name, t.Names[name]) {
+			fmt.Fprintf(&b, "job-name %s %s\n", name, t.Names[name])
+		}
 	}
 	for _, l := range t.Lines {
 		fmt.Fprintf(&b, "exclude %s %s %d %s\n", l.Application, l.Partition, l.Kept, l.Excluded)

@@ -116,8 +116,17 @@ func (w *Watcher) Run(ctx context.Context) (err error) {
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeToTakeBack)
 	defer cancel()
 	left, err := w.takeBack(ending, true)
-	err = errors.Join(err, w.saveKeptOff())
-	w.say(Record{Action: Ended, Done: err == nil && left == 0, Reason: fmt.Sprintf("what was set stays with %s", text.Count(left, "job")), Error: message(err)})
+	err = errors.Join(stays(left, err), w.saveKeptOff())
+	w.say(Record{Action: Ended, Done: err == nil, Reason: fmt.Sprintf("what was set stays with %s", text.Count(left, "job")), Error: message(err)})
+	return err
+}
+
+// stays is the error where something that was set could not be taken back; a reason that is
+// known goes before it.
+func stays(left int, err error) error {
+	if err == nil && left > 0 {
+		err = fmt.Errorf("what was set stays with %s: the decision log says why; take it back with --undo, as SlurmUser or an operator", text.Count(left, "job"))
+	}
 	return err
 }
 
@@ -132,20 +141,19 @@ func (w *Watcher) Once(ctx context.Context) error {
 	return errors.Join(w.Round(ctx), w.unsaid)
 }
 
-// TakeBack takes back everything that an earlier watch set, and returns for how
-// many jobs that failed. It is for when no watch runs, and fails with ErrNoStatus where
-// none ever ran.
-func (w *Watcher) TakeBack(ctx context.Context) (left int, err error) {
+// TakeBack takes back everything that an earlier watch set, and fails where something stays.
+// It is for when no watch runs, and fails with ErrNoStatus where none ever ran.
+func (w *Watcher) TakeBack(ctx context.Context) error {
 	if err := used(w.Folder); err != nil {
-		return 0, err
+		return err
 	}
 	release, err := w.open()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer release()
-	left, err = w.takeBack(ctx, true)
-	return left, errors.Join(err, w.saveKeptOff())
+	left, err := w.takeBack(ctx, true)
+	return errors.Join(stays(left, err), w.saveKeptOff())
 }
 
 // saveKeptOff corrects the status of the last round after something was taken back.

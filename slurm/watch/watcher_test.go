@@ -619,8 +619,8 @@ func TestRunTakesBack(t *testing.T) {
 			continue
 		}
 		again, _ := watcherIn(t, w.Folder, f, Observe)
-		if left, err := again.TakeBack(t.Context()); left != 0 || err != nil {
-			t.Errorf("%d left, %v", left, err)
+		if err := again.TakeBack(t.Context()); err != nil {
+			t.Error(err)
 		}
 		wantExcluded(t, f, 10, "")
 		wantNoneKeptOff(t, w.Folder)
@@ -688,6 +688,35 @@ func TestObserveTakesBack(t *testing.T) {
 	next.Mode = Observe
 	once(t, next)
 	wantExcluded(t, f, 10, "")
+	said := records(t, next.Out.(*bytes.Buffer))
+	if last := said[len(said)-1]; last.Action != Release || !last.Done || last.Excluded != "" || last.Reason != "the watch no longer enforces" {
+		t.Errorf("the log says %+v, want a release", last)
+	}
+}
+
+// A watch that cannot take back what it set fails, and so does a later attempt.
+func TestRunFailsWhereSomethingStays(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
+	ctx, cancel := context.WithCancel(t.Context())
+	read := w.Read
+	w.Read = func(ctx context.Context) (*slurm.Cluster, error) {
+		if f.excluded(10) != "" {
+			f.refuse = func([]string) (error, bool) { return &slurm.CommandError{Name: "scontrol", ExitCode: 1}, false }
+			cancel()
+		}
+		return read(ctx)
+	}
+	w.Interval = time.Second
+	if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "what was set stays with 1 job") {
+		t.Errorf("%v, want that something stays", err)
+	}
+	if err := w.TakeBack(t.Context()); err == nil || !strings.Contains(err.Error(), "what was set stays with 1 job") {
+		t.Errorf("taking back: %v, want that something stays", err)
+	}
+	wantExcluded(t, f, 10, "n01")
 }
 
 func TestStateThatCannotBeBelieved(t *testing.T) {

@@ -111,6 +111,9 @@ func (w *Watcher) keptOff() int {
 func (w *Watcher) act(ctx context.Context, c *slurm.Cluster, planner Planner, decisions []Decision, records map[int64]Record, done *Round) error {
 	if w.Mode != Enforce {
 		if left := w.leftBehind(c); len(left) > 0 {
+			for _, d := range left {
+				records[d.Job.ID] = d.record()
+			}
 			return w.enforce(ctx, left, records, done)
 		}
 		if w.Mode == Advise {
