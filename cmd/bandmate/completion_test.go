@@ -88,7 +88,7 @@ func TestCompletion(t *testing.T) {
 	store := storeOf(t, "postgres", "xz")
 	slurm := t.TempDir()
 	for name, prints := range map[string]string{
-		"squeue": `7\tlammps, RUNNING\n8_1\txz, PENDING\n`,
+		"squeue": `CLUSTER: alps\n7\tlammps, RUNNING\n8_1\txz, PENDING\n`,
 		"sinfo":  `share\nlong\n`,
 	} {
 		script := "#!/bin/sh\nprintf '" + prints + "'\n"

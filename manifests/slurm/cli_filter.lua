@@ -87,6 +87,8 @@ local function question(options)
   if given(options["partition"]) and harmless(options["partition"]) then
     command[#command + 1] = "--partition=" .. options["partition"]
   end
+  -- Which nodes other users have cannot be part of the question.
+  if options["exclusive"] == "user" or options["exclusive"] == "mcs" then return nil end
   if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
   local limit = limit_of(options["comment"])
   if limit then command[#command + 1] = "--limit=" .. limit end

@@ -16,7 +16,7 @@
 --   max-age 60                           seconds for which it is true
 --   least-memory 64000                   MiB that every node has
 --   least-cpus 16                        CPUs that every node has that remains
---   job-name NAME APPLICATION            what a job of that name runs
+--   job-name NAME APPLICATION            what a job of that name runs, by the site file
 --   exclude APPLICATION PARTITION KEPT NODES
 --                                        KEPT nodes of the partition remain
 --   end                                  it is whole

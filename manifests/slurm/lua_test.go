@@ -141,7 +141,7 @@ func TestJobSubmit(t *testing.T) {
 
 // What the watch writes is what the script reads.
 func TestTableOfTheWatch(t *testing.T) {
-	table := watch.Table{Written: time.Now(), MaxAge: time.Minute, LeastCPUs: 16, Lines: []watch.TableLine{
+	table := watch.Table{Written: time.Now(), MaxAge: time.Minute, LeastCPUs: 16, Names: map[string]string{"nightly.sh": "stream", "two words": "stream"}, Lines: []watch.TableLine{
 		{Application: "other", Partition: "pack", Kept: 1, Excluded: "n09"},
 		{Application: "stream", Partition: "pack", Kept: 2, Excluded: "n[01-02,07]"},
 	}}
@@ -152,6 +152,10 @@ func TestTableOfTheWatch(t *testing.T) {
 	output := play(t, lua(t), "job_submit.lua", file, "comment=bandmate=stream", "partition=pack")
 	if got, want := setting(output, "exc_nodes"), "n[01-02,07]"; got != want {
 		t.Errorf("exc_nodes = %q, want %q\n%s", got, want, output)
+	}
+	output = play(t, lua(t), "job_submit.lua", file, "name=nightly.sh", "partition=pack")
+	if got, want := setting(output, "exc_nodes"), "n[01-02,07]"; got != want {
+		t.Errorf("by its name: exc_nodes = %q, want %q\n%s", got, want, output)
 	}
 	output = play(t, lua(t), "job_submit.lua", file, "comment=bandmate=stream", "partition=pack", "min_cpus=17")
 	if got := setting(output, "exc_nodes"); got != "" {
@@ -186,7 +190,8 @@ func TestCLIFilter(t *testing.T) {
 		{name: "a command without arrays", answer: "n01", job: []string{"comment=bandmate=stream", "array=invalid-context"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "sizes that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks-per-node=-2", "mincpus=-1", "threads-per-core=-2", "exclusive=unset"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "exclusive", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=exclusive"}, asked: "--exclusive 2>", excluded: "n01"},
-		{name: "one user for each node", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=user"}, asked: "--application stream 2>", excluded: "n01"},
+		{name: "one user for each node", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=user"}},
+		{name: "nodes shared on request", answer: "n01", job: []string{"comment=bandmate=stream", "exclusive=oversubscribe"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "the limit in the comment", answer: "n01", job: []string{"comment=bandmate-limit=1.15x;bandmate=stream"}, asked: "--limit=1.15 2>", excluded: "n01"},
 		{name: "a limit that is none", answer: "n01", job: []string{"comment=bandmate=stream bandmate-limit=0.5"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "a limit that does not end", answer: "n01", job: []string{"comment=bandmate=stream bandmate-limit=1.15xy"}, asked: "--application stream 2>", excluded: "n01"},

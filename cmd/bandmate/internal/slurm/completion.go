@@ -14,12 +14,12 @@ const completionPatience = 2 * time.Second
 
 // completeJob proposes the jobs that the user may see, with their names.
 func completeJob(cmd *cobra.Command) {
-	complete(cmd, "job", "squeue", "--noheader", "--format=%i\t%j, %T")
+	complete(cmd, "job", "squeue", "--local", "--noheader", "--format=%i\t%j, %T")
 }
 
 // completePartition proposes the partitions.
 func completePartition(cmd *cobra.Command) {
-	complete(cmd, "partition", "sinfo", "--noheader", "--format=%R")
+	complete(cmd, "partition", "sinfo", "--local", "--noheader", "--format=%R")
 }
 
 // complete proposes for a flag what a command of Slurm lists. Where there is no Slurm
@@ -31,6 +31,18 @@ func complete(cmd *cobra.Command, flag string, args ...string) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' }), cobra.ShellCompDirectiveNoFileComp
+		return proposals(string(data)), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// proposals returns the lines of an output but for the names of clusters, which Slurm prints
+// where SLURM_CLUSTERS is set.
+func proposals(output string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(output, "\n") {
+		if line != "" && !strings.HasPrefix(line, "CLUSTER: ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }

@@ -42,8 +42,9 @@ func newSlurmPairCommand(a *cli.App) *cobra.Command {
 		Long: `Divides the waiting jobs into pairs so that the sum of all slowdowns is the least
 possible, and gives every pair empty nodes. It is for partitions in which two jobs
 share whole nodes, as with OverSubscribe=FORCE:2. Only jobs of the same
-partitions, features and number of nodes are paired; held and dependent jobs,
-arrays, parts of heterogeneous jobs and jobs whose user chose nodes are left out.
+partitions, features and number of nodes are paired, for nodes of one machine;
+held and dependent jobs, arrays, parts of heterogeneous jobs, jobs whose user
+chose nodes and those that share no nodes are left out.
 
 It prints scontrol commands that a shell can run, or runs them with --apply.
 They set ReqNodeList: the pair then waits for exactly these nodes. With --limit

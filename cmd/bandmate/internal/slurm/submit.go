@@ -224,7 +224,7 @@ func (u *undelayed) choose(ctx context.Context) (lists []string, remark string, 
 }
 
 func (u *undelayed) start(ctx context.Context, lists []string) (time.Time, error) {
-	return u.commands.TestStart(ctx, u.submission.Command, u.submission.WithExcluded(lists))
+	return u.commands.TestStart(ctx, u.submission.Command, u.submission.Question(lists))
 }
 
 // placed is a job of the request on the nodes that were chosen for it.
@@ -234,7 +234,8 @@ func placed(advice *slurm.Advice, r slurm.Request) slurm.Job {
 		comment += fmt.Sprintf(" %s=%g", slurm.LimitWord, float64(r.Limit))
 	}
 	return slurm.Job{
-		ID: -1, State: slurm.Running, Comment: comment, Exclusive: r.Exclusive,
+		ID: -1, State: slurm.Running, Comment: comment, Exclusive: r.Exclusive, ExclusiveUser: r.ExclusiveUser,
+		User: r.User, Partitions: r.Partitions, Reservation: r.Reservation,
 		Nodes: advice.Chosen, NodeCount: len(advice.Chosen), CPUs: int(r.CPUsPerNode * float64(len(advice.Chosen))),
 	}
 }

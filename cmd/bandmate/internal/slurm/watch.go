@@ -120,7 +120,7 @@ func runWatch(ctx context.Context, a *cli.App, f watchFlags) error {
 	case f.on:
 		return watch.SwitchOn(w.Folder)
 	case f.takingBack:
-		return takeBack(ctx, w)
+		return w.TakeBack(ctx)
 	}
 	planner, err := w.Planner()
 	if err != nil {
@@ -186,15 +186,7 @@ func switchOff(ctx context.Context, a *cli.App, w *watch.Watcher) error {
 		a.Note(fmt.Sprintf("Switched off. Process %s takes back what it set in its next round.", process))
 		return nil
 	}
-	return takeBack(ctx, w)
-}
-
-func takeBack(ctx context.Context, w *watch.Watcher) error {
-	left, err := w.TakeBack(ctx)
-	if err == nil && left > 0 {
-		err = fmt.Errorf("what was set stays with %s: the decision log says why; try again, as SlurmUser or an operator", text.Count(left, "job"))
-	}
-	return err
+	return w.TakeBack(ctx)
 }
 
 // freshAdvisor advises from the store as it is now. Unreadable files are named when
