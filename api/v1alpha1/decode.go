@@ -41,12 +41,18 @@ type Fault struct {
 	Err error
 }
 
-// Error starts with the line where it is known.
+// Error starts with the line where it is known. It leaves out the middle of a long text: a
+// file may hold a megabyte where a word is wanted.
 func (f *Fault) Error() string {
-	if f.Line == 0 {
-		return f.Err.Error()
+	text := f.Err.Error()
+	const kept = 400 // bytes at either end
+	if len(text) > 2*kept {
+		text = strings.ToValidUTF8(text[:kept], "") + "…" + strings.ToValidUTF8(text[len(text)-kept:], "")
 	}
-	return fmt.Sprintf("line %d: %v", f.Line, f.Err)
+	if f.Line == 0 {
+		return text
+	}
+	return fmt.Sprintf("line %d: %s", f.Line, text)
 }
 
 // Unwrap returns Err.

@@ -158,6 +158,7 @@ func TestDecodeFaults(t *testing.T) {
 	// Each is found within the time of a test only if no fault is compared with all others.
 	manySamples := "apiVersion: bandmate.dev/v1alpha1\nkind: ApplicationProfile\nmetadata: {name: a}\nspec:\n  contentiousness:\n    timeline:\n" +
 		strings.Repeat("    - {}\n", v1alpha1.MaxTimeline)
+	long := strings.Repeat("é", 500_000)
 	var manyAnnotations strings.Builder
 	for i := range 100_000 {
 		fmt.Fprintf(&manyAnnotations, "    a%d: \"\\a\"\n", i)
@@ -208,6 +209,9 @@ func TestDecodeFaults(t *testing.T) {
 		{"very many samples that lack all", manySamples, []string{"spec.contentiousness.timeline[0].seconds: Required value", "and more faults"}},
 		{"very many annotations", replace("  name: node-a\n", "  name: node-a\n  annotations:\n"+manyAnnotations.String()), []string{"want printable text", "and more faults"}},
 		{"time", replace("measurement:", "measurement:\n    time: yesterday"), []string{`line 19: parsing time "yesterday"`}},
+		{"a long name", replace("name: node-a", "name: "+long), []string{"line 4: metadata.name: Invalid value: \"é", "a lowercase RFC 1123 subdomain"}},
+		{"a long kind", "apiVersion: bandmate.dev/v1alpha1\nkind: " + long + "\n", []string{`line 2: kind "é`, "want ApplicationProfile or MachineProfile"}},
+		{"a long unknown field", `{"apiVersion": "bandmate.dev/v1alpha1", "kind": "MachineProfile", "metadata": {"name": "a"}, "spec": {"` + long + `": 1}}`, []string{`unknown field "spec.é`}},
 		{"very many faults", strings.Repeat("---\nkind: x\n", 1000), []string{"and more faults"}},
 	}
 	for _, tt := range tests {
@@ -223,6 +227,9 @@ func TestDecodeFaults(t *testing.T) {
 			}
 			if n := strings.Count(err.Error(), "\n"); n > 25 {
 				t.Errorf("the message has %d lines", n)
+			}
+			if n := len(err.Error()); n > 20_000 {
+				t.Errorf("the message has %d bytes", n)
 			}
 		})
 	}
