@@ -125,7 +125,7 @@ func (s *Store) Import(r io.Reader) (added, replaced []string, err error) {
 	}
 	for _, f := range files {
 		if err := s.write(f.key, f.text); err != nil {
-			return added, replaced, err
+			return added, replaced, fmt.Errorf("import: %d of %d profiles were stored: %w", len(added)+len(replaced), len(files), err)
 		}
 		name := strings.TrimSuffix(f.key.name+separator+f.key.machine, separator)
 		if slices.Contains(stored, f.key) {

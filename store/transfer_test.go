@@ -3,6 +3,7 @@ package store_test
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -90,6 +91,20 @@ func TestImportIsAllOrNothing(t *testing.T) {
 	s := filled(t, machine("old"))
 	_, _, err := s.Import(failingReader{})
 	wantError(t, err, "the network is gone")
+}
+
+// An import that fails while it writes says how far it came.
+func TestImportThatCannotWriteEverything(t *testing.T) {
+	s := filled(t, machine("old"))
+	if err := os.MkdirAll(filepath.Join(s.Dir(), "applications", "b@m.yaml", "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := export(t, filled(t, application("a", "m", 1), application("b", "m", 2), machine("m")))
+	added, replaced, err := s.Import(strings.NewReader(text))
+	wantError(t, err, "import: 2 of 3 profiles were stored: ")
+	if diff := cmp.Diff([]string{"m", "a@m"}, added); diff != "" || len(replaced) > 0 {
+		t.Error(diff, replaced)
+	}
 }
 
 // What kubectl prints of a second profile of an application has a name and a label with the
