@@ -22,10 +22,14 @@ type Store struct{ dir string }
 
 // Open returns the store in a folder. A folder that does not exist yet is an
 // empty store and is made by the first Put; something else in its place is an
-// error.
+// error, and so is a name that begins with ~, which settings files and services do not
+// replace by a home folder.
 func Open(dir string) (*Store, error) {
 	if dir == "" {
 		return nil, errors.New("store: the folder has no name: set BANDMATE_STORE or give --store")
+	}
+	if dir == "~" || strings.HasPrefix(dir, "~/") {
+		return nil, fmt.Errorf("store %s: no shell has replaced the ~: write the name of the folder in full", dir)
 	}
 	info, err := os.Stat(dir)
 	switch {

@@ -56,6 +56,9 @@ func TestOpen(t *testing.T) {
 	wantError(t, err, "not a folder")
 	_, err = store.Open("")
 	wantError(t, err, "BANDMATE_STORE")
+	_, err = store.Open("~/profiles")
+	wantError(t, err, "store ~/profiles: ", "in full")
+	open(t, "~elsewhere")
 }
 
 func TestApplicationOfOneOrSeveralMachines(t *testing.T) {
