@@ -354,6 +354,34 @@ func TestOldPCM(t *testing.T) {
 	}
 }
 
+// TestOtherMemoryIsNotCountedInPart leaves out the mean of a memory that an interval has no
+// value of: what is missing is not zero.
+func TestOtherMemoryIsNotCountedInPart(t *testing.T) {
+	const head = ",,SKT0,SKT0,SKT0,SKT0\nDate,Time,Mem Read (MB/s),Mem Write (MB/s),PMM_Read,PMM_Write\n"
+	row := func(second, other string) string { return "2023-05-04,10:11:1" + second + ",2000,1000," + other + "\n" }
+	for _, test := range []struct {
+		second  string
+		known   int
+		warning string
+	}{
+		{"500,100", 1, "Optane traffic is not part of any total"},
+		{"-1,-1", 0, "Optane traffic is not known: it was not counted in every interval"},
+		{",", 0, "Optane traffic is not known"},
+		{"much,100", 0, "Optane traffic is not known"},
+	} {
+		r, err := read(head+row("3", "500,100")+row("4", test.second), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(r.Counters.OtherMemory); n != test.known || !strings.Contains(strings.Join(r.Warnings, "\n"), test.warning) {
+			t.Errorf("%q: %+v, %q", test.second, r.Counters.OtherMemory, r.Warnings)
+		}
+		if r.Total() != 3e9 {
+			t.Errorf("%q: %v in all, want 3 GB/s", test.second, r.Total())
+		}
+	}
+}
+
 // TestMultiplexedValuesAreNotScaledTwice: perf has scaled them, and the summed
 // runtime of its events is no wall time.
 func TestMultiplexedValuesAreNotScaledTwice(t *testing.T) {

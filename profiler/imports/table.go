@@ -57,18 +57,24 @@ func (c column) sum(cells []string) (rate float64, why string, err error) {
 type table struct {
 	series
 	apart map[string]flow // by memory
+	// unknown are the other memories that some interval has no value of.
+	unknown map[string]bool
 }
 
-func newTable() table { return table{series: newSeries(), apart: map[string]flow{}} }
+func newTable() table {
+	return table{series: newSeries(), apart: map[string]flow{}, unknown: map[string]bool{}}
+}
 
 // row adds the interval that ends at end, whose mean bandwidths cells contain.
 func (t *table) row(columns []column, cells []string, end float64) error {
 	seconds := end - t.at
-	places, apart := map[place]flow{}, map[string]flow{}
+	places, apart, unknown := map[place]flow{}, map[string]flow{}, []string(nil)
 	for _, c := range columns {
 		rate, why, err := c.sum(cells)
 		moved := flowOf(c.kind, rate*seconds)
 		switch {
+		case c.memory != "" && (err != nil || why != ""):
+			unknown = append(unknown, c.memory)
 		case c.memory != "":
 			apart[c.memory] = apart[c.memory].add(moved)
 		case err != nil:
@@ -79,6 +85,9 @@ func (t *table) row(columns []column, cells []string, end float64) error {
 		default:
 			places[c.place] = places[c.place].add(moved)
 		}
+	}
+	for _, memory := range unknown {
+		t.unknown[memory] = true
 	}
 	for memory, moved := range apart {
 		t.apart[memory] = t.apart[memory].add(moved)
@@ -95,6 +104,10 @@ func (t *table) summary(remedy string) (Result, error) {
 	for _, memory := range slices.Sorted(maps.Keys(t.apart)) {
 		mean := t.apart[memory].over(t.seconds)
 		if mean.Total() == 0 {
+			continue
+		}
+		if t.unknown[memory] {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s traffic is not known: it was not counted in every interval; it is part of no total", memory))
 			continue
 		}
 		r.Counters.OtherMemory = append(r.Counters.OtherMemory, profiler.MemoryTraffic{Memory: memory, Traffic: mean})
