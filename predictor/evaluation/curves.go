@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"slices"
+	"strings"
 
 	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/table"
@@ -38,7 +39,33 @@ func settingOf(t *table.Table) setting {
 	if s.level > 1 {
 		t.Fail("level", errors.New("want above 0 to 1"))
 	}
+	if s.readPercent > 0 && s.readPercent <= 1 { // no interferer reads so little
+		t.Fail("read_pct", fmt.Errorf("%v: want percent, such as 50 (is this a part of 1?)", s.readPercent))
+	}
 	return s
+}
+
+// performance returns the normalized performance of a row. More than a profile can hold is
+// another quantity: a slowdown, or a percentage.
+func performance(t *table.Table) float64 {
+	p := t.Positive("norm_perf")
+	if p > v1alpha1.MaxNormalizedPerformance {
+		t.Fail("norm_perf", fmt.Errorf("%v: want solo time ÷ co-run time, above 0 to %v", p, v1alpha1.MaxNormalizedPerformance))
+	}
+	return p
+}
+
+// hasAll reports whether the header names columns that mean nothing without each other.
+// The row fails where it names some of them only.
+func hasAll(t *table.Table, columns ...string) bool {
+	lacking := slices.IndexFunc(columns, func(column string) bool { return !t.Has(column) })
+	if lacking < 0 {
+		return true
+	}
+	if given := slices.IndexFunc(columns, t.Has); given >= 0 {
+		t.Fail(columns[given], fmt.Errorf("no column %q in the header: want %s together or none of them", columns[lacking], strings.Join(columns, ", ")))
+	}
+	return false
 }
 
 // soloColumns begin the columns of what the interferer reaches alone. Where
@@ -54,15 +81,24 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 	if alone == nil {
 		required = append(required, soloColumns+"read_Bps", soloColumns+"write_Bps")
 	}
-	return readTable(fsys, curvesFile, required, func(t *table.Table) {
+	err = readTable(fsys, curvesFile, required, func(t *table.Table) {
 		a, s := d.known(t, "app"), settingOf(t)
 		a.addPoint(s.readPercent/100, curvePoint(t, s.level, soloTraffic(t, s, alone), d.Platform.SharedCache != nil))
 	})
+	if err != nil {
+		return err
+	}
+	for i := range d.Apps {
+		if a := &d.Apps[i]; len(a.Curves) == 0 {
+			return fmt.Errorf("%s: no row of %q: measure it beside the interferer, or leave it out of %s", curvesFile, a.Name, appsFile)
+		}
+	}
+	return nil
 }
 
 // soloTraffic returns what the interferer reaches alone at the row's setting.
 func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) units.Traffic {
-	if t.Has(soloColumns+"read_Bps") && t.Has(soloColumns+"write_Bps") {
+	if hasAll(t, soloColumns+"read_Bps", soloColumns+"write_Bps") {
 		return traffic(t, soloColumns)
 	}
 	solo, known := alone[s]
@@ -76,10 +112,10 @@ func soloTraffic(t *table.Table, s setting, alone map[setting]units.Traffic) uni
 // says nothing more.
 func curvePoint(t *table.Table, level float64, solo units.Traffic, withTotal bool) v1alpha1.CurvePoint {
 	point := v1alpha1.CurvePoint{
-		Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: t.Positive("norm_perf"),
+		Level: level, InterfererBytesPerSecond: float64(solo.Total()), NormalizedPerformance: performance(t),
 	}
 	point.Repeats, point.Spread = repeated(t)
-	if t.Has("interferer_corun_read_Bps") && t.Has("interferer_corun_write_Bps") {
+	if hasAll(t, "interferer_corun_read_Bps", "interferer_corun_write_Bps") {
 		achieved := traffic(t, "interferer_corun_")
 		total := float64(achieved.Total())
 		point.AchievedBytesPerSecond = &total
@@ -110,13 +146,18 @@ func repeated(t *table.Table) (repeats int, spread *float64) {
 	default:
 		repeats = 1
 	}
+	for _, of := range [][2]string{{"repeat_sd", "repeats"}, {"standard_error", "readings"}} {
+		if t.Given(of[0]) && !t.Given(of[1]) {
+			t.Fail(of[0], fmt.Errorf("no %s: want both or neither", of[1]))
+		}
+	}
 	return repeats, spread
 }
 
 // totalTraffic returns what a counter of the memory controller shows while the application
 // and the interferer run; nil where the row does not say.
 func totalTraffic(t *table.Table) *float64 {
-	if !t.Has("app_read_Bps") || !t.Has("app_write_Bps") {
+	if !hasAll(t, "app_read_Bps", "app_write_Bps") {
 		return nil
 	}
 	total := float64(traffic(t, "app_").Add(traffic(t, "interferer_corun_")).Total())
@@ -135,7 +176,7 @@ func (d *Dataset) readCachePoints(fsys fs.FS) error {
 		a.Cache = append(a.Cache, v1alpha1.CachePoint{
 			FootprintBytes: int64(t.Positive("footprint_bytes")), ReadShare: s.readPercent / 100, Level: s.level,
 			AccessedBytesPerSecond: t.Positive("interferer_solo_llc_Bps"), AchievedBytesPerSecond: t.Positive("interferer_corun_llc_Bps"),
-			TotalBytesPerSecond: totalTraffic(t), NormalizedPerformance: t.Positive("norm_perf"), Repeats: 1,
+			TotalBytesPerSecond: totalTraffic(t), NormalizedPerformance: performance(t), Repeats: 1,
 		})
 	})
 }

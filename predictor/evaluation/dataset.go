@@ -116,7 +116,7 @@ func (d *Dataset) readApps(fsys fs.FS) error {
 		if _, twice := d.index[a.Name]; twice {
 			t.Fail("app", fmt.Errorf("%q appears twice", a.Name))
 		}
-		if t.Has("local_runtime_s") && t.Has("local_read_Bps") && t.Has("local_write_Bps") {
+		if hasAll(t, "local_runtime_s", "local_read_Bps", "local_write_Bps") {
 			local := soloRun(t, "local_")
 			a.Local = &local
 		}
@@ -163,7 +163,7 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table.Table) {
 		d.Pairs = append(d.Pairs, Pair{
 			Target: d.known(t, "app").Name, Corunner: d.known(t, "corunner").Name,
-			Measured: units.NormalizedPerformance(t.Positive("norm_perf")),
+			Measured: units.NormalizedPerformance(performance(t)),
 		})
 	})
 }
@@ -175,7 +175,10 @@ func (d *Dataset) readGroups(fsys fs.FS) error {
 		for name := range strings.SplitSeq(t.Text("corunners"), "+") {
 			g.Corunners = append(g.Corunners, d.named(t, "corunners", name).Name)
 		}
-		g.Measured = units.NormalizedPerformance(t.Positive("norm_perf"))
+		if len(g.Corunners) == 1 {
+			t.Fail("corunners", fmt.Errorf("%q alone: want two or more joined by +, and pairs in %s", g.Corunners[0], pairsFile))
+		}
+		g.Measured = units.NormalizedPerformance(performance(t))
 		d.Groups = append(d.Groups, g)
 	})
 }

@@ -95,6 +95,22 @@ func TestReadPrecision(t *testing.T) {
 	}
 }
 
+// A spread without the number of its repeats is of no use, which a row has to say rather
+// than to lose it.
+func TestReadSpreadWithoutRepeats(t *testing.T) {
+	for columns, want := range map[string]string{
+		"repeat_sd,color":      `curves.csv:2:21: repeat_sd: no repeats`,
+		"readings,repeat_sd":   `curves.csv:2:24: repeat_sd: no repeats`,
+		"color,standard_error": `curves.csv:2:24: standard_error: no readings`,
+	} {
+		files := small()
+		files["curves.csv"] = "app,read_pct,level,interferer_solo_read_Bps,interferer_solo_write_Bps,norm_perf," + columns + "\na,75,1,15e9,5e9,0.6,25,0.1\nb,50,1,8e9,8e9,0.7,,\n"
+		if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", columns, err, want)
+		}
+	}
+}
+
 // Quotes around any field, a comma within one included, change nothing.
 func TestReadQuotedFields(t *testing.T) {
 	files := small()
@@ -177,8 +193,16 @@ func TestReadPlacesFaults(t *testing.T) {
 		{"a level above 1", "curves.csv", "b,50,1", "b,50,2", `curves.csv:4:6: level: want above 0 to 1`},
 		{"performance of zero", "curves.csv", "0.7", "0", `curves.csv:4:16: norm_perf: 0`},
 		{"an unknown co-runner in a group", "groups.csv", "b+b", "b+z", `groups.csv:2:3: corunners: "z" is not in apps.csv`},
-		{"a setting the interferer does not have", "curves.csv", "interferer_solo_read_Bps", "color", `curves.csv:2:6: level: 1 at 75% reads is not in interferer.csv`},
+		{"a setting the interferer does not have", "curves.csv", "interferer_solo_read_Bps,interferer_solo_write_Bps", "color,shade", `curves.csv:2:6: level: 1 at 75% reads is not in interferer.csv`},
 		{"a setting twice", "interferer.csv", "50,1", "75,0.5", `interferer.csv:3:4: level: 0.5 at 75% reads appears twice`},
+		{"half of the interferer alone", "curves.csv", "interferer_solo_read_Bps", "color", `curves.csv:2:13: interferer_solo_write_Bps: no column "interferer_solo_read_Bps"`},
+		{"a part of the run as a target", "apps.csv", "color", "local_runtime_s", `apps.csv:2:13: local_runtime_s: no column "local_read_Bps" in the header: want local_runtime_s, local_read_Bps, local_write_Bps together`},
+		{"a slowdown for a performance", "pairs.csv", "0.84", "1.84", `pairs.csv:2:5: norm_perf: 1.84: want solo time ÷ co-run time, above 0 to 1.5`},
+		{"a percentage for a performance", "groups.csv", "0.7", "70", `groups.csv:2:7: norm_perf: 70: want solo time`},
+		{"a slowdown in a curve", "curves.csv", "0.7", "1.7", `curves.csv:4:16: norm_perf: 1.7: want solo time`},
+		{"a read share for a percentage", "curves.csv", "b,50", "b,0.5", `curves.csv:4:3: read_pct: 0.5: want percent`},
+		{"a pair among groups", "groups.csv", "b+b", "b", `groups.csv:2:3: corunners: "b" alone`},
+		{"an application without curves", "curves.csv", "b,50,1,8e9,8e9,0.7\n", "", `curves.csv: no row of "b"`},
 		{"an unknown co-runner", "pairs.csv", "b,a", "z,a", `pairs.csv:2:1: corunner: "z" is not in apps.csv`},
 	}
 	for _, test := range tests {
@@ -267,7 +291,9 @@ func TestReadPlatform(t *testing.T) {
 	if c := d.Platform.SharedCache; d.Platform.Link != memory.LinkShared || c == nil || c.Bytes != 1<<20 || c.Ways != 16 {
 		t.Errorf("%+v", d.Platform)
 	}
-	for _, text := range []string{"{", `{"link": "long"}`, `{"sharedCache": {"bytes": -1, "ways": 16}}`} {
+	for _, text := range []string{
+		"", "{", `{"link": "long"}`, `{"sharedCache": {"bytes": -1, "ways": 16}}`, `{"shared_cache": {"bytes": 1048576, "ways": 16}}`, `{"link": "own", "link": "none"}`,
+	} {
 		files["platform.json"] = text
 		if _, err := evaluation.Read(fsOf(files)); err == nil || !strings.Contains(err.Error(), "platform.json: ") {
 			t.Errorf("%s: %v, want an error that names the file", text, err)

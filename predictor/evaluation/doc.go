@@ -33,7 +33,9 @@
 // footprint_bytes in random order; its _llc_Bps count all its accesses. The
 // relative_uncertainty is the half width of the 90% interval of the remote traffic ÷ this
 // traffic; repeat_sd is the standard deviation of one of so many repeats of norm_perf, and
-// standard_error that of the mean of so many readings. Other columns are ignored. The link
-// is how co-runners reach the memory (memory.Link). pairs.csv and groups.csv serve to score
-// only; no prediction sees them.
+// standard_error that of the mean of so many readings. Read refuses
+// local_, interferer_solo_, interferer_corun_ and app_ columns of which some are missing, and
+// a repeat_sd or standard_error without its count. Other columns are ignored. The link is how
+// co-runners reach the memory (memory.Link). pairs.csv and groups.csv serve to score only; no
+// prediction sees them.
 package evaluation

@@ -1,11 +1,12 @@
 package evaluation
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 
+	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/memory"
 )
 
@@ -32,7 +33,10 @@ func (d *Dataset) readPlatform(fsys fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("data set: %w", err)
 	}
-	if err := json.Unmarshal(text, &d.Platform); err != nil {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return fmt.Errorf("%s: empty: write it again, or remove it", platformFile)
+	}
+	if _, err := v1alpha1.DecodeInto(text, &d.Platform); err != nil {
 		return fmt.Errorf("%s: %w", platformFile, err)
 	}
 	if d.Platform.Link, err = memory.ParseLink(string(d.Platform.Link)); err != nil {
