@@ -55,7 +55,11 @@ func IsSilent(err error) bool { return errors.Is(err, ErrReported) }
 func (a *App) Describe(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
-		return "interrupted"
+		said := "interrupted"
+		for _, also := range besideInterruption(err) {
+			said += "\n  " + also.Error()
+		}
+		return said
 	case errors.Is(err, interferer.ErrCPU):
 		flags := "--cpus"
 		if cmd.Flags().Lookup("interferer-cpus") != nil {
@@ -72,6 +76,29 @@ func (a *App) Describe(cmd *cobra.Command, err error) string {
 		return err.Error() + a.alsoSet(cmd) + "\n  see: " + cmd.CommandPath() + " --help"
 	}
 	return err.Error()
+}
+
+// besideInterruption returns the errors that are joined to an interruption: of what a
+// command could not undo when it ended, such as a program that is still paused.
+func besideInterruption(err error) []error {
+	if !errors.Is(err, context.Canceled) {
+		return []error{err}
+	}
+	parts, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if inner := errors.Unwrap(err); inner != nil {
+			return besideInterruption(inner)
+		}
+		return nil
+	}
+	joined := err.Error() == errors.Join(parts.Unwrap()...).Error() // rather than one sentence
+	var all []error
+	for _, part := range parts.Unwrap() {
+		if joined || errors.Is(part, context.Canceled) {
+			all = append(all, besideInterruption(part)...)
+		}
+	}
+	return all
 }
 
 // ExitCode is the one place that maps errors to exit codes.
