@@ -130,6 +130,9 @@
     show(answers);
     byId(place).setAttribute("aria-busy", "false");
   }
+  // A page of many applications carries no predictions: what it computes of pairs is about right.
+  const PAIRS = data.pairs ? undefined : apps.some((a) => a.sharesCache) ? "bandwidth" : "approximate";
+  const pairText = (s) => PAIRS && Number.isFinite(s) ? `about ${times(s)}` : times(s);
   const slowdownText = (p) => p.exact ? times(p.slowdown) : `${p.basis === "at-least" ? "at least" : "about"} ${times(p.slowdown)}`;
 
   const orders = {
@@ -374,7 +377,7 @@
     } else {
       byId("pager").replaceChildren(count === 1 ? "1 application" : `${count} applications`);
     }
-    if (!data.pairs) byId("pager").append(element("span", { id: "approximate", title: BASES.approximate }, "(approximate)"));
+    if (PAIRS) byId("pager").append(element("span", { id: "approximate", title: BASES[PAIRS] }, "(approximate)"));
   }
   let explained = null;
   function explain(cell) {
@@ -384,7 +387,7 @@
     const back = pair(b.index, a.index);
     follow("explanation", [[a.index, [b.index]]], { explain: true }, ([p]) => byId("explanation").replaceChildren(
       ...(p.why ? [element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${p.why}.`)] : [
-        element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${slowdownText(p)}`), `${p.interval ? `, 90% interval ${between(p.interval)}` : ""}. The other way round: ${data.pairs ? "" : "about "}${times(back)}.`),
+        element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${slowdownText(p)}`), `${p.interval ? `, 90% interval ${between(p.interval)}` : ""}. The other way round: ${pairText(back)}.`),
         element("p", {}, bdi(b.label), traffic(b) > 0 ? ` alone moves ${pressureText([b])}. ` : " causes no traffic. ", BASES[p.basis]),
         ...(p.parts ? [element("p", {}, `By memory alone: ${times(p.parts.memorySlowdown)}; the rest is waiting for the network.`)] : []),
         ...(p.extrapolatedBytesPerSecond > 0 ? [element("p", {}, `${bandwidth(p.extrapolatedBytesPerSecond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []),
@@ -407,9 +410,13 @@
     const all = matrix.rows.length <= MOST_CSV;
     const rows = all ? matrix.rows : matrix.rows.slice(matrix.first, matrix.first + MATRIX_PAGE);
     const columns = all ? matrix.columns : matrix.columns.slice(matrix.firstColumn, matrix.firstColumn + MATRIX_PAGE);
-    const parts = [line("target", "corunner", "slowdown")];
-    for (const a of rows) for (const b of columns) { const s = pair(a.index, b.index); parts.push(line(a.label, b.label, Number.isFinite(s) ? s : "")); }
-    save("bandmate-matrix.csv", "text/csv", parts);
+    const parts = [line("target", "corunner", "slowdown", "low", "high", "basis")];
+    for (const a of rows) for (const b of columns) {
+      const { slowdown, interval, basis } = predict(a.index, [b.index]);
+      parts.push(line(a.label, b.label, PAIRS ? slowdown?.toFixed(4) : slowdown, interval?.low, interval?.high, basis));
+    }
+    const part = (what, first, some) => `-${what}-${first + 1}-${first + some.length}`;
+    save(`bandmate-matrix${all ? "" : part("rows", matrix.first, rows) + part("columns", matrix.firstColumn, columns)}.csv`, "text/csv", parts);
   }
 
   // --- Pairings ------------------------------------------------------------
@@ -514,15 +521,15 @@
       if (!worst || mine > worst.mine) worst = { b, mine };
     }
     const rows = [];
-    if (best) rows.push(["Best beside", [bdi(best.b.label), ` (${times(best.mine)}, and it ${times(best.theirs)})`]]);
-    if (worst) rows.push(["Suffers most by", [bdi(worst.b.label), ` (${times(worst.mine)})`]]);
+    if (best) rows.push(["Best beside", [bdi(best.b.label), ` (${pairText(best.mine)}, and it ${pairText(best.theirs)})`]]);
+    if (worst) rows.push(["Suffers most by", [bdi(worst.b.label), ` (${pairText(worst.mine)})`]]);
     return rows;
   }
   function card(a) {
     const all = whole(a.index);
     const facts = [
       ["Traffic alone", [trafficText(a, all.source)]], isService(a.index) ? ["Saturates at", [`${rate(a.saturationRequestsPerSecond)} alone`]] : ["Time alone", [`${seconds(all.seconds)}, ${all.repeats} runs`]],
-      ["Suffers on average", [times(a.suffers ?? NaN)]], ["Causes on average", [times(a.causes ?? NaN)]], ...partners(a),
+      ["Suffers on average", [pairText(a.suffers ?? NaN)]], ["Causes on average", [pairText(a.causes ?? NaN)]], ...partners(a),
     ];
     return element("article", { class: "card", "aria-labelledby": `card-${a.index}` },
       element("h3", { id: `card-${a.index}` }, bdi(a.label)),
