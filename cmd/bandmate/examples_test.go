@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/root"
 )
 
 // TestExamples checks that every command line shown in the help texts and in
@@ -75,7 +76,7 @@ func builtIn(cmd *cobra.Command) bool {
 }
 
 func testRoot() *cobra.Command {
-	return newRootCommand(&cli.App{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) string { return "" }})
+	return root.New(&cli.App{Stdout: io.Discard, Stderr: io.Discard, Env: func(string) string { return "" }})
 }
 
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {

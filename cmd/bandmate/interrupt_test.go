@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
@@ -109,7 +110,7 @@ func stages() []stage {
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`dissemination|binary|central`) }},
 	}
 	// Elsewhere TestScripts shows that it is refused.
-	if permitted, err := networkNamespacesWork(); err == nil && permitted {
+	if permitted, err := scripttest.NetworkNamespacesWork(); err == nil && permitted {
 		all = append(all, stage{"making conflicts", func(string, *application) []string {
 			return []string{"network", "measure", "--repeats", "1000"}
 		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(two|three|four) (leave|arrive)`) }})

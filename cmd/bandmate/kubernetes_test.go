@@ -2,37 +2,32 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 
 // TestKubernetesScripts runs the commands that talk to a cluster against an API
 // server in memory.
 func TestKubernetesScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/kubernetes",
-		Setup: func(env *testscript.Env) error {
-			env.Setenv("BANDMATE_STORE", filepath.Join(env.WorkDir, "store"))
-			env.Setenv("HOME", env.WorkDir)
-			env.Setenv(raceVariable, os.Getenv(raceVariable))
-			server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods, clustertest.Events)
-			env.Setenv("KUBECONFIG", server.Kubeconfig)
-			env.Values["server"] = server
-			return nil
-		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exits":   exits,
-			"cluster": fillCluster,
-			"objects": wantObjects,
-			"object":  showObject,
-		},
-	})
+	p := scripttest.Params()
+	p.Dir = "testdata/kubernetes"
+	common := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		server := clustertest.New(scriptTB{env}, clustertest.Applications, clustertest.Machines, clustertest.Nodes, clustertest.Pods, clustertest.Events)
+		env.Setenv("KUBECONFIG", server.Kubeconfig)
+		env.Values["server"] = server
+		return common(env)
+	}
+	p.Cmds["cluster"] = fillCluster
+	p.Cmds["objects"] = wantObjects
+	p.Cmds["object"] = showObject
+	testscript.Run(t, p)
 }
 
 // scriptTB is the part of a test that a script's environment is.

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 )
 
 // observedPair is a counting program and its neighbor, which run already.
@@ -90,10 +92,10 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 						t.Errorf("exit code %d, want 130: %s", code, &p.stderr)
 					}
 				}
-				if left := eventuallyGone(func() []int { return stoppedOf(t) }); len(left) > 0 {
+				if left := scripttest.EventuallyGone(func() []int { return stoppedOf(t) }); len(left) > 0 {
 					t.Fatalf("round %d: %v stayed paused", round, left)
 				}
-				if left := eventuallyGone(func() []int { return observersOf(t) }); len(left) > 0 {
+				if left := scripttest.EventuallyGone(func() []int { return observersOf(t) }); len(left) > 0 {
 					t.Fatalf("round %d: still there: %v", round, left)
 				}
 			}

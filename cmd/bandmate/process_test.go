@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 )
 
 const (
@@ -22,20 +23,6 @@ const (
 	// that others use as well.
 	patience = 3 * time.Minute
 )
-
-// eventuallyGone returns what find still finds after it was looked for a hundred
-// times, a process being started and ended in between each time. That takes about a
-// second, and on a busy machine as much longer as everything else does.
-func eventuallyGone(find func() []int) (left []int) {
-	for range 100 {
-		if left = find(); len(left) == 0 {
-			return nil
-		}
-		time.Sleep(8 * time.Millisecond)
-		_ = exec.Command("true").Run()
-	}
-	return left
-}
 
 // program is one run of the command line in a process of its own.
 type program struct {
@@ -139,7 +126,7 @@ func (p *program) wantExit(code int, message ...string) {
 // wantNobody checks that soon no process of the test is left.
 func (p *program) wantNobody() {
 	p.t.Helper()
-	for _, pid := range eventuallyGone(func() []int { return processesOf(p.t) }) {
+	for _, pid := range scripttest.EventuallyGone(func() []int { return processesOf(p.t) }) {
 		p.t.Errorf("still there: %d %s", pid, commandOf(pid))
 	}
 }
@@ -151,27 +138,7 @@ func markOf(t *testing.T) string {
 }
 
 // processesOf lists the living processes that a test has started.
-func processesOf(t *testing.T) []int { return processesWith(markOf(t)) }
-
-// processesWith lists the living processes with a variable in the environment
-// that they were started with.
-func processesWith(variable string) []int {
-	entries, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil
-	}
-	var pids []int
-	for _, file := range entries {
-		environment, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(append([]byte{0}, environment...), []byte("\x00"+variable+"\x00")) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
+func processesOf(t *testing.T) []int { return scripttest.ProcessesWith(markOf(t)) }
 
 // commandOf is the command line of a process; empty when it is gone.
 func commandOf(pid int) string {

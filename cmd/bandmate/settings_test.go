@@ -13,6 +13,7 @@ import (
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/root"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/ticks/progress"
 )
@@ -22,8 +23,7 @@ import (
 func settledWith(t *testing.T, variables map[string]string, words ...string) (*cobra.Command, error) {
 	t.Helper()
 	a := clitest.App(variables)
-	root := newRootCommand(a)
-	cmd, rest, err := root.Find(words)
+	cmd, rest, err := root.New(a).Find(words)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestRefusedValues(t *testing.T) {
 				return
 			}
 			refused++
-			err = flagError(cmd, err)
+			err = cmd.FlagErrorFunc()(cmd, err)
 			said := err.Error()
 			if !strings.HasPrefix(said, "--"+f.Name+` "\"?": want`) || strings.Contains(said, "strconv") || cli.ExitCode(err) != cli.ExitUsage {
 				t.Errorf("%s: %v", cmd.CommandPath(), err)

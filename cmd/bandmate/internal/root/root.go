@@ -1,4 +1,4 @@
-package main
+package root
 
 import (
 	"errors"
@@ -18,7 +18,8 @@ import (
 	"bandmate.dev/bandmate/report"
 )
 
-func newRootCommand(a *cli.App) *cobra.Command {
+// New is the root command, with all other commands below it.
+func New(a *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "bandmate",
 		Short: "How much will two jobs slow each other down through memory bandwidth?",

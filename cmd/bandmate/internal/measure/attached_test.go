@@ -1,4 +1,4 @@
-package main
+package measure_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
@@ -72,7 +73,7 @@ func cgroup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() {
 		// Who was killed in it takes a moment to leave.
 		var err error
-		eventuallyGone(func() []int {
+		scripttest.EventuallyGone(func() []int {
 			if err = os.Remove(folder); errors.Is(err, syscall.EBUSY) {
 				return []int{0}
 			}
