@@ -1,6 +1,11 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+	"io/fs"
+
+	"bandmate.dev/bandmate/topology"
+)
 
 func (x *examination) cpus() Outcome {
 	switch {
@@ -39,6 +44,29 @@ func (x *examination) affinity() Outcome {
 		}
 	}
 	return ok("threads can be pinned")
+}
+
+// cpuQuota compares the tightest quota with what the placement uses.
+func (x *examination) cpuQuota() Outcome {
+	if _, err := fs.Stat(x.Proc, "self/cgroup"); err != nil {
+		return inconclusive(err.Error())
+	}
+	quota := topology.ReadQuota(x.Sys, x.Proc, "self")
+	switch {
+	case quota == nil:
+		return ok("no control group limits the CPU time of this process")
+	case x.placementErr != nil:
+		return inconclusive(quota.String() + "; there is no placement to compare it with")
+	}
+	used := x.placement.Target.Union(x.placement.Interferer)
+	if quota.Suffices(used.Size(), x.allowed) {
+		return ok(quota.String() + ", as much as an experiment uses")
+	}
+	detail := fmt.Sprintf("%v, and application and interferer use %d all the time: the kernel would stop them again and again", quota, used.Size())
+	if quota.CPUs < 2 {
+		return missing(detail, quota.Remedy())
+	}
+	return limited(detail+"; experiments refuse to start", quota.Remedy())
 }
 
 func (x *examination) placementFound() Outcome {

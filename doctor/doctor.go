@@ -49,7 +49,8 @@ type Report struct {
 	// Verdict says in one sentence what can be measured here, and how well.
 	Verdict string `json:"verdict"`
 	// Measurable is false when nothing at all can be measured here: the
-	// machine cannot be read, leaves one CPU, or forbids pinning to CPUs.
+	// machine cannot be read, leaves one CPU or too little CPU time, or forbids
+	// pinning to CPUs.
 	Measurable bool `json:"measurable"`
 }
 
@@ -61,6 +62,7 @@ var checks = []struct {
 }{
 	{"cpus", "CPUs", (*examination).cpus},
 	{"affinity", "Pinning to CPUs", (*examination).affinity},
+	{"cpu-quota", "CPU quota", (*examination).cpuQuota},
 	{"placement", "Placement of application and interferer", (*examination).placementFound},
 	{"last-level-cache", "Separate last-level caches", (*examination).lastLevelCache},
 	{"memory", "Memory for the interferer", (*examination).memory},
@@ -87,7 +89,7 @@ func Examine(ctx context.Context, env Environment) Report {
 	for _, c := range checks {
 		o := c.look(x)
 		report.Findings = append(report.Findings, Finding{c.name, c.title, o})
-		if o.State == Missing && (c.name == "cpus" || c.name == "affinity") {
+		if o.State == Missing && (c.name == "cpus" || c.name == "affinity" || c.name == "cpu-quota") {
 			report.Measurable = false
 		}
 	}

@@ -148,6 +148,18 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.Pin = func(int) error { return errors.New("forbidden") } },
 		},
 		{
+			name: "CPU quota", finding: "cpu-quota", state: Missing, detail: "/sys/fs/cgroup/cpu.max permits the CPU time of 1.5 CPUs, and application and interferer use 4", remedy: "CPUQuota", unmeasurable: true,
+			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "150000 100000\n") },
+		},
+		{
+			name: "CPU quota for fewer CPUs", finding: "cpu-quota", state: Limited, detail: "the CPU time of 3.9 CPUs", remedy: "taskset -c and at most 3 CPUs",
+			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "390000 100000\n") },
+		},
+		{
+			name: "CPU quota for all CPUs", finding: "cpu-quota", state: OK, detail: "as much as an experiment uses",
+			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "400000 100000\n") },
+		},
+		{
 			name: "one core", finding: "placement", state: Limited, detail: "share a core", remedy: "second core",
 			change: func(f *fake) { f.machine.CPUs[1].Core = 0; f.allowed = cpuset.New(0, 1) },
 		},

@@ -49,37 +49,15 @@ type memoryGroup struct {
 	limits []string
 }
 
-// memoryGroups returns the group of this process and those above it, as
-// /proc/self/cgroup names them: "0::/a/b" (version 2) or "4:memory:/a/b"
-// (version 1). In a container the path may belong to the host; then only
-// the root of the mount is there, and that is the container's own group.
+// memoryGroups returns the group of this process and those above it.
 func memoryGroups(proc fs.FS) []memoryGroup {
-	text, err := sysfile.Text(proc, "self/cgroup")
-	if err != nil {
-		return nil
-	}
 	var groups []memoryGroup
-	for line := range strings.Lines(text) {
-		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(fields) != 3 {
-			continue
+	for _, g := range sysfile.Cgroups(proc, "self", "memory") {
+		group := memoryGroup{g.Dir, "memory.current", "inactive_file", []string{"memory.max", "memory.high"}}
+		if g.Version == 1 {
+			group = memoryGroup{g.Dir, "memory.usage_in_bytes", "total_inactive_file", []string{"memory.limit_in_bytes"}}
 		}
-		template := memoryGroup{"fs/cgroup", "memory.current", "inactive_file", []string{"memory.max", "memory.high"}}
-		switch fields[1] {
-		case "":
-		case "memory":
-			template = memoryGroup{"fs/cgroup/memory", "memory.usage_in_bytes", "total_inactive_file", []string{"memory.limit_in_bytes"}}
-		default:
-			continue
-		}
-		for at := path.Clean("/" + fields[2]); ; at = path.Dir(at) {
-			group := template
-			group.dir += strings.TrimSuffix(at, "/")
-			groups = append(groups, group)
-			if at == "/" {
-				break
-			}
-		}
+		groups = append(groups, group)
 	}
 	return groups
 }

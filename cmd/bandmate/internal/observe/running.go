@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,6 +82,7 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 		Target: counting, Neighbors: r.neighbors, Duration: f.duration,
 		Report: func(done float64) { progress.Share(done, "pausing neighbors for milliseconds") },
 	}
+	throttled := r.throttled()
 	found, err := r.apart(func() (*observing.Result, error) { return observer.Run(ctx) })
 	progress.Done()
 	if errors.Is(err, observing.ErrStandsStill) {
@@ -89,11 +91,23 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	if err != nil {
 		return err
 	}
+	if times := r.throttled(); times > throttled {
+		r.warnings = append(r.warnings, fmt.Sprintf("a CPU quota of its control groups stopped the target in %d periods (cpu.stat, nr_throttled): that widens the intervals; raise the quota while you measure", times-throttled))
+	}
 	result, err := r.result(found, counting.Name)
 	if err != nil {
 		return err
 	}
 	return a.Print(result, result.write(a))
+}
+
+// throttled returns how often quotas have stopped the target.
+func (r *running) throttled() uint64 {
+	var most uint64
+	for _, pid := range r.pids {
+		most = max(most, topology.Throttled(os.DirFS("/sys"), os.DirFS("/proc"), strconv.Itoa(pid)))
+	}
+	return most
 }
 
 // findTarget finds the processes of the target.
