@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -115,7 +116,7 @@ func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slici
 		}
 		// Where the two are of different parts of a run, phases count as a difference: they
 		// cost time only.
-		c, long, err := short.compareLonger(ctx, point, class, l, false)
+		c, long, err := short.compareLonger(ctx, point, class, l)
 		switch {
 		case err != nil || long != nil && long.ended():
 			return s, "", err
@@ -138,22 +139,42 @@ func (l Lengths) fit(s Slicing, point Point) bool {
 	return time.Duration(2*l.Fewest*len(point.States))*s.Length <= l.Budget
 }
 
-// CompareLonger measures a point of a plan that was carried out again, in Longer slices, and
-// compares the results in a placement regime; false where there were too few blocks of
-// either length in the same parts of a run, as there are where no run ended. The error is
-// that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and ErrEnded.
+// CompareLonger measures a point of a plan that was carried out again, in the slices of that
+// plan and in Longer ones by turns, so that both are of the same part of a run, and compares
+// the results in a placement regime; false where there were too few blocks of either length.
+// The error is that of [Plan.Run], but for ErrRegimeLeft, ErrStalled and ErrEnded.
 func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (LengthCheck, bool, error) {
-	c, _, err := p.compareLonger(ctx, point, class, l, true)
-	if c == nil {
+	s := p.Bench.Slicing
+	long := point
+	long.Slicing = s.Longer()
+	if !l.fit(long.Slicing, point) {
+		return LengthCheck{}, false, nil
+	}
+	long.Compare = slices.Clone(point.Compare)
+	for i := range long.Compare {
+		long.Compare[i].Name += " in longer slices"
+	}
+	both := p.with(s, point, l)
+	both.Class, both.Points = class, []Point{point, long}
+	both.Budget += time.Duration(float64(l.Budget) * float64(s.Length) / float64(long.Slicing.Length))
+	// As many of each length: where one is precise first, the other goes on alone, in
+	// another part of the run.
+	both.Precision.Fewest = l.Most
+	if err := l.run(ctx, both); err != nil {
 		return LengthCheck{}, false, err
 	}
-	return *c, true, nil
+	of := both.Outcome.Readings[class]
+	short, longer := of[point.Compare[0].Name], of[long.Compare[0].Name]
+	if min(len(short), len(longer)) < max(l.Fewest, FewestReadings) {
+		return LengthCheck{}, false, nil
+	}
+	return CheckLengths(short, longer, p.Bench.Random), true, nil
 }
 
-// compareLonger also returns the plan that was carried out in longer slices, if any. There is
-// no check where there were too few blocks, or, if strict, too few short ones in the parts of
-// a run that the long ones are of.
-func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths, strict bool) (*LengthCheck, *Plan, error) {
+// compareLonger compares what a plan measured of a point with Longer slices, of the same
+// parts of a run if these have readings. It returns the plan that was carried out in longer
+// slices, if any, and no check where there were too few blocks.
+func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (*LengthCheck, *Plan, error) {
 	name := point.Compare[0].Name
 	short := p.Outcome.Readings[class][name]
 	longer := p.Bench.Slicing.Longer()
@@ -169,11 +190,8 @@ func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Clas
 	if len(readings) < l.Fewest {
 		return nil, long, nil
 	}
-	if same := inParts(short, readings); strict || len(same) >= FewestReadings {
+	if same := inParts(short, readings); len(same) >= FewestReadings {
 		short = same
-	}
-	if len(short) < FewestReadings {
-		return nil, long, nil
 	}
 	c := CheckLengths(short, readings, p.Bench.Random)
 	return &c, long, nil

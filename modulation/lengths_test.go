@@ -105,18 +105,43 @@ func TestCompareLongerWithPhases(t *testing.T) {
 	}
 }
 
-// Nothing is compared where the long slices are of a part of a run of which there are no
-// short ones.
-func TestCompareLongerOfAnotherPart(t *testing.T) {
-	m := newSimulation(1, noise{white: 0.05})
-	m.add(&simulated{phases: steady})
-	m.stream(1)
-	plan := m.plan(fine)
-	if err := plan.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if c, ok, err := plan.CompareLonger(t.Context(), plan.Points[0], usual, comparedLengths); ok || err != nil {
-		t.Errorf("compared %+v, %v", c, err)
+// Slow effects are found in a program that outlasts every measurement, also where it has
+// phases and the plan was carried out in another part of it.
+func TestCompareLongerWithinRun(t *testing.T) {
+	const repeats = 8
+	for _, test := range []struct {
+		refill      time.Duration
+		least, most int // how often short slices are too short
+	}{
+		{200 * time.Microsecond, 0, 1},
+		{5 * time.Millisecond, 7, repeats},
+	} {
+		slow := 0
+		for seed := range uint64(repeats) {
+			m := newSimulation(seed, noise{white: 0.05, refill: test.refill})
+			p := m.add(&simulated{phases: []phase{{solo: 5, slowdown: 1.05}, {solo: 600, slowdown: 1.4}}})
+			m.stream(1)
+			plan := m.plan(fine)
+			plan.Budget = 4 * time.Second
+			if err := plan.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l := comparedLengths
+			before := m.now
+			c, ok, err := plan.CompareLonger(t.Context(), plan.Points[0], usual, l)
+			if err != nil || !ok || p.runs > 0 {
+				t.Fatalf("compared %v, %v, after %d runs", ok, err, p.runs)
+			}
+			if c.Slow {
+				slow++
+			}
+			if c.Short.Readings < l.Fewest || c.Long.Readings < l.Fewest || m.now-before > 2*l.Budget {
+				t.Errorf("%d and %d readings in %v", c.Short.Readings, c.Long.Readings, m.now-before)
+			}
+		}
+		if slow < test.least || slow > test.most {
+			t.Errorf("caches that follow in %v: short slices are too short %d times of %d, want %d to %d", test.refill, slow, repeats, test.least, test.most)
+		}
 	}
 }
 

@@ -42,6 +42,8 @@ type Point struct {
 	// Prepare sets what the parties will do when they work; nil for nothing. It
 	// is called before each block.
 	Prepare func() error
+	// Slicing of the blocks; the zero value means that of the plan's bench.
+	Slicing Slicing
 }
 
 // Precision says when a plan is done.
@@ -266,12 +268,22 @@ func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 		}
 		t := taken{point: point}
 		var err error
-		if t.block, err = p.Bench.Take(ctx, point.States...); err != nil {
+		if t.block, err = p.take(ctx, point); err != nil {
 			return group, err
 		}
 		group = append(group, t)
 	}
 	return group, nil
+}
+
+// take takes a block of a point.
+func (p *Plan) take(ctx context.Context, point *Point) (*Block, error) {
+	if point.Slicing != (Slicing{}) {
+		others := p.Bench.Slicing
+		p.Bench.Slicing = point.Slicing
+		defer func() { p.Bench.Slicing = others }()
+	}
+	return p.Bench.Take(ctx, point.States...)
 }
 
 // settle keeps a group during which the placement lasted, and drops another; the next

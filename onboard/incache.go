@@ -20,7 +20,7 @@ import (
 const (
 	// inCacheShare is the time for points in the cache ÷ what the application took before.
 	inCacheShare = 0.4
-	// lengthsShare is the part of it for slices of another length.
+	// lengthsShare is the part of it for slices of two lengths.
 	lengthsShare = 0.25
 	// fewestInCache is the fewest readings of a point that is kept; fewestLong and mostLong
 	// bound those of one in longer slices.
@@ -302,7 +302,7 @@ func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, ke
 	if math.IsInf(lowest, 1) {
 		return "", nil
 	}
-	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: time.Duration(lengthsShare * float64(c.budget)), Run: c.stage.run}
+	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: time.Duration(lengthsShare / 2 * float64(c.budget)), Run: c.stage.run}
 	slow, err := c.slow(ctx, short, withoutSpeed(pressurePoint(c.Application.Name, strongest, c.second)), c.class, l)
 	if slow != "" {
 		slow = "slices: beside a working set in the cache " + slow + "; the points in the cache show a part of it"
