@@ -131,6 +131,10 @@ type measured struct {
 	readings []profiler.ProbeReading
 }
 
+// TrafficWarning begins the warnings of a profile about its contentiousness, which is replaced
+// with them.
+const TrafficWarning = "traffic: "
+
 func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
 	traffic, warnings, err := e.contentiousness(a.Name, m, machine)
 	if err != nil {
@@ -146,8 +150,11 @@ func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.Machin
 			Solo:            m.solo,
 			Contentiousness: traffic,
 			Curves:          m.curves,
-			Warnings:        append(e.Session.Warnings(), warnings...),
+			Warnings:        e.Session.Warnings(),
 		},
+	}
+	for _, w := range warnings {
+		profile.Spec.Warnings = append(profile.Spec.Warnings, TrafficWarning+w)
 	}
 	if d := e.distant[a.Name]; d != nil {
 		d.addTo(profile, e.Session.Placement.Target)

@@ -85,6 +85,11 @@ type BusSharing struct {
 	//
 	// +kubebuilder:validation:Minimum=1
 	NodesPerSocket int `json:"nodesPerSocket" want:"positive"`
+	// PartsPerCore is of how many parts of a core the numbers of cores count one; absent
+	// where they count whole cores.
+	//
+	// +kubebuilder:validation:Minimum=0
+	PartsPerCore int `json:"partsPerCore,omitempty" want:"count"`
 	// Local was measured with all data on a node of that socket, Remote with all
 	// on another socket; absent on a machine with one.
 	Local  BusSharingInstance  `json:"local"`

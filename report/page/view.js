@@ -50,7 +50,7 @@
 
   // Numbers look as those of the command line.
   const significant = (v) => v.toFixed(Math.abs(v) >= 99.95 ? 0 : Math.abs(v) >= 9.995 ? 1 : 2);
-  const bandwidth = (b) => b >= 0.9995e9 ? `${significant(b / 1e9)} GB/s` : b >= 0.9995e6 ? `${significant(b / 1e6)} MB/s` : `${significant(b / 1e3)} kB/s`;
+  const bandwidth = (b) => b >= 0.9995e9 ? `${significant(b / 1e9)} GB/s` : b >= 0.9995e6 ? `${significant(b / 1e6)} MB/s` : b >= 999.5 ? `${significant(b / 1e3)} kB/s` : `${significant(b)} B/s`;
   const times = (s) => Number.isFinite(s) ? `${s.toFixed(2)}×` : MISSING;
   const between = (i) => `${i.low.toFixed(2)}–${times(i.high)}`;
   const reads = (share) => `${Number((100 * share).toPrecision(3))}% reads`;
@@ -66,11 +66,12 @@
   const known = (a) => a.readBytesPerSecond !== undefined;
   const traffic = (a) => known(a) ? a.readBytesPerSecond + a.writeBytesPerSecond : 0;
   function pressureText(others) {
+    if (!others.every(known)) return "unknown";
     let read = 0, sum = 0;
     for (const a of others) { read += a.readBytesPerSecond; sum += traffic(a); }
     return bandwidth(sum) + (sum > 0 ? `, ${reads(read / sum)}` : "");
   }
-  const trafficText = (a, source) => known(a) ? pressureText([a]) + (source ? ` (by ${source})` : "") : "unknown";
+  const trafficText = (a, source) => pressureText([a]) + (known(a) && source ? ` (by ${source})` : "");
 
   // --- Predictions ---------------------------------------------------------
   // Applications are given by index. A prediction is as the API gives it, or says
@@ -388,7 +389,7 @@
     follow("explanation", [[a.index, [b.index]]], { explain: true }, ([p]) => byId("explanation").replaceChildren(
       ...(p.why ? [element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label)), `: not known, ${p.why}.`)] : [
         element("p", {}, element("strong", {}, bdi(a.label), " beside ", bdi(b.label), `: ${slowdownText(p)}`), `${p.interval ? `, 90% interval ${between(p.interval)}` : ""}. The other way round: ${pairText(back)}.`),
-        element("p", {}, bdi(b.label), traffic(b) > 0 ? ` alone moves ${pressureText([b])}. ` : " causes no traffic. ", BASES[p.basis]),
+        element("p", {}, bdi(b.label), known(b) && traffic(b) === 0 ? " causes no traffic. " : ` alone moves ${pressureText([b])}. `, BASES[p.basis]),
         ...(p.parts ? [element("p", {}, `By memory alone: ${times(p.parts.memorySlowdown)}; the rest is waiting for the network.`)] : []),
         ...(p.extrapolatedBytesPerSecond > 0 ? [element("p", {}, `${bandwidth(p.extrapolatedBytesPerSecond)} of it lie beyond the pressure that was measured: extrapolated.`)] : []),
         element("p", {}, p.explanation ? bdi(p.explanation.equation) : "The steps: bandmate predict --explain."),

@@ -18,6 +18,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/internal/text"
+	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/profiler/imports"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/units"
@@ -204,7 +205,7 @@ const sameRun = 0.2
 
 // adoptImport replaces the contentiousness of a profile, and its phases, which
 // divide the run that is replaced. It returns the warnings, which the profile
-// keeps too, in place of those of an earlier import.
+// keeps too, in place of those about what is replaced.
 func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) []string {
 	p.Spec.Contentiousness = r.Contentiousness()
 	warnings := append([]string{fmt.Sprintf(importedFrom+"%s, file %s", r.Tool, strconv.QuoteToASCII(filepath.Base(file)))}, r.Warnings...)
@@ -219,6 +220,7 @@ func adoptImport(p *v1alpha1.ApplicationProfile, r imports.Result, file string) 
 	if i := slices.IndexFunc(others, func(w string) bool { return strings.HasPrefix(w, importedFrom) }); i >= 0 {
 		others = others[:i]
 	}
+	others = slices.DeleteFunc(others, func(w string) bool { return strings.HasPrefix(w, onboard.TrafficWarning) })
 	room := max(v1alpha1.MaxWarnings-len(warnings), 0)
 	p.Spec.Warnings = append(others[:min(room, len(others))], warnings...)
 	return warnings

@@ -73,7 +73,7 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 		if err != nil {
 			return err
 		}
-		sharing = busSharingOf(parameters.Parameters)
+		sharing = busSharingOf(parameters)
 	}
 	folder, profile, err := openMachine(a, name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (f machineNetworkFlags) network(cmd *cobra.Command, known *v1alpha1.Network
 	return n, nil
 }
 
-func busSharingOf(p overlap.Parameters) *v1alpha1.BusSharing {
+func busSharingOf(p fitResult) *v1alpha1.BusSharing {
 	instance := func(m overlap.Instance) v1alpha1.BusSharingInstance {
 		return v1alpha1.BusSharingInstance{
 			CommunicationAloneBytesPerSecond: float64(m.CommunicationAlone), LeastCommunicationShare: m.LeastCommunicationShare,
@@ -151,7 +151,7 @@ func busSharingOf(p overlap.Parameters) *v1alpha1.BusSharing {
 			LossBeforeBytesPerSecond:                   float64(m.LossBefore), LossAfterBytesPerSecond: float64(m.LossAfter),
 		}
 	}
-	b := &v1alpha1.BusSharing{NodesPerSocket: p.NodesPerSocket, Local: instance(p.Local)}
+	b := &v1alpha1.BusSharing{NodesPerSocket: p.NodesPerSocket, PartsPerCore: p.PartsPerCore, Local: instance(p.Local)}
 	if p.Remote != nil {
 		b.Remote = new(instance(*p.Remote))
 	}
@@ -175,6 +175,9 @@ func writeMachineNetwork(w io.Writer, r machineNetworkResult) error {
 	if b := r.BusSharing; b != nil {
 		say("bus: %s by one communication alone, at least %.0f%% of it beside computation\n",
 			units.Bandwidth(b.Local.CommunicationAloneBytesPerSecond), 100*b.Local.LeastCommunicationShare)
+		if b.PartsPerCore > 0 {
+			say("its numbers of cores count parts, of which %d are a core\n", b.PartsPerCore)
+		}
 	}
 	return err
 }
