@@ -23,12 +23,14 @@ type Cores struct {
 	Warnings []string
 }
 
-// Choose assigns CPUs: the cores of the socket of the first NUMA node compute,
-// all but the last, which receives. The sender is on another socket, as a neighbor
-// in the network would be, else a core that then does not compute, else the
-// receiver. Choose uses one CPU of each core, unless there is only one core. It
-// chooses among the online CPUs of allowed; empty means all. With fewer than two the
-// error is topology.ErrOneCPU.
+// Choose assigns CPUs: the cores of the socket with the most usable ones compute, the first
+// such socket among equals, all but the last core, which receives. The sender is on another
+// socket, as a neighbor in the network would be, else a core that then does not compute,
+// else the receiver. Where every socket has a single usable core, the first one computes and
+// another one receives, with a warning. Sockets of one NUMA node count as one: hypervisors
+// often make each CPU a socket of its own. Choose uses one CPU of each core, unless there is
+// only one core. It chooses among the online CPUs of allowed; empty means all. With fewer than
+// two the error is topology.ErrOneCPU.
 func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 	usable := m.Online()
 	if !allowed.IsEmpty() {
@@ -43,18 +45,11 @@ func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 		cpus = usable.List()
 		c.Warnings = append(c.Warnings, "computation and communication share a core: they lose more than memory bandwidth")
 	}
-	socket := socketOf(m, cpus[0])
-	var near, far []int
-	for _, cpu := range cpus {
-		if socketOf(m, cpu) == socket {
-			near = append(near, cpu)
-		} else {
-			far = append(far, cpu)
-		}
-	}
+	near, far := largestSocket(m, cpus)
 	if len(near) < 2 {
-		near, far = cpus, nil
-		c.Warnings = append(c.Warnings, "computation and communication run on different sockets: one socket has a single usable core")
+		near, far = append(near, far[0]), far[1:]
+		c.Warnings = append(c.Warnings, fmt.Sprintf(
+			"CPU %d computes and CPU %d of another socket receives: no socket has two usable cores; allow this process more CPUs of one", near[0], near[1]))
 	}
 	last := len(near) - 1
 	c.Receiver = near[last]
@@ -68,12 +63,29 @@ func Choose(m *topology.Machine, allowed cpuset.CPUSet) (Cores, error) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf(
 			"CPU %d sends and receives: one core does both, which is slower than a network card", c.Receiver))
 	}
-	for _, cpu := range near {
-		if described, ok := m.CPU(cpu); ok && described.Node >= 0 && !slices.Contains(c.LocalNodes, described.Node) {
-			c.LocalNodes = append(c.LocalNodes, described.Node)
+	c.Locate(m)
+	return c, nil
+}
+
+// largestSocket divides CPUs into those of the socket with the most of them and the others.
+func largestSocket(m *topology.Machine, cpus []int) (near, far []int) {
+	for _, first := range cpus {
+		var in []int
+		for _, cpu := range cpus {
+			if sameSocket(m, first, cpu) {
+				in = append(in, cpu)
+			}
+		}
+		if len(in) > len(near) {
+			near = in
 		}
 	}
-	return c, nil
+	for _, cpu := range cpus {
+		if !slices.Contains(near, cpu) {
+			far = append(far, cpu)
+		}
+	}
+	return near, far
 }
 
 func oneOfEachCore(m *topology.Machine, usable cpuset.CPUSet) []int {
@@ -89,9 +101,11 @@ func oneOfEachCore(m *topology.Machine, usable cpuset.CPUSet) []int {
 	return cpus
 }
 
-func socketOf(m *topology.Machine, cpu int) int {
-	described, _ := m.CPU(cpu)
-	return described.Socket
+// sameSocket reports whether two CPUs are in one socket, or in one NUMA node.
+func sameSocket(m *topology.Machine, a, b int) bool {
+	one, _ := m.CPU(a)
+	other, _ := m.CPU(b)
+	return one.Socket == other.Socket || one.Node >= 0 && one.Node == other.Node
 }
 
 func (c Cores) validate() error {
@@ -108,12 +122,12 @@ func (c Cores) validate() error {
 	return errors.Join(faults...)
 }
 
-// Locate finds LocalNodes again, for other computing CPUs.
+// Locate finds LocalNodes, those of the sockets of the computing CPUs.
 func (c *Cores) Locate(m *topology.Machine) {
 	c.LocalNodes = nil
 	for _, computing := range c.Computing {
 		for _, cpu := range m.CPUs {
-			if cpu.Socket == socketOf(m, computing) && cpu.Node >= 0 && !slices.Contains(c.LocalNodes, cpu.Node) {
+			if sameSocket(m, cpu.ID, computing) && cpu.Node >= 0 && !slices.Contains(c.LocalNodes, cpu.Node) {
 				c.LocalNodes = append(c.LocalNodes, cpu.Node)
 			}
 		}

@@ -30,6 +30,16 @@ func machine(sockets, cores, threads int) *topology.Machine {
 	return m
 }
 
+// virtual has one node, and a socket for each CPU.
+func virtual(cpus int) *topology.Machine {
+	m := machine(cpus, 1, 1)
+	for i := range m.CPUs {
+		m.CPUs[i].Node = 0
+	}
+	m.Nodes = m.Nodes[:1]
+	return m
+}
+
 func TestChoose(t *testing.T) {
 	for _, test := range []struct {
 		name      string
@@ -45,7 +55,10 @@ func TestChoose(t *testing.T) {
 		{"two cores", machine(1, 2, 1), cpuset.New(), []int{0}, 1, 1, "sends and receives"},
 		{"one core of two threads", machine(1, 1, 2), cpuset.New(), []int{0}, 1, 1, "share a core"},
 		{"narrowed", machine(2, 4, 1), cpuset.New(5, 6, 7), []int{5}, 7, 6, ""},
-		{"a core on each socket", machine(2, 4, 1), cpuset.New(0, 4), []int{0}, 4, 4, "different sockets"},
+		{"a core on each socket", machine(2, 4, 1), cpuset.New(0, 4), []int{0}, 4, 4, "CPU 0 computes and CPU 4 of another socket receives"},
+		{"a core on each of four sockets", machine(4, 4, 1), cpuset.New(0, 4, 8, 12), []int{0}, 4, 8, "no socket has two usable cores"},
+		{"one core on the first socket", machine(2, 4, 1), cpuset.New(0, 4, 5, 6), []int{4, 5}, 6, 0, ""},
+		{"a socket for each CPU of a node", virtual(4), cpuset.New(), []int{0, 1}, 3, 2, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, err := Choose(test.m, test.allowed)
@@ -64,6 +77,10 @@ func TestChoose(t *testing.T) {
 		if _, err := Choose(m, cpuset.New(0)); !errors.Is(err, topology.ErrOneCPU) {
 			t.Errorf("one CPU: %v", err)
 		}
+	}
+	// The nodes of the sockets that only receive and send are no local ones.
+	if c, err := Choose(machine(4, 4, 1), cpuset.New(0, 4, 8, 12)); err != nil || !slices.Equal(c.LocalNodes, []int{0}) {
+		t.Errorf("nodes %v are local, %v", c.LocalNodes, err)
 	}
 	if n := (Cores{LocalNodes: []int{0, 1}}).nodesPerSocket([]int{1, 2, 3}); n != 1 {
 		t.Errorf("%d local nodes of 1, 2, 3", n)
