@@ -37,6 +37,10 @@ const (
 	mostInVisit = 4
 	// mostLost bounds the blocks that are lost in a row.
 	mostLost = 30
+	// stalledToLengthen is how many stalled blocks in a row make slices twice as long, up to
+	// longestSlice: where others hold the target's CPUs for longer than a slice, it makes no
+	// progress within one.
+	stalledToLengthen = 10
 	// nap bounds the time until the end of the context is seen.
 	nap = 20 * time.Millisecond
 	// longestSlice bounds how long a neighbor is paused.
@@ -338,7 +342,10 @@ func (r *observation) targetFailed(err error) error {
 	if !errors.Is(err, modulation.ErrStalled) {
 		return err
 	}
-	if r.stalled++; r.stalled > mostLost {
+	if r.stalled++; r.stalled == stalledToLengthen && r.slicing.Length < longestSlice {
+		r.slicing.Length, r.stalled = min(2*r.slicing.Length, longestSlice), 0
+	}
+	if r.stalled > mostLost {
 		return fmt.Errorf("%w: %d times in a row: %w", ErrStandsStill, r.stalled, err)
 	}
 	return nil

@@ -160,8 +160,12 @@ func Busy(before, after Snapshot, target []int, self int, meets func(pid int) bo
 			list = append(list, *w)
 		}
 	}
-	slices.SortFunc(list, func(a, b Worker) int { return cmp.Or(cmp.Compare(b.CPUs, a.CPUs), cmp.Compare(a.PID, b.PID)) })
+	slices.SortFunc(list, busiestFirst)
 	return list
+}
+
+func busiestFirst(a, b Worker) int {
+	return cmp.Or(cmp.Compare(b.CPUs, a.CPUs), cmp.Compare(a.PID, b.PID))
 }
 
 // Domain returns the CPUs that share a NUMA node or a last-level cache with any of

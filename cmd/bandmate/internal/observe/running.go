@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,7 @@ type running struct {
 	pids     []int
 	cpus     cpuset.CPUSet
 	started  observing.Snapshot
+	crowd    *observing.Crowd
 	programs []observedProgram
 	// neighbors are in the order of programs.
 	neighbors []observing.Neighbor
@@ -64,6 +66,7 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	if err := r.findNeighbor(); err != nil {
 		return err
 	}
+	r.crowd = observing.Watch(r.started, r.pids, r.cpus)
 	progress := a.NewProgress()
 	defer progress.Done()
 	progress.Share(0, "detecting the progress of the target")
@@ -86,19 +89,28 @@ func observeRunning(ctx context.Context, a *cli.App, f observeFlags) (err error)
 	found, err := r.apart(func() (*observing.Result, error) { return observer.Run(ctx) })
 	progress.Done()
 	if errors.Is(err, observing.ErrStandsStill) {
-		return adviseProgress(err, ofRunning)
+		return adviseProgress(r.besideOthers(err), ofRunning)
 	}
 	if err != nil {
 		return err
 	}
-	if times := r.throttled(); times > throttled {
-		r.warnings = append(r.warnings, fmt.Sprintf("a CPU quota of its control groups stopped the target in %d periods (cpu.stat, nr_throttled): that widens the intervals; raise the quota while you measure", times-throttled))
-	}
+	r.warnings = append(r.warnings, r.disturbed(throttled)...)
 	result, err := r.result(found, counting.Name)
 	if err != nil {
 		return err
 	}
 	return a.Print(result, result.write(a))
+}
+
+// disturbed says what kept the target from its CPUs. Quotas had stopped it so often before.
+func (r *running) disturbed(before uint64) (warnings []string) {
+	if others := r.others(); others != "" {
+		warnings = append(warnings, others)
+	}
+	if times := r.throttled(); times > before {
+		warnings = append(warnings, fmt.Sprintf("a CPU quota of its control groups stopped the target in %d periods (cpu.stat, nr_throttled), which widens the intervals: raise the quota while you measure", times-before))
+	}
+	return warnings
 }
 
 // throttled returns how often quotas have stopped the target.
@@ -228,7 +240,36 @@ func (r *running) explain(ctx context.Context, err error) error {
 	case errors.Is(err, ticks.ErrEnded):
 		return fmt.Errorf("%s ended before anything was measured: %w", r.target, err)
 	case errors.Is(err, observing.ErrNoTicks), errors.Is(err, ticks.ErrUnavailable):
-		return adviseProgress(err, ofRunning)
+		return adviseProgress(r.besideOthers(err), ofRunning)
+	}
+	return err
+}
+
+// others says who uses the CPUs that the target waits for; empty where it hardly waits.
+func (r *running) others() string {
+	now, err := observing.TakeSnapshot()
+	if err != nil {
+		return ""
+	}
+	waited, who, crowded := r.crowd.Others(now)
+	switch {
+	case !crowded:
+		return ""
+	case len(who) == 0:
+		return fmt.Sprintf("the target has more to do than its CPUs %s: its threads waited for them %.0f%% of the time: fewer threads give narrower intervals", r.cpus, 100*waited)
+	}
+	var names []string
+	for _, w := range who {
+		names = append(names, fmt.Sprintf("%s, %.2f CPUs", observedProgram{PID: w.PID, Command: observing.Command(w.Process)}, w.CPUs))
+	}
+	return fmt.Sprintf("the target waited %.0f%% of the time for its CPUs %s, which others use: %s: intervals are narrower where taskset -acp keeps others off them",
+		100*waited, r.cpus, strings.Join(names, "; "))
+}
+
+// besideOthers adds to an error of the target's count who uses its CPUs.
+func (r *running) besideOthers(err error) error {
+	if others := r.others(); others != "" {
+		return fmt.Errorf("%w; %s", err, others)
 	}
 	return err
 }
@@ -319,7 +360,7 @@ func (r *running) result(found *observing.Result, counted string) (*Result, erro
 	case found.Ended:
 		result.Warnings = append(result.Warnings, fmt.Sprintf("the target ended after %v", found.Elapsed.Round(time.Millisecond)))
 	case blocks == 0 && !r.flags.beside.all:
-		return nil, fmt.Errorf("%s could not be paused in %v for at most %.0f%% of its time: %s", r.programs[0], r.flags.duration, 100*observing.MostPaused, unmeasured(found.Findings[0]))
+		return nil, r.besideOthers(fmt.Errorf("%s could not be paused in %v for at most %.0f%% of its time: %s", r.programs[0], r.flags.duration, 100*observing.MostPaused, unmeasured(found.Findings[0])))
 	}
 	slices.SortStableFunc(result.Beside, func(a, b observedNeighbor) int { return compareDown(a.Slowdown, b.Slowdown) })
 	result.control(found.Control)
