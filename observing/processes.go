@@ -18,6 +18,8 @@ import (
 // Process is the state of a process at one moment.
 type Process struct {
 	PID, Parent int
+	// Session is the number of the process that leads its session, or led it.
+	Session int
 	// Name is that of the executable, up to 15 bytes.
 	Name string
 	// Kernel says that it is a thread of the kernel.
@@ -53,7 +55,7 @@ func TakeSnapshot() (Snapshot, error) {
 			continue // it has ended
 		}
 		s.Processes[stat.PID] = Process{
-			PID: stat.PID, Parent: stat.PPID, Name: stat.Comm, Kernel: stat.Flags&kernelThread != 0, Start: stat.Starttime,
+			PID: stat.PID, Parent: stat.PPID, Session: stat.Session, Name: stat.Comm, Kernel: stat.Flags&kernelThread != 0, Start: stat.Starttime,
 			Time: time.Duration(stat.UTime+stat.STime) * time.Second / userHz,
 		}
 	}
@@ -71,7 +73,8 @@ func (p Process) Lives() bool {
 	return err == nil && stat.Starttime == p.Start
 }
 
-// isBelow reports whether a process is one of the roots or a descendant of one.
+// isBelow reports whether a process is one of the roots or a descendant of one. All of a
+// session descend from its leader, also where the parents in between have ended.
 func (s Snapshot) isBelow(pid int, roots []int) bool {
 	for range s.Processes {
 		if slices.Contains(roots, pid) {
@@ -80,6 +83,9 @@ func (s Snapshot) isBelow(pid int, roots []int) bool {
 		p, ok := s.Processes[pid]
 		if !ok {
 			return false
+		}
+		if slices.Contains(roots, p.Session) {
+			return true
 		}
 		pid = p.Parent
 	}

@@ -64,6 +64,10 @@ func TestSnapshotRelations(t *testing.T) {
 	if got := s.Roots([]int{2, 3, 4, 9}); !slices.Equal(got, []int{2, 4}) {
 		t.Errorf("roots %v, want 2 and 4", got)
 	}
+	s.Processes[5] = Process{PID: 5, Parent: 1, Session: 2}
+	if !s.Overlaps([]int{2}, []int{5}) || s.Overlaps([]int{4}, []int{5}) {
+		t.Error("an orphan in the session of another process")
+	}
 	// Numbers read while processes end may form a ring.
 	s.Processes[1] = Process{PID: 1, Parent: 3}
 	if s.Overlaps([]int{4}, []int{3}) {

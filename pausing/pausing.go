@@ -55,7 +55,8 @@ type brake interface {
 
 // Processes returns a group of processes with all their descendants; those that
 // are started later belong to it, too. A descendant whose parent had ended before
-// it was seen is missed.
+// it was seen is missed, unless it is in a session that a process of the group leads or
+// led.
 //
 // The error wraps [ErrEnded], [ErrRefused], [ErrBusy], or [os.ErrPermission] when
 // the processes belong to another user. Close the group.

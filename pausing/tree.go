@@ -32,9 +32,12 @@ type tree struct {
 	// settled is the last number when the tree was known entirely; seen is the
 	// last number at the last find. 0 is unknown.
 	settled, seen int
+	// sessions are those that members lead or led. Whatever is in one descends from its
+	// leader, also where the parents in between have ended.
+	sessions map[int]bool
 }
 
-func treeOf(pids []int) *tree { return &tree{roots: pids} }
+func treeOf(pids []int) *tree { return &tree{roots: pids, sessions: map[int]bool{}} }
 
 // maxNewNumbers is how many numbers are tried one by one before all processes
 // are listed instead.
@@ -79,26 +82,49 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 			t.settled = last - limboNumbers
 		}
 	}
-	children := make(map[int][]int)
+	children, sessions := make(map[int][]int), make(map[int]int)
+	var found []int
 	for _, pid := range candidates {
 		if isMember(pid) {
 			continue
 		}
 		// One that cannot be read has ended.
-		if s, err := readStat(pid); err == nil && !s.hasEnded() {
+		s, err := readStat(pid)
+		if err != nil || s.hasEnded() {
+			continue
+		}
+		sessions[pid] = s.session
+		if isMember(s.parent) || t.isOurs(s.session, isMember) {
+			found = append(found, pid)
+		} else {
 			children[s.parent] = append(children[s.parent], pid)
 		}
 	}
-	var found []int
-	for parent, pids := range children {
-		if isMember(parent) {
-			found = append(found, pids...)
+	for i := 0; i < len(found); i++ {
+		pid := found[i]
+		found = append(found, children[pid]...)
+		delete(children, pid)
+		if session := sessions[pid]; session == pid || isMember(session) {
+			t.sessions[session] = true
 		}
 	}
-	for i := 0; i < len(found); i++ {
-		found = append(found, children[found[i]]...)
-	}
 	return found, nil
+}
+
+// isOurs reports whether a member leads a session, or led it.
+func (t *tree) isOurs(session int, isMember func(pid int) bool) bool {
+	if isMember(session) {
+		return true
+	}
+	if !t.sessions[session] {
+		return false
+	}
+	// While there is a session, no process gets its number.
+	if s, err := readStat(session); err == nil && !s.hasEnded() {
+		delete(t.sessions, session)
+		return false
+	}
+	return true
 }
 
 // lastNumber returns the number of the last process or thread that was started,

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -109,6 +110,57 @@ func TestFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantRunning(t, child)
+	}
+}
+
+// A process that was started since the last pause, and whose parent has ended since, is found
+// by its session, whether the leader of that has ended or not.
+func TestFindsOrphans(t *testing.T) {
+	const script = `while [ ! -e "$0.go" ]; do sleep 0.01; done; (sleep 300 & echo $! > "$0.new"); mv "$0.new" "$0"; ` + spin
+	for _, test := range []struct {
+		name, script string
+		ends         bool
+	}{
+		{"of a member", "echo ready; " + script, false},
+		{"of one that has ended", "(" + script + ") & echo ready; wait", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "orphan")
+			cmd := exec.Command("sh", "-c", test.script, file)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			started(t, cmd)
+			leader := cmd.Process.Pid
+			if test.ends {
+				childOf(t, leader)
+			}
+			g := group(t, leader)
+			if test.ends {
+				_ = unix.Kill(leader, unix.SIGKILL)
+				waitFor(t, "the end of the leader", func() bool { return strings.Trim(states(t, leader), "Z") == "" })
+			}
+			if err := errors.Join(g.Pause(), g.Continue(), os.WriteFile(file+".go", nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+			orphan := 0
+			waitFor(t, "the orphan", func() bool {
+				data, _ := os.ReadFile(file)
+				orphan, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+				return orphan > 0
+			})
+			if st, err := readStat(orphan); err != nil || st.session != leader || g.brake.(*signals).isMember(st.parent) {
+				t.Fatalf("it is no orphan: %+v, %v", st, err)
+			}
+			for range 2 {
+				if err := g.Pause(); err != nil {
+					t.Fatal(err)
+				}
+				wantPaused(t, g, orphan)
+				if err := g.Continue(); err != nil {
+					t.Fatal(err)
+				}
+				wantRunning(t, orphan)
+			}
+		})
 	}
 }
 
@@ -231,13 +283,15 @@ func TestFindsWhateverTheLastNumber(t *testing.T) {
 		t.Fatal("the last number is unknown")
 	}
 	for _, settled := range []int{0, 1, child - 1, last + 1} {
-		tree := &tree{roots: []int{pid}, settled: settled}
+		tree := treeOf([]int{pid})
+		tree.settled = settled
 		found, err := tree.findUntil(last, func(p int) bool { return p == pid })
 		if err != nil || len(found) != 1 || found[0] != child {
 			t.Errorf("since %d: found %d, %v; want %d", settled, found, err, child)
 		}
 	}
-	quiet := &tree{roots: []int{pid}, settled: child}
+	quiet := treeOf([]int{pid})
+	quiet.settled = child
 	if found, err := quiet.findUntil(last, func(p int) bool { return p == pid }); err != nil || len(found) != 0 {
 		t.Errorf("since the child: found %d, %v", found, err)
 	}

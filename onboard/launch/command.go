@@ -249,7 +249,12 @@ func (c Command) build(ctx context.Context, tail *tailBuffer) *exec.Cmd {
 		both := io.MultiWriter(tail, c.Output)
 		cmd.Stdout, cmd.Stderr = both, both
 	}
-	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGTERM) }
+	cmd.Cancel = func() error {
+		// One that is stopped, by a modulation or by others, acts on the signal only when it
+		// is continued.
+		defer func() { _ = unix.Kill(-cmd.Process.Pid, unix.SIGCONT) }()
+		return unix.Kill(-cmd.Process.Pid, unix.SIGTERM)
+	}
 	cmd.WaitDelay = stopGrace
 	return cmd
 }

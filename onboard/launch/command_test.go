@@ -142,6 +142,20 @@ func TestCancelStopsAllOfACommand(t *testing.T) {
 	}
 }
 
+// A command that is stopped ends by itself, too, when it has taken too long.
+func TestTimeoutOfStoppedCommand(t *testing.T) {
+	l := testLauncher(t)
+	file := filepath.Join(t.TempDir(), "ended")
+	command := shell("trap 'echo yes > " + file + "; exit 1' TERM; kill -STOP $$; while :; do sleep 0.01; done")
+	command.Timeout = 50 * time.Millisecond
+	if _, err := l.Run(t.Context(), command, cpuset.New(), nil); !errors.Is(err, ErrCommand) || !strings.Contains(err.Error(), "still running after") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("it was killed before it could end: %v", err)
+	}
+}
+
 // TestEndOfOneCommandSparesTheOthers has a command end while another runs whose helper
 // has lost its parent.
 func TestEndOfOneCommandSparesTheOthers(t *testing.T) {
