@@ -92,12 +92,9 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 						t.Errorf("exit code %d, want 130: %s", code, &p.stderr)
 					}
 				}
-				if left := scripttest.EventuallyGone(func() []int { return stoppedOf(t) }); len(left) > 0 {
-					t.Fatalf("round %d: %v stayed paused", round, left)
-				}
-				if left := scripttest.EventuallyGone(func() []int { return observersOf(t) }); len(left) > 0 {
-					t.Fatalf("round %d: still there: %v", round, left)
-				}
+				// What stays does so for ever. The watchdog gets a CPU when the machine has one.
+				eventually(t, fmt.Sprintf("the end of all pauses in round %d", round), func() bool { return len(stoppedOf(t)) == 0 })
+				eventually(t, fmt.Sprintf("the end of the command in round %d", round), func() bool { return len(observersOf(t)) == 0 })
 			}
 			for _, pid := range []int{pair.target, pair.neighbor} {
 				if commandOf(pid) == "" {
