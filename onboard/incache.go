@@ -302,7 +302,10 @@ func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, ke
 	if math.IsInf(lowest, 1) {
 		return "", nil
 	}
-	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: time.Duration(lengthsShare / 2 * float64(c.budget)), Run: c.stage.run}
+	s := short.Bench.Slicing
+	long := s.Longer().Length
+	budget := time.Duration(lengthsShare * float64(c.budget) * float64(long) / float64(s.Length+long))
+	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: budget, Run: c.stage.run}
 	slow, err := c.slow(ctx, short, withoutSpeed(pressurePoint(c.Application.Name, strongest, c.second)), c.class, l)
 	if slow != "" {
 		slow = "slices: beside a working set in the cache " + slow + "; the points in the cache show a part of it"

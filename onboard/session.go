@@ -82,7 +82,8 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 			return nil, err
 		}
 	}
-	if err := checkQuota(s.Placement.Target.Union(s.Placement.Interferer).Union(others), placing.Allowed); err != nil {
+	used := s.Placement.Target.Union(s.Placement.Interferer).Union(others)
+	if err := topology.CheckQuota(used, placing.Allowed); err != nil {
 		return nil, err
 	}
 	s.options = interferer.Options{
@@ -106,17 +107,6 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// checkQuota refuses to measure where a quota of this process stops the CPUs that are to work
-// all the time.
-func checkQuota(used, allowed cpuset.CPUSet) error {
-	quota, err := topology.HostQuota()
-	if err != nil || quota.Suffices(used.Size(), allowed) {
-		return err
-	}
-	return fmt.Errorf("%w: %v, and CPUs %s are to work all the time: the kernel would stop them again and again, so that nothing could be compared: %s",
-		launch.ErrPlacement, quota, used, quota.Remedy())
 }
 
 // addInterferer starts a further interferer, idle.

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -64,13 +65,25 @@ func ReadQuota(sys, proc fs.FS, process string) *Quota {
 	return tightest
 }
 
-// HostQuota is ReadQuota of this process. The error wraps ErrUnreadable.
-func HostQuota() (*Quota, error) {
+// ErrQuota is wrapped where a quota would stop CPUs that are to work all the time.
+var ErrQuota = errors.New("the CPU time is limited")
+
+// CheckQuota returns an error that wraps ErrQuota where the quota of this process does not
+// suffice for CPUs that work all the time, of those allowed, or ErrUnreadable.
+func CheckQuota(used, allowed cpuset.CPUSet) error {
 	sys, proc, closeBoth, err := sysfile.OpenHost()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	return ReadQuota(sys, proc, "self"), closeBoth()
+	return errors.Join(ReadQuota(sys, proc, "self").check(used, allowed), closeBoth())
+}
+
+func (q *Quota) check(used, allowed cpuset.CPUSet) error {
+	if q.Suffices(used.Size(), allowed) {
+		return nil
+	}
+	return fmt.Errorf("%w: %v, and CPUs %s are to work all the time: the kernel would stop them again and again, so that nothing could be compared: %s",
+		ErrQuota, q, used, q.Remedy())
 }
 
 // Throttled returns how often a quota has stopped a process, a number or "self": the sum of

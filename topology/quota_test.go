@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -82,6 +83,12 @@ func TestQuotaSuffices(t *testing.T) {
 		if got := test.quota.Suffices(test.used, four); got != test.want {
 			t.Errorf("%v for %d CPUs: %v", test.quota, test.used, got)
 		}
+	}
+	if err := (&Quota{CPUs: 3, File: "/sys/fs/cgroup/cpu.max"}).check(four, four); !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "cpu.max permits the CPU time of 3 CPUs, and CPUs 0-3") {
+		t.Errorf("got %v", err)
+	}
+	if err := (*Quota)(nil).check(four, four); err != nil {
+		t.Errorf("without a quota: %v", err)
 	}
 	if !(&Quota{CPUs: 2}).Suffices(2, cpuset.New(0, 1)) {
 		t.Error("as many CPUs as are allowed do not suffice")

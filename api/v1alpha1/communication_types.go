@@ -85,8 +85,8 @@ type BusSharing struct {
 	//
 	// +kubebuilder:validation:Minimum=1
 	NodesPerSocket int `json:"nodesPerSocket" want:"positive"`
-	// PartsPerCore is of how many parts of a core the numbers of cores count one; absent
-	// where they count whole cores.
+	// PartsPerCore is how many parts make a core where the numbers of cores count parts;
+	// absent where they count cores.
 	//
 	// +kubebuilder:validation:Minimum=0
 	PartsPerCore int `json:"partsPerCore,omitempty" want:"count"`

@@ -114,7 +114,7 @@ func ExitCode(err error) int {
 		return ExitLimit
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
-	case errors.Is(err, ErrNotMeasurable), errors.Is(err, topology.ErrUnreadable), errors.Is(err, launch.ErrPlacement),
+	case errors.Is(err, ErrNotMeasurable), errors.Is(err, topology.ErrUnreadable), errors.Is(err, topology.ErrQuota), errors.Is(err, launch.ErrPlacement),
 		errors.Is(err, interferer.ErrCPU), errors.Is(err, interferer.ErrEveryCPU), errors.Is(err, interferer.ErrNode), isForbidden(err):
 		return ExitNotMeasurable
 	}

@@ -97,6 +97,10 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 	if err := f.override(&o.Cores, machine); err != nil {
 		return o, err
 	}
+	used := cpuset.New(append([]int{o.Cores.Receiver, o.Cores.Sender}, o.Cores.Computing...)...)
+	if err := topology.CheckQuota(used, allowed); err != nil {
+		return o, err
+	}
 	if o.Parts == 0 {
 		o.Parts = 1
 		if len(o.Cores.Computing) < fewComputing {
