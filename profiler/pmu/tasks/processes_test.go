@@ -36,13 +36,17 @@ func TestTreeThreads(t *testing.T) {
 	proc := family(map[int]int{self: 1, 1000001: self, 1000002: 1000001, 1000003: 1, 1000004: self, 1000005: 1000004}, map[int][]int{self: {1000010, 1000011}, 1000002: {1000012}}, 1000004)
 	proc["self/stat"] = &fstest.MapFile{}
 	proc["1000006/stat"] = &fstest.MapFile{Data: []byte("malformed")}
+	// An orphan in the session of a descendant, and its child there.
+	proc["1000007/stat"] = &fstest.MapFile{Data: []byte("1000007 (p) S 1 9 1000001")}
+	proc["1000008/stat"] = &fstest.MapFile{Data: []byte("1000008 (p) S 1000007 9 1000001")}
+	proc["1000007/task/1000007/comm"], proc["1000008/task/1000008/comm"] = &fstest.MapFile{}, &fstest.MapFile{}
 	tree, err := OpenTree(proc, self)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tree.Close()
 	got, err := tree.Threads()
-	if want := []int{self, 1000001, 1000002, 1000010, 1000011, 1000012}; err != nil || !slices.Equal(got, want) {
+	if want := []int{self, 1000001, 1000002, 1000007, 1000008, 1000010, 1000011, 1000012}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	if _, err := OpenTree(proc, math.MaxInt32); !errors.Is(err, ErrEnded) {

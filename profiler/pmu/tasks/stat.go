@@ -14,7 +14,9 @@ import (
 // state is the start of a line of /proc/PID/stat.
 type state struct {
 	pid, parent int
-	ended       bool
+	// session is the number of the process that leads or led its session; 0 is unknown.
+	session int
+	ended   bool
 }
 
 // errStat is wrapped by every fault of a stat file.
@@ -46,8 +48,12 @@ func parseStat(data []byte) (state, error) {
 	if err != nil || parent < 0 {
 		return fault("parent")
 	}
+	session := 0
+	if len(fields) > 3 {
+		session, _ = strconv.Atoi(string(fields[3]))
+	}
 	letter := string(fields[0])
-	return state{pid: pid, parent: parent, ended: letter == "Z" || letter == "X"}, nil
+	return state{pid: pid, parent: parent, session: session, ended: letter == "Z" || letter == "X"}, nil
 }
 
 // maxFileBytes is far above the files read here; a cgroup of 64k threads has

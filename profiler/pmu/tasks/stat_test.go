@@ -14,7 +14,7 @@ func TestParseStat(t *testing.T) {
 		want       state
 		fails      bool
 	}{
-		{name: "plain", text: "1234 (sh) S 1 1234 1234 0 -1", want: state{pid: 1234, parent: 1}},
+		{name: "plain", text: "1234 (sh) S 1 1234 1234 0 -1", want: state{pid: 1234, parent: 1, session: 1234}},
 		{name: "odd name", text: "7 (a) b (c) R 3 7", want: state{pid: 7, parent: 3}},
 		{name: "zombie", text: "7 (a) Z 3 7", want: state{pid: 7, parent: 3, ended: true}},
 		{name: "dead", text: "7 (a) X 3 7", want: state{pid: 7, parent: 3, ended: true}},

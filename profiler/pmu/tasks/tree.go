@@ -48,8 +48,9 @@ func (t *Tree) Close() error { return unix.Close(t.pidfd) }
 // String names the process.
 func (t *Tree) String() string { return fmt.Sprintf("process %d and its descendants", t.pid) }
 
-// Threads lists the threads of the process and of its descendants, except those whose
-// parent has ended; none after the end of the process.
+// Threads lists the threads of the process and of its descendants; none after the end of
+// the process. A descendant whose parent has ended is missed, unless it is in a session that
+// one of these leads.
 func (t *Tree) Threads() ([]int, error) {
 	children, err := t.families()
 	if err != nil {
@@ -72,7 +73,8 @@ func (t *Tree) Threads() ([]int, error) {
 	return slices.Compact(threads), nil
 }
 
-// families lists the children of every process.
+// families lists the children of every process, and who is in the session that it leads,
+// for all of these descend from it.
 func (t *Tree) families() (map[int][]int, error) {
 	pids, err := sysfile.Numbers(t.proc, ".")
 	if err != nil {
@@ -84,8 +86,13 @@ func (t *Tree) families() (map[int][]int, error) {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		if s, err := parseStat(data); err == nil && !s.ended {
-			children[s.parent] = append(children[s.parent], pid)
+		s, err := parseStat(data)
+		if err != nil || s.ended {
+			continue
+		}
+		children[s.parent] = append(children[s.parent], pid)
+		if s.session != pid && s.session != s.parent {
+			children[s.session] = append(children[s.session], pid)
 		}
 	}
 	return children, nil
