@@ -138,7 +138,7 @@ type observed struct {
 	*Neighbor
 	readings []modulation.Reading
 	paused   time.Duration
-	// longest is the longest pause so far.
+	// longest is the longest pause so far, or what one may last.
 	longest time.Duration
 	// jitter is added to the gap before the next pause, so that pauses do not
 	// synchronize with the target.
@@ -344,6 +344,10 @@ func (r *observation) targetFailed(err error) error {
 	}
 	if r.stalled++; r.stalled == stalledToLengthen && r.slicing.Length < longestSlice {
 		r.slicing.Length, r.stalled = min(2*r.slicing.Length, longestSlice), 0
+		for _, n := range r.all {
+			// Pauses, too, last until the target gets on.
+			n.longest = max(n.longest, r.slicing.Settle+patience*r.slicing.Length+pauseCost)
+		}
 	}
 	if r.stalled > mostLost {
 		return fmt.Errorf("%w: %d times in a row: %w", ErrStandsStill, r.stalled, err)

@@ -221,12 +221,13 @@ func TestObserverBesideThirdProgram(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.checkLeft()
-		e := result.Findings[0].Estimate
+		f := result.Findings[0]
+		e := f.Estimate
 		if e.Readings > 1 && 1/e.High <= 1.5 && 1.5 <= 1/e.Low {
 			holds++
 		}
-		if m := w.neighbors[0].most; m > MostPaused {
-			t.Errorf("it was paused for %.2f%% of the time", 100*m)
+		if f.PausedShare > MostPaused {
+			t.Errorf("it was paused for %.2f%% of the time", 100*f.PausedShare)
 		}
 	}
 	// A binomial of 0.9 leaves this bound once in a thousand.

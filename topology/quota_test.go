@@ -112,7 +112,10 @@ func TestThrottled(t *testing.T) {
 // The kernel's own files have the form that the tests above assume.
 func TestReadQuotaOfKernel(t *testing.T) {
 	made := false
-	for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"} {
+	for root, file := range map[string][2]string{
+		"/sys/fs/cgroup":     {"cpu.max", "150000 100000"},
+		"/sys/fs/cgroup/cpu": {"cpu.cfs_quota_us", "150000"},
+	} {
 		folder, err := os.MkdirTemp(root, "bandmate-test-") //nolint:usetesting // it has to lie in cgroupfs
 		if err != nil {
 			continue
@@ -122,18 +125,20 @@ func TestReadQuotaOfKernel(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		v1 := os.WriteFile(filepath.Join(folder, "cpu.cfs_quota_us"), []byte("150000"), 0) == nil
-		if !v1 && os.WriteFile(filepath.Join(folder, "cpu.max"), []byte("150000 100000"), 0) != nil {
-			continue // without the controller
+		// The kernel has made the file, unless the controller is missing.
+		quota, err := os.OpenFile(filepath.Join(folder, file[0]), os.O_WRONLY, 0)
+		if err != nil {
+			continue
+		}
+		_, err = quota.WriteString(file[1])
+		if err := errors.Join(err, quota.Close()); err != nil {
+			t.Fatal(err)
 		}
 		made = true
-		line := "0::/" + filepath.Base(folder)
-		if v1 {
-			line = "1:cpu:/" + filepath.Base(folder)
-		}
-		proc := fstest.MapFS{"self/cgroup": {Data: []byte(line + "\n")}}
+		controller := strings.Trim(strings.TrimPrefix(root, "/sys/fs/cgroup"), "/")
+		proc := fstest.MapFS{"self/cgroup": {Data: []byte("0:" + controller + ":/" + filepath.Base(folder) + "\n")}}
 		q := ReadQuota(os.DirFS("/sys"), proc, "self")
-		if q == nil || q.CPUs != 1.5 || !strings.HasPrefix(q.File, folder) {
+		if q == nil || q.CPUs != 1.5 || q.File != filepath.Join(folder, file[0]) {
 			t.Errorf("%s: %v, want 1.5 CPUs", folder, q)
 		}
 	}
