@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 )
 
 // observedPair is a counting program and its neighbor, which run already.
