@@ -81,19 +81,10 @@ func (d *Dataset) readCurves(fsys fs.FS) error {
 	if alone == nil {
 		required = append(required, soloColumns+"read_Bps", soloColumns+"write_Bps")
 	}
-	err = readTable(fsys, curvesFile, required, func(t *table.Table) {
+	return readTable(fsys, curvesFile, required, func(t *table.Table) {
 		a, s := d.known(t, "app"), settingOf(t)
 		a.addPoint(s.readPercent/100, curvePoint(t, s.level, soloTraffic(t, s, alone), d.Platform.SharedCache != nil))
 	})
-	if err != nil {
-		return err
-	}
-	for i := range d.Apps {
-		if a := &d.Apps[i]; len(a.Curves) == 0 {
-			return fmt.Errorf("%s: no row of %q: measure it beside the interferer, or leave it out of %s", curvesFile, a.Name, appsFile)
-		}
-	}
-	return nil
 }
 
 // soloTraffic returns what the interferer reaches alone at the row's setting.

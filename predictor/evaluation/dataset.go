@@ -100,6 +100,15 @@ func (d *Dataset) known(t *table.Table, column string) *App {
 	return d.named(t, column, t.Text(column))
 }
 
+// target returns the name of the row's application, which fails without curves.
+func (d *Dataset) target(t *table.Table) string {
+	a := d.known(t, "app")
+	if a.Name != "" && len(a.Curves) == 0 {
+		t.Fail("app", fmt.Errorf("no row of %q in %s: measure it beside the interferer", a.Name, curvesFile))
+	}
+	return a.Name
+}
+
 func (d *Dataset) named(t *table.Table, column, name string) *App {
 	i, known := d.index[name]
 	if !known {
@@ -162,7 +171,7 @@ func (d *Dataset) readTimelines(fsys fs.FS) error {
 func (d *Dataset) readPairs(fsys fs.FS) error {
 	return readTable(fsys, pairsFile, []string{"app", "corunner", "norm_perf"}, func(t *table.Table) {
 		d.Pairs = append(d.Pairs, Pair{
-			Target: d.known(t, "app").Name, Corunner: d.known(t, "corunner").Name,
+			Target: d.target(t), Corunner: d.known(t, "corunner").Name,
 			Measured: units.NormalizedPerformance(performance(t)),
 		})
 	})
@@ -171,7 +180,7 @@ func (d *Dataset) readPairs(fsys fs.FS) error {
 // readGroups reads the groups; their co-runners are joined by "+".
 func (d *Dataset) readGroups(fsys fs.FS) error {
 	return readOptional(fsys, groupsFile, []string{"app", "corunners", "norm_perf"}, func(t *table.Table) {
-		g := Group{Target: d.known(t, "app").Name}
+		g := Group{Target: d.target(t)}
 		for name := range strings.SplitSeq(t.Text("corunners"), "+") {
 			g.Corunners = append(g.Corunners, d.named(t, "corunners", name).Name)
 		}

@@ -2,11 +2,11 @@ package evaluation
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 
-	"bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/predictor/memory"
 )
 
@@ -36,7 +36,7 @@ func (d *Dataset) readPlatform(fsys fs.FS) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return fmt.Errorf("%s: empty: write it again, or remove it", platformFile)
 	}
-	if _, err := v1alpha1.DecodeInto(text, &d.Platform); err != nil {
+	if err := json.Unmarshal(text, &d.Platform); err != nil {
 		return fmt.Errorf("%s: %w", platformFile, err)
 	}
 	if d.Platform.Link, err = memory.ParseLink(string(d.Platform.Link)); err != nil {
