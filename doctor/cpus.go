@@ -62,11 +62,12 @@ func (x *examination) cpuQuota() Outcome {
 	if quota.Suffices(used.Size(), x.allowed) {
 		return ok(quota.String() + ", as much as an experiment uses")
 	}
-	detail := fmt.Sprintf("%v, and application and interferer use %d all the time: the kernel would stop them again and again", quota, used.Size())
+	detail := fmt.Sprintf("%v, and application and interferer would use %d all the time: the kernel would stop them again and again", quota, used.Size())
 	if quota.CPUs < 2 {
 		return missing(detail, quota.Remedy())
 	}
-	return limited(detail+"; experiments refuse to start", quota.Remedy())
+	within, _ := quota.Narrow(x.placement, x.allowed)
+	return limited(fmt.Sprintf("%s; so experiments use CPUs %s alone", detail, within), quota.Remedy())
 }
 
 func (x *examination) placementFound() Outcome {

@@ -148,11 +148,11 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.Pin = func(int) error { return errors.New("forbidden") } },
 		},
 		{
-			name: "CPU quota", finding: "cpu-quota", state: Missing, detail: "/sys/fs/cgroup/cpu.max permits the CPU time of 1.5 CPUs, and application and interferer use 4", remedy: "CPUQuota", unmeasurable: true,
+			name: "CPU quota", finding: "cpu-quota", state: Missing, detail: "/sys/fs/cgroup/cpu.max permits the CPU time of 1.5 CPUs, and application and interferer would use 4", remedy: "CPUQuota", unmeasurable: true,
 			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "150000 100000\n") },
 		},
 		{
-			name: "CPU quota for fewer CPUs", finding: "cpu-quota", state: Limited, detail: "the CPU time of 3.9 CPUs", remedy: "taskset -c and at most 3 CPUs",
+			name: "CPU quota for fewer CPUs", finding: "cpu-quota", state: Limited, detail: "so experiments use CPUs 0-2 alone", remedy: "raise it",
 			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "390000 100000\n") },
 		},
 		{

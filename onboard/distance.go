@@ -14,7 +14,6 @@ import (
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
-	"bandmate.dev/bandmate/topology"
 )
 
 // distantRuns is the number of runs alone as a co-runner without counters.
@@ -71,9 +70,8 @@ func (s *Session) corunnerCPUs() cpuset.CPUSet {
 			nodes[c.Node] = true
 		}
 	}
-	allowed, err := topology.AllowedCPUs()
 	for _, c := range s.Machine.CPUs {
-		if nodes[c.Node] && !slices.Contains(chosen, c.ID) && err == nil && allowed.Contains(c.ID) {
+		if nodes[c.Node] && !slices.Contains(chosen, c.ID) && s.allowed.Contains(c.ID) {
 			chosen = append(chosen, c.ID)
 		}
 	}

@@ -159,10 +159,7 @@ func (b *Serving) notThere(ctx context.Context) error {
 
 // place finds CPUs for the load, and says what has to be shared.
 func (t *serving) place() error {
-	allowed, err := topology.AllowedCPUs()
-	if err != nil {
-		return err
-	}
+	allowed := t.stage.Session.allowed
 	t.everywhere = allowed
 	pressing := t.Placement.Interferer.Union(t.otherCPUs)
 	t.apart = cpuset.New(freeCPUs(t.stage.Session.Machine, t.Placement, allowed)...).Difference(pressing)

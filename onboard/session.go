@@ -36,11 +36,31 @@ type Placing struct {
 	Occupancy func(pid int) (Occupancy, error)
 }
 
+// place chooses CPUs. Where a quota does not suffice for them, it allows fewer, unless the
+// request names them.
+func (p *Placing) place(machine *topology.Machine, quota *topology.Quota) (topology.Placement, error) {
+	placement, err := machine.Place(p.Request)
+	if err != nil || !p.Target.IsEmpty() || !p.Interferer.IsEmpty() {
+		return placement, err
+	}
+	within, narrowed := quota.Narrow(placement, p.Allowed)
+	if !narrowed {
+		return placement, nil
+	}
+	p.Allowed = within
+	if placement, err = machine.Place(p.Request); err == nil {
+		placement.Warnings = append(placement.Warnings, fmt.Sprintf("%v: application and interferer use CPUs %s alone", quota, within))
+	}
+	return placement, err
+}
+
 // Session holds what every experiment needs: the machine, the places of
 // application and interferer, and a running interferer.
 type Session struct {
 	Machine   *topology.Machine
 	Placement topology.Placement
+	// allowed are the CPUs that the experiment may use.
+	allowed cpuset.CPUSet
 	// Random orders samples.
 	Random *rand.Rand
 
@@ -66,12 +86,16 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 			return nil, err
 		}
 	}
-	placement, err := machine.Place(placing.Request)
+	quota, err := topology.OwnQuota()
+	if err != nil {
+		return nil, err
+	}
+	placement, err := placing.place(machine, quota)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", launch.ErrPlacement, err)
 	}
 	s := &Session{
-		Machine: machine, Placement: placement, count: 1,
+		Machine: machine, Placement: placement, allowed: placing.Allowed, count: 1,
 		Random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), occupancy: placing.Occupancy,
 	}
 	var others cpuset.CPUSet
@@ -83,7 +107,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		}
 	}
 	used := s.Placement.Target.Union(s.Placement.Interferer).Union(others)
-	if err := topology.CheckQuota(used, placing.Allowed); err != nil {
+	if err := quota.Check(used, placing.Allowed); err != nil {
 		return nil, err
 	}
 	s.options = interferer.Options{

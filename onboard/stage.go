@@ -123,8 +123,7 @@ func (g *stage) controlCPUs() cpuset.CPUSet {
 			free = append(free, id)
 		}
 	}
-	allowed, err := topology.AllowedCPUs()
-	if usable := cpuset.New(free...).Intersection(allowed); err == nil && !usable.IsEmpty() {
+	if usable := cpuset.New(free...).Intersection(g.allowed); !usable.IsEmpty() {
 		return usable
 	}
 	return pressing

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,17 +69,32 @@ func ReadQuota(sys, proc fs.FS, process string) *Quota {
 // ErrQuota is wrapped where a quota would stop CPUs that are to work all the time.
 var ErrQuota = errors.New("the CPU time is limited")
 
-// CheckQuota returns an error that wraps ErrQuota where the quota of this process does not
-// suffice for CPUs that work all the time, of those allowed, or ErrUnreadable.
-func CheckQuota(used, allowed cpuset.CPUSet) error {
+// OwnQuota returns the quota of this process, nil where there is none. The error wraps
+// ErrUnreadable.
+func OwnQuota() (*Quota, error) {
 	sys, proc, closeBoth, err := sysfile.OpenHost()
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
-	return errors.Join(ReadQuota(sys, proc, "self").check(used, allowed), closeBoth())
+	return ReadQuota(sys, proc, "self"), closeBoth()
 }
 
-func (q *Quota) check(used, allowed cpuset.CPUSet) error {
+// Narrow returns as many CPUs of a placement as the quota permits to work all the time, half
+// of them the interferer's. It reports false where all may, of those allowed, or fewer than
+// two.
+func (q *Quota) Narrow(p Placement, allowed cpuset.CPUSet) (cpuset.CPUSet, bool) {
+	if q == nil || q.CPUs < 2 || q.Suffices(p.Target.Union(p.Interferer).Size(), allowed) {
+		return allowed, false
+	}
+	target, interferer := p.Target.List(), p.Interferer.List()
+	interferer = interferer[:min(int(q.CPUs)/2, len(interferer))]
+	target = target[:min(int(q.CPUs)-len(interferer), len(target))]
+	return cpuset.New(slices.Concat(target, interferer)...), true
+}
+
+// Check returns an error that wraps ErrQuota where the quota does not suffice for CPUs that
+// work all the time, of those allowed.
+func (q *Quota) Check(used, allowed cpuset.CPUSet) error {
 	if q.Suffices(used.Size(), allowed) {
 		return nil
 	}
@@ -118,5 +134,5 @@ func (q *Quota) Remedy() string {
 	if q.CPUs < 2 {
 		return raise
 	}
-	return fmt.Sprintf("%s; or start with taskset -c and at most %d CPUs", raise, int(q.CPUs))
+	return fmt.Sprintf("%s; or use at most %d CPUs", raise, int(q.CPUs))
 }

@@ -84,14 +84,37 @@ func TestQuotaSuffices(t *testing.T) {
 			t.Errorf("%v for %d CPUs: %v", test.quota, test.used, got)
 		}
 	}
-	if err := (&Quota{CPUs: 3, File: "/sys/fs/cgroup/cpu.max"}).check(four, four); !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "cpu.max permits the CPU time of 3 CPUs, and CPUs 0-3") {
+	if err := (&Quota{CPUs: 3, File: "/sys/fs/cgroup/cpu.max"}).Check(four, four); !errors.Is(err, ErrQuota) || !strings.Contains(err.Error(), "cpu.max permits the CPU time of 3 CPUs, and CPUs 0-3") {
 		t.Errorf("got %v", err)
 	}
-	if err := (*Quota)(nil).check(four, four); err != nil {
+	if err := (*Quota)(nil).Check(four, four); err != nil {
 		t.Errorf("without a quota: %v", err)
 	}
 	if !(&Quota{CPUs: 2}).Suffices(2, cpuset.New(0, 1)) {
 		t.Error("as many CPUs as are allowed do not suffice")
+	}
+}
+
+func TestQuotaNarrows(t *testing.T) {
+	all := cpuset.New(0, 1, 2, 3, 4, 5, 6, 7)
+	p := Placement{Target: cpuset.New(0, 1, 2, 3), Interferer: cpuset.New(4, 5, 6, 7)}
+	for _, test := range []struct {
+		quota *Quota
+		want  []int // nil for no change
+	}{
+		{nil, nil},
+		{&Quota{CPUs: 8}, nil},
+		{&Quota{CPUs: 1.9}, nil},
+		{&Quota{CPUs: 2}, []int{0, 4}},
+		{&Quota{CPUs: 5.5}, []int{0, 1, 2, 4, 5}},
+	} {
+		within, narrowed := test.quota.Narrow(p, all)
+		if want := cpuset.New(test.want...); narrowed != (test.want != nil) || narrowed && !within.Equals(want) {
+			t.Errorf("%v: %v, want %v", test.quota, within, want)
+		}
+		if narrowed && !test.quota.Suffices(within.Size(), within) {
+			t.Errorf("%v does not suffice for %v", test.quota, within)
+		}
 	}
 }
 

@@ -98,7 +98,8 @@ func (f sweepFlags) options(machine *topology.Machine) (measure.Options, error) 
 		return o, err
 	}
 	used := cpuset.New(append([]int{o.Cores.Receiver, o.Cores.Sender}, o.Cores.Computing...)...)
-	if err := topology.CheckQuota(used, allowed); err != nil {
+	quota, err := topology.OwnQuota()
+	if err = errors.Join(err, quota.Check(used, allowed)); err != nil {
 		return o, err
 	}
 	if o.Parts == 0 {
