@@ -43,6 +43,38 @@ func described(t *testing.T, name string) *topology.Machine {
 	return m
 }
 
+func TestPlaceWithinQuota(t *testing.T) {
+	m := described(t, "intel-2socket-smt")
+	whole, err := m.Place(topology.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		quota   *topology.Quota
+		request topology.Request
+		want    int // CPUs
+	}{
+		{nil, topology.Request{}, whole.Target.Size() + whole.Interferer.Size()},
+		{&topology.Quota{CPUs: 1.5}, topology.Request{}, whole.Target.Size() + whole.Interferer.Size()},
+		{&topology.Quota{CPUs: 4.5}, topology.Request{}, 4},
+		{&topology.Quota{CPUs: 2}, topology.Request{Target: cpuset.New(0, 1)}, 2 + whole.Interferer.Size()},
+	} {
+		placing := Placing{Request: test.request}
+		placing.Allowed = m.Online()
+		p, err := placing.place(m, test.quota)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := p.Target.Union(p.Interferer)
+		if used.Size() != test.want {
+			t.Errorf("%v: target %v and interferer %v, want %d CPUs", test.quota, p.Target, p.Interferer, test.want)
+		}
+		if narrowed := !placing.Allowed.Equals(m.Online()); narrowed && test.quota.Check(used, placing.Allowed) != nil {
+			t.Errorf("%v does not suffice for %v", test.quota, used)
+		}
+	}
+}
+
 func TestPlaceInterferers(t *testing.T) {
 	for _, c := range []struct {
 		machine     string
