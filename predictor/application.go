@@ -41,10 +41,7 @@ type Application struct {
 	// mostBesideInterferer is the highest traffic of the interferer, alone or
 	// together with the application.
 	mostBesideInterferer units.Bandwidth
-	// mayCarry is the most traffic that the memory may carry; 0 where the curves do not
-	// show it.
-	mayCarry units.Bandwidth
-	warnings []string // about the profile, when a target
+	warnings             []string // about the profile, when a target
 	// besideCache is a beside interferers in a cache that both share, and beside
 	// streams; nil unless both were measured.
 	besideCache []cache.Point

@@ -26,8 +26,8 @@ func (s *curveSolver) combinations() int {
 }
 
 // solveInPhases solves at mean traffic, then in every combination of phases, and
-// holds all to the capacity of the memory, and a group to its pairs. It returns where the
-// target's curves are read at mean traffic.
+// holds a group to its pairs. It returns where the target's curves are read at mean
+// traffic.
 func (s *curveSolver) solveInPhases(record bool) outcome {
 	s.solve(record)
 	mean := s.apps[0].respond(s.traffic(0), s.capacity)
@@ -44,42 +44,10 @@ func (s *curveSolver) solveInPhases(record bool) outcome {
 			s.performance[i] = min(max(units.NormalizedPerformance(rate), curves.Floor), 1)
 		}
 	}
-	if s.holdToCapacity() && s.combinations() == 1 {
-		s.furthest = s.apps[0].respond(s.traffic(0), s.capacity)
-	}
 	if len(s.apps) > 2 {
 		s.compoundPairs()
 	}
 	return mean
-}
-
-// holdToCapacity slows all applications down by one factor if they would transfer more at
-// mean traffic than the memory may carry, and reports whether it did. One without curves
-// counts as undisturbed here, too.
-//
-// It comes before compoundPairs: one more co-runner raises the traffic of all at the fixed
-// point, so that it helps nobody, but may lower that after compoundPairs.
-func (s *curveSolver) holdToCapacity() bool {
-	var sum units.Bandwidth
-	for i, p := range s.performance {
-		sum += s.alone(i).Total() * units.Bandwidth(s.hereOf(i, p))
-	}
-	part := units.NormalizedPerformance(s.mayCarry / sum)
-	s.free, s.ceiling = s.performance[0], s.performance[0]*part
-	if !(part < 1) {
-		return false
-	}
-	for i, a := range s.apps {
-		if a.family == nil {
-			continue
-		}
-		p := part * s.hereOf(i, s.performance[i])
-		if !s.atHome(i) {
-			p = a.fromAway(p)
-		}
-		s.performance[i] = max(p, curves.Floor)
-	}
-	return true
 }
 
 // solvePhases implements phaseSolver. It starts from the last solution.

@@ -23,7 +23,6 @@ type curveSolver struct {
 	group
 	phases     []*phase // that each application is in
 	capacity   units.Bandwidth
-	mayCarry   units.Bandwidth // the most that the memory may carry; +Inf where unknown
 	solved     bool
 	allSolved  bool        // of all combinations of phases
 	iterations []Iteration // when recorded
@@ -33,10 +32,6 @@ type curveSolver struct {
 	// target loses beyond it, in the mean over its time alone.
 	furthest     outcome
 	extrapolated float64
-
-	// free is the performance of the target before holdToCapacity, and ceiling what that
-	// leaves it at most: +Inf where the capacity is unknown.
-	free, ceiling units.NormalizedPerformance
 
 	// here is scratch of solvePhases, the rest of compoundPairs.
 	here       []units.NormalizedPerformance
@@ -51,7 +46,6 @@ type curveSolver struct {
 func (s *curveSolver) reset(apps []*Application, targetFirst bool) {
 	s.group.reset(apps, targetFirst)
 	s.capacity = capacityOf(apps)
-	s.mayCarry = mayCarry(apps, s.capacity)
 	s.phases = resized(s.phases, len(apps))
 	s.solved, s.iterations, s.compounded = false, nil, s.compounded[:0]
 	for i := range apps {
@@ -170,15 +164,20 @@ func (s *curveSolver) respondAway(i int, others units.Traffic) units.NormalizedP
 // curves are known against solo bandwidth only, what they transfer alone.
 func (s *curveSolver) traffic(i int) units.Traffic {
 	var sum units.Traffic
-	for j := range s.apps {
+	for j, other := range s.apps {
 		if j == i {
 			continue
 		}
-		performance := s.hereOf(j, s.performance[j])
+		mean, performance := other.corunner, s.performance[j]
+		if s.atHome(j) {
+			mean = other.target
+		} else {
+			performance = other.away(performance)
+		}
 		if !s.apps[i].achievedKnown {
 			performance = 1
 		}
-		sum = sum.Add(s.phases[j].of(s.alone(j)).Scale(float64(performance)))
+		sum = sum.Add(s.phases[j].of(mean).Scale(float64(performance)))
 	}
 	return sum
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/predictor/memory"
 	"bandmate.dev/bandmate/units"
 )
@@ -50,14 +49,11 @@ func (p *Prediction) predictByCurves(apps []*Application, o Options) {
 	p.Basis = Curves
 	p.warnDefault(apps, mean)
 	p.warnBeyond(apps[0], s.furthest)
-	if s.ceiling < s.free {
-		p.warn(fmt.Sprintf("the memory carries about %v, and these applications ask for more: all of them are slowed down alike", s.mayCarry))
-	}
 	if !s.solved {
 		p.warn(fmt.Sprintf("no convergence after %d steps: the last one is given", maxIterations))
 	}
 	p.setAll(apps, func(i int) units.NormalizedPerformance { return s.hereOf(i, s.performance[i]) })
-	p.Interval = s.doubt(mean).interval(p.NormalizedPerformance).heldTo(s.ceiling)
+	p.Interval = s.doubt(mean).interval(p.NormalizedPerformance)
 	if o.Explain {
 		p.Explanation = s.explain(mean)
 	}
@@ -228,10 +224,7 @@ func (s *curveSolver) explain(read outcome) *Explanation {
 		steps = append(steps, fmt.Sprintf("extrapolated %v further: %.4f", read.beyond, read.performance))
 	}
 	if n := s.combinations(); n > 1 {
-		steps = append(steps, fmt.Sprintf("mean over %d combinations of phases: %.4f", n, s.free))
-	}
-	if s.ceiling < s.free {
-		steps = append(steps, fmt.Sprintf("slowed down to the %v that the memory carries: %.4f", s.mayCarry, max(s.ceiling, curves.Floor)))
+		steps = append(steps, fmt.Sprintf("mean over %d combinations of phases: %.4f", n, s.performance[0]))
 	}
 	if len(s.compounded) == len(s.apps) && s.compounded[0] <= s.performance[0] {
 		steps = append(steps, fmt.Sprintf("product over its pairs: %.4f", s.compounded[0]))

@@ -22,7 +22,10 @@ func (s *modelSolver) held(i int, p units.NormalizedPerformance) units.Normalize
 		if j == i {
 			continue
 		}
-		alone := s.alone(j)
+		alone := other.corunner
+		if s.atHome(j) {
+			alone = other.target
+		}
 		least = least.Add(alone.Scale(min(s.rates[j], other.lowest())))
 		most = most.Add(alone.Scale(other.peak()))
 	}

@@ -1,8 +1,6 @@
 package predictor
 
 import (
-	"math"
-
 	"bandmate.dev/bandmate/curves"
 	"bandmate.dev/bandmate/units"
 )
@@ -16,11 +14,6 @@ const (
 	// fullest is the highest load that the queue is evaluated at: closed loops
 	// of requests do not let a queue grow without end.
 	fullest = 0.97
-	// queueShare is how long requests wait in the queue where as much is left of the
-	// capacity as is used, in units of their time alone. From 0.1 on, what the memory may
-	// carry changes none of the simulated groups; with 0.05, those behind one link are held
-	// to less than they transfer.
-	queueShare = 0.1
 )
 
 // capacityOf estimates the capacity of the memory from the profiles alone: the highest
@@ -33,39 +26,12 @@ func capacityOf(apps []*Application) units.Bandwidth {
 	return most * headroom
 }
 
-// mayCarry returns the most traffic that the memory may carry, where apps show observed
-// as its capacity, or more; +Inf where no profile of apps says it.
-func mayCarry(apps []*Application, observed units.Bandwidth) units.Bandwidth {
-	most := units.Bandwidth(math.Inf(1))
-	for _, a := range apps {
-		if a.mayCarry > 0 {
-			most = min(most, a.mayCarry)
-		}
-	}
-	return max(most, observed)
-}
-
-// Capacity returns the bounds of the capacity of the memory that the profile shows: what it
-// is assumed to carry at least, and at most, 0 where nothing shows that. Of several
-// applications, the memory carries the lowest of the latter, but the highest of the former
-// if that is more.
-func (a *Application) Capacity() (least, most units.Bandwidth) {
-	return capacityOf([]*Application{a}), a.mayCarry
-}
-
 // observedCapacity returns the highest recorded traffic of a and the interferer.
 func (a *Application) observedCapacity() units.Bandwidth {
 	return max(a.mostBesideInterferer, a.target.Total())
 }
 
-// compileObserved sets what application and interferer transferred together, and what the
-// memory may carry at most. Alone they transfer D, and beside each other U, because
-// requests wait longer by D ÷ U − 1. In the queue of extrapolate they wait
-// queueShare·U ÷ (C − U), so that the capacity is
-//
-//	C = U + queueShare·U² ÷ (D − U)
-//
-// One that loses little shows little of the capacity: C is then far above U.
+// compileObserved sets what application and interferer transferred together.
 func (a *Application) compileObserved() {
 	a.mostBesideInterferer = a.capacity
 	for i := range a.responses {
@@ -75,17 +41,6 @@ func (a *Application) compileObserved() {
 		for _, k := range r.knots {
 			own := a.target.Total() * units.Bandwidth(r.performance.At(k.solo))
 			a.mostBesideInterferer = max(a.mostBesideInterferer, own+k.achieved)
-		}
-		if r.knots == nil {
-			continue
-		}
-		top := r.knots[len(r.knots)-1]
-		carried := a.target.Total()*units.Bandwidth(r.performance.At(top.solo)) + top.achieved
-		if lost := a.target.Total() + top.solo - carried; lost > 0 {
-			most := carried + queueShare*carried*(carried/lost)
-			if a.mayCarry == 0 || most < a.mayCarry {
-				a.mayCarry = most
-			}
 		}
 	}
 }

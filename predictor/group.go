@@ -52,14 +52,6 @@ func resized[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 // atHome reports whether application i is where its curves were measured.
 func (g *group) atHome(i int) bool { return i == 0 && g.targetFirst }
 
-// alone returns the mean traffic of application i alone, in its role.
-func (g *group) alone(i int) units.Traffic {
-	if g.atHome(i) {
-		return g.apps[i].target
-	}
-	return g.apps[i].corunner
-}
-
 // nextCombination counts up; it returns false after the last combination.
 func (g *group) nextCombination() bool {
 	for i, a := range g.apps {

@@ -55,16 +55,6 @@ func (d doubt) interval(p units.NormalizedPerformance) Interval {
 	}
 }
 
-// heldTo returns the interval where the capacity of the memory leaves a performance of
-// ceiling at most. That is known no better than capacityOf knows it.
-func (i Interval) heldTo(ceiling units.NormalizedPerformance) Interval {
-	ceiling = max(ceiling, curves.Floor)
-	return Interval{
-		Low:  max(i.Low, (ceiling * headroom).Slowdown()),
-		High: max(i.High, (ceiling / headroom).Slowdown()),
-	}
-}
-
 // contentiousnessDoubt returns the standard deviation of the co-runners' total
 // bandwidth, relative, and of their read share. Their errors are taken as
 // independent.

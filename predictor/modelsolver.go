@@ -142,10 +142,15 @@ func (s *modelSolver) traffic(i int) units.Traffic {
 		return s.sharedTraffic(i)
 	}
 	var sum units.Traffic
-	for j := range s.apps {
-		if j != i {
-			sum = sum.Add(s.alone(j).Scale(s.rates[j]))
+	for j, a := range s.apps {
+		if j == i {
+			continue
 		}
+		alone := a.corunner
+		if s.atHome(j) {
+			alone = a.target
+		}
+		sum = sum.Add(alone.Scale(s.rates[j]))
 	}
 	return sum
 }

@@ -219,15 +219,6 @@ func (a *Application) away(p units.NormalizedPerformance) units.NormalizedPerfor
 	return units.NormalizedPerformance(a.slowerAway / math.Sqrt(square))
 }
 
-// fromAway is the inverse of away.
-func (a *Application) fromAway(away units.NormalizedPerformance) units.NormalizedPerformance {
-	if a.slowerAway == 1 {
-		return away
-	}
-	longer := 1 / float64(away)
-	return units.NormalizedPerformance(1 / math.Sqrt(1+a.slowerAway*a.slowerAway*(longer*longer-1)))
-}
-
 // inPhase translates performance averaged over a run into that of a phase:
 // contention adds time per byte transferred.
 func (a *Application) inPhase(p units.NormalizedPerformance, in *phase) units.NormalizedPerformance {

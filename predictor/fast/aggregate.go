@@ -28,9 +28,8 @@ type Aggregate struct {
 	worst   bool
 	network exchange
 	// busy is what the residents transfer by themselves in bytes per second, column
-	// its column. Where byDelay does not serve it may be more than capacity.
+	// its column.
 	busy, column float32
-	capacity     capacity // that the residents show, where byDelay does not serve
 	byDelay      byDelay
 	added        addedTable // where byDelay does not serve
 }
@@ -113,9 +112,7 @@ func (g *Aggregate) addUpByTraffic(residents []Resident) {
 	performance := fixedPoint(models)
 	var sum units.Traffic
 	var top float32
-	g.capacity = unknownCapacity
 	for i, m := range models {
-		g.capacity = g.capacity.with(m.capacity)
 		sum = sum.Add(m.alone.Scale(float64(performance[i])))
 		if m.perByte > 0 {
 			top = max(top, cells/m.perByte)
@@ -128,14 +125,14 @@ func (g *Aggregate) addUpByTraffic(residents []Resident) {
 	g.added.perByte = addedCells / top
 	for i, r := range residents {
 		others := max(g.busy-r.Model.traffic*performance[i], 0)
-		before := r.Model.within(g.capacity, others, r.Model.beside(others, g.column))
+		before := r.Model.beside(others, g.column)
 		for column := range g.added.cost {
 			for cell := range g.added.cost[column] {
 				newcomer, mixed := top*float32(cell)/addedCells, g.column
 				if all := others + newcomer; all > 0 {
 					mixed = (others*g.column + newcomer*float32(column)) / all
 				}
-				excess := 1/r.Model.within(g.capacity, others+newcomer, r.Model.beside(others+newcomer, mixed)) - 1
+				excess := 1/r.Model.beside(others+newcomer, mixed) - 1
 				if !g.worst {
 					excess -= 1/before - 1
 				}
@@ -176,8 +173,7 @@ func (g *Aggregate) Estimate(newcomer *Model, weight float64) float64 {
 		own, residents = g.estimateByDelay(newcomer)
 	} else {
 		p := newcomer.beside(g.busy, g.column)
-		residents = g.added.at(newcomer.traffic*p, newcomer.column)
-		own = 1/newcomer.within(g.capacity.with(newcomer.capacity), g.busy, p) - 1
+		own, residents = 1/p-1, g.added.at(newcomer.traffic*p, newcomer.column)
 	}
 	own += newcomer.network.stretch * g.network.busy
 	residents += newcomer.network.busy * g.network.stretch

@@ -29,11 +29,6 @@
 // A group is the fixed point of pᵢ = Pᵢ(Σⱼ tⱼ·pⱼ, c) over j ≠ i, found by 16 steps
 // p ← (p + P) ÷ 2.
 //
-// If Σ tⱼ·pⱼ of a pair or group is more than the memory carries, every p is multiplied by
-// the capacity ÷ that sum. The capacity is the least of what the applications show that it
-// may be at most, or the most of what it is at least if that is more
-// (predictor.Application.Capacity).
-//
 // # Delay table
 //
 // Where one model of the memory describes everyone, the delay of that memory is all

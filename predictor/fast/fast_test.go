@@ -145,31 +145,3 @@ func BenchmarkNew(b *testing.B) {
 		})
 	}
 }
-
-// Pairs, groups and the newcomer of an aggregate transfer no more than the memory carries.
-func TestTablesKeepToTheCapacity(t *testing.T) {
-	app := application(t, "app", 15, 1, map[float64][4]float64{1: {1, 0.9, 0.8, 0.7}})
-	least, most := app.Capacity()
-	carries := float64(max(least, most))
-	if !(carries > 15e9 && carries < 60e9) {
-		t.Fatalf("the memory carries %v: this tests nothing", carries)
-	}
-	m := fast.New(app)
-	for _, n := range []int{2, 3, 16, 100} {
-		got := float64(fast.Group(nil, slices.Repeat([]*fast.Model{m}, n))[0])
-		if want := carries / 15e9 / float64(n); got > want*(1+1e-5) {
-			t.Errorf("%d alike: %v, the capacity leaves %v", n, got, want)
-		}
-		var g fast.Aggregate
-		g.AddUp(slices.Repeat([]fast.Resident{{Model: m, Weight: 1}}, n-1), true)
-		if got, want := g.Estimate(m, 1), 15e9*float64(n)/carries-1; got < 0.9*want {
-			t.Errorf("a newcomer beside %d loses %v, by the capacity alone %v", n-1, got, want)
-		}
-	}
-	strong := application(t, "strong", 40, 1, map[float64][4]float64{1: {1, 0.98, 0.96, 0.9}})
-	pairs := fast.NewPairs([]*predictor.Application{app, strong})
-	least, most = strong.Capacity()
-	if both := 15e9*float64(pairs.At(0, 1)) + 40e9*float64(pairs.At(1, 0)); both > max(float64(least), min(carries, float64(most)))*(1+1e-5) {
-		t.Errorf("a pair transfers %v of %v", both, carries)
-	}
-}

@@ -20,7 +20,10 @@ func Group(dst []units.NormalizedPerformance, models []*Model) []units.Normalize
 	}
 	shared := sharedMemory(residents)
 	if shared == nil {
-		return append(dst, held(models, fixedPoint(models))...)
+		for _, p := range fixedPoint(models) {
+			dst = append(dst, units.NormalizedPerformance(p))
+		}
+		return dst
 	}
 	var sum sums
 	for _, m := range models[1:] {
@@ -44,7 +47,7 @@ func Group(dst []units.NormalizedPerformance, models []*Model) []units.Normalize
 	return dst
 }
 
-// fixedPoint solves a group by its traffic tables, whatever the capacity of the memory.
+// fixedPoint solves a group by its traffic tables.
 func fixedPoint(models []*Model) []float32 {
 	performance := make([]float32, len(models))
 	var sum units.Traffic
@@ -59,23 +62,6 @@ func fixedPoint(models []*Model) []float32 {
 			performance[i] = (performance[i] + m.beside(float32(others.Total()), predictor.Column(others))) / 2
 			sum = others.Add(m.alone.Scale(float64(performance[i])))
 		}
-	}
-	return performance
-}
-
-// held returns performances held to the capacity of the memory.
-func held(models []*Model, free []float32) []units.NormalizedPerformance {
-	memory, sum := unknownCapacity, float32(0)
-	for i, m := range models {
-		memory = memory.with(m.capacity)
-		sum += m.traffic * free[i]
-	}
-	performance := make([]units.NormalizedPerformance, len(free))
-	for i, p := range free {
-		if models[i].sensitive {
-			p *= memory.part(sum)
-		}
-		performance[i] = units.NormalizedPerformance(p)
 	}
 	return performance
 }

@@ -29,7 +29,6 @@ type Model struct {
 // response is the traffic table, with the traffic of the application itself.
 type response struct {
 	traffic     float32 // total alone, bytes per second
-	capacity    capacity
 	column      float32 // of that traffic
 	perByte     float32 // cells per byte per second of others' traffic
 	performance [cells + 1][2]float32
@@ -39,7 +38,6 @@ type response struct {
 func New(a *predictor.Application) *Model {
 	traffic, _ := a.Contentiousness()
 	m := constant(traffic)
-	m.capacity = capacityOf(a)
 	m.network, m.delay = exchangeOf(a), a.DelayTable()
 	m.sensitive, _ = a.Known()
 	top := a.HighestPressure()
@@ -63,7 +61,6 @@ func New(a *predictor.Application) *Model {
 func constant(traffic units.Traffic) *Model {
 	m := &Model{alone: traffic}
 	m.traffic, m.column = float32(traffic.Total()), predictor.Column(traffic)
-	m.capacity = unknownCapacity
 	for cell := range m.performance {
 		m.performance[cell] = [2]float32{1, 1}
 	}
@@ -77,15 +74,6 @@ func (r *response) beside(traffic, column float32) float32 {
 		return r.extrapolate(x, column)
 	}
 	return r.at(x, column)
-}
-
-// within returns the performance p beside traffic of others, held to the capacity of the
-// memory.
-func (m *Model) within(memory capacity, others, p float32) float32 {
-	if m.sensitive {
-		p *= memory.part(others + m.traffic*p)
-	}
-	return p
 }
 
 // held is beside, held at the highest measured pressure. It is the inner loop of a

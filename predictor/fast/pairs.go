@@ -30,19 +30,8 @@ func (p *Pairs) Row(dst []units.NormalizedPerformance, i int) []units.Normalized
 // At returns the normalized performance of application i beside application j.
 func (p *Pairs) At(i, j int) units.NormalizedPerformance {
 	own, other := &p.responses[i], &p.responses[j]
-	performance := own.pair(other)
-	memory := own.capacity.with(other.capacity)
-	if memory.part(own.traffic+other.traffic) < 1 && own.perByte > 0 {
-		performance *= memory.part(own.traffic*performance + other.traffic*other.pair(own))
-	}
-	return units.NormalizedPerformance(performance)
-}
-
-// pair returns the performance beside another application, whatever the capacity of the
-// memory.
-func (r *response) pair(other *response) float32 {
-	low := r.held(other.traffic, other.column)
-	slowed := other.held(r.traffic, r.column)
-	high := r.held(other.traffic*slowed, other.column)
-	return (low + high) / 2
+	low := own.held(other.traffic, other.column)
+	slowed := other.held(own.traffic, own.column)
+	high := own.held(other.traffic*slowed, other.column)
+	return units.NormalizedPerformance((low + high) / 2)
 }

@@ -10,9 +10,6 @@ import (
 type Tables struct {
 	// Top is the highest measured pressure in bytes per second; 0 without curves.
 	Top float32
-	// LeastCapacity and MostCapacity bound that of the memory in bytes per second; the
-	// latter is 0 where it is unknown.
-	LeastCapacity, MostCapacity float32
 	// Traffic is the traffic table: the first column and the second at each step.
 	Traffic []float32
 	// Memory is the model of the memory; nil without one, and without delay tables.
@@ -24,10 +21,7 @@ type Tables struct {
 
 // Tables returns the numbers of m.
 func (m *Model) Tables() Tables {
-	t := Tables{Top: m.top, LeastCapacity: m.capacity.least}
-	if m.capacity.most < unknownCapacity.most {
-		t.MostCapacity = m.capacity.most
-	}
+	t := Tables{Top: m.top}
 	for _, row := range m.performance {
 		t.Traffic = append(t.Traffic, row[:]...)
 	}

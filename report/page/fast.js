@@ -21,7 +21,7 @@ const bandmateFast = ({ application, memories, pairs }) => {
     const { readBytesPerSecond: read = 0, writeBytesPerSecond: write = 0, fits, tables } = application(i);
     return decoded[i] = {
       read, write, traffic: read + write, column: columnOf(read, read + write), sensitive: fits.length > 0,
-      top: tables.top, least: tables.leastCapacity ?? 0, most: tables.mostCapacity ?? Infinity, perByte: tables.top > 0 ? MEASURED / tables.top : 0, performance: numbers(tables.traffic),
+      top: tables.top, perByte: tables.top > 0 ? MEASURED / tables.top : 0, performance: numbers(tables.traffic),
       memory: memories[tables.memory], tables,
     };
   }
@@ -44,19 +44,10 @@ const bandmateFast = ({ application, memories, pairs }) => {
     const before = 1 / at(CELLS - 1), last = 1 / at(CELLS);
     return 1 / (last + (Math.min(x, FARTHEST) - CELLS) * (last - before));
   }
-  // carried returns how much of traffic the memory of these applications carries, 1 for all.
-  function carried(members, traffic) {
-    const least = members.reduce((v, a) => Math.max(v, a.least), 0), most = members.reduce((v, a) => Math.min(v, a.most), Infinity);
-    return traffic > Math.max(least, most) ? Math.max(least, most) / traffic : 1;
-  }
-  // middle returns the performance of a beside b, whatever the memory carries.
-  function middle(a, b) {
-    const slowed = beside(b, Math.min(a.traffic, b.top), a.column);
-    return (beside(a, Math.min(b.traffic, a.top), b.column) + beside(a, Math.min(b.traffic * slowed, a.top), b.column)) / 2;
-  }
   function pair(i, j) {
-    const a = app(i), b = app(j), performance = middle(a, b);
-    return 1 / (a.top > 0 ? performance * carried([a, b], a.traffic * performance + b.traffic * middle(b, a)) : performance);
+    const a = app(i), b = app(j);
+    const slowed = beside(b, Math.min(a.traffic, b.top), a.column);
+    return 2 / (beside(a, Math.min(b.traffic, a.top), b.column) + beside(a, Math.min(b.traffic * slowed, a.top), b.column));
   }
   function fixedPoint(members) {
     const performance = members.map(() => 1);
@@ -67,8 +58,7 @@ const bandmateFast = ({ application, memories, pairs }) => {
         performance[i] = (performance[i] + beside(a, read + write, columnOf(read, read + write))) / 2;
       });
     }
-    const part = carried(members, members.reduce((sum, a, i) => sum + a.traffic * performance[i], 0));
-    return performance.map((p, i) => 1 / (members[i].sensitive ? p * part : p));
+    return performance.map((p) => 1 / p);
   }
 
   // --- Delay tables ----------------------------------------------------------

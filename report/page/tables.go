@@ -14,10 +14,8 @@ import (
 
 // Tables are those from which fast.js approximates (see fast.Tables).
 type Tables struct {
-	Top           float32 `json:"top"`
-	LeastCapacity float32 `json:"leastCapacity,omitempty"`
-	MostCapacity  float32 `json:"mostCapacity,omitempty"`
-	Traffic       Floats  `json:"traffic"`
+	Top     float32 `json:"top"`
+	Traffic Floats  `json:"traffic"`
 	// Memory is an index into Data.Memories; absent without a model of the memory.
 	Memory   *int   `json:"memory,omitempty"`
 	Target   Floats `json:"target,omitempty"`
@@ -57,10 +55,7 @@ func (d *Data) tabulate(apps []*predictor.Application) {
 	var models []*memory.Model
 	for i, a := range apps {
 		t := fast.New(a).Tables()
-		d.Applications[i].Tables = Tables{
-			Top: t.Top, LeastCapacity: t.LeastCapacity, MostCapacity: t.MostCapacity,
-			Traffic: t.Traffic, Target: t.Target, Corunner: t.Corunner,
-		}
+		d.Applications[i].Tables = Tables{Top: t.Top, Traffic: t.Traffic, Target: t.Target, Corunner: t.Corunner}
 		if t.Memory == nil {
 			continue
 		}
