@@ -163,6 +163,9 @@ func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Clas
 	if err := l.run(ctx, both); err != nil {
 		return LengthCheck{}, false, err
 	}
+	if both.Bench.Slicing != s {
+		return LengthCheck{}, false, nil // the short slices had to become longer
+	}
 	of := both.Outcome.Readings[class]
 	short, longer := of[point.Compare[0].Name], of[long.Compare[0].Name]
 	if min(len(short), len(longer)) < max(l.Fewest, FewestReadings) {

@@ -79,8 +79,8 @@ const (
 
 // Others returns the share of the time since the beginning in which the target could run but
 // waited, 0 to 1, and the programs that used its CPUs most until a later snapshot; false
-// where it hardly waited, or where the kernel does not tell. The list is empty where only
-// threads of the target compete.
+// where it hardly waited, or where the kernel does not tell. The list is empty where
+// others use too little of these CPUs to be the cause: threads of the target compete.
 func (c *Crowd) Others(now Snapshot) (waited float64, who []Worker, ok bool) {
 	var sum threadTimes
 	for thread, t := range c.read(now) {
@@ -93,6 +93,13 @@ func (c *Crowd) Others(now Snapshot) (waited float64, who []Worker, ok bool) {
 		return 0, nil, false
 	}
 	who = c.busy(now)
+	used := 0.0
+	for _, w := range who {
+		used += w.CPUs
+	}
+	if used < crowded*float64(c.cpus.Size()) {
+		who = nil
+	}
 	return sum.waited.Seconds() / (sum.ran + sum.waited).Seconds(), who[:min(len(who), mostNamed)], true
 }
 

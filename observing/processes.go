@@ -150,7 +150,7 @@ func Busy(before, after Snapshot, target []int, self int, meets func(pid int) bo
 			if _, works := busy[p.PID]; works && mayPause(p) {
 				top = p.PID
 			}
-			p, ok = after.Processes[p.Parent]
+			p, ok = after.above(p)
 		}
 		if top == 0 {
 			continue
@@ -168,6 +168,16 @@ func Busy(before, after Snapshot, target []int, self int, meets func(pid int) bo
 	}
 	slices.SortFunc(list, busiestFirst)
 	return list
+}
+
+// above returns the process that pausing p belongs to: its parent, or the leader of its
+// session where the parent has ended.
+func (s Snapshot) above(p Process) (Process, bool) {
+	if parent, ok := s.Processes[p.Parent]; ok && parent.PID > 1 {
+		return parent, true
+	}
+	leader, ok := s.Processes[p.Session]
+	return leader, ok && leader.PID != p.PID
 }
 
 func busiestFirst(a, b Worker) int {

@@ -82,8 +82,18 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 			t.settled = last - limboNumbers
 		}
 	}
-	children, sessions := make(map[int][]int), make(map[int]int)
+	children, inSession := make(map[int][]int), make(map[int][]int)
+	sessions := make(map[int]int)
 	var found []int
+	taken := make(map[int]bool)
+	take := func(pids ...int) {
+		for _, pid := range pids {
+			if !taken[pid] {
+				taken[pid] = true
+				found = append(found, pid)
+			}
+		}
+	}
 	for _, pid := range candidates {
 		if isMember(pid) {
 			continue
@@ -95,16 +105,20 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 		}
 		sessions[pid] = s.session
 		if isMember(s.parent) || t.isOurs(s.session, isMember) {
-			found = append(found, pid)
-		} else {
-			children[s.parent] = append(children[s.parent], pid)
+			take(pid)
+			continue
 		}
+		children[s.parent] = append(children[s.parent], pid)
+		inSession[s.session] = append(inSession[s.session], pid)
 	}
 	for i := 0; i < len(found); i++ {
 		pid := found[i]
-		found = append(found, children[pid]...)
-		delete(children, pid)
-		if session := sessions[pid]; session == pid || isMember(session) {
+		take(children[pid]...)
+		session := sessions[pid]
+		if session == pid {
+			take(inSession[pid]...)
+		}
+		if session == pid || isMember(session) {
 			t.sessions[session] = true
 		}
 	}

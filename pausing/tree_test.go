@@ -164,6 +164,37 @@ func TestFindsOrphans(t *testing.T) {
 	}
 }
 
+// TestFindsOrphansOfSessions has a descendant that leads a session, from which a parent has
+// ended before anyone looks.
+func TestFindsOrphansOfSessions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orphan")
+	const inner = `(sleep 300 & echo $! > "$0"); echo ready; exec sleep 300`
+	cmd := exec.Command("sh", "-c", `setsid sh -c '`+inner+`' "$0" & wait`, file)
+	started(t, cmd)
+	g := group(t, cmd.Process.Pid)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	orphan, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := readStat(orphan)
+	if err != nil || g.brake.(*signals).isMember(st.parent) {
+		t.Fatalf("it is no orphan: %+v, %v", st, err)
+	}
+	t.Cleanup(func() { _ = unix.Kill(-st.session, unix.SIGKILL) })
+	if err := g.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	wantPaused(t, g, orphan)
+	if err := g.Continue(); err != nil {
+		t.Fatal(err)
+	}
+	wantRunning(t, orphan)
+}
+
 // The caller of vfork waits in the kernel until its child becomes another program,
 // which a paused one does not.
 func TestVfork(t *testing.T) {

@@ -147,7 +147,7 @@ func TestTimeoutOfStoppedCommand(t *testing.T) {
 	l := testLauncher(t)
 	file := filepath.Join(t.TempDir(), "ended")
 	command := shell("trap 'echo yes > " + file + "; exit 1' TERM; kill -STOP $$; while :; do sleep 0.01; done")
-	command.Timeout = 50 * time.Millisecond
+	command.Timeout = 2 * time.Second // the trap is set by then
 	if _, err := l.Run(t.Context(), command, cpuset.New(), nil); !errors.Is(err, ErrCommand) || !strings.Contains(err.Error(), "still running after") {
 		t.Errorf("got %v", err)
 	}
