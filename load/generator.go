@@ -196,16 +196,18 @@ func (l *Load) work(ctx context.Context, random *rand.Rand) {
 		}
 		var err error
 		c, err = l.serve(ctx, c, random)
+		enough := false
+		if err == nil {
+			l.answered(intended)
+		} else if ctx.Err() == nil {
+			enough = l.fail(err)
+		}
 		if l.options.Rate > 0 {
-			l.pending.Add(-1)
+			l.pending.Add(-1) // counted before: Finish waits for none
 		}
-		if err != nil {
-			if ctx.Err() == nil && l.fail(err) {
-				return
-			}
-			continue
+		if enough {
+			return
 		}
-		l.answered(intended)
 	}
 }
 

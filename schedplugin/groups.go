@@ -50,6 +50,9 @@ func nodeOfPod(o any) ([]string, error) {
 func (c *cycle) filterWhole(ctx context.Context, info fwk.NodeInfo) *fwk.Status {
 	_, state := c.stateOf(info)
 	nodes := c.sharing(state.node)
+	if !slices.ContainsFunc(nodes, c.plugin.hasLimits) {
+		return nil
+	}
 	whole, limited := make([]wholeNode, len(nodes)), false
 	for i, n := range nodes {
 		now := info
@@ -81,6 +84,11 @@ func (c *cycle) filterWhole(ctx context.Context, info fwk.NodeInfo) *fwk.Status 
 		return status
 	}
 	return nil
+}
+
+// hasLimits reports whether a pod that is on a node in the cluster has a limit.
+func (p *Plugin) hasLimits(n *occupancy.Node) bool {
+	return slices.ContainsFunc(p.onNode(n.Name), func(pod *v1.Pod) bool { return hasLimit(pod) && !view.Finished(pod) })
 }
 
 // takenOut returns the pods that are on a node in the cluster, and not in info.

@@ -173,8 +173,8 @@ func (s *Site) application(j *Job) (name, source string) {
 // matches reports whether a rule is for jobs of this name.
 func (r *applicationRule) matches(name string) bool {
 	// A slash is a letter like any other in a job's name.
-	plain := strings.NewReplacer("/", "\x00")
-	ok, err := path.Match(plain.Replace(r.Job), plain.Replace(name))
+	plain := func(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
+	ok, err := path.Match(plain(r.Job), plain(name))
 	return ok && err == nil
 }
 

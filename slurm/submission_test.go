@@ -33,7 +33,7 @@ func TestSubmissionQuestion(t *testing.T) {
 		"plain.sh":                         "--exclude=n1|plain.sh",
 		"-Q|plain.sh|-Q":                   "--exclude=n1|plain.sh|-Q",
 		"-n2|--quiet|-HQ|plain.sh":         "-n2|-H|--exclude=n1|plain.sh",
-		"-QQ|--quie|-JQ|-c|2|plain.sh":      "-JQ|-c|2|--exclude=n1|plain.sh",
+		"-QQ|--quie|-JQ|-c|2|plain.sh":     "-JQ|-c|2|--exclude=n1|plain.sh",
 		"-Q|-n1|:|-n2|-QJ|Queen|plain.sh":  "-n1|--exclude=n1|:|-n2|-J|Queen|--exclude=n1|plain.sh",
 		"-J|-Q|--comment=--quiet|quiet.sh": "-J|-Q|--comment=--quiet|--exclude=n1|quiet.sh",
 	} {

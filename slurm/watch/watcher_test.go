@@ -719,6 +719,30 @@ func TestRunFailsWhereSomethingStays(t *testing.T) {
 	wantExcluded(t, f, 10, "n01")
 }
 
+// A job that starts while the watch takes back what it set is none that stays.
+func TestRunEndsWhileAJobStarts(t *testing.T) {
+	f := newFake(3)
+	f.run(1, "tender", "n01")
+	f.submit(10, "heavy")
+	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
+	ctx, cancel := context.WithCancel(t.Context())
+	read := w.Read
+	w.Read = func(ctx context.Context) (*slurm.Cluster, error) {
+		if f.excluded(10) != "" {
+			f.refuse = func([]string) (error, bool) { // the change comes too late
+				f.job(10).State = "RUNNING"
+				return nil, false
+			}
+			cancel()
+		}
+		return read(ctx)
+	}
+	w.Interval = time.Second
+	if err := w.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStateThatCannotBeBelieved(t *testing.T) {
 	for name, text := range map[string]string{
 		"cut":             `{"version":1,"jobs":{"10":{`,

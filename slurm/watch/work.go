@@ -294,7 +294,14 @@ func (w *Watcher) takeBack(ctx context.Context, last bool) (left int, err error)
 		err = w.unsay(ctx, c)
 	}
 	w.say(w.journal.news(c, records)...)
-	return len(decisions) - done.Released, errors.Join(stays, err, w.state.save(w.Folder))
+	left = len(decisions) - done.Released
+	if last && left > 0 && err == nil {
+		// Some may have started or ended since they were looked at.
+		if c, err = w.look(ctx, &slurm.Site{}); err == nil {
+			left = len(w.leftBehind(c))
+		}
+	}
+	return left, errors.Join(stays, err, w.state.save(w.Folder))
 }
 
 // unsay removes the remarks that the mode advise wrote.

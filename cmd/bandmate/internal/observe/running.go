@@ -247,6 +247,9 @@ func (r *running) explain(ctx context.Context, err error) error {
 
 // others says who uses the CPUs that the target waits for; empty where it hardly waits.
 func (r *running) others() string {
+	if r.crowd == nil {
+		return "" // not watched yet
+	}
 	now, err := observing.TakeSnapshot()
 	if err != nil {
 		return ""
