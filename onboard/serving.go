@@ -100,9 +100,7 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, t.stage.close()) }()
-	if err := t.place(); err != nil {
-		return nil, nil, err
-	}
+	t.place()
 	// A server that does not work is told before minutes are spent on the machine.
 	if err := t.begin(ctx); err != nil {
 		return nil, nil, err
@@ -158,7 +156,7 @@ func (b *Serving) notThere(ctx context.Context) error {
 }
 
 // place finds CPUs for the load, and says what has to be shared.
-func (t *serving) place() error {
+func (t *serving) place() {
 	allowed := t.stage.Session.allowed
 	t.everywhere = allowed
 	pressing := t.Placement.Interferer.Union(t.otherCPUs)
@@ -167,7 +165,6 @@ func (t *serving) place() error {
 		t.service.Shared = fmt.Sprintf("too few CPUs for server, load and interferer apart: the load ran on the interferer's CPUs %s while the server was alone, and on the server's CPUs %s under pressure: the traffic contains that of the load, and higher loads were not measured under pressure",
 			pressing, t.Placement.Target)
 	}
-	return nil
 }
 
 // alone are the CPUs of the load while the interferer is idle, pressed those while it

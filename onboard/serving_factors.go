@@ -310,6 +310,9 @@ func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, s
 	changes := 0
 	begin := g.clock.Now()
 	last, _, err := g.Read()
+	if err != nil {
+		return 0, 0, 0, 0, err
+	}
 	for range saturationWindows {
 		from, start, err := g.Read()
 		if err != nil {

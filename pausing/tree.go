@@ -111,8 +111,9 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 		children[s.parent] = append(children[s.parent], pid)
 		inSession[s.session] = append(inSession[s.session], pid)
 	}
-	for i := 0; i < len(found); i++ {
-		pid := found[i]
+	for next := 0; next < len(found); {
+		pid := found[next]
+		next++
 		take(children[pid]...)
 		session := sessions[pid]
 		if session == pid {

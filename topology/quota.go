@@ -45,7 +45,8 @@ func (q Quota) String() string {
 func ReadQuota(sys, proc fs.FS, process string) *Quota {
 	var tightest *Quota
 	for _, group := range sysfile.Cgroups(proc, process, "cpu") {
-		name, quota, period := "cpu.max", "", ""
+		name := "cpu.max"
+		var quota, period string
 		if group.Version == 1 {
 			name = "cpu.cfs_quota_us"
 			quota, _ = sysfile.Text(sys, path.Join(group.Dir, name))

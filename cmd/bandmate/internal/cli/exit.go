@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,11 +56,11 @@ func IsSilent(err error) bool { return errors.Is(err, ErrReported) }
 func (a *App) Describe(cmd *cobra.Command, err error) string {
 	switch {
 	case errors.Is(err, context.Canceled):
-		said := "interrupted"
+		said := []string{"interrupted"}
 		for _, also := range besideInterruption(err) {
-			said += "\n  " + also.Error()
+			said = append(said, also.Error())
 		}
-		return said
+		return strings.Join(said, "\n  ")
 	case errors.Is(err, interferer.ErrCPU):
 		flags := "--cpus"
 		if cmd.Flags().Lookup("interferer-cpus") != nil {
