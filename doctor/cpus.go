@@ -67,7 +67,7 @@ func (x *examination) cpuQuota() Outcome {
 		return missing(detail, quota.Remedy())
 	}
 	within, _ := quota.Narrow(x.placement, x.allowed)
-	return limited(fmt.Sprintf("%s; so experiments use CPUs %s alone", detail, within), quota.Remedy())
+	return limited(fmt.Sprintf("%s; so experiments use only CPUs %s", detail, within), quota.Remedy())
 }
 
 func (x *examination) placementFound() Outcome {

@@ -152,7 +152,7 @@ func TestFindings(t *testing.T) {
 			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "150000 100000\n") },
 		},
 		{
-			name: "CPU quota for fewer CPUs", finding: "cpu-quota", state: Limited, detail: "so experiments use CPUs 0-2 alone", remedy: "raise it",
+			name: "CPU quota for fewer CPUs", finding: "cpu-quota", state: Limited, detail: "so experiments use only CPUs 0-2", remedy: "raise it",
 			change: func(f *fake) { f.set(f.sys, "fs/cgroup/cpu.max", "390000 100000\n") },
 		},
 		{

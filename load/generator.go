@@ -203,7 +203,7 @@ func (l *Load) work(ctx context.Context, random *rand.Rand) {
 			enough = l.fail(err)
 		}
 		if l.options.Rate > 0 {
-			l.pending.Add(-1) // counted before: Finish waits for none
+			l.pending.Add(-1) // after the request is counted: Finish waits for 0
 		}
 		if enough {
 			return

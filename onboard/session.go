@@ -49,7 +49,7 @@ func (p *Placing) place(machine *topology.Machine, quota *topology.Quota) (topol
 	}
 	p.Allowed = within
 	if placement, err = machine.Place(p.Request); err == nil {
-		placement.Warnings = append(placement.Warnings, fmt.Sprintf("%v: application and interferer use CPUs %s alone", quota, within))
+		placement.Warnings = append(placement.Warnings, fmt.Sprintf("%v: application and interferer use only CPUs %s", quota, within))
 	}
 	return placement, err
 }

@@ -150,22 +150,14 @@ func TestFindsOrphans(t *testing.T) {
 			if st, err := readStat(orphan); err != nil || st.session != leader || g.brake.(*signals).isMember(st.parent) {
 				t.Fatalf("it is no orphan: %+v, %v", st, err)
 			}
-			for range 2 {
-				if err := g.Pause(); err != nil {
-					t.Fatal(err)
-				}
-				wantPaused(t, g, orphan)
-				if err := g.Continue(); err != nil {
-					t.Fatal(err)
-				}
-				wantRunning(t, orphan)
-			}
+			wantPausedWith(t, g, orphan)
+			wantPausedWith(t, g, orphan)
 		})
 	}
 }
 
-// TestFindsOrphansOfSessions has a descendant that leads a session, from which a parent has
-// ended before anyone looks.
+// TestFindsOrphansOfSessions has a descendant that leads a session. The parent of the orphan
+// in it has ended before the first look.
 func TestFindsOrphansOfSessions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "orphan")
 	const inner = `(sleep 300 & echo $! > "$0"); echo ready; exec sleep 300`
@@ -185,14 +177,20 @@ func TestFindsOrphansOfSessions(t *testing.T) {
 		t.Fatalf("it is no orphan: %+v, %v", st, err)
 	}
 	t.Cleanup(func() { _ = unix.Kill(-st.session, unix.SIGKILL) })
+	wantPausedWith(t, g, orphan)
+}
+
+// wantPausedWith pauses and continues a group, and checks that a process does the same.
+func wantPausedWith(t *testing.T, g *Group, pid int) {
+	t.Helper()
 	if err := g.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	wantPaused(t, g, orphan)
+	wantPaused(t, g, pid)
 	if err := g.Continue(); err != nil {
 		t.Fatal(err)
 	}
-	wantRunning(t, orphan)
+	wantRunning(t, pid)
 }
 
 // The caller of vfork waits in the kernel until its child becomes another program,

@@ -51,21 +51,7 @@ func openPage(t *testing.T, profiles []*v1alpha1.ApplicationProfile, apps []*pre
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm := goja.New()
-	err = vm.Set("atob", func(s string) string {
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			panic(vm.ToValue(err.Error()))
-		}
-		letters := make([]rune, len(b))
-		for i, each := range b {
-			letters[i] = rune(each)
-		}
-		return string(letters)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	vm := newMachine(t)
 	if err := vm.Set("text", string(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -227,4 +213,25 @@ func TestPairsInThePage(t *testing.T) {
 	if min(counts[predictor.MemoryModel], counts[predictor.Curves], network, refused) < 100 || extrapolated < 10 {
 		t.Errorf("the stores say little: %v, %d extrapolated, %d with a network, %d refused", counts, extrapolated, network, refused)
 	}
+}
+
+// newMachine returns a machine for JavaScript that has the atob of browsers.
+func newMachine(t testing.TB) *goja.Runtime {
+	t.Helper()
+	vm := goja.New()
+	err := vm.Set("atob", func(s string) string {
+		b, err := base64.StdEncoding.DecodeString(s)
+		if err != nil {
+			panic(vm.ToValue(err.Error()))
+		}
+		letters := make([]rune, len(b))
+		for i, each := range b {
+			letters[i] = rune(each)
+		}
+		return string(letters)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vm
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/csv"
 	"regexp"
 	"strings"
@@ -62,21 +61,7 @@ func showPage(t *testing.T, n int) *goja.Runtime {
 			parts = append(parts, script[2])
 		}
 	}
-	vm := goja.New()
-	err := vm.Set("atob", func(s string) string {
-		b, err := base64.StdEncoding.DecodeString(s)
-		if err != nil {
-			panic(vm.ToValue(err.Error()))
-		}
-		letters := make([]rune, len(b))
-		for i, each := range b {
-			letters[i] = rune(each)
-		}
-		return string(letters)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	vm := newMachine(t)
 	list := make([]any, len(parts))
 	for i, part := range parts {
 		list[i] = part

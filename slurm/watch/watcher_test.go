@@ -697,20 +697,10 @@ func TestObserveTakesBack(t *testing.T) {
 // A watch that cannot take back what it set fails, and so does a later attempt.
 func TestRunFailsWhereSomethingStays(t *testing.T) {
 	f := newFake(3)
-	f.run(1, "tender", "n01")
-	f.submit(10, "heavy")
-	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
-	ctx, cancel := context.WithCancel(t.Context())
-	read := w.Read
-	w.Read = func(ctx context.Context) (*slurm.Cluster, error) {
-		if f.excluded(10) != "" {
-			f.refuse = func([]string) (error, bool) { return &slurm.CommandError{Name: "scontrol", ExitCode: 1}, false }
-			cancel()
-		}
-		return read(ctx)
-	}
-	w.Interval = time.Second
-	if err := w.Run(ctx); err == nil || !strings.Contains(err.Error(), "what was set stays with 1 job") {
+	w, err := runUntilExcluded(t, f, func([]string) (error, bool) {
+		return &slurm.CommandError{Name: "scontrol", ExitCode: 1}, false
+	})
+	if err == nil || !strings.Contains(err.Error(), "what was set stays with 1 job") {
 		t.Errorf("%v, want that something stays", err)
 	}
 	if err := w.TakeBack(t.Context()); err == nil || !strings.Contains(err.Error(), "what was set stays with 1 job") {
@@ -719,28 +709,37 @@ func TestRunFailsWhereSomethingStays(t *testing.T) {
 	wantExcluded(t, f, 10, "n01")
 }
 
-// A job that starts while the watch takes back what it set is none that stays.
+// A job may start before the watch has taken back what it set. Nothing stays then.
 func TestRunEndsWhileAJobStarts(t *testing.T) {
 	f := newFake(3)
+	_, err := runUntilExcluded(t, f, func([]string) (error, bool) {
+		f.job(10).State = "RUNNING"
+		return nil, false
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// runUntilExcluded runs a watch that excludes a node for job 10 and then ends. From then on
+// refuse answers its changes.
+func runUntilExcluded(t *testing.T, f *fake, refuse func([]string) (error, bool)) (*Watcher, error) {
+	t.Helper()
 	f.run(1, "tender", "n01")
 	f.submit(10, "heavy")
 	w, _ := watcherIn(t, t.TempDir(), f, Enforce)
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	read := w.Read
 	w.Read = func(ctx context.Context) (*slurm.Cluster, error) {
 		if f.excluded(10) != "" {
-			f.refuse = func([]string) (error, bool) { // the change comes too late
-				f.job(10).State = "RUNNING"
-				return nil, false
-			}
+			f.refuse = refuse
 			cancel()
 		}
 		return read(ctx)
 	}
 	w.Interval = time.Second
-	if err := w.Run(ctx); err != nil {
-		t.Error(err)
-	}
+	return w, w.Run(ctx)
 }
 
 func TestStateThatCannotBeBelieved(t *testing.T) {

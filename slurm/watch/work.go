@@ -296,7 +296,7 @@ func (w *Watcher) takeBack(ctx context.Context, last bool) (left int, err error)
 	w.say(w.journal.news(c, records)...)
 	left = len(decisions) - done.Released
 	if last && left > 0 && err == nil {
-		// Some may have started or ended since they were looked at.
+		// Some jobs may have started or ended since the queue was read.
 		if c, err = w.look(ctx, &slurm.Site{}); err == nil {
 			left = len(w.leftBehind(c))
 		}
