@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
@@ -48,7 +49,7 @@ func TestCompletionInShells(t *testing.T) {
 				requires.Unmet(t, "needs %s", shell)
 			}
 			script := filepath.Join(t.TempDir(), "completion")
-			writeFile(t, script, bandmate(t, "completion", shell).stdout.String())
+			processtest.WriteFile(t, script, processtest.Bandmate(t, "completion", shell).Stdout.String())
 			for _, test := range []struct {
 				line       string
 				want, lack []string
@@ -60,13 +61,13 @@ func TestCompletionInShells(t *testing.T) {
 				{"bandmate matrix --method lin", []string{"linear-"}, []string{"memgen"}},
 				{"bandmate profiles sh", []string{"show"}, []string{"import"}},
 			} {
-				p := prepare(t, shell, "-c", strings.NewReplacer("@SCRIPT@", script, "@LINE@", test.line).Replace(ask))
-				p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store, "TERM=xterm", "HOME="+t.TempDir())
-				p.start().wait()
-				got := p.stdout.String()
+				p := processtest.Prepare(t, shell, "-c", strings.NewReplacer("@SCRIPT@", script, "@LINE@", test.line).Replace(ask))
+				p.Cmd.Env = append(p.Cmd.Env, "BANDMATE_STORE="+store, "TERM=xterm", "HOME="+t.TempDir())
+				p.Start().Wait()
+				got := p.Stdout.String()
 				for _, want := range test.want {
 					if !strings.Contains(got, want) {
-						t.Errorf("%s⇥: %q lacks %q: %s", test.line, got, want, &p.stderr)
+						t.Errorf("%s⇥: %q lacks %q: %s", test.line, got, want, &p.Stderr)
 					}
 				}
 				if shell == "zsh" {
@@ -122,11 +123,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"measure", "--format", ""}, []string{"perf-csv", "perf-json", "pcm", "likwid"}},
 		{[]string{"config", "slurm", "wa"}, []string{"watch"}},
 	} {
-		p := prepare(t, "bandmate", append([]string{"__complete"}, test.args...)...)
-		p.cmd.Env = append(p.cmd.Env, "BANDMATE_STORE="+store, "PATH="+slurm)
-		p.start().wait()
+		p := processtest.Prepare(t, "bandmate", append([]string{"__complete"}, test.args...)...)
+		p.Cmd.Env = append(p.Cmd.Env, "BANDMATE_STORE="+store, "PATH="+slurm)
+		p.Start().Wait()
 		var got []string
-		for line := range strings.SplitSeq(p.stdout.String(), "\n") {
+		for line := range strings.SplitSeq(p.Stdout.String(), "\n") {
 			if line != "" && !strings.HasPrefix(line, ":") && !strings.HasPrefix(line, "_activeHelp_") {
 				got = append(got, line)
 			}
@@ -134,11 +135,11 @@ func TestCompletion(t *testing.T) {
 		if test.args[0] == "config" {
 			got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasPrefix(s, "wa") })
 		}
-		if p.cmd.ProcessState.ExitCode() != 0 || !slices.Equal(got, test.want) {
-			t.Errorf("%q: %q, want %q: %s", test.args, got, test.want, &p.stderr)
+		if p.Cmd.ProcessState.ExitCode() != 0 || !slices.Equal(got, test.want) {
+			t.Errorf("%q: %q, want %q: %s", test.args, got, test.want, &p.Stderr)
 		}
 	}
-	broken := prepare(t, "bandmate", "__complete", "predict", "")
-	broken.cmd.Env = append(broken.cmd.Env, "BANDMATE_CONFIG="+writeIn(t, "c.yaml", "nonsense"), "BANDMATE_STORE="+store)
-	broken.start().wantExit(0)
+	broken := processtest.Prepare(t, "bandmate", "__complete", "predict", "")
+	broken.Cmd.Env = append(broken.Cmd.Env, "BANDMATE_CONFIG="+writeIn(t, "c.yaml", "nonsense"), "BANDMATE_STORE="+store)
+	broken.Start().WantExit(0)
 }

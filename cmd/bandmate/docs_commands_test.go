@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // updateDocs writes what commands print into the pages that show it:
@@ -370,7 +372,7 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 		// The command sees the exit code of the one before it.
 		fmt.Fprintf(&script, "(exit $status)\n%s\nstatus=$?\nprintf '\\n%s%d %%d\\n' $status\n", cmp.Or(step.run, step.text), mark, i)
 	}
-	limit := patience
+	limit := processtest.Patience
 	if os.Getenv(docsNeeds) != "" {
 		limit = 20 * time.Minute
 	}
@@ -378,11 +380,11 @@ func runPage(t *testing.T, page *markdown, steps []shown, home string, compare b
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-c", script.String())
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), markOf(t), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "BANDMATE_CONFIG=", "BANDMATE_STORE="+filepath.Join(folder, "docs", "example", "store"), "LC_ALL=C.UTF-8", "NO_COLOR=", "TZ=UTC")
+	cmd.Env = append(os.Environ(), processtest.MarkOf(t), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=", "BANDMATE_CONFIG=", "BANDMATE_STORE="+filepath.Join(folder, "docs", "example", "store"), "LC_ALL=C.UTF-8", "NO_COLOR=", "TZ=UTC")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = patience
-	out := &lockedBuffer{}
+	cmd.WaitDelay = processtest.Patience
+	out := &processtest.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	// The exit code is that of the last command, which is checked below.
 	_ = cmd.Run()

@@ -20,6 +20,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/predictor"
 	"bandmate.dev/bandmate/schedplugin"
 	configv1 "bandmate.dev/bandmate/schedplugin/config/v1"
@@ -50,7 +51,7 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 	}
 	// Any pod may have a limit until the plugin knows all pods.
 	h.informers.Start(t.Context().Done())
-	for deadline := time.Now().Add(patience); !h.skipsFilter(t, plugin) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(processtest.Patience); !h.skipsFilter(t, plugin) && time.Now().Before(deadline); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	before := d.residentsBefore(table)
@@ -63,7 +64,7 @@ func (d *doors) wantScheduler(t *testing.T, l live, table []doorAnswer) {
 		want := wantedScores(t, l, table, before, a.Target)
 		// The models of the memory are fitted after they are first asked for.
 		var wrong string
-		for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		for deadline := time.Now().Add(processtest.Patience); ; time.Sleep(20 * time.Millisecond) {
 			if wrong = wrongScores(h.scores(t, plugin, a.Target), want); wrong == "" || time.Now().After(deadline) {
 				break
 			}

@@ -10,6 +10,7 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 
@@ -29,27 +30,27 @@ func TestDoorsOfServices(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	bandmate(t, "apply", "--store", store, "--kubeconfig", server.Kubeconfig).wantExit(0)
+	processtest.Bandmate(t, "apply", "--store", store, "--kubeconfig", server.Kubeconfig).WantExit(0)
 	add(clustertest.Nodes, "{apiVersion: v1, kind: Node, metadata: {name: rack, labels: {bandmate.dev/machine: made-up}}}")
 	add(clustertest.Pods, "{apiVersion: v1, kind: Pod, metadata: {name: triad, namespace: shop, uid: t, labels: {bandmate.dev/application: triad}}, spec: {nodeName: rack, containers: [{name: c}]}}")
 	for _, load := range []string{"500", "5000", "7000", "9000", "12000"} {
 		for _, limit := range []string{"1ms", "2ms", "1h"} {
-			p := bandmate(t, "predict", "redis", "triad", "--load", load, "--max-p99", limit, "-o", "json", "--store", store)
-			said := p.stdout.String()
+			p := processtest.Bandmate(t, "predict", "redis", "triad", "--load", load, "--max-p99", limit, "-o", "json", "--store", store)
+			said := p.Stdout.String()
 			var predicted advisor.ServicePrediction
 			if err := json.Unmarshal([]byte(said), &predicted); err != nil || predicted.Service == nil {
 				t.Fatalf("%s at %s: %v: %s", limit, load, err, said)
 			}
 			kept := *predicted.Service.Kept
-			p.wantExit(map[bool]int{true: 0, false: 5}[kept])
+			p.WantExit(map[bool]int{true: 0, false: 5}[kept])
 			values := url.Values{"target": {"redis"}, "corunner": {"triad"}, "load": {load}, "maxP99": {limit}}
 			if status, body := l.ask("api/v1/predict?" + values.Encode()); status != 200 || body != said {
 				t.Errorf("%s at %s: the server says %d %s, predict %s", limit, load, status, body, said)
 			}
-			w := bandmate(t, "what-if", "redis", "--load", load, "--max-p99", limit, "-o", "json", "--kubeconfig", server.Kubeconfig)
-			w.wantExit(map[bool]int{true: 0, false: 5}[kept])
+			w := processtest.Bandmate(t, "what-if", "redis", "--load", load, "--max-p99", limit, "-o", "json", "--kubeconfig", server.Kubeconfig)
+			w.WantExit(map[bool]int{true: 0, false: 5}[kept])
 			var asked cluster.WhatIfAnswer
-			if err := json.Unmarshal([]byte(w.stdout.String()), &asked); err != nil {
+			if err := json.Unmarshal([]byte(w.Stdout.String()), &asked); err != nil {
 				t.Fatal(err)
 			}
 			what := fmt.Sprintf("what-if at %s", load)
@@ -62,17 +63,17 @@ func TestDoorsOfServices(t *testing.T) {
 		}
 	}
 	add(clustertest.Pods, `{apiVersion: v1, kind: Pod, metadata: {name: cache, namespace: shop, uid: r, labels: {bandmate.dev/application: redis}, annotations: {bandmate.dev/load: "5000", bandmate.dev/max-p99: 1ms}}, spec: {nodeName: rack, containers: [{name: c}]}}`)
-	e := bandmate(t, "explain", "cache", "-n", "shop", "--kubeconfig", server.Kubeconfig)
-	e.wantExit(0)
+	e := processtest.Bandmate(t, "explain", "cache", "-n", "shop", "--kubeconfig", server.Kubeconfig)
+	e.WantExit(0)
 	for _, want := range []string{"5000 requests per second, p99 at most 1.00 ms", "beyond a limit", "at 5000 requests per second"} {
-		if !strings.Contains(e.stdout.String(), want) {
-			t.Errorf("explain: no %q in %s", want, e.stdout.String())
+		if !strings.Contains(e.Stdout.String(), want) {
+			t.Errorf("explain: no %q in %s", want, e.Stdout.String())
 		}
 	}
-	w := bandmate(t, "what-if", "triad", "-o", "json", "--kubeconfig", server.Kubeconfig)
-	w.wantExit(0) // it has no limit of its own
+	w := processtest.Bandmate(t, "what-if", "triad", "-o", "json", "--kubeconfig", server.Kubeconfig)
+	w.WantExit(0) // it has no limit of its own
 	var asked cluster.WhatIfAnswer
-	if err := json.Unmarshal([]byte(w.stdout.String()), &asked); err != nil {
+	if err := json.Unmarshal([]byte(w.Stdout.String()), &asked); err != nil {
 		t.Fatal(err)
 	}
 	found := false
@@ -80,6 +81,6 @@ func TestDoorsOfServices(t *testing.T) {
 		found = found || r.Pod == "cache" && r.OverLimit && r.Limit == 0 && r.Service != nil && r.Service.MaxP99Seconds == 1e-3
 	}
 	if !found || !asked.Nodes[0].Rejected {
-		t.Errorf("what-if of its neighbor: %s", w.stdout.String())
+		t.Errorf("what-if of its neighbor: %s", w.Stdout.String())
 	}
 }

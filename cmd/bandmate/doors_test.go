@@ -19,6 +19,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/onboard"
 	"bandmate.dev/bandmate/onboard/sampling"
@@ -186,15 +187,15 @@ func (d *doors) put(path string, object any) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	writeFile(d.t, filepath.Join(d.store, path), string(text))
+	processtest.WriteFile(d.t, filepath.Join(d.store, path), string(text))
 }
 
 // ask runs a command and decodes what it prints.
 func (d *doors) ask(t *testing.T, into any, args ...string) {
 	t.Helper()
-	p := bandmate(t, append(args, "-o", "json", "--store", d.store)...)
-	p.wantExit(0)
-	if err := json.Unmarshal([]byte(p.stdout.String()), into); err != nil {
+	p := processtest.Bandmate(t, append(args, "-o", "json", "--store", d.store)...)
+	p.WantExit(0)
+	if err := json.Unmarshal([]byte(p.Stdout.String()), into); err != nil {
 		t.Fatalf("%s: %v", args, err)
 	}
 }
@@ -376,7 +377,7 @@ func (d *doors) wantSlurm(t *testing.T, table []doorAnswer) {
 			t.Fatal(err)
 		}
 		files[name] = filepath.Join(t.TempDir(), name+".json")
-		writeFile(t, files[name], string(text))
+		processtest.WriteFile(t, files[name], string(text))
 	}
 	advised := map[string]struct{ Advice *slurm.Advice }{}
 	for i, want := range table {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/predictor"
 )
 
@@ -55,14 +56,14 @@ func TestEvaluateIsWhatPredictSays(t *testing.T) {
 			t.Parallel()
 			folder := filepath.Join(t.TempDir(), "store")
 			file := filepath.Join(t.TempDir(), "rows.csv")
-			bandmate(t, "evaluate", filepath.Join("..", "..", "predictor", "testdata", "simulated", platform), "--method", "default",
-				"--read-shares", "50,100", "--levels", "0.25,0.5,0.75,1", "--predictions", file, "--profiles", folder).wantExit(0)
+			processtest.Bandmate(t, "evaluate", filepath.Join("..", "..", "predictor", "testdata", "simulated", platform), "--method", "default",
+				"--read-shares", "50,100", "--levels", "0.25,0.5,0.75,1", "--predictions", file, "--profiles", folder).WantExit(0)
 			rows := readEvaluated(t, file)
 			ask := func(into any, args ...string) {
 				t.Helper()
-				p := bandmate(t, append(args, "-o", "json", "--store", folder)...)
-				p.wantExit(0)
-				if err := json.Unmarshal([]byte(p.stdout.String()), into); err != nil {
+				p := processtest.Bandmate(t, append(args, "-o", "json", "--store", folder)...)
+				p.WantExit(0)
+				if err := json.Unmarshal([]byte(p.Stdout.String()), into); err != nil {
 					t.Fatalf("%s: %v", args, err)
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // rawControl are the characters that would act on a terminal.
@@ -16,10 +18,10 @@ const rawControl = "\x1b\x07\x08\u009b\u202e\u2066\u200b"
 // One point is enough to predict, with a warning.
 func TestSinglePointCurve(t *testing.T) {
 	store := storeOf(t, "a", "b")
-	p := bandmate(t, "predict", "a", "b", "--store", store)
-	p.wantExit(0, "warning: ")
-	if !strings.Contains(p.stdout.String(), "a beside b: 1.") {
-		t.Errorf("no prediction: %s", &p.stdout)
+	p := processtest.Bandmate(t, "predict", "a", "b", "--store", store)
+	p.WantExit(0, "warning: ")
+	if !strings.Contains(p.Stdout.String(), "a beside b: 1.") {
+		t.Errorf("no prediction: %s", &p.Stdout)
 	}
 }
 
@@ -30,9 +32,9 @@ func TestEmptyStore(t *testing.T) {
 		"empty subfolder": filepath.Dir(filepath.Dir(writeIn(t, "applications/.keep", ""))),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bandmate(t, "profiles", "list", "--store", store).wantExit(0)
-			bandmate(t, "matrix", "--store", store).wantExit(1, "no application profiles", "bandmate onboard")
-			bandmate(t, "predict", "a", "b", "--store", store).wantExit(3, `"a"`, "the store "+store, "bandmate onboard")
+			processtest.Bandmate(t, "profiles", "list", "--store", store).WantExit(0)
+			processtest.Bandmate(t, "matrix", "--store", store).WantExit(1, "no application profiles", "bandmate onboard")
+			processtest.Bandmate(t, "predict", "a", "b", "--store", store).WantExit(3, `"a"`, "the store "+store, "bandmate onboard")
 		})
 	}
 }
@@ -41,7 +43,7 @@ func TestEmptyStore(t *testing.T) {
 func writeIn(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.FromSlash(name))
-	writeFile(t, path, text)
+	processtest.WriteFile(t, path, text)
 	return path
 }
 
@@ -60,24 +62,24 @@ func TestHugeFiles(t *testing.T) {
 	short := strings.Repeat("    - {level: 1, interfererBytesPerSecond: 40.0e9, normalizedPerformance: 0.8, repeats: 3}\n", 10_000)
 	many := writeIn(t, "many.yaml", profileOf("many")+short)
 
-	small := func(args ...string) *program {
+	small := func(args ...string) *processtest.Program {
 		// The address space of the Go runtime alone takes more than the huge file
 		// would: what is touched is what counts. The race detector takes up to 300 MB.
-		p := bandmate(t, args...)
-		if usage, ok := p.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss > 512<<10 {
+		p := processtest.Bandmate(t, args...)
+		if usage, ok := p.Cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss > 512<<10 {
 			t.Errorf("%v took %d KiB of memory", args, usage.Maxrss)
 		}
 		return p
 	}
-	small("profiles", "import", huge, "--store", store).wantExit(1, huge, "want at most")
-	small("profiles", "import", long, "--store", store).wantExit(1, long, "want at most")
-	small("profiles", "import", many, "--store", store).wantExit(1, many, "at most 128")
-	small("capability", "barrier", "--machine", huge, "--threads", "4").wantExit(1, huge, "larger than")
-	small("overlap", "bandwidth", "--parameters", huge, "--cores", "4").wantExit(1, huge, "larger than")
+	small("profiles", "import", huge, "--store", store).WantExit(1, huge, "want at most")
+	small("profiles", "import", long, "--store", store).WantExit(1, long, "want at most")
+	small("profiles", "import", many, "--store", store).WantExit(1, many, "at most 128")
+	small("capability", "barrier", "--machine", huge, "--threads", "4").WantExit(1, huge, "larger than")
+	small("overlap", "bandwidth", "--parameters", huge, "--cores", "4").WantExit(1, huge, "larger than")
 	p := small("profiles", "list", "--store", store)
-	p.wantExit(0, "huge@here.yaml", "want at most")
-	if !strings.Contains(p.stdout.String(), "a ") {
-		t.Errorf("the sound profile is hidden: %s", &p.stdout)
+	p.WantExit(0, "huge@here.yaml", "want at most")
+	if !strings.Contains(p.Stdout.String(), "a ") {
+		t.Errorf("the sound profile is hidden: %s", &p.Stdout)
 	}
 }
 
@@ -98,15 +100,15 @@ func TestNotAFile(t *testing.T) {
 	if err := os.Symlink("gone", filepath.Join(dir, "vanished@here.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	p := bandmate(t, "profiles", "list", "--store", store)
-	p.wantExit(0, "folder@here.yaml", "pipe@here.yaml", "device@here.yaml")
-	if strings.Contains(p.stderr.String(), "vanished") {
-		t.Errorf("a deleted profile is an error: %s", &p.stderr)
+	p := processtest.Bandmate(t, "profiles", "list", "--store", store)
+	p.WantExit(0, "folder@here.yaml", "pipe@here.yaml", "device@here.yaml")
+	if strings.Contains(p.Stderr.String(), "vanished") {
+		t.Errorf("a deleted profile is an error: %s", &p.Stderr)
 	}
-	bandmate(t, "predict", "a", "b", "--store", store).wantExit(0)
-	bandmate(t, "predict", "a", "folder", "--store", store).wantExit(1, "folder@here.yaml")
-	bandmate(t, "predict", "a", "vanished", "--store", store).wantExit(3, "vanished")
-	bandmate(t, "profiles", "import", dir, "--store", store).wantExit(1, dir)
+	processtest.Bandmate(t, "predict", "a", "b", "--store", store).WantExit(0)
+	processtest.Bandmate(t, "predict", "a", "folder", "--store", store).WantExit(1, "folder@here.yaml")
+	processtest.Bandmate(t, "predict", "a", "vanished", "--store", store).WantExit(3, "vanished")
+	processtest.Bandmate(t, "profiles", "import", dir, "--store", store).WantExit(1, dir)
 }
 
 // Profiles may come and go while others read.
@@ -129,10 +131,10 @@ func TestProfilesComeAndGo(t *testing.T) {
 		}
 	}()
 	for range 5 {
-		p := bandmate(t, "matrix", "--store", store)
-		p.wantExit(0)
-		if strings.Contains(p.stderr.String(), "guest") {
-			t.Errorf("a profile that went is an error: %s", &p.stderr)
+		p := processtest.Bandmate(t, "matrix", "--store", store)
+		p.WantExit(0)
+		if strings.Contains(p.Stderr.String(), "guest") {
+			t.Errorf("a profile that went is an error: %s", &p.Stderr)
 		}
 	}
 	close(stop)
@@ -149,11 +151,11 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 	).Replace(profileOf("evil"))
 	store := storeOf(t, "a")
 	imported := writeIn(t, "evil.yaml", text)
-	bandmate(t, "profiles", "import", imported, "--store", store).wantExit(1, imported, "spec.machine.cpuModel", "want printable text")
-	writeFile(t, filepath.Join(store, "applications", "evil@here.yaml"), text)
+	processtest.Bandmate(t, "profiles", "import", imported, "--store", store).WantExit(1, imported, "spec.machine.cpuModel", "want printable text")
+	processtest.WriteFile(t, filepath.Join(store, "applications", "evil@here.yaml"), text)
 	dir := filepath.Join(store, "applications")
 	for _, name := range []string{"\x1b[31mred@here.yaml", "\u202ereversed@here.yaml", "line\nbreak@here.yaml"} {
-		writeFile(t, filepath.Join(dir, name), "not a profile")
+		processtest.WriteFile(t, filepath.Join(dir, name), "not a profile")
 	}
 	odd := writeIn(t, "\x1b[2J.yaml", "kind: \"\\e[31m\"\n")
 	for _, args := range [][]string{
@@ -175,17 +177,17 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 		{"predict", "a", "a", "--method", "\x1b[31m"},
 		{"onboard", "x", "--machine", "here", "--source", "probe", "--whole-runs", "--", "./\x1b[31mcommand"},
 	} {
-		p := prepare(t, "bandmate", append(args, "--store", store)...)
+		p := processtest.Prepare(t, "bandmate", append(args, "--store", store)...)
 		if slices.Contains(args, "--") {
-			p = prepare(t, "bandmate", append([]string{"--store", store}, args...)...)
+			p = processtest.Prepare(t, "bandmate", append([]string{"--store", store}, args...)...)
 		}
-		p.start().wait()
-		for stream, shown := range map[string]string{"standard output": p.stdout.String(), "standard error": p.stderr.String()} {
+		p.Start().Wait()
+		for stream, shown := range map[string]string{"standard output": p.Stdout.String(), "standard error": p.Stderr.String()} {
 			if strings.ContainsAny(shown, rawControl) {
 				t.Errorf("%q: %s: %q", args, stream, shown)
 			}
 		}
-		if p.stdout.String()+p.stderr.String() == "" {
+		if p.Stdout.String()+p.Stderr.String() == "" {
 			t.Errorf("%q says nothing", args)
 		}
 	}

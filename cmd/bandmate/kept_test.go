@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // What is kept beside the profiles changes no answer, whatever happens to it, and is never
@@ -18,9 +20,9 @@ func TestKeptFits(t *testing.T) {
 	}
 	answer := func() string {
 		t.Helper()
-		p := bandmate(t, "predict", "xz", "triad", "lammps", "--explain", "--store", folder)
-		p.wantExit(0)
-		return p.stdout.String()
+		p := processtest.Bandmate(t, "predict", "xz", "triad", "lammps", "--explain", "--store", folder)
+		p.WantExit(0)
+		return p.Stdout.String()
 	}
 	kept := func() []string {
 		t.Helper()
@@ -48,7 +50,7 @@ func TestKeptFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		text[len(text)-1] ^= 1
-		writeFile(t, file, string(text))
+		processtest.WriteFile(t, file, string(text))
 	}
 	same("damaged", answer(), want)
 	same("mended", answer(), want)
@@ -65,7 +67,7 @@ func TestKeptFits(t *testing.T) {
 	if without == want {
 		t.Error("one profile fewer: the answer is that of all")
 	}
-	writeFile(t, profile, string(text))
+	processtest.WriteFile(t, profile, string(text))
 	same("as before", answer(), want)
 
 	if err := os.RemoveAll(filepath.Join(folder, ".kept")); err != nil {
@@ -74,10 +76,10 @@ func TestKeptFits(t *testing.T) {
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			p := prepare(t, "bandmate", "predict", "xz", "triad", "lammps", "--explain", "--store", folder).start()
-			p.wait()
-			p.wantExit(0)
-			same("several at once", p.stdout.String(), want)
+			p := processtest.Prepare(t, "bandmate", "predict", "xz", "triad", "lammps", "--explain", "--store", folder).Start()
+			p.Wait()
+			p.WantExit(0)
+			same("several at once", p.Stdout.String(), want)
 		})
 	}
 	group.Wait()
@@ -85,6 +87,6 @@ func TestKeptFits(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(folder, ".kept")); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(folder, ".kept"), "nothing can be kept here")
+	processtest.WriteFile(t, filepath.Join(folder, ".kept"), "nothing can be kept here")
 	same("nothing can be kept", answer(), want)
 }

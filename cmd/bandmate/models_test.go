@@ -7,16 +7,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // What another command stores while capabilities are measured stays.
 func TestCapabilityMeasuredMeanwhile(t *testing.T) {
-	store := storeWith(t)
-	p := prepare(t, "bandmate", "capability", "measure", "--store", store, "--name", "here", "--memory-size", "4MiB", "--repeats", "6", "--budget", "2s").start()
-	eventually(t, "a measurement", func() bool { return strings.Contains(p.stderr.String(), "latency in") })
-	bandmate(t, "machine", "network", "--store", store, "--name", "here", "--rate", "1GB/s").wantExit(0)
-	p.wantExit(0)
-	profile := readFile(t, filepath.Join(store, "machines", "here.yaml"))
+	store := processtest.StoreWith(t)
+	p := processtest.Prepare(t, "bandmate", "capability", "measure", "--store", store, "--name", "here", "--memory-size", "4MiB", "--repeats", "6", "--budget", "2s").Start()
+	processtest.Eventually(t, "a measurement", func() bool { return strings.Contains(p.Stderr.String(), "latency in") })
+	processtest.Bandmate(t, "machine", "network", "--store", store, "--name", "here", "--rate", "1GB/s").WantExit(0)
+	p.WantExit(0)
+	profile := processtest.ReadFile(t, filepath.Join(store, "machines", "here.yaml"))
 	for _, section := range []string{"  capability:\n", "  network:\n"} {
 		if !strings.Contains(profile, section) {
 			t.Errorf("no section %s", section)
@@ -40,12 +42,12 @@ func TestSimulateInterrupted(t *testing.T) {
 		}
 		fmt.Fprintf(&tasks, "  - {repeat: 1000, events: [%s]}\n", event)
 	}
-	p := prepare(t, "bandmate", "network", "simulate", "-")
-	stdin, err := p.cmd.StdinPipe()
+	p := processtest.Prepare(t, "bandmate", "network", "simulate", "-")
+	stdin, err := p.Cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.start()
+	p.Start()
 	// What a pipe does not hold, the program has read.
 	if _, err := fmt.Fprintf(stdin, `cluster: {nodes: %d, coresPerNode: 2, bandwidth: 100MB/s}
 model: {name: myrinet}
@@ -61,6 +63,6 @@ applications:
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second) // into the simulation
-	p.signal(syscall.SIGINT)
-	p.wantExit(130, "bandmate: interrupted\n")
+	p.Signal(syscall.SIGINT)
+	p.WantExit(130, "bandmate: interrupted\n")
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // profileOf is a small profile with a curve of one point.
@@ -26,9 +28,9 @@ spec:
 
 func storeOf(t *testing.T, names ...string) string {
 	t.Helper()
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	for _, name := range names {
-		writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), profileOf(name))
+		processtest.WriteFile(t, filepath.Join(store, "applications", name+"@here.yaml"), profileOf(name))
 	}
 	return store
 }
@@ -42,8 +44,8 @@ func TestOutputOnFullDevice(t *testing.T) {
 		"profiles list", "profiles list -o csv", "profiles show a", "profiles export",
 		"sample floating-point --scale 0.01", "--help", "predict --help", "completion bash", "version",
 	} {
-		p := prepare(t, "sh", "-c", "exec bandmate "+args+" --store "+store+" > /dev/full").start()
-		p.wantExit(1, "no space left on device")
+		p := processtest.Prepare(t, "sh", "-c", "exec bandmate "+args+" --store "+store+" > /dev/full").Start()
+		p.WantExit(1, "no space left on device")
 	}
 }
 
@@ -56,15 +58,15 @@ func TestOutputIsClosed(t *testing.T) {
 	store := storeOf(t, names...)
 	for _, args := range []string{"matrix -o json", "matrix", "profiles export", "profiles list -o json", "predict application-x application-xx"} {
 		// The pipe is closed before anything is written to it.
-		p := prepare(t, "sh", "-c", "{ sleep 0.1; bandmate "+args+" --store "+store+"; echo $? >&2; } | true").start()
-		p.wait()
-		if got := p.stderr.String(); got != "141\n" {
+		p := processtest.Prepare(t, "sh", "-c", "{ sleep 0.1; bandmate "+args+" --store "+store+"; echo $? >&2; } | true").Start()
+		p.Wait()
+		if got := p.Stderr.String(); got != "141\n" {
 			t.Errorf("%s: %q, want the exit code of SIGPIPE", args, got)
 		}
 	}
-	p := prepare(t, "sh", "-c", "bandmate matrix -o json --store "+store+" | tail -c 2").start()
-	p.wantExit(0)
-	if got := p.stdout.String(); got != "}\n" {
+	p := processtest.Prepare(t, "sh", "-c", "bandmate matrix -o json --store "+store+" | tail -c 2").Start()
+	p.WantExit(0)
+	if got := p.Stdout.String(); got != "}\n" {
 		t.Errorf("a large result ends in %q", got)
 	}
 }

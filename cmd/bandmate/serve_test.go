@@ -17,74 +17,75 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 
 // live is `bandmate serve` in a process of its own.
 type live struct {
-	*program
+	*processtest.Program
 
 	url string
 }
 
 func startServe(t *testing.T, args ...string) live {
 	t.Helper()
-	p := prepare(t, "bandmate", append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)
-	return waitForServe(p.start())
+	p := processtest.Prepare(t, "bandmate", append([]string{"serve", "--listen", "127.0.0.1:0", "-o", "json"}, args...)...)
+	return waitForServe(p.Start())
 }
 
-func waitForServe(p *program) live {
-	p.t.Helper()
+func waitForServe(p *processtest.Program) live {
+	p.T.Helper()
 	var said advise.Serving
-	eventually(p.t, "bandmate serve to listen: "+p.stderr.String(), func() bool {
-		return json.Unmarshal([]byte(p.stdout.String()), &said) == nil
+	processtest.Eventually(p.T, "bandmate serve to listen: "+p.Stderr.String(), func() bool {
+		return json.Unmarshal([]byte(p.Stdout.String()), &said) == nil
 	})
 	return live{p, said.URL}
 }
 
 // ask returns the status and the body of an answer.
 func (l live) ask(path string) (status int, body string) {
-	l.t.Helper()
+	l.T.Helper()
 	r, err := http.Get(l.url + path)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		l.t.Fatal(err)
+		l.T.Fatal(err)
 	}
 	return r.StatusCode, string(text)
 }
 
 func (l live) want(path string, status int, fragments ...string) {
-	l.t.Helper()
+	l.T.Helper()
 	got, body := l.ask(path)
 	if got != status {
-		l.t.Errorf("%s: %d, want %d: %s", path, got, status, body)
+		l.T.Errorf("%s: %d, want %d: %s", path, got, status, body)
 	}
 	for _, fragment := range fragments {
 		if !strings.Contains(body, fragment) {
-			l.t.Errorf("%s: no %q in %s", path, fragment, body)
+			l.T.Errorf("%s: no %q in %s", path, fragment, body)
 		}
 	}
 }
 
 func (l live) end(s syscall.Signal) {
-	l.t.Helper()
-	l.signal(s)
-	l.wantExit(0)
+	l.T.Helper()
+	l.Signal(s)
+	l.WantExit(0)
 }
 
 func putMeasured(t *testing.T, store, name string, number int) {
 	t.Helper()
-	writeFile(t, filepath.Join(store, "applications", name+"@here.yaml"), clitest.MeasuredProfile(name, number))
+	processtest.WriteFile(t, filepath.Join(store, "applications", name+"@here.yaml"), clitest.MeasuredProfile(name, number))
 }
 
 // What the server says is what the commands print, to the byte where both say it,
 // and follows the store.
 func TestServeSaysWhatPredictSays(t *testing.T) {
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	l := startServe(t, "--store", store)
 	l.want("", 200, "No applications yet")
 	l.want("api/v1/applications", 200, `"applications": []`)
@@ -94,11 +95,11 @@ func TestServeSaysWhatPredictSays(t *testing.T) {
 
 	same := func(names ...string) {
 		t.Helper()
-		p := bandmate(t, append([]string{"predict", "-o", "json", "--store", store}, names...)...)
-		p.wantExit(0)
+		p := processtest.Bandmate(t, append([]string{"predict", "-o", "json", "--store", store}, names...)...)
+		p.WantExit(0)
 		values := url.Values{"target": names[:1], "corunner": names[1:]}
-		if status, body := l.ask("api/v1/predict?" + values.Encode()); status != 200 || body != p.stdout.String() {
-			t.Errorf("%v: %d\n%s\nwant\n%s", names, status, body, &p.stdout)
+		if status, body := l.ask("api/v1/predict?" + values.Encode()); status != 200 || body != p.Stdout.String() {
+			t.Errorf("%v: %d\n%s\nwant\n%s", names, status, body, &p.Stdout)
 		}
 	}
 	putMeasured(t, store, "a", 1)
@@ -111,14 +112,14 @@ func TestServeSaysWhatPredictSays(t *testing.T) {
 	putMeasured(t, store, "a", 5)
 	same("a", "b")
 
-	p := bandmate(t, "matrix", "-o", "json", "--store", store)
-	p.wantExit(0)
+	p := processtest.Bandmate(t, "matrix", "-o", "json", "--store", store)
+	p.WantExit(0)
 	var printed, sent advise.MatrixResult
 	status, body := l.ask("api/v1/matrix")
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || status != 200 {
 		t.Fatalf("%d, %v: %s", status, err, body)
 	}
-	if err := json.Unmarshal([]byte(p.stdout.String()), &printed); err != nil {
+	if err := json.Unmarshal([]byte(p.Stdout.String()), &printed); err != nil {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(sent.Slowdowns, sent.Basis, sent.Method) != fmt.Sprint(printed.Slowdowns, printed.Basis, printed.Method) {
@@ -127,7 +128,7 @@ func TestServeSaysWhatPredictSays(t *testing.T) {
 
 	// One that is broken among good ones is named and hides none; one that is gone
 	// is gone.
-	writeFile(t, filepath.Join(store, "applications", "broken@here.yaml"), "kind: Pod")
+	processtest.WriteFile(t, filepath.Join(store, "applications", "broken@here.yaml"), "kind: Pod")
 	l.want("api/v1/applications", 200, `"total": 4`, "broken@here.yaml")
 	l.want("api/v1/matrix?limit=1&corunnerLimit=1", 200, `"total": 4`, "broken@here.yaml")
 	l.want("", 200, "broken@here.yaml")
@@ -136,33 +137,33 @@ func TestServeSaysWhatPredictSays(t *testing.T) {
 	}
 	l.want("api/v1/predict?target=a&corunner=b", 404, `"field": "corunner"`, "no such profile")
 	l.end(syscall.SIGTERM)
-	l.wantNobody()
+	l.WantNobody()
 }
 
 func TestServeRefuses(t *testing.T) {
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	first := startServe(t, "--store", store)
 	taken := strings.TrimSuffix(strings.TrimPrefix(first.url, "http://"), "/")
-	bandmate(t, "serve", "--store", store, "--listen", taken).wantExit(cli.ExitFailed, "--listen "+taken+": address already in use", "choose another one")
+	processtest.Bandmate(t, "serve", "--store", store, "--listen", taken).WantExit(cli.ExitFailed, "--listen "+taken+": address already in use", "choose another one")
 	first.end(syscall.SIGINT)
-	again := waitForServe(prepare(t, "bandmate", "serve", "--store", store, "--listen", taken, "-o", "json").start())
+	again := waitForServe(processtest.Prepare(t, "bandmate", "serve", "--store", store, "--listen", taken, "-o", "json").Start())
 	again.end(syscall.SIGTERM)
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0"} {
-		bandmate(t, "serve", "--store", store, "--listen", address).wantExit(cli.ExitUsage, "is not a loopback address", "--allow-remote")
+		processtest.Bandmate(t, "serve", "--store", store, "--listen", address).WantExit(cli.ExitUsage, "is not a loopback address", "--allow-remote")
 	}
-	bandmate(t, "serve", "--store", store, "--listen", "nonsense").wantExit(cli.ExitUsage, "127.0.0.1:8080")
-	bandmate(t, "serve", "--store", store, "--listen", "127.0.0.1:99999").wantExit(cli.ExitUsage, "99999")
-	bandmate(t, "serve", "--store", store, "--listen", "192.0.2.1:0", "--allow-remote").wantExit(cli.ExitFailed, "no interface")
-	bandmate(t, "serve", "--store", "/dev/null").wantExit(cli.ExitFailed, "not a folder")
-	bandmate(t, "serve", "extra").wantExit(cli.ExitUsage, "no arguments")
-	bandmate(t, "serve", "-o", "csv").wantExit(cli.ExitUsage, "want one of")
-	bandmate(t, "serve", "--cluster", "--kubeconfig", "none").wantExit(cli.ExitFailed, "which cluster?", "--kubeconfig")
+	processtest.Bandmate(t, "serve", "--store", store, "--listen", "nonsense").WantExit(cli.ExitUsage, "127.0.0.1:8080")
+	processtest.Bandmate(t, "serve", "--store", store, "--listen", "127.0.0.1:99999").WantExit(cli.ExitUsage, "99999")
+	processtest.Bandmate(t, "serve", "--store", store, "--listen", "192.0.2.1:0", "--allow-remote").WantExit(cli.ExitFailed, "no interface")
+	processtest.Bandmate(t, "serve", "--store", "/dev/null").WantExit(cli.ExitFailed, "not a folder")
+	processtest.Bandmate(t, "serve", "extra").WantExit(cli.ExitUsage, "no arguments")
+	processtest.Bandmate(t, "serve", "-o", "csv").WantExit(cli.ExitUsage, "want one of")
+	processtest.Bandmate(t, "serve", "--cluster", "--kubeconfig", "none").WantExit(cli.ExitFailed, "which cluster?", "--kubeconfig")
 }
 
 // Under nohup the end of the terminal does not end it.
 func TestServeWithoutHangup(t *testing.T) {
-	l := waitForServe(prepare(t, "sh", "-c", `trap "" HUP; exec bandmate serve --listen 127.0.0.1:0 -o json --store "$0"`, storeWith(t)).start())
-	l.signal(syscall.SIGHUP)
+	l := waitForServe(processtest.Prepare(t, "sh", "-c", `trap "" HUP; exec bandmate serve --listen 127.0.0.1:0 -o json --store "$0"`, processtest.StoreWith(t)).Start())
+	l.Signal(syscall.SIGHUP)
 	for range 50 {
 		l.want("", 200, "No applications yet")
 	}
@@ -181,7 +182,7 @@ func TestServeFromCluster(t *testing.T) {
 	l := startServe(t, "--cluster", "--kubeconfig", cluster.Kubeconfig)
 	l.want("api/v1/predict?target=a&corunner=a", 200, `"basis": "curves"`)
 	add("b", 2)
-	eventually(t, "what was applied to the cluster", func() bool {
+	processtest.Eventually(t, "what was applied to the cluster", func() bool {
 		status, _ := l.ask("api/v1/predict?target=a&corunner=b")
 		return status == 200
 	})
@@ -191,7 +192,7 @@ func TestServeFromCluster(t *testing.T) {
 // Thousands of requests, from many at a time and beside clients that do nothing,
 // while profiles come and go: every one is answered, and rightly.
 func TestServeUnderLoad(t *testing.T) {
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	for i, name := range []string{"a", "b", "c", "d", "e"} {
 		putMeasured(t, store, name, i+1)
 	}

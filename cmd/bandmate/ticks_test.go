@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/ticks/progress"
 )
@@ -20,9 +21,9 @@ func TestSamplesCount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := prepare(t, "bandmate", "sample", "--scale", "1e-9", name)
-		p.cmd.Env = append(p.cmd.Env, run.Env...)
-		p.start().wantExit(0)
+		p := processtest.Prepare(t, "bandmate", "sample", "--scale", "1e-9", name)
+		p.Cmd.Env = append(p.Cmd.Env, run.Env...)
+		p.Start().WantExit(0)
 		page, err := os.ReadFile(strings.TrimPrefix(run.Env[0], progress.Variable+"="))
 		if err != nil {
 			t.Fatal(err)

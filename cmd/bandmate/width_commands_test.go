@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/store/cluster/clustertest"
 )
 
@@ -117,8 +118,8 @@ func TestClusterFits(t *testing.T) {
 
 func TestOverlapBandwidthFits(t *testing.T) {
 	parameters := filepath.Join(t.TempDir(), "p.yaml")
-	p := bandmate(t, "overlap", "fit", "../../docs/example/sweep.csv", "-o", "yaml")
-	p.wantExit(0)
-	writeFile(t, parameters, p.stdout.String())
+	p := processtest.Bandmate(t, "overlap", "fit", "../../docs/example/sweep.csv", "-o", "yaml")
+	p.WantExit(0)
+	processtest.WriteFile(t, parameters, p.Stdout.String())
 	clitest.WantFits(t, "overlap bandwidth", printedOn(t, 80, []string{"overlap", "bandwidth", "--parameters", parameters, "--cores", "12"}))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli/clitest"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -18,18 +19,18 @@ var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // printedOn runs a command line on a terminal and returns what was printed there.
 func printedOn(t *testing.T, columns uint16, args []string, variables ...string) string {
 	t.Helper()
-	p := prepare(t, "bandmate", args...)
-	s := onTerminalOf(p, columns, variables...)
-	p.wait()
-	eventually(t, "all output of "+strings.Join(args, " "), func() bool {
+	p := processtest.Prepare(t, "bandmate", args...)
+	s := processtest.OnTerminalOf(p, columns, variables...)
+	p.Wait()
+	processtest.Eventually(t, "all output of "+strings.Join(args, " "), func() bool {
 		select {
-		case <-s.drained:
+		case <-s.Drained:
 			return true
 		default:
 			return false
 		}
 	})
-	return strings.ReplaceAll(s.raw.String(), "\r\n", "\n")
+	return strings.ReplaceAll(s.Raw.String(), "\r\n", "\n")
 }
 
 // ordinaryStore is a store with names as people give them.
@@ -65,9 +66,9 @@ func TestEverythingFits(t *testing.T) {
 			}
 			clitest.WantFits(t, line, plain)
 		}
-		p := bandmate(t, args...)
-		p.wantExit(0)
-		if strings.ContainsRune(p.stdout.String(), '\x1b') {
+		p := processtest.Bandmate(t, args...)
+		p.WantExit(0)
+		if strings.ContainsRune(p.Stdout.String(), '\x1b') {
 			t.Errorf("%s: escape sequences into a pipe", line)
 		}
 	}
@@ -118,11 +119,11 @@ func TestTablesKeepColumns(t *testing.T) {
 		{"slurm advise --application xz -p all --squeue testdata/width/squeue.json --sinfo testdata/width/sinfo.json", 2, 3, 4},
 	} {
 		args := append(strings.Fields(table.line), "--store", store)
-		piped := bandmate(t, args...)
-		piped.wantExit(0)
+		piped := processtest.Bandmate(t, args...)
+		piped.WantExit(0)
 		texts := map[int]string{60: printedOn(t, 60, args, "TERM=dumb")}
 		if !strings.HasPrefix(table.line, "slurm") { // whose lines are as long as those of squeue
-			texts[80] = piped.stdout.String()
+			texts[80] = piped.Stdout.String()
 		}
 		for width, text := range texts {
 			lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

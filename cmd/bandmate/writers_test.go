@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // Twenty writers of one store, some of which are killed, leave whole profiles, all of
@@ -18,9 +20,9 @@ func TestTwentyWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := func() string {
-		p := bandmate(t, "predict", "xz", "triad", "--explain", "--store", store)
-		p.wantExit(0)
-		return p.stdout.String()
+		p := processtest.Bandmate(t, "predict", "xz", "triad", "--explain", "--store", store)
+		p.WantExit(0)
+		return p.Stdout.String()
 	}
 	want := answer()
 	var group sync.WaitGroup
@@ -32,18 +34,18 @@ func TestTwentyWriters(t *testing.T) {
 		}
 		texts = append(texts, strings.Replace(profileOf("shared"), "seconds: 1,", fmt.Sprintf("seconds: %d,", i+1), 1))
 		file := writeIn(t, fmt.Sprintf("%d.yaml", i), strings.Join(texts, "---\n"))
-		p := prepare(t, "bandmate", "profiles", "import", file, "--store", store)
+		p := processtest.Prepare(t, "bandmate", "profiles", "import", file, "--store", store)
 		group.Go(func() {
-			p.start()
+			p.Start()
 			if i%4 == 3 {
 				time.Sleep(time.Duration(5*i) * time.Millisecond)
-				_ = p.cmd.Process.Kill() // it may have ended
-				p.wait()
+				_ = p.Cmd.Process.Kill() // it may have ended
+				p.Wait()
 				return
 			}
-			p.wantExit(0)
+			p.WantExit(0)
 			for j := range profiles {
-				if got := readFile(t, filepath.Join(store, "applications", fmt.Sprintf("writer-%d-%d@here.yaml", i, j))); !strings.Contains(got, "readBytesPerSecond") {
+				if got := processtest.ReadFile(t, filepath.Join(store, "applications", fmt.Sprintf("writer-%d-%d@here.yaml", i, j))); !strings.Contains(got, "readBytesPerSecond") {
 					t.Errorf("profile %d of writer %d: %q", j, i, got)
 				}
 			}
@@ -55,12 +57,12 @@ func TestTwentyWriters(t *testing.T) {
 	group.Wait()
 	list := func() string {
 		t.Helper()
-		p := bandmate(t, "profiles", "list", "-o", "json", "--store", store)
-		p.wantExit(0)
-		if p.stderr.String() != "" {
-			t.Errorf("profiles that cannot be read: %s", &p.stderr)
+		p := processtest.Bandmate(t, "profiles", "list", "-o", "json", "--store", store)
+		p.WantExit(0)
+		if p.Stderr.String() != "" {
+			t.Errorf("profiles that cannot be read: %s", &p.Stderr)
 		}
-		return p.stdout.String()
+		return p.Stdout.String()
 	}
 	kept := list()
 	if err := os.RemoveAll(filepath.Join(store, ".kept")); err != nil {

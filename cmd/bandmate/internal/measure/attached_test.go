@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
@@ -73,7 +73,7 @@ func cgroup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() {
 		// Who was killed in it takes a moment to leave.
 		var err error
-		scripttest.EventuallyGone(func() []int {
+		processtest.EventuallyGone(func() []int {
 			if err = os.Remove(folder); errors.Is(err, syscall.EBUSY) {
 				return []int{0}
 			}

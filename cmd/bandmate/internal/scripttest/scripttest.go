@@ -19,6 +19,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/root"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
@@ -149,7 +150,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // alone checks that soon no process that the script started is left, nor what those
 // started.
 func alone(ts *testscript.TestScript, _ bool, _ []string) {
-	if left := EventuallyGone(func() []int { return ProcessesWith("WORK=" + ts.Getenv("WORK")) }); len(left) > 0 {
+	if left := processtest.EventuallyGone(func() []int { return processtest.ProcessesWith("WORK=" + ts.Getenv("WORK")) }); len(left) > 0 {
 		ts.Fatalf("still running: %v", left)
 	}
 }

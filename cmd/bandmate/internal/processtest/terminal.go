@@ -1,4 +1,4 @@
-package main
+package processtest
 
 import (
 	"fmt"
@@ -13,21 +13,23 @@ import (
 	"bandmate.dev/bandmate/internal/requires"
 )
 
-// terminal is a pseudo-terminal with the program at its other end.
-type terminal struct {
-	t        *testing.T
+// Terminal is a pseudo-terminal with a program at its other end.
+type Terminal struct {
+	T *testing.T
+	// Raw is all that was written to the terminal.
+	Raw Buffer
+	// Drained is closed once nobody can write to the terminal any more.
+	Drained  chan struct{}
 	keyboard *os.File
-	raw      lockedBuffer
-	drained  chan struct{}
 }
 
-// onTerminal makes a new terminal the controlling one of a program, which is
+// OnTerminal makes a new terminal the controlling one of a program, which is
 // started, with all that it prints shown there.
-func onTerminal(p *program) *terminal { return onTerminalOf(p, 100, "NO_COLOR=1", "TERM=xterm") }
+func OnTerminal(p *Program) *Terminal { return OnTerminalOf(p, 100, "NO_COLOR=1", "TERM=xterm") }
 
-// onTerminalOf is onTerminal with a width and further variables.
-func onTerminalOf(p *program, columns uint16, variables ...string) *terminal {
-	t := p.t
+// OnTerminalOf is OnTerminal with a width and further variables.
+func OnTerminalOf(p *Program, columns uint16, variables ...string) *Terminal {
+	t := p.T
 	t.Helper()
 	near, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -49,13 +51,13 @@ func onTerminalOf(p *program, columns uint16, variables ...string) *terminal {
 	if err := unix.IoctlSetWinsize(int(far.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: columns}); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = far, far, far
-	p.cmd.Env = append(append(p.cmd.Env, "LANG=C.UTF-8"), variables...)
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
-	p.start()
-	s := &terminal{t: t, keyboard: near, drained: make(chan struct{})}
+	p.Cmd.Stdin, p.Cmd.Stdout, p.Cmd.Stderr = far, far, far
+	p.Cmd.Env = append(append(p.Cmd.Env, "LANG=C.UTF-8"), variables...)
+	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	p.Start()
+	s := &Terminal{T: t, keyboard: near, Drained: make(chan struct{})}
 	go func() {
-		defer close(s.drained)
+		defer close(s.Drained)
 		// It ends with an error once nobody has the other end open.
 		b := make([]byte, 4096)
 		for {
@@ -63,43 +65,45 @@ func onTerminalOf(p *program, columns uint16, variables ...string) *terminal {
 			if err != nil {
 				return
 			}
-			_, _ = s.raw.Write(b[:n])
+			_, _ = s.Raw.Write(b[:n])
 		}
 	}()
 	return s
 }
 
-func (s *terminal) press(key string) {
-	s.t.Helper()
+// Press types a key.
+func (s *Terminal) Press(key string) {
+	s.T.Helper()
 	if _, err := s.keyboard.WriteString(key); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 }
 
-const ctrlC = "\x03"
+// CtrlC is the key that interrupts.
+const CtrlC = "\x03"
 
-// waitFor waits until the line that is being drawn matches.
-func (s *terminal) waitFor(pattern string) {
-	s.t.Helper()
+// WaitFor waits until the line that is being drawn matches.
+func (s *Terminal) WaitFor(pattern string) {
+	s.T.Helper()
 	want := regexp.MustCompile(pattern)
-	s.t.Cleanup(func() {
-		if s.t.Failed() {
-			s.t.Logf("the terminal shows:\n%s", s.raw.String())
+	s.T.Cleanup(func() {
+		if s.T.Failed() {
+			s.T.Logf("the terminal shows:\n%s", s.Raw.String())
 		}
 	})
-	eventually(s.t, pattern, func() bool { return want.MatchString(s.current()) })
+	Eventually(s.T, pattern, func() bool { return want.MatchString(s.Current()) })
 }
 
-// current is the line with the cursor.
-func (s *terminal) current() string {
-	lines := screen(s.raw.String())
+// Current returns the line with the cursor.
+func (s *Terminal) Current() string {
+	lines := Screen(s.Raw.String())
 	return lines[len(lines)-1]
 }
 
-// screen is what a terminal shows after some output: it knows line feeds,
+// Screen returns the lines that a terminal shows after some output: it knows line feeds,
 // carriage returns and the erasing of a line (ECMA-48, EL), and fails on every
 // other escape sequence by showing it.
-func screen(output string) []string {
+func Screen(output string) []string {
 	var lines []string
 	var line []rune
 	column := 0
@@ -129,19 +133,4 @@ func screen(output string) []string {
 		}
 	}
 	return append(lines, strings.TrimRight(string(line), " "))
-}
-
-func TestScreen(t *testing.T) {
-	for _, test := range []struct{ output, want string }{
-		{"", ""},
-		{"one\r\ntwo\r\n", "one|two|"},
-		{"[==>  ] 1 of 3\rab", "ab=>  ] 1 of 3"},
-		{"[==>  ] 1 of 3\x1b[2K\rab\r\n", "ab|"},
-		{"abcdef\r\x1b[Kx", "x"},
-		{"\x1b[31mred", "\x1b[31mred"},
-	} {
-		if got := strings.Join(screen(test.output), "|"); got != test.want {
-			t.Errorf("%q shows %q, want %q", test.output, got, test.want)
-		}
-	}
 }

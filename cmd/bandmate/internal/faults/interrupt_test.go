@@ -1,4 +1,4 @@
-package main
+package faults_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/scripttest"
 	"bandmate.dev/bandmate/internal/requires"
 	"bandmate.dev/bandmate/onboard/pressure"
@@ -26,61 +27,61 @@ type stage struct {
 	name string
 	args func(store string, a *application) []string
 	// reach returns once the program is there.
-	reach func(s *terminal, store string, a *application)
+	reach func(s *processtest.Terminal, store string, a *application)
 }
 
 func stages() []stage {
 	onboarding := func(store string, a *application) []string { return onboardArgs(store, "--", a.path) }
 	all := []stage{
-		{"starting", onboarding, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
-		{"the first run", onboarding, func(_ *terminal, _ string, a *application) {
+		{"starting", onboarding, func(s *processtest.Terminal, _ string, _ *application) { interfererOf(s.T) }},
+		{"the first run", onboarding, func(_ *processtest.Terminal, _ string, a *application) {
 			a.running()
 			a.stay()
 		}},
-		{"alone", onboarding, func(s *terminal, _ string, a *application) {
+		{"alone", onboarding, func(s *processtest.Terminal, _ string, a *application) {
 			a.runUntil(s, "app alone")
 			a.stay()
 		}},
-		{"beside the interferer", onboarding, func(s *terminal, _ string, a *application) {
+		{"beside the interferer", onboarding, func(s *processtest.Terminal, _ string, a *application) {
 			a.runUntil(s, "app beside 50% reads")
 			a.stayDeaf()
 		}},
-		{"between samples", onboarding, func(_ *terminal, store string, a *application) {
+		{"between samples", onboarding, func(_ *processtest.Terminal, store string, a *application) {
 			// A run is repeated where the machine was disturbed.
 			a.workUntil("a sample", func() bool { return len(journalOf(store)) > 1 })
 		}},
 		{"measuring the machine", func(store string, _ *application) []string {
 			return []string{"machine", "--quick", "--name", "new", "--store", store}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`the machine`) }},
+		}, func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`the machine`) }},
 		{"measuring traffic", func(store string, a *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--", a.path}
-		}, func(s *terminal, _ string, a *application) {
+		}, func(s *processtest.Terminal, _ string, a *application) {
 			a.runUntil(s, "workload beside")
 			a.stay()
 		}},
 		{"watching the machine", func(store string, _ *application) []string {
 			return []string{"measure", "--store", store, "--machine", "here", "--source", "probe", "--duration", "10m"}
-		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
-		{"counting ticks alone", func(store string, _ *application) []string { return tickedArgs(store, "30") }, func(s *terminal, _ string, _ *application) {
-			eventually(s.t, "the program", func() bool { return sampleRuns(s.t) })
+		}, func(s *processtest.Terminal, _ string, _ *application) { interfererOf(s.T) }},
+		{"counting ticks alone", func(store string, _ *application) []string { return tickedArgs(store, "30") }, func(s *processtest.Terminal, _ string, _ *application) {
+			processtest.Eventually(s.T, "the program", func() bool { return sampleRuns(s.T) })
 		}},
-		{"taking turns with the interferer", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *terminal, _ string, _ *application) {
-			s.waitFor("app under pressure")
+		{"taking turns with the interferer", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *processtest.Terminal, _ string, _ *application) {
+			s.WaitFor("app under pressure")
 		}},
-		{"checked against whole runs", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *terminal, _ string, _ *application) {
-			s.waitFor("a whole run")
+		{"checked against whole runs", func(store string, _ *application) []string { return tickedArgs(store, "1") }, func(s *processtest.Terminal, _ string, _ *application) {
+			s.WaitFor("a whole run")
 		}},
 		{
 			"demonstrating", func(string, *application) []string { return []string{"demo"} },
-			func(s *terminal, _ string, _ *application) {
-				eventually(s.t, "a sample application", func() bool { return sampleRuns(s.t) })
+			func(s *processtest.Terminal, _ string, _ *application) {
+				processtest.Eventually(s.T, "a sample application", func() bool { return sampleRuns(s.T) })
 			},
 		},
 		{
 			"finding what to observe", func(_ string, a *application) []string {
 				return []string{"observe", "--beside", "sleep 600", "--", a.path}
 			},
-			func(_ *terminal, _ string, a *application) {
+			func(_ *processtest.Terminal, _ string, a *application) {
 				a.running()
 				a.stay()
 			},
@@ -89,31 +90,31 @@ func stages() []stage {
 			"observing", func(string, *application) []string {
 				return []string{"observe", "--duration", "1h", "--beside", "bandmate sample --scale 900 triad", "--", "bandmate", "sample", "--scale", "900", "pointer-chase"}
 			},
-			func(s *terminal, _ string, _ *application) { s.waitFor(`sample --scale 900`) },
+			func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`sample --scale 900`) },
 		},
 		{"interfering", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "1GB/s", "--duration", "10m", "--window", "50ms"}
-		}, func(s *terminal, _ string, _ *application) {
-			eventually(s.t, "a window", func() bool { return strings.Contains(s.raw.String(), "B/s") })
+		}, func(s *processtest.Terminal, _ string, _ *application) {
+			processtest.Eventually(s.T, "a window", func() bool { return strings.Contains(s.Raw.String(), "B/s") })
 		}},
 		{"finding the sustained bandwidth", func(string, *application) []string {
 			return []string{"interfere", "--bandwidth", "50%", "--duration", "10m"}
-		}, func(s *terminal, _ string, _ *application) { interfererOf(s.t) }},
+		}, func(s *processtest.Terminal, _ string, _ *application) { interfererOf(s.T) }},
 		{"sweeping", func(string, *application) []string {
 			return []string{"overlap", "measure", "--repeats", "1000"}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`computing cores: \d`) }},
+		}, func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`computing cores: \d`) }},
 		{"measuring capabilities", func(store string, _ *application) []string {
 			return []string{"capability", "measure", "--store", store, "--name", "here", "--repeats", "9999"}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`latency in \d`) }},
+		}, func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`latency in \d`) }},
 		{"racing", func(store string, _ *application) []string {
 			return []string{"capability", "race", "--store", store, "--operation", "barrier", "--repeats", "9999"}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`dissemination|binary|central`) }},
+		}, func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`dissemination|binary|central`) }},
 	}
 	// Elsewhere TestScripts shows that it is refused.
 	if permitted, err := scripttest.NetworkNamespacesWork(); err == nil && permitted {
 		all = append(all, stage{"making conflicts", func(string, *application) []string {
 			return []string{"network", "measure", "--repeats", "1000"}
-		}, func(s *terminal, _ string, _ *application) { s.waitFor(`(two|three|four) (leave|arrive)`) }})
+		}, func(s *processtest.Terminal, _ string, _ *application) { s.WaitFor(`(two|three|four) (leave|arrive)`) }})
 	}
 	return all
 }
@@ -127,14 +128,14 @@ func tickedArgs(store, scale string) []string {
 }
 
 func sampleRuns(t *testing.T) bool {
-	return slices.ContainsFunc(processesOf(t), func(pid int) bool {
-		words := strings.Fields(commandOf(pid))
+	return slices.ContainsFunc(processtest.ProcessesOf(t), func(pid int) bool {
+		words := strings.Fields(processtest.CommandOf(pid))
 		return len(words) > 1 && words[1] == "sample"
 	})
 }
 
 // runUntil lets runs end until the one that the terminal calls by the label.
-func (a *application) runUntil(s *terminal, label string) {
+func (a *application) runUntil(s *processtest.Terminal, label string) {
 	a.t.Helper()
 	a.running() // to learn how long it takes
 	a.work()
@@ -143,7 +144,7 @@ func (a *application) runUntil(s *terminal, label string) {
 		// The line may still be on its way. One of an earlier run does not
 		// matter: it would have ended the search.
 		for deadline := time.Now().Add(labelDelay); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			if strings.Contains(s.current(), label) {
+			if strings.Contains(s.Current(), label) {
 				return
 			}
 		}
@@ -159,18 +160,18 @@ func TestInterrupt(t *testing.T) {
 	requires.TwoCPUs(t)
 	for _, stage := range stages() {
 		t.Run(stage.name, func(t *testing.T) {
-			store, a := storeWith(t), newApplication(t)
-			p := prepare(t, "bandmate", stage.args(store, a)...)
-			s := onTerminal(p)
+			store, a := processtest.StoreWith(t), newApplication(t)
+			p := processtest.Prepare(t, "bandmate", stage.args(store, a)...)
+			s := processtest.OnTerminal(p)
 			stage.reach(s, store, a)
-			s.press(ctrlC)
-			p.wait()
-			p.wantNobody()
-			<-s.drained
-			if code := p.cmd.ProcessState.ExitCode(); code != 130 {
+			s.Press(processtest.CtrlC)
+			p.Wait()
+			p.WantNobody()
+			<-s.Drained
+			if code := p.Cmd.ProcessState.ExitCode(); code != 130 {
 				t.Errorf("exit code %d, want 130", code)
 			}
-			wantCleanScreen(t, screen(s.raw.String()))
+			wantCleanScreen(t, processtest.Screen(s.Raw.String()))
 			wantWholeStore(t, store)
 		})
 	}
@@ -197,9 +198,9 @@ func wantCleanScreen(t *testing.T, lines []string) {
 // whole samples.
 func wantWholeStore(t *testing.T, store string) {
 	t.Helper()
-	files := strings.Fields(filesIn(t, store))
+	files := strings.Fields(processtest.FilesIn(t, store))
 	if i := slices.Index(files, "interrupted/app.jsonl"); i >= 0 {
-		journal := readFile(t, filepath.Join(store, files[i]))
+		journal := processtest.ReadFile(t, filepath.Join(store, files[i]))
 		if !strings.HasSuffix(journal, "\n") {
 			t.Errorf("half a sample: %s", journal)
 		}
@@ -227,13 +228,13 @@ func TestKill(t *testing.T) {
 			if testing.Short() && slices.Contains(late, stage.name) {
 				t.Skip("TestInterrupt reaches it")
 			}
-			store, a := storeWith(t), newApplication(t)
-			p := prepare(t, "bandmate", stage.args(store, a)...)
-			s := onTerminal(p)
+			store, a := processtest.StoreWith(t), newApplication(t)
+			p := processtest.Prepare(t, "bandmate", stage.args(store, a)...)
+			s := processtest.OnTerminal(p)
 			stage.reach(s, store, a)
-			p.signal(syscall.SIGKILL)
-			p.wait()
-			p.wantNobody()
+			p.Signal(syscall.SIGKILL)
+			p.Wait()
+			p.WantNobody()
 			wantWholeStore(t, store)
 		})
 	}
@@ -248,14 +249,14 @@ func TestTerminate(t *testing.T) {
 	t.Cleanup(func() { signal.Stop(heard) })
 	for _, ending := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(ending.String(), func(t *testing.T) {
-			store, a := storeWith(t), newApplication(t)
-			p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+			store, a := processtest.StoreWith(t), newApplication(t)
+			p := processtest.Prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).Start()
 			a.running()
 			a.stay()
-			p.signal(ending)
-			p.wantExit(130, "bandmate: interrupted\n")
-			p.wantNobody()
-			if files := filesIn(t, store); files != "machines/here.yaml" {
+			p.Signal(ending)
+			p.WantExit(130, "bandmate: interrupted\n")
+			p.WantNobody()
+			if files := processtest.FilesIn(t, store); files != "machines/here.yaml" {
 				t.Errorf("without a sample the store holds %s", files)
 			}
 		})
@@ -265,21 +266,21 @@ func TestTerminate(t *testing.T) {
 // A second signal does not wait for the cleaning up after the first.
 func TestSecondInterrupt(t *testing.T) {
 	requires.TwoCPUs(t)
-	store, a := storeWith(t), newApplication(t)
-	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+	store, a := processtest.StoreWith(t), newApplication(t)
+	p := processtest.Prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).Start()
 	a.running()
 	a.stayDeaf()
 	for range 100 {
-		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		if err := p.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 			break
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	p.wait()
-	if status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
-		t.Errorf("it ended by itself: %v", p.cmd.ProcessState)
+	p.Wait()
+	if status := p.Cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGINT {
+		t.Errorf("it ended by itself: %v", p.Cmd.ProcessState)
 	}
-	p.wantNobody()
+	p.WantNobody()
 }
 
 // After an interruption, and after kill -9, the samples are used. A last line
@@ -288,9 +289,9 @@ func TestResume(t *testing.T) {
 	requires.TwoCPUs(t)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
 		t.Run(signal.String(), func(t *testing.T) {
-			store, a := storeWith(t), newApplication(t)
+			store, a := processtest.StoreWith(t), newApplication(t)
 			args := onboardArgs(store, "--", a.path)
-			p := prepare(t, "bandmate", args...).start()
+			p := processtest.Prepare(t, "bandmate", args...).Start()
 			a.running()
 			a.work()
 			for len(journalOf(store)) < 3 {
@@ -302,24 +303,24 @@ func TestResume(t *testing.T) {
 					time.Sleep(time.Millisecond)
 				}
 			}
-			p.signal(signal)
-			p.wait()
-			p.wantNobody()
+			p.Signal(signal)
+			p.Wait()
+			p.WantNobody()
 			kept := len(journalOf(store)) - 1
-			if told := fmt.Sprintf("The %d samples so far are kept: go on with --resume.\n", kept); signal == syscall.SIGINT && !strings.Contains(p.stderr.String(), told) {
-				t.Errorf("%q lacks %q", &p.stderr, told)
+			if told := fmt.Sprintf("The %d samples so far are kept: go on with --resume.\n", kept); signal == syscall.SIGINT && !strings.Contains(p.Stderr.String(), told) {
+				t.Errorf("%q lacks %q", &p.Stderr, told)
 			}
 
 			completeJournal(t, store)
 			if signal == syscall.SIGKILL {
 				journal := filepath.Join(store, "interrupted", "app.jsonl")
-				writeFile(t, journal, readFile(t, journal)+`{"target":"app","seconds":99`)
+				processtest.WriteFile(t, journal, processtest.ReadFile(t, journal)+`{"target":"app","seconds":99`)
 			}
 			a.forget()
-			p = prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).start()
+			p = processtest.Prepare(t, "bandmate", slices.Insert(args, len(args)-2, "--resume")...).Start()
 			a.running() // to learn how long it takes: nothing else is missing
 			a.work()
-			p.wantExit(0)
+			p.WantExit(0)
 			wantResumed(t, store)
 		})
 	}
@@ -363,17 +364,17 @@ func completeJournal(t *testing.T, store string) {
 			}
 		}
 	}
-	writeFile(t, path, text)
+	processtest.WriteFile(t, path, text)
 }
 
 func wantResumed(t *testing.T, store string) {
 	t.Helper()
-	if files := filesIn(t, store); files != "applications/app@here.yaml machines/here.yaml" {
+	if files := processtest.FilesIn(t, store); files != "applications/app@here.yaml machines/here.yaml" {
 		t.Errorf("the store holds %s", files)
 	}
-	shown := bandmate(t, "profiles", "show", "app", "--store", store, "-o", "json")
+	shown := processtest.Bandmate(t, "profiles", "show", "app", "--store", store, "-o", "json")
 	var profile v1alpha1.ApplicationProfile
-	if err := json.Unmarshal([]byte(shown.stdout.String()), &profile); err != nil {
+	if err := json.Unmarshal([]byte(shown.Stdout.String()), &profile); err != nil {
 		t.Fatal(err)
 	}
 	if solo := profile.Spec.Solo; solo.Seconds != 0.2 || solo.Repeats != 2 {

@@ -1,4 +1,4 @@
-package main
+package faults_test
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
 
 // observedPair is a counting program and its neighbor, which run already.
@@ -21,14 +23,14 @@ type observedPair struct {
 func startPair(t *testing.T) observedPair {
 	t.Helper()
 	counted := filepath.Join(t.TempDir(), "counted")
-	target := prepare(t, "sh", "-c", `while :; do i=$((i+1)); echo $i; done > "$0"`, counted).start()
+	target := processtest.Prepare(t, "sh", "-c", `while :; do i=$((i+1)); echo $i; done > "$0"`, counted).Start()
 	// A shell and what it started, for all of it is paused.
-	neighbor := prepare(t, "sh", "-c", `sh -c 'while :; do :; done' & while :; do :; done`).start()
-	eventually(t, "progress", func() bool {
+	neighbor := processtest.Prepare(t, "sh", "-c", `sh -c 'while :; do :; done' & while :; do :; done`).Start()
+	processtest.Eventually(t, "progress", func() bool {
 		data, err := os.ReadFile(counted)
 		return err == nil && len(data) > 0
 	})
-	return observedPair{target.cmd.Process.Pid, neighbor.cmd.Process.Pid, counted}
+	return observedPair{target.Cmd.Process.Pid, neighbor.Cmd.Process.Pid, counted}
 }
 
 func (p observedPair) args() []string {
@@ -51,7 +53,7 @@ func isStopped(pid int) bool {
 // stoppedOf lists the processes of a test that are stopped.
 func stoppedOf(t *testing.T) []int {
 	var stopped []int
-	for _, pid := range processesOf(t) {
+	for _, pid := range processtest.ProcessesOf(t) {
 		if isStopped(pid) {
 			stopped = append(stopped, pid)
 		}
@@ -62,8 +64,8 @@ func stoppedOf(t *testing.T) []int {
 // observersOf lists the processes of the command itself.
 func observersOf(t *testing.T) []int {
 	var pids []int
-	for _, pid := range processesOf(t) {
-		if command := commandOf(pid); command != "" && !strings.HasPrefix(command, "sh ") {
+	for _, pid := range processtest.ProcessesOf(t) {
+		if command := processtest.CommandOf(pid); command != "" && !strings.HasPrefix(command, "sh ") {
 			pids = append(pids, pid)
 		}
 	}
@@ -77,25 +79,25 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			pair := startPair(t)
 			for round := range 10 {
-				p := prepare(t, "bandmate", pair.args()...).start()
+				p := processtest.Prepare(t, "bandmate", pair.args()...).Start()
 				if round%2 == 0 {
 					time.Sleep(rand.N(1500 * time.Millisecond))
 				} else {
 					await(t, "a pause", p, func() bool { return isStopped(pair.neighbor) })
 				}
-				p.signal(signal)
-				p.wait()
+				p.Signal(signal)
+				p.Wait()
 				if signal == syscall.SIGINT {
-					if code := p.cmd.ProcessState.ExitCode(); code != 130 && code != -1 {
-						t.Errorf("exit code %d, want 130: %s", code, &p.stderr)
+					if code := p.Cmd.ProcessState.ExitCode(); code != 130 && code != -1 {
+						t.Errorf("exit code %d, want 130: %s", code, &p.Stderr)
 					}
 				}
 				// What stays does so for ever. The watchdog gets a CPU when the machine has one.
-				eventually(t, fmt.Sprintf("the end of all pauses in round %d", round), func() bool { return len(stoppedOf(t)) == 0 })
-				eventually(t, fmt.Sprintf("the end of the command in round %d", round), func() bool { return len(observersOf(t)) == 0 })
+				processtest.Eventually(t, fmt.Sprintf("the end of all pauses in round %d", round), func() bool { return len(stoppedOf(t)) == 0 })
+				processtest.Eventually(t, fmt.Sprintf("the end of the command in round %d", round), func() bool { return len(observersOf(t)) == 0 })
 			}
 			for _, pid := range []int{pair.target, pair.neighbor} {
-				if commandOf(pid) == "" {
+				if processtest.CommandOf(pid) == "" {
 					t.Errorf("process %d ended", pid)
 				}
 			}
@@ -104,15 +106,15 @@ func TestObserveLeavesNothingPaused(t *testing.T) {
 }
 
 // await is eventually for what lasts some milliseconds only, while p runs.
-func await(t *testing.T, what string, p *program, holds func() bool) {
+func await(t *testing.T, what string, p *processtest.Program, holds func() bool) {
 	t.Helper()
-	end := time.After(patience)
+	end := time.After(processtest.Patience)
 	for !holds() {
 		select {
-		case <-p.ended:
-			t.Fatalf("%s ended before %s: %s", p.cmd, what, &p.stderr)
+		case <-p.Ended:
+			t.Fatalf("%s ended before %s: %s", p.Cmd, what, &p.Stderr)
 		case <-end:
-			t.Fatalf("waited in vain for %s: %s", what, &p.stderr)
+			t.Fatalf("waited in vain for %s: %s", what, &p.Stderr)
 		case <-time.After(200 * time.Microsecond):
 		}
 	}
@@ -122,11 +124,11 @@ func await(t *testing.T, what string, p *program, holds func() bool) {
 // it paused.
 func TestObserveStopped(t *testing.T) {
 	pair := startPair(t)
-	p := prepare(t, "bandmate", pair.args()...).start()
+	p := processtest.Prepare(t, "bandmate", pair.args()...).Start()
 	await(t, "a pause", p, func() bool { return isStopped(pair.neighbor) })
-	p.signal(syscall.SIGSTOP)
-	eventually(t, "the neighbor to continue", func() bool { return !isStopped(pair.neighbor) })
-	p.signal(syscall.SIGCONT)
-	p.signal(syscall.SIGINT)
-	p.wantExit(130)
+	p.Signal(syscall.SIGSTOP)
+	processtest.Eventually(t, "the neighbor to continue", func() bool { return !isStopped(pair.neighbor) })
+	p.Signal(syscall.SIGCONT)
+	p.Signal(syscall.SIGINT)
+	p.WantExit(130)
 }

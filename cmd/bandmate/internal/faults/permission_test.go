@@ -1,4 +1,4 @@
-package main
+package faults_test
 
 import (
 	"errors"
@@ -14,34 +14,35 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
 // With one CPU nothing can run beside anything: exit code 4, and what helps.
 func TestOneCPU(t *testing.T) {
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	for _, args := range [][]string{
 		onboardArgs(store, "--", "sleep", "1"),
 		{"machine", "--store", store},
 		{"demo"},
 		{"measure", "--source", "probe", "--store", store, "--machine", "here", "--", "sleep", "1"},
 	} {
-		p := onOneCPU(prepare(t, "bandmate", args...))
-		p.wantExit(4, "only one CPU", "second CPU", "taskset")
-		p.wantNobody()
+		p := onOneCPU(processtest.Prepare(t, "bandmate", args...))
+		p.WantExit(4, "only one CPU", "second CPU", "taskset")
+		p.WantNobody()
 	}
-	p := onOneCPU(prepare(t, "bandmate", "interfere", "--duration", "1s"))
-	p.wantExit(4, "all that this process may use", "allow all CPUs")
+	p := onOneCPU(processtest.Prepare(t, "bandmate", "interfere", "--duration", "1s"))
+	p.WantExit(4, "all that this process may use", "allow all CPUs")
 	wantWholeStore(t, store)
 }
 
 // CPUs that are not there, or not for this process.
 func TestCPUsOutOfReach(t *testing.T) {
 	requires.TwoCPUs(t)
-	store := storeWith(t)
-	bandmate(t, onboardArgs(store, "--cpus", "900", "--", "sleep", "1")...).wantExit(4, "900", "offline or not there", "choose from")
-	bandmate(t, "machine", "--store", store, "--interferer-cpus", "900").wantExit(4, "900", "choose from")
-	bandmate(t, "interfere", "--duration", "1s", "--cpus", "900").wantExit(4, "900", "choose")
+	store := processtest.StoreWith(t)
+	processtest.Bandmate(t, onboardArgs(store, "--cpus", "900", "--", "sleep", "1")...).WantExit(4, "900", "offline or not there", "choose from")
+	processtest.Bandmate(t, "machine", "--store", store, "--interferer-cpus", "900").WantExit(4, "900", "choose from")
+	processtest.Bandmate(t, "interfere", "--duration", "1s", "--cpus", "900").WantExit(4, "900", "choose")
 	wantWholeStore(t, store)
 }
 
@@ -49,13 +50,13 @@ func TestCPUsOutOfReach(t *testing.T) {
 func TestRealTimeIsRefused(t *testing.T) {
 	requires.TwoCPUs(t)
 	_, program := openFolder(t)
-	p := unprivileged(prepare(t, "sh", "-c", `ulimit -r 0; exec "$@"`, "sh",
-		program, "interfere", "--real-time", "--bandwidth", "1GB/s", "--duration", "100ms", "--quiet")).start()
-	p.wantExit(0, "warning: no real-time priority", "CAP_SYS_NICE")
-	if !strings.Contains(p.stdout.String(), "asked for 1.00 GB/s") {
-		t.Errorf("no result: %q", &p.stdout)
+	p := unprivileged(processtest.Prepare(t, "sh", "-c", `ulimit -r 0; exec "$@"`, "sh",
+		program, "interfere", "--real-time", "--bandwidth", "1GB/s", "--duration", "100ms", "--quiet")).Start()
+	p.WantExit(0, "warning: no real-time priority", "CAP_SYS_NICE")
+	if !strings.Contains(p.Stdout.String(), "asked for 1.00 GB/s") {
+		t.Errorf("no result: %q", &p.Stdout)
 	}
-	p.wantNobody()
+	p.WantNobody()
 }
 
 // A store that cannot be written to is told before hours of measuring, with
@@ -64,9 +65,9 @@ func TestReadOnlyStore(t *testing.T) {
 	requires.TwoCPUs(t)
 	folder, program := openFolder(t)
 	store := filepath.Join(folder, "store")
-	profile := readFile(t, "testdata/machine.yaml")
-	writeFile(t, filepath.Join(folder, "machine.yaml"), strings.Replace(profile, "name: here", "name: other", 1))
-	writeFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
+	profile := processtest.MachineProfile
+	processtest.WriteFile(t, filepath.Join(folder, "machine.yaml"), strings.Replace(profile, "name: here", "name: other", 1))
+	processtest.WriteFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
 	for _, dir := range []string{store, filepath.Join(store, "machines")} {
 		if err := os.Chmod(dir, 0o555); err != nil {
 			t.Fatal(err)
@@ -79,11 +80,11 @@ func TestReadOnlyStore(t *testing.T) {
 		{"machine", "--store", filepath.Join(store, "new", "one")},
 		onboardArgs(store, "--", "sleep", "10"),
 	} {
-		p := unprivileged(prepare(t, program, args...)).start()
-		p.wantExit(1, "permission denied", store, "--store")
-		p.wantNobody()
+		p := unprivileged(processtest.Prepare(t, program, args...)).Start()
+		p.WantExit(1, "permission denied", store, "--store")
+		p.WantNobody()
 	}
-	if files := filesIn(t, store); files != "machines/here.yaml" {
+	if files := processtest.FilesIn(t, store); files != "machines/here.yaml" {
 		t.Errorf("the store holds %s", files)
 	}
 }
@@ -93,10 +94,10 @@ func TestForbiddenProgram(t *testing.T) {
 	requires.TwoCPUs(t)
 	folder, program := openFolder(t)
 	file := filepath.Join(folder, "secret")
-	writeFile(t, file, "#!/bin/sh\n")
-	p := unprivileged(prepare(t, program, onboardArgs(filepath.Join(folder, "store"), "--", file)...)).start()
-	p.wantExit(1, "permission denied", file)
-	p.wantNobody()
+	processtest.WriteFile(t, file, "#!/bin/sh\n")
+	p := unprivileged(processtest.Prepare(t, program, onboardArgs(filepath.Join(folder, "store"), "--", file)...)).Start()
+	p.WantExit(1, "permission denied", file)
+	p.WantNobody()
 }
 
 // On a full disk an import stores nothing, says what helps, and leaves what
@@ -105,16 +106,16 @@ func TestImportOnFullDisk(t *testing.T) {
 	for _, disk := range disks() {
 		t.Run(disk.name, func(t *testing.T) {
 			store, limited := disk.make(t)
-			profile := readFile(t, "testdata/machine.yaml")
-			writeFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
+			profile := processtest.MachineProfile
+			processtest.WriteFile(t, filepath.Join(store, "machines", "here.yaml"), profile)
 			file := filepath.Join(t.TempDir(), "new.yaml")
-			writeFile(t, file, strings.Replace(profile, "cpus: 2", "cpus: 3", 1))
+			processtest.WriteFile(t, file, strings.Replace(profile, "cpus: 2", "cpus: 3", 1))
 			p := limited(0, "profiles", "import", file, "--store", store)
-			p.wantExit(1, "make room", "here")
-			if got := readFile(t, filepath.Join(store, "machines", "here.yaml")); got != profile {
+			p.WantExit(1, "make room", "here")
+			if got := processtest.ReadFile(t, filepath.Join(store, "machines", "here.yaml")); got != profile {
 				t.Errorf("the old profile was changed: %s", got)
 			}
-			if files := filesIn(t, store); files != "machines/here.yaml" {
+			if files := processtest.FilesIn(t, store); files != "machines/here.yaml" {
 				t.Errorf("the store holds %s", files)
 			}
 		})
@@ -127,18 +128,18 @@ func TestExperimentOnFullDisk(t *testing.T) {
 	for _, disk := range disks() {
 		t.Run(disk.name, func(t *testing.T) {
 			store, limited := disk.make(t)
-			writeFile(t, filepath.Join(store, "machines", "here.yaml"), readFile(t, "testdata/machine.yaml"))
+			processtest.WriteFile(t, filepath.Join(store, "machines", "here.yaml"), processtest.MachineProfile)
 			args := onboardArgs(store, "--quiet=false", "--resume", "--", "sleep", "0.03")
 			journal := filepath.Join(store, "interrupted", "app.jsonl")
 			before := foreignJournal(t, store, args, journal)
 			p := limited(len(before), args...)
-			p.wantExit(1, "sample journal", journal, "make room", "samples so far are kept", "--resume")
-			p.wantNobody()
-			after := readFile(t, journal)
+			p.WantExit(1, "sample journal", journal, "make room", "samples so far are kept", "--resume")
+			p.WantNobody()
+			after := processtest.ReadFile(t, journal)
 			if !strings.HasPrefix(after, before) || !strings.HasSuffix(after, "}\n") {
 				t.Errorf("the journal was damaged: %s", after)
 			}
-			if files := filesIn(t, store); files != "interrupted/app.jsonl machines/here.yaml" {
+			if files := processtest.FilesIn(t, store); files != "interrupted/app.jsonl machines/here.yaml" {
 				t.Errorf("the store holds %s", files)
 			}
 		})
@@ -150,16 +151,16 @@ func TestExperimentOnFullDisk(t *testing.T) {
 func TestProfileOnFullDisk(t *testing.T) {
 	requires.TwoCPUs(t)
 	store := fullDisk(t, "256k")
-	writeFile(t, filepath.Join(store, "machines", "here.yaml"), readFile(t, "testdata/machine.yaml"))
+	processtest.WriteFile(t, filepath.Join(store, "machines", "here.yaml"), processtest.MachineProfile)
 	args := onboardArgs(store, "--resume", "--", "sleep", "0.03")
 	foreignJournal(t, store, args, filepath.Join(store, "interrupted", "app.jsonl"))
 	completeJournal(t, store)
 	zero := fill(t, store)
-	bandmate(t, args...).wantExit(1, "storing the profile", "make room", "samples so far are kept", "--resume")
+	processtest.Bandmate(t, args...).WantExit(1, "storing the profile", "make room", "samples so far are kept", "--resume")
 	if err := os.Remove(zero); err != nil {
 		t.Fatal(err)
 	}
-	bandmate(t, args...).wantExit(0)
+	processtest.Bandmate(t, args...).WantExit(0)
 	wantResumed(t, store)
 }
 
@@ -185,16 +186,16 @@ func fill(t *testing.T, folder string) string {
 func foreignJournal(t *testing.T, store string, args []string, path string) string {
 	t.Helper()
 	fresh := slices.DeleteFunc(slices.Clone(args), func(s string) bool { return s == "--resume" })
-	p := prepare(t, "bandmate", fresh...).start()
-	eventually(t, "a sample", func() bool { return len(journalOf(store)) > 1 })
-	p.signal(syscall.SIGINT)
-	p.wait()
+	p := processtest.Prepare(t, "bandmate", fresh...).Start()
+	processtest.Eventually(t, "a sample", func() bool { return len(journalOf(store)) > 1 })
+	p.Signal(syscall.SIGINT)
+	p.Wait()
 	text := journalOf(store)[0]
 	// It ends near the end of a page, so that a full disk has no room for more.
 	for len(text) < 20<<10 || len(text)%4096 < 3900 {
 		text += `{"target":"app","regime":"elsewhere","roundTripNanoseconds":100,"spell":1,"start":"2026-01-01T00:00:00Z","seconds":0.2}` + "\n"
 	}
-	writeFile(t, path, text)
+	processtest.WriteFile(t, path, text)
 	return text
 }
 
@@ -203,24 +204,24 @@ func foreignJournal(t *testing.T, store string, args []string, path string) stri
 // or two beyond a size.
 type disk struct {
 	name string
-	make func(t *testing.T) (string, func(size int, args ...string) *program)
+	make func(t *testing.T) (string, func(size int, args ...string) *processtest.Program)
 }
 
 func disks() []disk {
 	return []disk{
-		{"limit of the file size", func(t *testing.T) (string, func(int, ...string) *program) {
-			return t.TempDir(), func(size int, args ...string) *program {
+		{"limit of the file size", func(t *testing.T) (string, func(int, ...string) *processtest.Program) {
+			return t.TempDir(), func(size int, args ...string) *processtest.Program {
 				// POSIX: in blocks of 512 bytes.
-				p := prepare(t, "sh", append([]string{"-c", `ulimit -f ` + strconv.Itoa(size/512+1) + `; exec "$@"`, "sh", "bandmate"}, args...)...).start()
-				p.wait()
+				p := processtest.Prepare(t, "sh", append([]string{"-c", `ulimit -f ` + strconv.Itoa(size/512+1) + `; exec "$@"`, "sh", "bandmate"}, args...)...).Start()
+				p.Wait()
 				return p
 			}
 		}},
-		{"full file system", func(t *testing.T) (string, func(int, ...string) *program) {
+		{"full file system", func(t *testing.T) (string, func(int, ...string) *processtest.Program) {
 			folder := fullDisk(t, "256k")
-			return folder, func(_ int, args ...string) *program {
+			return folder, func(_ int, args ...string) *processtest.Program {
 				zero := fill(t, folder)
-				p := bandmate(t, args...)
+				p := processtest.Bandmate(t, args...)
 				if err := os.Remove(zero); err != nil {
 					t.Error(err)
 				}
@@ -234,23 +235,23 @@ func disks() []disk {
 // application is not waited for. (Taking it offline moves its threads just so.)
 func TestLostCPU(t *testing.T) {
 	requires.TwoCPUs(t)
-	store, a := storeWith(t), newApplication(t)
-	p := prepare(t, "bandmate", onboardArgs(store, "--cpus", "0", "--interferer-cpus", "1", "--", a.path)...).start()
+	store, a := processtest.StoreWith(t), newApplication(t)
+	p := processtest.Prepare(t, "bandmate", onboardArgs(store, "--cpus", "0", "--interferer-cpus", "1", "--", a.path)...).Start()
 	a.running()
 	a.stay()
 	moveToCPU(t, interfererOf(t), 0)
-	p.wantExit(4, "moved from CPU 1 to 0", "offline", "--interferer-cpus")
-	p.wantNobody()
+	p.WantExit(4, "moved from CPU 1 to 0", "offline", "--interferer-cpus")
+	p.WantNobody()
 	wantWholeStore(t, store)
 }
 
 func TestInterfereLosesCPU(t *testing.T) {
 	requires.TwoCPUs(t)
-	p := prepare(t, "bandmate", "interfere", "--cpus", "1", "--duration", "10m", "--window", "20ms").start()
-	eventually(t, "a window", func() bool { return strings.Contains(p.stderr.String(), "B/s") })
+	p := processtest.Prepare(t, "bandmate", "interfere", "--cpus", "1", "--duration", "10m", "--window", "20ms").Start()
+	processtest.Eventually(t, "a window", func() bool { return strings.Contains(p.Stderr.String(), "B/s") })
 	moveToCPU(t, interfererOf(t), 0)
-	p.wantExit(4, "moved from CPU 1 to 0", "--cpus")
-	p.wantNobody()
+	p.WantExit(4, "moved from CPU 1 to 0", "--cpus")
+	p.WantNobody()
 }
 
 // moveToCPU has every thread of a process run on one CPU.
@@ -273,18 +274,18 @@ func moveToCPU(t *testing.T, pid, cpu int) {
 // The kernel kills the interferer first when memory runs out.
 func TestInterfererIsKilled(t *testing.T) {
 	requires.TwoCPUs(t)
-	store, a := storeWith(t), newApplication(t)
-	p := prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).start()
+	store, a := processtest.StoreWith(t), newApplication(t)
+	p := processtest.Prepare(t, "bandmate", onboardArgs(store, "--", a.path)...).Start()
 	a.running()
 	a.stay()
 	begin := time.Now()
 	if err := syscall.Kill(interfererOf(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	p.wantExit(1, "signal: killed", "smaller buffers")
-	if time.Since(begin) > patience/2 {
+	p.WantExit(1, "signal: killed", "smaller buffers")
+	if time.Since(begin) > processtest.Patience/2 {
 		t.Error("the application was waited for")
 	}
-	p.wantNobody()
+	p.WantNobody()
 	wantWholeStore(t, store)
 }

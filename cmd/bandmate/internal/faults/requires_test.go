@@ -1,4 +1,4 @@
-package main
+package faults_test
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
@@ -18,10 +19,10 @@ import (
 const nobody = 65534
 
 // unprivileged has a program run without root's rights.
-func unprivileged(p *program) *program {
+func unprivileged(p *processtest.Program) *processtest.Program {
 	if os.Geteuid() == 0 {
-		p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		p.cmd.Dir = "/"
+		p.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		p.Cmd.Dir = "/"
 	}
 	return p
 }
@@ -58,13 +59,13 @@ func openFolder(t *testing.T) (folder, program string) {
 }
 
 // onOneCPU starts a program that may use only one of this process's CPUs.
-func onOneCPU(p *program) *program {
-	p.t.Helper()
+func onOneCPU(p *processtest.Program) *processtest.Program {
+	p.T.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	first := 0
 	for !before.IsSet(first) {
@@ -72,14 +73,14 @@ func onOneCPU(p *program) *program {
 	}
 	one.Set(first)
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	defer func() {
 		if err := unix.SchedSetaffinity(0, &before); err != nil {
-			p.t.Error(err)
+			p.T.Error(err)
 		}
 	}()
-	return p.start()
+	return p.Start()
 }
 
 // fullDisk is a folder on a file system of its own with that many bytes.

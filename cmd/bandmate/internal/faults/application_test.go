@@ -1,4 +1,4 @@
-package main
+package faults_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/requires"
 )
 
@@ -13,9 +14,9 @@ import (
 // empty standard input: it finds all as if it had been started by hand.
 func TestApplicationIsAtHome(t *testing.T) {
 	requires.TwoCPUs(t)
-	store, dir := storeWith(t), t.TempDir()
+	store, dir := processtest.StoreWith(t), t.TempDir()
 	script := filepath.Join(dir, "app.sh")
-	writeFile(t, script, `
+	processtest.WriteFile(t, script, `
 [ "$KIND" = noisy ] || { echo "no environment" >&2; exit 9; }
 [ "$PWD" = "`+dir+`" ] || { echo "in $PWD" >&2; exit 9; }
 [ -z "$(cat)" ] || { echo "something to read" >&2; exit 9; }
@@ -28,28 +29,28 @@ exec >&-
 sleep 0.03
 echo run >> runs
 `)
-	p := prepare(t, "bandmate", onboardArgs(store, "--iterations", "2", "--", "sh", script)...)
-	p.cmd.Dir, p.cmd.Env = dir, append(p.cmd.Env, "KIND=noisy")
-	s := onTerminal(p)
-	s.press("nobody reads this\r")
-	p.wait()
-	p.wantNobody()
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Fatalf("exit code %d: %s", code, s.raw.String())
+	p := processtest.Prepare(t, "bandmate", onboardArgs(store, "--iterations", "2", "--", "sh", script)...)
+	p.Cmd.Dir, p.Cmd.Env = dir, append(p.Cmd.Env, "KIND=noisy")
+	s := processtest.OnTerminal(p)
+	s.Press("nobody reads this\r")
+	p.Wait()
+	p.WantNobody()
+	if code := p.Cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, s.Raw.String())
 	}
-	if runs := strings.Count(readFile(t, filepath.Join(dir, "runs")), "run"); runs < 2 || runs%2 != 0 {
+	if runs := strings.Count(processtest.ReadFile(t, filepath.Join(dir, "runs")), "run"); runs < 2 || runs%2 != 0 {
 		t.Errorf("%d runs, want two for each sample", runs)
 	}
-	if strings.Contains(s.raw.String(), "xxx") || strings.Contains(s.raw.String(), "yyy") {
+	if strings.Contains(s.Raw.String(), "xxx") || strings.Contains(s.Raw.String(), "yyy") {
 		t.Error("the application's output is shown")
 	}
 }
 
 func TestApplicationOutputIsShown(t *testing.T) {
 	requires.TwoCPUs(t)
-	store := storeWith(t)
-	p := bandmate(t, onboardArgs(store, "--show-output", "--", "sh", "-c", "echo out; echo err >&2; exit 3")...)
-	p.wantExit(1, "out\nerr\n", "exit status 3")
+	store := processtest.StoreWith(t)
+	p := processtest.Bandmate(t, onboardArgs(store, "--show-output", "--", "sh", "-c", "echo out; echo err >&2; exit 3")...)
+	p.WantExit(1, "out\nerr\n", "exit status 3")
 }
 
 // How a program fails is told, once, with what it said last; nothing of it
@@ -77,19 +78,19 @@ func TestApplicationFails(t *testing.T) {
 			if test.name != "fails later" {
 				t.Parallel() // nothing is measured
 			}
-			store := storeWith(t)
+			store := processtest.StoreWith(t)
 			args := append(test.args, "--", "sh", "-c", test.script)
-			p := prepare(t, "bandmate", onboardArgs(store, args...)...)
-			p.cmd.Dir = dir
-			p.start()
-			p.wantExit(1, test.want...)
-			p.wantNobody()
+			p := processtest.Prepare(t, "bandmate", onboardArgs(store, args...)...)
+			p.Cmd.Dir = dir
+			p.Start()
+			p.WantExit(1, test.want...)
+			p.WantNobody()
 			wantWholeStore(t, store)
-			if text := p.stderr.String(); strings.ContainsAny(text, "\x1b\x07\u202e") {
+			if text := p.Stderr.String(); strings.ContainsAny(text, "\x1b\x07\u202e") {
 				t.Errorf("it reaches the terminal: %q", text)
 			}
-			if len(p.stderr.String()) > 6000 {
-				t.Errorf("%d bytes of an error", p.stderr.kept.Len())
+			if len(p.Stderr.String()) > 6000 {
+				t.Errorf("%d bytes of an error", len(p.Stderr.String()))
 			}
 		})
 	}
@@ -98,16 +99,16 @@ func TestApplicationFails(t *testing.T) {
 // With --iterations a short program can be timed; without, the error says so.
 func TestApplicationIsTooShort(t *testing.T) {
 	requires.TwoCPUs(t)
-	store := storeWith(t)
+	store := processtest.StoreWith(t)
 	// On a busy machine even this may take long now and then.
-	p := bandmate(t, onboardArgs(store, "--", "true")...)
-	for p.wait(); p.cmd.ProcessState.Success(); p.wait() {
-		store = storeWith(t)
-		p = bandmate(t, onboardArgs(store, "--", "true")...)
+	p := processtest.Bandmate(t, onboardArgs(store, "--", "true")...)
+	for p.Wait(); p.Cmd.ProcessState.Success(); p.Wait() {
+		store = processtest.StoreWith(t)
+		p = processtest.Bandmate(t, onboardArgs(store, "--", "true")...)
 	}
-	p.wantExit(1, "too short to time", "--iterations ")
+	p.WantExit(1, "too short to time", "--iterations ")
 	var iterations int
-	text := p.stderr.String()
+	text := p.Stderr.String()
 	if _, err := fmt.Sscanf(text[strings.Index(text, "--iterations ")+len("--iterations "):], "%d", &iterations); err != nil || iterations < 2 {
 		t.Errorf("%q proposes %d iterations: %v", text, iterations, err)
 	}
