@@ -66,6 +66,24 @@ func TestModulatedReadings(t *testing.T) {
 	}
 }
 
+// TestLittleTrafficIsCommon is the same with applications as people run them, most of which
+// cause less traffic than such noise hides.
+func TestLittleTrafficIsCommon(t *testing.T) {
+	c := newContention(0.03, 7)
+	c.common = true
+	r, err := c.recover(CalibrationGrid(false), 15, 40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("bandwidth %.3f, covered %.2f, quiet applications %.1f times their traffic", r.bandwidth, r.covered, r.quiet)
+	if r.quiet > 4 {
+		t.Errorf("quiet applications are estimated at %.1f times their traffic", r.quiet)
+	}
+	if r.covered < 0.85 || r.covered > 0.985 {
+		t.Errorf("the 90%% intervals hold the truth in %.3f of the cases", r.covered)
+	}
+}
+
 // TestLessNoiseIsMoreAccurate guards against an estimate that ignores its data.
 func TestLessNoiseIsMoreAccurate(t *testing.T) {
 	precise, err := newContention(0.001, 7).recover(CalibrationGrid(false), 4, 15)

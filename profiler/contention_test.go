@@ -14,7 +14,10 @@ import (
 type contention struct {
 	// noise is the standard deviation of one measured relative speed.
 	noise float64
-	rng   *rand.Rand
+	// common is true where the traffic of applications is as different in magnitude as that
+	// of programs people run: from 0.2% of the sustained bandwidth to all of it.
+	common bool
+	rng    *rand.Rand
 }
 
 func newContention(noise float64, seed uint64) *contention {
@@ -68,11 +71,15 @@ func (c *contention) calibrate(grid []GridPoint) ([]v1alpha1.ProbePoint, []v1alp
 	return points, sustained
 }
 
-// application draws one of uniformly distributed traffic and returns readings
-// beside both probes.
+// application draws one of uniformly distributed traffic, or of common traffic, and
+// returns readings beside both probes.
 func (c *contention) application() (bandwidth, share float64, readings []ProbeReading) {
 	share = 0.5 + 0.5*c.rng.Float64()
-	bandwidth = c.rng.Float64() * c.sustained(share)
+	part := c.rng.Float64()
+	if c.common {
+		part = math.Pow(0.002, part)
+	}
+	bandwidth = part * c.sustained(share)
 	for _, probe := range Probes() {
 		// An application gives way at least as much as the interferer does, or
 		// more when it waits for each access.
@@ -96,11 +103,14 @@ type recovery struct {
 	// weak is the median relative uncertainty of applications of 7 to 13% of the
 	// sustained bandwidth.
 	weak float64
+	// quiet is the mean estimate ÷ the mean traffic of applications below 3% of the
+	// sustained bandwidth.
+	quiet float64
 }
 
 func (c *contention) recover(grid []GridPoint, maps, applications int) (recovery, error) {
 	var r recovery
-	var strong float64
+	var strong, quiet, quietEstimate float64
 	var weak []float64
 	n := float64(maps * applications)
 	for range maps {
@@ -122,12 +132,16 @@ func (c *contention) recover(grid []GridPoint, maps, applications int) (recovery
 			if part := bandwidth / c.sustained(share); part > 0.07 && part < 0.13 {
 				weak = append(weak, e.RelativeUncertainty)
 			}
+			if bandwidth < 0.03*c.sustained(share) {
+				quiet += bandwidth
+				quietEstimate += float64(e.Traffic.Total())
+			}
 			if bandwidth >= float64(e.Low) && bandwidth <= float64(e.High) {
 				r.covered += 1 / n
 			}
 		}
 	}
 	r.bandwidth, r.share = math.Sqrt(r.bandwidth), math.Sqrt(r.share/strong)
-	r.weak = stats.Median(weak)
+	r.weak, r.quiet = stats.Median(weak), quietEstimate/quiet
 	return r, nil
 }

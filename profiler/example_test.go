@@ -37,5 +37,5 @@ func ExampleMap_Infer() {
 	}
 	share, _ := e.Traffic.ReadShare()
 	fmt.Printf("%.0f GB/s ± %.0f%%, %.0f%% reads\n", e.Traffic.Total().GBps(), 100*e.RelativeUncertainty, 100*float64(share))
-	// Output: 11 GB/s ± 23%, 79% reads
+	// Output: 11 GB/s ± 25%, 80% reads
 }

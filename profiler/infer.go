@@ -20,8 +20,8 @@ type Estimate struct {
 	Traffic units.Traffic
 	// Low and High bound the 90% interval of the total.
 	Low, High units.Bandwidth
-	// RelativeUncertainty is half of High − Low, ÷ the total. It exceeds 1
-	// where the traffic may be zero.
+	// RelativeUncertainty is how far the farther of Low and High is from the total,
+	// ÷ the total. It exceeds 1 where the traffic may be zero.
 	RelativeUncertainty float64
 	// ReadShareKnown is false where the readings fit every read share of the
 	// map about equally. Traffic is then split by the mean of the map's read
@@ -56,6 +56,12 @@ func (e Estimate) Contentiousness() v1alpha1.Contentiousness {
 const (
 	// Resolution of the search: bandwidths × read shares.
 	bandwidthCells, shareCells = 400, 40
+	// quiet is the part of the highest bandwidth below which all bandwidths are equally
+	// likely before any reading. Above it all magnitudes are: as many applications have
+	// 1 to 2% of the bandwidth as have 10 to 20%. Then 21% of them have less than 1%, 57%
+	// less than 10% and 87% less than half. Of 20 benchmarks on all cores of a Xeon Gold
+	// 5218 (SPEC CPU2017 and others, the profiles of PROFET) it was 15, 55 and 75%.
+	quiet = 0.005
 	// ceilingSoftness is the relative standard deviation by which an application
 	// may achieve more beside a probe than the interferer did.
 	ceilingSoftness = 0.15
@@ -74,8 +80,9 @@ const (
 // the probe keeps the speed of the map at (n·B, r). B lies between zero and 1.15
 // times the sustained bandwidth; n·B lies softly below what the interferer achieved
 // beside the probe. Infer weighs every (B, r) by its likelihood under normal noise
-// in the reading, the map and n. The estimate is the mean of that posterior, the
-// intervals are its 5% and 95% quantiles. Where the best fit is poor, all noise is
+// in the reading, the map and n, and by how common such a B is: little traffic is more
+// common than much. The estimate is the mean of that posterior, the intervals are its 5%
+// and 95% quantiles. Where the best fit is poor, all noise is
 // scaled up (Birge 1932), so conflicting readings yield wide intervals.
 //
 // Readings of one probe count as independent: pass the median of repeats as one
@@ -221,10 +228,11 @@ func (m *Map) posterior(observed []observation) posterior {
 	for j, share := range p.shares {
 		bound := m.bound.at(share)
 		for i := range bandwidthCells {
-			w := math.Exp(-(costs[j*bandwidthCells+i] - best) / widening / 2)
+			part := (float64(i) + 0.5) / bandwidthCells
+			w := math.Exp(-(costs[j*bandwidthCells+i]-best)/widening/2) / (part + quiet)
 			p.bandwidths[i] += w
 			p.shareWeights[j] += w
-			if (float64(i)+0.5)/bandwidthCells*p.top > 0.95*bound {
+			if part*p.top > 0.95*bound {
 				p.beyond += w
 			}
 		}
@@ -280,7 +288,7 @@ func (m *Map) summarize(p posterior) Estimate {
 		Traffic:             units.TrafficOf(units.Bandwidth(mean), units.ReadShare(share)),
 		Low:                 units.Bandwidth(low),
 		High:                units.Bandwidth(high),
-		RelativeUncertainty: (high - low) / 2 / mean,
+		RelativeUncertainty: max(high-mean, mean-low) / mean,
 		Residual:            p.residual,
 		Saturated:           p.beyond >= 0.05,
 	}

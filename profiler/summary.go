@@ -23,8 +23,8 @@ type Summary struct {
 	ReadShare *float64 `json:"readShare,omitempty"`
 	// PerNode divides the traffic by NUMA node; empty where the source cannot.
 	PerNode []NodeTraffic `json:"perNode"`
-	// RelativeUncertainty is the half width of the 90% interval of the total
-	// bandwidth ÷ the total; absent when unknown.
+	// RelativeUncertainty is how far the 90% interval of the total bandwidth reaches
+	// from it ÷ the total: above 1 where the traffic may be zero; absent when unknown.
 	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty"`
 	// ReadShareUncertainty is the half width of the 90% interval of the read
 	// share, for a profile; absent when unknown.

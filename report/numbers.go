@@ -40,10 +40,14 @@ func Bandwidth(b units.Bandwidth) string {
 }
 
 // BandwidthWithin prints a bandwidth and the half width of its interval as a
-// part of it, "12.3 GB/s ± 8%"; without the interval when it is NaN.
+// part of it, "12.3 GB/s ± 8%", or the end of an interval that begins at zero,
+// "1.2 GB/s (at most 3.6 GB/s)"; without the interval when it is NaN.
 func BandwidthWithin(b units.Bandwidth, relative float64) string {
 	if math.IsNaN(float64(b)) || math.IsNaN(relative) {
 		return Bandwidth(b)
+	}
+	if relative >= 1 {
+		return fmt.Sprintf("%s (at most %s)", b, b*units.Bandwidth(1+relative))
 	}
 	return fmt.Sprintf("%s ± %.0f%%", b, relative*100)
 }

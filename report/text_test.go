@@ -137,6 +137,7 @@ func TestNumbers(t *testing.T) {
 		{Bandwidth(0), "0.00 B/s"},
 		{Bandwidth(units.Bandwidth(nan)), "–"},
 		{BandwidthWithin(12.34e9, 0.081), "12.3 GB/s ± 8%"},
+		{BandwidthWithin(1.2e9, 2), "1.20 GB/s (at most 3.60 GB/s)"},
 		{BandwidthWithin(12.34e9, nan), "12.3 GB/s"},
 		{ReadShare(0.75), "75% reads"},
 		{ReadShare(0), "0% reads"},

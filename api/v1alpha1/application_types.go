@@ -191,8 +191,8 @@ type Contentiousness struct {
 	// Source is the source of the measurement: a counter source such as imc, probe
 	// for an estimate without counters, or imported.
 	Source string `json:"source" want:"source"`
-	// RelativeUncertainty is the half width of the 90% interval of the total
-	// bandwidth ÷ the total; absent when unknown.
+	// RelativeUncertainty is how far the 90% interval of the total bandwidth reaches
+	// from it ÷ the total: above 1 where the traffic may be zero; absent when unknown.
 	RelativeUncertainty *float64 `json:"relativeUncertainty,omitempty" want:"spread"`
 	// ReadShareUncertainty is the half width of the 90% interval of the read
 	// share; absent when unknown.
