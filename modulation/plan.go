@@ -41,6 +41,9 @@ type Point struct {
 	Prepare func() error
 	// Slicing of the blocks; the zero value means that of the plan's bench.
 	Slicing Slicing
+	// Share is how many readings the point is to have for each of another one, until both
+	// are precise; 0 means 1.
+	Share int
 }
 
 // Plan takes blocks of its points in random order until all are precise in one

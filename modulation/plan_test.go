@@ -76,6 +76,27 @@ func TestRunKeepsItsBudget(t *testing.T) {
 	}
 }
 
+func TestRunSharesItsTime(t *testing.T) {
+	_, _, plan := alike(3, everything)
+	for i := range 8 {
+		another := plan.Points[0]
+		another.Compare = slices.Clone(another.Compare)
+		if another.Compare[0].Name = fmt.Sprint(i); i == 0 {
+			another.Share = 3
+		}
+		plan.Points = append(plan.Points, another)
+	}
+	plan.Precision = Precision{StandardError: 1e-6, Most: 1e6}
+	plan.Budget = 10 * time.Second
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	one, three := len(plan.Outcome.Readings[usual]["beside"]), len(plan.Outcome.Readings[usual]["0"])
+	if ratio := float64(three) / float64(one); math.Abs(ratio-3) > 0.3 {
+		t.Errorf("%d readings and %d for a share of 3", one, three)
+	}
+}
+
 func TestRunTakesTheLeastReadings(t *testing.T) {
 	_, _, plan := alike(3, everything)
 	plan.Precision = Precision{StandardError: 1e-6, Most: 1e6}

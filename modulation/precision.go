@@ -29,20 +29,33 @@ func (p Precision) WithDefaults() Precision {
 	}
 }
 
-// pending returns the points that are not precise in a class, those with the
-// fewest readings first and equals in random order.
+// pending returns the points that are not precise in a class, as often as their share is,
+// in the order in which they are to be taken: those with the fewest readings for their
+// share first and equals in random order.
 func (p *Plan) pending(class regime.Class) []*Point {
-	var list []*Point
-	fewest := map[*Point]int{}
+	type turn struct {
+		point *Point
+		// readings are those that the point has before its turn, for its share.
+		readings float64
+	}
+	var turns []turn
 	for i := range p.Points {
 		point := &p.Points[i]
-		if m := p.lacks(class, point); m > 0 {
-			list = append(list, point)
-			fewest[point] = len(p.Outcome.Readings[class][point.Compare[0].Name])
+		if p.lacks(class, point) == 0 {
+			continue
+		}
+		share := max(point.Share, 1)
+		has := len(p.Outcome.Readings[class][point.Compare[0].Name])
+		for k := range share {
+			turns = append(turns, turn{point, float64(has+k) / float64(share)})
 		}
 	}
-	p.Bench.Random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	slices.SortStableFunc(list, func(a, b *Point) int { return cmp.Compare(fewest[a], fewest[b]) })
+	p.Bench.Random.Shuffle(len(turns), func(i, j int) { turns[i], turns[j] = turns[j], turns[i] })
+	slices.SortStableFunc(turns, func(a, b turn) int { return cmp.Compare(a.readings, b.readings) })
+	list := make([]*Point, len(turns))
+	for i, t := range turns {
+		list[i] = t.point
+	}
 	return list
 }
 

@@ -23,6 +23,10 @@ var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: ti
 // besideName names the performance of one beside another.
 func besideName(one, other string) string { return one + " beside " + other }
 
+// probeShare is how many readings a probe gets for each of another pressure. What they say
+// of the application's traffic is less precise than a point of its curves.
+const probeShare = 3
+
 // pressurePoint compares an application beside a pressure with the application
 // alone. At an unpaced pressure, which is a probe, the interferer's speed is
 // compared too, while the application is paused.
@@ -38,6 +42,9 @@ func pressurePoint(application string, p pressure.Measured, second *stream) modu
 	if p.Settings().Unpaced() {
 		point.States = append(point.States, secondAlone)
 		point.Compare[1].Off = 2
+	}
+	if _, isProbe := p.Probe(); isProbe {
+		point.Share = probeShare
 	}
 	return point
 }
