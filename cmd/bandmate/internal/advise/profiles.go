@@ -66,6 +66,9 @@ func NewProfiles(a *cli.App) *cobra.Command {
 			if err := from.check(a, cmd.Flags()); err != nil {
 				return err
 			}
+			if a.Format == cli.FormatJSON {
+				return cli.Usagef("-o json: export writes one YAML stream, which import and kubectl read; for a profile as JSON: bandmate profiles show NAME -o json")
+			}
 			return exportProfiles(cmd.Context(), a, from, args)
 		},
 		ValidArgsFunction: a.CompleteApplications,
