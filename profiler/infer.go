@@ -82,8 +82,8 @@ const (
 // beside the probe. Infer weighs every (B, r) by its likelihood under normal noise
 // in the reading, the map and n, and by how common such a B is: little traffic is more
 // common than much. The estimate is the mean of that posterior, the intervals are its 5%
-// and 95% quantiles. Where the best fit is poor, all noise is
-// scaled up (Birge 1932), so conflicting readings yield wide intervals.
+// and 95% quantiles. Where the best fit is poor, all noise is scaled up (Birge 1932), so
+// conflicting readings yield wide intervals.
 //
 // Readings of one probe count as independent: pass the median of repeats as one
 // reading, with its spread. Readings of probes that the map lacks are left out with
