@@ -41,7 +41,10 @@ stages() {
   # one of the same name may have come: only pods with a grace period need kwok for their end.
   local all="'.metadata.deletionTimestamp'"
   local waiting="'.metadata | select(.deletionGracePeriodSeconds != 0) | .deletionTimestamp'"
-  grep -qF "key: $all" "$bin/stages/pod-delete.yaml" # or kwok's file is another by now
+  grep -qF "key: $all" "$bin/stages/pod-delete.yaml" || {
+    echo "pod-delete.yaml of kwok $kwok has no key $all: adapt hack/cluster.sh to it" >&2
+    return 1
+  }
   sed -i "s/key: $all/key: $waiting/" "$bin/stages/pod-delete.yaml"
 }
 

@@ -59,8 +59,9 @@ const (
 	// quiet is the part of the highest bandwidth below which all bandwidths are equally
 	// likely before any reading. Above it all magnitudes are: as many applications have
 	// 1 to 2% of the bandwidth as have 10 to 20%. Then 21% of them have less than 1%, 57%
-	// less than 10% and 87% less than half. Of 20 benchmarks on all cores of a Xeon Gold
-	// 5218 (SPEC CPU2017 and others, the profiles of PROFET) it was 15, 55 and 75%.
+	// less than 10% and 87% less than half. Of 20 benchmarks on a Xeon Gold 5218 (SPEC
+	// CPU2017 and others, the profiles of PROFET) it was 15, 55 and 75% of the most that
+	// one of them moves.
 	quiet = 0.005
 	// ceilingSoftness is the relative standard deviation by which an application
 	// may achieve more beside a probe than the interferer did.
