@@ -25,10 +25,11 @@ cleanup() {
 # details says what the queue and the nodes hold when a check fails, and what slurmctld
 # complained of.
 details() {
-  squeue -h -o '%T %r' | sort | uniq -c
+  squeue -h -t all -o '%T %r' | sort | uniq -c
   sinfo -h -p pack -o '%D nodes %T %E'
-  squeue -o '%.8i %.9P %.2t %.20R %.12x %k' | head -n 50
-  grep -hE 'error|requeue|not responding' "${SLURM_CONF%/*}/log/slurmctld.log" | tail -n 20
+  grep -hE 'error|requeu|missing|not responding|WEXITSTATUS [^0]|WTERMSIG' "${SLURM_CONF%/*}/log/slurmctld.log" | tail -n 20
+  squeue -t all -S t,i -o '%.8i %.9P %.10T %.20R %.12x %k' | grep -v ' RUNNING ' | head -n 50
+  squeue -t R -o '%.8i %.9P %.10T %.20R %.12x %k' | head -n 50
 }
 
 # objects FILE holds where every line is a flat JSON object.

@@ -125,6 +125,10 @@ SchedulerParameters=bf_interval=2,bf_max_job_test=200,sched_min_interval=0,batch
 PriorityType=priority/multifactor
 SlurmctldTimeout=30
 SlurmdTimeout=300
+# A machine that is busy with all the nodes takes its time to start a job: Slurm would
+# take it for lost, and end it.
+BatchStartTimeout=300
+MessageTimeout=60
 InactiveLimit=0
 KillWait=2
 MaxJobCount=20000
@@ -219,7 +223,11 @@ processes() {
       *) ! grep -qz '^SLURMD_NODENAME=' "$environ" 2>/dev/null || echo "$pid" ;;
     esac
   done
-  cat "$1"/pid/*.pid 2>/dev/null || true
+  # A daemon that was killed leaves its file, and its number may be another process's by now.
+  for pid in $(cat "$1"/pid/*.pid 2>/dev/null); do
+    comm=$(cat "/proc/$pid/comm" 2>/dev/null) || continue
+    case $comm in munged | slurmctld | slurmd) echo "$pid" ;; esac
+  done
 }
 
 # ended waits until none of the processes is left.
