@@ -8,10 +8,8 @@ import (
 	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 )
@@ -81,7 +79,7 @@ func (s *Session) corunnerCPUs() cpuset.CPUSet {
 // runAway runs a command once on CPUs other than the target's, with the target's memory,
 // while the interferers are idle.
 func (s *Session) runAway(ctx context.Context, c launch.Command, cpus cpuset.CPUSet) (o sampling.Observation, err error) {
-	_, err = s.during(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle}), func(ctx context.Context) error {
+	_, err = s.during(ctx, idling, func(ctx context.Context) error {
 		e, err := s.launcher.Run(ctx, c, cpus, s.Placement.MemoryNode)
 		o.Wall = e.Wall
 		return err

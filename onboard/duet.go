@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/pausing"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -69,9 +67,8 @@ func (o *Duet) Run(ctx context.Context) (result *DuetResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.stage.close()) }()
-	s := o.Session
-	r.target = &program{session: s, command: o.Target, source: o.Source, cpus: s.Placement.Target, spinner: r.opposite.interferers}
-	r.neighbor = &neighbor{program: &program{session: s, command: o.Beside, source: uncounted{}, cpus: s.Placement.Interferer, spinner: s.interferers}}
+	r.target = r.program(o.Target, o.Source, true)
+	r.neighbor = &neighbor{program: r.program(o.Beside, uncounted{}, false)}
 	r.parties = [2]modulation.Party{r.target, r.neighbor}
 	r.report(0, "the target alone")
 	if r.target.source == nil {
@@ -111,7 +108,7 @@ func (r *duet) find(ctx context.Context) (ticks.Source, error) {
 	}
 	var found []ticks.Candidate
 	err = r.control(ctx, func() error {
-		if err := r.interferers.request(pressure.SettingsOf(spinning)); err != nil {
+		if err := r.interferers.request(spinning); err != nil {
 			return err
 		}
 		found, err = ticks.Discover(ctx, r.launch)
@@ -329,10 +326,13 @@ func neighborEnded(err error) error {
 // Switch pauses or continues the whole tree.
 func (n *neighbor) Switch(on bool) error {
 	if on != n.off {
+		if n.off {
+			return n.spinner.request(spinning) // a probe of the placement had it idle
+		}
 		return nil
 	}
 	if on {
-		if err := n.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		if err := n.spinner.request(idling); err != nil {
 			return err
 		}
 		n.off = false
@@ -348,7 +348,7 @@ func (n *neighbor) Switch(on bool) error {
 		return nil
 	}
 	n.off = true
-	return n.spinner.request(pressure.SettingsOf(spinning))
+	return n.spinner.request(spinning)
 }
 
 // spent returns the time for which it was paused so far.

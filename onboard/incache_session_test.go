@@ -73,9 +73,7 @@ func TestPointsInTheCacheOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := &program{
-		session: session, command: run.Application.Command, source: ticks.Page{}, cpus: session.Placement.Target, spinner: run.opposite.interferers,
-	}
+	target := run.program(run.Application.Command, ticks.Page{}, true)
 	var watches []*made
 	session.occupancy = func(int) (Occupancy, error) {
 		watches = append(watches, &made{readings: []float64{5e6}})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
-	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -72,7 +71,7 @@ const mostCandidates = 3
 // spinning CPUs.
 func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
 	err = t.control(ctx, func() error {
-		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
+		if err := t.interferers.request(spinning); err != nil {
 			return err
 		}
 		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
@@ -134,7 +133,7 @@ func lastOf(seconds []float64) time.Duration {
 // record runs the program once, alone, on the thread that switches.
 func (t *ticked) record(ctx context.Context, p *program) (r recording, err error) {
 	err = t.control(ctx, func() error {
-		if err := t.interferers.request(pressure.SettingsOf(spinning)); err != nil {
+		if err := t.interferers.request(spinning); err != nil {
 			return err
 		}
 		r, err = p.record(ctx)

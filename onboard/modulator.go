@@ -55,7 +55,7 @@ type Wanted struct {
 // Pair measures two applications beside each other, each compared with itself
 // alone. CorunResult reads the outcome.
 func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (outcome *modulation.Outcome, err error) {
-	parties := [2]*program{m.program(first, true), m.program(second, false)}
+	parties := [2]*program{m.party(first, true), m.party(second, false)}
 	for _, p := range parties {
 		if err := p.start(ctx); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (
 // Pressed measures an application beside a pressure. PressedResult reads the
 // outcome.
 func (m *Modulator) Pressed(ctx context.Context, a Counted, p pressure.Measured, w Wanted) (outcome *modulation.Outcome, err error) {
-	target, second := m.program(a, true), &stream{interferers: m.stage.interferers}
+	target, second := m.party(a, true), &stream{interferers: m.stage.interferers}
 	if err := target.start(ctx); err != nil {
 		return nil, err
 	}
@@ -118,14 +118,10 @@ func (m *Modulator) class(ctx context.Context) (regime.Class, error) {
 	return tag.Class, err
 }
 
-// program returns an application as a party, on its own CPUs or on the
-// interferer's.
-func (m *Modulator) program(c Counted, first bool) *program {
-	g := m.stage
-	p := &program{session: g.Session, command: c.Application.Command, source: c.Source, equal: c.Equal, cpus: g.Placement.Target, spinner: g.opposite.interferers}
-	if !first {
-		p.cpus, p.spinner = g.Placement.Interferer, g.interferers
-	}
+// party returns an application as a party, on its own CPUs or on the interferer's.
+func (m *Modulator) party(c Counted, first bool) *program {
+	p := m.stage.program(c.Application.Command, c.Source, first)
+	p.equal = c.Equal
 	return p
 }
 

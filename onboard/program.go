@@ -13,11 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
 
-	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/ticks"
 )
@@ -29,8 +27,9 @@ type program struct {
 	command launch.Command
 	source  ticks.Source
 	cpus    cpuset.CPUSet
-	// spinner keeps the CPUs busy while the program is paused.
-	spinner interferers
+	// spinner keeps the CPUs busy while the program is paused, and beside those of the other
+	// party while the program starts.
+	spinner, beside interferers
 	// completed counts the runs that ended by themselves.
 	completed int
 
@@ -67,12 +66,15 @@ const mostStarts = 5
 // also ErrApart if part of it cannot be paused. After an error nothing of it runs.
 func (p *program) start(ctx context.Context) error {
 	for range mostStarts {
-		err := p.launch(ctx)
+		err := p.leave()
+		if err == nil {
+			err = p.launch(ctx)
+		}
 		if err == nil {
 			err = p.awaitTicks(ctx)
 		}
 		if err == nil {
-			err = cmp.Or(p.signal(unix.SIGSTOP), p.together())
+			err = cmp.Or(p.Switch(false), p.together())
 		}
 		if err == nil {
 			return nil
@@ -83,6 +85,12 @@ func (p *program) start(ctx context.Context) error {
 		}
 	}
 	return p.endedUncounted()
+}
+
+// leave leaves the CPUs to a program that is to start, and has those of the other party
+// spin: a hypervisor moves virtual CPUs that were idle for as long as a start takes.
+func (p *program) leave() error {
+	return errors.Join(p.spinner.request(idling), p.beside.request(spinning))
 }
 
 func (p *program) endedUncounted() error {
@@ -167,12 +175,12 @@ func (p *program) explain(err error) error {
 // Switch pauses or continues the whole process group of the command.
 func (p *program) Switch(on bool) error {
 	if on {
-		if err := p.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+		if err := p.spinner.request(idling); err != nil {
 			return err
 		}
 		return p.signal(unix.SIGCONT)
 	}
-	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})))
+	return errors.Join(p.signal(unix.SIGSTOP), p.spinner.request(spinning))
 }
 
 // ErrApart is wrapped, with ErrNoTicks, when a process of a program has left the

@@ -110,7 +110,7 @@ func TestUnwatchedProgram(t *testing.T) {
 	} {
 		watched := 0
 		p := &program{
-			session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers,
+			session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
 			source: fakeTicks{func() (float64, error) { return 1, nil }},
 			watch: func(int) (Occupancy, error) {
 				watched++
@@ -123,6 +123,51 @@ func TestUnwatchedProgram(t *testing.T) {
 		if again := watched == mostStarts; again != errors.Is(test.fault, tasks.ErrEnded) {
 			t.Errorf("%v: started %d times", test.fault, watched)
 		}
+	}
+}
+
+// TestCPUsSpinWhileAProgramStarts has a program whose first tick takes a while: the CPUs of
+// the other party are busy until then, and its own ones when it is paused.
+func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
+	session := openSession(t)
+	g, err := session.openStage(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := g.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const least = 20 * time.Millisecond
+	used := func(s *Session) time.Duration {
+		all, ok := tasks.ProcessClock(s.interferers[0].PID())
+		if !ok {
+			t.Fatal("the interferer has ended")
+		}
+		return all
+	}
+	before := used(session)
+	p := g.program(shell("exec sleep 60"), fakeTicks{func() (float64, error) {
+		if used(session)-before > least {
+			return 2, nil
+		}
+		return 1, nil
+	}}, true)
+	if err := p.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	paused, begin := used(g.opposite), time.Now()
+	for used(g.opposite)-paused < least {
+		if time.Since(begin) > firstTick {
+			t.Fatal("the CPUs of a paused program are idle")
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -141,7 +186,7 @@ func TestStepsOfAShortTarget(t *testing.T) {
 	session := openSession(t)
 	runs, reads := 0, 0
 	r := &duet{target: &program{
-		session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers,
+		session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
 		source: fakeTicks{func() (float64, error) {
 			if reads++; runs == 0 && reads > 2 {
 				runs, reads = 1, 0
@@ -209,7 +254,7 @@ func TestRecordAgainWhatWasMissed(t *testing.T) {
 	session := openSession(t)
 	missed := 2
 	p := &program{
-		session: session, source: slowlyOpened{missed: &missed}, cpus: session.Placement.Target, spinner: session.interferers,
+		session: session, source: slowlyOpened{missed: &missed}, cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
 		command: launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s", countedVariable+"=3000")},
 	}
 	r, err := p.record(t.Context())

@@ -115,7 +115,7 @@ const mostAloneReadings = 10
 // interferers until its context ends. They spin when it begins.
 func (s *Session) runModulated(ctx context.Context, c launch.Command, modulate func(context.Context) error) (launch.Execution, error) {
 	var e launch.Execution
-	_, err := s.during(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin}), func(ctx context.Context) error {
+	_, err := s.during(ctx, spinning, func(ctx context.Context) error {
 		modulation, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- modulate(modulation) }()
@@ -157,7 +157,7 @@ func (s *Session) during(ctx context.Context, to pressure.Settings, f func(conte
 	if ended := s.ended(ctx); ended != nil {
 		return interferer.Achieved{}, ended
 	}
-	if err := errors.Join(err, s.apply(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle}))); err != nil {
+	if err := errors.Join(err, s.apply(ctx, idling)); err != nil {
 		return interferer.Achieved{}, err
 	}
 	return achieved, nil
@@ -189,7 +189,7 @@ func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64,
 		counters := s.interferers.counters()
 		pause(ctx, on)
 		achieved := s.interferers.since(counters)
-		if err := s.apply(context.Background(), pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})); err != nil {
+		if err := s.apply(context.Background(), spinning); err != nil {
 			return err
 		}
 		into.Add(launch.Span{From: begin, To: time.Now()}, achieved)

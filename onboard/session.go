@@ -207,7 +207,7 @@ const tagPatience = 30 * time.Second
 // Tag reports the placement regime between the application's first CPU and
 // the interferer's. The interferer is idle meanwhile.
 func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
-	if err := s.apply(ctx, pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if err := s.apply(ctx, idling); err != nil {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]

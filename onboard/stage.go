@@ -14,8 +14,10 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
+	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -50,6 +52,25 @@ func (s *Session) openStage(ctx context.Context) (*stage, error) {
 	return &stage{Session: s, opposite: opposite}, nil
 }
 
+// program returns a command as a party, on the application's CPUs or on the interferer's.
+func (g *stage) program(command launch.Command, source ticks.Source, first bool) *program {
+	p := &program{session: g.Session, command: command, source: source, cpus: g.Placement.Target, spinner: g.opposite.interferers, beside: g.interferers}
+	if !first {
+		p.cpus, p.spinner, p.beside = g.Placement.Interferer, p.beside, p.spinner
+	}
+	return p
+}
+
+// measurePressures is [Session.MeasurePressures] of one of two sessions of the stage, while
+// the CPUs of the other spin.
+func (g *stage) measurePressures(ctx context.Context, of, other *Session, wanted []pressure.Pressure) (measured []pressure.Measured, err error) {
+	if err := other.apply(ctx, spinning); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, other.apply(ctx, idling)) }()
+	return of.MeasurePressures(ctx, wanted)
+}
+
 func (g *stage) close() error { return g.opposite.interferers.close() }
 
 // bench returns a bench of the present parties. It keeps them when the stage gets others.
@@ -59,7 +80,7 @@ func (g *stage) bench(slicing modulation.Slicing) *modulation.Bench {
 
 // probe tells the placement regime. Everything is idle meanwhile.
 func (g *stage) probe(ctx context.Context) (regime.Tag, error) {
-	if err := g.opposite.interferers.apply(pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})); err != nil {
+	if err := g.opposite.interferers.apply(idling); err != nil {
 		return regime.Tag{}, err
 	}
 	return g.Tag(ctx)
@@ -96,8 +117,7 @@ func (g *stage) control(ctx context.Context, f func() error) error {
 		// Without the permission the switches come later when others compete.
 		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), controlNice)
 		err := f()
-		idle := pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})
-		done <- errors.Join(err, g.opposite.interferers.apply(idle), g.interferers.apply(idle))
+		done <- errors.Join(err, g.opposite.interferers.apply(idling), g.interferers.apply(idling))
 	}()
 	err := <-done
 	if ended := g.ended(ctx); ended != nil {
@@ -106,8 +126,11 @@ func (g *stage) control(ctx context.Context, f func() error) error {
 	return err
 }
 
-// spinning keeps CPUs busy without memory traffic.
-var spinning = interferer.Setting{Mode: interferer.Spin}
+// spinning keeps CPUs busy without memory traffic, and idling leaves them alone.
+var (
+	spinning = pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin})
+	idling   = pressure.SettingsOf(interferer.Setting{Mode: interferer.Idle})
+)
 
 // controlNice is the priority of the thread that switches.
 const controlNice = -19
@@ -141,7 +164,7 @@ func (s *stream) Switch(on bool) error {
 	if on {
 		return s.interferers.request(s.does)
 	}
-	return s.interferers.request(pressure.SettingsOf(interferer.Setting{Mode: interferer.Spin}))
+	return s.interferers.request(spinning)
 }
 
 func (s *stream) Read() (float64, time.Duration, error) {

@@ -122,7 +122,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	if err := run.settle(ctx, ""); err != nil {
 		return nil, err
 	}
-	if run.experiment.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(t.Wanted)); err != nil {
+	if run.experiment.Pressures, err = run.measurePressures(ctx, s, run.opposite, pressure.WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
 	if least := time.Now().Add(time.Duration(leastShare * float64(t.Budget))); run.until.Before(least) {
@@ -174,7 +174,7 @@ func (r *trial) take(ctx context.Context, p part, class regime.Class) (err error
 		return r.measure(ctx, second, p, r.points(p, second), name+" under pressure", class)
 	}
 	corunner := r.Applications[p.corunner]
-	neighbor := r.program(corunner, false)
+	neighbor := r.party(corunner, false)
 	if err := neighbor.start(ctx); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (r *trial) startTarget(ctx context.Context, index int) error {
 	if err := r.stopTarget(); err != nil {
 		return err
 	}
-	target := r.program(r.Applications[index], true)
+	target := r.party(r.Applications[index], true)
 	if err := target.start(ctx); err != nil {
 		return err
 	}
@@ -264,13 +264,10 @@ func (r *trial) report(what string) {
 	}
 }
 
-// program returns an application as a party, on its own CPUs or on the
-// interferer's.
-func (r *trial) program(a Application, first bool) *program {
-	p := &program{session: r.stage.Session, command: a.Command, source: r.Source, fine: true, cpus: r.Placement.Target, spinner: r.opposite.interferers}
-	if !first {
-		p.cpus, p.spinner = r.Placement.Interferer, r.interferers
-	}
+// party returns an application as a party, on its own CPUs or on the interferer's.
+func (r *trial) party(a Application, first bool) *program {
+	p := r.program(a.Command, r.Source, first)
+	p.fine = true
 	return p
 }
 
@@ -302,7 +299,8 @@ func (r *trial) measure(ctx context.Context, second modulation.Party, p part, po
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	r.outcome = plan.Outcome
-	return nil
+	// The next program takes a while to start.
+	return errors.Join(r.opposite.interferers.request(spinning), r.interferers.request(spinning))
 }
 
 // collect makes the profiles and the pairs of a regime.
