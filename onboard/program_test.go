@@ -139,7 +139,8 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	const least = 20 * time.Millisecond
+	// An idle interferer takes some milliseconds of CPU time in longest.
+	const least, longest = 50 * time.Millisecond, 15 * time.Second
 	used := func(s *Session) time.Duration {
 		all, ok := tasks.ProcessClock(s.interferers[0].PID())
 		if !ok {
@@ -147,9 +148,9 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 		}
 		return all
 	}
-	before := used(session)
+	before, begin := used(session), time.Now()
 	p := g.program(shell("exec sleep 60"), fakeTicks{func() (float64, error) {
-		if used(session)-before > least {
+		if used(session)-before > least || time.Since(begin) > longest {
 			return 2, nil
 		}
 		return 1, nil
@@ -162,12 +163,14 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	paused, begin := used(g.opposite), time.Now()
-	for used(g.opposite)-paused < least {
-		if time.Since(begin) > firstTick {
+	if took := time.Since(begin); took > longest {
+		t.Errorf("the CPUs of the other party were idle for %v", took)
+	}
+	begin = time.Now()
+	for paused := used(g.opposite); used(g.opposite)-paused < least; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > longest {
 			t.Fatal("the CPUs of a paused program are idle")
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
