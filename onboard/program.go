@@ -28,7 +28,7 @@ type program struct {
 	source  ticks.Source
 	cpus    cpuset.CPUSet
 	// spinner keeps the CPUs busy while the program is paused, and beside those of the other
-	// party while the program starts.
+	// party while the program starts; empty where nothing is to be kept busy.
 	spinner, beside interferers
 	// completed counts the runs that ended by themselves.
 	completed int

@@ -180,11 +180,15 @@ func (s *stream) Read() (float64, time.Duration, error) {
 
 func (*stream) Smooth() bool { return true }
 
-// request has the interferers follow the settings soon.
+// request has the interferers, if any, follow the settings soon.
 func (g interferers) request(s pressure.Settings) error {
-	err := g[0].Request(s.First)
-	for _, i := range g[1:] {
-		err = errors.Join(err, i.Request(s.Others))
+	var err error
+	for n, i := range g {
+		to := s.Others
+		if n == 0 {
+			to = s.First
+		}
+		err = errors.Join(err, i.Request(to))
 	}
 	if err != nil {
 		return fmt.Errorf("switching the interferer: %w", err)
