@@ -96,7 +96,7 @@ type calibration struct {
 }
 
 func (g *stage) newCalibration(ctx context.Context, o MachineOptions) (*calibration, error) {
-	known, err := g.measurePressures(ctx, g.opposite, g.Session, o.ProbeGrid)
+	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
 	return &calibration{stage: g, options: o, known: known}, err
 }
 
@@ -148,7 +148,7 @@ type probing struct {
 
 // newProbing prepares a calibration in a regime; an empty class means whichever lasts.
 func (g *stage) newProbing(ctx context.Context, o MachineOptions, class regime.Class) (*probing, error) {
-	known, err := g.measurePressures(ctx, g.opposite, g.Session, o.ProbeGrid)
+	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
 	if err != nil {
 		return nil, err
 	}

@@ -61,16 +61,6 @@ func (g *stage) program(command launch.Command, source ticks.Source, first bool)
 	return p
 }
 
-// measurePressures is [Session.MeasurePressures] of one of two sessions of the stage, while
-// the CPUs of the other spin.
-func (g *stage) measurePressures(ctx context.Context, of, other *Session, wanted []pressure.Pressure) (measured []pressure.Measured, err error) {
-	if err := other.apply(ctx, spinning); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, other.apply(ctx, idling)) }()
-	return of.MeasurePressures(ctx, wanted)
-}
-
 func (g *stage) close() error { return g.opposite.interferers.close() }
 
 // bench returns a bench of the present parties. It keeps them when the stage gets others.

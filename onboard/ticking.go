@@ -85,7 +85,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		return nil, nil, err
 	}
 	t.tell(learning, 0.75, "the interferer alone")
-	if t.experiment.Pressures, err = t.measurePressures(ctx, b.Session, t.opposite, pressure.WithProbes(b.Wanted)); err != nil {
+	if t.experiment.Pressures, err = b.Session.MeasurePressures(ctx, pressure.WithProbes(b.Wanted)); err != nil {
 		return nil, nil, err
 	}
 	machine = b.Known

@@ -122,7 +122,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	if err := run.settle(ctx, ""); err != nil {
 		return nil, err
 	}
-	if run.experiment.Pressures, err = run.measurePressures(ctx, s, run.opposite, pressure.WithProbes(t.Wanted)); err != nil {
+	if run.experiment.Pressures, err = s.MeasurePressures(ctx, pressure.WithProbes(t.Wanted)); err != nil {
 		return nil, err
 	}
 	if least := time.Now().Add(time.Duration(leastShare * float64(t.Budget))); run.until.Before(least) {
