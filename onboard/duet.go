@@ -279,6 +279,9 @@ const longestOff = time.Minute
 
 // start starts the command, lets it work for a while, and pauses it.
 func (n *neighbor) start(ctx context.Context) error {
+	if err := n.yieldCPUs(); err != nil {
+		return err
+	}
 	if err := n.launch(ctx); err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ const mostStarts = 5
 // also ErrApart if part of it cannot be paused. After an error nothing of it runs.
 func (p *program) start(ctx context.Context) error {
 	for range mostStarts {
-		err := p.leave()
+		err := p.yieldCPUs()
 		if err == nil {
 			err = p.launch(ctx)
 		}
@@ -87,9 +87,9 @@ func (p *program) start(ctx context.Context) error {
 	return p.endedUncounted()
 }
 
-// leave leaves the CPUs to a program that is to start, and has those of the other party
-// spin: a hypervisor moves virtual CPUs that were idle for as long as a start takes.
-func (p *program) leave() error {
+// yieldCPUs leaves the CPUs to the program, which is to start, and has those of the other
+// party spin: a hypervisor moves virtual CPUs that were idle for as long as a start takes.
+func (p *program) yieldCPUs() error {
 	return errors.Join(p.spinner.request(idling), p.beside.request(spinning))
 }
 

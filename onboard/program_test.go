@@ -127,7 +127,7 @@ func TestUnwatchedProgram(t *testing.T) {
 }
 
 // TestCPUsSpinWhileAProgramStarts has a program whose first tick takes a while: the CPUs of
-// the other party are busy until then, and its own ones when it is paused.
+// the other party are busy until then, and its own once it is paused.
 func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 	session := openSession(t)
 	g, err := session.openStage(t.Context())
@@ -139,7 +139,7 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// An idle interferer takes some milliseconds of CPU time in longest.
+	// An idle interferer uses some milliseconds of CPU time in the longest time.
 	const least, longest = 50 * time.Millisecond, 15 * time.Second
 	used := func(s *Session) time.Duration {
 		all, ok := tasks.ProcessClock(s.interferers[0].PID())
