@@ -24,7 +24,7 @@ func (b *Bench) Around(ctx context.Context, outer, inner State) (block *Block, e
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if rates[turn], err = b.slice(s, first, last); err != nil {
+		if rates[turn], _, err = b.slice(s, first, last); err != nil {
 			return nil, err
 		}
 	}

@@ -55,6 +55,9 @@ type Slicing struct {
 	// Settle is the part of it, at its beginning, that does not count: switches
 	// take effect, and caches fill.
 	Settle time.Duration
+	// Early, unless it is 0, is a moment before Settle from which the rates are learned, too:
+	// whether it would do to settle for so long.
+	Early time.Duration
 }
 
 const (
@@ -77,6 +80,9 @@ type Block struct {
 	// slices of a state was interrupted: the logarithm of the faster one less the
 	// mean; 0 elsewhere. Nil in a block of Around.
 	Lost [][]float64
+	// Early is the same block with the rates from an early moment of the slices on; nil
+	// where there is none. It has LogRates and Lost only.
+	Early *Block
 	// Counts holds the count of each party in the middle of the block, between
 	// the first and the last that was read: how far the party was.
 	Counts []float64
@@ -110,12 +116,32 @@ type Bench struct {
 // The parties are left in the last state. The error wraps that of a party, or is
 // the context's.
 func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
-	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
-	first, last := b.unknown(), b.unknown()
-	for range states {
-		block.LogRates = append(block.LogRates, b.unknown())
-		block.Lost = append(block.Lost, make([]float64, len(b.Parties)))
+	turns := make([]turn, len(states))
+	for i, s := range states {
+		turns[i].state = s
 	}
+	return b.take(ctx, turns)
+}
+
+// turn is a state, and what sets what the parties do in it; nil for nothing.
+type turn struct {
+	state   State
+	prepare func() error
+}
+
+// take is Take.
+func (b *Bench) take(ctx context.Context, turns []turn) (*Block, error) {
+	states := make([]State, len(turns))
+	for i, t := range turns {
+		states[i] = t.state
+	}
+	block := &Block{States: states, Counts: b.unknown(), Start: b.Clock.Now()}
+	block.unknown(len(b.Parties))
+	if b.Slicing.Early > 0 {
+		block.Early = &Block{States: states}
+		block.Early.unknown(len(b.Parties))
+	}
+	first, last := b.unknown(), b.unknown()
 	order := make([]int, len(states))
 	for i := range order {
 		order[i] = i
@@ -124,24 +150,23 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 		slices.Reverse(order)
 	}
 	palindrome := slices.Concat(order, reversed(order))
-	for turn, i := range palindrome {
+	for n, i := range palindrome {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		logs, err := b.slice(states[i], first, last)
+		if prepare := turns[i].prepare; prepare != nil && (n == 0 || palindrome[n-1] != i) {
+			if err := prepare(); err != nil {
+				return nil, err
+			}
+			b.Forget()
+		}
+		logs, early, err := b.slice(states[i], first, last)
 		if err != nil {
 			return nil, err
 		}
-		for p := range logs {
-			if turn < len(states) {
-				block.LogRates[i][p] = logs[p]
-				continue
-			}
-			before := block.LogRates[i][p]
-			block.LogRates[i][p] = (before + logs[p]) / 2
-			if apart := math.Abs(before - logs[p]); apart > interrupted {
-				block.Lost[i][p] = apart / 2
-			}
+		block.add(i, logs, n >= len(states))
+		if block.Early != nil {
+			block.Early.add(i, early, n >= len(states))
 		}
 	}
 	for p := range first {
@@ -149,6 +174,33 @@ func (b *Bench) Take(ctx context.Context, states ...State) (*Block, error) {
 	}
 	block.End = b.Clock.Now()
 	return block, nil
+}
+
+// unknown has a block hold the rates of so many parties, none of them known.
+func (block *Block) unknown(parties int) {
+	for range block.States {
+		rates := make([]float64, parties)
+		for p := range rates {
+			rates[p] = math.NaN()
+		}
+		block.LogRates = append(block.LogRates, rates)
+		block.Lost = append(block.Lost, make([]float64, parties))
+	}
+}
+
+// add adds the rates of a slice of the state of index i, again if it is the second one.
+func (block *Block) add(i int, logs []float64, again bool) {
+	for p := range logs {
+		if !again {
+			block.LogRates[i][p] = logs[p]
+			continue
+		}
+		before := block.LogRates[i][p]
+		block.LogRates[i][p] = (before + logs[p]) / 2
+		if apart := math.Abs(before - logs[p]); apart > interrupted {
+			block.Lost[i][p] = apart / 2
+		}
+	}
 }
 
 // interrupted is the difference of the logarithms from which on the slower of two
@@ -198,60 +250,92 @@ func (b *Bench) Set(s State) error {
 }
 
 // slice runs one state for the length of a slice and returns the logarithm of
-// each party's rate, NaN for those that do not work. It keeps the last count read
-// of each, and the first where none is known.
-func (b *Bench) slice(s State, first, last []float64) ([]float64, error) {
+// each party's rate, NaN for those that do not work, and the same from the early moment
+// on, NaN also where that is not known. It keeps the last count read of each, and the
+// first where none is known.
+func (b *Bench) slice(s State, first, last []float64) (logs, early []float64, err error) {
 	begin := b.Clock.Now()
 	if err := b.Set(s); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b.Clock.Sleep(begin + b.Slicing.Settle - b.Clock.Now())
-	readings := make([]reading, len(b.Parties))
-	for p, party := range b.Parties {
-		readings[p].works = s.Has(p)
-		readings[p].smooth = party.Smooth()
+	settled, fromEarly := b.readings(s), b.readings(s)
+	if b.Slicing.Early > 0 {
+		b.Clock.Sleep(begin + b.Slicing.Early - b.Clock.Now())
+		for now := b.Clock.Now(); now < begin+b.Slicing.Settle; now = b.Clock.Now() {
+			if err := b.read(fromEarly, math.MaxInt64, first, last); err != nil {
+				return nil, nil, err
+			}
+			wait := begin + b.Slicing.Settle - b.Clock.Now()
+			if slices.ContainsFunc(fromEarly, reading.seeksFirst) {
+				wait = min(wait, edgePoll)
+			}
+			b.Clock.Sleep(wait)
+		}
+	} else {
+		b.Clock.Sleep(begin + b.Slicing.Settle - b.Clock.Now())
 	}
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
 	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
 	for {
 		now := b.Clock.Now()
-		for p, party := range b.Parties {
-			if !s.Has(p) {
-				continue
-			}
-			n, at, err := party.Read()
-			if err != nil {
-				return nil, err
-			}
-			if err := readings[p].add(n, at, at >= end); err != nil {
-				return nil, err
-			}
-			if last[p] = n; math.IsNaN(first[p]) {
-				first[p] = n
-			}
+		if err := b.read(settled, end, first, last); err != nil {
+			return nil, nil, err
 		}
-		if now >= limit || !slices.ContainsFunc(readings, reading.incomplete) {
+		if now >= limit || !slices.ContainsFunc(settled, reading.incomplete) {
 			break
 		}
 		wait := edgePoll
-		if now < end && !slices.ContainsFunc(readings, reading.seeksFirst) {
+		if now < end && !slices.ContainsFunc(settled, reading.seeksFirst) {
 			wait = end - now
 		}
 		b.Clock.Sleep(wait)
 	}
-	logs := b.unknown()
+	logs, early = b.unknown(), b.unknown()
 	for p := range b.Parties {
 		if !s.Has(p) {
 			continue
 		}
-		rate := readings[p].rate()
+		rate := settled[p].rate()
 		if !(rate > 0) {
-			return nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
+			return nil, nil, fmt.Errorf("%w in %v", ErrStalled, b.Clock.Now()-begin)
 		}
 		logs[p] = math.Log(rate)
+		if r := &fromEarly[p]; b.Slicing.Early > 0 && r.edges > 0 && r.start < settled[p].start {
+			early[p] = math.Log((settled[p].to - r.from) / (settled[p].stop - r.start).Seconds())
+		}
 	}
-	return logs, nil
+	return logs, early, nil
+}
+
+// readings returns one of each party, which is to be read in a state.
+func (b *Bench) readings(s State) []reading {
+	readings := make([]reading, len(b.Parties))
+	for p, party := range b.Parties {
+		readings[p].works = s.Has(p)
+		readings[p].smooth = party.Smooth()
+	}
+	return readings
+}
+
+// read reads the counts of the parties that work.
+func (b *Bench) read(into []reading, end time.Duration, first, last []float64) error {
+	for p, party := range b.Parties {
+		if !into[p].works {
+			continue
+		}
+		n, at, err := party.Read()
+		if err != nil {
+			return err
+		}
+		if err := into[p].add(n, at, at >= end); err != nil {
+			return err
+		}
+		if last[p] = n; math.IsNaN(first[p]) {
+			first[p] = n
+		}
+	}
+	return nil
 }
 
 // reading collects the count of a party in one slice.

@@ -10,7 +10,7 @@
 // logarithm is what is averaged, because ratios of noisy rates average upwards.
 //
 // [SlicingFor] chooses the length of slices by the rate of the count, and
-// [Plan.ChooseSlicing] makes them longer if a pressure takes longer to have its full
+// [Choosing] makes them longer if a pressure takes longer to have its full
 // effect. A [Bench] measures blocks. A [Plan] measures as many as it needs in one
 // placement regime. [Summarize] turns the readings into an [Estimate]. For a program
 // with phases, readings are weighted by the work along the run, so that the estimate

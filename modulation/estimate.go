@@ -29,7 +29,12 @@ type Reading struct {
 	Position float64
 	// Alone and Beside are the two rates, in work per second.
 	Alone, Beside float64
+	// Early is the same from an early moment of the slices on; nil where it is not known.
+	Early *Ratio
 }
+
+// Ratio is that of two rates: Log, Lost, Alone and Beside of a [Reading].
+type Ratio struct{ Log, Lost, Alone, Beside float64 }
 
 // Estimate is the performance beside a neighbor ÷ alone, over a whole run.
 type Estimate struct {

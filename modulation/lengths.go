@@ -35,10 +35,6 @@ type LengthCheck struct {
 	// Slow says that the performance is lower in long slices, beyond noise and by more
 	// than 1%: short slices do not show the whole effect.
 	Slow bool
-	// Enough says that they do not differ by 3%, within a standard error. A caller
-	// that can choose should use long slices otherwise: if short ones would have done,
-	// only time is lost.
-	Enough bool
 }
 
 const (
@@ -46,8 +42,6 @@ const (
 	lengthLevel = 0.01
 	// fewestDifference is the smallest that matters.
 	fewestDifference = 0.01
-	// enoughDifference is the largest that short slices may leave out.
-	enoughDifference = 0.03
 )
 
 // CheckLengths compares readings of a comparison from slices of some length with
@@ -61,7 +55,6 @@ func CheckLengths(short, long []Reading, random *rand.Rand) LengthCheck {
 	// The smaller of the two samples bounds the degrees of freedom.
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(max(min(len(short), len(long))-1, 1))}
 	c.Slow = -c.Difference > max(fewestDifference, t.Quantile(1-lengthLevel)*c.StandardError)
-	c.Enough = math.Abs(c.Difference)+c.StandardError < enoughDifference
 	return c
 }
 
@@ -72,66 +65,8 @@ type Lengths struct {
 	// Budget bounds the time for slices of each length, and that of waiting for a
 	// placement regime. It is above 0.
 	Budget time.Duration
-	// Longest bounds the length of slices, so that some blocks fit into a run of the
-	// program; 0 means that nothing does.
-	Longest time.Duration
 	// Run carries out a plan; nil means [Plan.Run].
 	Run func(context.Context, *Plan) error
-}
-
-// longestCompared is the length of slices above which ChooseSlicing takes no longer ones: they
-// show most of what most pressures do, and few of longer ones fit into the time that there is.
-const longestCompared = 20 * time.Millisecond
-
-// ChooseSlicing returns the shortest slicing, starting with that of the plan, whose result at
-// a point agrees with that of Longer slices. If the two cannot be compared, it returns the
-// longer one. Slices of more than 20 ms are not compared. Slices stay short enough for blocks
-// of a program that ends and is started again. The class is the placement regime in which the
-// returned slicing was seen to agree, or empty if it was not. The error is that of [Plan.Run],
-// except ErrRegimeLeft, ErrStalled and ErrEnded.
-func (p *Plan) ChooseSlicing(ctx context.Context, point Point, l Lengths) (Slicing, regime.Class, error) {
-	s := p.Bench.Slicing
-	if l.ends(s) {
-		return s, "", nil
-	}
-	if !l.fit(s.Longer(), point) {
-		return s.Longer(), "", nil
-	}
-	short := p.with(s, point, l)
-	short.Class = p.Class
-	if err := l.run(ctx, short); err != nil {
-		return s, "", err
-	}
-	class := short.Outcome.Complete(l.Fewest)
-	if short.ended() {
-		return s, "", nil
-	}
-	if class == "" || p.Class == "" && short.Outcome.nearer(class) {
-		return s.Longer(), "", nil
-	}
-	for {
-		s = short.Bench.Slicing
-		if l.ends(s) {
-			return s, "", nil
-		}
-		// Where the two are of different parts of a run, phases count as a difference: they
-		// cost time only.
-		c, long, err := short.compareLonger(ctx, point, class, l)
-		switch {
-		case err != nil || long != nil && long.ended():
-			return s, "", err
-		case c == nil:
-			return s.Longer(), "", nil
-		case c.Enough:
-			return s, class, nil
-		}
-		short = long
-	}
-}
-
-// ends reports whether no longer slices than these are to be tried.
-func (l Lengths) ends(s Slicing) bool {
-	return s.Length > longestCompared || l.Longest > 0 && s.Longer().Length > l.Longest
 }
 
 // fit reports whether there is time for the fewest blocks of a point.
@@ -174,56 +109,6 @@ func (p *Plan) CompareLonger(ctx context.Context, point Point, class regime.Clas
 	return CheckLengths(short, longer, p.Bench.Random), true, nil
 }
 
-// compareLonger compares what a plan measured of a point with Longer slices, of the same
-// parts of a run if these have readings. It returns the plan that was carried out in longer
-// slices, if any, and no check where there were too few blocks.
-func (p *Plan) compareLonger(ctx context.Context, point Point, class regime.Class, l Lengths) (*LengthCheck, *Plan, error) {
-	name := point.Compare[0].Name
-	short := p.Outcome.Readings[class][name]
-	longer := p.Bench.Slicing.Longer()
-	if len(short) < FewestReadings || !l.fit(longer, point) {
-		return nil, nil, nil
-	}
-	long := p.with(longer, point, l)
-	long.Class = class
-	if err := l.run(ctx, long); err != nil {
-		return nil, nil, err
-	}
-	readings := long.Outcome.Readings[class][name]
-	if len(readings) < l.Fewest {
-		return nil, long, nil
-	}
-	if same := inParts(short, readings); len(same) >= FewestReadings {
-		short = same
-	}
-	c := CheckLengths(short, readings, p.Bench.Random)
-	return &c, long, nil
-}
-
-// inParts returns the readings from the parts of a run that others are of: the others of one
-// run are of the part between the first of them and the last.
-func inParts(readings, others []Reading) []Reading {
-	type part struct{ from, to float64 }
-	parts := map[int]part{}
-	for _, r := range others {
-		p, ok := parts[r.Run]
-		if !ok {
-			p = part{r.Position, r.Position}
-		}
-		parts[r.Run] = part{min(p.from, r.Position), max(p.to, r.Position)}
-	}
-	var in []Reading
-	for _, r := range readings {
-		for _, p := range parts {
-			if p.from <= r.Position && r.Position <= p.to {
-				in = append(in, r)
-				break
-			}
-		}
-	}
-	return in
-}
-
 // with returns a plan of one point with the parties of p, in slices s.
 func (p *Plan) with(s Slicing, point Point, l Lengths) *Plan {
 	b := p.Bench
@@ -247,35 +132,4 @@ func (l Lengths) run(ctx context.Context, p *Plan) error {
 		return nil
 	}
 	return err
-}
-
-// ended reports whether most blocks of a plan were lost, as where a program ends before a
-// block does.
-func (p *Plan) ended() bool {
-	kept := p.Outcome.Dropped
-	for _, readings := range p.Outcome.Readings {
-		for _, list := range readings {
-			kept += len(list)
-		}
-	}
-	return p.Outcome.Lost > kept
-}
-
-// nearerShare is the share of probes in nearer placements above which a comparison in another
-// one may not hold.
-const nearerShare = 0.1
-
-// nearer reports whether the CPUs were often nearer to each other than in a class. There a
-// neighbor does more.
-func (o *Outcome) nearer(than regime.Class) bool {
-	all, near, isNearer := 0, 0, true
-	for _, class := range regime.Classes() {
-		isNearer = isNearer && class != than
-		n := len(o.RoundTrips[class])
-		all += n
-		if isNearer {
-			near += n
-		}
-	}
-	return float64(near) > nearerShare*float64(all)
 }

@@ -1,13 +1,9 @@
 package modulation
 
 import (
-	"errors"
 	"math"
-	"slices"
 	"testing"
 	"time"
-
-	"bandmate.dev/bandmate/regime"
 )
 
 func TestLonger(t *testing.T) {
@@ -39,22 +35,16 @@ func checkLengths(t *testing.T, seed uint64, refill time.Duration) LengthCheck {
 }
 
 func TestCheckLengths(t *testing.T) {
-	alarms, found, doubts, trusted := 0, 0, 0, 0
+	alarms, found := 0, 0
 	const repeats = 100
 	for seed := range uint64(repeats) {
 		c := checkLengths(t, seed, 200*time.Microsecond)
 		if c.Slow {
 			alarms++
 		}
-		if !c.Enough {
-			doubts++
-		}
 		c = checkLengths(t, seed, 5*time.Millisecond)
 		if c.Slow {
 			found++
-		}
-		if c.Enough {
-			trusted++
 		}
 	}
 	if alarms > 4 {
@@ -62,9 +52,6 @@ func TestCheckLengths(t *testing.T) {
 	}
 	if found < 95 {
 		t.Errorf("%d of %d slow effects were found", found, repeats)
-	}
-	if doubts > 25 || trusted > 1 {
-		t.Errorf("short slices were doubted %d times where they are long enough, and trusted %d times where they are not, of %d", doubts, trusted, repeats)
 	}
 }
 
@@ -145,20 +132,6 @@ func TestCompareLongerWithinRun(t *testing.T) {
 	}
 }
 
-func TestInParts(t *testing.T) {
-	at := func(run int, positions ...float64) (list []Reading) {
-		for _, p := range positions {
-			list = append(list, Reading{Run: run, Position: p})
-		}
-		return list
-	}
-	others := slices.Concat(at(3, 35, 39), at(4, 1, 3)) // a run ends and another begins
-	got := inParts(slices.Concat(at(0, 0.5, 2, 20, 36), at(1, 3, 40)), others)
-	if want := slices.Concat(at(0, 2, 36), at(1, 3)); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
 // A pressure that does less in long slices is no reason to warn.
 func TestCheckLengthsOneSided(t *testing.T) {
 	m := newSimulation(1, noise{})
@@ -169,111 +142,13 @@ func TestCheckLengthsOneSided(t *testing.T) {
 		return list
 	}
 	high, low := readings(0.9), readings(0.8)
-	if c := CheckLengths(low, high, m.random); c.Slow || c.Enough || c.Difference < 0 {
+	if c := CheckLengths(low, high, m.random); c.Slow || c.Difference < 0 {
 		t.Errorf("faster in long slices: %+v", c)
 	}
-	if c := CheckLengths(high, low, m.random); !c.Slow || c.Enough || c.Difference > 0 {
+	if c := CheckLengths(high, low, m.random); !c.Slow || c.Difference > 0 {
 		t.Errorf("slower in long slices: %+v", c)
 	}
 }
 
 // comparedLengths is what the tests compare lengths with.
 var comparedLengths = Lengths{Fewest: 12, Most: 48, Budget: 4 * time.Second}
-
-// Short slices are chosen where caches follow soon, and only there.
-func TestChooseSlicing(t *testing.T) {
-	const repeats = 50
-	for _, test := range []struct {
-		refill      time.Duration
-		least, most int // how often short slices are chosen
-	}{
-		{200 * time.Microsecond, 35, repeats},
-		{5 * time.Millisecond, 0, 1},
-	} {
-		short := 0
-		for seed := range uint64(repeats) {
-			m := newSimulation(seed, noise{white: 0.05, refill: test.refill})
-			m.add(&simulated{phases: steady})
-			m.stream(1)
-			plan := m.plan(fine)
-			s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths)
-			if err != nil || m.working() {
-				t.Fatalf("error %v, a party works: %v", err, m.working())
-			}
-			if s == fine {
-				short++
-			}
-			if s == fine && class != usual || s != fine && s != fine.Longer() && (s != fine.Longer().Longer() || class != "") {
-				t.Errorf("slices %v, compared in %q", s, class)
-			}
-		}
-		if short < test.least || short > test.most {
-			t.Errorf("caches that follow in %v: short slices %d times of %d, want %d to %d", test.refill, short, repeats, test.least, test.most)
-		}
-	}
-}
-
-// Where lengths cannot be compared, the longer one is chosen, without an error.
-func TestChooseSlicingWithoutComparison(t *testing.T) {
-	machine := func() (*simulation, *Plan) {
-		m := newSimulation(1, noise{})
-		m.add(&simulated{phases: steady})
-		m.stream(1)
-		return m, m.plan(fine)
-	}
-	choose := func(name string, m *simulation, plan *Plan, l Lengths, most time.Duration) {
-		t.Helper()
-		s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], l)
-		if err != nil || class != "" || s != plan.Bench.Slicing.Longer() {
-			t.Errorf("%s: %v in %q, %v", name, s, class, err)
-		}
-		if m.now > most || m.working() {
-			t.Errorf("%s: took %v, and a party works: %v", name, m.now, m.working())
-		}
-	}
-
-	m, plan := machine()
-	short := comparedLengths
-	short.Budget = 100 * time.Millisecond
-	choose("no time", m, plan, short, 0)
-
-	m, plan = machine()
-	plan.Class = regime.SameCore
-	choose("a placement that is not there", m, plan, comparedLengths, comparedLengths.Budget+time.Second)
-}
-
-// Slices stay short where a program ends before a block of longer ones does.
-func TestChooseSlicingOfShortPrograms(t *testing.T) {
-	for _, longest := range []time.Duration{0, 4 * time.Millisecond} {
-		m := newSimulation(1, noise{refill: 5 * time.Millisecond})
-		m.add(&simulated{phases: []phase{{solo: 0.03, slowdown: 2}}})
-		m.stream(1)
-		plan, l := m.plan(fine), comparedLengths
-		l.Longest = longest
-		s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], l)
-		if err != nil || class != "" || s != fine || m.working() {
-			t.Errorf("longest %v: %v in %q, %v; a party works: %v", longest, s, class, err, m.working())
-		}
-		if longest > 0 && m.now > 0 {
-			t.Errorf("longest %v: took %v", longest, m.now)
-		}
-	}
-}
-
-func TestChooseSlicingFails(t *testing.T) {
-	m := newSimulation(1, noise{})
-	m.add(&simulated{phases: steady, readFault: ErrBack})
-	m.stream(1)
-	plan := m.plan(fine)
-	if _, _, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); !errors.Is(err, ErrBack) {
-		t.Errorf("got %v", err)
-	}
-	m.parties[0].readFault = ErrStalled // which tells nothing of lengths, and ends the plan itself
-	if s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); err != nil || class != "" || s != fine {
-		t.Errorf("a program that stands still: %v in %q, %v", s, class, err)
-	}
-	plan.Bench.Slicing = milliseconds(60, 1.5)
-	if s, class, err := plan.ChooseSlicing(t.Context(), plan.Points[0], comparedLengths); err != nil || class != "" || s != plan.Bench.Slicing {
-		t.Errorf("slices that are long already: %v in %q, %v", s, class, err)
-	}
-}

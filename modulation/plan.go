@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"bandmate.dev/bandmate/regime"
@@ -26,6 +27,9 @@ type Comparison struct {
 	// StandardError is what the performance is to reach; 0 means that of the
 	// plan's precision.
 	StandardError float64
+	// Effect is about how much the neighbor does ÷ what the strongest does in the plan, 0
+	// to 1. From 0.5 on, readings tell how long slices have to settle.
+	Effect float64
 }
 
 // Point is what one block measures.
@@ -37,7 +41,7 @@ type Point struct {
 	// Compare lists what is learned.
 	Compare []Comparison
 	// Prepare sets what the parties will do when they work; nil for nothing. It
-	// is called before each block.
+	// is called before each change of states.
 	Prepare func() error
 	// Slicing of the blocks; the zero value means that of the plan's bench.
 	Slicing Slicing
@@ -71,6 +75,13 @@ type Plan struct {
 	// Report is called after each group with the share of the work that is done,
 	// 0 to 1; may be nil.
 	Report func(done float64)
+	// Choosing finds out how long slices have to settle, by placement regime; nil has all
+	// be as those of the bench.
+	Choosing *Choosing
+	// Sharing is how many points of two states may share the slices of the first of them
+	// with another point, so that all take less time; 0 for none. All of these points
+	// have the same first state.
+	Sharing int
 
 	// Outcome holds what was measured. It may come from an earlier plan with
 	// comparisons of the same names; nil begins a new one.
@@ -127,6 +138,9 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 	p.Precision = p.Precision.WithDefaults()
 	p.checked = map[[2]string]checked{}
 	p.groupLength = longestGroup
+	if p.Choosing != nil && p.Choosing.first == (Slicing{}) {
+		p.Choosing.first = p.Bench.Slicing
+	}
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
@@ -155,6 +169,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if precise {
 			pending = p.all()
 		}
+		p.useChosen(class)
 		group, failed := p.group(ctx, pending)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -165,6 +180,7 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		}
 		p.settle(class, group, before.Same(after))
 		before = after
+		p.choose(class)
 		if len(group) > 0 {
 			failures = streak{}
 		}
@@ -177,8 +193,10 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		}
 		if errors.Is(failed, ErrStalled) && failures.length%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
 			p.Bench.Slicing.Length *= 2
+			p.keepLength(class)
 		}
 		if errors.Is(failed, ErrEnded) {
+			p.endedIn(class)
 			if p.Again == nil {
 				return failed
 			}
@@ -241,31 +259,81 @@ func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
 func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 	var group []taken
 	begin := p.Bench.Clock.Now()
-	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < p.groupLength; n++ {
-		point := pending[n%len(pending)]
-		if point.Prepare != nil {
-			if err := point.Prepare(); err != nil {
-				return group, err
-			}
-		}
-		t := taken{point: point}
-		var err error
-		if t.block, err = p.take(ctx, point); err != nil {
+	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < p.groupLength; {
+		points := p.sharers(pending, n)
+		n += len(points)
+		blocks, err := p.take(ctx, points)
+		if err != nil {
 			return group, err
 		}
-		group = append(group, t)
+		group = append(group, blocks...)
 	}
 	return group, nil
 }
 
-// take takes a block of a point.
-func (p *Plan) take(ctx context.Context, point *Point) (*Block, error) {
-	if point.Slicing != (Slicing{}) {
+// sharers returns the pending point whose turn it is, and those after it that share its
+// first state.
+func (p *Plan) sharers(pending []*Point, turn int) []*Point {
+	points := []*Point{pending[turn%len(pending)]}
+	for len(points) <= p.Sharing {
+		next := pending[(turn+len(points))%len(pending)]
+		if slices.Contains(points, next) || !next.shares(points[0]) {
+			break
+		}
+		points = append(points, next)
+	}
+	return points
+}
+
+// shares reports whether a point can be measured by the slices of the first state of another
+// one and by some of its own.
+func (point *Point) shares(with *Point) bool {
+	return len(point.States) == 2 && point.States[0] == with.States[0] && point.Slicing == (Slicing{}) && with.Slicing == (Slicing{})
+}
+
+// take takes a block of a point, in which others share its first state.
+func (p *Plan) take(ctx context.Context, points []*Point) ([]taken, error) {
+	first, sharers := points[0], points[1:]
+	if first.Slicing != (Slicing{}) {
 		others := p.Bench.Slicing
-		p.Bench.Slicing = point.Slicing
+		p.Bench.Slicing = first.Slicing
 		defer func() { p.Bench.Slicing = others }()
 	}
-	return p.Bench.Take(ctx, point.States...)
+	var turns []turn
+	for _, point := range sharers {
+		turns = append(turns, turn{point.States[1], point.Prepare})
+	}
+	for _, s := range first.States {
+		turns = append(turns, turn{s, first.Prepare})
+	}
+	block, err := p.Bench.take(ctx, turns)
+	if err != nil {
+		return nil, err
+	}
+	own := make([]int, len(first.States))
+	for i := range own {
+		own[i] = len(sharers) + i
+	}
+	group := []taken{{first, block.of(own)}}
+	for i, point := range sharers {
+		group = append(group, taken{point, block.of([]int{len(sharers), i})})
+	}
+	return group, nil
+}
+
+// of returns the block of some of the states.
+func (block *Block) of(states []int) *Block {
+	part := *block
+	part.States, part.LogRates, part.Lost = nil, nil, nil
+	for _, i := range states {
+		part.States = append(part.States, block.States[i])
+		part.LogRates = append(part.LogRates, block.LogRates[i])
+		part.Lost = append(part.Lost, block.Lost[i])
+	}
+	if block.Early != nil {
+		part.Early = block.Early.of(states)
+	}
+	return &part
 }
 
 // settle keeps a group during which the placement lasted, and drops another; the next
@@ -297,6 +365,11 @@ func (p *Plan) keep(class regime.Class, group []taken) {
 				continue
 			}
 			r := Reading{Log: y, Lost: c.lost(t.block), Position: t.block.Counts[c.Party], Alone: math.Exp(off), Beside: math.Exp(off + y)}
+			if t.block.Early != nil {
+				if y, off, ok := c.read(t.block.Early); ok {
+					r.Early = &Ratio{Log: y, Lost: c.lost(t.block.Early), Alone: math.Exp(off), Beside: math.Exp(off + y)}
+				}
+			}
 			if n := len(of[c.Name]); n > 0 {
 				last := of[c.Name][n-1]
 				r.Run = last.Run

@@ -12,7 +12,7 @@ const (
 	shortest = 4 * time.Millisecond
 	// settling is long against the time in which a stream replaces what a cache of
 	// 32 MiB holds, a millisecond, and in which a signal stops a program. What a
-	// program takes to fill the cache again may be much longer: see ChooseSlicing.
+	// program takes to fill the cache again may be much longer: see Choosing.
 	settling = 1500 * time.Microsecond
 	// stepsPerSlice is how many steps of a count a slice holds after settling, so
 	// that the time of a single one does not matter much.

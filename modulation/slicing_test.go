@@ -74,5 +74,5 @@ func TestMaxSlicing(t *testing.T) {
 
 // milliseconds returns slices by their length and what does not count of it.
 func milliseconds(length, settle float64) Slicing {
-	return Slicing{time.Duration(length * float64(time.Millisecond)), time.Duration(settle * float64(time.Millisecond))}
+	return Slicing{Length: time.Duration(length * float64(time.Millisecond)), Settle: time.Duration(settle * float64(time.Millisecond))}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
@@ -89,8 +90,8 @@ const (
 	// pageTrial is the CPU time that a program may take to find its page, and
 	// pagePatience the time where it waits or others hold its CPUs.
 	pageTrial, pagePatience = time.Second, 10 * time.Second
-	// lengthsPart is the budget ÷ the time for slices of each length.
-	lengthsPart = 10
+	// besideShare is how many readings the slowdown gets for each of the control.
+	besideShare = 4
 	// warmUp is what the neighbor is given to begin its work.
 	warmUp = 200 * time.Millisecond
 )
@@ -186,13 +187,7 @@ func (r *duet) observe(ctx context.Context) (result *DuetResult, err error) {
 	defer func() { err = errors.Join(err, r.neighbor.stop()) }()
 	r.begin = r.target.clock.Now()
 	plan := r.plan(slicing)
-	r.report(0, r.Target.String()+", to choose the length of slices")
-	plan.Bench.Slicing, _, err = plan.ChooseSlicing(ctx, plan.Points[0], r.lengths(max(r.Budget/lengthsPart, time.Millisecond)))
-	plan.Budget = max(plan.Budget-(r.target.clock.Now()-r.begin), plan.Budget/2)
-	if err == nil {
-		err = r.run(ctx, plan)
-	}
-	if err != nil {
+	if err := r.run(ctx, plan); err != nil {
 		if errors.Is(err, modulation.ErrStalled) {
 			err = fmt.Errorf("%q: %w: %s: %w", r.Target.String(), ErrNoTicks, r.target.source.Name(), err)
 		}
@@ -235,13 +230,18 @@ func (r *duet) plan(slicing modulation.Slicing) *modulation.Plan {
 		Again: func(ctx context.Context) error {
 			return errors.Join(r.target.again(ctx), r.neighbor.again(ctx))
 		},
+		Choosing: &modulation.Choosing{}, Sharing: 1,
 		Report: func(float64) { r.report(min(elapsed().Seconds()/r.Budget.Seconds(), 1), name) },
 		Points: []modulation.Point{{
 			States:  []modulation.State{firstAlone, together},
-			Compare: []modulation.Comparison{{Name: besideNeighbor, Party: 0, On: 1, Off: 0}},
+			Compare: []modulation.Comparison{{Name: besideNeighbor, Party: 0, On: 1, Off: 0, Effect: 1}},
+			Share:   besideShare,
 		}, {
-			States:  []modulation.State{firstAlone, firstAlone},
-			Compare: []modulation.Comparison{{Name: control, Party: 0, On: 1, Off: 0}},
+			States: []modulation.State{firstAlone, firstAlone},
+			Compare: []modulation.Comparison{{
+				Name: control, Party: 0, On: 1, Off: 0,
+				StandardError: math.Sqrt(besideShare) * r.Precision.WithDefaults().StandardError,
+			}},
 		}},
 	}
 }

@@ -2,12 +2,10 @@ package onboard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
-	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -29,47 +27,27 @@ func withoutSpeed(p modulation.Point) modulation.Point {
 	return p
 }
 
-// chooseLength has a plan take slices in which the heaviest pressure has all of its effect.
-// A stream replaces what a cache holds within a millisecond; the application needs as long
-// to fill it again as its own misses take, and in short slices it is never seen as fast as
-// it is alone.
-func (t *ticked) chooseLength(ctx context.Context, u *underPressure) (err error) {
-	if err := u.target.start(ctx); err != nil {
-		return err
+// choosing has a plan choose slices in which the pressures have all of their effect. A stream
+// replaces what a cache holds within a millisecond; the application needs as long to fill it
+// again as its own misses take, and in short slices it is never seen as fast as it is alone.
+func (t *ticked) choosing(plan *modulation.Plan) {
+	plan.Choosing = &modulation.Choosing{Longest: lastOf(t.solo) / slicesPerRun}
+	most := 0.0
+	for _, p := range t.experiment.Pressures {
+		most = max(most, float64(p.Alone.Total()))
 	}
-	defer func() { err = errors.Join(err, u.target.stop()) }()
-	p := heaviest(t.experiment.Pressures)
-	t.tell(choosing, 0, t.Application.Name+" beside "+p.String()+", to choose the length of slices")
-	point := withoutSpeed(pressurePoint(t.Application.Name, p, u.second))
-	l := t.lengths(comparedBudget)
-	l.Longest = lastOf(t.solo) / slicesPerRun
-	s, same, err := u.plan.ChooseSlicing(ctx, point, l)
-	if err != nil {
-		return fmt.Errorf("%s: %w", t.Application.Name, err)
+	for i, p := range t.experiment.Pressures {
+		plan.Points[i].Compare[0].Effect = float64(p.Alone.Total()) / most
 	}
-	u.plan.Bench.Slicing = s
-	if u.target.completed > 0 {
-		t.compared = same
-	}
-	return nil
-}
-
-// heaviest returns the pressure that transfers most alone.
-func heaviest(all []pressure.Measured) pressure.Measured {
-	most := all[0]
-	for _, p := range all[1:] {
-		if p.Alone.Total() > most.Alone.Total() {
-			most = p
-		}
-	}
-	return most
 }
 
 // compareLengths measures the strongest pressure once more in longer slices, while the
-// parties are still there, unless chooseLength compared lengths in the class, for a whole run.
+// parties are still there, unless the plan has seen the same in them, for a whole run.
 func (t *ticked) compareLengths(ctx context.Context, u *underPressure) error {
 	class := u.plan.Outcome.Complete(u.plan.Precision.Fewest)
-	if t.compared == class {
+	u.plan.Bench.Slicing = u.plan.Slicing(class)
+	t.slicing = u.plan.Bench.Slicing
+	if u.plan.Agreed(class) {
 		return nil
 	}
 	p, ok := t.strongest(&estimator{readings: u.plan.Outcome.Readings[class], session: t.stage.Session})

@@ -17,7 +17,7 @@ import (
 
 // DefaultSlicing is short against the spells of noise of a virtual machine, and
 // its settling long against the 1 ms in which a stream refills a cache of 32 MiB. Programs
-// may take longer ([modulation.Plan.ChooseSlicing]).
+// may take longer ([modulation.Choosing]).
 var DefaultSlicing = modulation.Slicing{Length: 3 * time.Millisecond, Settle: time.Millisecond}
 
 // besideName names the performance of one beside another.
@@ -26,6 +26,10 @@ func besideName(one, other string) string { return one + " beside " + other }
 // probeShare is how many readings a probe gets for each of another pressure. What they say
 // of the application's traffic is less precise than a point of its curves.
 const probeShare = 3
+
+// sharing is how many pressures share with another one the slices in which the application
+// is alone.
+const sharing = 2
 
 // pressurePoint compares an application beside a pressure with the application
 // alone. At an unpaced pressure, which is a probe, the interferer's speed is

@@ -8,7 +8,6 @@ type stretch int
 const (
 	learning stretch = iota
 	measuringMachine
-	choosing
 	pressing
 	comparing
 	checking
@@ -36,7 +35,7 @@ type schedule struct {
 // newSchedule says what an onboarding takes before anything is known of the program.
 func newSchedule(budget time.Duration, knownMachine, cached bool) *schedule {
 	s := &schedule{cached: cached}
-	s.expected[learning], s.expected[choosing], s.expected[comparing] = learningTime, 2*comparedBudget, comparedBudget
+	s.expected[learning], s.expected[comparing] = learningTime, comparedBudget
 	if !knownMachine {
 		s.expected[measuringMachine] = machineTime
 	}

@@ -17,9 +17,9 @@ func TestScheduleTellsWhatIsLeft(t *testing.T) {
 		done                 float64
 		left                 time.Duration
 	}{
-		{"at first", true, false, 0, learning, 0, 50 * time.Second},
+		{"at first", true, false, 0, learning, 0, 42 * time.Second},
 		{"half under pressure", true, false, 20 * time.Second, pressing, 0.5, 23 * time.Second},
-		{"with the machine", false, false, 4 * time.Second, measuringMachine, 0.25, 61 * time.Second},
+		{"with the machine", false, false, 4 * time.Second, measuringMachine, 0.25, 53 * time.Second},
 		{"with points in the cache", true, true, 20 * time.Second, pressing, 0.5, 23*time.Second + time.Duration(inCacheShare*float64(43*time.Second))},
 		{"in the cache", true, true, 45 * time.Second, caching, 0.5, 5 * time.Second},
 		{"done", true, false, 45 * time.Second, checking, 1, 0},

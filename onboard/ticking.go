@@ -23,8 +23,8 @@ type Ticking struct {
 	Source ticks.Source
 	// Precision of each point.
 	Precision modulation.Precision
-	// Budget bounds the time under pressure, but for one whole run and for what it takes
-	// to choose the length of slices; 0 means half a minute.
+	// Budget bounds the time under pressure, but for one whole run; 0 means half a
+	// minute.
 	Budget time.Duration
 	// Class is the only placement regime that counts; empty for whichever lasts.
 	Class regime.Class
@@ -50,10 +50,8 @@ type ticked struct {
 	counted float64
 	// perSecond is how often the count changes while the program runs alone.
 	perSecond float64
-	// slicing is that of the measurements under pressure, and compared the placement
-	// regime in which longer slices gave the same for a whole run; empty for none.
-	slicing  modulation.Slicing
-	compared regime.Class
+	// slicing is that of the measurements under pressure.
+	slicing modulation.Slicing
 	// warning says that slices are too short for the whole effect of a pressure; empty
 	// where they are not.
 	warning string
@@ -191,7 +189,7 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 		Whole:  func() bool { return target.completed > 0 },
 		Class:  t.Ticking.Class,
 		Budget: t.budget(),
-		Least:  leastCalibrated,
+		Least:  leastCalibrated, Sharing: sharing,
 		Report: func(done float64) {
 			part := t.budget().Seconds() / t.schedule.expected[pressing].Seconds()
 			t.tell(pressing, part*done, t.Application.Name+" under pressure")
@@ -202,6 +200,7 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 		point.Compare[1].StandardError = probePart * t.Ticking.Precision.WithDefaults().StandardError
 		plan.Points = append(plan.Points, point)
 	}
+	t.choosing(plan)
 	plan.Points = append(plan.Points, controlPoint(t.Application.Name))
 	return &underPressure{target, second, plan}, nil
 }
@@ -211,9 +210,6 @@ func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
 func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alpha1.MachineProfile) (err error) {
 	if u.plan.Class == "" && t.Source == nil {
 		u.plan.Class, u.plan.MostWaited = calibratedPlacement(machine), calibratedPatience
-	}
-	if err := t.chooseLength(ctx, u); err != nil {
-		return err
 	}
 	u.target.completed = 0
 	if err := u.target.start(ctx); err != nil {
@@ -228,7 +224,6 @@ func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alph
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
-	t.slicing = u.plan.Bench.Slicing
 	return t.compareLengths(ctx, u)
 }
 

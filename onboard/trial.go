@@ -283,7 +283,7 @@ func (r *trial) measure(ctx context.Context, second modulation.Party, p part, po
 	}
 	plan := &modulation.Plan{
 		Bench: r.bench(DefaultSlicing), Points: points, Precision: precision, Probe: r.probe, Outcome: r.outcome,
-		Class: class, Patience: mostAway, Budget: max(budget, shortest),
+		Class: class, Patience: mostAway, Budget: max(budget, shortest), Sharing: sharing,
 		Report: func(float64) { r.report(what) },
 		Again: func(ctx context.Context) error {
 			var err error
