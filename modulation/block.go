@@ -177,28 +177,28 @@ func (b *Bench) take(ctx context.Context, turns []turn) (*Block, error) {
 }
 
 // unknown has a block hold the rates of so many parties, none of them known.
-func (block *Block) unknown(parties int) {
-	for range block.States {
+func (b *Block) unknown(parties int) {
+	for range b.States {
 		rates := make([]float64, parties)
 		for p := range rates {
 			rates[p] = math.NaN()
 		}
-		block.LogRates = append(block.LogRates, rates)
-		block.Lost = append(block.Lost, make([]float64, parties))
+		b.LogRates = append(b.LogRates, rates)
+		b.Lost = append(b.Lost, make([]float64, parties))
 	}
 }
 
 // add adds the rates of a slice of the state of index i, again if it is the second one.
-func (block *Block) add(i int, logs []float64, again bool) {
+func (b *Block) add(i int, logs []float64, again bool) {
 	for p := range logs {
 		if !again {
-			block.LogRates[i][p] = logs[p]
+			b.LogRates[i][p] = logs[p]
 			continue
 		}
-		before := block.LogRates[i][p]
-		block.LogRates[i][p] = (before + logs[p]) / 2
+		before := b.LogRates[i][p]
+		b.LogRates[i][p] = (before + logs[p]) / 2
 		if apart := math.Abs(before - logs[p]); apart > interrupted {
-			block.Lost[i][p] = apart / 2
+			b.Lost[i][p] = apart / 2
 		}
 	}
 }
@@ -259,21 +259,10 @@ func (b *Bench) slice(s State, first, last []float64) (logs, early []float64, er
 		return nil, nil, err
 	}
 	settled, fromEarly := b.readings(s), b.readings(s)
-	if b.Slicing.Early > 0 {
-		b.Clock.Sleep(begin + b.Slicing.Early - b.Clock.Now())
-		for now := b.Clock.Now(); now < begin+b.Slicing.Settle; now = b.Clock.Now() {
-			if err := b.read(fromEarly, math.MaxInt64, first, last); err != nil {
-				return nil, nil, err
-			}
-			wait := begin + b.Slicing.Settle - b.Clock.Now()
-			if slices.ContainsFunc(fromEarly, reading.seeksFirst) {
-				wait = min(wait, edgePoll)
-			}
-			b.Clock.Sleep(wait)
-		}
-	} else {
-		b.Clock.Sleep(begin + b.Slicing.Settle - b.Clock.Now())
+	if err := b.readEarly(fromEarly, begin, first, last); err != nil {
+		return nil, nil, err
 	}
+	b.Clock.Sleep(begin + b.Slicing.Settle - b.Clock.Now())
 	counted := b.Clock.Now()
 	end := max(begin+b.Slicing.Length, counted+(b.Slicing.Length-b.Slicing.Settle)/2)
 	limit := counted + time.Duration(cmp.Or(b.Patience, defaultPatience))*b.Slicing.Length
@@ -306,6 +295,27 @@ func (b *Bench) slice(s State, first, last []float64) (logs, early []float64, er
 		}
 	}
 	return logs, early, nil
+}
+
+// readEarly reads the counts from the early moment of a slice on, if there is one, until it
+// has settled.
+func (b *Bench) readEarly(into []reading, begin time.Duration, first, last []float64) error {
+	if b.Slicing.Early == 0 {
+		return nil
+	}
+	settled := begin + b.Slicing.Settle
+	b.Clock.Sleep(begin + b.Slicing.Early - b.Clock.Now())
+	for b.Clock.Now() < settled {
+		if err := b.read(into, math.MaxInt64, first, last); err != nil {
+			return err
+		}
+		wait := settled - b.Clock.Now()
+		if slices.ContainsFunc(into, reading.seeksFirst) {
+			wait = min(wait, edgePoll)
+		}
+		b.Clock.Sleep(wait)
+	}
+	return nil
 }
 
 // readings returns one of each party, which is to be read in a state.

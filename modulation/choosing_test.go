@@ -185,7 +185,7 @@ func TestSharing(t *testing.T) {
 		}
 	}
 	t.Logf("took %v, shared %v", took[0], took[1])
-	if took[1] > took[0]*8/10 {
+	if took[1] > took[0]*85/100 {
 		t.Errorf("took %v, shared %v", took[0], took[1])
 	}
 }

@@ -191,26 +191,36 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 		if err := failures.add(failed); err != nil {
 			return err
 		}
-		if errors.Is(failed, ErrStalled) && failures.length%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
-			p.Bench.Slicing.Length *= 2
-			p.keepLength(class)
+		if err := p.resume(ctx, class, failed, failures.length); err != nil {
+			return err
 		}
 		if errors.Is(failed, ErrEnded) {
-			p.endedIn(class)
-			if p.Again == nil {
-				return failed
-			}
-			if err := p.Again(ctx); err != nil {
-				return err
-			}
 			// Starting takes time, in which the regime may have changed.
 			if before, err = p.probe(ctx); err != nil {
 				return err
 			}
-		} else if !errors.Is(failed, ErrStalled) {
-			return failed
 		}
 	}
+}
+
+// resume has the plan go on after a block was lost in a regime, with those lost in a row
+// before. It returns the error where it cannot.
+func (p *Plan) resume(ctx context.Context, class regime.Class, failed error, inARow int) error {
+	switch {
+	case errors.Is(failed, ErrEnded):
+		p.endedIn(class)
+		if p.Again == nil {
+			return failed
+		}
+		return p.Again(ctx)
+	case errors.Is(failed, ErrStalled):
+		if inARow%failuresToLengthen == 0 && p.Bench.Slicing.Length < longestStalled {
+			p.Bench.Slicing.Length *= 2
+			p.keepLength(class)
+		}
+		return nil
+	}
+	return failed
 }
 
 const (
@@ -259,9 +269,13 @@ func (p *Plan) probe(ctx context.Context) (regime.Tag, error) {
 func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 	var group []taken
 	begin := p.Bench.Clock.Now()
-	for n := 0; n == 0 || p.Bench.Clock.Now()-begin < p.groupLength; {
-		points := p.sharers(pending, n)
-		n += len(points)
+	var queue []*Point
+	for first := true; first || p.Bench.Clock.Now()-begin < p.groupLength; first = false {
+		if len(queue) == 0 {
+			queue = pending
+		}
+		var points []*Point
+		points, queue = p.next(queue)
 		blocks, err := p.take(ctx, points)
 		if err != nil {
 			return group, err
@@ -271,25 +285,30 @@ func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 	return group, nil
 }
 
-// sharers returns the pending point whose turn it is, and those after it that share its
-// first state.
-func (p *Plan) sharers(pending []*Point, turn int) []*Point {
-	points := []*Point{pending[turn%len(pending)]}
-	for len(points) <= p.Sharing {
-		next := pending[(turn+len(points))%len(pending)]
-		if slices.Contains(points, next) || !next.shares(points[0]) {
-			break
+// next returns the first point of a queue, and those after it that are to share its first
+// state, and the queue without them.
+func (p *Plan) next(queue []*Point) (points, left []*Point) {
+	points = []*Point{queue[0]}
+	for _, point := range queue[1:] {
+		if len(points) <= p.Sharing && point.shares(points[0]) && !slices.Contains(points, point) {
+			points = append(points, point)
+		} else {
+			left = append(left, point)
 		}
-		points = append(points, next)
 	}
-	return points
+	return points, left
 }
 
 // shares reports whether a point can be measured by the slices of the first state of another
-// one and by some of its own.
+// one and by some of its own. A control cannot: nothing may differ between its slices, nor
+// before them.
 func (point *Point) shares(with *Point) bool {
-	return len(point.States) == 2 && point.States[0] == with.States[0] && point.Slicing == (Slicing{}) && with.Slicing == (Slicing{})
+	return len(point.States) == 2 && point.States[0] == with.States[0] && !point.control() && !with.control() &&
+		point.Slicing == (Slicing{}) && with.Slicing == (Slicing{})
 }
+
+// control reports whether all states of a point are the same.
+func (point *Point) control() bool { return len(slices.Compact(slices.Clone(point.States))) == 1 }
 
 // take takes a block of a point, in which others share its first state.
 func (p *Plan) take(ctx context.Context, points []*Point) ([]taken, error) {
@@ -322,16 +341,16 @@ func (p *Plan) take(ctx context.Context, points []*Point) ([]taken, error) {
 }
 
 // of returns the block of some of the states.
-func (block *Block) of(states []int) *Block {
-	part := *block
+func (b *Block) of(states []int) *Block {
+	part := *b
 	part.States, part.LogRates, part.Lost = nil, nil, nil
 	for _, i := range states {
-		part.States = append(part.States, block.States[i])
-		part.LogRates = append(part.LogRates, block.LogRates[i])
-		part.Lost = append(part.Lost, block.Lost[i])
+		part.States = append(part.States, b.States[i])
+		part.LogRates = append(part.LogRates, b.LogRates[i])
+		part.Lost = append(part.Lost, b.Lost[i])
 	}
-	if block.Early != nil {
-		part.Early = block.Early.of(states)
+	if b.Early != nil {
+		part.Early = b.Early.of(states)
 	}
 	return &part
 }
