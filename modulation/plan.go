@@ -116,6 +116,8 @@ const (
 	// groupGrowth when it did.
 	longestGroup = 80 * time.Millisecond
 	groupGrowth  = 1.25
+	// longestShared is the longest time of a block of several points ÷ that of a group.
+	longestShared = 2
 	// failuresToLengthen is how many blocks in a row are lost before slices are
 	// made twice as long, if the last one stalled: where others hold the CPUs for
 	// longer than a slice, no party may get on within one.
@@ -289,8 +291,9 @@ func (p *Plan) group(ctx context.Context, pending []*Point) ([]taken, error) {
 // state, and the queue without them.
 func (p *Plan) next(queue []*Point) (points, left []*Point) {
 	points = []*Point{queue[0]}
+	most := min(p.Sharing, int(longestShared*p.groupLength/(2*p.Bench.Slicing.Length))-len(points[0].States))
 	for _, point := range queue[1:] {
-		if len(points) <= p.Sharing && point.shares(points[0]) && !slices.Contains(points, point) {
+		if len(points) <= most && point.shares(points[0]) && !slices.Contains(points, point) {
 			points = append(points, point)
 		} else {
 			left = append(left, point)

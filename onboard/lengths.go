@@ -46,7 +46,6 @@ func (t *ticked) choosing(plan *modulation.Plan) {
 func (t *ticked) compareLengths(ctx context.Context, u *underPressure) error {
 	class := u.plan.Outcome.Complete(u.plan.Precision.Fewest)
 	u.plan.Bench.Slicing = u.plan.Slicing(class)
-	t.slicing = u.plan.Bench.Slicing
 	if u.plan.Agreed(class) {
 		return nil
 	}

@@ -111,6 +111,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 			return nil, nil, err
 		}
 	}
+	t.slicing = u.plan.Slicing(class)
 	profile, err = t.profile(ctx, outcome, class, machine)
 	if err != nil {
 		return nil, nil, err
