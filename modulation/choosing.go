@@ -37,9 +37,14 @@ type chosen struct {
 	// agreed says that the result of short slices is that of longer ones, and whole that
 	// this was seen along a whole run.
 	agreed, whole bool
-	// compared is the number of readings at the last comparison, and ended how often a
-	// party ended within a block of slices that are longer than short ones.
-	compared, ended int
+	// compared is the number of readings at the last comparison, leftOut what short slices
+	// left out of the performance beside the strongest neighbor in these, and leftOutError
+	// its standard error.
+	compared              int
+	leftOut, leftOutError float64
+	// ended is how often a party ended within a block of slices that are longer than short
+	// ones.
+	ended int
 	// before are readings from short slices, by comparison.
 	before map[string][]Reading
 }
@@ -55,6 +60,8 @@ const (
 	// enoughLeftOut is how much of the performance beside the strongest neighbor early
 	// readings may leave out.
 	enoughLeftOut = 0.015
+	// littleLeftOut is how much it may be where longer slices are used: these leave out less.
+	littleLeftOut = 0.03
 	// surely is how many standard errors tell that a neighbor does more later.
 	surely = 3
 	// endedToShorten is how often more a party may end within a block than that a block is
@@ -100,10 +107,17 @@ func (p *Plan) Slicing(class regime.Class) Slicing {
 	return s
 }
 
-// Agreed reports whether the result in a regime was the same in longer slices, along a whole
-// run.
+// Agreed reports whether longer slices than those that are used would show no more of the
+// effects in a regime, as far as a plan that was carried out tells, for a whole run.
 func (p *Plan) Agreed(class regime.Class) bool {
-	return p.Choosing != nil && p.Choosing.in(class).agreed && p.Choosing.in(class).whole
+	if p.Choosing == nil {
+		return false
+	}
+	of := p.Choosing.in(class)
+	if of.agreed {
+		return of.whole
+	}
+	return of.now.Early > 0 && of.compared > 0 && math.Abs(of.leftOut)+of.leftOutError < littleLeftOut
 }
 
 // useChosen has the bench use the slices for a regime.
@@ -140,6 +154,7 @@ func (p *Plan) choose(class regime.Class) {
 	}
 	of.compared = len(leftOut)
 	mean, se := trimmedError(leftOut)
+	of.leftOut, of.leftOutError = mean, se
 	switch {
 	case math.Abs(mean)+se < enoughLeftOut:
 		p.takeEarly(class, of.before)

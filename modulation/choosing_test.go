@@ -110,6 +110,32 @@ func TestChoosingOfShortPrograms(t *testing.T) {
 	}
 }
 
+// Without a decision, longer slices are known to be long enough where short ones leave little
+// out.
+func TestAgreedWithoutDecision(t *testing.T) {
+	for _, test := range []struct {
+		leftOut, se float64
+		compared    int
+		want        bool
+	}{
+		{0.01, 0.01, 40, true},
+		{-0.01, 0.01, 40, true},
+		{0.025, 0.01, 40, false},
+		{0, 0.04, 40, false},
+		{0, 0, 0, false},
+	} {
+		plan := &Plan{Choosing: &Choosing{first: fine}}
+		of := plan.Choosing.in(usual)
+		of.leftOut, of.leftOutError, of.compared = test.leftOut, test.se, test.compared
+		if got := plan.Agreed(usual); got != test.want {
+			t.Errorf("%+v: agreed: %v", test, got)
+		}
+	}
+	if (&Plan{}).Agreed(usual) {
+		t.Error("agreed without having compared")
+	}
+}
+
 // Slices that are long already stay as they are.
 func TestChoosingOfLongSlices(t *testing.T) {
 	m := newSimulation(1, noise{})
