@@ -41,7 +41,8 @@ type Point struct {
 	// Compare lists what is learned.
 	Compare []Comparison
 	// Prepare sets what the parties will do when they work; nil for nothing. It
-	// is called before each change of states.
+	// is called before each block, and in one that points share before each change of
+	// states.
 	Prepare func() error
 	// Slicing of the blocks; the zero value means that of the plan's bench.
 	Slicing Slicing
@@ -320,6 +321,15 @@ func (p *Plan) take(ctx context.Context, points []*Point) ([]taken, error) {
 		others := p.Bench.Slicing
 		p.Bench.Slicing = first.Slicing
 		defer func() { p.Bench.Slicing = others }()
+	}
+	if len(sharers) == 0 {
+		if first.Prepare != nil {
+			if err := first.Prepare(); err != nil {
+				return nil, err
+			}
+		}
+		block, err := p.Bench.Take(ctx, first.States...)
+		return []taken{{first, block}}, err
 	}
 	var turns []turn
 	for _, point := range sharers {
