@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -19,8 +20,9 @@ const (
 	// two looks, which the Go runtime extends to a millisecond.
 	applyPatience = 200 * time.Microsecond
 	// applyTimeout is how long Apply waits for the threads. They need
-	// microseconds, unless others keep them from their CPUs.
-	applyTimeout = 10 * time.Second
+	// microseconds, unless others keep them from their CPUs. applyLooks is how often it
+	// looks at least: a virtual machine may stand still for longer.
+	applyTimeout, applyLooks = 30 * time.Second, 1000
 	// closeTimeout is how long the child may take to end when it is asked to.
 	closeTimeout = 3 * time.Second
 )
@@ -179,7 +181,8 @@ func (i *Interferer) request(s Setting, wait bool) error {
 
 // await returns when every thread follows the setting of a sequence number.
 func (i *Interferer) await(sequence uint32) error {
-	for begin := time.Now(); !i.page.acknowledged(sequence); {
+	var before time.Duration // the CPU time of the child at the first look that sleeps
+	for begin, looks := time.Now(), 0; !i.page.acknowledged(sequence); looks++ {
 		waited := time.Since(begin)
 		if waited < applyPatience {
 			runtime.Gosched()
@@ -190,9 +193,11 @@ func (i *Interferer) await(sequence uint32) error {
 			return i.endedError()
 		default:
 		}
-		if waited > applyTimeout {
-			return fmt.Errorf("the threads did not answer in %v: other processes use their CPUs; free the CPUs, or use real-time priority",
-				applyTimeout)
+		used, _ := tasks.ProcessClock(i.child.pid)
+		before = cmp.Or(before, used)
+		if waited > applyTimeout && looks > applyLooks {
+			return fmt.Errorf("the threads did not answer in %v, in which they had %v of CPU time: other processes use their CPUs; free the CPUs, or use real-time priority",
+				waited.Round(time.Second), (used - before).Round(time.Millisecond))
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
