@@ -58,12 +58,7 @@ func startChild(config childConfig, page *os.File) (*child, error) {
 		Pdeathsig: syscall.SIGKILL,
 		// Ctrl-C is for this process, which then closes the interferer. So is Ctrl-Z:
 		// the interferer sleeps while this process is stopped.
-		//
-		// A session has a share of the CPUs (CONFIG_SCHED_AUTOGROUP), which it divides
-		// between them by the load of its threads. In the session of a thread with
-		// priority on another CPU, the threads here would get a hundredth of this one
-		// while other sessions use it.
-		Setsid: true,
+		Setpgid: true,
 	}
 	waited, err := launch(cmd, cpuset.New(config.CPUs...))
 	// These are the child's now.
