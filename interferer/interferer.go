@@ -1,11 +1,13 @@
 package interferer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -35,6 +37,8 @@ type Interferer struct {
 	clock    clock
 	// partBytes is the buffer of each thread.
 	partBytes int64
+	// timeout is how long Apply waits for the threads.
+	timeout time.Duration
 
 	// applying serializes settings; requested is the sequence number of the last.
 	applying  sync.Mutex
@@ -113,7 +117,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, errors.Join(err, page.unmap())
 	}
-	i := &Interferer{child: child, clock: clock, page: page, partBytes: config.PartBytes}
+	i := &Interferer{child: child, clock: clock, page: page, partBytes: config.PartBytes, timeout: applyTimeout}
 	i.close = sync.OnceValue(i.shutDown)
 	i.warnings, err = child.ready(ctx)
 	if err != nil {
@@ -195,13 +199,27 @@ func (i *Interferer) await(sequence uint32) error {
 		}
 		used, _ := tasks.ProcessClock(i.child.pid)
 		before = cmp.Or(before, used)
-		if waited > applyTimeout && looks > applyLooks {
-			return fmt.Errorf("the threads did not answer in %v, in which they had %v of CPU time: other processes use their CPUs; free the CPUs, or use real-time priority",
-				waited.Round(time.Second), (used - before).Round(time.Millisecond))
+		if waited > i.timeout && looks > applyLooks {
+			return fmt.Errorf("the threads did not answer in %v, in which they had %v of CPU time (states: %s): other processes use their CPUs; free the CPUs, or use real-time priority",
+				waited.Round(time.Second), (used - before).Round(time.Microsecond), threadStates(i.child.pid))
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
 	return nil
+}
+
+// threadStates returns the states of a process's threads (proc_pid_stat(5)), such as RSS; R
+// is one that runs or waits for a CPU.
+func threadStates(pid int) string {
+	var states []byte
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is right
+	for _, name := range files {
+		text, _ := os.ReadFile(name)
+		if end := bytes.LastIndexByte(text, ')'); end >= 0 && end+2 < len(text) {
+			states = append(states, text[end+2])
+		}
+	}
+	return string(states)
 }
 
 // endedError is the error of Apply after the end of the interferer.

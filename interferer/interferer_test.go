@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -118,6 +119,26 @@ func TestApplyRefusesWhatIsNoSetting(t *testing.T) {
 		if err := i.Apply(s); err == nil {
 			t.Errorf("%+v was applied", s)
 		}
+	}
+}
+
+// Threads that get no CPU are named in the error, with what they wait for.
+func TestThreadsThatDoNotAnswer(t *testing.T) {
+	i := started(t, smallOptions(t))
+	i.timeout = time.Millisecond
+	if err := syscall.Kill(i.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	err := i.Apply(Setting{Mode: Spin})
+	if err := syscall.Kill(i.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil || !regexp.MustCompile(`did not answer in .*states: T+\)`).MatchString(err.Error()) {
+		t.Fatalf("a stopped child: %v", err)
+	}
+	i.timeout = applyTimeout
+	if err := i.Apply(Setting{Mode: Idle}); err != nil {
+		t.Error(err)
 	}
 }
 
