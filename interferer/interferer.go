@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/internal/memory"
-	"bandmate.dev/bandmate/profiler/pmu/tasks"
+	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -197,7 +197,7 @@ func (i *Interferer) await(sequence uint32) error {
 			return i.endedError()
 		default:
 		}
-		used, _ := tasks.ProcessClock(i.child.pid)
+		used, _ := monotonic.ProcessTime(i.child.pid)
 		before = cmp.Or(before, used)
 		if waited > i.timeout && looks > applyLooks {
 			return fmt.Errorf("the threads did not answer in %v, in which they had %v of CPU time (states: %s): other processes use their CPUs; free the CPUs, or use real-time priority",

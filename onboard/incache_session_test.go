@@ -9,9 +9,9 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
-	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
 	"bandmate.dev/bandmate/ticks/progress"
@@ -29,7 +29,7 @@ func runIfCounting() {
 	if err != nil {
 		return
 	}
-	for used := time.Duration(0); used < uncounted; used, _ = tasks.ProcessClock(os.Getpid()) {
+	for used := time.Duration(0); used < uncounted; used, _ = monotonic.ProcessTime(os.Getpid()) {
 	}
 	most, err := strconv.Atoi(os.Getenv(countedVariable))
 	if err != nil {

@@ -212,7 +212,7 @@ func (p *program) together() error {
 
 // cpuTime is what the first process of the command has used; 0 when it has ended.
 func (p *program) cpuTime() time.Duration {
-	used, _ := tasks.ProcessClock(p.process.PID)
+	used, _ := monotonic.ProcessTime(p.process.PID)
 	return used
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
@@ -142,7 +143,7 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 	// An idle interferer uses some milliseconds of CPU time in the longest time.
 	const least, longest = 50 * time.Millisecond, 15 * time.Second
 	used := func(s *Session) time.Duration {
-		all, ok := tasks.ProcessClock(s.interferers[0].PID())
+		all, ok := monotonic.ProcessTime(s.interferers[0].PID())
 		if !ok {
 			t.Fatal("the interferer has ended")
 		}

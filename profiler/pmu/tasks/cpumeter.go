@@ -7,23 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/profiler"
 )
-
-// ProcessClock returns the CPU time of all threads of a process; false for one that has
-// ended, and for a number that is a thread's.
-func ProcessClock(pid int) (time.Duration, bool) {
-	// See MAKE_PROCESS_CPUCLOCK and CPUCLOCK_SCHED of the kernel.
-	clock := ^int32(pid)<<3 | 2
-	var used unix.Timespec
-	if err := unix.ClockGettime(clock, &used); err != nil {
-		return 0, false
-	}
-	return time.Duration(used.Nano()), true
-}
 
 // waitedFor returns the CPU time of the children that a process has waited for, and of those
 // that they had waited for, in steps of 10 ms; 0 for a process that has ended. It is cutime
@@ -55,7 +41,7 @@ func waitedFor(pid int) time.Duration {
 type CPUMeter struct {
 	processes profiler.Processes
 	clock     monotonic.Clock
-	// ofProcess is ProcessClock, and ofChildren is waitedFor.
+	// ofProcess is monotonic.ProcessTime, and ofChildren is waitedFor.
 	ofProcess  func(pid int) (time.Duration, bool)
 	ofChildren func(pid int) time.Duration
 	metered    map[int]*metered
@@ -75,7 +61,7 @@ type metered struct {
 
 // NewCPUMeter returns a meter of processes, which Refresh finds.
 func NewCPUMeter(p profiler.Processes) *CPUMeter {
-	return &CPUMeter{processes: p, ofProcess: ProcessClock, ofChildren: waitedFor, metered: map[int]*metered{}}
+	return &CPUMeter{processes: p, ofProcess: monotonic.ProcessTime, ofChildren: waitedFor, metered: map[int]*metered{}}
 }
 
 // Refresh finds processes that were started since.
