@@ -45,7 +45,8 @@ func (t *ticked) choosing(plan *modulation.Plan) {
 // parties are still there, unless the plan has seen the same in them, for a whole run.
 func (t *ticked) compareLengths(ctx context.Context, u *underPressure) error {
 	class := u.plan.Outcome.Complete(u.plan.Precision.Fewest)
-	u.plan.Bench.Slicing = u.plan.Slicing(class)
+	t.slicing = u.plan.Slicing(class)
+	u.plan.Bench.Slicing = t.slicing
 	if u.plan.Agreed(class) {
 		return nil
 	}

@@ -111,7 +111,6 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 			return nil, nil, err
 		}
 	}
-	t.slicing = u.plan.Slicing(class)
 	profile, err = t.profile(ctx, outcome, class, machine)
 	if err != nil {
 		return nil, nil, err
@@ -238,6 +237,7 @@ func (t *ticked) modulateIn(ctx context.Context, u *underPressure, class regime.
 	if err := t.run(ctx, u.plan); err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
+	t.slicing = u.plan.Slicing(class)
 	return nil
 }
 
