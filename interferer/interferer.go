@@ -1,7 +1,6 @@
 package interferer
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -215,8 +214,8 @@ func threadStates(pid int) string {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is right
 	for _, name := range files {
 		text, _ := os.ReadFile(name)
-		if end := bytes.LastIndexByte(text, ')'); end >= 0 && end+2 < len(text) {
-			states = append(states, text[end+2])
+		if state := stateIn(text); state != 0 {
+			states = append(states, state)
 		}
 	}
 	return string(states)

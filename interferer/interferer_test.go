@@ -122,7 +122,7 @@ func TestApplyRefusesWhatIsNoSetting(t *testing.T) {
 	}
 }
 
-// Threads that get no CPU are named in the error, with what they wait for.
+// The error about threads that do not answer tells their states.
 func TestThreadsThatDoNotAnswer(t *testing.T) {
 	i := started(t, smallOptions(t))
 	i.timeout = time.Millisecond

@@ -316,11 +316,20 @@ func (w *worker) awaitParent(now time.Duration) time.Duration {
 	return now
 }
 
-// stoppedProcess returns what reports whether a process is stopped; it is not once the
-// process has ended. The state is in /proc/PID/stat (proc_pid_stat(5)), after a name
-// that may hold parentheses:
+// stateIn returns the state in the text of /proc/PID/stat (proc_pid_stat(5)), after a name
+// that may hold parentheses; 0 where it is cut off:
 //
 //	1234 (some (odd) name) T 1 …
+func stateIn(stat []byte) byte {
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 || end+2 >= len(stat) {
+		return 0
+	}
+	return stat[end+2]
+}
+
+// stoppedProcess returns what reports whether a process is stopped; it is not once the
+// process has ended.
 func stoppedProcess(pid int) func() bool {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -333,8 +342,7 @@ func stoppedProcess(pid int) func() bool {
 		if err != nil {
 			return false
 		}
-		end := bytes.LastIndexByte(start[:n], ')')
-		return end >= 0 && end+2 < n && start[end+2] == 'T'
+		return stateIn(start[:n]) == 'T'
 	}
 }
 

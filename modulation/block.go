@@ -129,7 +129,7 @@ type turn struct {
 	prepare func() error
 }
 
-// take is Take.
+// take is Take of turns.
 func (b *Bench) take(ctx context.Context, turns []turn) (*Block, error) {
 	states := make([]State, len(turns))
 	for i, t := range turns {

@@ -1,6 +1,7 @@
 package modulation
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -45,8 +46,9 @@ type chosen struct {
 	// ended is how often a party ended within a block of slices that are longer than short
 	// ones.
 	ended int
-	// before are readings from short slices, by comparison.
+	// before are readings from short slices, by comparison, of so many blocks.
 	before map[string][]Reading
+	blocks int
 }
 
 const (
@@ -127,13 +129,19 @@ func (p *Plan) useChosen(class regime.Class) {
 	}
 }
 
+// undecided returns what is known in a regime whose readings are from two moments on; nil for
+// another one.
+func (p *Plan) undecided(class regime.Class) *chosen {
+	if p.Choosing == nil || p.Choosing.in(class).now.Early == 0 {
+		return nil
+	}
+	return p.Choosing.in(class)
+}
+
 // choose compares the readings in a regime from two moments on, and chooses by the result.
 func (p *Plan) choose(class regime.Class) {
-	if p.Choosing == nil {
-		return
-	}
-	of := p.Choosing.in(class)
-	if of.now.Early == 0 {
+	of := p.undecided(class)
+	if of == nil {
 		return
 	}
 	var leftOut []float64
@@ -157,14 +165,14 @@ func (p *Plan) choose(class regime.Class) {
 	of.leftOut, of.leftOutError = mean, se
 	switch {
 	case math.Abs(mean)+se < enoughLeftOut:
-		p.takeEarly(class, of.before)
-		of.now, of.agreed, of.whole = of.short, true, p.Whole == nil || p.Whole()
+		p.useShort(class, of)
+		of.agreed, of.whole = true, p.Whole == nil || p.Whole()
 	case mean-surely*se > fewestDifference:
 		longer := of.now
 		longer.Early = 0
 		p.Choosing.doubt(of, longer)
 		if of.now.Early > 0 {
-			of.before = p.Outcome.Readings[class]
+			of.before, of.blocks = p.Outcome.Readings[class], p.Outcome.Blocks[class]
 			p.restart(class)
 		}
 	}
@@ -177,12 +185,14 @@ func (p *Plan) restart(class regime.Class) {
 	p.checked = map[[2]string]checked{}
 }
 
-// takeEarly has the readings in a regime be those from the early moment on, after those from
-// slices that were as short before.
-func (p *Plan) takeEarly(class regime.Class, before map[string][]Reading) {
+// useShort has the readings in a regime be those from the early moment on, after those from
+// slices that were as short before, and slices be as short.
+func (p *Plan) useShort(class regime.Class, of *chosen) {
+	all := map[string][]Reading{}
+	maps.Copy(all, of.before)
 	for name, readings := range p.Outcome.Readings[class] {
 		runs := 0
-		if list := before[name]; len(list) > 0 {
+		if list := of.before[name]; len(list) > 0 {
 			runs = list[len(list)-1].Run + 1
 		}
 		for i := range readings {
@@ -192,8 +202,13 @@ func (p *Plan) takeEarly(class regime.Class, before map[string][]Reading) {
 				r.Log, r.Lost, r.Alone, r.Beside = r.Early.Log, r.Early.Lost, r.Early.Alone, r.Early.Beside
 			}
 		}
-		p.Outcome.Readings[class][name] = slices.Concat(before[name], readings)
+		all[name] = slices.Concat(of.before[name], readings)
 	}
+	p.Outcome.Readings[class] = all
+	if of.blocks > 0 {
+		p.Outcome.Blocks[class] += of.blocks
+	}
+	of.now, of.before, of.blocks = of.short, nil, 0
 	p.checked = map[[2]string]checked{}
 }
 
@@ -207,16 +222,27 @@ func (p *Plan) keepLength(class regime.Class) {
 
 // endedIn has slices become short where a program ends before a block does.
 func (p *Plan) endedIn(class regime.Class) {
-	if p.Choosing == nil {
-		return
-	}
-	of := p.Choosing.in(class)
-	if of.now.Early == 0 {
+	of := p.undecided(class)
+	if of == nil {
 		return
 	}
 	if of.ended++; of.ended > endedToShorten+p.Outcome.Blocks[class] {
 		p.restart(class)
-		of.now = of.short
+		p.useShort(class, of)
+	}
+}
+
+// finish has the readings before those of longer slices count, too, where a plan ends before
+// it is known whether the longer ones are needed: few readings say less than many that leave
+// something out.
+func (p *Plan) finish() {
+	if p.Choosing == nil {
+		return
+	}
+	for class, of := range p.Choosing.chosen {
+		if of.now.Early > 0 && of.before != nil {
+			p.useShort(class, of)
+		}
 	}
 }
 

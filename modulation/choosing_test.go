@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/regime"
 )
 
 // chosenBy measures a program on a machine whose caches follow with a time constant.
@@ -72,20 +74,48 @@ func TestChoosing(t *testing.T) {
 }
 
 // Readings from slices that turn out to be long enough come first, as runs of their own.
-func TestTakeEarly(t *testing.T) {
-	before := map[string][]Reading{"beside": {{Run: 0, Log: 1}, {Run: 2, Log: 2}}}
-	plan := &Plan{Outcome: newOutcome()}
+func TestUseShort(t *testing.T) {
 	early := &Ratio{Log: 3, Lost: 0.5, Alone: 10, Beside: 20}
+	of := &chosen{short: fine, now: fine.Longer(), blocks: 2, before: map[string][]Reading{
+		"beside": {{Run: 0, Log: 1}, {Run: 2, Log: 2}}, "once": {{Run: 1, Log: 4}},
+	}}
+	plan := &Plan{Outcome: newOutcome()}
+	plan.Outcome.Blocks = map[regime.Class]int{usual: 3}
 	plan.Outcome.Readings[usual] = map[string][]Reading{
 		"beside": {{Run: 0, Log: 7, Early: early}, {Run: 1, Log: 8}}, "nothing": {{Run: 1, Log: 9, Early: early}},
 	}
-	plan.takeEarly(usual, before)
+	plan.useShort(usual, of)
 	want := map[string][]Reading{
 		"beside":  {{Run: 0, Log: 1}, {Run: 2, Log: 2}, {Run: 3, Log: 3, Lost: 0.5, Alone: 10, Beside: 20, Early: early}, {Run: 4, Log: 8}},
 		"nothing": {{Run: 1, Log: 3, Lost: 0.5, Alone: 10, Beside: 20, Early: early}},
+		"once":    {{Run: 1, Log: 4}},
 	}
 	if got := plan.Outcome.Readings[usual]; !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if plan.Outcome.Blocks[usual] != 5 || of.now != fine || of.before != nil {
+		t.Errorf("%d blocks, %+v", plan.Outcome.Blocks[usual], of)
+	}
+}
+
+// A plan that ends soon after its slices became longer keeps what it measured before.
+func TestChoosingKeepsReadings(t *testing.T) {
+	m := newSimulation(1, noise{white: 0.05, refill: 5 * time.Millisecond})
+	m.add(&simulated{phases: steady})
+	m.stream(1)
+	plan := m.plan(fine)
+	plan.Points[0].Compare[0].Effect, plan.Budget = 1, 100*time.Millisecond
+	plan.Precision.StandardError = 1e-6
+	plan.Choosing = &Choosing{first: fine}
+	of := plan.Choosing.in(usual)
+	plan.Choosing.doubt(of, fine.Longer())
+	of.before, of.blocks = map[string][]Reading{"beside": make([]Reading, 50)}, 50
+	if err := plan.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	readings := plan.Outcome.Readings[usual]["beside"]
+	if len(readings) <= 50 || len(readings) != plan.Outcome.Blocks[usual] || plan.Slicing(usual) != fine.Longer() || plan.Agreed(usual) {
+		t.Errorf("%d readings of %d blocks in slices %v, agreed: %v", len(readings), plan.Outcome.Blocks[usual], plan.Slicing(usual), plan.Agreed(usual))
 	}
 }
 

@@ -147,7 +147,10 @@ func (p *Plan) Run(ctx context.Context) (err error) {
 	if p.Outcome == nil {
 		p.Outcome = newOutcome()
 	}
-	defer func() { err = errors.Join(err, p.Bench.Set(0)) }()
+	defer func() {
+		p.finish()
+		err = errors.Join(err, p.Bench.Set(0))
+	}()
 	begin := p.Bench.Clock.Now()
 	before, err := p.probe(ctx)
 	if err != nil {

@@ -74,7 +74,7 @@ paused for some milliseconds, and the progress of the program meanwhile is
 compared with the progress just before and after. No profile is needed.
 
 With -- TARGET both programs are started, each on CPUs of its own, the co-runner
-paused for three fifths of the time; one that ends is started again.
+paused for about two thirds of the time; one that ends is started again.
 
 With --pid or --cgroup both are already running. The neighbor is paused for at
 most 2% of its time, never for longer than a tenth of a second, and is resumed
