@@ -46,6 +46,9 @@ const helps = 0.005
 // What is known for certain holds for every prediction: another co-runner never helps,
 // nor does a stronger one.
 func TestPressureNeverHelps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2", "ddr4x2cxl", "ddr4x4link", "ddr5x4"} {
 		t.Run(platform, func(t *testing.T) {
 			apps := calibratedPlatform(t, platform)

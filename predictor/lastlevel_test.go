@@ -45,6 +45,9 @@ func fittedCache(t *testing.T) (*predictor.Calibration, []*predictor.Application
 // Applications that share a cache are predicted alike by all who ask, from what is kept of
 // them as well, and the explanation says what is cache and what is bandwidth.
 func TestApplicationsThatShareACache(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	fitted, apps := fittedCache(t)
 	data, err := fitted.MarshalBinary()
 	if err != nil {

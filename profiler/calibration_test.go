@@ -38,6 +38,9 @@ func TestCalibrationGridCost(t *testing.T) {
 // readings, and checks the accuracy that CalibrationGrid claims and that the
 // 90% intervals hold the truth about that often.
 func TestCalibrationGridRecovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	for _, quick := range []bool{false, true} {
 		r, err := newContention(0.015, 7).recover(CalibrationGrid(quick), 15, 12)
 		if err != nil {
@@ -56,6 +59,9 @@ func TestCalibrationGridRecovers(t *testing.T) {
 // TestModulatedReadings is the same with the noise of readings that were taken within
 // one run.
 func TestModulatedReadings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	r, err := newContention(0.003, 7).recover(CalibrationGrid(false), 15, 40)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +75,9 @@ func TestModulatedReadings(t *testing.T) {
 // TestLittleTrafficIsCommon is the same with applications as people run them, most of which
 // cause less traffic than such noise hides.
 func TestLittleTrafficIsCommon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	c := newContention(0.03, 7)
 	c.common = true
 	r, err := c.recover(CalibrationGrid(false), 15, 40)

@@ -125,6 +125,9 @@ func TestDecodeForms(t *testing.T) {
 
 // What EncodeAll writes can be read again.
 func TestEncodeAllIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	long := soundApplication()
 	long.Spec.Command = slices.Repeat([]string{strings.Repeat("x", 16<<10)}, 100)
 	for want, objects := range map[string][]v1alpha1.Object{
@@ -138,6 +141,9 @@ func TestEncodeAllIsBounded(t *testing.T) {
 }
 
 func TestDecodeFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	golden, err := os.ReadFile("testdata/machine.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,9 @@ import (
 // With three profiles of a machine the model of its memory predicts, with fewer the
 // curves do, and every command says which.
 func TestBasis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	store := processtest.StoreWith(t)
 	add := func(name string, number int) {
 		processtest.WriteFile(t, filepath.Join(store, "applications", name+"@here.yaml"), clitest.MeasuredProfile(name, number))

@@ -13,6 +13,9 @@ import (
 // What is kept beside the profiles changes no answer, whatever happens to it, and is never
 // that of other profiles.
 func TestKeptFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	t.Parallel() // computes only
 	folder := filepath.Join(t.TempDir(), "store")
 	if err := os.CopyFS(folder, os.DirFS("../../docs/example/store")); err != nil {

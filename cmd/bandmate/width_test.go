@@ -45,6 +45,9 @@ const longSuffix = "-of-the-nightly-build-for-x86-64-v3-with-a-name-that-nobody-
 // Everything that commands print of ordinary applications fits 80 columns, and is
 // colored where the terminal has colors only.
 func TestEverythingFits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	store := ordinaryStore(t)
 	for _, line := range printedLines {
 		args := append(strings.Fields(line), "--store", store)

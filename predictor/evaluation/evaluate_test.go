@@ -59,6 +59,9 @@ func score(platform string) (*evaluation.Result, error) {
 // The 90% interval of the default method must hold about 90% of what was
 // measured: the constants of the predictor's interval are judged here.
 func TestIntervalCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes fits slow")
+	}
 	for _, platform := range platforms() {
 		result, err := scored[platform]()
 		if err != nil {

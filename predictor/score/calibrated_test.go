@@ -37,6 +37,9 @@ func described(t testing.TB, platform string) []*predictor.Application {
 // Of many domains the first one by estimate costs hardly more than the best of all,
 // however many are there: it loses less than a twentieth of what a random one does.
 func TestEstimateFindsTheBestAmongCalibrated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		apps := described(t, platform)
 		sketches := sketched(apps)

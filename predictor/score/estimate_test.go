@@ -62,6 +62,9 @@ func load(t testing.TB, s *score.Scorer, apps []*predictor.Application, sketches
 // Of forty domains, the one that estimates put among the first four costs hardly
 // more than the best of all.
 func TestEstimateFindsTheBest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		for _, objective := range []score.Objective{score.AddedCost, score.WorstSlowdown} {
 			t.Run(fmt.Sprint(platform, " ", objective), func(t *testing.T) {
