@@ -160,6 +160,8 @@ if part lua; then
   check 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
   asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -x n02 -n 1 "$scratch/sleep")
   check 'lua: cli_filter.lua leaves the choice of the user' excludes "$asked" n02
+  asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -n 1 : --comment none -n 1 "$scratch/sleep")
+  check 'lua: cli_filter.lua excludes for one component alone' eval "excludes $asked+0 n01 && excludes $asked+1 ''"
   clean
   hack/slurm.sh down "$scratch/lua"
 fi

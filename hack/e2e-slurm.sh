@@ -123,6 +123,16 @@ heterogeneous() {
   exits 0 advise --job "$job+1" -h && exits 0 advise --job "$job" -h && complains 'heterogeneous'
 }
 
+heterogeneous_script() {
+  local job
+  clear_jobs
+  printf '%s\n' '#!/bin/sh' '#SBATCH --comment bandmate=stream -n 4' '#SBATCH hetjob' \
+    '#SBATCH --comment bandmate=stream -n 3' 'sleep 600' >"$scratch/het.sh"
+  job=$(bandmate slurm submit -- --parsable -o /dev/null "$scratch/het.sh")
+  wait_for RUNNING "$job+0" "$job+1" || return 1
+  [[ $(squeue -h -o '%N %C' | sort -k 2 | tr '\n' ' ') =~ ^(n0.)\ 3\ (n0.)\ 4\ $ && ${BASH_REMATCH[1]} != "${BASH_REMATCH[2]}" ]] || { squeue -o '%i %N %C'; return 1; }
+}
+
 several_nodes() {
   local job
   two_residents
@@ -422,6 +432,7 @@ check "all nodes are never excluded" never_everything
 check "a running job is no neighbor of its own" running_job_is_no_neighbor_of_its_own
 check "arrays" arrays
 check "heterogeneous jobs" heterogeneous
+check "heterogeneous jobs that a script describes" heterogeneous_script
 check "jobs of several nodes" several_nodes
 check "several partitions" partitions
 check "oversubscription: residents are counted by jobs" oversubscription

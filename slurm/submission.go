@@ -21,26 +21,40 @@ type Submission struct {
 	Command string
 	// Args are its arguments as they were given.
 	Args []string
-	// Components are the parts of a heterogeneous job, separated by colons; of
-	// any other job there is one.
+	// Components are the parts of a heterogeneous job, separated by colons or, in a
+	// script, by hetjob; of any other job there is one.
 	Components []Component
+
+	// pieces of Args are separated by colons. The last one is of all components that have
+	// none of their own.
+	pieces []piece
 }
 
 // Component is what one part of a submission asks for.
 type Component struct {
 	options []option // later ones count
-	// end is the index in Args at which an option for it can be inserted.
-	end int
 	// program is the script or program.
 	program string
+}
+
+// piece is a part of a command line.
+type piece struct {
+	options []option
+	// begin and end are those of its options in Args: another option can be inserted at
+	// the end.
+	begin, end int
 }
 
 // ErrNotAdvised is wrapped where a submission is in order, but is better left as
 // it is.
 var ErrNotAdvised = errors.New("submitted without advice")
 
-// mostScript bounds how much of a script is read for its #SBATCH lines.
-const mostScript = 1 << 20
+const (
+	// mostScript bounds how much of a script is read for its #SBATCH lines.
+	mostScript = 1 << 20
+	// mostComponents is how many components a job may have (MAX_HET_JOB_COMPS of Slurm).
+	mostComponents = 128
+)
 
 // ParseSubmission understands a command line. readFile reads a script for its
 // #SBATCH lines; env looks up variables of the environment, which count less than
@@ -63,47 +77,65 @@ func ParseSubmission(command string, args []string, env func(string) string, rea
 		for i := range options {
 			options[i].word += at
 		}
-		c := Component{options: options, end: at + rest}
-		if rest > 0 && args[c.end-1] == "--" {
-			c.end--
+		p := piece{options: options, begin: at, end: at + rest}
+		if rest > 0 && args[p.end-1] == "--" {
+			p.end--
 		}
-		next := at + rest
-		if next < len(args) && args[next] == ":" {
-			s.Components = append(s.Components, c)
-			at = next + 1
-			continue
+		s.pieces = append(s.pieces, p)
+		at += rest
+		if at == len(args) {
+			return s, s.complete("", env, readFile)
 		}
-		if next < len(args) {
-			c.program = args[next]
+		if args[at] != ":" {
+			return s, s.complete(args[at], env, readFile)
 		}
-		s.Components = append(s.Components, c)
-		break
+		at++
 	}
-	return s, s.complete(env, readFile)
 }
 
-// complete adds what the script and the environment say before what the command
-// line says.
-func (s *Submission) complete(env func(string) string, readFile func(string) ([]byte, error)) error {
-	last := &s.Components[len(s.Components)-1]
-	var before []option
-	if s.Command == "sbatch" && !last.has("wrap") {
-		if last.program == "" {
+// kept are the options, of those that matter here, that Slurm does not forget from one
+// component to the next.
+var kept = []string{"comment", "exclude", "job-name", "mem", "reservation", "time"}
+
+// complete makes the components of what the script, the environment and the command line
+// say, in this order. What is described last, in the script or on the command line, is of
+// all components after it as well.
+func (s *Submission) complete(program string, env func(string) string, readFile func(string) ([]byte, error)) error {
+	last := len(s.pieces) - 1
+	if last > 0 && slices.ContainsFunc(s.pieces, func(p piece) bool { return len(p.options) == 0 }) {
+		return fmt.Errorf("%w: nothing is said of a component between colons", ErrNotAdvised)
+	}
+	described := [][]option{nil}
+	if wrapped := (&Component{options: s.pieces[last].options}).has("wrap"); s.Command == "sbatch" && !wrapped {
+		if program == "" {
 			return fmt.Errorf("%w: the script comes from standard input, and what it asks for cannot be seen", ErrNotAdvised)
 		}
-		text, err := readFile(last.program)
+		text, err := readFile(program)
 		if err != nil {
 			return fmt.Errorf("%w: the script cannot be read: %w", ErrNotAdvised, err)
 		}
-		if before, err = directives(text); err != nil {
+		if described, err = directives(text); err != nil {
 			return err
 		}
 	}
-	before = append(before, fromEnvironment(s.Command, env)...)
+	if n := max(len(described), len(s.pieces)); n > mostComponents {
+		return fmt.Errorf("%w: it describes %d components: Slurm takes no more than %d", ErrNotAdvised, n, mostComponents)
+	}
+	around := fromEnvironment(s.Command, env)
+	var before []option
+	if s.Command == "sbatch" {
+		// It reads all of the command line first, to find the script.
+		for _, p := range s.pieces {
+			before = append(before, p.options...)
+		}
+		before = keptOf(before)
+	}
+	s.Components = make([]Component, max(len(described), len(s.pieces)))
 	for i := range s.Components {
 		c := &s.Components[i]
-		c.program = last.program
-		c.options = append(slices.Clone(before), c.options...)
+		c.program = program
+		c.options = slices.Concat(before, described[min(i, len(described)-1)], around, s.pieces[min(i, last)].options)
+		before = keptOf(c.options)
 		for _, name := range []string{"jobid", "clusters", "nodefile", "het-group"} {
 			if c.has(name) {
 				return fmt.Errorf("%w: --%s", ErrNotAdvised, name)
@@ -116,10 +148,23 @@ func (s *Submission) complete(env func(string) string, readFile func(string) ([]
 	return nil
 }
 
-// directives reads the #SBATCH lines at the head of a script.
-func directives(script []byte) ([]option, error) {
-	script = script[:min(len(script), mostScript)]
+// keptOf returns the options that a component leaves to the next.
+func keptOf(options []option) []option {
+	c := Component{options: options}
 	var all []option
+	for _, name := range kept {
+		if c.has(name) {
+			all = append(all, option{name: name, value: c.value(name)})
+		}
+	}
+	return all
+}
+
+// directives reads the #SBATCH lines at the head of a script, for each component that they
+// describe.
+func directives(script []byte) ([][]option, error) {
+	script = script[:min(len(script), mostScript)]
+	all := [][]option{nil}
 	for line := range bytes.SplitSeq(script, []byte("\n")) {
 		text, isDirective := strings.CutPrefix(string(line), "#SBATCH")
 		switch trimmed := strings.TrimSpace(string(line)); {
@@ -129,15 +174,17 @@ func directives(script []byte) ([]option, error) {
 			return all, nil
 		}
 		words := shellWords(text)
-		if slices.Contains(words, "hetjob") || slices.Contains(words, "packjob") {
-			return nil, fmt.Errorf("%w: its script describes a heterogeneous job", ErrNotAdvised)
+		if len(words) > 0 && (words[0] == "hetjob" || words[0] == "packjob") {
+			all = append(all, nil)
+			continue
 		}
 		options, _, err := parseOptions("sbatch", words)
 		if err != nil {
 			return nil, fmt.Errorf("%w: its script: #SBATCH%s: %w", ErrNotAdvised, text, err)
 		}
+		of := &all[len(all)-1]
 		for _, o := range options {
-			all = append(all, option{name: o.name, value: o.value})
+			*of = append(*of, option{name: o.name, value: o.value})
 		}
 	}
 	return all, nil
@@ -371,8 +418,9 @@ func ParseTimeLimit(text string) (time.Duration, error) {
 }
 
 // WithExcluded returns the arguments with a list of nodes to exclude for each
-// component; an empty one leaves the component as it is. The list goes last, so
-// that it takes the place of the user's own, which it has to contain.
+// component, empty for none; empty ones alone leave the submission as it is. The list goes
+// last, so that it takes the place of the user's own, which it has to contain. Components
+// that share a piece of the command line get a piece each, if their lists differ.
 func (s *Submission) WithExcluded(lists []string) []string { return s.arguments(lists, false) }
 
 // Question is WithExcluded for --test-only, without --quiet: Slurm would not answer. In a
@@ -380,18 +428,41 @@ func (s *Submission) WithExcluded(lists []string) []string { return s.arguments(
 func (s *Submission) Question(lists []string) []string { return s.arguments(lists, true) }
 
 func (s *Submission) arguments(lists []string, aloud bool) []string {
-	args := slices.Clone(s.Args)
-	for i, c := range slices.Backward(s.Components) {
-		if lists[i] != "" {
-			args = slices.Insert(args, c.end, "--exclude="+lists[i])
-		}
-		for _, o := range slices.Backward(c.options) {
-			if aloud && o.name == "quiet" && o.word > 0 {
-				args = withoutQuiet(args, o.word-1)
+	last := len(s.pieces) - 1
+	parted := slices.ContainsFunc(lists[last:], func(list string) bool { return list != lists[last] })
+	excluding := slices.ContainsFunc(lists, func(list string) bool { return list != "" })
+	var args []string
+	for i, list := range lists {
+		p := s.pieces[min(i, last)]
+		if i > last {
+			if !parted {
+				break
 			}
+			args = append(args, ":")
+		}
+		words := p.words(s.Args, aloud)
+		// A component would exclude what another one does, and one of which nothing is said
+		// would be like the one before it.
+		if excluding || len(words) == 0 && len(p.options) > 0 && len(lists) > 1 {
+			words = append(words, "--exclude="+list)
+		}
+		args = append(args, words...)
+		if i < last {
+			args = append(args, s.Args[p.end:s.pieces[i+1].begin]...)
 		}
 	}
-	return args
+	return append(args, s.Args[s.pieces[last].end:]...)
+}
+
+// words returns the words of a piece; aloud, those without --quiet.
+func (p piece) words(args []string, aloud bool) []string {
+	words := slices.Clone(args[p.begin:p.end])
+	for _, o := range slices.Backward(p.options) {
+		if aloud && o.name == "quiet" {
+			words = withoutQuiet(words, o.word-1-p.begin)
+		}
+	}
+	return words
 }
 
 // withoutQuiet returns arguments without --quiet in one of them, or without its letter.

@@ -17,7 +17,8 @@ func scripts(name string) ([]byte, error) {
 	text, ok := map[string]string{
 		"run.sh":   "#!/bin/bash\n\n#SBATCH --comment=bandmate=scripted  # why\n# a remark\n#SBATCH -N 2 --ntasks-per-node=4 -p \"odd\"\n#SBATCH -x n9\necho\n#SBATCH -N 7\n",
 		"plain.sh": "#!/bin/sh\nsleep 1\n",
-		"het.sh":   "#!/bin/sh\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH -N2\n",
+		"het.sh":   "#!/bin/sh\n#SBATCH -N1 --comment=bandmate=a -J leader -p share\n#SBATCH hetjob -N7\n#SBATCH -N2 --comment=bandmate=b\n",
+		"many.sh":  "#!/bin/sh\n" + strings.Repeat("#SBATCH packjob\n", 128),
 		"quiet.sh": "#!/bin/sh\n#SBATCH --quiet\n",
 		"odd.sh":   "#!/bin/sh\n#SBATCH --no-such-thing\n",
 	}[name]
@@ -36,6 +37,7 @@ func TestSubmissionQuestion(t *testing.T) {
 		"-QQ|--quie|-JQ|-c|2|plain.sh":     "-JQ|-c|2|--exclude=n1|plain.sh",
 		"-Q|-n1|:|-n2|-QJ|Queen|plain.sh":  "-n1|--exclude=n1|:|-n2|-J|Queen|--exclude=n1|plain.sh",
 		"-J|-Q|--comment=--quiet|quiet.sh": "-J|-Q|--comment=--quiet|--exclude=n1|quiet.sh",
+		"-Q|het.sh":                        "--exclude=n1|het.sh",
 	} {
 		s, err := ParseSubmission("sbatch", strings.Split(args, "|"), environ(), scripts)
 		if err != nil {
@@ -186,6 +188,79 @@ func TestSubmissionOfComponents(t *testing.T) {
 	}
 }
 
+// The lines of a script before and after hetjob are of a component each; what the command
+// line says is of all, or, after a colon, of those that are left. Slurm 22.05 was seen to
+// take them so.
+func TestSubmissionOfComponentsInAScript(t *testing.T) {
+	for _, test := range []struct {
+		args, lists, want string
+		applications      string
+		nodes             []int
+	}{
+		{"het.sh", "n1 n1", "--exclude=n1|het.sh", "a b", []int{1, 2}},
+		{"het.sh|x", "n1 n2", "--exclude=n1|:|--exclude=n2|het.sh|x", "a b", []int{1, 2}},
+		{"het.sh", "- -", "het.sh", "a b", []int{1, 2}},
+		{"het.sh", "n1 -", "--exclude=n1|:|--exclude=|het.sh", "a b", []int{1, 2}},
+		{"het.sh", "- n2", "--exclude=|:|--exclude=n2|het.sh", "a b", []int{1, 2}},
+		{"-N3|--|het.sh", "n1 -", "-N3|--exclude=n1|:|-N3|--exclude=|--|het.sh", "a b", []int{3, 3}},
+		{"-N3|:|-N4|het.sh", "n1 n2", "-N3|--exclude=n1|:|-N4|--exclude=n2|het.sh", "a b", []int{3, 4}},
+		{"-n1|:|-n1|:|-n1|het.sh", "- - n3", "-n1|--exclude=|:|-n1|--exclude=|:|-n1|--exclude=n3|het.sh", "a b b", []int{1, 2, 2}},
+	} {
+		s, err := ParseSubmission("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		if err != nil || len(s.Components) != len(test.nodes) {
+			t.Fatalf("%s: %+v, %v", test.args, s, err)
+		}
+		for i, application := range strings.Fields(test.applications) {
+			r, err := (&Site{}).RequestOf(&s.Components[i], "")
+			if err != nil || r.Application != application || r.Nodes != test.nodes[i] || s.Components[i].value("job-name") != "leader" {
+				t.Errorf("%s: component %d: %+v, %v", test.args, i, r, err)
+			}
+		}
+		if partition := s.Components[1].value("partition"); partition != "" {
+			t.Errorf("%s: the second component is in partition %q of the first", test.args, partition)
+		}
+		lists := strings.Fields(strings.ReplaceAll(test.lists, "-", `""`))
+		for i := range lists {
+			lists[i] = strings.Trim(lists[i], `"`)
+		}
+		if got := strings.Join(s.WithExcluded(lists), "|"); got != test.want {
+			t.Errorf("%s without %s: %s, want %s", test.args, test.lists, got, test.want)
+		}
+	}
+}
+
+// Slurm 22.05 was seen to keep some options from one component to the next, and sbatch to
+// begin with those that come last on the command line.
+func TestOptionsKeptBetweenComponents(t *testing.T) {
+	for _, test := range []struct{ command, args, name, want string }{
+		{"srun", "-n1|--comment=a|:|-n1|:|-n1|--comment=b|x", "comment", "a a b"},
+		{"srun", "-n1|:|-n1|-xn2|:|-n1|x", "exclude", "- n2 n2"},
+		{"salloc", "-n1|-t3|:|-n1", "time", "3 3"},
+		{"sbatch", "-n1|:|-n2|--comment=b|:|-n1|plain.sh", "comment", "b b b"},
+		{"sbatch", "-n1|-Jx|:|-n2|-Jy|:|-n1|plain.sh", "job-name", "x y y"},
+		{"sbatch", "-n1|:|-n2|--mem=5|het.sh", "mem", "5 5"},
+		{"sbatch", "-n1|:|-n1|--comment=x|het.sh", "comment", "bandmate=a x"},
+		{"sbatch", "-n1|-podd|:|-n1|plain.sh", "partition", "odd -"},
+		{"sbatch", "-n1|:|-n1|-podd|plain.sh", "partition", "- odd"},
+	} {
+		s, err := ParseSubmission(test.command, strings.Split(test.args, "|"), environ(), scripts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range s.Components {
+			value := c.value(test.name)
+			if value == "" {
+				value = "-"
+			}
+			got = append(got, value)
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s %s: --%s is %q, want %s", test.command, test.args, test.name, got, test.want)
+		}
+	}
+}
+
 // A job that does not say how many nodes it wants gets as many as its CPUs take.
 func TestRequestOfManyTasks(t *testing.T) {
 	c := &Cluster{
@@ -224,7 +299,8 @@ func TestSubmissionsNotAdvised(t *testing.T) {
 	}{
 		{"sbatch", "-n4", environ(), "standard input"},
 		{"sbatch", "missing.sh", environ(), "missing.sh"},
-		{"sbatch", "het.sh", environ(), "heterogeneous"},
+		{"sbatch", "many.sh", environ(), "129 components"},
+		{"sbatch", "-n1|:|plain.sh", environ(), "between colons"},
 		{"sbatch", "odd.sh", environ(), "--no-such-thing"},
 		{"sbatch", "--brand-new-option|plain.sh", environ(), "--brand-new-option"},
 		{"sbatch", "-n", environ(), "--ntasks: its value is missing"},
@@ -245,16 +321,18 @@ func TestSubmissionsNotAdvised(t *testing.T) {
 
 func FuzzSubmission(f *testing.F) {
 	f.Add("sbatch", "-n8|-c2|:|-N2|plain.sh", "#SBATCH -N 2 'a b' \\x\n")
+	f.Add("sbatch", "-n8|--|plain.sh|:", "#SBATCH -N 2\n#SBATCH hetjob\n#SBATCH -Q\n")
 	f.Add("srun", "--ntasks=4|--|./a", "")
 	f.Fuzz(func(t *testing.T, command, args, script string) {
 		words := strings.Split(args, "|")
-		s, err := ParseSubmission(command, words, environ(), func(string) ([]byte, error) { return []byte(script), nil })
+		readFile := func(string) ([]byte, error) { return []byte(script), nil }
+		s, err := ParseSubmission(command, words, environ(), readFile)
 		if err != nil {
 			return
 		}
 		lists := make([]string, len(s.Components))
 		for i := range s.Components {
-			lists[i] = "n1"
+			lists[i] = fmt.Sprintf("n%d", i)
 			r, err := (&Site{}).RequestOf(&s.Components[i], "alice")
 			if err == nil && r.Application != "" {
 				if err := r.Validate(); err != nil {
@@ -263,26 +341,29 @@ func FuzzSubmission(f *testing.F) {
 			}
 		}
 		with := s.WithExcluded(lists)
-		without := slices.DeleteFunc(slices.Clone(with), func(w string) bool { return w == "--exclude=n1" })
-		want := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "--exclude=n1" })
-		if len(with) != len(words)+len(lists) || !slices.Equal(without, want) {
-			t.Fatalf("%q becomes %q", words, with)
+		again, err := ParseSubmission(command, with, environ(), readFile)
+		if err != nil || len(again.Components) != len(lists) {
+			t.Fatalf("%q becomes %q: %v", words, with, err)
+		}
+		for i, c := range again.Components {
+			if c.value("exclude") != lists[i] || c.program != s.Components[i].program || !slices.Equal(values(c), values(s.Components[i])) {
+				t.Fatalf("%q becomes %q: component %d is %v, was %v", words, with, i, values(c), values(s.Components[i]))
+			}
+		}
+		unchanged := s.WithExcluded(make([]string, len(lists)))
+		if !slices.Equal(unchanged, words) {
+			t.Fatalf("%q becomes %q without exclusions", words, unchanged)
 		}
 	})
 }
 
-func TestParseTimeLimit(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"": 0, "0": 0, "UNLIMITED": 0, "infinite": 0, "-1": 0, "90": 90 * time.Minute, "90:30": 90*time.Minute + 30*time.Second,
-		"1:30:00": 90 * time.Minute, "2-12": 60 * time.Hour, "2-12:30": 60*time.Hour + 30*time.Minute, "1-00:00:30": 24*time.Hour + 30*time.Second,
-	} {
-		if got, err := ParseTimeLimit(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v; want %v", text, got, err, want)
+// values are the options of a component but those that exclude nodes.
+func values(c Component) []string {
+	var all []string
+	for _, o := range c.options {
+		if o.name != "exclude" {
+			all = append(all, o.name+"="+o.value)
 		}
 	}
-	for _, text := range []string{"soon", "1h", "-5", "1-", "1:2:3:4", "INVALID"} {
-		if got, err := ParseTimeLimit(text); err == nil {
-			t.Errorf("%q: %v, want an error", text, got)
-		}
-	}
+	return all
 }

@@ -103,7 +103,13 @@ local function question(options)
   return table.concat(command, " ")
 end
 
+-- Slurm leaves --exclude to the components that follow in a job of several: excluded is
+-- what is left to them.
+local excluded
+
 local function advise(options)
+  if excluded and options["exclude"] == excluded then options["exclude"] = "" end
+  excluded = nil
   local command = question(options)
   if not command then return end
   local answer = io.popen(command, "r")
@@ -114,7 +120,7 @@ local function advise(options)
   local more = answer:read("*l")
   answer:close()
   if not nodes or more or not nodes:find("^[%w._,%[%]-]+$") or nodes:sub(1, 1) == "-" then return end
-  options["exclude"] = nodes
+  options["exclude"], excluded = nodes, nodes
   slurm.log_info("bandmate: --exclude=%s", nodes)
 end
 

@@ -205,6 +205,10 @@ func TestCLIFilter(t *testing.T) {
 		{name: "no comment", answer: "n01"},
 		{name: "node list", answer: "n01", job: []string{"comment=bandmate=stream", "nodelist=n02"}},
 		{name: "exclusion", answer: "n01", job: []string{"comment=bandmate=stream", "exclude=n02"}, excluded: "n02"},
+		{name: "a component after one that excludes", answer: "n01", job: []string{"comment=bandmate=stream", "NEXT:comment=bandmate=other"}, asked: "--application other", excluded: "n01"},
+		{name: "a component without a label after one that excludes", answer: "n01", job: []string{"comment=bandmate=stream", "NEXT:comment=x"}, asked: "--application stream"},
+		{name: "exclusion of a component after one that excludes", answer: "n01", job: []string{"comment=bandmate=stream", "NEXT:exclude=n03"}, asked: "--application stream", excluded: "n03"},
+		{name: "a component after one with an exclusion", answer: "n01", job: []string{"comment=bandmate=stream", "exclude=n02", "NEXT:comment=bandmate=other"}, excluded: "n02"},
 		{name: "inside an allocation", answer: "n01", job: []string{"comment=bandmate=stream", "ENV:SLURM_JOB_ID=7"}},
 		{name: "switched off", answer: "n01", job: []string{"comment=bandmate=stream", "ENV:BANDMATE_SLURM=off"}},
 		{name: "nothing to exclude", answer: "\n", job: []string{"comment=bandmate=stream"}, asked: "stream"},
@@ -222,7 +226,10 @@ func TestCLIFilter(t *testing.T) {
 				t.Errorf("the job does not pass:\n%s", output)
 			}
 			wantNothingForbidden(t, output)
-			asked := setting(strings.Replace(output, "asks ", "asks=", 1), "asks")
+			asked := ""
+			if i := strings.LastIndex(output, "asks "); i >= 0 {
+				asked, _, _ = strings.Cut(output[i+len("asks "):], "\n")
+			}
 			if (asked == "") != (c.asked == "") || !strings.Contains(asked, c.asked) {
 				t.Errorf("asks %q, want %q\n%s", asked, c.asked, output)
 			}

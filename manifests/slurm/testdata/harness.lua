@@ -5,7 +5,8 @@
 --   harness.lua cli_filter FILE ANSWER NAME=VALUE...
 --
 -- ANSWER is what the command that is asked prints. PARTITION:NAME=default makes
--- a partition the default one. TIME=SECONDS is added to the clock.
+-- a partition the default one. TIME=SECONDS is added to the clock. NEXT:NAME=VALUE is of a
+-- second component, to which the options of the first are left.
 local kind, file, given = arg[1], arg[2], arg[3]
 local NO_VAL = 4294967294
 slurm = { SUCCESS = 0, ERROR = -1, NO_VAL = NO_VAL }
@@ -16,13 +17,15 @@ end
 local real_time, shift = os.time, 0
 os.time = function() return real_time() + shift end
 
-local job, partitions, environment = { min_nodes = NO_VAL }, {}, {}
+local job, partitions, environment, following = { min_nodes = NO_VAL }, {}, {}, {}
 for i = 4, #arg do
   local name, value = arg[i]:match("^([^=]+)=(.*)$")
   if name == "TIME" then
     shift = tonumber(value)
   elseif name:find("^ENV:") then
     environment[name:sub(5)] = value
+  elseif name:find("^NEXT:") then
+    following[name:sub(6)] = value
   elseif name:find("^PARTITION:") then
     partitions[name:sub(11)] = { name = name:sub(11), flag_default = value == "default" and 1 or 0 }
   elseif name == "min_nodes" then
@@ -73,6 +76,10 @@ if kind == "job_submit" then
 else
   assert(slurm_cli_setup_defaults(job, false) == slurm.SUCCESS, "defaults pass")
   answer = slurm_cli_pre_submit(job, 0)
+  if next(following) then
+    for name, value in pairs(following) do job[name] = value end
+    answer = slurm_cli_pre_submit(job, 1)
+  end
   assert(slurm_cli_post_submit(0, 1, 0) == slurm.SUCCESS, "the submission passes")
 end
 print("answer " .. tostring(answer))
