@@ -82,6 +82,18 @@ type Allocation struct {
 	Cores map[int][]int
 }
 
+// coresOn returns the cores of a job on a node by socket; nil when not told.
+func (j *Job) coresOn(n *Node) map[int][]int { return coresOn(j.Allocations, n) }
+
+func coresOn(all []Allocation, n *Node) map[int][]int {
+	for _, a := range all {
+		if a.Node == n.Name {
+			return a.Cores
+		}
+	}
+	return nil
+}
+
 // State is a job state, or a flag on top of it, as Slurm's long names.
 type State string
 

@@ -161,13 +161,3 @@ func (o *Occupancy) Entry(application string, n *Node) *advisor.Entry {
 	}
 	return e
 }
-
-// coresOn returns the cores of a job on a node by socket; nil when not told.
-func (j *Job) coresOn(n *Node) map[int][]int {
-	for _, a := range j.Allocations {
-		if a.Node == n.Name {
-			return a.Cores
-		}
-	}
-	return nil
-}

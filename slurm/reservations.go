@@ -38,6 +38,23 @@ func (v *Reservation) cpus(n *Node) float64 {
 	return min(float64(v.Cores[n.Name]*n.cpusPerCore()), float64(n.CPUs))
 }
 
+// heldBy returns how many of the CPUs that are reserved of a node a job has that is not in
+// the reservation, as one that began before it; 0 where Slurm does not tell the cores.
+func (v *Reservation) heldBy(q *Request, n *Node) float64 {
+	if q.Job == nil || slices.Contains(strings.Split(q.Reservation, ","), v.Name) {
+		return 0
+	}
+	reserved, shared := coresOn(v.Allocations, n), 0
+	for socket, cores := range q.Job.coresOn(n) {
+		for _, core := range cores {
+			if _, found := slices.BinarySearch(reserved[socket], core); found {
+				shared++
+			}
+		}
+	}
+	return float64(shared * n.cpusPerCore())
+}
+
 // bindsCores reports whether jobs in the reservation have to stay on some cores of the node;
 // not where v is nil.
 func (v *Reservation) bindsCores(n *Node) bool { return v != nil && v.binds() && v.cpus(n) > 0 }

@@ -14,7 +14,8 @@ type Room struct {
 	taken   map[string]float64
 	memory  map[string]int
 	gres    map[string]map[string]int
-	// within are the CPUs that the jobs of a partition, or in a reservation, have of a node.
+	// within are the CPUs that the jobs of a partition have of a node, or those in a
+	// reservation and others of what it reserves.
 	within map[membership]float64
 	// present counts jobs on nodes, and owning those that share them only with jobs of the
 	// same user; owners are such users by what Slurm says of a node.
@@ -44,7 +45,7 @@ func NewRoom(c *Cluster) *Room {
 			continue
 		}
 		q := Request{
-			Partitions: j.Partitions, Reservation: j.Reservation, User: j.User, Exclusive: j.Exclusive, ExclusiveUser: j.ExclusiveUser,
+			Job: j, Partitions: j.Partitions, Reservation: j.Reservation, User: j.User, Exclusive: j.Exclusive, ExclusiveUser: j.ExclusiveUser,
 		}
 		for _, name := range j.Nodes {
 			if n := c.Node(name); n != nil {
@@ -93,6 +94,11 @@ func (r *Room) enter(q *Request, n *Node, sign int) {
 	for name := range strings.SplitSeq(q.Reservation, ",") {
 		if v := r.reserved.named[name]; v != nil && v.Partial {
 			r.within[membership{node: n.Name, reservation: name}] += signed
+		}
+	}
+	for _, v := range r.reserved.on[n.Name] {
+		if held := v.heldBy(q, n); held > 0 {
+			r.within[membership{node: n.Name, reservation: v.Name}] += float64(sign) * held
 		}
 	}
 	for _, whose := range []presence{{node: n.Name, user: q.User}, {node: n.Name, everybody: true}} {

@@ -31,10 +31,11 @@ type Reservation struct {
 	Start, End time.Time
 	// Flags are Slurm's words, as "MAINT".
 	Flags []string
-	// Partial is true when only some cores of the nodes are reserved; Cores then says how
-	// many of each node.
-	Partial bool
-	Cores   map[string]int
+	// Partial is true when only some cores of the nodes are reserved. Cores then says how
+	// many of each node, and Allocations which ones, of the nodes for which Slurm tells it.
+	Partial     bool
+	Cores       map[string]int
+	Allocations []Allocation
 }
 
 // setting returns the value of KEY=VALUE in a line of scontrol -o, as far as the next
@@ -124,9 +125,18 @@ func scontrolJobs(output []byte, jobs []Job, nodes map[string]*Node) {
 
 // coresOf returns the cores of CPUs by Slurm's numbers, by socket.
 func (n *Node) coresOf(cpus cpuset.CPUSet) map[int][]int {
+	cores := cpus.List()
+	for i := range cores {
+		cores[i] /= max(1, n.ThreadsPerCore)
+	}
+	return n.bySocket(cores)
+}
+
+// bySocket returns cores, which count from 0 in the node and are in ascending order, by
+// socket.
+func (n *Node) bySocket(all []int) map[int][]int {
 	cores := map[int][]int{}
-	for _, id := range cpus.List() {
-		core := id / max(1, n.ThreadsPerCore)
+	for _, core := range all {
 		socket := core / n.CoresPerSocket
 		cores[socket] = append(cores[socket], core%n.CoresPerSocket)
 	}
@@ -151,7 +161,8 @@ func scontrolReservations(output []byte, nodes map[string]*Node) []Reservation {
 		}
 		cores := int(whole(setting(line, "CoreCnt")))
 		if cores > 0 && cores < coresIn(names, nodes) {
-			r.Partial, r.Cores = true, reservedCores(line, names, cores)
+			r.Partial = true
+			r.Cores, r.Allocations = reservedCores(line, names, cores, nodes)
 		}
 		all = append(all, r)
 	}
@@ -161,19 +172,24 @@ func scontrolReservations(output []byte, nodes map[string]*Node) []Reservation {
 // reservedOn is what scontrol says of the cores of a node in a reservation.
 var reservedOn = regexp.MustCompile(`NodeName=(\S+) CoreIDs=(\S+)`)
 
-// reservedCores returns how many cores of each node are reserved; where Slurm does not say
-// that, an equal share of all.
-func reservedCores(line string, names []string, cores int) map[string]int {
-	on := make(map[string]int, len(names))
+// reservedCores returns how many cores of each node are reserved, and which; where Slurm does
+// not say that, an equal share of all.
+func reservedCores(line string, names []string, cores int, nodes map[string]*Node) (on map[string]int, which []Allocation) {
+	on = make(map[string]int, len(names))
 	for _, name := range names {
 		on[name] = (cores + len(names) - 1) / len(names)
 	}
 	for _, part := range reservedOn.FindAllStringSubmatch(line, -1) {
-		if ids, err := topology.ParseList(part[2], topology.MaxCPUs); err == nil {
-			on[part[1]] = ids.Size()
+		ids, err := topology.ParseList(part[2], topology.MaxCPUs)
+		if err != nil {
+			continue
+		}
+		on[part[1]] = ids.Size()
+		if n := nodes[part[1]]; n != nil && n.CoresPerSocket > 0 {
+			which = append(which, Allocation{n.Name, n.bySocket(ids.List())})
 		}
 	}
-	return on
+	return on, which
 }
 
 // scontrolPartitions adds to the partitions what `scontrol -a -o show partitions` says and

@@ -63,7 +63,7 @@ ReservationName=software Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(
 	want := []Reservation{
 		{Name: "all", Nodes: []string{"n1", "n2"}, Start: moment("2026-11-22T18:10:37"), Flags: []string{"MAINT", "SPEC_NODES"}},
 		{Name: "part", Nodes: []string{"n1", "n2"}, Partial: true, Cores: map[string]int{"n1": 6, "n2": 6}},
-		{Name: "odd", Nodes: []string{"n1", "n2"}, Partial: true, Cores: map[string]int{"n1": 3, "n2": 1}},
+		{Name: "odd", Nodes: []string{"n1", "n2"}, Partial: true, Cores: map[string]int{"n1": 3, "n2": 1}, Allocations: []Allocation{{"n1", map[int][]int{0: {0, 1, 2}}}, {"n2", map[int][]int{1: {1}}}}},
 		{Name: "software", Flags: []string{"ANY_NODES"}},
 	}
 	if diff := cmp.Diff(want, scontrolReservations([]byte(output), nodes)); diff != "" {
@@ -228,6 +228,16 @@ func TestNodeOfCoresWithThreads(t *testing.T) {
 	}
 }
 
+// reservedHalf is a reservation of the first socket of three nodes.
+func reservedHalf(at time.Time) Reservation {
+	v := Reservation{Name: "half", Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true, Cores: map[string]int{}}
+	for _, name := range []string{"n1", "n2", "n3"} {
+		v.Nodes, v.Cores[name] = append(v.Nodes, name), 4
+		v.Allocations = append(v.Allocations, Allocation{name, map[int][]int{0: {0, 1, 2, 3}}})
+	}
+	return v
+}
+
 // TestRoomForMore checks what beside CPUs decides where a job can start: now, later,
 // or never.
 func TestRoomForMore(t *testing.T) {
@@ -356,6 +366,18 @@ func TestRoomForMore(t *testing.T) {
 			c.Jobs = []Job{of("bob", "pack", 2, "n2"), of("bob", "pack", 4, "n3")}
 			c.Jobs[1].Reservation = "c"
 		}, Request{}, [3]string{never, later, now}},
+		{"reserved cores that jobs of others had before", func(c *Cluster) {
+			c.Reservations = []Reservation{reservedHalf(at)}
+			c.Jobs = []Job{of("bob", "pack", 4, "n1"), of("bob", "pack", 4, "n2"), of("bob", "pack", 4, "n3")}
+			c.Jobs[0].Allocations = []Allocation{{"n1", map[int][]int{1: {0, 1, 2, 3}}}}
+			c.Jobs[1].Allocations = []Allocation{{"n2", map[int][]int{0: {0, 1, 2, 3}}}}
+		}, Request{}, [3]string{later, now, later}},
+		{"in a reservation whose cores jobs of others had before", func(c *Cluster) {
+			c.Reservations = []Reservation{reservedHalf(at)}
+			c.Jobs = []Job{of("bob", "pack", 4, "n1"), of("bob", "pack", 4, "n2"), of("bob", "pack", 4, "n3")}
+			c.Jobs[0].Allocations = []Allocation{{"n1", map[int][]int{1: {0, 1, 2, 3}}}}
+			c.Jobs[1].Allocations = []Allocation{{"n2", map[int][]int{0: {0, 1, 2, 3}}}}
+		}, Request{Reservation: "half"}, [3]string{now, later, now}},
 		{"in a reservation of some cores", func(c *Cluster) {
 			c.Reservations = []Reservation{{
 				Name: "part", Nodes: []string{"n1", "n2", "n3"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour),
