@@ -292,6 +292,25 @@ reservation_does_not_delay() {
   return $status
 }
 
+# advised ROW [ARGS...] looks for "NODE, free CPUs, whether the job can start there".
+advised() { local row=$1; shift; exits 0 advise --application stream -n 4 "$@" -h -o '%n %f %t' && says "^$row\$"; }
+
+reserved_cores_held_before() {
+  local before status=0
+  clear_jobs
+  before=$(sleeper --comment bandmate=quiet -w n01 -n 4 -t 10)
+  wait_for RUNNING "$before"
+  scontrol create reservation ReservationName=half StartTime=now Duration=60 Nodes=n01 CoreCnt=4 Users=root Flags=IGNORE_JOBS >/dev/null
+  {
+    wait_until 30 eval 'scontrol show reservations | grep -q CoreIDs=0-3' &&
+      advised 'n01 4 yes' && advised 'n01 0 no' --reservation=half &&
+      starts_on n01 "$(sleeper -t 5 -w n01 -n 4)"
+  } || { scontrol show reservations; status=1; }
+  clear_jobs
+  scontrol delete ReservationName=half
+  return $status
+}
+
 gpu_does_not_delay() {
   disturbed
   starts_on n01 "$(submitted -n 2 --gres=gpu:1)" && starts_on n01 "$(submitted -n 2 --gpus=1)"
@@ -460,6 +479,7 @@ check "a reservation of the better nodes delays no job" reservation_does_not_del
 check "nor does the only node with GPUs" gpu_does_not_delay
 check "nor memory that is full" memory_does_not_delay
 check "nor what only Slurm knows" unknown_to_bandmate_does_not_delay
+check "reserved cores that others held before" reserved_cores_held_before
 check "three submissions in a row go to three nodes" one_node_each
 check "an array keeps its limit, or is refused" array_keeps_its_limit
 cd "$root"
