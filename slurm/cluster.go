@@ -3,6 +3,8 @@ package slurm
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -86,9 +88,39 @@ func (c *Cluster) DefaultPartition() string {
 	return c.Partitions[i].Name
 }
 
-// With returns a copy of the cluster in which more jobs are in the queue.
-func (c *Cluster) With(jobs ...Job) *Cluster {
+// With returns a copy of the cluster in which a job of this request runs on nodes.
+func (c *Cluster) With(r *Request, nodes []string) *Cluster {
 	more := *c
-	more.Jobs = append(slices.Clip(c.Jobs), jobs...)
+	more.Jobs = append(slices.Clip(c.Jobs), r.placed(nodes))
+	more.Nodes = slices.Clone(c.Nodes)
+	for _, name := range nodes {
+		n := more.Node(name)
+		if n == nil {
+			continue
+		}
+		n.AllocatedCPUs += int(math.Ceil(r.CPUsPerNode))
+		n.AllocatedMemory += r.memory(c, n)
+		used := maps.Clone(n.GresUsed)
+		for kind, count := range r.Gres {
+			if used == nil {
+				used = map[string]int{}
+			}
+			used[kind] += count
+		}
+		n.GresUsed = used
+	}
 	return &more
+}
+
+// placed is a job of the request on nodes.
+func (r *Request) placed(nodes []string) Job {
+	comment := ApplicationWord + "=" + r.Application
+	if r.Limit > 0 {
+		comment += fmt.Sprintf(" %s=%g", LimitWord, float64(r.Limit))
+	}
+	return Job{
+		ID: -1, State: Running, Comment: comment, Exclusive: r.Exclusive, ExclusiveUser: r.ExclusiveUser,
+		User: r.User, Partitions: r.Partitions, Reservation: r.Reservation,
+		Nodes: nodes, NodeCount: len(nodes), CPUs: int(r.CPUsPerNode * float64(len(nodes))),
+	}
 }

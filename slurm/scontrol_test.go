@@ -228,6 +228,32 @@ func TestNodeOfCoresWithThreads(t *testing.T) {
 	}
 }
 
+// A component takes of a node what it asks for from those that come after it.
+func TestRoomBesideAComponent(t *testing.T) {
+	empty := cluster(2)
+	empty.Consumable.Memory = true
+	for i := range empty.Nodes {
+		empty.Nodes[i].Memory, empty.Nodes[i].Gres, empty.Nodes[i].GresUsed = 1000, map[string]int{"gpu": 2}, map[string]int{"gpu": 0}
+	}
+	for name, ask := range map[string]func(*Request){
+		"CPUs":   func(r *Request) { r.CPUsPerNode, r.Memory = 5, 1 },
+		"memory": func(r *Request) { r.Memory = 501 },
+		"GPUs":   func(r *Request) { r.Memory, r.Gres = 1, map[string]int{"gpu": 2} },
+	} {
+		r := wants("quiet", 1, 2)
+		ask(&r)
+		beside := NewRoom(empty.With(&r, []string{"n1"}))
+		for i, want := range []bool{false, true} {
+			if got := beside.Fits(&r, &empty.Nodes[i]); got != want {
+				t.Errorf("%s: %s fits: %v, want %v", name, empty.Nodes[i].Name, got, want)
+			}
+		}
+		if !NewRoom(empty).Fits(&r, &empty.Nodes[0]) {
+			t.Errorf("%s: taken from the cluster itself", name)
+		}
+	}
+}
+
 // reservedHalf is a reservation of the first socket of three nodes.
 func reservedHalf(at time.Time) Reservation {
 	v := Reservation{Name: "half", Start: at.Add(-time.Hour), End: at.Add(time.Hour), Partial: true, Cores: map[string]int{}}

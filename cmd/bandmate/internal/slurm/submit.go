@@ -118,7 +118,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 			return nil, err
 		}
 		// The next component finds this one in place.
-		cluster = cluster.With(placed(advices[i], request))
+		cluster = cluster.With(&request, advices[i].Chosen)
 	}
 	lists := func(list func(*slurm.Advice) string) []string {
 		all := make([]string, len(advices))
@@ -225,19 +225,6 @@ func (u *undelayed) choose(ctx context.Context) (lists []string, remark string, 
 
 func (u *undelayed) start(ctx context.Context, lists []string) (time.Time, error) {
 	return u.commands.TestStart(ctx, u.submission.Command, u.submission.Question(lists))
-}
-
-// placed is a job of the request on the nodes that were chosen for it.
-func placed(advice *slurm.Advice, r slurm.Request) slurm.Job {
-	comment := slurm.ApplicationWord + "=" + r.Application
-	if r.Limit > 0 {
-		comment += fmt.Sprintf(" %s=%g", slurm.LimitWord, float64(r.Limit))
-	}
-	return slurm.Job{
-		ID: -1, State: slurm.Running, Comment: comment, Exclusive: r.Exclusive, ExclusiveUser: r.ExclusiveUser,
-		User: r.User, Partitions: r.Partitions, Reservation: r.Reservation,
-		Nodes: advice.Chosen, NodeCount: len(advice.Chosen), CPUs: int(r.CPUsPerNode * float64(len(advice.Chosen))),
-	}
 }
 
 // toldAdvice is one line for standard error. It names the nodes on which the job may
