@@ -47,7 +47,7 @@ const helps = 0.005
 // nor does a stronger one.
 func TestPressureNeverHelps(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2", "ddr4x2cxl", "ddr4x4link", "ddr5x4"} {
 		t.Run(platform, func(t *testing.T) {

@@ -106,7 +106,7 @@ func TestHostileProfilesAlone(t *testing.T) {
 // Thousands of co-runners press harder than some, and not without bound.
 func TestThousandsOfCorunnersInTheModel(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	apps := calibratedApps(t, 5)
 	many := []*Application{apps[0]}

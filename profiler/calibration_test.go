@@ -39,7 +39,7 @@ func TestCalibrationGridCost(t *testing.T) {
 // 90% intervals hold the truth about that often.
 func TestCalibrationGridRecovers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	for _, quick := range []bool{false, true} {
 		r, err := newContention(0.015, 7).recover(CalibrationGrid(quick), 15, 12)
@@ -60,7 +60,7 @@ func TestCalibrationGridRecovers(t *testing.T) {
 // one run.
 func TestModulatedReadings(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	r, err := newContention(0.003, 7).recover(CalibrationGrid(false), 15, 40)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestModulatedReadings(t *testing.T) {
 // cause less traffic than such noise hides.
 func TestLittleTrafficIsCommon(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	c := newContention(0.03, 7)
 	c.common = true

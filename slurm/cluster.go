@@ -100,11 +100,9 @@ func (c *Cluster) With(r *Request, nodes []string) *Cluster {
 		}
 		n.AllocatedCPUs += int(math.Ceil(r.CPUsPerNode))
 		n.AllocatedMemory += r.memory(c, n)
-		used := maps.Clone(n.GresUsed)
+		used := map[string]int{}
+		maps.Copy(used, n.GresUsed)
 		for kind, count := range r.Gres {
-			if used == nil {
-				used = map[string]int{}
-			}
 			used[kind] += count
 		}
 		n.GresUsed = used

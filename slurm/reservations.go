@@ -38,8 +38,8 @@ func (v *Reservation) cpus(n *Node) float64 {
 	return min(float64(v.Cores[n.Name]*n.cpusPerCore()), float64(n.CPUs))
 }
 
-// heldBy returns how many of the CPUs that are reserved of a node a job has that is not in
-// the reservation, as one that began before it; 0 where Slurm does not tell the cores.
+// heldBy returns how many reserved CPUs of a node a job holds that is not in the reservation,
+// such as one that started before it; 0 where Slurm does not tell the cores.
 func (v *Reservation) heldBy(q *Request, n *Node) float64 {
 	if q.Job == nil || slices.Contains(strings.Split(q.Reservation, ","), v.Name) {
 		return 0

@@ -14,8 +14,8 @@ type Room struct {
 	taken   map[string]float64
 	memory  map[string]int
 	gres    map[string]map[string]int
-	// within are the CPUs that the jobs of a partition have of a node, or those in a
-	// reservation and others of what it reserves.
+	// within are the CPUs of a node that the jobs of a partition hold, or that are taken of
+	// what a reservation reserves.
 	within map[membership]float64
 	// present counts jobs on nodes, and owning those that share them only with jobs of the
 	// same user; owners are such users by what Slurm says of a node.

@@ -272,6 +272,14 @@ func TestRoomForMore(t *testing.T) {
 		return Job{State: Running, User: user, Partitions: []string{partition}, CPUs: cpus, NodeCount: 1, Nodes: []string{node}}
 	}
 	at := time.Unix(1e9, 0)
+	// Jobs of others hold half of each node: the other half than is reserved, the reserved
+	// one, and one that Slurm does not tell.
+	heldBefore := func(c *Cluster) {
+		c.Reservations = []Reservation{reservedHalf(at)}
+		c.Jobs = []Job{of("bob", "pack", 4, "n1"), of("bob", "pack", 4, "n2"), of("bob", "pack", 4, "n3")}
+		c.Jobs[0].Allocations = []Allocation{{"n1", map[int][]int{1: {0, 1, 2, 3}}}}
+		c.Jobs[1].Allocations = []Allocation{{"n2", map[int][]int{0: {0, 1, 2, 3}}}}
+	}
 	for _, test := range []struct {
 		name    string
 		change  func(*Cluster)
@@ -392,18 +400,8 @@ func TestRoomForMore(t *testing.T) {
 			c.Jobs = []Job{of("bob", "pack", 2, "n2"), of("bob", "pack", 4, "n3")}
 			c.Jobs[1].Reservation = "c"
 		}, Request{}, [3]string{never, later, now}},
-		{"reserved cores that jobs of others had before", func(c *Cluster) {
-			c.Reservations = []Reservation{reservedHalf(at)}
-			c.Jobs = []Job{of("bob", "pack", 4, "n1"), of("bob", "pack", 4, "n2"), of("bob", "pack", 4, "n3")}
-			c.Jobs[0].Allocations = []Allocation{{"n1", map[int][]int{1: {0, 1, 2, 3}}}}
-			c.Jobs[1].Allocations = []Allocation{{"n2", map[int][]int{0: {0, 1, 2, 3}}}}
-		}, Request{}, [3]string{later, now, later}},
-		{"in a reservation whose cores jobs of others had before", func(c *Cluster) {
-			c.Reservations = []Reservation{reservedHalf(at)}
-			c.Jobs = []Job{of("bob", "pack", 4, "n1"), of("bob", "pack", 4, "n2"), of("bob", "pack", 4, "n3")}
-			c.Jobs[0].Allocations = []Allocation{{"n1", map[int][]int{1: {0, 1, 2, 3}}}}
-			c.Jobs[1].Allocations = []Allocation{{"n2", map[int][]int{0: {0, 1, 2, 3}}}}
-		}, Request{Reservation: "half"}, [3]string{now, later, now}},
+		{"reserved cores that jobs of others had before", heldBefore, Request{}, [3]string{later, now, later}},
+		{"in a reservation whose cores jobs of others had before", heldBefore, Request{Reservation: "half"}, [3]string{now, later, now}},
 		{"in a reservation of some cores", func(c *Cluster) {
 			c.Reservations = []Reservation{{
 				Name: "part", Nodes: []string{"n1", "n2", "n3"}, Start: at.Add(-time.Hour), End: at.Add(time.Hour),

@@ -93,9 +93,9 @@ func ParseSubmission(command string, args []string, env func(string) string, rea
 	}
 }
 
-// kept are the options, of those that matter here, that Slurm does not forget from one
-// component to the next.
-var kept = []string{"comment", "exclude", "job-name", "mem", "reservation", "time"}
+// inheritable are the options, of those that matter here, that a component without them has
+// from the one before it.
+var inheritable = []string{"comment", "exclude", "job-name", "mem", "reservation", "time"}
 
 // complete makes the components of what the script, the environment and the command line
 // say, in this order. What is described last, in the script or on the command line, is of
@@ -128,14 +128,14 @@ func (s *Submission) complete(program string, env func(string) string, readFile 
 		for _, p := range s.pieces {
 			before = append(before, p.options...)
 		}
-		before = keptOf(before)
+		before = inheritableOf(before)
 	}
 	s.Components = make([]Component, max(len(described), len(s.pieces)))
 	for i := range s.Components {
 		c := &s.Components[i]
 		c.program = program
 		c.options = slices.Concat(before, described[min(i, len(described)-1)], around, s.pieces[min(i, last)].options)
-		before = keptOf(c.options)
+		before = inheritableOf(c.options)
 		for _, name := range []string{"jobid", "clusters", "nodefile", "het-group"} {
 			if c.has(name) {
 				return fmt.Errorf("%w: --%s", ErrNotAdvised, name)
@@ -148,11 +148,11 @@ func (s *Submission) complete(program string, env func(string) string, readFile 
 	return nil
 }
 
-// keptOf returns the options that a component leaves to the next.
-func keptOf(options []option) []option {
+// inheritableOf returns the options that a component passes on to the next.
+func inheritableOf(options []option) []option {
 	c := Component{options: options}
 	var all []option
-	for _, name := range kept {
+	for _, name := range inheritable {
 		if c.has(name) {
 			all = append(all, option{name: name, value: c.value(name)})
 		}
@@ -441,8 +441,8 @@ func (s *Submission) arguments(lists []string, aloud bool) []string {
 			args = append(args, ":")
 		}
 		words := p.words(s.Args, aloud)
-		// A component would exclude what another one does, and one of which nothing is said
-		// would be like the one before it.
+		// Without a list of its own, a component inherits that of another one. Without any
+		// option, it is like the one before it.
 		if excluding || len(words) == 0 && len(p.options) > 0 && len(lists) > 1 {
 			words = append(words, "--exclude="+list)
 		}

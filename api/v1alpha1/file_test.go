@@ -126,7 +126,7 @@ func TestDecodeForms(t *testing.T) {
 // What EncodeAll writes can be read again.
 func TestEncodeAllIsBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	long := soundApplication()
 	long.Spec.Command = slices.Repeat([]string{strings.Repeat("x", 16<<10)}, 100)
@@ -142,7 +142,7 @@ func TestEncodeAllIsBounded(t *testing.T) {
 
 func TestDecodeFaults(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	golden, err := os.ReadFile("testdata/machine.yaml")
 	if err != nil {

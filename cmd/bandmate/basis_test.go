@@ -13,7 +13,7 @@ import (
 // curves do, and every command says which.
 func TestBasis(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	store := processtest.StoreWith(t)
 	add := func(name string, number int) {

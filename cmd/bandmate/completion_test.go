@@ -43,7 +43,7 @@ complete -C '@LINE@'`,
 // The scripts that bandmate completion prints are run by the shells themselves.
 func TestCompletionInShells(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	store := storeOf(t, "postgres", "povray", "xz")
 	for shell, ask := range asks {
@@ -89,9 +89,6 @@ func TestCompletionInShells(t *testing.T) {
 // What is proposed does not depend on a shell, and a broken store or configuration
 // proposes nothing rather than failing.
 func TestCompletion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
-	}
 	store := storeOf(t, "postgres", "xz")
 	slurm := t.TempDir()
 	for name, prints := range map[string]string{

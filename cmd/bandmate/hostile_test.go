@@ -50,7 +50,7 @@ func writeIn(t *testing.T, name, text string) string {
 // Large files are refused without being read whole.
 func TestHugeFiles(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	huge := writeIn(t, "huge.yaml", profileOf("huge"))
 	if err := os.Truncate(huge, 1<<30); err != nil {
@@ -147,7 +147,7 @@ func TestProfilesComeAndGo(t *testing.T) {
 // What profiles and file names hold cannot act on the terminal.
 func TestNothingActsOnTheTerminal(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	const evil = `\e[31m\e]0;owned\a\x9b2J\u202E<b>&\u200B`
 	text := strings.NewReplacer(

@@ -46,7 +46,7 @@ const longSuffix = "-of-the-nightly-build-for-x86-64-v3-with-a-name-that-nobody-
 // colored where the terminal has colors only.
 func TestEverythingFits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	store := ordinaryStore(t)
 	for _, line := range printedLines {

@@ -103,8 +103,8 @@ local function question(options)
   return table.concat(command, " ")
 end
 
--- Slurm leaves --exclude to the components that follow in a job of several: excluded is
--- what is left to them.
+-- Slurm passes --exclude on from one component of a heterogeneous job to the next: excluded
+-- is what the component before got here.
 local excluded
 
 local function advise(options)

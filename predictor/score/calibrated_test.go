@@ -38,7 +38,7 @@ func described(t testing.TB, platform string) []*predictor.Application {
 // however many are there: it loses less than a twentieth of what a random one does.
 func TestEstimateFindsTheBestAmongCalibrated(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		apps := described(t, platform)

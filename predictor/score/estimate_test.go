@@ -63,7 +63,7 @@ func load(t testing.TB, s *score.Scorer, apps []*predictor.Application, sketches
 // more than the best of all.
 func TestEstimateFindsTheBest(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the race detector makes it slow, and it computes in one goroutine")
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
 	}
 	for _, platform := range []string{"ddr3x4", "ddr4x2"} {
 		for _, objective := range []score.Objective{score.AddedCost, score.WorstSlowdown} {
