@@ -22,7 +22,8 @@ type Neighbors struct {
 	// Background is the measured traffic of all others; nil without a fresh
 	// measurement.
 	Background *units.Traffic
-	// Expires is when a measurement in Background becomes too old; zero for never.
+	// Expires is when time alone changes Background: a measurement becomes too old, or one
+	// from the future begins to count. It is zero for never.
 	Expires time.Time
 
 	domain     string
@@ -60,8 +61,12 @@ func (d *Domain) Neighbors(newcomer *Resident, at *Node, now time.Time, maxAge t
 				met.unmeasured = append(met.unmeasured, !r.ranBefore(start))
 			}
 		}
-		if fresh {
-			met.measured(n.background(start), n.Measured.Time.Add(maxAge))
+		switch {
+		case fresh:
+			met.measured(n.background(start))
+			met.expire(n.Measured.Time.Add(maxAge))
+		case n.Measured != nil && n.Measured.Time.After(now):
+			met.expire(n.Measured.Time.Add(-maxAge))
 		}
 	}
 	return met
@@ -73,13 +78,17 @@ func (d *Domain) holds(newcomer *Resident) bool {
 }
 
 // measured adds the background of a node.
-func (n *Neighbors) measured(background units.Traffic, expires time.Time) {
+func (n *Neighbors) measured(background units.Traffic) {
 	if n.Background != nil {
 		background = background.Add(*n.Background)
 	}
 	n.Background = &background
-	if n.Expires.IsZero() || expires.Before(n.Expires) {
-		n.Expires = expires
+}
+
+// expire brings Expires forward to a time.
+func (n *Neighbors) expire(at time.Time) {
+	if n.Expires.IsZero() || at.Before(n.Expires) {
+		n.Expires = at
 	}
 }
 

@@ -79,8 +79,13 @@ func TestBackground(t *testing.T) {
 	}
 	measure("right", noon.Add(2*time.Minute))
 	met = c.DomainOf(left).Neighbors(&occupancy.Resident{}, left, noon, maxAge)
-	if want := (units.Traffic{Read: 3e9, Write: 1e9}); *met.Background != want {
-		t.Errorf("beside a measurement of the future: background %v, want %v", met.Background, want)
+	if want := (units.Traffic{Read: 3e9, Write: 1e9}); *met.Background != want || !met.Expires.Equal(noon.Add(50*time.Second)) {
+		t.Errorf("beside a measurement of the future: background %v until %v, want %v", met.Background, met.Expires, want)
+	}
+	measure("left", noon.Add(-2*time.Minute))
+	met = c.DomainOf(left).Neighbors(&occupancy.Resident{}, left, noon, maxAge)
+	if met.Background != nil || !met.Expires.Equal(noon.Add(time.Minute)) {
+		t.Errorf("one too old, one of the future: background %v until %v, want none until that of the future counts", met.Background, met.Expires)
 	}
 }
 
