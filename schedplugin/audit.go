@@ -107,10 +107,12 @@ func (a *auditor) audit() error {
 	if err != nil {
 		return err
 	}
+	remembered := a.remembered()
 	pods, err := a.pods()
 	if err != nil {
 		return err
 	}
+	forget(remembered, pods)
 	limited := map[*Plugin][]*v1.Pod{}
 	for _, pod := range pods {
 		if pod.Spec.NodeName != "" && hasLimit(pod) && !view.Finished(pod) {
@@ -147,6 +149,29 @@ func (a *auditor) audit() error {
 		a.plugin.metrics.limits.WithLabelValues(string(v)).Set(float64(n))
 	}
 	return nil
+}
+
+// remembered returns the pods that each plugin of the process remembers.
+func (a *auditor) remembered() map[*Plugin]map[types.UID]bool {
+	all := map[*Plugin]map[types.UID]bool{a.plugin: a.plugin.pods.remembered()}
+	for _, value := range a.plugin.metrics.plugins.Range {
+		p := value.(*Plugin) //nolint:errcheck,forcetypeassert // nothing else is stored
+		all[p] = p.pods.remembered()
+	}
+	return all
+}
+
+// forget makes plugins forget remembered pods that are not among those listed afterward. A
+// cycle that goes on while its pod is deleted remembers it after the handler has forgotten it.
+func forget(remembered map[*Plugin]map[types.UID]bool, pods []*v1.Pod) {
+	for p, gone := range remembered {
+		for _, pod := range pods {
+			delete(gone, pod.UID)
+		}
+		for uid := range gone {
+			p.pods.forget(uid)
+		}
+	}
 }
 
 // pluginOf returns the plugin of the scheduler of a pod, by whose arguments it was placed;

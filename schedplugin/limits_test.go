@@ -3,6 +3,7 @@ package schedplugin
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -218,6 +219,42 @@ func TestAudit(t *testing.T) {
 	}
 	if n := value(t, p, "bandmate_limits"); n != 0 || !a.idle() {
 		t.Errorf("%v limits without a pod, idle %v", n, a.idle())
+	}
+}
+
+// A pod that is deleted while it is scheduled is forgotten by the next audit.
+func TestAuditForgetsDeletedPods(t *testing.T) {
+	p, h := plugin(t, table(t).Advisor(), nil)
+	h.node("n", "blade").add(pod("r", "reader", 1, ""))
+	deleted, pending := pod("deleted", "plain", 1, "1.05"), pod("pending", "plain", 1, "1.05")
+	for _, newcomer := range []*v1.Pod{deleted, pending} {
+		newcomer.Annotations[v1alpha1.LoadAnnotation] = "much"
+		p.pods.handler().OnAdd(newcomer, false)
+		if newcomer == deleted {
+			p.pods.handler().OnDelete(newcomer)
+		}
+		o := schedule(t, p, h, newcomer, []string{"n"})
+		p.PostFilter(t.Context(), o.state, newcomer, nil)
+	}
+	a := &auditor{
+		plugin: p, last: map[types.UID]verdict{},
+		nodes: func() ([]*v1.Node, error) { return nil, nil },
+		pods:  func() ([]*v1.Pod, error) { return []*v1.Pod{pending}, nil },
+	}
+	if err := a.audit(); err != nil {
+		t.Fatal(err)
+	}
+	for what, of := range map[string]*sync.Map{
+		"limited": &p.pods.limited.uids, "rejected": &p.pods.rejected, "counted": &p.pods.counted, "faulty": &p.pods.faulty, "told": &p.pods.told,
+	} {
+		n := 0
+		of.Range(func(any, any) bool { n++; return true })
+		if n != 1 {
+			t.Errorf("%s: %d pods are remembered, want the pending one", what, n)
+		}
+	}
+	if n := p.pods.limited.count.Load(); n != 1 {
+		t.Errorf("%d pods with a limit, want 1", n)
 	}
 }
 

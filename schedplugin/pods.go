@@ -131,7 +131,7 @@ func (p *pods) handler() cache.ResourceEventHandler {
 				o = gone.Obj
 			}
 			if pod, ok := o.(*v1.Pod); ok {
-				p.forget(pod)
+				p.forget(pod.UID)
 			}
 		},
 	}
@@ -154,7 +154,7 @@ func (p *pods) add(pod *v1.Pod) {
 func (p *pods) update(before, after *v1.Pod) {
 	switch {
 	case before.UID != after.UID:
-		p.forget(before)
+		p.forget(before.UID)
 		p.add(after)
 	case hasLimit(after):
 		p.limited.add(after.UID)
@@ -164,13 +164,27 @@ func (p *pods) update(before, after *v1.Pod) {
 }
 
 // forget drops everything that is remembered of a deleted pod.
-func (p *pods) forget(pod *v1.Pod) {
-	p.limited.remove(pod.UID)
-	p.placed(pod.UID)
-	p.faulty.Delete(pod.UID)
+func (p *pods) forget(uid types.UID) {
+	p.limited.remove(uid)
+	p.placed(uid)
+	p.faulty.Delete(uid)
 	if p.deleted != nil {
-		p.deleted(pod.UID)
+		p.deleted(uid)
 	}
+}
+
+// remembered returns the UIDs of the pods of which anything is remembered.
+func (p *pods) remembered() map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for _, of := range []*sync.Map{&p.limited.uids, &p.rejected, &p.faulty, &p.told} {
+		for uid := range of.Range {
+			uids[uid.(types.UID)] = true //nolint:errcheck,forcetypeassert // nothing else is stored
+		}
+	}
+	for key := range p.counted.Range {
+		uids[key.(rejection).uid] = true //nolint:errcheck,forcetypeassert // nothing else is stored
+	}
+	return uids
 }
 
 // limitAnnotations are those that limit what a pod tolerates.
