@@ -84,6 +84,9 @@ func (c *cycle) sharedDomain(own *occupancy.Node) (*domainState, error) {
 			return nil, err
 		}
 		c.plugin.shared.Store(own.Domain, d)
+		if len(c.plugin.members.of(own.Domain)) == 0 { // its last node left during the cycle
+			c.plugin.shared.Delete(own.Domain)
+		}
 	}
 	c.shared.Store(own.Domain, d)
 	return d, nil

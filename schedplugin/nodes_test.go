@@ -148,6 +148,11 @@ func TestNominatedPodInSharedDomain(t *testing.T) {
 	if _, ok := p.shared.Load("pool"); ok {
 		t.Error("a domain without nodes is remembered")
 	}
+	// The snapshot of a cycle that goes on still has the nodes.
+	residents(p.newCycle(nil, resident(pod("n", "plain", 1, ""))), h.nodes["a"])
+	if _, ok := p.shared.Load("pool"); ok {
+		t.Error("a domain without nodes is remembered again")
+	}
 }
 
 // Nodes of one memory domain score the same, also those beyond the ones scored exactly.
