@@ -83,6 +83,8 @@ func makeJob(pod *corev1.PodTemplateSpec, r jobRequest) (text []byte, warning st
 	pod.Spec.Volumes = append(pod.Spec.Volumes, scratch("bandmate-program"), scratch("bandmate-profiles"))
 	pod.Spec.RestartPolicy, pod.Spec.ActiveDeadlineSeconds = corev1.RestartPolicyNever, nil
 	pod.Spec.NodeName, pod.Spec.SchedulerName, pod.Spec.SchedulingGates = r.node, "", nil
+	pod.Spec.SchedulingGroup = nil     // the Job would count as one of a gang
+	pod.Spec.EphemeralContainers = nil // no Job may have any
 	pod.Spec.ServiceAccountName, pod.Spec.AutomountServiceAccountToken = r.serviceAccount, nil
 	// The node is cordoned, and the Job is not to meet its own neighbors.
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists})

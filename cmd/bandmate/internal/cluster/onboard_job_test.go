@@ -133,6 +133,29 @@ func TestSidecarsOfAJob(t *testing.T) {
 	}
 }
 
+// The Job of a pod that runs is none of its gang, and has nothing that no Job may have.
+func TestJobOfARunningPod(t *testing.T) {
+	pod, err := podTemplate([]byte(`
+kind: Pod
+spec:
+  nodeName: elsewhere
+  schedulingGroup: {podGroupName: gang}
+  containers: [{name: db, command: [db], resources: {limits: {cpu: 2}}}]
+  ephemeralContainers: [{name: debugger, image: busybox, targetContainerName: db}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, err := makeJob(pod, jobRequest{application: "db", node: "node-1", image: "bandmate", serviceAccount: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"schedulingGroup", "ephemeralContainers", "elsewhere"} {
+		if strings.Contains(string(text), field) {
+			t.Errorf("the Job has %s:\n%s", field, text)
+		}
+	}
+}
+
 // The CPU manager of the kubelet gives CPUs to pods that are Guaranteed alone.
 func TestJobWithoutItsOwnCPUs(t *testing.T) {
 	const app = "{name: app, command: [x], resources: {limits: {cpu: 2, memory: 3Gi}}}"
