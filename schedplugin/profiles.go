@@ -66,6 +66,10 @@ type profile struct {
 	pending bool
 }
 
+func (p *profile) isService() bool {
+	return p.Application != nil && advisor.IsService(p.Profile)
+}
+
 func newProfiles(a *advisor.Advisor) *profiles {
 	return &profiles{advisor: a}
 }
@@ -78,8 +82,11 @@ func (p *profiles) next(a *advisor.Advisor) *profiles {
 	n.onNew = p.onNew
 	forEach(p.found.Range, func() {}, func(key profileKey) { n.calibrateOne(key, p) })
 	p.served.Range(func(key, value any) bool {
-		n.served.Store(key, value)
-		n.servedCount.Add(1)
+		of := key.(servingKey) //nolint:errcheck,forcetypeassert // nothing else is stored
+		if n.lookup(of.application, of.machine).isService() {
+			n.served.Store(key, value)
+			n.servedCount.Add(1)
+		}
 		return true
 	})
 	n.serveAgain()
@@ -117,7 +124,7 @@ func (p *profiles) lookup(application, machine string) *profile {
 // never nil. It is made again when that of the application is calibrated, or changed.
 func (p *profiles) serve(application, machine string, d service.Demand) *profile {
 	found := p.lookup(application, machine)
-	if d == (service.Demand{}) || !advisor.IsService(found.Profile) || found.Application == nil {
+	if d == (service.Demand{}) || !found.isService() {
 		return found
 	}
 	key := servingKey{profileKey{application, machine}, d}

@@ -349,6 +349,11 @@ func TestServicesAreRemembered(t *testing.T) {
 	if other := s.next(servicesAdvisor(1)).serve("redis", "blade", d); other == first {
 		t.Error("the profile changed")
 	}
+	gone := s.next(advisor.New(measured(4), nil))
+	gone.served.Range(func(key, _ any) bool {
+		t.Errorf("%v is remembered, whose profile is gone", key)
+		return true
+	})
 	if s.serve("app-0", "blade", d) != s.lookup("app-0", "blade") {
 		t.Error("an application that is no service has a demand")
 	}
