@@ -75,6 +75,21 @@ func TestPlaceWithinQuota(t *testing.T) {
 	}
 }
 
+// TestNamedCPUsWithinQuota checks that a quota of as many CPUs as were named suffices.
+func TestNamedCPUsWithinQuota(t *testing.T) {
+	m := described(t, "intel-2socket-smt")
+	used := cpuset.New(0, 1)
+	for cpus, want := range map[float64]cpuset.CPUSet{2.5: m.Online(), 2: used} {
+		placing := Placing{Request: topology.Request{Allowed: m.Online()}}
+		if err := placing.fit(&topology.Quota{CPUs: cpus}, used); err != nil || !placing.Allowed.Equals(want) {
+			t.Errorf("%v CPUs: %v, allowed %v, want %v", cpus, err, placing.Allowed, want)
+		}
+	}
+	if err := (&Placing{Request: topology.Request{Allowed: m.Online()}}).fit(&topology.Quota{CPUs: 1.9}, used); !errors.Is(err, topology.ErrQuota) {
+		t.Errorf("1.9 CPUs: %v", err)
+	}
+}
+
 func TestPlaceInterferers(t *testing.T) {
 	for _, c := range []struct {
 		machine     string

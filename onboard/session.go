@@ -54,6 +54,15 @@ func (p *Placing) place(machine *topology.Machine, quota *topology.Quota) (topol
 	return placement, err
 }
 
+// fit holds the CPUs that work all the time against a quota. Where it suffices for nothing
+// else, they are all that is allowed: the threads that switch and count share them.
+func (p *Placing) fit(quota *topology.Quota, used cpuset.CPUSet) error {
+	if !quota.Suffices(used.Size(), p.Allowed) {
+		p.Allowed = used
+	}
+	return quota.Check(used, p.Allowed)
+}
+
 // Session holds what every experiment needs: the machine, the places of
 // application and interferer, and a running interferer.
 type Session struct {
@@ -95,7 +104,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		return nil, fmt.Errorf("%w: %w", launch.ErrPlacement, err)
 	}
 	s := &Session{
-		Machine: machine, Placement: placement, allowed: placing.Allowed, count: 1,
+		Machine: machine, Placement: placement, count: 1,
 		Random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), occupancy: placing.Occupancy,
 	}
 	var others cpuset.CPUSet
@@ -107,9 +116,10 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 		}
 	}
 	used := s.Placement.Target.Union(s.Placement.Interferer).Union(others)
-	if err := quota.Check(used, placing.Allowed); err != nil {
+	if err := placing.fit(quota, used); err != nil {
 		return nil, err
 	}
+	s.allowed = placing.Allowed
 	s.options = interferer.Options{
 		MemoryNode:  placement.MemoryNode,
 		MemoryCap:   placing.MemoryCap,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/interferer"
@@ -149,6 +150,16 @@ func (f interfereFlags) options() (interferer.Options, error) {
 	return o, nil
 }
 
+// quotaWarnings warns where a CPU quota stops an interferer on some CPUs again and again.
+func quotaWarnings(cpus cpuset.CPUSet) []string {
+	quota, err := topology.OwnQuota()
+	if err != nil || quota.Suffices(cpus.Size(), cpus) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%v, and CPUs %s make traffic all the time: the kernel stops them again and again, so that the traffic comes in bursts and its rate is a mean: %s",
+		quota, cpus, quota.Remedy())}
+}
+
 // sustainedWindow is how long the sustained maximum is measured before a
 // bandwidth that is given as a share of it.
 const sustainedWindow = 300 * time.Millisecond
@@ -182,6 +193,7 @@ func runInterfere(ctx context.Context, a *cli.App, f interfereFlags) error {
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	achieved.Warnings = append(achieved.Warnings, quotaWarnings(options.CPUs)...)
 	// Interrupted, it tells what was reached until then.
 	return errors.Join(a.Print(interfereReport(setting, achieved), func(w io.Writer) error {
 		a.Warn(achieved.Warnings)

@@ -117,6 +117,7 @@ func (f interfereFlags) keepWorkingSet(ctx context.Context, a *cli.App, o interf
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
+	achieved.Warnings = append(achieved.Warnings, quotaWarnings(o.CPUs)...)
 	result := interfereReport(setting, achieved)
 	set := &workingSet{Bytes: total, AccessedBytesPerSecond: achieved.Traffic.Total()}
 	missing := achieved.Traffic.Total()

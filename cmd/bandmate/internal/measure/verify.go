@@ -93,7 +93,7 @@ func runVerify(ctx context.Context, a *cli.App, f doctorFlags) (err error) {
 		return err
 	}
 	diagnosis := doctor.Diagnose(checks)
-	result := verification(counters.Source.Name(), checks, diagnosis, append(warnings, stream.Warnings()...))
+	result := verification(counters.Source.Name(), checks, diagnosis, slices.Concat(warnings, stream.Warnings(), quotaWarnings(options.CPUs)))
 	if err := a.Print(result, func(w io.Writer) error { return writeVerification(a, w, result) }); err != nil {
 		return err
 	}

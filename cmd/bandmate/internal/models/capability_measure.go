@@ -164,6 +164,9 @@ func (f capabilityMeasureFlags) options(machine *topology.Machine) (measure.Opti
 	if options.CPUs, err = f.medians.on(machine); err != nil {
 		return options, err
 	}
+	if err := withinQuota(options.CPUs); err != nil {
+		return options, err
+	}
 	if options.MemoryBytes, err = cli.ParseBytes("--memory-size", f.memory); err != nil {
 		return options, err
 	}

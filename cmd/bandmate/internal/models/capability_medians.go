@@ -1,9 +1,11 @@
 package models
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/capability/measure"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
@@ -27,6 +29,14 @@ func (f *medianFlags) add(flags *pflag.FlagSet, budget time.Duration) {
 // repeats bounds the repeats of each value. The budget ends most of them earlier.
 func (f *medianFlags) repeats() measure.Repeats {
 	return measure.Repeats{Least: f.least, Most: max(f.least, 200)}
+}
+
+// withinQuota returns an error that wraps topology.ErrQuota where a CPU quota would stop threads
+// that work on all of the CPUs.
+func withinQuota(cpus []int) error {
+	quota, err := topology.OwnQuota()
+	used := cpuset.New(cpus...)
+	return errors.Join(err, quota.Check(used, used))
 }
 
 // on returns the CPUs that were given, or else the first one of every core that may

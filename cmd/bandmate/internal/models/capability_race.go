@@ -126,7 +126,7 @@ func (f *capabilityRaceFlags) on() ([]int, error) {
 	case f.threads > 0:
 		cpus = cpus[:f.threads]
 	}
-	return cpus, nil
+	return cpus, withinQuota(cpus)
 }
 
 // known returns the parameters of the model; nil, with a warning, where no machine was
