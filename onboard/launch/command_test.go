@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/internal/requires"
 )
 
 func testLauncher(t *testing.T) *Launcher {
@@ -193,6 +196,45 @@ func TestEndOfOneCommandSparesTheOthers(t *testing.T) {
 				t.Error("the helper outlived its command")
 			}
 		})
+	}
+}
+
+// TestLeftProcessWithoutFirstThread has a command leave a process that runs on after its first
+// thread has ended: it looks like a zombie, and ends only if it is killed.
+func TestLeftProcessWithoutFirstThread(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		requires.Unmet(t, "needs python3, whose first thread can end")
+	}
+	l := testLauncher(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := l.Run(t.Context(), shell(`python3 -c '
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(300,)).start()
+open("`+file+`", "w").write(str(os.getpid()))
+ctypes.CDLL(None).pthread_exit(None)
+' & until grep -q "State:.Z" /proc/$!/status; do sleep 0.01; done`), cpuset.New(), nil)
+		ended <- err
+	}()
+	var err error
+	waitFor(t, "the end of the command", func() bool {
+		select {
+		case err = <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "left 1 process") {
+		t.Errorf("the command: %v", err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid, err := strconv.Atoi(string(data)); err != nil || unix.Kill(pid, 0) == nil {
+		t.Errorf("process %s was left: %v", data, err)
 	}
 }
 

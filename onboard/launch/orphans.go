@@ -72,7 +72,10 @@ func (l *Launcher) reap(run, pid int) int {
 	}
 }
 
-func hasEnded(p procfs.ProcStat) bool { return p.State == "Z" || p.State == "X" }
+// hasEnded reports whether no thread of a process is left. Others may run on after the first.
+func hasEnded(p procfs.ProcStat) bool {
+	return (p.State == "Z" || p.State == "X") && p.NumThreads <= 1
+}
 
 // orphans lists this process's children that are not known, except those of commands that
 // still run. A watchdog of pauses that has just started is none.

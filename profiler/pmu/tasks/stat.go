@@ -27,7 +27,8 @@ var errStat = errors.New("not the state of a process")
 //	1234 (some (odd) name) S 1 1234 1234 0 -1 ...
 //
 // The name may hold blanks and parentheses; it ends at the last ")". Processes
-// in the states Z and X have ended.
+// in the states Z and X have ended, unless the field 20 says that other threads
+// run on after the first one.
 func parseStat(data []byte) (state, error) {
 	fault := func(what string) (state, error) {
 		return state{}, fmt.Errorf("%w: %.40q has no %s; want PID (NAME) STATE PARENT", errStat, data, what)
@@ -48,12 +49,15 @@ func parseStat(data []byte) (state, error) {
 	if err != nil || parent < 0 {
 		return fault("parent")
 	}
-	session := 0
+	session, threads := 0, 0
 	if len(fields) > 3 {
 		session, _ = strconv.Atoi(string(fields[3]))
 	}
+	if len(fields) > 17 {
+		threads, _ = strconv.Atoi(string(fields[17]))
+	}
 	letter := string(fields[0])
-	return state{pid: pid, parent: parent, session: session, ended: letter == "Z" || letter == "X"}, nil
+	return state{pid: pid, parent: parent, session: session, ended: (letter == "Z" || letter == "X") && threads <= 1}, nil
 }
 
 // maxFileBytes is far above the files read here; a cgroup of 64k threads has

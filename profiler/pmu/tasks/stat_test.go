@@ -17,6 +17,8 @@ func TestParseStat(t *testing.T) {
 		{name: "plain", text: "1234 (sh) S 1 1234 1234 0 -1", want: state{pid: 1234, parent: 1, session: 1234}},
 		{name: "odd name", text: "7 (a) b (c) R 3 7", want: state{pid: 7, parent: 3}},
 		{name: "zombie", text: "7 (a) Z 3 7", want: state{pid: 7, parent: 3, ended: true}},
+		{name: "ended whole", text: "7 (a) Z 3 7 7 0 -1 4194316 0 0 0 0 0 0 0 0 20 0 1 0 99", want: state{pid: 7, parent: 3, session: 7, ended: true}},
+		{name: "other threads run on", text: "7 (a) Z 3 7 7 0 -1 4194316 0 0 0 0 0 0 0 0 20 0 2 0 99", want: state{pid: 7, parent: 3, session: 7}},
 		{name: "dead", text: "7 (a) X 3 7", want: state{pid: 7, parent: 3, ended: true}},
 		{name: "the first process", text: "1 (init) S 0 1", want: state{pid: 1}},
 		{name: "empty", fails: true},
