@@ -3,10 +3,7 @@ package interferer
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/units"
@@ -153,15 +150,11 @@ func pause(ctx context.Context, d time.Duration) error {
 }
 
 func summarize(s Setting, bandwidths []float64) Sustained {
-	m := stats.Median(bandwidths)
-	spread := math.NaN()
-	if len(bandwidths) > 1 {
-		spread = stat.StdDev(bandwidths, nil) / m
-	}
+	middle, spread := stats.MedianAndSpread(bandwidths)
 	return Sustained{
 		ReadShare:      s.ReadShare,
 		Pattern:        s.Pattern,
-		Bandwidth:      units.Bandwidth(m),
+		Bandwidth:      units.Bandwidth(middle),
 		RelativeSpread: spread,
 		Repeats:        len(bandwidths),
 	}

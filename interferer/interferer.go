@@ -135,7 +135,7 @@ func start(ctx context.Context, o Options) (*Interferer, error) {
 // some 0.1 ms. Errors are those of Setting.Validate, a read share that this CPU's
 // kernels cannot make, and the reason if the interferer has ended.
 func (i *Interferer) Apply(s Setting) error {
-	if err := i.apply(s); err != nil {
+	if err := i.request(s, true); err != nil {
 		return fmt.Errorf("interferer: %w", err)
 	}
 	return nil
@@ -150,8 +150,6 @@ func (i *Interferer) Request(s Setting) error {
 	}
 	return nil
 }
-
-func (i *Interferer) apply(s Setting) error { return i.request(s, true) }
 
 // request writes a setting into the page. It waits for the threads to follow the
 // one before, and, if wait is true, this one.

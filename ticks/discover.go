@@ -19,8 +19,8 @@ type Candidate struct {
 	// Steps is how many times per second the count grew, by whatever.
 	Steps float64
 	// Variation is the standard deviation of the rate of ticks between neighboring
-	// windows, as a part of the rate. A window lasts from step to step, for
-	// [Discovery.Window] and [Discovery.Hits] steps at least.
+	// windows, as a part of the rate. A window lasts from step to step, for four
+	// milliseconds and ten steps at least.
 	Variation float64
 	// Windows is how many windows Variation is of.
 	Windows int
@@ -34,10 +34,6 @@ type Candidate struct {
 type Discovery struct {
 	// Limit bounds the search; 0 for three seconds.
 	Limit time.Duration
-	// Window is the shortest time in which rates are compared; 0 for four
-	// milliseconds. Hits is how many steps of a count it holds at least; 0 for ten.
-	Window time.Duration
-	Hits   int
 	// LeastRate and MostRate are the useful rates of steps, per second; 0 for 60, and
 	// for what costs the program 2% by [CallCost], at most 20,000. A function that is
 	// called more often is let go. MostRate does not bound sources that cost nothing.
@@ -63,8 +59,6 @@ func Discover(ctx context.Context, start Start) ([]Candidate, error) {
 
 func (d Discovery) withDefaults() Discovery {
 	d.Limit = cmp.Or(d.Limit, 3*time.Second)
-	d.Window = cmp.Or(d.Window, 4*time.Millisecond)
-	d.Hits = cmp.Or(d.Hits, 10)
 	d.LeastRate = cmp.Or(d.LeastRate, 60)
 	if d.MostRate == 0 {
 		d.MostRate = 20_000
@@ -172,6 +166,10 @@ func (s *search) useful(c Candidate) bool {
 }
 
 const (
+	// shortestWindow is the shortest time in which rates are compared, and fewestSteps how
+	// many steps of a count it holds at least.
+	shortestWindow = 4 * time.Millisecond
+	fewestSteps    = 10
 	// fewestWindows are needed to say something about steadiness.
 	fewestWindows = 8
 	// watching is how long sources are watched for, while the program runs, and again
@@ -323,7 +321,7 @@ func (s *search) candidate(w *watched) Candidate {
 		return c
 	}
 	c.Steps = float64(w.seen) / w.time.Seconds()
-	window := max(s.Window.Seconds(), float64(s.Hits)/c.Steps)
+	window := max(shortestWindow.Seconds(), fewestSteps/c.Steps)
 	var apart []float64
 	for _, run := range w.runs {
 		rates := logRates(run, window)

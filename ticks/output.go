@@ -50,9 +50,6 @@ func (outputReader) close() error             { return nil }
 // methods may be called concurrently.
 type Lines struct {
 	Pattern *regexp.Regexp
-	// Matched, unless nil, is called by Write with the count after the last match
-	// of what was written, if there was one.
-	Matched func(count float64)
 
 	mu    sync.Mutex
 	line  []byte
@@ -65,41 +62,35 @@ type Lines struct {
 func (l *Lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	matched := false
 	for rest := b; len(rest) > 0; {
 		end := bytes.IndexAny(rest, "\r\n")
 		if end < 0 {
 			l.line = append(l.line, rest...)
 			if len(l.line) >= longestLine {
-				matched = l.take() || matched
+				l.take()
 			}
 			break
 		}
 		l.line = append(l.line, rest[:end]...)
-		matched = l.take() || matched
+		l.take()
 		rest = rest[end+1:]
-	}
-	if matched && l.Matched != nil {
-		l.Matched(l.count)
 	}
 	return len(b), nil
 }
 
-// take reads the pending line, and reports whether it matched.
-func (l *Lines) take() bool {
+// take reads the pending line.
+func (l *Lines) take() {
 	line := l.line
 	l.line = l.line[:0]
 	if len(line) == 0 {
-		return false
+		return
 	}
 	if len(l.shown) < shownLines {
 		l.shown = append(l.shown, strings.ToValidUTF8(string(line[:min(len(line), shownBytes)]), "�"))
 	}
-	found := l.Pattern.FindAllSubmatch(line, -1)
-	for _, groups := range found {
+	for _, groups := range l.Pattern.FindAllSubmatch(line, -1) {
 		l.count = countOf(l.count, groups)
 	}
-	return len(found) > 0
 }
 
 // countOf returns the count after a match: its first group if that is a finite

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +15,8 @@ import (
 
 	goperf "github.com/elastic/go-perf"
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // mostThreads bounds the events of a program. Each costs it some tens of
@@ -163,13 +164,7 @@ func (u *uprobe) fault() error {
 }
 
 func threadsOf(pid int) []int {
-	names, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*")
-	var threads []int
-	for _, name := range names {
-		if n, err := strconv.Atoi(filepath.Base(name)); err == nil {
-			threads = append(threads, n)
-		}
-	}
+	threads, _ := sysfile.Numbers(os.DirFS("/proc"), strconv.Itoa(pid)+"/task")
 	return threads
 }
 
