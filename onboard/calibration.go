@@ -236,13 +236,10 @@ func (e *estimator) probePoints(class regime.Class, known []pressure.Measured) (
 			if !ok || !known {
 				return nil, fmt.Errorf("calibrating the probes: %s beside %s was not measured", probe, p)
 			}
-			var alone, beside []float64
-			for _, r := range traffic {
-				alone, beside = append(alone, r.Alone), append(beside, r.Beside)
-			}
+			alone, beside := medianRates(traffic)
 			point := v1alpha1.ProbePoint{
 				Probe: probe, Regime: string(class), ReadShare: float64(p.ReadShare), Level: p.Level,
-				InterfererBytesPerSecond: stats.Median(alone), AchievedBytesPerSecond: stats.Median(beside),
+				InterfererBytesPerSecond: alone, AchievedBytesPerSecond: beside,
 				RelativeSpeed: min(speed.Performance, v1alpha1.MaxNormalizedPerformance), Repeats: speed.Readings,
 			}
 			if !math.IsInf(speed.StandardError, 0) {

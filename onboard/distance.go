@@ -8,7 +8,6 @@ import (
 	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
@@ -91,11 +90,7 @@ func (s *Session) runAway(ctx context.Context, c launch.Command, cpus cpuset.CPU
 // contentiousness becomes that of the co-runner. Without counters the co-runner is taken
 // to move the same bytes as the target, in its own time.
 func (d *distant) addTo(p *v1alpha1.ApplicationProfile, target cpuset.CPUSet) {
-	solo := v1alpha1.Timing{Seconds: stats.Median(d.seconds), Repeats: len(d.seconds)}
-	if sd := stats.Spread(d.seconds); sd != nil {
-		relative := *sd / solo.Seconds
-		solo.RelativeSpread = &relative
-	}
+	solo := sampling.Timing(d.seconds)
 	home := &p.Spec.Contentiousness
 	p.Spec.Distance = &v1alpha1.Distance{
 		CorunnerCPUs: d.cpus.String(), CorunnerSolo: solo,

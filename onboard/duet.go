@@ -227,11 +227,8 @@ func (r *duet) plan(slicing modulation.Slicing) *modulation.Plan {
 	elapsed := func() time.Duration { return r.target.clock.Now() - r.begin }
 	return &modulation.Plan{
 		Bench: r.bench(slicing), Precision: r.Precision, Budget: r.Budget, Probe: r.probe,
-		Again: func(ctx context.Context) error {
-			return errors.Join(r.target.again(ctx), r.neighbor.again(ctx))
-		},
-		Choosing: &modulation.Choosing{},
-		Report:   func(float64) { r.report(min(elapsed().Seconds()/r.Budget.Seconds(), 1), name) },
+		Again: r.again, Choosing: &modulation.Choosing{},
+		Report: func(float64) { r.report(min(elapsed().Seconds()/r.Budget.Seconds(), 1), name) },
 		Points: []modulation.Point{{
 			States:  []modulation.State{firstAlone, together},
 			Compare: []modulation.Comparison{{Name: besideNeighbor, Party: 0, On: 1, Off: 0, Effect: 1}},

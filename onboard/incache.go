@@ -10,7 +10,6 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
@@ -277,14 +276,12 @@ const mebi = 1 << 20
 // alone returns the rate of a pressure with nothing beside it: that of a comparison, or
 // without readings that from before.
 func (e *estimator) alone(p pressure.Measured, comparison string) units.Bandwidth {
-	var rates []float64
-	for _, r := range e.readings[comparison] {
-		rates = append(rates, r.Alone)
-	}
-	if len(rates) == 0 {
+	readings := e.readings[comparison]
+	if len(readings) == 0 {
 		return p.Alone.Total()
 	}
-	return units.Bandwidth(stats.Median(rates))
+	alone, _ := medianRates(readings)
+	return units.Bandwidth(alone)
 }
 
 // leastHeld is the part of a working set that has to be in the cache where nothing else is.

@@ -123,17 +123,21 @@ func (e *estimator) result(one, other string) (sampling.Result, bool) {
 		r.Spread = &sd
 	}
 	if second, readings, ok := e.of(besideName(other, one)); ok {
-		var alone, beside []float64
-		for _, reading := range readings {
-			alone = append(alone, reading.Alone)
-			beside = append(beside, reading.Beside)
-		}
-		r.Achieved = units.Traffic{Read: units.Bandwidth(stats.Median(beside))}
-		r.Alone = units.Bandwidth(stats.Median(alone))
+		alone, beside := medianRates(readings)
+		r.Achieved, r.Alone = units.Traffic{Read: units.Bandwidth(beside)}, units.Bandwidth(alone)
 		// Noise may lift it above any speed that means something; the standard error says so.
 		r.RelativeSpeed, r.RelativeSpeedError = min(second.Performance, profiler.MaxRelativeSpeed), second.StandardError
 	}
 	return r, true
+}
+
+// medianRates returns the medians of the rates alone and beside; NaN without readings.
+func medianRates(readings []modulation.Reading) (alone, beside float64) {
+	var a, b []float64
+	for _, r := range readings {
+		a, b = append(a, r.Alone), append(b, r.Beside)
+	}
+	return stats.Median(a), stats.Median(b)
 }
 
 // precise reports whether every point of a plan has been measured in a regime.

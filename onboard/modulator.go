@@ -139,16 +139,7 @@ func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, po
 	m.stage.parties = parties
 	plan := &modulation.Plan{
 		Bench: m.stage.bench(slicing), Points: points, Precision: w.Precision, Probe: m.stage.probe,
-		Class: w.Class, Budget: w.Budget, Outcome: w.Outcome,
-		Again: func(ctx context.Context) error {
-			var err error
-			for _, party := range parties {
-				if p, ok := party.(*program); ok {
-					err = errors.Join(err, p.again(ctx))
-				}
-			}
-			return err
-		},
+		Class: w.Class, Budget: w.Budget, Outcome: w.Outcome, Again: m.stage.again,
 	}
 	err := m.stage.run(ctx, plan)
 	return plan.Outcome, err

@@ -93,6 +93,16 @@ func (g *stage) run(ctx context.Context, plan *modulation.Plan) error {
 	return nil
 }
 
+// again starts the parties anew that have ended.
+func (g *stage) again(ctx context.Context) (err error) {
+	for _, party := range g.parties {
+		if p, ok := party.(interface{ again(context.Context) error }); ok {
+			err = errors.Join(err, p.again(ctx))
+		}
+	}
+	return err
+}
+
 // control calls f on a thread of its own that is kept off the application's CPUs,
 // and leaves the interferers idle.
 func (g *stage) control(ctx context.Context, f func() error) error {

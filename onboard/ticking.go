@@ -9,9 +9,9 @@ import (
 	"time"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -293,13 +293,8 @@ func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class
 	if err != nil {
 		return nil, err
 	}
-	timing := v1alpha1.Timing{Seconds: stats.Median(t.solo), Repeats: len(t.solo)}
-	if sd := stats.Spread(t.solo); sd != nil {
-		relative := *sd / timing.Seconds
-		timing.RelativeSpread = &relative
-	}
 	profile, err := t.experiment.profile(t.Application, measured{
-		circumstances: circumstancesOf(outcome, class), solo: timing, curves: curves, readings: e.probeReadings(name, t.experiment.Pressures),
+		circumstances: circumstancesOf(outcome, class), solo: sampling.Timing(t.solo), curves: curves, readings: e.probeReadings(name, t.experiment.Pressures),
 	}, machine)
 	if err != nil {
 		return nil, err

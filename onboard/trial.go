@@ -284,16 +284,7 @@ func (r *trial) measure(ctx context.Context, second modulation.Party, p part, po
 	plan := &modulation.Plan{
 		Bench: r.bench(DefaultSlicing), Points: points, Precision: precision, Probe: r.probe, Outcome: r.outcome,
 		Class: class, Patience: mostAway, Budget: max(budget, shortest), Sharing: sharing,
-		Report: func(float64) { r.report(what) },
-		Again: func(ctx context.Context) error {
-			var err error
-			for _, party := range r.parties {
-				if p, ok := party.(*program); ok {
-					err = errors.Join(err, p.again(ctx))
-				}
-			}
-			return err
-		},
+		Report: func(float64) { r.report(what) }, Again: r.again,
 	}
 	if err := r.run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 		return fmt.Errorf("%s: %w", what, err)

@@ -269,12 +269,16 @@ func (c *collection) Solo(target string) (v1alpha1.Timing, bool) {
 	if len(seconds) == 0 {
 		return v1alpha1.Timing{}, false
 	}
+	return Timing(seconds), true
+}
+
+// Timing summarizes the times of runs, one at least.
+func Timing(seconds []float64) v1alpha1.Timing {
 	timing := v1alpha1.Timing{Seconds: stats.Median(seconds), Repeats: len(seconds)}
 	if sd := stats.Spread(seconds); sd != nil {
-		relative := *sd / timing.Seconds
-		timing.RelativeSpread = &relative
+		timing.RelativeSpread = new(*sd / timing.Seconds)
 	}
-	return timing, true
+	return timing
 }
 
 // medianHalfWidth returns the half width of the 90% interval of the median of
