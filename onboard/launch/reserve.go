@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/internal/sysfile"
 )
 
 // reserveLimit bounds the memory that is kept for runs to come.
@@ -73,7 +75,7 @@ func (r *reserve) ended(pid int, command string, usage any, hold bool) {
 
 func (r *reserve) hold(bytes int64) {
 	r.release()
-	bytes = min(bytes, reserveLimit, freeMemory()/4)
+	bytes = min(bytes, reserveLimit, freeMemory(os.DirFS("/sys"), os.DirFS("/proc"))/4)
 	if bytes < int64(unix.Getpagesize()) {
 		return
 	}
@@ -90,11 +92,10 @@ func (r *reserve) release() {
 	r.held = nil
 }
 
-// freeMemory is 0 when the kernel does not say.
-func freeMemory() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Freeram) * int64(info.Unit)
+// freeMemory returns the bytes that nobody uses and that the control groups of this process
+// permit; 0 where the kernel does not say. sys and proc are the roots of sysfs and procfs.
+func freeMemory(sys, proc fs.FS) int64 {
+	system, _ := sysfile.MemInfo(proc, "meminfo")
+	available, _ := memory.Available(sys, proc, nil)
+	return min(system["MemFree"], available)
 }
