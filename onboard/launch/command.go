@@ -125,7 +125,12 @@ func New() (*Launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Launcher{known: map[int]bool{guard.pid: true}, runs: map[int]bool{}, guard: guard}, nil
+	l := &Launcher{known: map[int]bool{guard.pid: true}, runs: map[int]bool{}, guard: guard}
+	// Children of the script that has become this program.
+	for _, child := range children() {
+		l.known[child.PID] = true
+	}
+	return l, nil
 }
 
 // Close ends what commands have left running.

@@ -238,6 +238,32 @@ ctypes.CDLL(None).pthread_exit(None)
 	}
 }
 
+// TestProcessesOfOthersAreSpared has children that no command has started, as where a script
+// starts a server and then becomes this program.
+func TestProcessesOfOthersAreSpared(t *testing.T) {
+	start := func(attributes *syscall.SysProcAttr) int {
+		cmd := exec.Command("sleep", "300")
+		cmd.SysProcAttr = attributes
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd.Process.Pid
+	}
+	apart := start(&syscall.SysProcAttr{Setsid: true})
+	l := testLauncher(t)
+	ours := start(nil)
+	if _, err := l.Run(t.Context(), shell("true"), cpuset.New(), nil); err != nil {
+		t.Errorf("the command: %v", err)
+	}
+	if !alive(apart) || !alive(ours) {
+		t.Errorf("alive: %t in a session of its own, %t in that of this process", alive(apart), alive(ours))
+	}
+}
+
 func parentOf(t *testing.T, pid int) int {
 	t.Helper()
 	p, err := procfs.NewProc(pid)

@@ -39,7 +39,7 @@ func (l *Launcher) end(run int) {
 // orphan is a process that a command forked and that this process adopted when its parent
 // ended.
 type orphan struct {
-	procfs.ProcStat
+	child
 	// ours says that it is of the run that has ended, as far as that is known.
 	ours bool
 }
@@ -78,40 +78,58 @@ func hasEnded(p procfs.ProcStat) bool {
 }
 
 // orphans lists this process's children that are not known, except those of commands that
-// still run. A watchdog of pauses that has just started is none.
+// still run. A watchdog of pauses that has just started is none, nor is what is in the session
+// of this process: commands have sessions of their own.
 func (l *Launcher) orphans(run, pid int) []orphan {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all, err := procfs.AllProcs()
-	if err != nil {
-		return nil
-	}
+	session, _ := unix.Getsid(0)
 	var left []orphan
-	self := os.Getpid()
-	for _, p := range all {
-		// A process that has just ended cannot be read.
-		stat, err := p.Stat()
-		if err != nil || stat.PPID != self || l.known[p.PID] || l.known[stat.Session] {
-			continue
-		}
-		if line, err := p.CmdLine(); err == nil && len(line) > 0 && line[0] == pausing.WatchdogName {
+	for _, p := range children() {
+		if l.known[p.PID] || l.known[p.Session] || p.Session == session || p.isWatchdog() {
 			continue
 		}
 		of := l.runOf(p)
 		switch {
-		case hasEnded(stat):
-		case of == 0 && stat.Session != pid && len(l.runs) > 0, l.runs[of]:
+		case hasEnded(p.ProcStat):
+		case of == 0 && p.Session != pid && len(l.runs) > 0, l.runs[of]:
 			continue
 		}
-		left = append(left, orphan{stat, of == run || of == 0})
+		left = append(left, orphan{p, of == run || of == 0})
 	}
 	return left
 }
 
+// child is a child of this process.
+type child struct {
+	procfs.ProcStat
+	proc procfs.Proc
+}
+
+func children() []child {
+	all, err := procfs.AllProcs()
+	if err != nil {
+		return nil
+	}
+	var list []child
+	for _, p := range all {
+		// A process that has just ended cannot be read.
+		if stat, err := p.Stat(); err == nil && stat.PPID == os.Getpid() {
+			list = append(list, child{stat, p})
+		}
+	}
+	return list
+}
+
+func (c child) isWatchdog() bool {
+	line, err := c.proc.CmdLine()
+	return err == nil && len(line) > 0 && line[0] == pausing.WatchdogName
+}
+
 // runOf returns the number of the run that a process is of; 0 where its environment does not
 // tell, as of a process that has cleared it.
-func (l *Launcher) runOf(p procfs.Proc) int {
-	environment, err := p.Environ()
+func (l *Launcher) runOf(p child) int {
+	environment, err := p.proc.Environ()
 	if err != nil {
 		return 0
 	}
