@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"k8s.io/utils/cpuset"
 )
 
@@ -68,6 +69,26 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("waited in vain for %s", what)
 		}
 	}
+}
+
+// TestReapLooksAgain checks that reap stops a process that shows no environment at first.
+func TestReapLooksAgain(t *testing.T) {
+	cmd := exec.Command("sleep", "300")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	stopped := reapWhat(func() ([]orphan, bool) {
+		if looks++; looks == 1 || !alive(cmd.Process.Pid) {
+			return nil, looks > 1
+		}
+		return []orphan{{child{ProcStat: procfs.ProcStat{PID: cmd.Process.Pid}}, true}}, true
+	})
+	if stopped != 1 || alive(cmd.Process.Pid) {
+		t.Errorf("%d processes were stopped", stopped)
+		_ = cmd.Process.Kill()
+	}
+	_ = cmd.Wait()
 }
 
 // TestSweepLooksAgain checks that sweep kills a process that the first looks miss.

@@ -18,6 +18,9 @@ const (
 	reapGrace = 300 * time.Millisecond
 	// reapLimit bounds the time spent on processes that keep starting others.
 	reapLimit = 5 * time.Second
+	// execLimit is how long a process that shows no environment is looked at again: in the
+	// middle of execve(2) none does.
+	execLimit = 20 * time.Millisecond
 )
 
 // begin returns the number of a new run.
@@ -50,10 +53,14 @@ type orphan struct {
 func (l *Launcher) reap(run, pid int) int {
 	l.Forget(pid)
 	l.end(run)
-	stopped := 0
+	return reapWhat(func() ([]orphan, bool) { return l.orphans(run, pid) })
+}
+
+// reapWhat is reap of what look finds. It looks again where that is not sure of some.
+func reapWhat(look func() (found []orphan, sure bool)) (stopped int) {
 	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
-		left := l.orphans(run, pid)
-		if len(left) == 0 || time.Since(begin) > reapLimit {
+		left, sure := look()
+		if len(left) == 0 && (sure || time.Since(begin) > execLimit) || time.Since(begin) > reapLimit {
 			return stopped
 		}
 		for _, p := range left {
@@ -79,25 +86,29 @@ func hasEnded(p procfs.ProcStat) bool {
 
 // orphans lists this process's children that are not known, except those of commands that
 // still run. A watchdog of pauses that has just started is none, nor is what is in the session
-// of this process: commands have sessions of their own.
-func (l *Launcher) orphans(run, pid int) []orphan {
+// of this process: commands have sessions of their own. It is not sure where a child has no
+// environment that would tell.
+func (l *Launcher) orphans(run, pid int) (left []orphan, sure bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	session, _ := unix.Getsid(0)
-	var left []orphan
+	sure = true
 	for _, p := range children() {
 		if l.known[p.PID] || l.known[p.Session] || p.Session == session || p.isWatchdog() {
 			continue
 		}
-		of := l.runOf(p)
+		of, told := l.runOf(p)
 		switch {
 		case hasEnded(p.ProcStat):
-		case of == 0 && p.Session != pid && len(l.runs) > 0, l.runs[of]:
+		case of == 0 && p.Session != pid && len(l.runs) > 0:
+			sure = sure && told
+			continue
+		case l.runs[of]:
 			continue
 		}
 		left = append(left, orphan{p, of == run || of == 0})
 	}
-	return left
+	return left, sure
 }
 
 // child is a child of this process.
@@ -127,17 +138,17 @@ func (c child) isWatchdog() bool {
 }
 
 // runOf returns the number of the run that a process is of; 0 where its environment does not
-// tell, as of a process that has cleared it.
-func (l *Launcher) runOf(p child) int {
+// tell, as of a process that has cleared it. Told says that there is one.
+func (l *Launcher) runOf(p child) (run int, told bool) {
 	environment, err := p.proc.Environ()
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	for _, variable := range environment {
 		if number, ok := strings.CutPrefix(variable, runEnvironment+"="+l.guard.mark+markEnd); ok {
-			run, _ := strconv.Atoi(number)
-			return run
+			run, _ = strconv.Atoi(number)
+			return run, true
 		}
 	}
-	return 0
+	return 0, len(environment) > 0
 }
