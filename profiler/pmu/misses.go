@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/catalog"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
@@ -25,16 +27,10 @@ type misses struct{ host *Host }
 
 var _ profiler.Source = misses{}
 
-// Numbers of <linux/perf_event.h> for the generic event of all architectures.
-const (
-	typeHardware  = 0
-	hwCacheMisses = 3
-)
-
 const underestimate = "last-level cache misses × 64 bytes are an underestimate: most hardware prefetches and all write-backs are missing"
 
 func missEvent() perf.Event {
-	return perf.Event{Label: "cache-misses", Type: typeHardware, Code: sysfs.Code{hwCacheMisses}}
+	return perf.Event{Label: "cache-misses", Type: unix.PERF_TYPE_HARDWARE, Code: sysfs.Code{unix.PERF_COUNT_HW_CACHE_MISSES}}
 }
 
 func (misses) Name() string { return CacheMisses }

@@ -1,19 +1,11 @@
 package tasks
 
 import (
+	"golang.org/x/sys/unix"
+
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu/perf"
 	"bandmate.dev/bandmate/profiler/pmu/sysfs"
-)
-
-// Numbers of <linux/perf_event.h>, of events that every architecture has.
-const (
-	typeHardware = 0
-	typeSoftware = 1
-
-	hwInstructions    = 1
-	swTaskClock       = 1
-	swContextSwitches = 3
 )
 
 // Places in ActivityEvents.
@@ -30,9 +22,9 @@ func ActivityEvents() []Event {
 		return perf.Event{Label: label, Type: kind, Code: sysfs.Code{config}}
 	}
 	return []Event{
-		taskClock:       {Event: event("task-clock", typeSoftware, swTaskClock)},
-		contextSwitches: {Event: event("context-switches", typeSoftware, swContextSwitches), InKernel: true},
-		instructions:    {Event: event("instructions", typeHardware, hwInstructions)},
+		taskClock:       {Event: event("task-clock", unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_TASK_CLOCK)},
+		contextSwitches: {Event: event("context-switches", unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES), InKernel: true},
+		instructions:    {Event: event("instructions", unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS)},
 	}
 }
 
