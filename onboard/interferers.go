@@ -132,6 +132,11 @@ func freeCPUs(m *topology.Machine, p topology.Placement, allowed cpuset.CPUSet) 
 	return ids
 }
 
+// unusedCPUs are CPUs that neither the application's cores nor the interferers use.
+func (s *Session) unusedCPUs() cpuset.CPUSet {
+	return cpuset.New(freeCPUs(s.Machine, s.Placement, s.allowed)...).Difference(s.otherCPUs)
+}
+
 // TooFewCPUsError says that a machine lacks the CPUs for several interferers.
 type TooFewCPUsError struct {
 	// Interferers were asked for, of Each CPUs.

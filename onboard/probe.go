@@ -128,7 +128,7 @@ const watchSlice = 200 * time.Millisecond
 // watch runs the probes in turn beside whatever else runs on the machine.
 func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []string) (profiler.Run, error) {
 	speeds := map[string][]float64{}
-	alone := map[string]float64{}
+	settings, alone := map[string]interferer.Setting{}, map[string]float64{}
 	for _, probe := range probes {
 		setting, err := probeSetting(probe)
 		if err != nil {
@@ -138,17 +138,13 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 		if !ok {
 			return profiler.Run{}, fmt.Errorf("machine profile %s lacks the sustained bandwidth at %s reads: run: bandmate machine", r.Machine.Name, setting.ReadShare)
 		}
-		alone[probe] = bandwidth
+		settings[probe], alone[probe] = setting, bandwidth
 	}
 	start := time.Now()
 	for turn := 0; time.Since(start) < d || turn < len(probes); turn++ {
 		probe := probes[turn%len(probes)]
-		setting, err := probeSetting(probe)
-		if err != nil {
-			return profiler.Run{}, err
-		}
 		slice := min(watchSlice, max(d/time.Duration(len(probes)), 10*time.Millisecond))
-		achieved, err := r.Session.alone(ctx, pressure.SettingsOf(setting), slice)
+		achieved, err := r.Session.alone(ctx, pressure.SettingsOf(settings[probe]), slice)
 		if err != nil {
 			return profiler.Run{}, err
 		}

@@ -157,13 +157,11 @@ func (b *Serving) notThere(ctx context.Context) error {
 
 // place finds CPUs for the load, and says what has to be shared.
 func (t *serving) place() {
-	allowed := t.stage.Session.allowed
-	t.everywhere = allowed
-	pressing := t.Placement.Interferer.Union(t.otherCPUs)
-	t.apart = cpuset.New(freeCPUs(t.stage.Session.Machine, t.Placement, allowed)...).Difference(pressing)
+	t.everywhere = t.stage.Session.allowed
+	t.apart = t.unusedCPUs()
 	if t.apart.IsEmpty() {
 		t.service.Shared = fmt.Sprintf("too few CPUs for server, load and interferer apart: the load ran on the interferer's CPUs %s while the server was alone, and on the server's CPUs %s under pressure: the traffic contains that of the load, and higher loads were not measured under pressure",
-			pressing, t.Placement.Target)
+			t.Placement.Interferer.Union(t.otherCPUs), t.Placement.Target)
 	}
 }
 

@@ -139,17 +139,10 @@ const controlNice = -19
 // application nor an interferer uses, otherwise the interferer's, which it takes
 // for some microseconds in each slice.
 func (g *stage) controlCPUs() cpuset.CPUSet {
-	target, pressing := g.Placement.Target, g.Placement.Interferer.Union(g.otherCPUs)
-	var free []int
-	for _, id := range freeCPUs(g.Machine, g.Placement, g.Machine.Online()) {
-		if !target.Contains(id) && !pressing.Contains(id) {
-			free = append(free, id)
-		}
+	if free := g.unusedCPUs(); !free.IsEmpty() {
+		return free
 	}
-	if usable := cpuset.New(free...).Intersection(g.allowed); !usable.IsEmpty() {
-		return usable
-	}
-	return pressing
+	return g.Placement.Interferer.Union(g.otherCPUs)
 }
 
 // stream is a party of interferers, whose work is the bytes they move.
