@@ -83,9 +83,8 @@ func (c *inCache) open(ctx context.Context) (closed func() error, err error) {
 		c.stage = c.ticked.stage
 		return func() error { return nil }, nil
 	}
-	of := &Session{Machine: s.Machine, Placement: s.Placement, Random: s.Random, options: s.options, launcher: s.launcher, count: 1}
+	of := s.another()
 	of.Placement.Interferer = c.CPUs
-	of.options.AllowAllCPUs = true
 	if err := of.addInterferer(ctx, c.CPUs); err != nil {
 		return nil, err
 	}

@@ -143,6 +143,14 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	return s, nil
 }
 
+// another returns a session of the same places without an interferer. Together with that of s,
+// one may fill the machine: the placement of application and interferer asks for that.
+func (s *Session) another() *Session {
+	o := s.options
+	o.AllowAllCPUs = true
+	return &Session{Machine: s.Machine, Placement: s.Placement, allowed: s.allowed, Random: s.Random, options: o, launcher: s.launcher, count: 1}
+}
+
 // addInterferer starts a further interferer, idle.
 func (s *Session) addInterferer(ctx context.Context, cpus cpuset.CPUSet) error {
 	o := s.options

@@ -42,10 +42,7 @@ const (
 
 // openStage starts what a stage needs beside the session. Close it.
 func (s *Session) openStage(ctx context.Context) (*stage, error) {
-	opposite := &Session{Machine: s.Machine, Placement: s.Placement, options: s.options, launcher: s.launcher, count: 1}
-	// Together with the session's interferer it may fill the machine: the
-	// placement of application and interferer asks for that.
-	opposite.options.AllowAllCPUs = true
+	opposite := s.another()
 	if err := opposite.addInterferer(ctx, s.Placement.Target); err != nil {
 		return nil, err
 	}

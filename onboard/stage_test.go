@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/utils/cpuset"
+
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/topology"
 )
 
 // A bench measures the parties that it was made for, whatever the stage measures meanwhile.
@@ -20,6 +23,22 @@ func TestBenchKeepsItsParties(t *testing.T) {
 
 // An application beside itself is compared once: two comparisons of one name would count the
 // same block twice.
+// TestControlOfAnotherSession checks that the thread that switches keeps off the CPUs of fewer
+// interferers, too.
+func TestControlOfAnotherSession(t *testing.T) {
+	m := described(t, "intel-2socket-smt")
+	p, err := m.Place(topology.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := (&Session{Machine: m, Placement: p, allowed: m.Online()}).another()
+	of.Placement.Interferer = cpuset.New(p.Interferer.List()[0])
+	control := (&stage{Session: of}).controlCPUs()
+	if both := control.Intersection(p.Target.Union(of.Placement.Interferer)); !both.IsEmpty() {
+		t.Errorf("it runs on CPUs %s, which are in use", both)
+	}
+}
+
 func TestPairPoint(t *testing.T) {
 	a, b := Application{Name: "a"}, Application{Name: "b"}
 	for _, tt := range []struct {
