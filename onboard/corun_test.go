@@ -46,7 +46,7 @@ func corun(ctx context.Context, file string) error {
 		return err
 	}
 	application := shell("sleep 300 & setsid sleep 300 & setsid sh -c 'sleep 300 & sleep 300' & echo running >> " + file + "; wait")
-	_, _, err = session.RunBesideCommand(ctx, application, application)
+	_, err = session.RunBesideCommand(ctx, application, application)
 	if closed := session.Close(); closed != nil {
 		return closed
 	}
@@ -113,7 +113,7 @@ func TestCorunnerVanishes(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := shell("while test -e " + corunner + "; do sleep 0.01; done; sleep 0.3")
-	_, _, err := session.RunBesideCommand(t.Context(), target, launch.Command{Args: []string{corunner}})
+	_, err := session.RunBesideCommand(t.Context(), target, launch.Command{Args: []string{corunner}})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("beside a program that removes itself: %v, want %v", err, os.ErrNotExist)
 	}

@@ -198,14 +198,12 @@ func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64,
 }
 
 // RunBesideCommand runs target once while corunner runs beside it on the
-// interferer's CPUs, restarted until the target ends. It also reports how
-// often the co-runner ended.
-func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.Command) (sampling.Observation, int, error) {
+// interferer's CPUs, restarted until the target ends.
+func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.Command) (sampling.Observation, error) {
 	loop, stop := context.WithCancel(ctx)
 	defer stop()
 	first := make(chan error, 1)
 	finished := make(chan error, 1)
-	completed := 0
 	go func() {
 		for begun := false; ; begun = true {
 			p, err := s.launcher.Start(loop, corunner, s.Placement.Interferer, s.Placement.MemoryNode)
@@ -219,20 +217,19 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.
 				finished <- err
 				return
 			}
-			completed++
 		}
 	}()
 	if err := <-first; err != nil {
-		return sampling.Observation{}, 0, err
+		return sampling.Observation{}, err
 	}
 	e, err := s.launcher.Run(ctx, target, s.Placement.Target, s.Placement.MemoryNode)
 	stop()
 	corunnerErr := <-finished
 	if err != nil {
-		return sampling.Observation{}, 0, err
+		return sampling.Observation{}, err
 	}
 	if ctx.Err() == nil && !errors.Is(corunnerErr, context.Canceled) {
-		return sampling.Observation{}, 0, fmt.Errorf("the co-runner: %w", corunnerErr)
+		return sampling.Observation{}, fmt.Errorf("the co-runner: %w", corunnerErr)
 	}
-	return sampling.Observation{Wall: e.Wall}, completed, ctx.Err()
+	return sampling.Observation{Wall: e.Wall}, ctx.Err()
 }

@@ -126,8 +126,7 @@ func (v *Verification) corunConditions() []sampling.Condition {
 				Target: target.Name,
 				Beside: corunLabel(corunner),
 				Run: func(ctx context.Context) (sampling.Observation, error) {
-					observation, _, err := e.Session.RunBesideCommand(ctx, target.Command, corunner.Command)
-					return observation, err
+					return e.Session.RunBesideCommand(ctx, target.Command, corunner.Command)
 				},
 			})
 		}
