@@ -16,16 +16,25 @@ const (
 // line that some processors fetch along with it.
 const padding = 128
 
-// pingPong is a cache line that two CPUs increment in turn by compare-and-swap, so
-// that each turn moves the line once. With plain loads and stores a turn needs a
-// second message to invalidate the other copy, and round trips scatter twice as much.
+// pingPong is cache lines, one for each batch, that two CPUs increment in turn by
+// compare-and-swap, so that each turn moves the line once. With plain loads and stores a
+// turn needs a second message to invalidate the other copy, and round trips scatter twice
+// as much.
+//
+// The address of a line decides which part of the last-level cache keeps track of it, and
+// how far that is from both CPUs: on a mesh, one line takes twice as long as another.
 type pingPong struct {
-	_    [padding]byte
-	line atomic.Uint32
-	_    [padding - 4]byte
+	_     [padding]byte
+	lines [batches + 1]line
 	// stopped ends the exchange early for both.
 	stopped atomic.Bool
 	_       [padding - 4]byte
+}
+
+// line is a cache line that has been incremented so many times.
+type line struct {
+	turns atomic.Uint32
+	_     [padding - 4]byte
 }
 
 // initiate takes the even turns. It returns the tenth percentile over the batches of
@@ -36,14 +45,12 @@ type pingPong struct {
 // only add to the distance.
 func (p *pingPong) initiate(now func() time.Time) (time.Duration, bool) {
 	times := make([]time.Duration, 0, batches)
-	turn := uint32(0)
-	for batch := range batches + 1 {
+	for batch := range p.lines {
 		start := now()
-		for range batchRounds {
-			if !p.take(turn) {
+		for round := range uint32(batchRounds) {
+			if !p.take(batch, 2*round) {
 				return 0, false
 			}
-			turn += 2
 		}
 		if batch > 0 {
 			times = append(times, now().Sub(start))
@@ -55,17 +62,18 @@ func (p *pingPong) initiate(now func() time.Time) (time.Duration, bool) {
 
 // respond takes the odd turns until all are taken or the exchange is stopped.
 func (p *pingPong) respond() {
-	const turns = 2 * (batches + 1) * batchRounds
-	for turn := uint32(1); turn < turns; turn += 2 {
-		if !p.take(turn) {
-			return
+	for batch := range p.lines {
+		for round := range uint32(batchRounds) {
+			if !p.take(batch, 2*round+1) {
+				return
+			}
 		}
 	}
 }
 
-// take waits for a turn and takes it; false when the exchange was stopped first.
-func (p *pingPong) take(turn uint32) bool {
-	for tries := 1; !p.line.CompareAndSwap(turn, turn+1); tries++ {
+// take waits for a turn of a batch and takes it; false when the exchange was stopped first.
+func (p *pingPong) take(batch int, turn uint32) bool {
+	for tries := 1; !p.lines[batch].turns.CompareAndSwap(turn, turn+1); tries++ {
 		if tries%1024 == 0 && p.stopped.Load() {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,6 +96,22 @@ func TestPingPongStops(t *testing.T) {
 	<-ended
 }
 
+// TestPingPongLines wants as many turns of every line: the address of one decides how long
+// its turns take.
+func TestPingPongLines(t *testing.T) {
+	pair(t)
+	var p pingPong
+	ended := make(chan bool)
+	go func() { p.respond(); ended <- true }()
+	_, complete := p.initiate(time.Now)
+	<-ended
+	for i := range p.lines {
+		if turns := p.lines[i].turns.Load(); !complete || turns != 2*batchRounds {
+			t.Errorf("line %d: %d turns, complete %v; want %d", i, turns, complete, 2*batchRounds)
+		}
+	}
+}
+
 // TestPingPongPercentile has a clock in which the warm-up takes an hour, batch i
 // takes i µs, and a few take a second more.
 func TestPingPongPercentile(t *testing.T) {
@@ -118,4 +135,30 @@ func TestPingPongPercentile(t *testing.T) {
 	if want := (batches/10 + 1) * time.Microsecond; !complete || roundTrip != want {
 		t.Errorf("round trip %v, complete %v; want %v", roundTrip, complete, want)
 	}
+}
+
+// BenchmarkProbe reports how far round trips scatter where the CPUs stay: the ninetieth
+// percentile ÷ the tenth.
+func BenchmarkProbe(b *testing.B) {
+	allowed, err := topology.AllowedCPUs()
+	if err != nil || allowed.Size() < 2 {
+		b.Skip("needs two CPUs")
+	}
+	cpus := allowed.List()
+	var trips []time.Duration
+	for b.Loop() {
+		tag, err := Probe(b.Context(), cpus[0], cpus[1])
+		if errors.Is(err, ErrInconclusive) {
+			continue
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		trips = append(trips, tag.RoundTrip)
+	}
+	if len(trips) == 0 {
+		b.Skip("the CPUs never ran together")
+	}
+	slices.Sort(trips)
+	b.ReportMetric(float64(trips[len(trips)*9/10])/float64(trips[len(trips)/10]), "p90/p10")
 }
