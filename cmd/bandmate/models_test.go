@@ -66,3 +66,29 @@ applications:
 	p.Signal(syscall.SIGINT)
 	p.WantExit(130, "bandmate: interrupted\n")
 }
+
+// Commands that wait for the writer of a named pipe end at Ctrl-C.
+func TestReadingInterrupted(t *testing.T) {
+	store := processtest.StoreWith(t)
+	for name, args := range map[string][]string{
+		"import":          {"profiles", "import"},
+		"measure":         {"measure", "--from"},
+		"network-fit":     {"network", "fit"},
+		"overlap-fit":     {"overlap", "fit"},
+		"bandwidth":       {"overlap", "bandwidth", "--cores", "2", "--parameters"},
+		"machine-network": {"machine", "network", "--name", "here", "--bus-sharing"},
+		"barrier":         {"capability", "barrier", "--threads", "4", "--machine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pipe := filepath.Join(t.TempDir(), "pipe.yaml")
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := processtest.Prepare(t, "bandmate", append(args, pipe, "--store", store)...).Start()
+			time.Sleep(time.Second) // into the reading
+			p.Signal(syscall.SIGINT)
+			p.WantExit(130, "bandmate: interrupted\n")
+		})
+	}
+}

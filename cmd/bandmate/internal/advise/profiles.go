@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -194,21 +193,9 @@ func importProfiles(ctx context.Context, a *cli.App, stdin io.Reader, files []st
 }
 
 func importFile(ctx context.Context, a *cli.App, s *store.Store, stdin io.Reader, name string) error {
-	in := stdin
-	if name != cli.StandardInput {
-		file, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("importing: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	var data []byte
-	if err := cli.UnlessInterrupted(ctx, func() (err error) {
-		data, err = io.ReadAll(io.LimitReader(in, v1alpha1.MaxStreamBytes+1))
-		return err
-	}); err != nil {
-		return fmt.Errorf("importing %s: %w", name, err)
+	data, err := cli.ReadInput(ctx, stdin, name, v1alpha1.MaxStreamBytes+1)
+	if err != nil {
+		return fmt.Errorf("importing: %w", err)
 	}
 	added, replaced, err := s.Import(bytes.NewReader(data))
 	if err != nil {

@@ -1,6 +1,10 @@
 package cli
 
-import "context"
+import (
+	"context"
+	"io"
+	"os"
+)
 
 // StandardInput is the name that stands for standard input.
 const StandardInput = "-"
@@ -15,4 +19,27 @@ func UnlessInterrupted(ctx context.Context, f func() error) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// ReadInput returns at most so many bytes of a file, or of stdin where name is
+// StandardInput. It returns as soon as ctx ends, even where a pipe has no writer.
+func ReadInput(ctx context.Context, stdin io.Reader, name string, most int64) ([]byte, error) {
+	var data []byte
+	err := UnlessInterrupted(ctx, func() (err error) {
+		in := stdin
+		if name != StandardInput {
+			file, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer file.Close()
+			in = file
+		}
+		data, err = io.ReadAll(io.LimitReader(in, most))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -153,20 +152,7 @@ func storedProfiles(a *cli.App) ([]v1alpha1.Object, error) {
 }
 
 func readProfiles(ctx context.Context, stdin io.Reader, name string) ([]v1alpha1.Object, error) {
-	in := stdin
-	if name != cli.StandardInput {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
-	}
-	var data []byte
-	err := cli.UnlessInterrupted(ctx, func() (err error) {
-		data, err = io.ReadAll(io.LimitReader(in, v1alpha1.MaxStreamBytes+1))
-		return err
-	})
+	data, err := cli.ReadInput(ctx, stdin, name, v1alpha1.MaxStreamBytes+1)
 	if err != nil {
 		return nil, err
 	}

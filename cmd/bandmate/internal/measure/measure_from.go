@@ -84,30 +84,25 @@ func readImport(ctx context.Context, stdin io.Reader, f importFlags) (imports.Re
 	if err != nil {
 		return imports.Result{}, err
 	}
-	in := stdin
-	if f.from != "-" {
-		file, err := os.Open(f.from)
-		if err != nil {
-			return imports.Result{}, fmt.Errorf("importing a measurement: %w", err)
+	var result imports.Result
+	err = cli.UnlessInterrupted(ctx, func() (err error) {
+		in := stdin
+		if f.from != "-" {
+			// Opening a named pipe waits for its writer.
+			file, err := os.Open(f.from)
+			if err != nil {
+				return fmt.Errorf("importing a measurement: %w", err)
+			}
+			defer file.Close()
+			in = file
 		}
-		defer file.Close()
-		in = file
+		result, err = imports.Read(in, options)
+		return err
+	})
+	if err != nil {
+		return imports.Result{}, err
 	}
-	type outcome struct {
-		result imports.Result
-		err    error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		result, err := imports.Read(in, options)
-		done <- outcome{result, err}
-	}()
-	select {
-	case o := <-done:
-		return o.result, o.err
-	case <-ctx.Done():
-		return imports.Result{}, context.Cause(ctx)
-	}
+	return result, nil
 }
 
 func writeImport(w io.Writer, r imports.Result) error {

@@ -95,7 +95,7 @@ model (by bandwidth), memory is not the limit.`,
 	cmd.Flags().StringVar(&size, "size", "", "amount of data, for example 1GiB")
 	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one per core: a power of two")
 	cmd.Flags().StringVar(&sorted, "overhead", "", "file with measured sorts of 1 KiB")
-	return cmd
+	return interruptible(cmd)
 }
 
 // readOverhead fits the overhead of a file; nil without one.

@@ -93,7 +93,7 @@ none.`,
 	flags.StringVar(&shape, "shape", string(capability.Optimal), "tree to show: optimal, flat, binary or binomial")
 	cli.Values(flags, "shape", "optimal", "flat", "binary", "binomial")
 	flags.StringVar(&picture, "svg", "", "draw the tree into this file")
-	return cmd
+	return interruptible(cmd)
 }
 
 func newTreeResult(p capability.Parameters, shown capability.Tree) (treeResult, error) {
@@ -185,7 +185,7 @@ dissemination barrier (Ramos and Hoefler 2017, equation 2).`,
 	machine.add(cmd)
 	cmd.Flags().IntVar(&threads, "threads", 0, "threads, one per core")
 	cmd.Flags().StringVar(&picture, "svg", "", "draw the signals into this file")
-	return cmd
+	return interruptible(cmd)
 }
 
 func newBarrierResult(p capability.Parameters, threads int) (barrierResult, error) {

@@ -69,8 +69,11 @@ func setNetwork(a *cli.App, cmd *cobra.Command, f machineNetworkFlags) error {
 	}
 	var sharing *v1alpha1.BusSharing
 	if f.busSharing != "" {
-		parameters, err := readParameters(f.busSharing)
-		if err != nil {
+		var parameters fitResult
+		if err := cli.UnlessInterrupted(cmd.Context(), func() (err error) {
+			parameters, err = readParameters(f.busSharing)
+			return err
+		}); err != nil {
 			return err
 		}
 		sharing = busSharingOf(parameters)

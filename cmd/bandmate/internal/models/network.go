@@ -145,7 +145,7 @@ type fittedCommunication struct {
 }
 
 func newNetworkFitCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	return interruptible(&cobra.Command{
 		Use:   "fit CONFLICTS.csv",
 		Short: "Fit the parameters of gigabit-ethernet to measured conflicts",
 		Long: `Reads the times of communications in conflicts, and prints the parameters that
@@ -162,7 +162,7 @@ Columns: conflict, communication, from, to, seconds, aloneSeconds.`,
 			}
 			return printWarned(a, r, r.Warnings, func(w io.Writer) error { return writeNetworkFit(w, r, a.Canvas()) })
 		},
-	}
+	})
 }
 
 func fitConflicts(path string) (networkFitResult, error) {

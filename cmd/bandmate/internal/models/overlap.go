@@ -283,7 +283,7 @@ numbers of cores count parts of a core.`,
 	cmd.Flags().IntVar(&nodes, "nodes-per-socket", 1, "NUMA nodes of the socket that computes; nodes from this number on are remote")
 	cmd.Flags().StringVar(&picture, "svg", "", "draw measured and predicted bandwidths into this file")
 	cmd.Flags().StringVar(&unit, "unit", "", `what the numbers of cores count, for the picture, as "eighths of a core" (default: computing cores, or the parts that the sweep counts)`)
-	return cmd
+	return interruptible(cmd)
 }
 
 func fitSweep(path string, nodes int) (fitResult, overlap.Sweep, error) {
@@ -409,7 +409,7 @@ time (Denis et al. 2022, eq. 1 to 8), with the parameters that overlap fit wrote
 	flags.IntVar(&at.ComputationNode, "computation-node", 0, "NUMA node of the computation's data")
 	flags.IntVar(&at.CommunicationNode, "communication-node", 0, "NUMA node of the communication's data")
 	flags.StringVar(&picture, "svg", "", "draw the prediction over the number of cores into this file")
-	return cmd
+	return interruptible(cmd)
 }
 
 func writeBandwidths(w io.Writer, r bandwidthResult) error {

@@ -27,6 +27,16 @@ func needFlags(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
+// interruptible makes a command that only reads and computes end at once when it is
+// interrupted, even where a read from a pipe hangs.
+func interruptible(cmd *cobra.Command) *cobra.Command {
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return cli.UnlessInterrupted(cmd.Context(), func() error { return run(cmd, args) })
+	}
+	return cmd
+}
+
 // readFile reads the file of a profile or of parameters, if it is no larger than such a
 // file may be.
 func readFile(path string) ([]byte, error) {
