@@ -111,6 +111,10 @@ func (k Kept) write(kind, key string, data, after []byte) {
 	if err := os.Mkdir(k.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return
 	}
+	// Opening a named pipe would block.
+	if info, err := os.Stat(k.dir); err != nil || !info.IsDir() {
+		return
+	}
 	root, err := os.OpenRoot(k.dir)
 	if err != nil {
 		return

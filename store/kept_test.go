@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -93,7 +94,15 @@ func TestKeptWhereNothingCanBeWritten(t *testing.T) {
 		t.Errorf("a folder of profiles was made: %v", err)
 	}
 	s := filled(t, application("triad", "node-a", 1))
-	write(t, filepath.Join(s.Dir(), ".kept"), "a file in the place of the folder")
+	kept := filepath.Join(s.Dir(), ".kept")
+	if err := syscall.Mkfifo(kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Kept("v1").Save("fit", "key", []byte("result")) // does not wait for a writer
+	if err := os.Remove(kept); err != nil {
+		t.Fatal(err)
+	}
+	write(t, kept, "a file in the place of the folder")
 	s.Kept("v1").Save("fit", "key", []byte("result"))
 	if _, ok := s.Kept("v1").Load("fit", "key"); ok {
 		t.Error("kept within a file")
