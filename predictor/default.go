@@ -189,7 +189,7 @@ func (a *Application) beyondWarning(read outcome) string {
 	if measured <= 0 {
 		return warning
 	}
-	level := float64(read.others.Total() / measured)
+	level := math.Ceil(10*float64(read.others.Total()/measured)) / 10 // 1.02 is not written as 1.0
 	return warning + fmt.Sprintf("; to measure it, onboard with pressure up to %.1f times as high (%d interferers)",
 		level, int(math.Ceil(level*a.mostLevel)))
 }

@@ -89,6 +89,7 @@ func TestWarnings(t *testing.T) {
 		{"achieved bandwidth missing", target(0), 5, 0.75, "achieved bandwidth was not recorded"},
 		{"outside the read shares", target(1), 5, 0.5, "read share of 50% lies outside"},
 		{"beyond the measured pressure", target(1), 30, 0.75, "10.0 GB/s above the highest measured: extrapolated"},
+		{"hardly beyond the measured pressure", target(1), 20.5, 0.75, "up to 1.1 times as high (2 interferers)"},
 		{"beyond two interferers", compiled(t, byTwo), 30, 0.75, "up to 1.5 times as high (3 interferers)"},
 		{"co-runner without curves", target(1), 5, 0.75, "other has no sensitivity curves"},
 		{"target of unknown traffic", compiled(t, withCurve(silent, 0.75, 1, 0.9, 0.8)), 5, 0.75, "contentiousness of target is unknown"},
