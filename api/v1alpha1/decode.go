@@ -92,7 +92,8 @@ func DecodeMachineProfile(data []byte) (*MachineProfile, error) {
 // strict as Decode: it returns all profiles, or none if one is not valid.
 func DecodeAll(data []byte) ([]Object, error) {
 	if len(data) > MaxStreamBytes {
-		return nil, fmt.Errorf("%d bytes: want at most %d", len(data), MaxStreamBytes)
+		// Readers stop there, so the whole size is unknown.
+		return nil, fmt.Errorf("more than %d bytes: split it into several files", MaxStreamBytes)
 	}
 	if !utf8.Valid(data) {
 		return nil, errors.New("not text in UTF-8: is this a profile?")

@@ -209,6 +209,7 @@ func TestDecodeFaults(t *testing.T) {
 		{"after the end", sound + "...\nmore: 1\n", []string{"separate documents with ---"}},
 		{"not text", "\xff\xfe\x00", []string{"UTF-8"}},
 		{"too large", "a: '" + strings.Repeat("x", v1alpha1.MaxDocumentBytes) + "'", []string{"want at most 2097152"}},
+		{"too large a stream", strings.Repeat("#", v1alpha1.MaxStreamBytes+1), []string{"more than 16777216 bytes: split it into several files"}},
 		{"very many documents", strings.Repeat("---\n", v1alpha1.MaxDocuments+1), []string{"want at most 10000"}},
 		{"not a profile in a list", "apiVersion: v1\nkind: List\nitems: [1, {kind: x}]\n", []string{"line 3: number: want a profile", `line 3: apiVersion ""`}},
 		{"very many faults in a list", "kind: List\nitems: [" + strings.Repeat("1,", 1000) + "1]\n", []string{"and more faults"}},

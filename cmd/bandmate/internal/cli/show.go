@@ -108,8 +108,12 @@ func (a *App) WriteProfile(w io.Writer, p *v1alpha1.ApplicationProfile) error {
 	writeAlone(w, p)
 	m := p.Spec.Measurement
 	if m.Regime != nil {
-		fmt.Fprintf(w, "measured on %s, CPUs %s beside %s, %s placement, %s dropped\n",
-			report.SanitizeText(p.Spec.Machine.Name), m.TargetCPUs, m.InterfererCPUs, report.SanitizeText(m.Regime.Name), text.Count(m.DroppedSamples, "sample"))
+		var cpus string
+		if m.TargetCPUs != "" && m.InterfererCPUs != "" {
+			cpus = fmt.Sprintf("CPUs %s beside %s, ", m.TargetCPUs, m.InterfererCPUs)
+		}
+		fmt.Fprintf(w, "measured on %s, %s%s placement, %s dropped\n",
+			report.SanitizeText(p.Spec.Machine.Name), cpus, report.SanitizeText(m.Regime.Name), text.Count(m.DroppedSamples, "sample"))
 	}
 	if m.SharedLastLevelCache != nil && *m.SharedLastLevelCache {
 		fmt.Fprintln(w, "the interferer shared the last-level cache: the curves hold cache and bandwidth contention")
