@@ -2,11 +2,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 )
@@ -86,9 +90,19 @@ func TestReadingInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := processtest.Prepare(t, "bandmate", append(args, pipe, "--store", store)...).Start()
-			time.Sleep(time.Second) // into the reading
+			processtest.Eventually(t, "a thread that opens the pipe", func() bool { return opens(p) })
+			time.Sleep(100 * time.Millisecond) // any other file is open by then
 			p.Signal(syscall.SIGINT)
 			p.WantExit(130, "bandmate: interrupted\n")
 		})
 	}
+}
+
+// opens reports whether a thread of a program is in openat(2).
+func opens(p *processtest.Program) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", p.Cmd.Process.Pid))
+	return slices.ContainsFunc(threads, func(file string) bool {
+		call, _ := os.ReadFile(file)
+		return strings.HasPrefix(string(call), fmt.Sprint(unix.SYS_OPENAT, " "))
+	})
 }
