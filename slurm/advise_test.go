@@ -130,8 +130,8 @@ func TestAdvise(t *testing.T) {
 		},
 		{
 			name:    "a resident's own limit counts without one of ours",
-			cluster: cluster(2, Job{State: Running, Comment: "bandmate=plain bandmate-limit=1.05", CPUs: 1, Nodes: []string{"n1"}}, runs("plain", 8, "n2")),
-			request: Request{Application: "writer", Nodes: 1, CPUsPerNode: 1, Partitions: []string{"share"}}, ranked: "n2 n1", chosen: "n2", exclude: "n1",
+			cluster: cluster(2, Job{State: Running, Comment: "bandmate=plain bandmate-limit=1.05", CPUs: 1, Nodes: []string{"n1"}}, runs("plain", 7, "n2")),
+			request: Request{Application: "writer", Nodes: 1, CPUsPerNode: 1}, ranked: "n2 n1", chosen: "n2", exclude: "n1",
 		},
 		{
 			name: "only the partition's nodes", cluster: busy(),
@@ -154,7 +154,7 @@ func TestAdvise(t *testing.T) {
 			request: wants("tender", 1, 4), ranked: "n2 n3", chosen: "n2",
 		},
 		{
-			name: "a shared partition has room on full nodes", cluster: cluster(1, runs("quiet", 8, "n1")),
+			name: "a shared partition has room on full nodes", cluster: cluster(1, Job{State: Running, Comment: "bandmate=quiet", CPUs: 8, Nodes: []string{"n1"}, Partitions: []string{"share"}}),
 			request: Request{Application: "tender", Nodes: 1, CPUsPerNode: 8, Partitions: []string{"share"}}, ranked: "n1", chosen: "n1",
 		},
 		{

@@ -117,7 +117,7 @@ func (r *Request) placed(nodes []string) Job {
 		comment += fmt.Sprintf(" %s=%g", LimitWord, float64(r.Limit))
 	}
 	return Job{
-		ID: -1, State: Running, Comment: comment, Exclusive: r.Exclusive, ExclusiveUser: r.ExclusiveUser,
+		ID: -1, State: Running, Comment: comment, Exclusive: r.Exclusive, ExclusiveUser: r.ExclusiveUser, Oversubscribe: r.Oversubscribe,
 		User: r.User, Partitions: r.Partitions, Reservation: r.Reservation,
 		Nodes: nodes, NodeCount: len(nodes), CPUs: int(r.CPUsPerNode * float64(len(nodes))),
 	}

@@ -52,6 +52,8 @@ type Job struct {
 	// Exclusive is true when the job wants whole nodes, ExclusiveUser when it shares them
 	// only with jobs of the same user.
 	Exclusive, ExclusiveUser bool
+	// Oversubscribe is true when it asks to share CPUs.
+	Oversubscribe bool
 	// Memory is what the job asks for on each node, in MiB; 0 when it is not told.
 	Memory int
 	// Gres counts the generic resources that it asks for on each node.

@@ -33,6 +33,8 @@ type Request struct {
 	Features string
 	// Exclusive jobs share no node, ExclusiveUser ones only with jobs of the same user.
 	Exclusive, ExclusiveUser bool
+	// Oversubscribe is true when it may share CPUs where a partition lets jobs ask for that.
+	Oversubscribe bool
 	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by
 	// default. Gres counts the generic resources that it asks for on each node.
 	Memory int
@@ -78,7 +80,7 @@ func (s *Site) Request(j *Job) Request {
 	r := Request{
 		Job: j, Nodes: max(1, j.NodeCount), CPUsPerNode: j.CPUsPerNode(), Copies: pendingTasks(j.PendingTasks),
 		Partitions: j.Partitions, Features: j.Features, Exclusive: j.Exclusive, ExclusiveUser: j.ExclusiveUser,
-		Required: j.Required, Excluded: j.Excluded, Limit: s.Limit(j),
+		Oversubscribe: j.Oversubscribe, Required: j.Required, Excluded: j.Excluded, Limit: s.Limit(j),
 		Memory: j.Memory, Gres: j.Gres, Reservation: j.Reservation, TimeLimit: j.TimeLimit, User: j.User,
 	}
 	r.Application, r.Source = s.application(j)

@@ -21,6 +21,8 @@ type Room struct {
 	// same user; owners are such users by what Slurm says of a node.
 	present, owning map[presence]int
 	owners          map[string]string
+	// sharing says how the jobs on a node share it.
+	sharing map[string]*sharers
 	// reserved are the reservations of the cluster.
 	reserved reservations
 	// wholeNodes is true where jobs of some partition have their nodes for themselves.
@@ -41,11 +43,13 @@ func NewRoom(c *Cluster) *Room {
 	r := emptyRoom(c, newReservations(c))
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
-		if !j.Occupies() && j.State != Suspended {
+		// Slurm gives the CPUs of a suspended job to others.
+		if !j.Occupies() {
 			continue
 		}
 		q := Request{
 			Job: j, Partitions: j.Partitions, Reservation: j.Reservation, User: j.User, Exclusive: j.Exclusive, ExclusiveUser: j.ExclusiveUser,
+			Oversubscribe: j.Oversubscribe,
 		}
 		for _, name := range j.Nodes {
 			if n := c.Node(name); n != nil {
@@ -74,6 +78,7 @@ func emptyRoom(c *Cluster, reserved reservations) *Room {
 		cluster: c, reserved: reserved,
 		taken: make(map[string]float64, len(c.Nodes)), memory: make(map[string]int, len(c.Nodes)), gres: map[string]map[string]int{},
 		within: map[membership]float64{}, present: map[presence]int{}, owning: map[presence]int{}, owners: map[string]string{},
+		sharing:    map[string]*sharers{},
 		wholeNodes: slices.ContainsFunc(c.Partitions, Partition.WholeNodes),
 	}
 }
@@ -82,6 +87,7 @@ func emptyRoom(c *Cluster, reserved reservations) *Room {
 func (r *Room) enter(q *Request, n *Node, sign int) {
 	signed := float64(sign) * r.Takes(q, n)
 	r.taken[n.Name] += signed
+	r.share(q, n, sign)
 	owns := q.ExclusiveUser
 	for _, name := range q.partitions(r.cluster) {
 		if p := r.cluster.partition(name); p != nil && slices.Contains(n.Partitions, name) {
@@ -246,24 +252,22 @@ func (r *Room) havingCPUs(q *Request) func(n *Node, own *Reservation) bool {
 
 // hasCPUs reports whether a partition starts the job on the node beside those that are there.
 func (r *Room) hasCPUs(q *Request, n *Node, p *Partition, own *Reservation) bool {
-	if !r.joins(q, n, p) {
+	if !r.joins(q, n, p) || !r.sharesWith(q, n, p) {
 		return false
 	}
 	cpus, left := r.left(q, n, own)
 	taken := r.taken[n.Name]
-	if q.Exclusive || p.WholeNodes() {
+	way := wayOf(q, p)
+	if way == ownNode {
 		return taken == 0 && (own != nil || cpus == float64(n.CPUs))
 	}
 	if p.MostCPUsPerNode > 0 && r.within[membership{node: n.Name, partition: p.Name}]+q.CPUsPerNode > float64(p.MostCPUsPerNode) {
 		return false
 	}
-	shares := 1
-	// Only FORCE shares without being asked; who asks by --oversubscribe may
-	// start earlier than said here.
-	if p.Forced() {
-		shares = p.Shares()
+	if way == inRows {
+		return r.hasRow(q, n, p, min(cpus, float64(n.CPUs)))
 	}
-	return taken+q.CPUsPerNode <= float64(n.CPUs*shares) && left+q.CPUsPerNode <= cpus*float64(shares)
+	return taken+q.CPUsPerNode <= float64(n.CPUs) && left+q.CPUsPerNode <= cpus
 }
 
 // joins reports whether the users whose jobs are on the node let a job of the partition

@@ -314,7 +314,8 @@ func TestRoomForMore(t *testing.T) {
 		}, Request{}, [3]string{now, now, now}},
 		{"CPUs that all jobs of a partition have", func(c *Cluster) {
 			c.Partitions[1].MostCPUsPerNode = 4
-			c.Jobs = []Job{of("bob", "pack", 3, "n1"), of("bob", "share", 3, "n2"), of("bob", "pack", 2, "n3")}
+			c.Nodes[1].Partitions = append(c.Nodes[1].Partitions, "odd")
+			c.Jobs = []Job{of("bob", "pack", 3, "n1"), of("bob", "odd", 3, "n2"), of("bob", "pack", 2, "n3")}
 		}, Request{}, [3]string{later, now, now}},
 		{"nodes that users have for themselves", func(c *Cluster) {
 			c.Nodes[0].Owner, c.Nodes[1].Owner = "bob", "alice"
@@ -328,7 +329,8 @@ func TestRoomForMore(t *testing.T) {
 		}, Request{User: "alice", ExclusiveUser: true}, [3]string{later, now, now}},
 		{"a partition whose users share no nodes", func(c *Cluster) {
 			c.Partitions[1].ExclusiveUser = true
-			c.Jobs = []Job{of("bob", "share", 1, "n1"), of("alice", "share", 1, "n2")}
+			c.Nodes[1].Partitions = append(c.Nodes[1].Partitions, "odd")
+			c.Jobs = []Job{of("bob", "odd", 1, "n1"), of("alice", "odd", 1, "n2")}
 		}, Request{User: "alice"}, [3]string{later, now, now}},
 		{"a partition of whole nodes beside another", func(c *Cluster) {
 			c.Jobs = []Job{of("bob", "pack", 1, "n1"), of("bob", "pack", 7, "n2")}

@@ -168,6 +168,7 @@ func (r *jobRecord) job(q *queue) Job {
 		// "none" is JOB_SHARED_NONE: nothing is shared with others.
 		Exclusive:     slices.Contains(r.Exclusive, "true") || slices.Contains(r.Shared, "none"),
 		ExclusiveUser: slices.Contains(r.Exclusive, "user") || slices.Contains(r.Shared, "user"),
+		Oversubscribe: slices.Contains(r.Shared, "shared") || slices.Contains(r.Shared, "oversubscribe"),
 		Required:      q.nodeNames(id, "the list of required nodes", string(r.RequiredNodes)),
 		Excluded:      q.nodeNames(id, "the list of excluded nodes", string(r.ExcludedNodes)),
 		TimeLimit:     r.TimeLimit.minutes(),

@@ -52,6 +52,7 @@ func textJob(row map[string]string, q *queue) Job {
 	}
 	j.AdminCommentUntold = true
 	j.ExclusiveUser = strings.EqualFold(clean(row["h"]), "USER")
+	j.Oversubscribe = strings.EqualFold(clean(row["h"]), "YES")
 	j.Memory = mebibytes(row["m"])
 	if strings.HasSuffix(strings.TrimSpace(row["m"]), "c") { // for each CPU
 		j.Memory = int(math.Ceil(float64(j.Memory) * j.CPUsPerNode()))

@@ -315,6 +315,7 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 		Nodes: c.number("nodes", 1), Features: c.value("constraint"),
 		Exclusive:     c.has("exclusive") && !slices.Contains([]string{"user", "mcs", "no"}, c.value("exclusive")),
 		ExclusiveUser: c.value("exclusive") == "user",
+		Oversubscribe: c.has("oversubscribe") || c.has("share"),
 		Limit:         s.Limit(&j), Copies: 1,
 	}
 	r.Application, r.Source = s.application(&j)
