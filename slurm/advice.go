@@ -39,6 +39,9 @@ type Advice struct {
 	LimitExceeded bool `json:"limitExceeded"`
 	// Warnings say what makes the advice doubtful; never nil.
 	Warnings []string `json:"warnings"`
+
+	// partly are the nodes with room for some tasks only.
+	partly []Candidate
 }
 
 // Candidate is a node and what placing the job there would do.

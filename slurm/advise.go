@@ -98,6 +98,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if advice.Candidates, err = t.candidates(); err != nil {
 		return nil, err
 	}
+	if advice.partly, err = t.findPartly(c); err != nil {
+		return nil, err
+	}
 	returning, unscored := t.returning(c)
 	chosen, short, err := t.choose(advice.Candidates)
 	if err != nil {

@@ -98,7 +98,7 @@ func (c *Cluster) With(r *Request, nodes []string) *Cluster {
 		if n == nil {
 			continue
 		}
-		n.AllocatedCPUs += int(math.Ceil(r.CPUsPerNode))
+		n.AllocatedCPUs += int(math.Ceil(r.CPUsOn(n)))
 		n.AllocatedMemory += r.memory(c, n)
 		used := map[string]int{}
 		maps.Copy(used, n.GresUsed)

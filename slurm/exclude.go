@@ -12,7 +12,8 @@ import (
 //   - nodes on which a limit would be exceeded, with room or without, and those on which
 //     that is not known, where it is known on others;
 //   - when the job has its nodes now, those with room that are worse. Of an array of
-//     which not all tasks were placed, none: the rest needs nodes as well.
+//     which not all tasks were placed, none: the rest needs nodes as well. The same holds
+//     of nodes with room for some tasks.
 //
 // Other nodes without room stay open: who will be there when they have room is
 // not known. When the limit is exceeded nearly everywhere, the best nodes stay
@@ -53,6 +54,7 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 			open++
 		}
 	}
+	a.excludePartly(r, chosen, o)
 	slices.SortFunc(a.Exclude, hostlist.Compare)
 	a.Exclude = slices.Compact(a.Exclude)
 }
@@ -123,8 +125,9 @@ func (a *Advice) ExcludeList() string { return hostlist.Compress(a.Exclude) }
 // nodes, as a host list.
 func (a *Advice) DemandedList() string {
 	judged := a.judged()
+	all := slices.Concat(a.Candidates, a.partly)
 	kept := slices.DeleteFunc(slices.Clone(a.Exclude), func(name string) bool {
-		return slices.ContainsFunc(a.Candidates, func(c Candidate) bool { return c.Node == name && c.Excluded && c.keeps(judged) })
+		return slices.ContainsFunc(all, func(c Candidate) bool { return c.Node == name && c.Excluded && c.keeps(judged) })
 	})
 	return hostlist.Compress(kept)
 }

@@ -47,6 +47,9 @@ type Job struct {
 	// NodeCount, CPUs, Tasks and CPUsPerTask are what the job asks for while it
 	// is pending, and what it has while it runs.
 	NodeCount, CPUs, Tasks, CPUsPerTask int
+	// ThreadsPerCore is how many threads of each core it uses; 0 for all, or when it is not
+	// told.
+	ThreadsPerCore int
 	// Features is the constraint on nodes, as "gpu&fast".
 	Features string
 	// Exclusive is true when the job wants whole nodes, ExclusiveUser when it shares them

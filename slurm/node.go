@@ -127,6 +127,8 @@ type Partition struct {
 	OverSubscribe string
 	// Closed is true when the partition starts no jobs.
 	Closed bool
+	// LeastNodes is how many nodes a job gets at least that leaves the number to Slurm.
+	LeastNodes int
 	// MostNodes bounds the nodes of a job, MostCPUsPerNode the CPUs that all jobs of the
 	// partition have of one node; 0 means any.
 	MostNodes, MostCPUsPerNode int

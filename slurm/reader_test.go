@@ -222,15 +222,15 @@ func TestSqueueV0_0_43(t *testing.T) {
 // sinfo prints one number where a partition takes as many nodes at most as at least.
 func TestMostNodesOfAPartition(t *testing.T) {
 	whole := fixture(t, "sinfo-22.05-debian.txt")
-	for size, want := range map[string]int{"1": 1, "1-1": 1, "2-7": 7, "1-infinite": 0} {
+	for size, want := range map[string][2]int{"1": {1, 1}, "1-1": {1, 1}, "2-7": {2, 7}, "1-infinite": {1, 0}} {
 		text := &answers{t: t, given: []answer{{command: "sinfo", output: strings.ReplaceAll(whole, "|m|1-infinite|m|", "|m|"+size+"|m|")}}}
 		v, err := Reader{Runner: text}.nodes(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range v.partitions {
-			if p.MostNodes != want {
-				t.Errorf("a size of %s: %s takes %d nodes at most, want %d", size, p.Name, p.MostNodes, want)
+			if p.LeastNodes != want[0] || p.MostNodes != want[1] {
+				t.Errorf("a size of %s: %s takes %d to %d nodes, want %d to %d", size, p.Name, p.LeastNodes, p.MostNodes, want[0], want[1])
 			}
 		}
 	}

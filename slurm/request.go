@@ -24,6 +24,11 @@ type Request struct {
 	// Nodes is how many nodes it wants, CPUsPerNode how many CPUs on each.
 	Nodes       int
 	CPUsPerNode float64
+	// CPUsPerTask is how many CPUs it takes at least where Slurm may place more of its tasks
+	// on one node than on another; 0 where every node gets as many.
+	CPUsPerTask float64
+	// ThreadsPerCore is how many threads of each core it uses; 0 for all.
+	ThreadsPerCore int
 	// Copies is how many such jobs are to be placed, as of an array; 0 counts
 	// as 1.
 	Copies int
@@ -36,7 +41,7 @@ type Request struct {
 	// Oversubscribe is true when it may share CPUs where a partition lets jobs ask for that.
 	Oversubscribe bool
 	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by
-	// default. Gres counts the generic resources that it asks for on each node.
+	// default, WholeMemory for all that the node has. Gres counts the generic resources that it asks for on each node.
 	Memory int
 	Gres   map[string]int
 	// Reservation names the one in which it runs, or several with commas between them;
@@ -52,6 +57,9 @@ type Request struct {
 	// Limit is the slowdown it may suffer; 0 means Options.Limit.
 	Limit units.Slowdown
 }
+
+// WholeMemory is the memory of a job that asks for all of each node's (--mem=0).
+const WholeMemory = -1
 
 // mostCopies bounds how many tasks of an array are placed one by one; by then
 // every node of a sensible size has its share.
@@ -83,13 +91,24 @@ func (s *Site) Request(j *Job) Request {
 		Oversubscribe: j.Oversubscribe, Required: j.Required, Excluded: j.Excluded, Limit: s.Limit(j),
 		Memory: j.Memory, Gres: j.Gres, Reservation: j.Reservation, TimeLimit: j.TimeLimit, User: j.User,
 	}
+	if j.Pending() { // the CPUs of others are those of all threads
+		r.ThreadsPerCore = j.ThreadsPerCore
+	}
 	r.Application, r.Source = s.application(j)
 	return r
 }
 
 // SetResources sets Memory and Gres from options of sbatch, such as 4G and gpu:1.
 func (r *Request) SetResources(memory, gres string) {
-	r.Memory, r.Gres = mebibytes(memory), gresOf(gres)
+	r.Memory, r.Gres = memoryOf(memory), gresOf(gres)
+}
+
+// memoryOf reads --mem.
+func memoryOf(text string) int {
+	if amount := mebibytes(text); amount > 0 || strings.TrimRight(strings.TrimSpace(text), "KMGTkmgt") != "0" {
+		return amount
+	}
+	return WholeMemory
 }
 
 // pendingTasks counts the tasks of an array expression such as "3-9:2,12%4", of
@@ -163,7 +182,8 @@ func (r *Request) Matching(c *Cluster) []*Node {
 		inPartition := (partitions == nil && len(r.Partitions) == 0) ||
 			slices.ContainsFunc(partitions, func(p string) bool { return slices.Contains(n.Partitions, p) })
 		switch {
-		case !inPartition, n.CPUs > 0 && r.CPUsPerNode > float64(n.CPUs):
+		case !inPartition, n.CPUs > 0 && r.CPUsOn(n) > float64(n.CPUs):
+		case r.ThreadsPerCore > 1 && n.ThreadsPerCore > 0 && r.ThreadsPerCore > n.ThreadsPerCore:
 		case n.Memory > 0 && r.Memory > n.Memory, !r.resources(n.Gres, nil):
 		case !n.Offers(features), slices.Contains(r.Excluded, n.Name):
 		case len(r.Required) >= r.Nodes && len(r.Required) > 0 && !slices.Contains(r.Required, n.Name):
@@ -199,12 +219,23 @@ func (r *Request) open(c *Cluster) []string {
 	return admitting
 }
 
+// admitted reports whether some partition of the job admits it, as far as they are known.
+func (r *Request) admitted(c *Cluster) bool {
+	all := r.partitions(c)
+	return len(all) == 0 || slices.ContainsFunc(all, func(name string) bool {
+		p, known := c.Partition(name)
+		return !known || p.Admits(r.Nodes, r.CPUsPerNode, r.TimeLimit)
+	})
+}
+
 // memory returns what the job takes of a node's memory, in MiB; 0 where jobs take
 // none.
 func (r *Request) memory(c *Cluster, n *Node) int {
 	switch {
 	case !c.Consumable.Memory:
 		return 0
+	case r.Memory == WholeMemory:
+		return n.Memory
 	case r.Memory > 0:
 		return r.Memory
 	}

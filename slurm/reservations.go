@@ -123,7 +123,7 @@ func (a *reservations) admitIn(name string, q *Request, n *Node) bool {
 			return false
 		}
 	}
-	if n.CPUs > 0 && q.CPUsPerNode > a.cpus(q, n, own, start) {
+	if n.CPUs > 0 && q.CPUsOn(n) > a.cpus(q, n, own, start) {
 		return false
 	}
 	if holder := a.named[n.Reservation]; start.After(now) || holder != nil && !holder.excludes(q, own) {

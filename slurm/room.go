@@ -148,7 +148,7 @@ func (r *Room) Takes(q *Request, n *Node) float64 {
 	if r.whole(q, n) {
 		return max(q.CPUsPerNode, float64(n.CPUs))
 	}
-	return q.CPUsPerNode
+	return q.CPUsOn(n)
 }
 
 // whole reports whether the job has the node for itself, in whichever partition it starts.
@@ -204,9 +204,9 @@ func (r *Room) Fits(q *Request, n *Node) bool { return r.Fitting(q)(n) }
 
 // Fitting returns Fits for one job and many nodes. It sees what is booked later.
 func (r *Room) Fitting(q *Request) func(*Node) bool {
-	hasCPUs := r.havingCPUs(q)
+	hasCPUs, admitted := r.havingCPUs(q), q.admitted(r.cluster)
 	return func(n *Node) bool {
-		return n.startsNow() && r.Holds(q, n) && r.reserved.any(q, func(name string) bool {
+		return admitted && n.startsNow() && r.Holds(q, n) && r.reserved.any(q, func(name string) bool {
 			return r.reserved.begun(name) && r.reserved.admitIn(name, q, n) && hasCPUs(n, r.reserved.named[name])
 		})
 	}
@@ -261,13 +261,14 @@ func (r *Room) hasCPUs(q *Request, n *Node, p *Partition, own *Reservation) bool
 	if way == ownNode {
 		return taken == 0 && (own != nil || cpus == float64(n.CPUs))
 	}
-	if p.MostCPUsPerNode > 0 && r.within[membership{node: n.Name, partition: p.Name}]+q.CPUsPerNode > float64(p.MostCPUsPerNode) {
+	takes := q.CPUsOn(n)
+	if p.MostCPUsPerNode > 0 && r.within[membership{node: n.Name, partition: p.Name}]+takes > float64(p.MostCPUsPerNode) {
 		return false
 	}
 	if way == inRows {
 		return r.hasRow(q, n, p, min(cpus, float64(n.CPUs)))
 	}
-	return taken+q.CPUsPerNode <= float64(n.CPUs) && left+q.CPUsPerNode <= cpus
+	return taken+takes <= float64(n.CPUs) && left+takes <= cpus
 }
 
 // joins reports whether the users whose jobs are on the node let a job of the partition

@@ -39,14 +39,14 @@ func sinfoText(f fields, output []byte) (*inventory, error) {
 		n.Features = list(row["f"])
 		partition, isDefault := strings.CutSuffix(strings.TrimSpace(row["P"]), "*")
 		n.Memory, n.Gres = int(whole(row["m"])), gresOf(row["G"])
-		_, most, isRange := strings.Cut(row["s"], "-")
+		least, most, isRange := strings.Cut(row["s"], "-")
 		if !isRange { // the least is the most
 			most = row["s"]
 		}
 		v.partition(Partition{
 			Name: partition, Default: isDefault, OverSubscribe: clean(row["h"]),
-			Closed:    slices.Contains([]string{"down", "inact", "drain"}, strings.ToLower(clean(row["a"]))),
-			MostNodes: int(whole(most)), MostCPUsPerNode: int(whole(row["B"])), TimeLimit: duration(row["l"]),
+			Closed:     slices.Contains([]string{"down", "inact", "drain"}, strings.ToLower(clean(row["a"]))),
+			LeastNodes: int(whole(least)), MostNodes: int(whole(most)), MostCPUsPerNode: int(whole(row["B"])), TimeLimit: duration(row["l"]),
 		}, n)
 	}
 	return v, nil

@@ -46,6 +46,7 @@ type jobRecord struct {
 	CPUs            number `json:"cpus"`
 	Tasks           number `json:"tasks"`
 	CPUsPerTask     number `json:"cpus_per_task"`
+	ThreadsPerCore  number `json:"threads_per_core"`
 	Features        text   `json:"features"`
 	Shared          words  `json:"shared"`
 	Exclusive       words  `json:"exclusive"`
@@ -147,24 +148,25 @@ func clean(field string) string {
 func (r *jobRecord) job(q *queue) Job {
 	id := r.JobID.value
 	j := Job{
-		ID:           id,
-		ArrayID:      r.ArrayJobID.value,
-		PendingTasks: clean(string(r.ArrayTaskString)),
-		HetID:        r.HetJobID.value,
-		HetOffset:    r.HetJobOffset.value,
-		Name:         string(r.Name),
-		Comment:      string(r.Comment),
-		AdminComment: string(r.AdminComment),
-		User:         cmp.Or(string(r.UserName), string(r.UserID)),
-		Account:      string(r.Account),
-		Partitions:   list(string(r.Partition)),
-		Reason:       clean(string(r.StateReason)),
-		Dependency:   clean(string(r.Dependency)),
-		NodeCount:    r.NodeCount.count(),
-		CPUs:         r.CPUs.count(),
-		Tasks:        r.Tasks.count(),
-		CPUsPerTask:  r.CPUsPerTask.count(),
-		Features:     clean(string(r.Features)),
+		ID:             id,
+		ArrayID:        r.ArrayJobID.value,
+		PendingTasks:   clean(string(r.ArrayTaskString)),
+		HetID:          r.HetJobID.value,
+		HetOffset:      r.HetJobOffset.value,
+		Name:           string(r.Name),
+		Comment:        string(r.Comment),
+		AdminComment:   string(r.AdminComment),
+		User:           cmp.Or(string(r.UserName), string(r.UserID)),
+		Account:        string(r.Account),
+		Partitions:     list(string(r.Partition)),
+		Reason:         clean(string(r.StateReason)),
+		Dependency:     clean(string(r.Dependency)),
+		NodeCount:      r.NodeCount.count(),
+		CPUs:           r.CPUs.count(),
+		Tasks:          r.Tasks.count(),
+		CPUsPerTask:    r.CPUsPerTask.count(),
+		ThreadsPerCore: r.ThreadsPerCore.count(),
+		Features:       clean(string(r.Features)),
 		// "none" is JOB_SHARED_NONE: nothing is shared with others.
 		Exclusive:     slices.Contains(r.Exclusive, "true") || slices.Contains(r.Shared, "none"),
 		ExclusiveUser: slices.Contains(r.Exclusive, "user") || slices.Contains(r.Shared, "user"),

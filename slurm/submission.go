@@ -324,7 +324,18 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 		perNode := c.number("ntasks-per-node", 1)
 		r.Nodes = (tasks + perNode - 1) / perNode
 	}
-	r.CPUsPerNode = float64(tasks*c.number("cpus-per-task", 1)) / float64(r.Nodes)
+	perTask := c.number("cpus-per-task", 1)
+	r.CPUsPerNode = float64(tasks*perTask) / float64(r.Nodes)
+	if c.has("overcommit") {
+		r.CPUsPerNode = float64(perTask) // however many tasks there are
+	}
+	if c.splits(tasks, r.Nodes) {
+		r.CPUsPerTask = float64(perTask)
+	}
+	r.ThreadsPerCore = c.number("threads-per-core", 0)
+	if c.value("hint") == "nomultithread" {
+		r.ThreadsPerCore = 1
+	}
 	if partition := c.value("partition"); partition != "" {
 		r.Partitions = strings.Split(partition, ",")
 	}
@@ -332,37 +343,12 @@ func (s *Site) RequestOf(c *Component, user string) (Request, error) {
 		r.Copies = pendingTasks(c.value("array"))
 	}
 	r.User, r.Reservation, r.TimeLimit = user, c.value("reservation"), minutes(c.value("time"))
-	r.Memory, r.Gres = c.memory(&r), c.gres(&r, tasks)
+	r.Gres = c.gres(&r, tasks)
+	r.Memory = c.memory(&r)
 	var err, err2 error
 	r.Excluded, err = hostlist.Expand(c.value("exclude"))
 	r.Required, err2 = hostlist.Expand(c.value("nodelist"))
 	return r, errors.Join(err, err2)
-}
-
-// RequestIn is RequestOf in a cluster. A job that does not say how many nodes it wants
-// gets as many as Slurm would need for its CPUs.
-func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request, error) {
-	r, err := s.RequestOf(component, user)
-	if err != nil || component.has("nodes") || component.has("ntasks-per-node") {
-		return r, err
-	}
-	partitions, most := r.partitions(c), 0
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		if len(partitions) == 0 || slices.ContainsFunc(partitions, func(p string) bool { return slices.Contains(n.Partitions, p) }) {
-			most = max(most, n.CPUs)
-		}
-	}
-	if most == 0 || r.CPUsPerNode <= float64(most) {
-		return r, nil
-	}
-	// CPUs of one task are on one node.
-	perTask := component.number("cpus-per-task", 1)
-	tasks := max(1, most/perTask)
-	nodes := (component.number("ntasks", 1) + tasks - 1) / tasks
-	spread := *component
-	spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
-	return s.RequestOf(&spread, user)
 }
 
 // memory returns what the component asks for on each node, in MiB; 0 when it asks for
@@ -370,9 +356,11 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 func (c *Component) memory(r *Request) int {
 	switch {
 	case c.has("mem"):
-		return mebibytes(c.value("mem"))
+		return memoryOf(c.value("mem"))
 	case c.has("mem-per-cpu"):
 		return int(math.Ceil(float64(mebibytes(c.value("mem-per-cpu"))) * r.CPUsPerNode))
+	case c.has("mem-per-gpu"):
+		return mebibytes(c.value("mem-per-gpu")) * r.Gres["gpu"]
 	}
 	return 0
 }

@@ -76,7 +76,7 @@ func TestSubmission(t *testing.T) {
 		{
 			"sbatch", "-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|plain.sh", environ("SBATCH_MEM_PER_CPU=9"),
 			Request{
-				Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 2, Memory: 2048, Reservation: "maint",
+				Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 2, CPUsPerTask: 1, Memory: 2048, Reservation: "maint",
 				Gres: map[string]int{"gpu": 2, "gpu:a100": 2, "tape": 1}, TimeLimit: 36 * time.Hour,
 			},
 			"-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|--exclude=n1|plain.sh",
@@ -84,7 +84,7 @@ func TestSubmission(t *testing.T) {
 		{
 			"sbatch", "-N2|-n4|-G3|--mem-per-cpu|100|-t90|plain.sh", environ(),
 			Request{
-				Application: "plain.sh", Source: "job name", Nodes: 2, CPUsPerNode: 2, Memory: 200,
+				Application: "plain.sh", Source: "job name", Nodes: 2, CPUsPerNode: 2, CPUsPerTask: 1, Memory: 200,
 				Gres: map[string]int{"gpu": 2}, TimeLimit: 90 * time.Minute,
 			},
 			"-N2|-n4|-G3|--mem-per-cpu|100|-t90|--exclude=n1|plain.sh",
@@ -96,7 +96,7 @@ func TestSubmission(t *testing.T) {
 		},
 		{
 			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", environ(),
-			Request{Application: "md", Source: "comment", Nodes: 2, CPUsPerNode: 8, Limit: 1.2},
+			Request{Application: "md", Source: "comment", Nodes: 2, CPUsPerNode: 8, CPUsPerTask: 2, Limit: 1.2},
 			"-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|--exclude=n1|plain.sh",
 		},
 		{
@@ -131,12 +131,12 @@ func TestSubmission(t *testing.T) {
 		},
 		{
 			"srun", "-N|2-4|-n|4|--|./lmp|-x|y", environ("SLURM_CPUS_PER_TASK=3"),
-			Request{Application: "lmp", Source: "job name", Nodes: 2, CPUsPerNode: 6},
+			Request{Application: "lmp", Source: "job name", Nodes: 2, CPUsPerNode: 6, CPUsPerTask: 3},
 			"-N|2-4|-n|4|--exclude=n1|--|./lmp|-x|y",
 		},
 		{
 			"salloc", "-n4|--comm|bandmate=md", environ(),
-			Request{Application: "md", Source: "comment", Nodes: 1, CPUsPerNode: 4},
+			Request{Application: "md", Source: "comment", Nodes: 1, CPUsPerNode: 4, CPUsPerTask: 1},
 			"-n4|--comm|bandmate=md|--exclude=n1",
 		},
 	} {

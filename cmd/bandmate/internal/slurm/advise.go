@@ -243,6 +243,9 @@ func (f *adviseFlags) request() (slurm.Request, error) {
 		return r, cli.Usagef("-N %d -n %d -c %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask)
 	}
 	r.CPUsPerNode = float64(max(f.tasks, f.nodes)*f.cpusPerTask) / float64(f.nodes)
+	if f.tasks > f.nodes {
+		r.CPUsPerTask = float64(f.cpusPerTask)
+	}
 	if f.partition != "" {
 		r.Partitions = strings.Split(f.partition, ",")
 	}

@@ -235,10 +235,12 @@ func toldAdvice(advice *slurm.Advice, list string) string {
 		excluded = "excluding " + list
 	}
 	names, err := hostlist.Expand(list)
-	open := slices.DeleteFunc(advice.Fitting(), func(c *slurm.Candidate) bool { return err == nil && slices.Contains(names, c.Node) })
+	closed := func(c *slurm.Candidate) bool { return err == nil && slices.Contains(names, c.Node) }
+	open := slices.DeleteFunc(advice.Fitting(), closed)
 	if len(open) < advice.Nodes {
 		return fmt.Sprintf("%s: no room now, %s", advice.Application, excluded)
 	}
+	open = append(open, slices.DeleteFunc(advice.Partly(), closed)...)
 	var nodes []string
 	for _, c := range open {
 		nodes = append(nodes, c.Node)

@@ -1,0 +1,114 @@
+package slurm
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RequestIn is RequestOf in a cluster. A job that leaves the number of nodes to Slurm, or
+// names a range, gets as many as it needs there for its CPUs, its memory and its generic
+// resources.
+func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request, error) {
+	r, err := s.RequestOf(component, user)
+	least, most := component.nodes()
+	tasks := component.number("ntasks", least)
+	if err != nil || least == most || component.has("ntasks-per-node") {
+		return r, err
+	}
+	onNode, fewest := r.mostOnNode(c)
+	if fewest <= tasks && !component.has("nodes") {
+		least = max(least, fewest)
+	}
+	// CPUs of one task are on one node.
+	perNode := tasks
+	if onNode > 0 && !component.has("overcommit") {
+		perNode = max(1, min(tasks, onNode/component.number("cpus-per-task", 1)))
+	}
+	of := func(nodes int) (Request, error) {
+		spread := *component
+		spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
+		r, err := s.RequestOf(&spread, user)
+		if component.splits(tasks, nodes) {
+			r.CPUsPerTask = float64(component.number("cpus-per-task", 1))
+		}
+		return r, err
+	}
+	nodesFor := func(perNode int) int { return min(most, max(least, (tasks+perNode-1)/perNode)) }
+	first, err := of(nodesFor(perNode))
+	if err != nil || len(first.Matching(c)) >= first.Nodes {
+		return first, err
+	}
+	for tried := first.Nodes; perNode >= 1 && tried <= len(c.Nodes); perNode-- {
+		nodes := nodesFor(perNode)
+		if nodes == tried {
+			continue
+		}
+		tried = nodes
+		if r, err = of(nodes); err != nil || len(r.Matching(c)) >= nodes {
+			return r, err
+		}
+	}
+	return first, nil
+}
+
+// splits reports whether Slurm may place more of its tasks on one of so many nodes than on
+// another.
+func (c *Component) splits(tasks, nodes int) bool {
+	_, most := c.nodes()
+	return most > 1 && tasks > nodes && !c.has("ntasks-per-node") && !c.has("overcommit")
+}
+
+// nodes returns how many nodes the component wants, at least and at most.
+func (c *Component) nodes() (least, most int) {
+	least = c.number("nodes", 1)
+	_, high, isRange := strings.Cut(c.value("nodes"), "-")
+	switch {
+	case !c.has("nodes"):
+		return least, math.MaxInt
+	case isRange:
+		return least, max(least, int(whole(high)))
+	}
+	return least, least
+}
+
+// mostOnNode returns how many CPUs the job may have of one node of its partitions, and how many
+// nodes these give a job at least.
+func (r *Request) mostOnNode(c *Cluster) (cpus, fewest int) {
+	partitions := r.partitions(c)
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		if len(partitions) == 0 {
+			cpus = max(cpus, n.CPUs)
+		}
+		for _, name := range partitions {
+			switch p := c.partition(name); {
+			case !slices.Contains(n.Partitions, name):
+			case p != nil && p.MostCPUsPerNode > 0:
+				cpus = max(cpus, min(n.CPUs, p.MostCPUsPerNode))
+			default:
+				cpus = max(cpus, n.CPUs)
+			}
+		}
+	}
+	for i, name := range partitions {
+		if p := c.partition(name); p != nil && (i == 0 || p.LeastNodes < fewest) {
+			fewest = p.LeastNodes
+		}
+	}
+	return cpus, fewest
+}
+
+// CPUsOn returns how many CPUs of a node the job takes where it shares the node: whole cores,
+// and where it uses one thread of each, a core for each of its CPUs.
+func (r *Request) CPUsOn(n *Node) float64 {
+	perCore := float64(n.cpusPerCore())
+	switch {
+	case perCore == 1:
+		return r.CPUsPerNode
+	case r.ThreadsPerCore == 1:
+		return math.Ceil(r.CPUsPerNode) * perCore
+	}
+	return math.Ceil(r.CPUsPerNode/perCore) * perCore
+}
