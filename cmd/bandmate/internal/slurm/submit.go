@@ -101,29 +101,22 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 	if err != nil {
 		return nil, err
 	}
-	advices := make([]*slurm.Advice, len(submission.Components))
-	for i := range submission.Components {
-		request, err := advisor.Site.RequestIn(cluster, &submission.Components[i], userName(a))
-		if err != nil {
-			return nil, err
-		}
-		if request.Application == "" {
-			return nil, fmt.Errorf("the job names no application: label it with --comment %s=NAME", slurm.ApplicationWord)
-		}
-		advices[i], err = advisor.Advise(cluster, request)
-		if err == nil {
-			err = errors.Join(checkKnown(advices[i]), checkAdvice(advices[i]))
-		}
-		if err != nil {
-			return nil, err
-		}
-		// The next component finds this one in place.
-		cluster = cluster.With(&request, advices[i].Chosen)
+	advices, unadvised, err := adviseComponents(advisor, cluster, submission.Components, userName(a))
+	if err != nil {
+		return nil, err
+	}
+	// What a component without a profile does to a limit is not known.
+	if i := slices.IndexFunc(unadvised, func(err error) bool { return err != nil }); i >= 0 &&
+		(f.limit.Slowdown != 0 || !slices.Contains(unadvised, nil)) {
+		return nil, unadvised[i]
 	}
 	lists := func(list func(*slurm.Advice) string) []string {
 		all := make([]string, len(advices))
 		for i, advice := range advices {
-			all[i] = list(advice)
+			all[i] = submission.Components[i].Excluded()
+			if unadvised[i] == nil {
+				all[i] = list(advice)
+			}
 		}
 		return all
 	}
@@ -136,6 +129,10 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 		return nil, err
 	}
 	for i, advice := range advices {
+		if unadvised[i] != nil {
+			a.Note(fmt.Sprintf("component %d goes without advice: %v", i, unadvised[i]))
+			continue
+		}
 		a.Warn(advice.Warnings)
 		a.Note(toldAdvice(advice, chosen[i]))
 	}
@@ -143,6 +140,34 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 		a.Note(remark)
 	}
 	return submission.WithExcluded(chosen), nil
+}
+
+// adviseComponents advises about the components of a job. Of those whose applications are not
+// known, unadvised says why.
+func adviseComponents(by *slurm.Advisor, c *slurm.Cluster, components []slurm.Component, user string) (advices []*slurm.Advice, unadvised []error, err error) {
+	advices, unadvised = make([]*slurm.Advice, len(components)), make([]error, len(components))
+	for i := range components {
+		request, err := by.Site.RequestIn(c, &components[i], user)
+		if err != nil {
+			return nil, nil, err
+		}
+		if request.Application == "" {
+			unadvised[i] = fmt.Errorf("the job names no application: label it with --comment %s=NAME", slurm.ApplicationWord)
+			continue
+		}
+		if advices[i], err = by.Advise(c, request); err != nil {
+			return nil, nil, err
+		}
+		if unadvised[i] = checkKnown(advices[i]); unadvised[i] != nil {
+			continue
+		}
+		if err := checkAdvice(advices[i]); err != nil {
+			return nil, nil, err
+		}
+		// The next component finds this one in place.
+		c = c.With(&request, advices[i].Chosen)
+	}
+	return advices, unadvised, nil
 }
 
 // timeToSettle bounds how long a submission waits until Slurm has placed the jobs that
