@@ -44,6 +44,7 @@ local BINDING = {
   "gpus", "gpus-per-node", "gpus-per-socket", "gpus-per-task", "tres-per-task",
   "mem-per-cpu", "mem-per-gpu", "nodefile", "contiguous", "switches",
   "ntasks-per-node", "ntasks-per-socket", "mincpus", "sockets-per-node", "cores-per-socket", "threads-per-core",
+  "core-spec", "hint", "overcommit",
 }
 -- These are part of the question.
 local ASKED = { "constraint", "gres", "mem", "reservation", "time" }
@@ -87,8 +88,9 @@ local function question(options)
   if given(options["partition"]) and harmless(options["partition"]) then
     command[#command + 1] = "--partition=" .. options["partition"]
   end
-  -- Which nodes other users have cannot be part of the question.
-  if options["exclusive"] == "user" or options["exclusive"] == "mcs" then return nil end
+  -- Which nodes other users have, or share, cannot be part of the question.
+  local sharing = options["exclusive"]
+  if sharing == "user" or sharing == "mcs" or sharing == "oversubscribe" then return nil end
   if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
   local limit = limit_of(options["comment"])
   if limit then command[#command + 1] = "--limit=" .. limit end
