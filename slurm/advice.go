@@ -40,8 +40,9 @@ type Advice struct {
 	// Warnings say what makes the advice doubtful; never nil.
 	Warnings []string `json:"warnings"`
 
-	// partly are the nodes with room for some tasks only.
-	partly []Candidate
+	// partly are the nodes with room for some tasks only, each of which takes cpusPerTask.
+	partly      []Candidate
+	cpusPerTask float64
 }
 
 // Candidate is a node and what placing the job there would do.

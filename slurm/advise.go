@@ -92,6 +92,9 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if r.Copies > 1 {
 		advice.Copies = r.Copies
 	}
+	if one, splits := r.task(); splits {
+		advice.cpusPerTask = one.CPUsPerNode
+	}
 	if r.Job != nil {
 		advice.Job = r.Job.String()
 	}

@@ -1,6 +1,9 @@
 package slurm
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // task returns the least part of the job that Slurm places on a node; false where every node
 // gets an equal part.
@@ -64,4 +67,17 @@ func (a *Advice) Partly() []*Candidate {
 		partly = append(partly, &a.partly[i])
 	}
 	return partly
+}
+
+// Spread reports whether these nodes together have the CPUs for all tasks of the job, which
+// Slurm then starts on them in unequal parts.
+func (a *Advice) Spread(nodes []*Candidate) bool {
+	if a.cpusPerTask == 0 || len(nodes) < a.Nodes {
+		return false
+	}
+	cpus := 0.0
+	for _, c := range nodes {
+		cpus += math.Floor(c.FreeCPUs/a.cpusPerTask) * a.cpusPerTask
+	}
+	return cpus >= float64(a.Nodes)*a.CPUsPerNode
 }

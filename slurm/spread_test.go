@@ -151,13 +151,15 @@ func TestAdvisePartly(t *testing.T) {
 		limit   bool
 		partly  string
 		exclude string
+		spread  bool
 	}{
-		{"a busy node", cluster(2, runs("writer", 4, "n1")), split(8, 1), false, "n1", "n1"},
-		{"a task too large for it", cluster(2, runs("writer", 4, "n1")), split(8, 8), false, "", ""},
-		{"a full node", cluster(2, runs("writer", 8, "n1")), split(8, 1), false, "", ""},
-		{"a small node", small(cluster(2, runs("writer", 2, "n1"))), split(8, 1), false, "n1", "n1"},
-		{"a small node over a limit, where others are full", small(cluster(2, runs("writer", 2, "n1"), runs("quiet", 8, "n2"))), split(8, 1), true, "n1", "n1"},
-		{"no room elsewhere", cluster(2, runs("writer", 4, "n1"), runs("writer", 4, "n2")), split(8, 1), false, "n1 n2", ""},
+		{"a busy node", cluster(2, runs("writer", 4, "n1")), split(8, 1), false, "n1", "n1", true},
+		{"a task too large for it", cluster(2, runs("writer", 4, "n1")), split(8, 8), false, "", "", false},
+		{"a full node", cluster(2, runs("writer", 8, "n1")), split(8, 1), false, "", "", true},
+		{"a small node", small(cluster(2, runs("writer", 2, "n1"))), split(8, 1), false, "n1", "n1", true},
+		{"a small node over a limit, where others are full", small(cluster(2, runs("writer", 2, "n1"), runs("quiet", 8, "n2"))), split(8, 1), true, "n1", "n1", false},
+		{"too little room on all", cluster(2, runs("writer", 6, "n1"), runs("writer", 6, "n2")), split(8, 1), false, "n1 n2", "", false},
+		{"no room elsewhere", cluster(2, runs("writer", 4, "n1"), runs("writer", 4, "n2")), split(8, 1), false, "n1 n2", "", true},
 	} {
 		o := Options{}
 		if test.limit {
@@ -170,6 +172,9 @@ func TestAdvisePartly(t *testing.T) {
 		}
 		if got := strings.Join(partly, " "); got != test.partly || a.ExcludeList() != test.exclude {
 			t.Errorf("%s: partly %q, want %q; excluded %q, want %q", test.name, got, test.partly, a.ExcludeList(), test.exclude)
+		}
+		if got, want := a.Spread(slices.Concat(a.Fitting(), a.Partly())), test.spread; got != want {
+			t.Errorf("%s: the nodes together have room: %v, want %v", test.name, got, want)
 		}
 		if demanded := a.DemandedList(); (demanded != "") != test.limit {
 			t.Errorf("%s: a limit demands %q", test.name, demanded)

@@ -261,11 +261,11 @@ func toldAdvice(advice *slurm.Advice, list string) string {
 	}
 	names, err := hostlist.Expand(list)
 	closed := func(c *slurm.Candidate) bool { return err == nil && slices.Contains(names, c.Node) }
-	open := slices.DeleteFunc(advice.Fitting(), closed)
-	if len(open) < advice.Nodes {
+	equal := slices.DeleteFunc(advice.Fitting(), closed)
+	open := slices.Concat(equal, slices.DeleteFunc(advice.Partly(), closed))
+	if len(equal) < advice.Nodes && !advice.Spread(open) {
 		return fmt.Sprintf("%s: no room now, %s", advice.Application, excluded)
 	}
-	open = append(open, slices.DeleteFunc(advice.Partly(), closed)...)
 	var nodes []string
 	for _, c := range open {
 		nodes = append(nodes, c.Node)
