@@ -40,8 +40,9 @@ type Request struct {
 	Exclusive, ExclusiveUser bool
 	// Oversubscribe is true when it may share CPUs where a partition lets jobs ask for that.
 	Oversubscribe bool
-	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by
-	// default, WholeMemory for all that the node has. Gres counts the generic resources that it asks for on each node.
+	// Memory is what it asks for on each node, in MiB; 0 for what Slurm gives by default,
+	// WholeMemory for all that the node has. Gres counts the generic resources that it asks
+	// for on each node.
 	Memory int
 	Gres   map[string]int
 	// Reservation names the one in which it runs, or several with commas between them;

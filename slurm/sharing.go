@@ -60,7 +60,8 @@ func (r *Room) share(q *Request, n *Node, sign int) {
 	held := s.held[p.Name]
 	if sign > 0 {
 		s.held[p.Name] = append(held, cpus)
-	} else if i := slices.Index(held, cpus); i >= 0 {
+	} else if len(held) > 0 {
+		i := max(0, slices.Index(held, cpus)) // what is known of a job on its nodes may be a mean
 		s.held[p.Name] = slices.Delete(held, i, i+1)
 	}
 }
