@@ -38,9 +38,9 @@ func Classes() []Class { return []Class{SameCore, SameComplex, CrossComplex} }
 //	 44–66 ns   same complex (95.3%)
 //	249–272 ns  different complexes (0.5%), for 0.1 to 8 s at a time
 //
-// On another one (Intel Xeon of 2.6 GHz, one last-level cache of 480 MiB), 6531 probes
-// in 25 seconds fell into a single band of 104 to 211 ns: a mesh is as slow as the fabric
-// between complexes elsewhere, so the boundary depends on the processor.
+// On two others (Intel Xeons, one last-level cache of 480 and of 105 MiB), probes fell into
+// a single band: 6531 into 104 to 211 ns, 853 into 124 to 212 ns. A mesh is as slow as the
+// fabric between complexes elsewhere, so the boundary depends on the processor.
 //
 // Published round trips by compare-and-swap (github.com/nviennot/core-to-core-latency,
 // twice its one-way figures) agree: SMT siblings 9–20 ns, one last-level cache
