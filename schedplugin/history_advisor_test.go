@@ -20,8 +20,8 @@ const rounding = 2e-3
 func (w *history) ask(newcomer *v1.Pod, answer *outcome) {
 	costs := map[string]float64{}
 	for name, n := range w.h.nodes {
-		cost, over, clear := w.predict(newcomer, n)
-		if !clear {
+		cost, over, plain := w.predict(newcomer, n)
+		if !plain {
 			continue
 		}
 		if why, rejected := answer.rejected[name]; rejected != over {
@@ -43,9 +43,9 @@ func (w *history) ask(newcomer *v1.Pod, answer *outcome) {
 	}
 }
 
-// predict returns what a placement costs and whether it breaks a limit. It is not clear where
+// predict returns what a placement costs and whether it breaks a limit. It is not plain where
 // a limit is close, or where more than the profiles of all pods counts.
-func (w *history) predict(newcomer *v1.Pod, n *fakeNode) (cost float64, over, clear bool) {
+func (w *history) predict(newcomer *v1.Pod, n *fakeNode) (cost float64, over, plain bool) {
 	pods := []*v1.Pod{newcomer}
 	machine, pool := n.node.Labels[v1alpha1.MachineLabel], n.node.Labels[v1alpha1.MemoryDomainLabel]
 	for _, other := range w.h.nodes {
