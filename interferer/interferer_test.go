@@ -129,6 +129,8 @@ func TestThreadsThatDoNotAnswer(t *testing.T) {
 	if err := syscall.Kill(i.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	// Threads that run or wait for a CPU stop later.
+	waitFor(t, "all threads to stop", func() bool { return strings.Trim(threadStates(i.PID()), "T") == "" })
 	err := i.Apply(Setting{Mode: Spin})
 	if err := syscall.Kill(i.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
