@@ -90,19 +90,30 @@ func TestReadingInterrupted(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := processtest.Prepare(t, "bandmate", append(args, pipe, "--store", store)...).Start()
-			processtest.Eventually(t, "a thread that opens the pipe", func() bool { return opens(p) })
-			time.Sleep(100 * time.Millisecond) // any other file is open by then
+			processtest.Eventually(t, "a thread that opens the pipe", func() bool { return opens(p, pipe) })
 			p.Signal(syscall.SIGINT)
 			p.WantExit(130, "bandmate: interrupted\n")
 		})
 	}
 }
 
-// opens reports whether a thread of a program is in openat(2).
-func opens(p *processtest.Program) bool {
+// opens reports whether a thread of a program waits in openat(2) of a path. While it
+// starts, a program opens other files as well.
+func opens(p *processtest.Program, path string) bool {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", p.Cmd.Process.Pid))
+	if err != nil {
+		return false
+	}
+	defer memory.Close()
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", p.Cmd.Process.Pid))
 	return slices.ContainsFunc(threads, func(file string) bool {
 		call, _ := os.ReadFile(file)
-		return strings.HasPrefix(string(call), fmt.Sprint(unix.SYS_OPENAT, " "))
+		var number, directory, name uint64
+		if _, err := fmt.Sscanf(string(call), "%d %v %v", &number, &directory, &name); err != nil || number != unix.SYS_OPENAT {
+			return false
+		}
+		opened := make([]byte, len(path)+1)
+		_, err := memory.ReadAt(opened, int64(name))
+		return err == nil && string(opened) == path+"\x00"
 	})
 }
