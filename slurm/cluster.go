@@ -24,7 +24,7 @@ type Cluster struct {
 	Partitions []Partition
 	// Jobs are the records of squeue in its order.
 	Jobs []Job
-	// Consumable says what jobs take of nodes beside CPUs.
+	// Consumable says what jobs take of nodes.
 	Consumable Consumable
 	// Reservations are those that are active or to come; nil when Slurm did not tell.
 	Reservations []Reservation

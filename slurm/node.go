@@ -18,6 +18,8 @@ type Node struct {
 	// CPUSpecList); SystemCores are their cores by socket, as in Allocation.
 	SystemCPUs  int
 	SystemCores map[int][]int
+	// WholeSockets is true where no two jobs have cores of one socket (CR_Socket).
+	WholeSockets bool
 	// AllocatedCPUs is what jobs hold, those of other users included.
 	AllocatedCPUs int
 	// State is Slurm's base state in upper case, as "IDLE", "MIXED"; Flags are

@@ -110,7 +110,12 @@ func (r Reader) details(ctx context.Context, c *Cluster, q *queue, v *inventory)
 			c.Reservations = scontrolReservations(output, v.nodes)
 			v.reserve(c.Reservations, c.Time)
 		}},
-		{"the configuration", []string{"show", "config"}, func(output []byte) { c.Consumable = scontrolConfig(output) }},
+		{"the configuration", []string{"show", "config"}, func(output []byte) {
+			c.Consumable = scontrolConfig(output)
+			for _, n := range v.nodes {
+				n.WholeSockets = c.Consumable.Sockets
+			}
+		}},
 	}
 	if q.coreless {
 		questions = append(questions, question{"the cores of jobs", []string{"--local", "-a", "-d", "-o", "show", "jobs"}, func(output []byte) {

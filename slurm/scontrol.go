@@ -15,8 +15,10 @@ import (
 	"bandmate.dev/bandmate/topology"
 )
 
-// Consumable says what jobs take of nodes beside CPUs (SelectTypeParameters).
+// Consumable says what jobs take of nodes (SelectTypeParameters).
 type Consumable struct {
+	// Sockets is true when jobs hold whole sockets, and not cores.
+	Sockets bool
 	// Memory is true when jobs hold memory.
 	Memory bool
 	// MemoryPerNode and MemoryPerCPU are what a job gets that asks for none, in MiB;
@@ -224,7 +226,8 @@ func scontrolConfig(output []byte) Consumable {
 		key, value, _ := strings.Cut(string(line), "=")
 		switch value = strings.TrimSpace(value); strings.TrimSpace(key) {
 		case "SelectTypeParameters":
-			c.Memory = strings.Contains(strings.ToUpper(value), "MEMORY")
+			value = strings.ToUpper(value)
+			c.Memory, c.Sockets = strings.Contains(value, "MEMORY"), strings.Contains(value, "CR_SOCKET")
 		case "DefMemPerNode":
 			c.MemoryPerNode = int(whole(value))
 		case "DefMemPerCPU":

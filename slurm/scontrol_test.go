@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,13 +13,19 @@ import (
 // of n02, and memory that jobs consume.
 func debian(t *testing.T) *Cluster {
 	t.Helper()
+	return debianConfigured(t, fixture(t, "scontrol-config-22.05-debian.txt"))
+}
+
+// debianConfigured is debian with another configuration.
+func debianConfigured(t *testing.T, config string) *Cluster {
+	t.Helper()
 	runner := &answers{t: t, given: []answer{
 		{command: "squeue", output: fixture(t, "squeue-22.05-debian.json")},
 		{command: "sinfo", output: fixture(t, "sinfo-22.05-debian.txt")},
 	}, details: map[string]string{
 		"nodes":        fixture(t, "scontrol-nodes-22.05-debian.txt"),
 		"reservations": fixture(t, "scontrol-reservations-22.05-debian.txt"),
-		"config":       fixture(t, "scontrol-config-22.05-debian.txt"),
+		"config":       config,
 	}}
 	c, err := Reader{Runner: runner, Now: func() time.Time { return moment("2026-11-22T18:12:00") }}.Read(t.Context())
 	if err != nil {
@@ -39,8 +46,12 @@ func TestReadDetails(t *testing.T) {
 	if second.Reservation != "maint" || second.Available() || !second.AvailableTo("maint") || second.AvailableTo("other") {
 		t.Errorf("n02: %+v", second)
 	}
-	if !c.Consumable.Memory || c.Consumable.MemoryPerNode != 0 {
+	if !c.Consumable.Memory || c.Consumable.Sockets || c.Consumable.MemoryPerNode != 0 || first.WholeSockets {
 		t.Errorf("consumable: %+v", c.Consumable)
+	}
+	config := fixture(t, "scontrol-config-22.05-debian.txt")
+	if s := debianConfigured(t, strings.Replace(config, "CR_CORE", "CR_SOCKET", 1)); !s.Consumable.Memory || !s.Consumable.Sockets || !s.Nodes[0].WholeSockets {
+		t.Errorf("whole sockets: %+v, %+v", s.Consumable, s.Nodes[0])
 	}
 	if len(c.Reservations) != 1 || c.Reservations[0].Name != "maint" || !slices.Equal(c.Reservations[0].Nodes, []string{"n02"}) || c.Reservations[0].End.IsZero() {
 		t.Errorf("reservations: %+v", c.Reservations)

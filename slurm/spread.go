@@ -1,15 +1,16 @@
 package slurm
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// RequestIn is RequestOf in a cluster. A job that leaves the number of nodes to Slurm, or
-// names a range, gets as many as it needs there for its CPUs, its memory and its generic
-// resources.
+// RequestIn is RequestOf in a cluster. A job that leaves the number of nodes to Slurm gets
+// as many as it needs there for its CPUs, its memory and its generic resources. One that
+// names a range gets as many of it as have room now, or else as many as it needs.
 func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request, error) {
 	r, err := s.RequestOf(component, user)
 	least, most := component.nodes()
@@ -35,6 +36,14 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 		}
 		return r, err
 	}
+	if component.has("nodes") {
+		if component.has("ntasks") {
+			most = min(most, tasks)
+		}
+		if r, found, err := widest(c, least, min(most, r.mostNodes(c)), of); err != nil || found {
+			return r, err
+		}
+	}
 	nodesFor := func(perNode int) int { return min(most, max(least, (tasks+perNode-1)/perNode)) }
 	first, err := of(nodesFor(perNode))
 	if err != nil || len(first.Matching(c)) >= first.Nodes {
@@ -51,6 +60,47 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 		}
 	}
 	return first, nil
+}
+
+// widest returns the request of a job on as many nodes of a range as have room for it now;
+// false where there are too few for the least.
+func widest(c *Cluster, least, most int, of func(nodes int) (Request, error)) (r Request, found bool, err error) {
+	room := NewRoom(c)
+	for nodes := min(most, len(c.Nodes)); nodes >= least; {
+		if r, err = of(nodes); err != nil {
+			return r, false, err
+		}
+		fits, count, required := room.Fitting(&r), 0, len(r.Required)
+		for _, n := range r.Matching(c) {
+			if fits(n) {
+				count++
+				if slices.Contains(r.Required, n.Name) {
+					required--
+				}
+			}
+		}
+		if required > 0 {
+			return r, false, nil
+		}
+		if count >= nodes {
+			return r, true, nil
+		}
+		nodes = count // fewer nodes get larger parts, which have room on no more of them
+	}
+	return r, false, nil
+}
+
+// mostNodes returns how many nodes the partitions of the job give it at most.
+func (r *Request) mostNodes(c *Cluster) int {
+	most := 0
+	for _, name := range r.partitions(c) {
+		p := c.partition(name)
+		if p == nil || p.MostNodes == 0 {
+			return math.MaxInt
+		}
+		most = max(most, p.MostNodes)
+	}
+	return cmp.Or(most, math.MaxInt)
 }
 
 // splits reports whether Slurm may place more of its tasks on one of so many nodes than on
@@ -100,15 +150,21 @@ func (r *Request) mostOnNode(c *Cluster) (cpus, fewest int) {
 	return cpus, fewest
 }
 
-// CPUsOn returns how many CPUs of a node the job takes where it shares the node: whole cores,
-// and where it uses one thread of each, a core for each of its CPUs.
+// CPUsOn returns how many CPUs of a node the job takes at least where it shares the node:
+// whole cores, and where it uses one thread of each, a core for each of its CPUs; or whole
+// sockets.
 func (r *Request) CPUsOn(n *Node) float64 {
-	perCore := float64(n.cpusPerCore())
+	cpus, perCore := r.CPUsPerNode, float64(n.cpusPerCore())
 	switch {
 	case perCore == 1:
-		return r.CPUsPerNode
 	case r.ThreadsPerCore == 1:
-		return math.Ceil(r.CPUsPerNode) * perCore
+		cpus = math.Ceil(cpus) * perCore
+	default:
+		cpus = math.Ceil(cpus/perCore) * perCore
 	}
-	return math.Ceil(r.CPUsPerNode/perCore) * perCore
+	if perSocket := perCore * float64(n.CoresPerSocket); n.WholeSockets && perSocket > 0 {
+		// Less where the system has cores of the last socket.
+		return max(cpus, min(math.Ceil(cpus/perSocket)*perSocket, float64(n.CPUs)))
+	}
+	return cpus
 }

@@ -25,10 +25,10 @@ func asked(t *testing.T, c *Cluster, args string) Request {
 func TestRequestSpreads(t *testing.T) {
 	c := cluster(3)
 	c.Consumable.Memory = true
-	c.Partitions = append(c.Partitions, Partition{Name: "wide", LeastNodes: 2}, Partition{Name: "capped", MostCPUsPerNode: 4})
+	c.Partitions = append(c.Partitions, Partition{Name: "wide", LeastNodes: 2}, Partition{Name: "capped", MostCPUsPerNode: 4}, Partition{Name: "narrow", MostNodes: 2})
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		n.Memory, n.Gres, n.Partitions = 1000, map[string]int{"gpu": 2}, append(n.Partitions, "wide", "capped")
+		n.Memory, n.Gres, n.Partitions = 1000, map[string]int{"gpu": 2}, append(n.Partitions, "wide", "capped", "narrow")
 	}
 	for _, test := range []struct {
 		args     string
@@ -40,12 +40,15 @@ func TestRequestSpreads(t *testing.T) {
 		{"-n8|--mem-per-cpu=100", 1, 8, 800, 3},
 		{"-n8|--mem-per-cpu=200", 2, 4, 800, 3},
 		{"-n8|--mem-per-cpu=200|-N1", 1, 8, 1600, 0},
-		{"-n8|--mem-per-cpu=200|-N1-3", 2, 4, 800, 3},
+		{"-n8|--mem-per-cpu=200|-N1-3", 3, 8. / 3, 534, 3},
 		{"-n8|--mem-per-cpu=999|-N1-3", 1, 8, 7992, 0},
 		{"-n4|--gpus-per-task=1", 2, 2, 0, 3},
 		{"-n20|-N1-3", 3, 20. / 3, 0, 3},
 		{"-n20|-N2-3", 3, 20. / 3, 0, 3},
-		{"-n2|-N1-3", 1, 2, 0, 3},
+		{"-n2|-N1-3", 2, 1, 0, 3},
+		{"-N1-3", 3, 1, 0, 3},
+		{"-N2-9|-c4", 3, 4, 0, 3},
+		{"-N1-3|-n3|-p|narrow", 2, 1.5, 0, 3},
 		{"-n6|-p|wide", 2, 3, 0, 3},
 		{"-n6|-p|wide,pack", 1, 6, 0, 3},
 		{"-n6|-p|capped", 2, 3, 0, 3},
@@ -58,6 +61,59 @@ func TestRequestSpreads(t *testing.T) {
 			t.Errorf("%s: %d nodes of %v CPUs and %d MiB, of which %d match; want %d of %v and %d, of which %d match",
 				test.args, r.Nodes, r.CPUsPerNode, r.Memory, got, test.nodes, test.cpus, test.memory, test.matching)
 		}
+	}
+}
+
+// A job that names a range gets as many nodes of it as have room now: n1 has 2 CPUs free, n2
+// none, n3 all.
+func TestRequestOfRange(t *testing.T) {
+	c := cluster(3, runs("quiet", 6, "n1"), runs("quiet", 8, "n2"))
+	for _, test := range []struct {
+		args  string
+		nodes int
+		cpus  float64
+	}{
+		{"-N1-3", 2, 1},
+		{"-N1-3|-n3", 2, 1.5},
+		{"-N1-3|-n5", 1, 5},
+		{"-N1-3|-c3", 1, 3},
+		{"-N1-3|--exclusive", 1, 1},
+		{"-N3-9", 3, 1},
+		{"-N1-3|-n4|-w|n2", 1, 4},
+		{"-N1-3|-n3|-w|n3", 2, 1.5},
+	} {
+		if r := asked(t, c, test.args); r.Nodes != test.nodes || r.CPUsPerNode != test.cpus {
+			t.Errorf("%s: %d nodes of %v CPUs, want %d of %v", test.args, r.Nodes, r.CPUsPerNode, test.nodes, test.cpus)
+		}
+	}
+}
+
+// Where jobs hold whole sockets, one CPU takes all of its socket.
+func TestRequestOfSockets(t *testing.T) {
+	c := cluster(2, runs("quiet", 4, "n1"))
+	for i := range c.Nodes {
+		n := &c.Nodes[i]
+		n.Sockets, n.CoresPerSocket, n.ThreadsPerCore, n.WholeSockets = 2, 2, 2, true // 8 CPUs
+	}
+	c.Nodes[1].CPUs, c.Nodes[1].SystemCPUs = 6, 2
+	for _, test := range []struct {
+		args          string
+		takes, second float64
+		fits          bool
+	}{
+		{"-n1", 4, 4, true},
+		{"-n4", 4, 4, true},
+		{"-n5|-N1", 8, 6, false},
+		{"-n3|-N1|--threads-per-core=1", 8, 6, false},
+	} {
+		r := asked(t, c, test.args)
+		room := NewRoom(c)
+		if first, second := room.Takes(&r, &c.Nodes[0]), room.Takes(&r, &c.Nodes[1]); first != test.takes || second != test.second || room.Fits(&r, &c.Nodes[0]) != test.fits {
+			t.Errorf("%s: takes %v and %v, want %v and %v; fits: %v", test.args, first, second, test.takes, test.second, !test.fits)
+		}
+	}
+	if got := NewRoom(c).together(&Request{CPUsPerNode: 1}, &c.Nodes[0], 8); got != 1 {
+		t.Errorf("%d jobs of one CPU on a socket, want 1", got)
 	}
 }
 
