@@ -35,7 +35,9 @@ func (a *Advisor) choose(name, machine string) Entry {
 	switch {
 	case len(byMachine) == 0:
 		reason := fmt.Sprintf("application %q: %v", name, v1alpha1.ErrNotFound)
-		if near := v1alpha1.NearNames(name, a.Applications()); len(near) > 0 {
+		if application, at, isName := strings.Cut(name, "@"); isName && a.Has(application) { // see Names
+			reason += fmt.Sprintf(": did you mean %s, with %s as the machine?", application, at)
+		} else if near := v1alpha1.NearNames(name, a.Applications()); len(near) > 0 {
 			reason += fmt.Sprintf(": did you mean %s?", strings.Join(near, " or "))
 		}
 		return Entry{State: Unknown, Reason: reason, cause: v1alpha1.ErrNotFound}

@@ -29,4 +29,7 @@ func TestNamesOfSeveralMachines(t *testing.T) {
 	if err := OneEach(twice); err != nil {
 		t.Errorf("one machine: %v", err)
 	}
+	if _, err := a.Choose([]string{"one@node"}, ""); !errors.Is(err, v1alpha1.ErrNotFound) || !strings.Contains(err.Error(), "did you mean one, with node as the machine?") {
+		t.Errorf("a name as matrix shows it: %v", err)
+	}
 }
