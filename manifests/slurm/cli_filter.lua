@@ -94,10 +94,15 @@ local function question(options)
   if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
   local limit = limit_of(options["comment"])
   if limit then command[#command + 1] = "--limit=" .. limit end
-  -- Of a range of nodes, as 2-4, the least counts.
-  for option, pattern in pairs({ ntasks = "^(%d+)$", nodes = "^(%d+)", ["cpus-per-task"] = "^(%d+)$" }) do
-    local number = tonumber((tostring(options[option] or ""):match(pattern)))
-    if number and number > 0 and number < 1e6 then
+  -- Slurm gives a job as many nodes of a range, as 2-4, as have room, one for each task at most.
+  local range = tostring(options["nodes"] or "")
+  local least, most = tonumber(range:match("^%d+")), tonumber(range:match("^%d+%-(%d+)$"))
+  local tasks = tonumber((tostring(options["ntasks"] or ""):match("^%d+$")))
+  local nodes = least
+  if least and most and most > least then nodes = math.max(least, math.min(most, tasks or most)) end
+  local size = { ntasks = tasks, nodes = nodes, ["cpus-per-task"] = tonumber((tostring(options["cpus-per-task"] or ""):match("^%d+$"))) }
+  for option, number in pairs(size) do
+    if number > 0 and number < 1e6 then
       command[#command + 1] = string.format("--%s=%d", option, number)
     end
   end

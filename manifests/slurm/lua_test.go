@@ -175,7 +175,9 @@ func TestCLIFilter(t *testing.T) {
 	}{
 		{name: "excludes", answer: "n[01-02]\n", job: []string{"comment=bandmate=stream"}, asked: "--application stream", excluded: "n[01-02]"},
 		{name: "passes the size on", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2", "ntasks=4"}, asked: "--nodes=2", excluded: "n01"},
-		{name: "a range of nodes", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4"}, asked: "--nodes=2 ", excluded: "n01"},
+		{name: "a range of nodes", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4"}, asked: "--nodes=4 ", excluded: "n01"},
+		{name: "a range of more nodes than tasks", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4", "ntasks=3"}, asked: "--nodes=3 ", excluded: "n01"},
+		{name: "a range of more tasks than nodes", answer: "n01", job: []string{"comment=bandmate=stream", "nodes=2-4", "ntasks=9"}, asked: "--nodes=4 ", excluded: "n01"},
 		{name: "numbers that stand for nothing", answer: "n01", job: []string{"comment=bandmate=stream", "ntasks=4294967294", "cpus-per-task=-2"}, asked: "--application stream 2>", excluded: "n01"},
 		{name: "resources are part of the question", answer: "n01", job: []string{"comment=bandmate=stream", "gres=gres:gpu:1", "mem=300M", "constraint=fast&big"}, asked: "--constraint='fast&big' --gres='gres:gpu:1' --mem='300M'", excluded: "n01"},
 		{name: "resources that were not given", answer: "n01", job: []string{"comment=bandmate=stream", "mem=0", "gres=", "gpus=unset", "contiguous=false"}, asked: "--application stream 2>", excluded: "n01"},
