@@ -97,6 +97,9 @@ func written(t *testing.T, write func(io.Writer) error) []byte {
 // Pictures in files are the same each time, well formed, fetch nothing, and are
 // drawn within their frames. BANDMATE_TEST_PICTURES names a folder for the PNGs.
 func TestPicturesInFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector finds nothing in one goroutine")
+	}
 	for name, p := range pictures() {
 		t.Run(name, func(t *testing.T) {
 			svg := written(t, p.Picture().WriteSVG)
@@ -196,6 +199,9 @@ func rgbOf(c color.Color) uint32 {
 
 // The pixels are what the numbers say: every cell has the color of its class.
 func TestHeatMapPixels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector finds nothing in one goroutine")
+	}
 	for _, n := range []int{6, 50} {
 		m := square(n)
 		if n == 6 {

@@ -130,6 +130,9 @@ func TestReadQuotedFields(t *testing.T) {
 // A million rows are read and scored, and none is kept where the caller takes
 // them.
 func TestMillionRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector makes it slow, and other tests run the same code with it")
+	}
 	const rows = 1_000_000
 	var pairs strings.Builder
 	pairs.WriteString("app,corunner,norm_perf\n")
