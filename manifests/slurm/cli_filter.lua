@@ -68,8 +68,24 @@ local function limit_of(comment)
   if limit and tonumber(limit) >= 1 then return limit end
 end
 
--- question returns the command that asks for the exclusion, or nil.
-local function question(options)
+-- whole returns a value as a whole number, or nil.
+local function whole(value)
+  return tonumber((tostring(value or ""):match("^%d+$")))
+end
+
+-- node_counts returns how many nodes to ask about, and how many if there are not so many;
+-- nil for one. Slurm gives a job as many nodes of a range, as 2-4, as have room, one for each
+-- task at most. One task may mean that none were given: one for each node.
+local function node_counts(options)
+  local range, tasks = tostring(options["nodes"] or ""), whole(options["ntasks"]) or 1
+  local least, most = tonumber(range:match("^%d+")), tonumber(range:match("^%d+%-(%d+)$"))
+  if not least or not most or most <= least then return least end
+  if tasks > 1 then most = math.max(least, math.min(most, tasks)) end
+  return most, least
+end
+
+-- question returns the command that asks for the exclusion for so many nodes, or nil.
+local function question(options, nodes)
   if os.getenv("BANDMATE_SLURM") == "off" or os.getenv("SLURM_JOB_ID") then return nil end
   if given(options["nodelist"]) or given(options["exclude"]) then return nil end
   local application = label_of(options["comment"])
@@ -94,13 +110,7 @@ local function question(options)
   if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
   local limit = limit_of(options["comment"])
   if limit then command[#command + 1] = "--limit=" .. limit end
-  -- Slurm gives a job as many nodes of a range, as 2-4, as have room, one for each task at most.
-  local range = tostring(options["nodes"] or "")
-  local least, most = tonumber(range:match("^%d+")), tonumber(range:match("^%d+%-(%d+)$"))
-  local tasks = tonumber((tostring(options["ntasks"] or ""):match("^%d+$")))
-  local nodes = least
-  if least and most and most > least then nodes = math.max(least, math.min(most, tasks or most)) end
-  local size = { ntasks = tasks, nodes = nodes, ["cpus-per-task"] = tonumber((tostring(options["cpus-per-task"] or ""):match("^%d+$"))) }
+  local size = { nodes = nodes, ntasks = whole(options["ntasks"]), ["cpus-per-task"] = whole(options["cpus-per-task"]) }
   for option, number in pairs(size) do
     if number > 0 and number < 1e6 then
       command[#command + 1] = string.format("--%s=%d", option, number)
@@ -110,6 +120,17 @@ local function question(options)
   return table.concat(command, " ")
 end
 
+-- ask returns the first two lines of what a command prints.
+local function ask(command)
+  local answer = command and io.popen(command, "r")
+  if not answer then return end
+  -- Lua 5.1 does not tell the exit code: an answer counts only when it is a
+  -- host list and nothing else.
+  local nodes, more = answer:read("*l"), answer:read("*l")
+  answer:close()
+  return nodes, more
+end
+
 -- Slurm passes --exclude on from one component of a heterogeneous job to the next: excluded
 -- is what the component before got here.
 local excluded
@@ -117,15 +138,9 @@ local excluded
 local function advise(options)
   if excluded and options["exclude"] == excluded then options["exclude"] = "" end
   excluded = nil
-  local command = question(options)
-  if not command then return end
-  local answer = io.popen(command, "r")
-  if not answer then return end
-  local nodes = answer:read("*l")
-  -- Lua 5.1 does not tell the exit code: an answer counts only when it is a
-  -- host list and nothing else.
-  local more = answer:read("*l")
-  answer:close()
+  local most, least = node_counts(options)
+  local nodes, more = ask(question(options, most))
+  if not nodes and least then nodes, more = ask(question(options, least)) end
   if not nodes or more or not nodes:find("^[%w._,%[%]-]+$") or nodes:sub(1, 1) == "-" then return end
   options["exclude"], excluded = nodes, nodes
   slurm.log_info("bandmate: --exclude=%s", nodes)
