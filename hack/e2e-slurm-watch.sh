@@ -158,6 +158,8 @@ if part lua; then
   bandmate slurm advise --application tender -n 1 >"$scratch/asked" 2>&1 || true
   asked=$(sbatch -v --parsable -o /dev/null --comment bandmate=tender -n 1 "$scratch/sleep" 2>>"$scratch/asked")
   check 'lua: cli_filter.lua asks and excludes' eval 'cat "'"$scratch/asked"'"; excludes '"$asked"' n01'
+  asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -N 1-2 "$scratch/sleep")
+  check 'lua: cli_filter.lua leaves a range of nodes all that have room' excludes "$asked" ''
   asked=$(sbatch --parsable -o /dev/null --comment 'bandmate=$(touch /tmp/x)' -n 1 "$scratch/sleep")
   check 'lua: a hostile comment means nothing to cli_filter.lua' excludes "$asked" ''
   asked=$(sbatch --parsable -o /dev/null --comment bandmate=tender -x n02 -n 1 "$scratch/sleep")
