@@ -38,9 +38,6 @@ func inCaches(t *testing.T) *advisor.Advisor {
 // Jobs whose cores Slurm tells are in the caches of those, and a newcomer is in any that
 // has a CPU left.
 func TestAdviseInCaches(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the race detector makes fits slow")
-	}
 	a := inCaches(t)
 	app := func(name string) *predictor.Application { return a.Lookup(name, "blade").Application }
 	loser, taker := app(scoretest.CacheLoser), app(scoretest.CacheTaker)

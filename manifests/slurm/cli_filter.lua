@@ -73,9 +73,10 @@ local function whole(value)
   return tonumber((tostring(value or ""):match("^%d+$")))
 end
 
--- node_counts returns how many nodes to ask about, and how many if there are not so many;
--- nil for one. Slurm gives a job as many nodes of a range, as 2-4, as have room, one for each
--- task at most. One task may mean that none were given: one for each node.
+-- node_counts returns the number of nodes to ask about; nil where the job names none. For a
+-- range such as 2-4 it returns the most nodes that Slurm may give the job, which is no more
+-- than its tasks, and the fewest, to ask about where the cluster has less than the most.
+-- sbatch says one task where the user gave none, and Slurm then starts one on each node.
 local function node_counts(options)
   local range, tasks = tostring(options["nodes"] or ""), whole(options["ntasks"]) or 1
   local least, most = tonumber(range:match("^%d+")), tonumber(range:match("^%d+%-(%d+)$"))
@@ -120,7 +121,7 @@ local function question(options, nodes)
   return table.concat(command, " ")
 end
 
--- ask returns the first two lines of what a command prints.
+-- ask runs a command and returns the first two lines that it prints; nil for a missing one.
 local function ask(command)
   local answer = command and io.popen(command, "r")
   if not answer then return end
