@@ -69,10 +69,11 @@ type option struct {
 	word int
 }
 
-// parseOptions reads options up to the first word that is none, and returns where
-// that is. As getopt does, it takes the beginning of a long name for the whole
-// where only one name begins so.
-func parseOptions(command string, words []string) (options []option, rest int, err error) {
+// parseOptions reads options up to the first word that is none, "--" among them, and
+// returns where that is. As getopt does, it takes the beginning of a long name for the
+// whole where only one name begins so, and any word, even "--", for a value that an option
+// needs.
+func parseOptions(command string, words []string) (options []option, end int, err error) {
 	long, short := longOptions(command), shortOptions()
 	for i := 0; i < len(words); i++ {
 		word, number := words[i], i+1
@@ -85,7 +86,7 @@ func parseOptions(command string, words []string) (options []option, rest int, e
 		}
 		switch {
 		case word == "--":
-			return options, i + 1, nil
+			return options, i, nil
 		case strings.HasPrefix(word, "--"):
 			name, value, hasValue := strings.Cut(word[2:], "=")
 			if name, err = complete(long, name); err != nil {

@@ -70,19 +70,18 @@ func ParseSubmission(command string, args []string, env func(string) string, rea
 	}
 	s := &Submission{Command: command, Args: slices.Clone(args)}
 	for at := 0; ; {
-		options, rest, err := parseOptions(command, args[at:])
+		options, end, err := parseOptions(command, args[at:])
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrNotAdvised, command, err)
 		}
 		for i := range options {
 			options[i].word += at
 		}
-		p := piece{options: options, begin: at, end: at + rest}
-		if rest > 0 && args[p.end-1] == "--" {
-			p.end--
+		s.pieces = append(s.pieces, piece{options: options, begin: at, end: at + end})
+		at += end
+		if at < len(args) && args[at] == "--" {
+			at++
 		}
-		s.pieces = append(s.pieces, p)
-		at += rest
 		if at == len(args) {
 			return s, s.complete("", env, readFile)
 		}

@@ -323,6 +323,7 @@ func FuzzSubmission(f *testing.F) {
 	f.Add("sbatch", "-n8|-c2|:|-N2|plain.sh", "#SBATCH -N 2 'a b' \\x\n")
 	f.Add("sbatch", "-n8|--|plain.sh|:", "#SBATCH -N 2\n#SBATCH hetjob\n#SBATCH -Q\n")
 	f.Add("srun", "--ntasks=4|--|./a", "")
+	f.Add("sbatch", "-n|--|plain.sh|:", "")
 	f.Fuzz(func(t *testing.T, command, args, script string) {
 		words := strings.Split(args, "|")
 		readFile := func(string) ([]byte, error) { return []byte(script), nil }
