@@ -141,6 +141,21 @@ several_nodes() {
   exits 0 advise --application quiet -h -o '%n %l' && says "^n03 $job:stream:"
 }
 
+node_ranges() {
+  local job
+  two_residents
+  exits 0 advise --application stream -N 1-3 -n 3 -o json && says '"nodes": 3' || return 1
+  exits 0 advise --application stream -N 1-3 -n 3 --limit 1.1 --exclude-list && says '^n01$' || return 1
+  job=$(sleeper -H -N 1-3 -n 3 --comment bandmate=stream)
+  exits 0 advise --job "$job" -o json && says '"nodes": 3' || return 1
+  scancel "$job"
+  job=$(bandmate slurm submit --limit 1.1 -- --parsable -o /dev/null -N 1-3 -n 3 --comment bandmate=stream --wrap 'sleep 600')
+  wait_for RUNNING "$job" && [[ $(node_of "$job") == 'n[02-03]' ]] || { squeue; return 1; }
+  scancel "$job"
+  job=$(bandmate slurm submit -- --parsable -o /dev/null -N 1-3 -n 3 --comment bandmate=stream --wrap 'sleep 600')
+  wait_for RUNNING "$job" && [[ $(node_of "$job") == 'n[01-03]' ]] || { squeue; return 1; }
+}
+
 partitions() {
   two_residents
   exits 0 advise --application stream -p odd -h -o %n && says '^n03$' && ! says '^n02$' >/dev/null || return 1
@@ -453,6 +468,7 @@ check "arrays" arrays
 check "heterogeneous jobs" heterogeneous
 check "heterogeneous jobs that a script describes" heterogeneous_script
 check "jobs of several nodes" several_nodes
+check "a range of nodes: all that have room, fewer for a limit" node_ranges
 check "several partitions" partitions
 check "oversubscription: residents are counted by jobs" oversubscription
 check "held and dependent jobs" held_and_dependent

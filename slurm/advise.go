@@ -60,9 +60,10 @@ var ErrNoNode = errors.New("no node can run the job: " + seeNodes)
 
 const seeNodes = "see partition, constraint, CPUs, memory, reservations, excluded and drained nodes with sinfo -N -l"
 
-// Advise ranks the nodes of the cluster for a job. It fails with ErrNoNode, where too few
-// nodes can run the job, and on invalid options or requests. Options.Score says how a job without a profile is
-// ranked.
+// Advise ranks the nodes of the cluster for a job. A job that takes a range of nodes gets
+// fewer where a limit would be exceeded otherwise, or where it cannot start otherwise. It
+// fails with ErrNoNode, where too few nodes can run the job, and on invalid options or
+// requests. Options.Score says how a job without a profile is ranked.
 func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err := errors.Join(a.Options.Validate(), r.Validate()); err != nil {
 		return nil, err
@@ -71,6 +72,19 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	if err != nil {
 		return nil, err
 	}
+	advice, err := a.advise(c, r, scorer)
+	for err == nil && r.Narrow(advice.enough()) {
+		narrow, narrowErr := a.advise(c, r, scorer)
+		if narrowErr != nil { // its parts may be too large on fewer nodes
+			break
+		}
+		advice = narrow
+	}
+	return advice, err
+}
+
+func (a *Advisor) advise(c *Cluster, r Request, scorer *score.Scorer) (*Advice, error) {
+	var err error
 	t := &ranking{
 		advisor: a, request: &r, scorer: scorer, room: NewRoom(c), nodes: r.Eligible(c),
 		occupancy: NewOccupancy(c, a.site(), a.Advisor, a.Options.Limit, a.Options.Sockets, r.Job),

@@ -101,6 +101,28 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 	return worst
 }
 
+// enough returns on how many nodes the job should go: those asked for; or, where a limit
+// would be exceeded on some of them, or none could be chosen, as many as are good.
+func (a *Advice) enough() int {
+	judged := a.judged()
+	within, startable := 0, 0
+	for i := range a.Candidates {
+		if c := &a.Candidates[i]; c.keeps(judged) {
+			within++
+			if c.Fits {
+				startable++
+			}
+		}
+	}
+	switch {
+	case a.LimitExceeded:
+		return min(within, a.Nodes-1)
+	case len(a.Chosen) == 0 && startable > 0:
+		return min(startable, a.Nodes-1)
+	}
+	return a.Nodes
+}
+
 // judged reports whether there is a limit, and it is known of some node whether it is kept.
 func (a *Advice) judged() bool { return a.Limit != 0 && anyKnown(a.Candidates) }
 

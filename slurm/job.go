@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,9 @@ type Job struct {
 	// NodeCount, CPUs, Tasks and CPUsPerTask are what the job asks for while it
 	// is pending, and what it has while it runs.
 	NodeCount, CPUs, Tasks, CPUsPerTask int
+	// MostNodes is how many nodes a job takes at most that asks for a range of more than
+	// NodeCount; 0 for others, or when it is not told.
+	MostNodes int
 	// ThreadsPerCore is how many threads of each core it uses; 0 for all, or when it is not
 	// told.
 	ThreadsPerCore int
@@ -58,7 +62,8 @@ type Job struct {
 	// Oversubscribe is true when it asks to share CPUs.
 	Oversubscribe bool
 	// Memory is what the job asks for on each node, in MiB; 0 when it is not told.
-	Memory int
+	// MemoryPerCPU is what it asks for by CPU; 0 when it does not, or that is not told.
+	Memory, MemoryPerCPU int
 	// Gres counts the generic resources that it asks for on each node.
 	Gres map[string]int
 	// Reservation is the one that it runs in; empty for none.
@@ -205,6 +210,11 @@ func (j *Job) CPUsPerNode() float64 {
 	nodes := max(1, j.NodeCount, len(j.Nodes))
 	cpus := max(1, j.CPUs, j.Tasks*max(1, j.CPUsPerTask))
 	return float64(cpus) / float64(nodes)
+}
+
+// memoryOfCPUs returns what MemoryPerCPU amounts to on each node, in MiB.
+func (j *Job) memoryOfCPUs() int {
+	return int(math.Ceil(float64(j.MemoryPerCPU) * j.CPUsPerNode()))
 }
 
 // matches reports whether the job is what a user calls by this name.

@@ -57,6 +57,9 @@ type Request struct {
 	Required, Excluded []string
 	// Limit is the slowdown it may suffer; 0 means Options.Limit.
 	Limit units.Slowdown
+
+	// within is the range of nodes that Nodes was chosen from; nil without one.
+	within *NodeRange
 }
 
 // WholeMemory is the memory of a job that asks for all of each node's (--mem=0).

@@ -27,27 +27,28 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 	if onNode > 0 && !component.has("overcommit") {
 		perNode = max(1, min(tasks, onNode/component.number("cpus-per-task", 1)))
 	}
-	of := func(nodes int) (Request, error) {
+	on := func(nodes int) Request {
 		spread := *component
 		spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
-		r, err := s.RequestOf(&spread, user)
+		r, _ := s.RequestOf(&spread, user) // whose host lists were right above
 		if component.splits(tasks, nodes) {
 			r.CPUsPerTask = float64(component.number("cpus-per-task", 1))
 		}
-		return r, err
+		return r
 	}
 	if component.has("nodes") {
 		if component.has("ntasks") {
 			most = min(most, tasks)
 		}
-		if r, found, err := widest(c, least, min(most, r.mostNodes(c)), of); err != nil || found {
-			return r, err
+		within := NodeRange{Least: least, Most: most, On: on}
+		if r, found := within.Widest(c, NewRoom(c)); found {
+			return r, nil
 		}
 	}
 	nodesFor := func(perNode int) int { return min(most, max(least, (tasks+perNode-1)/perNode)) }
-	first, err := of(nodesFor(perNode))
-	if err != nil || len(first.Matching(c)) >= first.Nodes {
-		return first, err
+	first := on(nodesFor(perNode))
+	if len(first.Matching(c)) >= first.Nodes {
+		return first, nil
 	}
 	for tried := first.Nodes; perNode >= 1 && tried <= len(c.Nodes); perNode-- {
 		nodes := nodesFor(perNode)
@@ -55,39 +56,11 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 			continue
 		}
 		tried = nodes
-		if r, err = of(nodes); err != nil || len(r.Matching(c)) >= nodes {
-			return r, err
+		if r := on(nodes); len(r.Matching(c)) >= nodes {
+			return r, nil
 		}
 	}
 	return first, nil
-}
-
-// widest returns the request of a job on as many nodes of a range as have room for it now;
-// false where there are too few for the least.
-func widest(c *Cluster, least, most int, of func(nodes int) (Request, error)) (r Request, found bool, err error) {
-	room := NewRoom(c)
-	for nodes := min(most, len(c.Nodes)); nodes >= least; {
-		if r, err = of(nodes); err != nil {
-			return r, false, err
-		}
-		fits, count, required := room.Fitting(&r), 0, len(r.Required)
-		for _, n := range r.Matching(c) {
-			if fits(n) {
-				count++
-				if slices.Contains(r.Required, n.Name) {
-					required--
-				}
-			}
-		}
-		if required > 0 {
-			return r, false, nil
-		}
-		if count >= nodes {
-			return r, true, nil
-		}
-		nodes = count // fewer nodes get larger parts, which have room on no more of them
-	}
-	return r, false, nil
 }
 
 // mostNodes returns how many nodes the partitions of the job give it at most.

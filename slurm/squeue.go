@@ -3,7 +3,6 @@ package slurm
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -43,6 +42,7 @@ type jobRecord struct {
 	Hold            words  `json:"hold"`
 	Dependency      text   `json:"dependency"`
 	NodeCount       number `json:"node_count"`
+	MaxNodes        number `json:"max_nodes"`
 	CPUs            number `json:"cpus"`
 	Tasks           number `json:"tasks"`
 	CPUsPerTask     number `json:"cpus_per_task"`
@@ -177,6 +177,10 @@ func (r *jobRecord) job(q *queue) Job {
 		Submitted:     r.SubmitTime.moment(),
 		Started:       r.StartTime.moment(),
 		Ends:          r.EndTime.moment(),
+		MemoryPerCPU:  r.MemoryPerCPU.count(),
+	}
+	if most := r.MaxNodes.count(); most > j.NodeCount {
+		j.MostNodes = most
 	}
 	j.Memory, j.Gres = r.memory(&j), r.gres(&j)
 	j.Reservation = clean(string(r.Reservation))
@@ -201,8 +205,8 @@ func (r *jobRecord) memory(j *Job) int {
 	if m := r.MemoryPerNode.count(); m > 0 {
 		return m
 	}
-	if m := r.MemoryPerCPU.count(); m > 0 {
-		return int(math.Ceil(float64(m) * j.CPUsPerNode()))
+	if j.MemoryPerCPU > 0 {
+		return j.memoryOfCPUs()
 	}
 	for part := range strings.SplitSeq(string(r.Requested), ",") {
 		if amount, ok := strings.CutPrefix(part, "mem="); ok {

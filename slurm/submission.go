@@ -396,6 +396,19 @@ func minutes(text string) time.Duration {
 	return duration(text)
 }
 
+// ParseNodes reads the number of nodes of a job, or its bounds, as 2 and 2-4.
+func ParseNodes(text string) (least, most int, err error) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	least, most = int(whole(low)), int(whole(high))
+	if least < 1 || most < least {
+		return 0, 0, fmt.Errorf("%q: want a number of 1 or more, or a range such as 2-4", text)
+	}
+	return least, most, nil
+}
+
 // ParseTimeLimit reads a time limit as sbatch does; 0 for one that is unlimited.
 func ParseTimeLimit(text string) (time.Duration, error) {
 	limit := minutes(text)

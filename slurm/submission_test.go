@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // scripts are what readFile finds.
@@ -159,7 +160,7 @@ func TestSubmission(t *testing.T) {
 			test.want.Copies = 1
 		}
 		test.want.User = "alice"
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(Request{})); diff != "" {
 			t.Errorf("%s: %s", test.args, diff)
 		}
 		if with := strings.Join(s.WithExcluded([]string{"n1"}), "|"); with != test.with {

@@ -29,6 +29,7 @@ func (t *ranking) seatWaiting(c *Cluster) error {
 			continue
 		}
 		tried++
+		request.Widen(c, t.room)
 		fits := t.room.Fitting(&request)
 		its := &ranking{
 			advisor: t.advisor, request: &request, scorer: t.scorer, occupancy: t.occupancy, room: t.room, placing: true,

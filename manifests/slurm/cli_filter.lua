@@ -73,20 +73,19 @@ local function whole(value)
   return tonumber((tostring(value or ""):match("^%d+$")))
 end
 
--- node_counts returns the number of nodes to ask about; nil where the job names none. For a
--- range such as 2-4 it returns the most nodes that Slurm may give the job, which is no more
--- than its tasks, and the fewest, to ask about where the cluster has less than the most.
--- sbatch says one task where the user gave none, and Slurm then starts one on each node.
-local function node_counts(options)
-  local range, tasks = tostring(options["nodes"] or ""), whole(options["ntasks"]) or 1
-  local least, most = tonumber(range:match("^%d+")), tonumber(range:match("^%d+%-(%d+)$"))
-  if not least or not most or most <= least then return least end
-  if tasks > 1 then most = math.max(least, math.min(most, tasks)) end
-  return most, least
+-- size returns how many nodes to ask about, as 2 or 2-4, and how many tasks; nil for what the
+-- job does not name. sbatch says one task where the user gave none, and Slurm then starts one
+-- on each node of a range.
+local function size(options)
+  local nodes, tasks = tostring(options["nodes"] or ""), whole(options["ntasks"])
+  local least, most = tonumber(nodes:match("^%d+")), tonumber(nodes:match("^%d+%-(%d+)$"))
+  if not least or least < 1 then return nil, tasks end
+  if not most or most <= least then return string.format("%d", least), tasks end
+  return string.format("%d-%d", least, most), tasks ~= 1 and tasks or nil
 end
 
--- question returns the command that asks for the exclusion for so many nodes, or nil.
-local function question(options, nodes)
+-- question returns the command that asks for the exclusion, or nil.
+local function question(options)
   if os.getenv("BANDMATE_SLURM") == "off" or os.getenv("SLURM_JOB_ID") then return nil end
   if given(options["nodelist"]) or given(options["exclude"]) then return nil end
   local application = label_of(options["comment"])
@@ -111,8 +110,9 @@ local function question(options, nodes)
   if options["exclusive"] == "exclusive" then command[#command + 1] = "--exclusive" end
   local limit = limit_of(options["comment"])
   if limit then command[#command + 1] = "--limit=" .. limit end
-  local size = { nodes = nodes, ntasks = whole(options["ntasks"]), ["cpus-per-task"] = whole(options["cpus-per-task"]) }
-  for option, number in pairs(size) do
+  local nodes, tasks = size(options)
+  if nodes then command[#command + 1] = "--nodes=" .. nodes end
+  for option, number in pairs({ ntasks = tasks, ["cpus-per-task"] = whole(options["cpus-per-task"]) }) do
     if number > 0 and number < 1e6 then
       command[#command + 1] = string.format("--%s=%d", option, number)
     end
@@ -139,9 +139,7 @@ local excluded
 local function advise(options)
   if excluded and options["exclude"] == excluded then options["exclude"] = "" end
   excluded = nil
-  local most, least = node_counts(options)
-  local nodes, more = ask(question(options, most))
-  if not nodes and least then nodes, more = ask(question(options, least)) end
+  local nodes, more = ask(question(options))
   if not nodes or more or not nodes:find("^[%w._,%[%]-]+$") or nodes:sub(1, 1) == "-" then return end
   options["exclude"], excluded = nodes, nodes
   slurm.log_info("bandmate: --exclude=%s", nodes)

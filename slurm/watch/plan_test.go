@@ -46,6 +46,7 @@ func TestPlan(t *testing.T) {
 	needs := func(nodes int) func(*slurm.Job) {
 		return func(j *slurm.Job) { j.NodeCount, j.CPUs = nodes, nodes }
 	}
+	upTo := func(nodes int) func(*slurm.Job) { return func(j *slurm.Job) { j.MostNodes = nodes } }
 	waits := func(reason string) func(*slurm.Job) { return func(j *slurm.Job) { j.Reason = reason } }
 	for _, c := range []struct {
 		name  string
@@ -134,6 +135,25 @@ func TestPlan(t *testing.T) {
 				f.submit(10, "heavy")
 			},
 			want: "keep", reason: "n01 stays open",
+		},
+		{
+			name: "a range of nodes", nodes: 3,
+			queue: func(f *fake) { f.run(1, "tender", "n01"); f.submit(10, "heavy", upTo(3)) },
+			p:     func(p *Planner) { p.Limit, p.Margin = 0, 0.05 },
+			want:  "keep",
+		},
+		{
+			name: "a range of nodes gives way to a limit", nodes: 3,
+			queue: func(f *fake) { f.run(1, "tender", "n01"); f.submit(10, "heavy", upTo(3)) },
+			want:  "exclude n01", reason: "above its limit",
+		},
+		{
+			name: "not below the least of a range", nodes: 4,
+			queue: func(f *fake) {
+				f.run(1, "tender", "n01", "n02", "n03")
+				f.submit(10, "heavy", needs(2), upTo(4))
+			},
+			want: "exclude n[02-03]", reason: "2 nodes must remain",
 		},
 		{
 			name: "as many nodes as it needs", nodes: 4,

@@ -187,16 +187,15 @@ func each(jobs []*waiting, do func(*waiting) error) error {
 // about at once.
 func (r *round) expect(w *waiting) error {
 	defer func() { w.nodes = nil }()
+	w.request.Widen(r.cluster, r.room)
 	if w.entry.Startable && w.entry.waitsAsBefore(w.job) {
 		return r.against(w, r.running)
 	}
-	fits := r.room.Fitting(&w.request)
 	for range max(1, w.request.Copies) {
-		options, err := r.options(w, r.expected)
+		options, err := r.roomFor(w)
 		if err != nil {
 			return err
 		}
-		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !fits(o.node) })
 		if len(options) < w.request.Nodes {
 			break
 		}
@@ -216,15 +215,32 @@ func (r *round) expect(w *waiting) error {
 	return nil
 }
 
+// roomFor returns the good options that have room for a job. A job that takes a range of nodes
+// is narrowed to as many as there are.
+func (r *round) roomFor(w *waiting) ([]option, error) {
+	for {
+		options, err := r.options(w, r.expected)
+		if err != nil {
+			return nil, err
+		}
+		fits := r.room.Fitting(&w.request)
+		options = slices.DeleteFunc(options, func(o option) bool { return !o.good() || !fits(o.node) })
+		if len(options) >= w.request.Nodes || !w.request.Narrow(len(options)) {
+			return options, nil
+		}
+		w.nodes = nil
+	}
+}
+
 // against decides about a stalled job.
 func (r *round) against(w *waiting, running *ranking) error {
 	w.stalled = true
 	return r.settle(func(w *waiting) error { return r.compareWith(w, running) })(w)
 }
 
-// undelay takes back what would delay the job without a limit that demands it: when the
-// job cannot start now on the open nodes, those stay open on which it can, and that are
-// only dearer or mix known and unknown jobs. A stalled job keeps all of these open. If
+// undelay takes back what would delay the job without a limit that demands it, or make it
+// smaller: when the job cannot start now on the open nodes, those stay open on which it can,
+// and that are only dearer or mix known and unknown jobs. A stalled job keeps all of these open. If
 // Slurm reports that it finds no node although there seemed to be one, nothing is
 // excluded any longer.
 func (r *round) undelay(w *waiting) error {
@@ -243,6 +259,9 @@ func (r *round) undelay(w *waiting) error {
 	}
 	if startable < w.request.Nodes || w.stalled {
 		spared := slices.DeleteFunc(slices.Clone(w.closed), func(o option) bool { return o.overLimit > 0 || !fits(o) })
+		if w.request.Narrow(startable + len(spared)) {
+			return r.undelay(w)
+		}
 		if startable+len(spared) >= w.request.Nodes {
 			w.open = append(w.open, spared...)
 			w.closed = slices.DeleteFunc(w.closed, func(o option) bool { return o.overLimit == 0 && fits(o) })
@@ -366,11 +385,20 @@ func (r *round) compareWith(w *waiting, beside *ranking) error {
 // jobs make bad come first; of equally bad ones, those where the job has to wait for
 // room, because it harms nobody there yet.
 func (r *round) reopen(w *waiting) error {
-	available := 0
+	canStart := func(o option) bool { return r.now.CanStart(&w.request, o.node) }
+	available, within := 0, 0
 	for _, o := range w.open {
-		if r.now.CanStart(&w.request, o.node) {
+		if canStart(o) {
 			available++
 		}
+	}
+	for _, o := range w.closed {
+		if o.overLimit == 0 && canStart(o) {
+			within++
+		}
+	}
+	if w.request.Narrow(available + within) {
+		return r.reopen(w)
 	}
 	if available >= w.request.Nodes {
 		return nil
@@ -382,7 +410,7 @@ func (r *round) reopen(w *waiting) error {
 	fits := r.room.Fitting(&w.request)
 	var choices []choice
 	for _, o := range w.closed {
-		if !r.now.CanStart(&w.request, o.node) {
+		if !canStart(o) {
 			continue
 		}
 		v, err := r.expected.ask(w.job, o.node)

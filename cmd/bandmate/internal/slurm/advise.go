@@ -22,8 +22,8 @@ import (
 type adviseFlags struct {
 	slurmFlags
 
-	job, application          string
-	nodes, tasks, cpusPerTask int
+	job, application, nodes   string
+	tasks, cpusPerTask        int
 	partition, constraint     string
 	memory, gres, reservation string
 	timeLimit                 string
@@ -65,7 +65,7 @@ a dot for alignment to the right as in %.8s.`,
 	f.addExcluding(flags)
 	flags.StringVarP(&f.job, "job", "j", "", "job in the queue: ID, ID_TASK or ID+OFFSET (default $SLURM_JOB_ID)")
 	flags.StringVarP(&f.application, "application", "a", "", "application of a job that is not in the queue")
-	flags.IntVarP(&f.nodes, "nodes", "N", 1, "nodes that the job needs")
+	flags.StringVarP(&f.nodes, "nodes", "N", "1", "nodes that the job needs, or a range such as 2-4")
 	flags.IntVarP(&f.tasks, "ntasks", "n", 0, "tasks of the job (default: one per node)")
 	flags.IntVarP(&f.cpusPerTask, "cpus-per-task", "c", 1, "CPUs of each task")
 	flags.StringVarP(&f.partition, "partition", "p", "", "partitions in which the job may run (default: the cluster's default partition)")
@@ -204,14 +204,18 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	if err != nil {
 		return by, err
 	}
-	request, err := f.request()
+	asked, err := f.asked(userName(a))
 	if err != nil {
 		return by, err
 	}
-	request.User = userName(a)
 	by.cluster, err = newReader(f.slurmFlags).Read(ctx)
 	if err != nil {
 		return by, err
+	}
+	room := slurm.NewRoom(by.cluster)
+	request := asked.On(asked.Least)
+	if wide, found := asked.Widest(by.cluster, room); found {
+		request = wide
 	}
 	if name != "" {
 		j, err := by.cluster.Job(name)
@@ -221,6 +225,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 		excluded := request.Excluded
 		request = by.advisor.Site.Request(j)
 		request.Excluded = append(request.Excluded, excluded...)
+		request.Widen(by.cluster, room)
 	}
 	if request.Application == "" {
 		return by, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
@@ -232,31 +237,40 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	return by, checkKnown(by.Advice)
 }
 
-// request is the job that the flags describe.
-func (f *adviseFlags) request() (slurm.Request, error) {
+// asked is the job of a user that the flags describe.
+func (f *adviseFlags) asked(user string) (slurm.NodeRange, error) {
+	least, most, err := slurm.ParseNodes(f.nodes)
+	if err != nil {
+		return slurm.NodeRange{}, cli.Usagef("--nodes: %w", err)
+	}
+	if f.tasks < 0 || f.cpusPerTask < 1 {
+		return slurm.NodeRange{}, cli.Usagef("-n %d -c %d: want 1 or more of each", f.tasks, f.cpusPerTask)
+	}
+	if f.tasks > 0 {
+		most = max(least, min(most, f.tasks))
+	}
 	r := slurm.Request{
-		Application: f.application, Source: "command line", Nodes: f.nodes,
+		Application: f.application, Source: "command line", User: user,
 		Features: f.constraint, Exclusive: f.exclusive, Limit: f.limit.Slowdown, Reservation: f.reservation,
 	}
 	r.SetResources(f.memory, f.gres)
-	if f.nodes < 1 || f.tasks < 0 || f.cpusPerTask < 1 {
-		return r, cli.Usagef("-N %d -n %d -c %d: want 1 or more of each", f.nodes, f.tasks, f.cpusPerTask)
-	}
-	r.CPUsPerNode = float64(max(f.tasks, f.nodes)*f.cpusPerTask) / float64(f.nodes)
-	if f.tasks > f.nodes {
-		r.CPUsPerTask = float64(f.cpusPerTask)
-	}
 	if f.partition != "" {
 		r.Partitions = strings.Split(f.partition, ",")
 	}
-	var err error
 	if r.TimeLimit, err = slurm.ParseTimeLimit(f.timeLimit); err != nil {
-		return r, cli.Usagef("--time: %w", err)
+		return slurm.NodeRange{}, cli.Usagef("--time: %w", err)
 	}
 	if r.Excluded, err = hostlist.Expand(f.exclude); err != nil {
-		return r, cli.Usagef("--exclude: %w", err)
+		return slurm.NodeRange{}, cli.Usagef("--exclude: %w", err)
 	}
-	return r, nil
+	return slurm.NodeRange{Least: least, Most: most, On: func(nodes int) slurm.Request {
+		on := r
+		on.Nodes, on.CPUsPerNode = nodes, float64(max(f.tasks, nodes)*f.cpusPerTask)/float64(nodes)
+		if f.tasks > nodes {
+			on.CPUsPerTask = float64(f.cpusPerTask)
+		}
+		return on
+	}}, nil
 }
 
 // checkKnown fails when there is no profile to predict the job with.
