@@ -43,6 +43,9 @@ type Advice struct {
 	// partly are the nodes with room for some tasks only, each of which takes cpusPerTask.
 	partly      []Candidate
 	cpusPerTask float64
+	// within is how many candidates keep the limits; placed is on how many nodes a place was
+	// found where none are chosen.
+	within, placed int
 }
 
 // Candidate is a node and what placing the job there would do.

@@ -123,6 +123,7 @@ func (a *Advisor) advise(c *Cluster, r Request, scorer *score.Scorer) (*Advice, 
 	if err != nil {
 		return nil, err
 	}
+	advice.placed = t.placed
 	advice.exclude(&r, chosen, &a.Options)
 	advice.excludeReturning(&r, returning)
 	advice.LimitExceeded = advice.LimitExceeded || short
@@ -146,6 +147,8 @@ type ranking struct {
 	placing bool
 	// unseated counts the waiting jobs that may start before this one and do not count.
 	unseated int
+	// placed is on how many nodes the job found a place, where these were too few.
+	placed int
 }
 
 // leave takes a running job from its nodes.
@@ -335,6 +338,7 @@ func (t *ranking) choose(ranked []Candidate) (chosen []Candidate, short bool, er
 		}
 		if len(taken) < t.request.Nodes {
 			// Fewer nodes than the job needs are of no use.
+			t.placed = len(taken)
 			complete := chosen[:len(chosen)-len(taken)]
 			return complete, len(complete) > 0 && t.crowded(open, judged), nil
 		}

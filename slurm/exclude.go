@@ -30,13 +30,13 @@ func (a *Advice) exclude(r *Request, chosen []Candidate, o *Options) {
 		}
 	}
 	reference := a.reference(chosen)
-	within, judged := 0, a.judged()
+	judged := a.judged()
 	for i := range a.Candidates {
 		if a.Candidates[i].keeps(judged) {
-			within++
+			a.within++
 		}
 	}
-	a.LimitExceeded = within < min(r.Nodes, len(a.Candidates))
+	a.LimitExceeded = a.within < min(r.Nodes, len(a.Candidates))
 	open := 0
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
@@ -104,21 +104,11 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 // enough returns on how many nodes the job should go: those asked for; or, where a limit
 // would be exceeded on some of them, or none could be chosen, as many as are good.
 func (a *Advice) enough() int {
-	judged := a.judged()
-	within, startable := 0, 0
-	for i := range a.Candidates {
-		if c := &a.Candidates[i]; c.keeps(judged) {
-			within++
-			if c.Fits {
-				startable++
-			}
-		}
-	}
 	switch {
 	case a.LimitExceeded:
-		return min(within, a.Nodes-1)
-	case len(a.Chosen) == 0 && startable > 0:
-		return min(startable, a.Nodes-1)
+		return min(a.within, a.Nodes-1)
+	case len(a.Chosen) == 0 && a.placed > 0:
+		return a.placed
 	}
 	return a.Nodes
 }

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"slices"
 	"testing"
 
 	"bandmate.dev/bandmate/units"
@@ -36,6 +37,17 @@ func TestAdviseRange(t *testing.T) {
 					test.name, a.Nodes, a.CPUsPerNode, a.ExcludeList(), a.LimitExceeded, test.nodes, test.exclude, test.exceeded)
 			}
 		}
+	}
+}
+
+// Nodes within the limit that have no room now are no reason to wait.
+func TestAdviseRangeStartsNow(t *testing.T) {
+	c := cluster(4, runs("tender", 4, "n1", "n2"), runs("quiet", 8, "n4"))
+	within := NodeRange{Least: 1, Most: 4, On: func(nodes int) Request { return wants("torrent", nodes, 1) }}
+	r, _ := within.Widest(c, NewRoom(c))
+	a := advise(t, c, r, Options{Limit: 1.15})
+	if r.Nodes != 3 || a.Nodes != 1 || !slices.Equal(a.Chosen, []string{"n3"}) || a.ExcludeList() != "n[1-2]" || a.LimitExceeded {
+		t.Errorf("%d nodes of %d, chosen %v without %q, exceeded %v; want n3 of 3 without n[1-2]", a.Nodes, r.Nodes, a.Chosen, a.ExcludeList(), a.LimitExceeded)
 	}
 }
 
