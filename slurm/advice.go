@@ -43,8 +43,8 @@ type Advice struct {
 	// partly are the nodes with room for some tasks only, each of which takes cpusPerTask.
 	partly      []Candidate
 	cpusPerTask float64
-	// within is how many candidates keep the limits; placed is on how many nodes a place was
-	// found where none are chosen.
+	// within counts the candidates that keep the limits; placed counts the nodes that were
+	// found for the job when they were too few to choose any.
 	within, placed int
 }
 

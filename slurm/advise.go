@@ -75,7 +75,7 @@ func (a *Advisor) Advise(c *Cluster, r Request) (*Advice, error) {
 	advice, err := a.advise(c, r, scorer)
 	for err == nil && r.Narrow(advice.enough()) {
 		narrow, narrowErr := a.advise(c, r, scorer)
-		if narrowErr != nil { // its parts may be too large on fewer nodes
+		if narrowErr != nil { // on fewer nodes, its parts may be too large
 			break
 		}
 		advice = narrow
@@ -147,7 +147,7 @@ type ranking struct {
 	placing bool
 	// unseated counts the waiting jobs that may start before this one and do not count.
 	unseated int
-	// placed is on how many nodes the job found a place, where these were too few.
+	// placed counts the nodes that were found for the job when they were too few.
 	placed int
 }
 

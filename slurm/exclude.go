@@ -101,8 +101,8 @@ func (a *Advice) reference(chosen []Candidate) *score.Score {
 	return worst
 }
 
-// enough returns on how many nodes the job should go: those asked for; or, where a limit
-// would be exceeded on some of them, or none could be chosen, as many as are good.
+// enough returns how many nodes the job should have: all that it asks for, unless a limit
+// would be exceeded on some of them, or too few were found to choose any.
 func (a *Advice) enough() int {
 	switch {
 	case a.LimitExceeded:

@@ -30,7 +30,7 @@ func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request
 	on := func(nodes int) Request {
 		spread := *component
 		spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
-		r, _ := s.RequestOf(&spread, user) // whose host lists were right above
+		r, _ := s.RequestOf(&spread, user) // its host lists have been read above
 		if component.splits(tasks, nodes) {
 			r.CPUsPerTask = float64(component.number("cpus-per-task", 1))
 		}

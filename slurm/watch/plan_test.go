@@ -42,6 +42,27 @@ func leastLimit(tb testing.TB, limit string) *slurm.Site {
 	return site
 }
 
+// A range of nodes gives way to a limit, and a job that did not start where it could does not
+// get the nodes over the limit in the next round.
+func TestPlanRange(t *testing.T) {
+	for _, nodes := range []int{3, 4} {
+		f := newFake(nodes)
+		f.run(1, "tender", "n01")
+		if nodes == 4 { // good, but without room
+			f.run(2, "light", "n04").CPUs = 8
+		}
+		f.submit(10, "heavy", func(j *slurm.Job) { j.MostNodes = 4 })
+		first := plan(t, planner(t), f, nil)[10]
+		if first.Excluded != "n01" || !first.Startable || !slices.Equal(first.Expected, []string{"n02", "n03"}) {
+			t.Errorf("%d nodes: excludes %q, expected on %v, startable %v; want n01, n02 and n03", nodes, first.Excluded, first.Expected, first.Startable)
+		}
+		stalled := plan(t, planner(t), f, Memory{10: {Turn: 1, Startable: true}})[10]
+		if stalled.Excluded != "n01" || !stalled.Startable {
+			t.Errorf("%d nodes: excludes %q in the second round, startable %v; want n01", nodes, stalled.Excluded, stalled.Startable)
+		}
+	}
+}
+
 func TestPlan(t *testing.T) {
 	needs := func(nodes int) func(*slurm.Job) {
 		return func(j *slurm.Job) { j.NodeCount, j.CPUs = nodes, nodes }

@@ -215,8 +215,8 @@ func (r *round) expect(w *waiting) error {
 	return nil
 }
 
-// roomFor returns the good options that have room for a job. A job that takes a range of nodes
-// is narrowed to as many as there are.
+// roomFor returns the good options that have room for a job. It narrows a range of nodes to
+// as many as there are.
 func (r *round) roomFor(w *waiting) ([]option, error) {
 	for {
 		options, err := r.options(w, r.expected)
@@ -240,8 +240,8 @@ func (r *round) against(w *waiting, running *ranking) error {
 
 // undelay takes back what would delay the job without a limit that demands it, or make it
 // smaller: when the job cannot start now on the open nodes, those stay open on which it can,
-// and that are only dearer or mix known and unknown jobs. A stalled job keeps all of these open. If
-// Slurm reports that it finds no node although there seemed to be one, nothing is
+// and that are only dearer or mix known and unknown jobs. A stalled job keeps all of these
+// open. If Slurm reports that it finds no node although there seemed to be one, nothing is
 // excluded any longer.
 func (r *round) undelay(w *waiting) error {
 	fitsNow := r.now.Fitting(&w.request)

@@ -212,11 +212,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	if err != nil {
 		return by, err
 	}
-	room := slurm.NewRoom(by.cluster)
-	request := asked.On(asked.Least)
-	if wide, found := asked.Widest(by.cluster, room); found {
-		request = wide
-	}
+	room, request := slurm.NewRoom(by.cluster), asked.On(asked.Least)
 	if name != "" {
 		j, err := by.cluster.Job(name)
 		if err != nil {
@@ -226,6 +222,8 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 		request = by.advisor.Site.Request(j)
 		request.Excluded = append(request.Excluded, excluded...)
 		request.Widen(by.cluster, room)
+	} else if wide, found := asked.Widest(by.cluster, room); found {
+		request = wide
 	}
 	if request.Application == "" {
 		return by, fmt.Errorf("job %s names no application: label it with: scontrol update JobId=%s Comment=bandmate=NAME", name, name)
@@ -237,7 +235,7 @@ func advice(ctx context.Context, a *cli.App, f adviseFlags) (by advised, err err
 	return by, checkKnown(by.Advice)
 }
 
-// asked is the job of a user that the flags describe.
+// asked returns the job that the flags describe, as if the user submitted it.
 func (f *adviseFlags) asked(user string) (slurm.NodeRange, error) {
 	least, most, err := slurm.ParseNodes(f.nodes)
 	if err != nil {
