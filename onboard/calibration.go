@@ -14,6 +14,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -36,12 +37,11 @@ const (
 
 // machinePlan measures the sustained bandwidth at every read share, and each
 // probe beside known traffic from the application's CPUs.
-func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []pressure.Measured) (*modulation.Plan, error) {
-	first := &stream{interferers: g.opposite.interferers}
-	second := &stream{interferers: g.interferers}
-	g.parties = [2]modulation.Party{first, second}
+func machinePlan(g *bench.Stage, o MachineOptions, shares []units.ReadShare, known []pressure.Measured) (*modulation.Plan, error) {
+	first, second := g.Opposite.Stream(), g.Stream()
+	g.Parties = [2]modulation.Party{first, second}
 	plan := &modulation.Plan{
-		Bench: g.bench(DefaultSlicing), Precision: o.Precision, Probe: g.probe,
+		Bench: g.Bench(DefaultSlicing), Precision: o.Precision, Probe: g.Probe,
 		Budget: calibrationBudget, Least: leastCalibrated,
 	}
 	if o.Report != nil {
@@ -50,9 +50,9 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 	for _, share := range shares {
 		setting := interferer.Setting{Mode: interferer.Stream, ReadShare: share, Pattern: interferer.Sequential}
 		plan.Points = append(plan.Points, modulation.Point{
-			States:  []modulation.State{secondAlone},
+			States:  []modulation.State{bench.SecondAlone},
 			Compare: []modulation.Comparison{{Name: sustainedLabel(share), Party: 1}},
-			Prepare: func() error { second.does = pressure.SettingsOf(setting); return nil },
+			Prepare: func() error { second.Does = pressure.SettingsOf(setting); return nil },
 		})
 	}
 	for _, probe := range profiler.Probes() {
@@ -62,13 +62,13 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 		}
 		for _, p := range known {
 			plan.Points = append(plan.Points, modulation.Point{
-				States: []modulation.State{firstAlone, together, secondAlone},
+				States: []modulation.State{bench.FirstAlone, bench.Together, bench.SecondAlone},
 				Compare: []modulation.Comparison{
 					{Name: besideName(p.String(), probe), Party: 0, On: 1, Off: 0, StandardError: trafficError},
 					{Name: besideName(probe, p.String()), Party: 1, On: 1, Off: 2, StandardError: calibrationError},
 				},
 				Prepare: func() error {
-					first.does, second.does = p.Settings(), pressure.SettingsOf(setting)
+					first.Does, second.Does = p.Settings(), pressure.SettingsOf(setting)
 					return nil
 				},
 			})
@@ -78,8 +78,8 @@ func (g *stage) machinePlan(o MachineOptions, shares []units.ReadShare, known []
 }
 
 // measureMachine measures what the options ask for, in the regime that holds.
-func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1.MachineProfile, error) {
-	c, err := g.newCalibration(ctx, o)
+func measureMachine(ctx context.Context, g *bench.Stage, o MachineOptions) (*v1alpha1.MachineProfile, error) {
+	c, err := newCalibration(ctx, g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -89,21 +89,21 @@ func (g *stage) measureMachine(ctx context.Context, o MachineOptions) (*v1alpha1
 // calibration measures a machine in one regime after another. What was measured in a
 // regime by the way is kept.
 type calibration struct {
-	*stage
+	*bench.Stage
 	options MachineOptions
 	known   []pressure.Measured
 	outcome *modulation.Outcome
 }
 
-func (g *stage) newCalibration(ctx context.Context, o MachineOptions) (*calibration, error) {
-	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
-	return &calibration{stage: g, options: o, known: known}, err
+func newCalibration(ctx context.Context, g *bench.Stage, o MachineOptions) (*calibration, error) {
+	known, err := g.Opposite.MeasurePressures(ctx, o.ProbeGrid)
+	return &calibration{Stage: g, options: o, known: known}, err
 }
 
 // measure returns the profile of the machine in a regime, for which it waits as long as
 // calibrationPatience; an empty class means whichever lasts.
 func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha1.MachineProfile, error) {
-	plan, err := c.machinePlan(c.options, c.options.ReadShares, c.known)
+	plan, err := machinePlan(c.Stage, c.options, c.options.ReadShares, c.known)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha
 	if class != "" {
 		plan.Class, plan.MostWaited = class, calibrationPatience
 	}
-	if err := c.run(ctx, plan); err != nil {
+	if err := c.Run(ctx, plan); err != nil {
 		return nil, fmt.Errorf("measuring the machine: %w", err)
 	}
 	c.outcome = plan.Outcome
@@ -119,7 +119,7 @@ func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha
 		class = c.outcome.Complete(leastCalibrated)
 	}
 	e := &estimator{readings: c.outcome.Readings[class], session: c.Session}
-	profile := c.newMachineProfile(c.options, circumstancesOf(c.outcome, class))
+	profile := newMachineProfile(c.Session, c.options, circumstancesOf(c.outcome, class))
 	if profile.Spec.Sustained, err = e.sustained(c.options.ReadShares); err != nil {
 		return nil, err
 	}
@@ -128,8 +128,8 @@ func (c *calibration) measure(ctx context.Context, class regime.Class) (*v1alpha
 }
 
 // addProbes is AddProbeMap on an open stage.
-func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (*v1alpha1.MachineProfile, error) {
-	p, err := g.newProbing(ctx, o, class)
+func addProbes(ctx context.Context, g *bench.Stage, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (*v1alpha1.MachineProfile, error) {
+	p, err := newProbing(ctx, g, o, class)
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +141,18 @@ func (g *stage) addProbes(ctx context.Context, machine *v1alpha1.MachineProfile,
 
 // probing is a calibration of the probes in one regime.
 type probing struct {
-	*stage
+	*bench.Stage
 	known []pressure.Measured
 	plan  *modulation.Plan
 }
 
 // newProbing prepares a calibration in a regime; an empty class means whichever lasts.
-func (g *stage) newProbing(ctx context.Context, o MachineOptions, class regime.Class) (*probing, error) {
-	known, err := g.opposite.MeasurePressures(ctx, o.ProbeGrid)
+func newProbing(ctx context.Context, g *bench.Stage, o MachineOptions, class regime.Class) (*probing, error) {
+	known, err := g.Opposite.MeasurePressures(ctx, o.ProbeGrid)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := g.machinePlan(o, nil, known)
+	plan, err := machinePlan(g, o, nil, known)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (g *stage) newProbing(ctx context.Context, o MachineOptions, class regime.C
 
 // take measures. Where the regime does not come back, it may be called again later.
 func (p *probing) take(ctx context.Context) error {
-	if err := p.run(ctx, p.plan); err != nil {
+	if err := p.Run(ctx, p.plan); err != nil {
 		return fmt.Errorf("calibrating the probes: %w", err)
 	}
 	return nil

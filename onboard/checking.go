@@ -9,6 +9,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/regime"
@@ -37,7 +38,7 @@ const (
 // While CPUs move, a whole run is of several placements. It agrees where it lies between
 // what the ticks tell in these, and does not refuse the ticks.
 func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class regime.Class) (string, error) {
-	strongest, _ := t.strongest(&estimator{readings: outcome.Readings[class], session: t.stage.Session}) // the profile has curves by now
+	strongest, _ := t.strongest(&estimator{readings: outcome.Readings[class], session: t.Stage.Session}) // the profile has curves by now
 	by := t.ticksTell(outcome, strongest)
 	own := by[class].NormalizedPerformance
 	t.tell(checking, 0, t.Application.Name+" beside "+strongest.String()+", a whole run")
@@ -47,7 +48,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 	}
 	var ratios []float64
 	for begin := time.Now(); len(ratios) < most; {
-		pressed, err := t.stage.Session.timed(ctx, t.Application.Command, strongest.Settings())
+		pressed, err := t.Stage.Session.RunUnprobed(ctx, t.Application.Command, strongest.Settings())
 		if errors.Is(err, sampling.ErrStarved) {
 			if time.Since(begin) <= checkPatience {
 				continue
@@ -60,7 +61,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 		if err != nil {
 			return "", err
 		}
-		alone, err := t.stage.Session.runSolo(ctx, t.Application)
+		alone, err := runSolo(ctx, t.Stage.Session, t.Application)
 		if err != nil {
 			return "", err
 		}
@@ -83,7 +84,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 		return text + "; the CPUs moved, and a whole run mixes their placements", nil
 	}
 	if t.Ticking.Source == nil {
-		return "", fmt.Errorf("%w: %s", ErrNoTicks, text)
+		return "", fmt.Errorf("%w: %s", bench.ErrNoTicks, text)
 	}
 	return text, nil
 }
@@ -92,7 +93,7 @@ func (t *ticked) check(ctx context.Context, outcome *modulation.Outcome, class r
 func (t *ticked) ticksTell(outcome *modulation.Outcome, p pressure.Measured) map[regime.Class]sampling.Result {
 	by := map[regime.Class]sampling.Result{}
 	for class, readings := range outcome.Readings {
-		e := &estimator{readings: readings, session: t.stage.Session}
+		e := &estimator{readings: readings, session: t.Stage.Session}
 		if r, ok := e.result(t.Application.Name, p.String()); ok {
 			by[class] = r
 		}

@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/onboard/bench"
 )
 
 // communicationRuns is how often an application runs to count what it exchanges.
@@ -57,19 +58,19 @@ func (e Exchanged) Communication(solo v1alpha1.Timing) *v1alpha1.Communication {
 // receives from the counters of the named interfaces of this network namespace;
 // without names, of all but the loopback. It subtracts what others exchange just
 // before each run, and fails with ErrNotAlone where that is much.
-func (s *Session) MeasureCommunication(ctx context.Context, a Application, interfaces []string) (*Exchanged, error) {
+func MeasureCommunication(ctx context.Context, s *bench.Session, a Application, interfaces []string) (*Exchanged, error) {
 	var runs []exchangedRun
 	for range communicationRuns {
 		before, err := readCounters(interfaces)
 		if err != nil {
 			return nil, err
 		}
-		pause(ctx, backgroundWindow)
+		bench.Pause(ctx, backgroundWindow)
 		start, err := readCounters(interfaces)
 		if err != nil {
 			return nil, err
 		}
-		observation, err := s.runSolo(ctx, a)
+		observation, err := runSolo(ctx, s, a)
 		if err != nil {
 			return nil, err
 		}

@@ -3,12 +3,10 @@ package onboard
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
-	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
 )
@@ -31,9 +29,9 @@ func (e *Experiment) MeasureDistance(ctx context.Context, a Application, source 
 	if !s.Machine.Distant(s.Placement) {
 		return nil
 	}
-	d := &distant{cpus: s.corunnerCPUs()}
+	d := &distant{cpus: s.CorunnerCPUs()}
 	run := func(ctx context.Context) error {
-		o, err := s.runAway(ctx, a.Command, d.cpus)
+		o, err := s.RunAway(ctx, a.Command, d.cpus)
 		d.seconds = append(d.seconds, o.Wall.Seconds())
 		return err
 	}
@@ -55,35 +53,6 @@ func (e *Experiment) MeasureDistance(ctx context.Context, a Application, source 
 	}
 	e.distant[a.Name] = d
 	return nil
-}
-
-// corunnerCPUs returns as many CPUs as the target has, as far as the interferer's NUMA
-// nodes have them, those of the interferer first.
-func (s *Session) corunnerCPUs() cpuset.CPUSet {
-	chosen := s.Placement.Interferer.List()
-	nodes := map[int]bool{}
-	for _, id := range chosen {
-		if c, ok := s.Machine.CPU(id); ok {
-			nodes[c.Node] = true
-		}
-	}
-	for _, c := range s.Machine.CPUs {
-		if nodes[c.Node] && !slices.Contains(chosen, c.ID) && s.allowed.Contains(c.ID) {
-			chosen = append(chosen, c.ID)
-		}
-	}
-	return cpuset.New(chosen[:min(len(chosen), s.Placement.Target.Size())]...)
-}
-
-// runAway runs a command once on CPUs other than the target's, with the target's memory,
-// while the interferers are idle.
-func (s *Session) runAway(ctx context.Context, c launch.Command, cpus cpuset.CPUSet) (o sampling.Observation, err error) {
-	_, err = s.during(ctx, idling, func(ctx context.Context) error {
-		e, err := s.launcher.Run(ctx, c, cpus, s.Placement.MemoryNode)
-		o.Wall = e.Wall
-		return err
-	})
-	return o, err
 }
 
 // addTo makes a profile that was measured as a target one of both roles: its

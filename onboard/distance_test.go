@@ -5,6 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/utils/cpuset"
+
+	"bandmate.dev/bandmate/onboard/bench"
+	"bandmate.dev/bandmate/onboard/internal/testprogram"
+
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/topology"
@@ -12,7 +17,7 @@ import (
 )
 
 // apart makes a session believe that its interferer is on the other socket of two.
-func apart(t *testing.T, s *Session) {
+func apart(t *testing.T, s *bench.Session) {
 	t.Helper()
 	m := &topology.Machine{}
 	for node, cpus := range []topology.Placement{{Target: s.Placement.Target}, {Target: s.Placement.Interferer}} {
@@ -30,9 +35,9 @@ func apart(t *testing.T, s *Session) {
 // An application that takes twice as long on the interferer's CPUs is measured in both
 // roles where these are farther from the memory, and in one where they are not.
 func TestMeasureDistance(t *testing.T) {
-	session := openSession(t)
+	session := openSession(t, bench.Placing{})
 	e := &Experiment{Session: session}
-	application := Application{Name: "a", Command: shell(`case $(taskset -cp $$) in *": ` + session.Placement.Interferer.String() + `") sleep 0.4;; *) sleep 0.1;; esac`)}
+	application := Application{Name: "a", Command: testprogram.Shell(`case $(taskset -cp $$) in *": ` + session.Placement.Interferer.String() + `") sleep 0.4;; *) sleep 0.1;; esac`)}
 	if err := e.MeasureDistance(t.Context(), application, nil); err != nil || len(e.distant) > 0 {
 		t.Fatalf("measured %v on a machine where everyone is near, %v", e.distant, err)
 	}
@@ -54,7 +59,7 @@ func TestMeasureDistance(t *testing.T) {
 	if counted := e.distant["a"].traffic; counted == nil || counted.Read != 6e9 {
 		t.Errorf("counted %+v, want the median of three runs", counted)
 	}
-	if err := e.MeasureDistance(t.Context(), Application{Name: "b", Command: shell("exit 3")}, nil); err == nil {
+	if err := e.MeasureDistance(t.Context(), Application{Name: "b", Command: testprogram.Shell("exit 3")}, nil); err == nil {
 		t.Error("a command that fails: no error")
 	}
 }
@@ -69,9 +74,9 @@ func TestProfileOfBothRoles(t *testing.T) {
 		}
 		return p
 	}
-	d := &distant{cpus: cpus(t, "4-5"), seconds: []float64{3.1, 3, 2.9}}
+	d := &distant{cpus: cpuset.New(4, 5), seconds: []float64{3.1, 3, 2.9}}
 	p := measured()
-	d.addTo(p, cpus(t, "0-1"))
+	d.addTo(p, cpuset.New(0, 1))
 	got := p.Spec.Distance
 	if got == nil || got.CorunnerCPUs != "4-5" || got.CorunnerSolo.Seconds != 3 || got.CorunnerSolo.Repeats != 3 || got.CorunnerSolo.RelativeSpread == nil ||
 		got.TargetReadBytesPerSecond != 12e9 || got.TargetWriteBytesPerSecond != 6e9 {
@@ -86,7 +91,7 @@ func TestProfileOfBothRoles(t *testing.T) {
 	}
 	d.traffic = &profiler.Summary{Source: "imc", Traffic: units.Traffic{Read: 7e9, Write: 4e9}}
 	p = measured()
-	d.addTo(p, cpus(t, "0-3"))
+	d.addTo(p, cpuset.New(0, 1, 2, 3))
 	if c := p.Spec.Contentiousness; c.ReadBytesPerSecond != 7e9 || c.WriteBytesPerSecond != 4e9 || c.Source != "imc" || len(p.Spec.Warnings) != 1 {
 		t.Errorf("contentiousness %+v, warnings %v; want the counted traffic, and that CPUs are fewer", c, p.Spec.Warnings)
 	}

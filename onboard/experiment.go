@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
@@ -24,7 +25,7 @@ type Application struct {
 
 // Experiment measures applications under the same pressures.
 type Experiment struct {
-	Session      *Session
+	Session      *bench.Session
 	Applications []Application
 	Pressures    []pressure.Measured
 	// Traffic is what counters measured of an application alone, by its name.
@@ -41,7 +42,7 @@ type Experiment struct {
 const tooShort = 20 * time.Millisecond
 
 // runSolo runs an application once, beside a CPU that spins.
-func (s *Session) runSolo(ctx context.Context, a Application) (sampling.Observation, error) {
+func runSolo(ctx context.Context, s *bench.Session, a Application) (sampling.Observation, error) {
 	o, err := s.RunBeside(ctx, a.Command, interferer.Setting{Mode: interferer.Spin})
 	if err != nil {
 		return sampling.Observation{}, fmt.Errorf("%s alone: %w", a.Name, err)
@@ -52,7 +53,7 @@ func (s *Session) runSolo(ctx context.Context, a Application) (sampling.Observat
 // CheckDuration runs an application once, beside a spinning CPU, and fails
 // when it fails or is too short to time. It returns the time of the run.
 func (e *Experiment) CheckDuration(ctx context.Context, a Application) (time.Duration, error) {
-	observation, err := e.Session.runSolo(ctx, a)
+	observation, err := runSolo(ctx, e.Session, a)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +84,7 @@ func (e *Experiment) Conditions() []sampling.Condition {
 			all = append(all, sampling.Condition{
 				Target: a.Name, Beside: p.String(),
 				Run: func(ctx context.Context) (sampling.Observation, error) {
-					return e.Session.runUnder(ctx, a.Command, p.Settings())
+					return e.Session.RunUnder(ctx, a.Command, p.Settings())
 				},
 			})
 		}
@@ -146,7 +147,7 @@ func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.Machin
 		Spec: v1alpha1.ApplicationProfileSpec{
 			Command:         a.Command.Args,
 			Machine:         v1alpha1.MachineReference{Name: machine.Name, CPUModel: e.Session.Machine.CPUModel},
-			Measurement:     e.Session.measurement(m.circumstances, e.Version),
+			Measurement:     measurement(e.Session, m.circumstances, e.Version),
 			Solo:            m.solo,
 			Contentiousness: traffic,
 			Curves:          m.curves,
@@ -159,15 +160,15 @@ func (e *Experiment) profile(a Application, m measured, machine *v1alpha1.Machin
 	if d := e.distant[a.Name]; d != nil {
 		d.addTo(profile, e.Session.Placement.Target)
 	}
-	if s := e.Session; s.count > 1 {
-		profile.Spec.Measurement.Interferers = s.count
-		profile.Spec.Measurement.InterfererCPUs = s.Placement.Interferer.Union(s.otherCPUs).String()
+	if s := e.Session; s.Count() > 1 {
+		profile.Spec.Measurement.Interferers = s.Count()
+		profile.Spec.Measurement.InterfererCPUs = s.InterfererCPUs().String()
 	}
 	return profile, nil
 }
 
 // measurement records how and where samples were taken.
-func (s *Session) measurement(c circumstances, version string) v1alpha1.Measurement {
+func measurement(s *bench.Session, c circumstances, version string) v1alpha1.Measurement {
 	return v1alpha1.Measurement{
 		Time:                 metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
 		BandmateVersion:      version,

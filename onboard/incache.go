@@ -11,6 +11,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/units"
@@ -33,9 +34,9 @@ type inCache struct {
 	*ticked
 	pressure.Holding
 	// stage has the interferer on the CPUs that load the working sets.
-	stage  *stage
-	second *stream
-	target *program
+	stage  *bench.Stage
+	second *bench.Stream
+	target *bench.Program
 	class  regime.Class
 	// budget is the time for everything.
 	budget time.Duration
@@ -44,14 +45,14 @@ type inCache struct {
 // addInCache adds to a profile the points in the cache that the application and the
 // interferer share. It adds nothing where they share none. What goes wrong becomes a
 // warning, because the rest of the profile is complete without it.
-func (t *ticked) addInCache(ctx context.Context, target *program, class regime.Class, spent time.Duration, profile *v1alpha1.ApplicationProfile) error {
+func (t *ticked) addInCache(ctx context.Context, target *bench.Program, class regime.Class, spent time.Duration, profile *v1alpha1.ApplicationProfile) error {
 	h, shared := t.holding(class)
 	if !shared {
 		return nil
 	}
 	c := &inCache{ticked: t, Holding: h, target: target, class: class, budget: time.Duration(inCacheShare * float64(spent))}
 	t.schedule.expected[caching] = c.budget
-	target.watch = t.Onboarding.Session.occupancy
+	target.WatchOccupancy()
 	points, alone, warnings, err := c.measure(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -69,27 +70,22 @@ func (t *ticked) addInCache(ctx context.Context, target *program, class regime.C
 // that its CPUs do not share at the time.
 func (t *ticked) holding(class regime.Class) (pressure.Holding, bool) {
 	s := t.Onboarding.Session
-	if s.Machine.VirtualMachine && class == regime.CrossComplex || s.sharedCache() == nil {
+	if s.Machine.VirtualMachine && class == regime.CrossComplex || sharedCache(s.Machine) == nil {
 		return pressure.Holding{}, false
 	}
-	h, shared := pressure.HoldingOn(s.Machine, s.Placement.Target, s.Placement.Interferer.Union(s.otherCPUs))
+	h, shared := pressure.HoldingOn(s.Machine, s.Placement.Target, s.InterfererCPUs())
 	return h, shared && len(h.Pressures()) > 0
 }
 
 // open starts the interferer that keeps the working sets, unless it is the session's.
 func (c *inCache) open(ctx context.Context) (closed func() error, err error) {
 	s := c.Onboarding.Session
-	if c.CPUs.Equals(s.Placement.Interferer) && s.count == 1 {
-		c.stage = c.ticked.stage
+	if c.CPUs.Equals(s.Placement.Interferer) && s.Count() == 1 {
+		c.stage = c.ticked.Stage
 		return func() error { return nil }, nil
 	}
-	of := s.another()
-	of.Placement.Interferer = c.CPUs
-	if err := of.addInterferer(ctx, c.CPUs); err != nil {
-		return nil, err
-	}
-	c.stage = &stage{Session: of, opposite: c.opposite}
-	return of.interferers.close, nil
+	c.stage, closed, err = c.ticked.Elsewhere(ctx, c.CPUs)
+	return closed, err
 }
 
 // measure returns the points, what the application holds of the cache alone, and warnings.
@@ -114,12 +110,12 @@ func (c *inCache) measure(ctx context.Context) (points []v1alpha1.CachePoint, al
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if err := c.target.start(ctx); err != nil {
+	if err := c.target.Start(ctx); err != nil {
 		return nil, nil, nil, err
 	}
-	defer func() { err = errors.Join(err, c.target.stop()) }()
+	defer func() { err = errors.Join(err, c.target.Stop()) }()
 	plan.Budget = max(time.Duration((1-lengthsShare)*float64(c.budget))-time.Since(begin), time.Nanosecond)
-	if err := c.stage.run(ctx, plan); err != nil {
+	if err := c.stage.Run(ctx, plan); err != nil {
 		return nil, nil, nil, err
 	}
 	e := &estimator{readings: plan.Outcome.Readings[c.class], session: c.stage.Session}
@@ -158,15 +154,15 @@ func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured
 	if err != nil {
 		return nil, err
 	}
-	c.second = &stream{interferers: c.stage.interferers}
-	c.stage.parties = [2]modulation.Party{c.target, c.second}
+	c.second = c.stage.Stream()
+	c.stage.Parties = [2]modulation.Party{c.target, c.second}
 	precision := c.Ticking.Precision
 	precision.Fewest = fewestInCache
 	largest, memory := c.largest(pressures)
 	slicing = pressure.Filled(slicing, pressure.FillTime(largest, memory, resident.Alone.Total()))
 	plan := &modulation.Plan{
-		Bench:     c.stage.bench(slicing.Max(c.slicing)),
-		Precision: precision, Probe: c.stage.probe, Again: c.target.again,
+		Bench:     c.stage.Bench(slicing.Max(c.slicing)),
+		Precision: precision, Probe: c.stage.Probe, Again: c.target.Again,
 		Report: func(done float64) {
 			c.tell(caching, (1-lengthsShare)*done, c.Application.Name+" beside a working set in the cache")
 		},
@@ -175,9 +171,9 @@ func (c *inCache) plan(pressures []pressure.Measured, resident pressure.Measured
 		plan.Points = append(plan.Points, pressurePoint(c.Application.Name, p, c.second))
 	}
 	plan.Points = append(plan.Points, modulation.Point{
-		States:  []modulation.State{secondAlone},
+		States:  []modulation.State{bench.SecondAlone},
 		Compare: []modulation.Comparison{{Name: resident.String(), Party: 1}},
-		Prepare: func() error { c.second.does = resident.Settings(); return nil },
+		Prepare: func() error { c.second.Does = resident.Settings(); return nil },
 	})
 	return plan, nil
 }
@@ -301,7 +297,7 @@ func (c *inCache) compareLengths(ctx context.Context, short *modulation.Plan, ke
 	s := short.Bench.Slicing
 	long := s.Longer().Length
 	budget := time.Duration(lengthsShare * float64(c.budget) * float64(long) / float64(s.Length+long))
-	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: budget, Run: c.stage.run}
+	l := modulation.Lengths{Fewest: fewestLong, Most: mostLong, Budget: budget, Run: c.stage.Run}
 	slow, err := c.slow(ctx, short, withoutSpeed(pressurePoint(c.Application.Name, strongest, c.second)), c.class, l)
 	if slow != "" {
 		slow = "slices: beside a working set in the cache " + slow + "; the points in the cache show a part of it"

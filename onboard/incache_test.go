@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/units"
 )
@@ -33,7 +34,7 @@ const (
 func newCacheReadings(lost float64, count int) *cacheReadings {
 	c := &cacheReadings{
 		Holding: pressure.Holding{Bytes: 32 << 20, CPUs: cpuset.New(1), Private: 1 << 20},
-		e:       &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{}},
+		e:       &estimator{session: &bench.Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{}},
 	}
 	rate := func(lost float64) float64 { return 1 / (lost/float64(missing) + (1-lost)/float64(hitting)) }
 	all := c.Pressures() // each working set at three rates
@@ -69,19 +70,6 @@ func (c *cacheReadings) points() ([]v1alpha1.CachePoint, string) {
 		points = append(points, k.point)
 	}
 	return points, dropped
-}
-
-func TestHoldingOnMachines(t *testing.T) {
-	for _, c := range []struct{ machine, target, pressing, holds string }{
-		{"epyc-ccx", "0", "1", "1"},
-		{"epyc-ccx", "0", "2", ""},
-		{"bare", "0", "1", ""},
-	} {
-		h, shared := pressure.HoldingOn(described(t, c.machine), cpus(t, c.target), cpus(t, c.pressing))
-		if got := h.CPUs.String(); got != c.holds || shared != (c.holds != "") {
-			t.Errorf("%s: %q holds the cache of %s, %t: want %q", c.machine, got, c.target, shared, c.holds)
-		}
-	}
 }
 
 func TestPointsInTheCache(t *testing.T) {

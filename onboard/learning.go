@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/ticks"
 )
 
@@ -22,17 +23,15 @@ const (
 	// unequalTicks is the variation from which ticks are made equal: a good deal
 	// above what noise alone shows.
 	unequalTicks = 0.05
-	// fewestTicks is the fewest changes of a count in a run that is to be divided.
-	fewestTicks = 50
 )
 
 // choose finds the ticks of the program, with runs alone.
-func (t *ticked) choose(ctx context.Context, p *program) error {
+func (t *ticked) choose(ctx context.Context, p *bench.Program) error {
 	if t.Ticking.Source != nil {
-		p.source = t.Ticking.Source
+		p.Source = t.Ticking.Source
 		return t.learn(ctx, p)
 	}
-	p.source = ticks.Page{}
+	p.Source = ticks.Page{}
 	own := t.learn(ctx, p)
 	if !usableOther(own) {
 		return own
@@ -45,7 +44,7 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 	}
 	err = errNoCandidate
 	for _, c := range candidates {
-		p.source = c.Source
+		p.Source = c.Source
 		if err = t.learn(ctx, p); !usableOther(err) {
 			return err
 		}
@@ -53,7 +52,7 @@ func (t *ticked) choose(ctx context.Context, p *program) error {
 	if countsItself {
 		err = fmt.Errorf("%w; %w", own, err)
 	}
-	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, ErrNoTicks, err)
+	return fmt.Errorf("%s: %w: neither counts of its own, nor instructions, nor a function that it calls or what it reads and writes tell its progress (%w)", t.Application.Name, bench.ErrNoTicks, err)
 }
 
 // errNoCandidate is why a program without steady counts has no ticks.
@@ -61,28 +60,15 @@ var errNoCandidate = errors.New("nothing grows often and steadily enough")
 
 // usableOther reports whether another source may do where one failed.
 func usableOther(err error) bool {
-	return errors.Is(err, ErrNoTicks) || errors.Is(err, ticks.ErrUnavailable)
+	return errors.Is(err, bench.ErrNoTicks) || errors.Is(err, ticks.ErrUnavailable)
 }
 
 // mostCandidates bounds the sources that are tried after a discovery.
 const mostCandidates = 3
 
-// discover looks for counts that grow steadily while the program runs beside
-// spinning CPUs.
-func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candidate, err error) {
-	err = t.control(ctx, func() error {
-		if err := t.interferers.request(spinning); err != nil {
-			return err
-		}
-		found, err = ticks.Discover(ctx, func(ctx context.Context) (int, func(), error) {
-			process, err := t.launcher.Start(ctx, p.command, p.cpus, t.Placement.MemoryNode)
-			if err != nil {
-				return 0, nil, err
-			}
-			return process.PID, func() { process.Kill(); <-process.Done }, nil
-		})
-		return err
-	})
+// discover looks for counts that grow steadily, the best first.
+func (t *ticked) discover(ctx context.Context, p *bench.Program) ([]ticks.Candidate, error) {
+	found, err := t.Stage.Discover(ctx, p)
 	if errors.Is(err, ticks.ErrNothingCounts) {
 		err = nil
 	}
@@ -90,35 +76,35 @@ func (t *ticked) discover(ctx context.Context, p *program) (found []ticks.Candid
 }
 
 // learn runs the program alone until it is known how equal its ticks are.
-func (t *ticked) learn(ctx context.Context, p *program) error {
-	p.equal = nil
+func (t *ticked) learn(ctx context.Context, p *bench.Program) error {
+	p.Equal = nil
 	var runs [][]modulation.Progress
 	for begin := time.Now(); len(runs) == 0 || len(runs) < mostSolos && time.Since(begin)+lastOf(t.solo) < soloPatience ||
 		len(runs) < trajectoryRuns && lastOf(t.solo) < longestTrajectory; {
-		r, err := t.record(ctx, p)
+		r, err := t.Stage.Record(ctx, p)
 		if err != nil {
 			return err
 		}
-		if r.wall < tooShort {
-			return errTooShort(t.Application.Name, r.wall)
+		if r.Wall < tooShort {
+			return errTooShort(t.Application.Name, r.Wall)
 		}
-		t.solo = append(t.solo, r.wall.Seconds())
-		t.perSecond = r.perSecond()
+		t.solo = append(t.solo, r.Wall.Seconds())
+		t.perSecond = r.PerSecond()
 		// A page is counted by the program itself, as evenly as it works.
-		_, isPage := p.source.(ticks.Page)
-		p.fine = isPage && r.fine()
-		t.counted = r.count
-		if changes := r.rate() * r.wall.Seconds(); changes < fewestTicks {
-			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", ErrNoTicks, p.source.Name(), changes, r.wall.Round(time.Millisecond), fewestTicks)
+		_, isPage := p.Source.(ticks.Page)
+		p.Fine = isPage && r.Fine()
+		t.counted = r.Count
+		if changes := r.Rate() * r.Wall.Seconds(); changes < bench.FewestTicks {
+			return fmt.Errorf("%w: %s: the count changed %.0f times in %v: want %d times, so that the run can be divided: give it more work, or have it count smaller units (output that is not to a terminal may be buffered: stdbuf -oL)", bench.ErrNoTicks, p.Source.Name(), changes, r.Wall.Round(time.Millisecond), bench.FewestTicks)
 		}
-		runs = append(runs, r.progress)
-		if len(runs) == 1 && modulation.Unsteadiness(r.progress) <= unequalTicks {
+		runs = append(runs, r.Progress)
+		if len(runs) == 1 && modulation.Unsteadiness(r.Progress) <= unequalTicks {
 			return nil
 		}
 	}
 	trajectory, err := modulation.NewTrajectory(runs)
 	if err == nil && trajectory.Variation > unequalTicks {
-		p.equal = trajectory
+		p.Equal = trajectory
 	}
 	return nil
 }
@@ -128,16 +114,4 @@ func lastOf(seconds []float64) time.Duration {
 		return 0
 	}
 	return time.Duration(seconds[len(seconds)-1] * float64(time.Second))
-}
-
-// record runs the program once, alone, on the thread that switches.
-func (t *ticked) record(ctx context.Context, p *program) (r recording, err error) {
-	err = t.control(ctx, func() error {
-		if err := t.interferers.request(spinning); err != nil {
-			return err
-		}
-		r, err = p.record(ctx)
-		return err
-	})
-	return r, err
 }

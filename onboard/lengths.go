@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -15,9 +16,9 @@ const slicesPerRun = 12
 // comparedBudget bounds the time for slices of one length.
 const comparedBudget = 4 * time.Second
 
-// lengths says how slices of different lengths are compared.
-func (g *stage) lengths(budget time.Duration) modulation.Lengths {
-	return modulation.Lengths{Fewest: 12, Most: 48, Budget: budget, Run: g.run}
+// lengthsOn says how slices of different lengths are compared.
+func lengthsOn(g *bench.Stage, budget time.Duration) modulation.Lengths {
+	return modulation.Lengths{Fewest: 12, Most: 48, Budget: budget, Run: g.Run}
 }
 
 // withoutSpeed returns a point of an application alone and beside a pressure, without the
@@ -50,12 +51,12 @@ func (t *ticked) compareLengths(ctx context.Context, u *underPressure) error {
 	if u.plan.Agreed(class) {
 		return nil
 	}
-	p, ok := t.strongest(&estimator{readings: u.plan.Outcome.Readings[class], session: t.stage.Session})
+	p, ok := t.strongest(&estimator{readings: u.plan.Outcome.Readings[class], session: t.Stage.Session})
 	if !ok {
 		return nil
 	}
 	t.tell(comparing, 0, t.Application.Name+" beside "+p.String()+", in longer slices")
-	slow, err := t.slow(ctx, u.plan, withoutSpeed(pressurePoint(t.Application.Name, p, u.second)), class, t.lengths(comparedBudget))
+	slow, err := t.slow(ctx, u.plan, withoutSpeed(pressurePoint(t.Application.Name, p, u.second)), class, lengthsOn(t.Stage, comparedBudget))
 	if slow != "" {
 		t.warning = fmt.Sprintf("slices: beside %s %s; the curves show a part of it; --whole-runs measures all", p, slow)
 	}

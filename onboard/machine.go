@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
@@ -33,28 +34,28 @@ type MachineOptions struct {
 
 // MeasureMachine measures the sustained bandwidth of every read share and
 // calibrates the probes, all in one regime.
-func (s *Session) MeasureMachine(ctx context.Context, o MachineOptions) (profile *v1alpha1.MachineProfile, err error) {
-	g, err := s.openStage(ctx)
+func MeasureMachine(ctx context.Context, s *bench.Session, o MachineOptions) (profile *v1alpha1.MachineProfile, err error) {
+	g, err := s.OpenStage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	return g.measureMachine(ctx, o)
+	defer func() { err = errors.Join(err, g.Close()) }()
+	return measureMachine(ctx, g, o)
 }
 
 // AddProbeMap returns the machine's profile with the probes calibrated in a
 // regime, for which it waits; an empty class means whichever lasts.
-func (s *Session) AddProbeMap(ctx context.Context, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (added *v1alpha1.MachineProfile, err error) {
-	g, err := s.openStage(ctx)
+func AddProbeMap(ctx context.Context, s *bench.Session, machine *v1alpha1.MachineProfile, o MachineOptions, class regime.Class) (added *v1alpha1.MachineProfile, err error) {
+	g, err := s.OpenStage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.close()) }()
-	return g.addProbes(ctx, machine, o, class)
+	defer func() { err = errors.Join(err, g.Close()) }()
+	return addProbes(ctx, g, machine, o, class)
 }
 
 // newMachineProfile returns a profile without measurements.
-func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alpha1.MachineProfile {
+func newMachineProfile(s *bench.Session, want MachineOptions, c circumstances) *v1alpha1.MachineProfile {
 	profile := &v1alpha1.MachineProfile{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindMachineProfile},
 		ObjectMeta: metav1.ObjectMeta{Name: want.Name},
@@ -65,7 +66,7 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 			CPUs:           s.Machine.Online().Size(),
 			MemoryBytes:    s.Machine.MemoryBytes,
 			VirtualMachine: s.Machine.VirtualMachine,
-			Measurement:    s.measurement(c, want.Version),
+			Measurement:    measurement(s, c, want.Version),
 			Link:           string(s.Machine.Link(s.Placement)),
 			Warnings:       s.Warnings(),
 		},
@@ -73,18 +74,14 @@ func (s *Session) newMachineProfile(want MachineOptions, c circumstances) *v1alp
 	if bytes, ok := s.Machine.LastLevelCacheBytes(cpuset.New(s.Placement.Interferer.List()[0])); ok {
 		profile.Spec.LastLevelCacheBytes = bytes
 	}
-	profile.Spec.SharedCache = s.sharedCache()
+	profile.Spec.SharedCache = sharedCache(s.Machine)
 	return profile
 }
 
-// sharedCache is that of the machine.
-func (s *Session) sharedCache() *v1alpha1.SharedCache {
-	return sharedCache(s.Machine.SharedCaches(s.Machine.Online()))
-}
-
-// sharedCache returns what a profile says of caches that several cores share; nil without
-// any, and where they differ in size.
-func sharedCache(caches []topology.Cache) *v1alpha1.SharedCache {
+// sharedCache returns what a profile says of the caches that several cores share; nil
+// without any, and where they differ in size.
+func sharedCache(m *topology.Machine) *v1alpha1.SharedCache {
+	caches := m.SharedCaches(m.Online())
 	if len(caches) == 0 {
 		return nil
 	}

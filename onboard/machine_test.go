@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/utils/cpuset"
 
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -17,9 +18,18 @@ func TestLastLevelCacheOfProfile(t *testing.T) {
 			m.CPUs = append(m.CPUs, topology.CPU{ID: id, Core: id})
 			m.Caches = append(m.Caches, topology.Cache{Level: level, Type: "Unified", Bytes: 1 << 20, CPUs: cpuset.New(id)})
 		}
-		s := &Session{Machine: m, Placement: topology.Placement{Target: cpuset.New(0), Interferer: cpuset.New(1)}}
-		if got := s.newMachineProfile(MachineOptions{Name: "m"}, circumstances{}).Spec.LastLevelCacheBytes; got != want {
+		s := &bench.Session{Machine: m, Placement: topology.Placement{Target: cpuset.New(0), Interferer: cpuset.New(1)}}
+		if got := newMachineProfile(s, MachineOptions{Name: "m"}, circumstances{}).Spec.LastLevelCacheBytes; got != want {
 			t.Errorf("level %d: %d bytes, want %d", level, got, want)
 		}
+	}
+}
+
+// A machine is measured by one interferer, however many a session has.
+func TestMeasurementOfAMachine(t *testing.T) {
+	session := openSession(t, bench.Placing{})
+	m := measurement(session, circumstances{}, "")
+	if m.InterfererCPUs != session.Placement.Interferer.String() || m.Interferers != 0 {
+		t.Errorf("%+v", m)
 	}
 }

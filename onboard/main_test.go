@@ -9,16 +9,15 @@ import (
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/onboard/bench"
+	"bandmate.dev/bandmate/onboard/internal/testprogram"
 	"bandmate.dev/bandmate/onboard/launch"
-	"bandmate.dev/bandmate/pausing"
 )
 
 func TestMain(m *testing.M) {
 	interferer.RunIfChild()
 	launch.RunIfGuard()
-	pausing.RunIfWatchdog()
-	runIfCorun()
-	runIfCounting()
+	testprogram.RunIfCounting()
 	// The race detector waits a second at every exit, which the processes that the
 	// tests start need not.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")); err != nil {
@@ -28,11 +27,11 @@ func TestMain(m *testing.M) {
 }
 
 // openSession opens a session on this machine, for as long as the test runs.
-func openSession(t *testing.T) *Session {
+func openSession(t *testing.T, placing bench.Placing) *bench.Session {
 	t.Helper()
 	requires.TwoCPUs(t)
 	// The context of a test ends before its cleanup.
-	session, err := Open(context.WithoutCancel(t.Context()), Placing{})
+	session, err := bench.Open(context.WithoutCancel(t.Context()), placing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
@@ -34,17 +35,17 @@ const sharing = 2
 // pressurePoint compares an application beside a pressure with the application
 // alone. At an unpaced pressure, which is a probe, the interferer's speed is
 // compared too, while the application is paused.
-func pressurePoint(application string, p pressure.Measured, second *stream) modulation.Point {
+func pressurePoint(application string, p pressure.Measured, second *bench.Stream) modulation.Point {
 	point := modulation.Point{
-		States: []modulation.State{firstAlone, together},
+		States: []modulation.State{bench.FirstAlone, bench.Together},
 		Compare: []modulation.Comparison{
 			{Name: besideName(application, p.String()), Party: 0, On: 1, Off: 0},
 			{Name: besideName(p.String(), application), Party: 1, On: 1, Off: 1},
 		},
-		Prepare: func() error { second.does = p.Settings(); return nil },
+		Prepare: func() error { second.Does = p.Settings(); return nil },
 	}
 	if p.Settings().Unpaced() {
-		point.States = append(point.States, secondAlone)
+		point.States = append(point.States, bench.SecondAlone)
 		point.Compare[1].Off = 2
 	}
 	if _, isProbe := p.Probe(); isProbe {
@@ -57,7 +58,7 @@ func pressurePoint(application string, p pressure.Measured, second *stream) modu
 // once.
 func pairPoint(first, second Application) modulation.Point {
 	point := modulation.Point{
-		States: []modulation.State{firstAlone, together, secondAlone},
+		States: []modulation.State{bench.FirstAlone, bench.Together, bench.SecondAlone},
 		Compare: []modulation.Comparison{
 			{Name: besideName(first.Name, corunLabel(second)), Party: 0, On: 1, Off: 0},
 			{Name: besideName(second.Name, corunLabel(first)), Party: 1, On: 1, Off: 2},
@@ -73,7 +74,7 @@ func pairPoint(first, second Application) modulation.Point {
 // has to find 1.
 func controlPoint(application string) modulation.Point {
 	return modulation.Point{
-		States:  []modulation.State{firstAlone, firstAlone},
+		States:  []modulation.State{bench.FirstAlone, bench.FirstAlone},
 		Compare: []modulation.Comparison{{Name: besideName(application, control), Party: 0, On: 1, Off: 0}},
 	}
 }
@@ -96,7 +97,7 @@ func circumstancesOf(o *modulation.Outcome, class regime.Class) circumstances {
 // estimator summarizes readings of one regime.
 type estimator struct {
 	readings map[string][]modulation.Reading
-	session  *Session
+	session  *bench.Session
 }
 
 func (e *estimator) of(name string) (modulation.Estimate, []modulation.Reading, bool) {

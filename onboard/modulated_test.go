@@ -4,10 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -35,7 +35,7 @@ func TestResultsOfReadings(t *testing.T) {
 		Alone:    units.Traffic{Read: 5e9},
 	}
 	pressures := []pressure.Measured{half, probe}
-	e := &estimator{session: &Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{
+	e := &estimator{session: &bench.Session{Random: rand.New(rand.NewPCG(1, 1))}, readings: map[string][]modulation.Reading{
 		besideName("app", probe.String()): readings(40, 0.8, 1000),
 		besideName(probe.String(), "app"): readings(40, 0.9, 10e9),
 		besideName("app", half.String()):  readings(40, 0.95, 1000),
@@ -92,93 +92,24 @@ func TestCircumstancesCountOtherRegimes(t *testing.T) {
 	}
 }
 
-func TestRecording(t *testing.T) {
-	var r recording
-	for i, n := range []float64{0, 0, 1, 1, 4, 5} {
-		r.add(n, time.Duration(i)*time.Millisecond, false)
-	}
-	r.add(5, 6*time.Millisecond, true)
-	if r.steps != 3 || len(r.progress) != 7 {
-		t.Errorf("%d steps and %d kept, want 3 and 7", r.steps, len(r.progress))
-	}
-}
-
-// TestRecordingOfABusyMachine has a reader that runs for 2 ms of every 23, and counts of 300
-// and 3,000 changes per second.
-func TestRecordingOfABusyMachine(t *testing.T) {
-	for _, perSecond := range []float64{300, 3000} {
-		r := recording{wall: 2 * time.Second}
-		for at := time.Duration(0); at < r.wall; at += 200 * time.Microsecond {
-			if at%(23*time.Millisecond) < 2*time.Millisecond {
-				r.add(math.Floor(perSecond*at.Seconds()), at, false)
+// An application beside itself is compared once: two comparisons of one name would count the
+// same block twice.
+func TestPairPoint(t *testing.T) {
+	a, b := Application{Name: "a"}, Application{Name: "b"}
+	for _, tt := range []struct {
+		second Application
+		want   int
+	}{{a, 1}, {b, 2}} {
+		names := map[string]bool{}
+		p := pairPoint(a, tt.second)
+		for _, c := range p.Compare {
+			names[c.Name] = true
+			if c.On >= len(p.States) || c.Off >= len(p.States) {
+				t.Errorf("%s: states %d and %d of %d", c.Name, c.On, c.Off, len(p.States))
 			}
 		}
-		if got := r.perSecond(); math.Abs(got/perSecond-1) > 0.25 {
-			t.Errorf("%.0f changes per second, want %.0f; %d were seen", got, perSecond, r.steps)
+		if len(names) != tt.want || len(p.Compare) != tt.want {
+			t.Errorf("a beside %s: %d comparisons of %d names, want %d", tt.second.Name, len(p.Compare), len(names), tt.want)
 		}
-	}
-	// Between bunches, half of the time, nothing changes.
-	bunches := recording{wall: 2 * time.Second}
-	var n float64
-	for at := time.Duration(0); at < bunches.wall; at += 200 * time.Microsecond {
-		if at%(20*time.Millisecond) < 10*time.Millisecond {
-			n++
-		}
-		bunches.add(n, at, false)
-	}
-	if got := bunches.perSecond(); got < 150 || got > 250 {
-		t.Errorf("%.0f bunches and changes per second, want about 200", got)
-	}
-	seldom := recording{wall: time.Second, steps: 40}
-	if got := seldom.perSecond(); got != 40 {
-		t.Errorf("without close readings %.0f changes per second, want the 40 that were seen", got)
-	}
-}
-
-// TestFineRecording has a reader that reads all the time now and then, of a program whose
-// CPU others hold for a fifth of the time. Its count grows every 4, 30 or 200 µs, or every
-// 4 µs at first and then every millisecond.
-func TestFineRecording(t *testing.T) {
-	const mixed = 0
-	for _, each := range []time.Duration{4 * time.Microsecond, 30 * time.Microsecond, 200 * time.Microsecond, mixed} {
-		r := recording{wall: 100 * time.Millisecond}
-		n := 0.0
-		for at := time.Duration(0); at < r.wall; {
-			switch held := at%(15*time.Millisecond) >= 12*time.Millisecond; {
-			case held:
-			case each != mixed:
-				n = float64(at / each)
-			case at < 10*time.Millisecond:
-				n = float64(at / (4 * time.Microsecond))
-			default:
-				n = 1e4 + float64(at/time.Millisecond)
-			}
-			r.add(n, at, false)
-			if at%(20*time.Millisecond) < time.Millisecond {
-				at += time.Microsecond
-			} else {
-				at += 200 * time.Microsecond
-			}
-		}
-		if want := each == 4*time.Microsecond; r.fine() != want {
-			t.Errorf("a change every %v: fine %v, want %v (%.0f per second)", each, r.fine(), want, r.finest.Rate())
-		}
-		if r.fine() && r.perSecond() < finePerSecond {
-			t.Errorf("a change every %v: %.0f per second", each, r.perSecond())
-		}
-	}
-}
-
-func TestLongRecordingIsBounded(t *testing.T) {
-	var r recording
-	const hour = 3600 * 1000
-	for i := range hour {
-		r.add(float64(i), time.Duration(i)*time.Millisecond, i == hour-1)
-	}
-	if r.steps != hour-1 || len(r.progress) > 8*recordParts {
-		t.Errorf("%d steps and %d kept", r.steps, len(r.progress))
-	}
-	if last := r.progress[len(r.progress)-1]; last.Count != hour-1 {
-		t.Errorf("the last is %v", last)
 	}
 }

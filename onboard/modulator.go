@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/regime"
@@ -27,11 +28,11 @@ type Counted struct {
 
 // Modulator measures applications whose ticks are known, beside each other and
 // beside pressures. Close it.
-type Modulator struct{ stage *stage }
+type Modulator struct{ stage *bench.Stage }
 
 // OpenModulator starts what modulation needs beside the session.
-func (s *Session) OpenModulator(ctx context.Context) (*Modulator, error) {
-	g, err := s.openStage(ctx)
+func OpenModulator(ctx context.Context, s *bench.Session) (*Modulator, error) {
+	g, err := s.OpenStage(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (s *Session) OpenModulator(ctx context.Context) (*Modulator, error) {
 }
 
 // Close ends what OpenModulator started.
-func (m *Modulator) Close() error { return m.stage.close() }
+func (m *Modulator) Close() error { return m.stage.Close() }
 
 // Wanted says how precisely a [Modulator] measures.
 type Wanted struct {
@@ -55,12 +56,12 @@ type Wanted struct {
 // Pair measures two applications beside each other, each compared with itself
 // alone. CorunResult reads the outcome.
 func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (outcome *modulation.Outcome, err error) {
-	parties := [2]*program{m.party(first, true), m.party(second, false)}
+	parties := [2]*bench.Program{m.party(first, true), m.party(second, false)}
 	for _, p := range parties {
-		if err := p.start(ctx); err != nil {
+		if err := p.Start(ctx); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, p.stop()) }()
+		defer func() { err = errors.Join(err, p.Stop()) }()
 	}
 	points := []modulation.Point{pairPoint(first.Application, second.Application)}
 	outcome, err = m.measure(ctx, [2]modulation.Party{parties[0], parties[1]}, points, []Counted{first, second}, w)
@@ -73,11 +74,11 @@ func (m *Modulator) Pair(ctx context.Context, first, second Counted, w Wanted) (
 // Pressed measures an application beside a pressure. PressedResult reads the
 // outcome.
 func (m *Modulator) Pressed(ctx context.Context, a Counted, p pressure.Measured, w Wanted) (outcome *modulation.Outcome, err error) {
-	target, second := m.party(a, true), &stream{interferers: m.stage.interferers}
-	if err := target.start(ctx); err != nil {
+	target, second := m.party(a, true), m.stage.Stream()
+	if err := target.Start(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, target.stop()) }()
+	defer func() { err = errors.Join(err, target.Stop()) }()
 	points := []modulation.Point{pressurePoint(a.Application.Name, p, second)}
 	outcome, err = m.measure(ctx, [2]modulation.Party{target, second}, points, []Counted{a}, w)
 	if err != nil {
@@ -93,7 +94,7 @@ func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Mea
 	if err != nil {
 		return 0, 0, "", err
 	}
-	first, err := m.stage.Session.runSolo(ctx, a)
+	first, err := runSolo(ctx, m.stage.Session, a)
 	if err != nil {
 		return 0, 0, "", err
 	}
@@ -101,7 +102,7 @@ func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Mea
 	if err != nil {
 		return 0, 0, "", err
 	}
-	second, err := m.stage.runUnder(ctx, a.Command, p.Settings())
+	second, err := m.stage.RunUnder(ctx, a.Command, p.Settings())
 	if err != nil {
 		return 0, 0, "", err
 	}
@@ -114,14 +115,14 @@ func (m *Modulator) WholeRuns(ctx context.Context, a Application, p pressure.Mea
 
 // class returns the present placement regime.
 func (m *Modulator) class(ctx context.Context) (regime.Class, error) {
-	tag, err := m.stage.probe(ctx)
+	tag, err := m.stage.Probe(ctx)
 	return tag.Class, err
 }
 
 // party returns an application as a party, on its own CPUs or on the interferer's.
-func (m *Modulator) party(c Counted, first bool) *program {
-	p := m.stage.program(c.Application.Command, c.Source, first)
-	p.equal = c.Equal
+func (m *Modulator) party(c Counted, first bool) *bench.Program {
+	p := m.stage.Program(c.Application.Command, c.Source, first)
+	p.Equal = c.Equal
 	return p
 }
 
@@ -136,25 +137,25 @@ func (m *Modulator) measure(ctx context.Context, parties [2]modulation.Party, po
 		}
 		slicing = slicing.Max(own).Max(c.Slicing)
 	}
-	m.stage.parties = parties
+	m.stage.Parties = parties
 	plan := &modulation.Plan{
-		Bench: m.stage.bench(slicing), Points: points, Precision: w.Precision, Probe: m.stage.probe,
-		Class: w.Class, Budget: w.Budget, Outcome: w.Outcome, Again: m.stage.again,
+		Bench: m.stage.Bench(slicing), Points: points, Precision: w.Precision, Probe: m.stage.Probe,
+		Class: w.Class, Budget: w.Budget, Outcome: w.Outcome, Again: m.stage.Again,
 	}
-	err := m.stage.run(ctx, plan)
+	err := m.stage.Run(ctx, plan)
 	return plan.Outcome, err
 }
 
 // CorunResult returns what an outcome says of a target beside a co-runner in a
 // regime.
-func (s *Session) CorunResult(o *modulation.Outcome, class regime.Class, target, corunner Application) (sampling.Result, bool) {
+func CorunResult(s *bench.Session, o *modulation.Outcome, class regime.Class, target, corunner Application) (sampling.Result, bool) {
 	e := &estimator{readings: o.Readings[class], session: s}
 	return e.result(target.Name, corunLabel(corunner))
 }
 
 // PressedResult returns what an outcome says of an application beside a pressure in
 // a regime.
-func (s *Session) PressedResult(o *modulation.Outcome, class regime.Class, a Application, p pressure.Pressure) (sampling.Result, bool) {
+func PressedResult(s *bench.Session, o *modulation.Outcome, class regime.Class, a Application, p pressure.Pressure) (sampling.Result, bool) {
 	e := &estimator{readings: o.Readings[class], session: s}
 	return e.result(a.Name, p.String())
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
@@ -15,7 +16,7 @@ import (
 // Onboarding measures one application, and with it what the machine's profile
 // lacks for the placement regime that turns out to hold.
 type Onboarding struct {
-	Session     *Session
+	Session     *bench.Session
 	Application Application
 	// Wanted are the points of the curve family.
 	Wanted    []pressure.Pressure
@@ -66,7 +67,7 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 	}
 	machine = b.Known
 	if machine == nil {
-		if machine, err = b.Session.MeasureMachine(ctx, b.Machine); err != nil {
+		if machine, err = MeasureMachine(ctx, b.Session, b.Machine); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -99,7 +100,7 @@ func (b *Onboarding) Run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 			continue
 		}
 		if b.Source == nil && lacksProbes(machine, outcome.Class) {
-			if machine, err = b.Session.AddProbeMap(ctx, machine, b.Machine, outcome.Class); err != nil {
+			if machine, err = AddProbeMap(ctx, b.Session, machine, b.Machine, outcome.Class); err != nil {
 				return nil, nil, err
 			}
 		}

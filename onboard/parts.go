@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/regime"
 )
 
@@ -50,7 +51,7 @@ func weightOf(parts []part) int {
 }
 
 // points returns those of a part; second makes the pressure.
-func (r *trial) points(p part, second *stream) []modulation.Point {
+func (r *trial) points(p part, second *bench.Stream) []modulation.Point {
 	a := r.Applications[p.target]
 	if p.corunner != theInterferer {
 		return []modulation.Point{pairPoint(a, r.Applications[p.corunner])}
@@ -69,7 +70,7 @@ func (r *trial) had(class regime.Class) int {
 
 // has reports whether every comparison of a part has the fewest readings in a regime.
 func (r *trial) has(class regime.Class, p part) bool {
-	return precise(r.outcome, class, r.points(p, &stream{}), r.Precision.WithDefaults().Fewest)
+	return precise(r.outcome, class, r.points(p, &bench.Stream{}), r.Precision.WithDefaults().Fewest)
 }
 
 // poorest returns a part that has too few readings in a regime, of the running target if
@@ -87,11 +88,11 @@ func (r *trial) poorest(class regime.Class) (poorest part, ok bool) {
 		return all[slices.IndexFunc(all, lacks)], true
 	}
 	precision := r.Precision.WithDefaults()
-	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
+	e := &estimator{readings: r.outcome.Readings[class], session: r.Stage.Session}
 	most := 0.0
 	for _, p := range r.parts() {
 		gain, n := 0.0, 0
-		for _, point := range r.points(p, &stream{}) {
+		for _, point := range r.points(p, &bench.Stream{}) {
 			for _, c := range point.Compare {
 				n++
 				if estimate, readings, ok := e.of(c.Name); ok && len(readings) < precision.Most && estimate.StandardError > precision.StandardError {

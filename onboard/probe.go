@@ -8,6 +8,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/internal/stats"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
@@ -60,7 +61,7 @@ func (e *Experiment) contentiousness(application string, measured measured, mach
 
 // ProbeRunner runs workloads beside the probes for a profiler.Probe.
 type ProbeRunner struct {
-	Session *Session
+	Session *bench.Session
 	// Command is the command that Workload.Run runs; nil watches the machine for
 	// the workload's duration.
 	Command *launch.Command
@@ -144,7 +145,7 @@ func (r *ProbeRunner) watch(ctx context.Context, d time.Duration, probes []strin
 	for turn := 0; time.Since(start) < d || turn < len(probes); turn++ {
 		probe := probes[turn%len(probes)]
 		slice := min(watchSlice, max(d/time.Duration(len(probes)), 10*time.Millisecond))
-		achieved, err := r.Session.alone(ctx, pressure.SettingsOf(settings[probe]), slice)
+		achieved, err := r.Session.Alone(ctx, pressure.SettingsOf(settings[probe]), slice)
 		if err != nil {
 			return profiler.Run{}, err
 		}

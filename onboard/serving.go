@@ -17,6 +17,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
@@ -28,7 +29,7 @@ import (
 
 // Serving onboards a service: a server that answers requests until it is stopped.
 type Serving struct {
-	Session *Session
+	Session *bench.Session
 	Name    string
 	// Command starts the server; without Args, Attached runs already.
 	Command  launch.Command
@@ -68,7 +69,7 @@ var ErrService = errors.New("the service cannot be measured")
 // serving is one run of a Serving.
 type serving struct {
 	*Serving
-	*stage
+	*bench.Stage
 	experiment *Experiment
 	process    *launch.Process
 	processes  profiler.Processes
@@ -96,10 +97,10 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 	if err := b.notThere(ctx); err != nil {
 		return nil, nil, err
 	}
-	if t.stage, err = b.Session.openStage(ctx); err != nil {
+	if t.Stage, err = b.Session.OpenStage(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, t.stage.close()) }()
+	defer func() { err = errors.Join(err, t.Stage.Close()) }()
 	t.place()
 	// A server that does not work is told before minutes are spent on the machine.
 	if err := t.begin(ctx); err != nil {
@@ -115,13 +116,13 @@ func (b *Serving) Run(ctx context.Context) (profile *v1alpha1.ApplicationProfile
 	if t.machine = b.Known; t.machine == nil {
 		options := b.Machine
 		options.Report = func(share float64, what string) { t.tell(0.05+0.15*share, what) }
-		if t.machine, err = t.measureMachine(ctx, options); err != nil {
+		if t.machine, err = measureMachine(ctx, t.Stage, options); err != nil {
 			return nil, nil, err
 		}
 	}
 	if b.Traffic == nil && t.placementWith() == "" {
 		t.tell(0.05, "the probes")
-		if t.machine, err = t.addProbes(ctx, t.machine, b.Machine, ""); err != nil {
+		if t.machine, err = addProbes(ctx, t.Stage, t.machine, b.Machine, ""); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -157,11 +158,11 @@ func (b *Serving) notThere(ctx context.Context) error {
 
 // place finds CPUs for the load, and says what has to be shared.
 func (t *serving) place() {
-	t.everywhere = t.stage.Session.allowed
-	t.apart = t.unusedCPUs()
+	t.everywhere = t.Stage.Session.Allowed
+	t.apart = t.UnusedCPUs()
 	if t.apart.IsEmpty() {
 		t.service.Shared = fmt.Sprintf("too few CPUs for server, load and interferer apart: the load ran on the interferer's CPUs %s while the server was alone, and on the server's CPUs %s under pressure: the traffic contains that of the load, and higher loads were not measured under pressure",
-			t.Placement.Interferer.Union(t.otherCPUs), t.Placement.Target)
+			t.InterfererCPUs(), t.Placement.Target)
 	}
 }
 
@@ -169,7 +170,7 @@ func (t *serving) place() {
 // is not.
 func (t *serving) alone() cpuset.CPUSet {
 	if t.apart.IsEmpty() {
-		return t.Placement.Interferer.Union(t.otherCPUs)
+		return t.InterfererCPUs()
 	}
 	return t.apart
 }
@@ -190,7 +191,7 @@ func (t *serving) begin(ctx context.Context) error {
 	t.processes = t.Attached
 	if len(t.Command.Args) > 0 {
 		var err error
-		if t.process, err = t.launcher.Start(ctx, t.Command, t.Placement.Target, t.Placement.MemoryNode); err != nil {
+		if t.process, err = t.Start(ctx, t.Command); err != nil {
 			return err
 		}
 		tree, err := tasks.OpenTree(os.DirFS("/proc"), t.process.PID)
@@ -209,7 +210,7 @@ func (t *serving) begin(ctx context.Context) error {
 		err = fmt.Errorf("%w: %s does not answer at %s after %v: %w", ErrService, t.Name, t.Ready, cmp.Or(t.Patience, time.Minute), err)
 	}
 	if err == nil {
-		pause(ctx, backgrounded)
+		bench.Pause(ctx, backgrounded)
 		err = cmp.Or(ctx.Err(), t.gone())
 	}
 	if err == nil && t.Target != nil {
@@ -395,7 +396,7 @@ const (
 func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet, connections int) (saturated, error) {
 	l := t.Target.Start(ctx, load.Options{Connections: connections, Seed: t.Random.Uint64()})
 	defer l.Close()
-	pause(ctx, saturationWarmUp)
+	bench.Pause(ctx, saturationWarmUp)
 	if _, err := l.Take(); err != nil {
 		return saturated{}, err
 	}
@@ -406,7 +407,7 @@ func (t *serving) saturation(ctx context.Context, cpus cpuset.CPUSet, connection
 	for range saturationWindows {
 		before, begin, _ := t.meter.Read()
 		used := ownCPUTime()
-		pause(ctx, saturationWindow)
+		bench.Pause(ctx, saturationWindow)
 		after, end, _ := t.meter.Read()
 		r, err := l.Take()
 		if err = cmp.Or(ctx.Err(), err); err != nil {

@@ -15,6 +15,7 @@ import (
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/topology"
@@ -71,7 +72,7 @@ func (t *serving) factors(ctx context.Context, rate, share float64) error {
 	defer l.Close()
 	what := fmt.Sprintf("%s under pressure at %.6g requests/s", t.Name, rate)
 	t.tell(share, what)
-	pause(ctx, saturationWarmUp)
+	bench.Pause(ctx, saturationWarmUp)
 	if err := cmp.Or(ctx.Err(), l.Err()); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ const trafficTime = time.Second
 
 // press takes the factors of a service that is under load.
 func (t *serving) press(ctx context.Context, server modulation.Party, slicing modulation.Slicing, rate float64, report func(float64)) error {
-	second := &stream{interferers: t.interferers}
+	second := t.Stream()
 	bench := &modulation.Bench{
 		Clock: monotonic.Clock{}, Random: t.Random, Slicing: slicing,
 		Parties: []modulation.Party{server, second, t.meter},
@@ -108,10 +109,10 @@ func (t *serving) press(ctx context.Context, server modulation.Party, slicing mo
 		plan.Points = append(plan.Points, t.servedPoint(pressurePoint(t.Name, p, second)))
 	}
 	plan.Points = append(plan.Points, t.servedPoint(controlPoint(t.Name)))
-	err := t.run(ctx, plan)
+	err := t.Stage.Run(ctx, plan)
 	if errors.Is(err, modulation.ErrRegimeLeft) {
 		plan.Class = ""
-		err = t.run(ctx, plan)
+		err = t.Stage.Run(ctx, plan)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Name, err)
@@ -143,7 +144,7 @@ func (t *serving) placementWith() regime.Class {
 // while the service is idle, or the service is measured again in one for which they are
 // there.
 func (t *serving) sameAsProbes(ctx context.Context, plan *modulation.Plan, class regime.Class) (regime.Class, error) {
-	probing, err := t.newProbing(ctx, t.Machine, class)
+	probing, err := newProbing(ctx, t.Stage, t.Machine, class)
 	if err != nil {
 		return "", err
 	}
@@ -158,7 +159,7 @@ func (t *serving) sameAsProbes(ctx context.Context, plan *modulation.Plan, class
 	calibrated := calibratedPlacement(t.machine)
 	n, err := firstPlacement(ctx, calibrate, func(ctx context.Context) error {
 		plan.Class, plan.MostWaited, plan.Patience = calibrated, 0, calibratedPatience
-		if err := t.run(ctx, plan); err != nil {
+		if err := t.Stage.Run(ctx, plan); err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
 		return nil
@@ -177,7 +178,7 @@ func (t *serving) probeApart(ctx context.Context) (regime.Tag, error) {
 	if err := topology.ConfineProcess(t.everywhere, unix.Gettid()); err != nil {
 		return regime.Tag{}, err
 	}
-	tag, err := t.probe(ctx)
+	tag, err := t.Probe(ctx)
 	return tag, errors.Join(err, topology.ConfineProcess(t.pressed(), unix.Gettid()))
 }
 
@@ -207,7 +208,7 @@ func (t *serving) servedPoint(p modulation.Point) modulation.Point {
 
 // keepFactors adds what was measured at a load in a placement to the service.
 func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, rate float64) error {
-	e := &estimator{readings: o.Readings[class], session: t.stage.Session}
+	e := &estimator{readings: o.Readings[class], session: t.Stage.Session}
 	curves, err := e.curves(t.Name, t.experiment.Pressures)
 	if err != nil {
 		return err
@@ -241,31 +242,21 @@ func (t *serving) keepFactors(o *modulation.Outcome, class regime.Class, rate fl
 	return nil
 }
 
-// foreign is the party of a load generator of its own, which is paused with its load.
-type foreign struct{ *program }
-
-func (f foreign) Switch(on bool) error {
-	if on {
-		return f.signal(unix.SIGCONT)
-	}
-	return f.signal(unix.SIGSTOP)
-}
-
 // measureForeign takes saturation and factors of a service with a closed-loop generator
 // of its own.
 func (t *serving) measureForeign(ctx context.Context) (err error) {
-	generator := foreign{&program{session: t.stage.Session, command: t.Generator, source: t.Source, cpus: t.pressed()}}
-	if err := generator.start(ctx); err != nil {
+	generator := t.ProgramOn(t.Generator, t.Source, t.pressed())
+	if err := generator.Start(ctx); err != nil {
 		return t.explain(ctx, err)
 	}
-	defer func() { err = errors.Join(err, generator.stop()) }()
+	defer func() { err = errors.Join(err, generator.Stop()) }()
 	if err := generator.Switch(true); err != nil {
 		return err
 	}
-	if err := generator.awaitTicks(ctx); err != nil {
+	if err := generator.AwaitTicks(ctx); err != nil {
 		return t.explain(ctx, err)
 	}
-	pause(ctx, saturationWarmUp)
+	bench.Pause(ctx, saturationWarmUp)
 	rate, spread, steps, server, err := t.foreignRate(ctx, generator)
 	if err != nil {
 		return t.explain(ctx, err)
@@ -298,7 +289,7 @@ func (t *serving) unsaturated(rate, server float64) bool {
 
 // foreignRate returns the rate of the generator, its relative standard error, how often
 // its count changes in a second, and the share of its CPUs that the server used.
-func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, steps, server float64, err error) {
+func (t *serving) foreignRate(ctx context.Context, g *bench.Program) (rate, relative, steps, server float64, err error) {
 	if err := t.meter.Refresh(); err != nil {
 		return 0, 0, 0, 0, err
 	}
@@ -308,7 +299,8 @@ func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, s
 	}
 	var rates []float64
 	changes := 0
-	begin := g.clock.Now()
+	clock := monotonic.Clock{}
+	begin := clock.Now()
 	last, _, err := g.Read()
 	if err != nil {
 		return 0, 0, 0, 0, err
@@ -321,7 +313,7 @@ func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, s
 		until := start + saturationWindow
 		to, end := from, start
 		for end < until && ctx.Err() == nil {
-			g.clock.Sleep(time.Millisecond)
+			clock.Sleep(time.Millisecond)
 			if to, end, err = g.Read(); err != nil {
 				return 0, 0, 0, 0, err
 			}
@@ -336,9 +328,9 @@ func (t *serving) foreignRate(ctx context.Context, g foreign) (rate, relative, s
 		rate += r / float64(len(rates))
 	}
 	if !(rate > 0) {
-		return 0, 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the load generator counted nothing in %v: does the server answer it?", ErrService, (g.clock.Now()-begin).Round(time.Millisecond)))
+		return 0, 0, 0, 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: the load generator counted nothing in %v: does the server answer it?", ErrService, (clock.Now()-begin).Round(time.Millisecond)))
 	}
-	steps = float64(changes) / (g.clock.Now() - begin).Seconds()
+	steps = float64(changes) / (clock.Now() - begin).Seconds()
 	after, until, err := t.meter.Read()
 	server = (after - before) / (until - since).Seconds() / float64(t.Placement.Target.Size())
 	return rate, *stats.Spread(rates) / rate / math.Sqrt(saturationWindows), steps, server, err

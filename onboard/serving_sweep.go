@@ -14,6 +14,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/internal/stats"
 	"bandmate.dev/bandmate/load"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/service"
 )
 
@@ -143,7 +144,7 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 	l := t.Target.Start(ctx, load.Options{Rate: rate, Connections: t.Connections, Seed: t.Random.Uint64()})
 	defer l.Close()
 	settle, d := visitTimes(rate, t.service.SaturationRequestsPerSecond, cmp.Or(t.LoadTime, defaultLoadTime))
-	pause(ctx, settle)
+	bench.Pause(ctx, settle)
 	if _, err := l.Take(); err != nil && !errors.Is(err, load.ErrBehind) {
 		return err
 	}
@@ -151,7 +152,7 @@ func (t *serving) visit(ctx context.Context, v *visited, rate float64) error {
 		return err
 	}
 	before, begin, _ := t.meter.Read()
-	pause(ctx, d)
+	bench.Pause(ctx, d)
 	after, end, _ := t.meter.Read()
 	r, err := l.Finish(ctx, slowestAnswer)
 	if ctx.Err() != nil {

@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
@@ -36,13 +37,10 @@ type Ticking struct {
 	Report func(share float64, what string)
 }
 
-// ErrNoTicks is wrapped when no count of an application's work can be used.
-var ErrNoTicks = errors.New("no usable ticks")
-
 // ticked measures one application by its ticks.
 type ticked struct {
 	*Onboarding
-	*stage
+	*bench.Stage
 	experiment *Experiment
 	// solo holds the times of the runs alone.
 	solo []float64
@@ -69,11 +67,11 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	}
 	_, cached := t.holding(b.Ticking.Class)
 	t.schedule = newSchedule(t.budget(), b.Known != nil, cached)
-	if t.stage, err = b.Session.openStage(ctx); err != nil {
+	if t.Stage, err = b.Session.OpenStage(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, t.stage.close()) }()
-	target := t.program(b.Application.Command, nil, true)
+	defer func() { err = errors.Join(err, t.Stage.Close()) }()
+	target := t.Program(b.Application.Command, nil, true)
 	t.tell(learning, 0, b.Application.Name+" alone")
 	if err := t.choose(ctx, target); err != nil {
 		return nil, nil, err
@@ -91,7 +89,7 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 		options := b.Machine
 		options.Report = func(share float64, what string) { t.tell(measuringMachine, share, what) }
 		measuring := time.Now()
-		machine, err = t.measureMachine(ctx, options)
+		machine, err = measureMachine(ctx, t.Stage, options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -115,16 +113,16 @@ func (b *Onboarding) runTicked(ctx context.Context) (profile *v1alpha1.Applicati
 	if err != nil {
 		return nil, nil, err
 	}
-	profile.Spec.Measurement.Ticks = target.source.Name()
+	profile.Spec.Measurement.Ticks = target.Source.Name()
 	if err := t.addInCache(ctx, target, class, time.Since(t.begin)-apart, profile); err != nil {
 		return nil, nil, err
 	}
 	if len(profile.Spec.Cache) > 0 && machine.Spec.SharedCache == nil {
 		machine = machine.DeepCopy()
-		machine.Spec.SharedCache = b.Session.sharedCache()
+		machine.Spec.SharedCache = sharedCache(b.Session.Machine)
 	}
 	if t.Ticking.Learned != nil {
-		t.Ticking.Learned(Counted{t.Application, target.source, t.perSecond, t.slicing, target.equal})
+		t.Ticking.Learned(Counted{t.Application, target.Source, t.perSecond, t.slicing, target.Equal})
 	}
 	return profile, machine, nil
 }
@@ -171,22 +169,22 @@ const calibratedPatience = 5 * time.Second
 
 // underPressure is a program beside every pressure.
 type underPressure struct {
-	target *program
-	second *stream
+	target *bench.Program
+	second *bench.Stream
 	plan   *modulation.Plan
 }
 
 // newUnderPressure says how the program is measured, for one whole run at least.
-func (t *ticked) newUnderPressure(target *program) (*underPressure, error) {
-	second := &stream{interferers: t.interferers}
-	t.parties = [2]modulation.Party{target, second}
+func (t *ticked) newUnderPressure(target *bench.Program) (*underPressure, error) {
+	second := t.Stream()
+	t.Parties = [2]modulation.Party{target, second}
 	slicing, err := modulation.SlicingFor(t.perSecond)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrNoTicks, target.source.Name(), err)
+		return nil, fmt.Errorf("%w: %s: %w", bench.ErrNoTicks, target.Source.Name(), err)
 	}
 	plan := &modulation.Plan{
-		Bench: t.bench(slicing), Precision: t.Ticking.Precision, Probe: t.probe, Again: target.again,
-		Whole:  func() bool { return target.completed > 0 },
+		Bench: t.Bench(slicing), Precision: t.Ticking.Precision, Probe: t.Probe, Again: target.Again,
+		Whole:  func() bool { return target.Completed > 0 },
 		Class:  t.Ticking.Class,
 		Budget: t.budget(),
 		Least:  leastCalibrated, Sharing: sharing,
@@ -211,15 +209,15 @@ func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alph
 	if u.plan.Class == "" && t.Source == nil {
 		u.plan.Class, u.plan.MostWaited = calibratedPlacement(machine), calibratedPatience
 	}
-	u.target.completed = 0
-	if err := u.target.start(ctx); err != nil {
+	u.target.Completed = 0
+	if err := u.target.Start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, u.target.stop()) }()
-	err = t.run(ctx, u.plan)
+	defer func() { err = errors.Join(err, u.target.Stop()) }()
+	err = t.Stage.Run(ctx, u.plan)
 	if errors.Is(err, modulation.ErrRegimeLeft) && u.plan.Class != t.Ticking.Class {
 		u.plan.Class = ""
-		err = t.run(ctx, u.plan)
+		err = t.Stage.Run(ctx, u.plan)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
@@ -229,12 +227,12 @@ func (t *ticked) modulate(ctx context.Context, u *underPressure, machine *v1alph
 
 // modulateIn measures the program in a placement, and does not wait long for it.
 func (t *ticked) modulateIn(ctx context.Context, u *underPressure, class regime.Class) (err error) {
-	if err := u.target.start(ctx); err != nil {
+	if err := u.target.Start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, u.target.stop()) }()
+	defer func() { err = errors.Join(err, u.target.Stop()) }()
 	u.plan.Class, u.plan.MostWaited, u.plan.Patience = class, 0, calibratedPatience
-	if err := t.run(ctx, u.plan); err != nil {
+	if err := t.Stage.Run(ctx, u.plan); err != nil {
 		return fmt.Errorf("%s: %w", t.Application.Name, err)
 	}
 	t.slicing = u.plan.Slicing(class)
@@ -245,7 +243,7 @@ func (t *ticked) modulateIn(ctx context.Context, u *underPressure, class regime.
 // is returned with it, has probes. It starts from one for which they are missing: either they
 // are calibrated for it, or the program is measured again in one for which they are there.
 func (t *ticked) sameAsProbes(ctx context.Context, u *underPressure, machine *v1alpha1.MachineProfile, class regime.Class) (regime.Class, *v1alpha1.MachineProfile, error) {
-	probing, err := t.newProbing(ctx, t.Machine, class)
+	probing, err := newProbing(ctx, t.Stage, t.Machine, class)
 	if err != nil {
 		return "", nil, err
 	}
@@ -283,7 +281,7 @@ func (t *ticked) strongest(e *estimator) (strongest pressure.Measured, ok bool) 
 
 // profile makes the profile, after a check against whole runs.
 func (t *ticked) profile(ctx context.Context, outcome *modulation.Outcome, class regime.Class, machine *v1alpha1.MachineProfile) (*v1alpha1.ApplicationProfile, error) {
-	e := &estimator{readings: outcome.Readings[class], session: t.stage.Session}
+	e := &estimator{readings: outcome.Readings[class], session: t.Stage.Session}
 	name := t.Application.Name
 	curves, err := e.curves(name, t.experiment.Pressures)
 	if err != nil {

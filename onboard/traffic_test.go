@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/onboard/bench"
+	"bandmate.dev/bandmate/onboard/internal/testprogram"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/units"
@@ -43,9 +45,9 @@ func (s *scripted) Measure(ctx context.Context, w profiler.Workload) (profiler.S
 }
 
 func TestMeasureTraffic(t *testing.T) {
-	session := openSession(t)
+	session := openSession(t, bench.Placing{})
 	count := filepath.Join(t.TempDir(), "runs")
-	counted := shell("echo run >>" + count)
+	counted := testprogram.Shell("echo run >>" + count)
 	for _, tt := range []struct {
 		name    string
 		command launch.Command
@@ -56,7 +58,7 @@ func TestMeasureTraffic(t *testing.T) {
 	}{
 		{name: "the median run", command: counted, source: scripted{reads: []units.Bandwidth{7, 90, 8}}, want: 8},
 		{name: "no read share", command: counted, source: scripted{reads: []units.Bandwidth{7, -8, 9}}, is: profiler.ErrUnsupported, text: "--source probe"},
-		{name: "the application fails", command: shell("exit 3"), source: scripted{reads: []units.Bandwidth{7}}, is: launch.ErrCommand, text: "exit status 3"},
+		{name: "the application fails", command: testprogram.Shell("exit 3"), source: scripted{reads: []units.Bandwidth{7}}, is: launch.ErrCommand, text: "exit status 3"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := &Experiment{Session: session}

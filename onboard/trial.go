@@ -8,6 +8,7 @@ import (
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/ticks"
@@ -17,7 +18,7 @@ import (
 // modulation and in one placement regime, so that predictions can be compared
 // with the truth.
 type Trial struct {
-	Session *Session
+	Session *bench.Session
 	// Applications need fine ticks: each is counted by Source, in steps of some
 	// microseconds.
 	Applications []Application
@@ -58,7 +59,7 @@ type Tried struct {
 // trial is one run of a Trial.
 type trial struct {
 	*Trial
-	*stage
+	*bench.Stage
 	experiment *Experiment
 	outcome    *modulation.Outcome
 	solo       map[string]v1alpha1.Timing
@@ -67,7 +68,7 @@ type trial struct {
 	calibration *calibration
 	machines    map[regime.Class]*v1alpha1.MachineProfile
 	// target runs if it is not nil; it is the application of index running.
-	target  *program
+	target  *bench.Program
 	running int
 	until   time.Time
 }
@@ -101,7 +102,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 	}
 	for _, a := range t.Applications {
 		run.report(a.Name + " alone")
-		o, err := s.runSolo(ctx, a)
+		o, err := runSolo(ctx, s, a)
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +111,13 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 			return nil, err
 		}
 	}
-	if run.stage, err = s.openStage(ctx); err != nil {
+	if run.Stage, err = s.OpenStage(ctx); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, run.stage.close()) }()
+	defer func() { err = errors.Join(err, run.Stage.Close()) }()
 	options := t.Machine
 	options.Report = func(_ float64, what string) { run.report(what) }
-	if run.calibration, err = run.newCalibration(ctx, options); err != nil {
+	if run.calibration, err = newCalibration(ctx, run.Stage, options); err != nil {
 		return nil, err
 	}
 	if err := run.settle(ctx, ""); err != nil {
@@ -140,7 +141,7 @@ func (t *Trial) Run(ctx context.Context) (tried *Tried, err error) {
 func (r *trial) all(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.stopTarget()) }()
 	for time.Until(r.until) > shortest {
-		there, err := r.probe(ctx)
+		there, err := r.Probe(ctx)
 		if err != nil {
 			return err
 		}
@@ -151,7 +152,7 @@ func (r *trial) all(ctx context.Context) (err error) {
 		if ok {
 			err = r.take(ctx, p, there.Class)
 		} else {
-			pause(ctx, mostAway)
+			bench.Pause(ctx, mostAway)
 		}
 		if err == nil {
 			err = r.move(ctx)
@@ -170,15 +171,15 @@ func (r *trial) take(ctx context.Context, p part, class regime.Class) (err error
 	}
 	name := r.Applications[p.target].Name
 	if p.corunner == theInterferer {
-		second := &stream{interferers: r.interferers}
+		second := r.Stream()
 		return r.measure(ctx, second, p, r.points(p, second), name+" under pressure", class)
 	}
 	corunner := r.Applications[p.corunner]
 	neighbor := r.party(corunner, false)
-	if err := neighbor.start(ctx); err != nil {
+	if err := neighbor.Start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, neighbor.stop()) }()
+	defer func() { err = errors.Join(err, neighbor.Stop()) }()
 	return r.measure(ctx, neighbor, p, r.points(p, nil), besideName(name, corunner.Name), class)
 }
 
@@ -191,7 +192,7 @@ func (r *trial) startTarget(ctx context.Context, index int) error {
 		return err
 	}
 	target := r.party(r.Applications[index], true)
-	if err := target.start(ctx); err != nil {
+	if err := target.Start(ctx); err != nil {
 		return err
 	}
 	r.target, r.running = target, index
@@ -204,7 +205,7 @@ func (r *trial) stopTarget() error {
 	}
 	target := r.target
 	r.target = nil
-	return target.stop()
+	return target.Stop()
 }
 
 // move makes another regime count where far more has been measured in it.
@@ -265,16 +266,16 @@ func (r *trial) report(what string) {
 }
 
 // party returns an application as a party, on its own CPUs or on the interferer's.
-func (r *trial) party(a Application, first bool) *program {
-	p := r.program(a.Command, r.Source, first)
-	p.fine = true
+func (r *trial) party(a Application, first bool) *bench.Program {
+	p := r.Program(a.Command, r.Source, first)
+	p.Fine = true
 	return p
 }
 
 // measure takes the points of a part, with the target and another party, in a regime: the
 // fewest readings of each, or for a visit where it has these.
 func (r *trial) measure(ctx context.Context, second modulation.Party, p part, points []modulation.Point, what string, class regime.Class) error {
-	r.parties = [2]modulation.Party{r.target, second}
+	r.Parties = [2]modulation.Party{r.target, second}
 	precision, budget := r.Precision.WithDefaults(), time.Until(r.until)
 	if r.has(class, p) {
 		budget = min(budget, time.Duration(p.weight())*visit)
@@ -282,16 +283,16 @@ func (r *trial) measure(ctx context.Context, second modulation.Party, p part, po
 		precision.Most = precision.Fewest
 	}
 	plan := &modulation.Plan{
-		Bench: r.bench(DefaultSlicing), Points: points, Precision: precision, Probe: r.probe, Outcome: r.outcome,
+		Bench: r.Bench(DefaultSlicing), Points: points, Precision: precision, Probe: r.Probe, Outcome: r.outcome,
 		Class: class, Patience: mostAway, Budget: max(budget, shortest), Sharing: sharing,
-		Report: func(float64) { r.report(what) }, Again: r.again,
+		Report: func(float64) { r.report(what) }, Again: r.Again,
 	}
-	if err := r.run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
+	if err := r.Stage.Run(ctx, plan); err != nil && !errors.Is(err, modulation.ErrRegimeLeft) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	r.outcome = plan.Outcome
 	// The next program takes a while to start.
-	return errors.Join(r.opposite.interferers.request(spinning), r.interferers.request(spinning))
+	return r.Spin()
 }
 
 // collect makes the profiles and the pairs of a regime.
@@ -299,7 +300,7 @@ func (r *trial) collect(machine *v1alpha1.MachineProfile) *Tried {
 	class := r.class
 	c := circumstancesOf(r.outcome, class)
 	tried := &Tried{Machine: machine, Class: class, RoundTrip: c.roundTrip, Dropped: c.dropped}
-	e := &estimator{readings: r.outcome.Readings[class], session: r.stage.Session}
+	e := &estimator{readings: r.outcome.Readings[class], session: r.Stage.Session}
 	known := map[string]bool{}
 	for _, a := range r.Applications {
 		m := measured{circumstances: c, solo: r.solo[a.Name], readings: e.probeReadings(a.Name, r.experiment.Pressures)}

@@ -9,6 +9,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/regime"
@@ -18,7 +19,7 @@ import (
 // TestTrialWithGaps checks that an application that was not measured under pressure is
 // left out, and that the others are reported.
 func TestTrialWithGaps(t *testing.T) {
-	session := &Session{Random: rand.New(rand.NewPCG(1, 1)), Machine: &topology.Machine{}}
+	session := &bench.Session{Random: rand.New(rand.NewPCG(1, 1)), Machine: &topology.Machine{}}
 	probe := pressure.Measured{
 		Pressure: pressure.Pressure{ReadShare: 1, Level: 1, Pattern: interferer.Sequential},
 		Setting:  interferer.Setting{Mode: interferer.Stream, ReadShare: 1, Pattern: interferer.Sequential},
@@ -27,7 +28,7 @@ func TestTrialWithGaps(t *testing.T) {
 	taken := func(performance float64) []modulation.Reading { return readings(20, performance, 1e9) }
 	run := &trial{
 		Trial: &Trial{Session: session, Applications: applications},
-		stage: &stage{Session: session},
+		Stage: &bench.Stage{Session: session},
 		class: regime.SameComplex,
 		experiment: &Experiment{
 			Session: session, Pressures: []pressure.Measured{probe},
@@ -80,11 +81,11 @@ func TestTrialWithGaps(t *testing.T) {
 // precise for its readings, and nothing that is precise or has all readings it may have.
 func TestPoorest(t *testing.T) {
 	applications := []Application{{Name: "a"}, {Name: "b"}}
-	session := &Session{Random: rand.New(rand.NewPCG(1, 1))}
+	session := &bench.Session{Random: rand.New(rand.NewPCG(1, 1))}
 	list := map[string][]modulation.Reading{}
 	run := &trial{
 		Trial:      &Trial{Session: session, Applications: applications, Precision: modulation.Precision{StandardError: 0.01, Fewest: 10, Most: 100}},
-		stage:      &stage{Session: session},
+		Stage:      &bench.Stage{Session: session},
 		class:      regime.SameComplex,
 		experiment: &Experiment{},
 		outcome:    &modulation.Outcome{Readings: map[regime.Class]map[string][]modulation.Reading{regime.SameComplex: list}},
@@ -119,7 +120,7 @@ func TestPoorest(t *testing.T) {
 	want("curves with too few readings", part{1, theInterferer}, true)
 	fill(part{0, theInterferer}, 9, 0.01)
 	want("curves of two applications", part{0, theInterferer}, true)
-	run.target, run.running = &program{}, 1
+	run.target, run.running = &bench.Program{}, 1
 	want("curves of two applications, of which one runs", part{1, theInterferer}, true)
 	if p, ok := run.poorest(regime.CrossComplex); !ok || p != (part{1, theInterferer}) {
 		t.Errorf("in a regime without readings: %v, %v", p, ok)
@@ -132,7 +133,7 @@ func TestTrialMoves(t *testing.T) {
 	applications := []Application{{Name: "a"}}
 	const first, second = regime.CrossComplex, regime.SameComplex
 	run := &trial{
-		Trial:      &Trial{Session: &Session{}, Applications: applications, Budget: time.Hour},
+		Trial:      &Trial{Session: &bench.Session{}, Applications: applications, Budget: time.Hour},
 		class:      first,
 		until:      time.Now().Add(time.Hour),
 		experiment: &Experiment{},

@@ -62,7 +62,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 		}
 	}
 	if v.Known == nil {
-		if v.Known, err = s.MeasureMachine(ctx, v.Machine); err != nil {
+		if v.Known, err = MeasureMachine(ctx, s, v.Machine); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (v *Verification) Run(ctx context.Context) (verified *Verified, err error) 
 		return nil, err
 	}
 	if lacksProbes(v.Known, outcome.Class) {
-		if v.Known, err = s.AddProbeMap(ctx, v.Known, v.Machine, outcome.Class); err != nil {
+		if v.Known, err = AddProbeMap(ctx, s, v.Known, v.Machine, outcome.Class); err != nil {
 			return nil, err
 		}
 	}

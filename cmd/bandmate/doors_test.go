@@ -18,7 +18,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
-	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/demo"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/processtest"
 	"bandmate.dev/bandmate/internal/golden"
 	"bandmate.dev/bandmate/onboard"
@@ -464,7 +464,7 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 		rare := v.Pairs[0]
 		rare.Repeats = 2
 		v.Pairs = append(v.Pairs, noisy, rare)
-		result, err := measure.NewDemoResult(v)
+		result, err := demo.NewResult(v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -474,7 +474,7 @@ func (d *doors) wantDemo(t *testing.T, table []doorAnswer) {
 		}
 		// Where most are noisy, that one seems precise is chance.
 		v.Pairs = []onboard.Pair{noisy, noisy, v.Pairs[0]}
-		if none, err := measure.NewDemoResult(v); err != nil || len(none.Pairs) > 0 || none.MeanAbsErrorPoints != nil || none.MaxAbsErrorPoints != nil {
+		if none, err := demo.NewResult(v); err != nil || len(none.Pairs) > 0 || none.MeanAbsErrorPoints != nil || none.MaxAbsErrorPoints != nil {
 			t.Errorf("from noisy pairs: %+v, %v", none, err)
 		}
 		for i, want := range wanted {

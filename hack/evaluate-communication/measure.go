@@ -8,6 +8,7 @@ import (
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/units"
@@ -77,7 +78,7 @@ func measurement(all []program, rate units.Bandwidth) study.Measurement {
 	for _, p := range all {
 		m.Applications = append(m.Applications, p.application())
 	}
-	m.Then = func(ctx context.Context, session *onboard.Session, v *onboard.Verified) error {
+	m.Then = func(ctx context.Context, session *bench.Session, v *onboard.Verified) error {
 		// A limiter that one communication fills shares what there is.
 		v.Machine.Spec.Network = &v1alpha1.Network{
 			Model: "gigabit-ethernet", BytesPerSecond: float64(rate), Beta: new(1.0), GammaOut: new(0.0), GammaIn: new(0.0),
@@ -90,7 +91,7 @@ func measurement(all []program, rate units.Bandwidth) study.Measurement {
 // measureCommunication adds to the profiles what the programs exchange. The
 // profile that was measured apart gets the communication of the whole
 // application, as its user would declare it.
-func measureCommunication(ctx context.Context, session *onboard.Session, profiles []*v1alpha1.ApplicationProfile, all []program) error {
+func measureCommunication(ctx context.Context, session *bench.Session, profiles []*v1alpha1.ApplicationProfile, all []program) error {
 	var apart *v1alpha1.ApplicationProfile
 	for i, p := range all {
 		profile := profiles[i]
@@ -100,7 +101,7 @@ func measureCommunication(ctx context.Context, session *onboard.Session, profile
 		if p.exchanges == nil {
 			continue
 		}
-		exchanged, err := session.MeasureCommunication(ctx, p.application(), nil)
+		exchanged, err := onboard.MeasureCommunication(ctx, session, p.application(), nil)
 		if err != nil {
 			return err
 		}

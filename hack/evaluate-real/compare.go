@@ -95,7 +95,7 @@ func (e *trial) compareOne(ctx context.Context, m *onboard.Modulator, a onboard.
 		}
 		c.ModulatedSeconds += time.Since(begin).Seconds() / repeats
 		c.Calls = calls(a, o.Readings[class])
-		if r, ok := e.session.PressedResult(o, class, a.Application, strong); ok && r.Repeats > 1 {
+		if r, ok := onboard.PressedResult(e.session, o, class, a.Application, strong); ok && r.Repeats > 1 {
 			c.Modulated = append(c.Modulated, result{Performance: float64(r.NormalizedPerformance), StandardError: r.StandardError, Readings: r.Repeats})
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"bandmate.dev/bandmate/hack/study"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 )
 
 const name = "evaluate-real"
@@ -36,7 +37,7 @@ type trial struct {
 	compare time.Duration
 
 	programs []program
-	session  *onboard.Session
+	session  *bench.Session
 	*state
 }
 
@@ -69,7 +70,7 @@ func (e *trial) measure(ctx context.Context, only string) (err error) {
 	if e.programs, err = prepare(ctx, filepath.Join(e.output, "inputs"), only); err != nil {
 		return err
 	}
-	if e.session, err = onboard.Open(ctx, onboard.Placing{}); err != nil {
+	if e.session, err = bench.Open(ctx, bench.Placing{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.session.Close()) }()
@@ -77,7 +78,7 @@ func (e *trial) measure(ctx context.Context, only string) (err error) {
 	if err := e.onboard(ctx); err != nil {
 		return err
 	}
-	modulator, err := e.session.OpenModulator(ctx)
+	modulator, err := onboard.OpenModulator(ctx, e.session)
 	if err != nil {
 		return err
 	}

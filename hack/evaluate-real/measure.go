@@ -10,6 +10,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/regime"
@@ -54,7 +55,7 @@ func (e *trial) machine(ctx context.Context) (*v1alpha1.MachineProfile, regime.C
 	machine := &v1alpha1.MachineProfile{}
 	known, err := e.load(machineFile, machine)
 	if err == nil && !known {
-		if machine, err = e.session.MeasureMachine(ctx, e.machineOptions()); err == nil {
+		if machine, err = onboard.MeasureMachine(ctx, e.session, e.machineOptions()); err == nil {
 			err = e.save(machineFile, machine)
 		}
 	}
@@ -93,7 +94,7 @@ func (e *trial) onboard(ctx context.Context) error {
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
-			case errors.Is(err, onboard.ErrNoTicks):
+			case errors.Is(err, bench.ErrNoTicks):
 				e.log("%s is left out: %v", p.name, err)
 			case err != nil:
 				e.log("%s: %v", p.name, err)
@@ -232,7 +233,7 @@ func (e *trial) measurePair(ctx context.Context, m *onboard.Modulator, a, b onbo
 }
 
 func (e *trial) corun(o *modulation.Outcome, class regime.Class, target, corunner onboard.Application) *result {
-	return newResult(e.session.CorunResult(o, class, target, corunner))
+	return newResult(onboard.CorunResult(e.session, o, class, target, corunner))
 }
 
 // newResult returns nil for too few readings.

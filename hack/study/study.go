@@ -19,6 +19,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
@@ -78,7 +79,7 @@ type Measurement struct {
 	// Pairs says which ordered pairs are run; nil runs all.
 	Pairs func(target, corunner string) bool
 	// Then, if set, measures something else in the same session.
-	Then func(context.Context, *onboard.Session, *onboard.Verified) error
+	Then func(context.Context, *bench.Session, *onboard.Verified) error
 }
 
 // Measure onboards the applications and runs the pairs, round after round, so
@@ -99,7 +100,7 @@ func (s *Study) measure(ctx context.Context, m Measurement) (verified *onboard.V
 	if err := os.MkdirAll(s.Output, 0o755); err != nil {
 		return nil, err
 	}
-	session, err := onboard.Open(ctx, onboard.Placing{})
+	session, err := bench.Open(ctx, bench.Placing{})
 	if err != nil {
 		return nil, err
 	}

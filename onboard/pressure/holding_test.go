@@ -3,6 +3,7 @@ package pressure
 import (
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"bandmate.dev/bandmate/interferer"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/topology"
+	"bandmate.dev/bandmate/topology/topologytest"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -138,5 +140,22 @@ func TestFilling(t *testing.T) {
 	s := Filled(modulation.Slicing{Length: 4 * time.Millisecond, Settle: time.Millisecond}, 5*time.Millisecond)
 	if s.Settle != 6*time.Millisecond || s.Length-s.Settle != 8*time.Millisecond {
 		t.Errorf("slices of %+v", s)
+	}
+}
+
+func TestHoldingOnMachines(t *testing.T) {
+	for _, c := range []struct {
+		machine          string
+		target, pressing int
+		holds            string
+	}{
+		{"epyc-ccx", 0, 1, "1"},
+		{"epyc-ccx", 0, 2, ""},
+		{"bare", 0, 1, ""},
+	} {
+		h, shared := HoldingOn(topologytest.Machine(t, filepath.Join("..", "..", "topology", "testdata"), c.machine), cpuset.New(c.target), cpuset.New(c.pressing))
+		if got := h.CPUs.String(); got != c.holds || shared != (c.holds != "") {
+			t.Errorf("%s: %q holds the cache of CPU %d, %t: want %q", c.machine, got, c.target, shared, c.holds)
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/interferer"
-	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
@@ -40,23 +40,23 @@ func (f *PlacementFlags) Add(flags *pflag.FlagSet) {
 }
 
 // Placing returns the placement that the flags ask for, or a usage error.
-func (f *PlacementFlags) Placing() (onboard.Placing, error) {
+func (f *PlacementFlags) Placing() (bench.Placing, error) {
 	target, err := ParseCPUs("--cpus", f.target)
 	if err != nil {
-		return onboard.Placing{}, err
+		return bench.Placing{}, err
 	}
 	pressing, err := ParseCPUs("--interferer-cpus", f.interferer)
 	if err != nil {
-		return onboard.Placing{}, err
+		return bench.Placing{}, err
 	}
 	if both := target.Intersection(pressing); !both.IsEmpty() {
-		return onboard.Placing{}, Usagef("CPUs %v are in both --cpus and --interferer-cpus: give each its own", both)
+		return bench.Placing{}, Usagef("CPUs %v are in both --cpus and --interferer-cpus: give each its own", both)
 	}
 	limit, err := ParseBytes("--memory-cap", f.memoryCap)
 	if err != nil {
-		return onboard.Placing{}, err
+		return bench.Placing{}, err
 	}
-	return onboard.Placing{
+	return bench.Placing{
 		Request:   topology.Request{Target: target, Interferer: pressing, MemoryNode: OptionalNode(f.memoryNode)},
 		MemoryCap: limit,
 		RealTime:  f.realTime,

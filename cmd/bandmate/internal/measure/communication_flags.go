@@ -8,6 +8,7 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -81,12 +82,12 @@ func (f *communicationFlags) declared() (*v1alpha1.Communication, error) {
 
 // exchanged measures what the application exchanges, where that was asked for; nil
 // otherwise.
-func (j onboarding) exchanged(ctx context.Context, session *onboard.Session) (*onboard.Exchanged, error) {
+func (j onboarding) exchanged(ctx context.Context, session *bench.Session) (*onboard.Exchanged, error) {
 	if !j.measureCommunication {
 		return nil, nil //nolint:nilnil // nothing is to be measured
 	}
 	j.app.Notef("Measuring what %s sends and receives.\n", j.application.Name)
-	return session.MeasureCommunication(ctx, j.application, j.interfaces)
+	return onboard.MeasureCommunication(ctx, session, j.application, j.interfaces)
 }
 
 // communicate completes the profile by what is known of the communication.

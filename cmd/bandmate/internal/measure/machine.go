@@ -12,17 +12,13 @@ import (
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/internal/text"
-	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
-	"bandmate.dev/bandmate/onboard/pressure"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/regime"
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/store"
 	"bandmate.dev/bandmate/units"
 )
-
-// machineReadShares are those at which the sustained bandwidth is measured.
-var machineReadShares = []units.ReadShare{0.5, 0.6, 0.75, 0.9, 1}
 
 // NewMachine returns the command machine.
 func NewMachine(a *cli.App) *cobra.Command {
@@ -60,7 +56,7 @@ func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placem
 	if err := folder.CheckWritable(); err != nil {
 		return err
 	}
-	session, err := onboard.Open(ctx, placing)
+	session, err := bench.Open(ctx, placing)
 	if err != nil {
 		return err
 	}
@@ -70,44 +66,18 @@ func runMachine(ctx context.Context, a *cli.App, name string, quick bool, placem
 	if err != nil {
 		return err
 	}
-	if err := putMachine(folder, profile); err != nil {
+	if err := cli.PutMachine(folder, profile); err != nil {
 		return err
 	}
 	return a.Print(profile, func(w io.Writer) error { return writeMachine(a, w, profile) })
 }
 
-// putMachine stores a measured profile. Sections that only other commands write stay as they
-// are in the store.
-func putMachine(folder *store.Store, measured *v1alpha1.MachineProfile) error {
-	if known, err := folder.Machine(measured.Name); err == nil {
-		measured.Spec.Network, measured.Spec.BusSharing, measured.Spec.Capability = known.Spec.Network, known.Spec.BusSharing, known.Spec.Capability
-	}
-	if err := folder.Put(measured); err != nil {
-		return fmt.Errorf("storing the machine profile: %w", err)
-	}
-	return nil
-}
-
-func measureMachine(ctx context.Context, a *cli.App, session *onboard.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
+func measureMachine(ctx context.Context, a *cli.App, session *bench.Session, name string, quick bool) (*v1alpha1.MachineProfile, error) {
 	progress := a.NewProgress()
 	defer progress.Done()
-	options := machineOptions(name, quick)
+	options := cli.MachineOptions(name, quick)
 	options.Report = progress.Share
-	return session.MeasureMachine(ctx, options)
-}
-
-func machineOptions(name string, quick bool) onboard.MachineOptions {
-	return onboard.MachineOptions{
-		Name: name, ReadShares: machineReadShares, ProbeGrid: pressure.CalibrationGrid(quick),
-		Precision: probePrecision(quick), Version: cli.Version(),
-	}
-}
-
-func probePrecision(quick bool) modulation.Precision {
-	if quick {
-		return modulation.Precision{StandardError: 0.008, Fewest: 6, Most: 12}
-	}
-	return modulation.Precision{StandardError: 0.004, Fewest: 10, Most: 30}
+	return onboard.MeasureMachine(ctx, session, options)
 }
 
 // knownMachine is the stored profile; nil when there is none.
@@ -121,7 +91,7 @@ func knownMachine(folder *store.Store, name string) (*v1alpha1.MachineProfile, e
 
 // calibratedMachine is the stored profile with a probe map for the regime that
 // holds now; what is missing is measured and stored.
-func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session, folder *store.Store, name string) (*v1alpha1.MachineProfile, regime.Class, error) {
+func calibratedMachine(ctx context.Context, a *cli.App, session *bench.Session, folder *store.Store, name string) (*v1alpha1.MachineProfile, regime.Class, error) {
 	profile, err := knownMachine(folder, name)
 	if err != nil {
 		return nil, "", err
@@ -144,15 +114,15 @@ func calibratedMachine(ctx context.Context, a *cli.App, session *onboard.Session
 	} else {
 		a.Notef("Calibrating the probes for the %s placement.\n", tag.Class)
 		progress := a.NewProgress()
-		options := machineOptions(name, false)
+		options := cli.MachineOptions(name, false)
 		options.Report = progress.Share
-		profile, err = session.AddProbeMap(ctx, profile, options, "")
+		profile, err = onboard.AddProbeMap(ctx, session, profile, options, "")
 		progress.Done()
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	if err := putMachine(folder, profile); err != nil {
+	if err := cli.PutMachine(folder, profile); err != nil {
 		return nil, "", err
 	}
 	last := profile.Spec.ProbeMap[len(profile.Spec.ProbeMap)-1]

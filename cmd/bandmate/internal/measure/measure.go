@@ -12,6 +12,7 @@ import (
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/sampling"
 	"bandmate.dev/bandmate/profiler"
@@ -142,7 +143,7 @@ func measureWithProbes(ctx context.Context, a *cli.App, args []string, f measure
 	if err != nil {
 		return err
 	}
-	session, err := onboard.Open(ctx, placing)
+	session, err := bench.Open(ctx, placing)
 	if err != nil {
 		return err
 	}

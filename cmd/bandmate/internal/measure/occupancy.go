@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
-	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/profiler/pmu"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 )
 
 // watchesOccupancy returns what watches what a process holds of the caches, and closes it;
 // nil where nothing counts that.
-func watchesOccupancy() (watch func(pid int) (onboard.Occupancy, error), closed func() error, err error) {
+func watchesOccupancy() (watch func(pid int) (bench.Occupancy, error), closed func() error, err error) {
 	host, err := pmu.OpenHost()
 	if err != nil {
 		return nil, nil, err
@@ -20,7 +20,7 @@ func watchesOccupancy() (watch func(pid int) (onboard.Occupancy, error), closed 
 	if !host.CountsOccupancy() {
 		return nil, host.Close, nil
 	}
-	return func(pid int) (onboard.Occupancy, error) { return watchProcess(host, pid) }, host.Close, nil
+	return func(pid int) (bench.Occupancy, error) { return watchProcess(host, pid) }, host.Close, nil
 }
 
 // watched is the occupancy of a process tree.
@@ -31,7 +31,7 @@ type watched struct {
 
 // watchProcess returns an Occupancy and not a *watched, which would make one that is not nil of
 // a nil pointer.
-func watchProcess(host *pmu.Host, pid int) (onboard.Occupancy, error) {
+func watchProcess(host *pmu.Host, pid int) (bench.Occupancy, error) {
 	tree, err := tasks.OpenTree(host.Proc, pid)
 	if err != nil {
 		return nil, err
@@ -48,9 +48,9 @@ func (w *watched) Close() error { return errors.Join(w.Occupancy.Close(), w.tree
 // countedSet is what resctrl counts of a working set; nothing where it counts none.
 type countedSet struct {
 	app    *cli.App
-	watch  func(pid int) (onboard.Occupancy, error)
+	watch  func(pid int) (bench.Occupancy, error)
 	closed func() error
-	holds  onboard.Occupancy
+	holds  bench.Occupancy
 	// bytes is the last reading; nil without one.
 	bytes *int64
 }

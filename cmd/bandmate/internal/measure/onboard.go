@@ -18,6 +18,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/curves/design"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/onboard/pressure"
 	"bandmate.dev/bandmate/onboard/sampling"
@@ -301,7 +302,7 @@ type onboarding struct {
 	machine     string
 	wanted      []pressure.Pressure
 	precision   sampling.Precision
-	placing     onboard.Placing
+	placing     bench.Placing
 	resume      bool
 	// discard gives up the samples of an interrupted run.
 	discard bool
@@ -323,7 +324,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	if err != nil {
 		return nil, err
 	}
-	session, err := onboard.Open(ctx, j.placing)
+	session, err := bench.Open(ctx, j.placing)
 	if err != nil {
 		return nil, err
 	}
@@ -344,7 +345,7 @@ func (j onboarding) run(ctx context.Context) (profile *v1alpha1.ApplicationProfi
 	}
 	experiment := &onboard.Onboarding{
 		Session: session, Application: j.application, Wanted: j.wanted, Precision: j.precision,
-		Known: known, Machine: machineOptions(j.machine, false), Reporter: progress, Source: j.source,
+		Known: known, Machine: cli.MachineOptions(j.machine, false), Reporter: progress, Source: j.source,
 		Adaptive: j.adaptive, Ticking: j.ticking,
 	}
 	journal, err := j.openJournal(experiment)
@@ -374,7 +375,7 @@ func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding,
 	if err == nil && j.ticking != nil {
 		j.app.Notef("Progress within the runs was told by: %s.\n", profile.Spec.Measurement.Ticks)
 	}
-	if j.ticking == nil || j.ticking.Source != nil || !errors.Is(err, onboard.ErrNoTicks) {
+	if j.ticking == nil || j.ticking.Source != nil || !errors.Is(err, bench.ErrNoTicks) {
 		return profile, machine, err
 	}
 	reason := fmt.Sprintf("whole runs were timed: %v", err)
@@ -391,7 +392,7 @@ func (j onboarding) measure(ctx context.Context, experiment *onboard.Onboarding,
 // putBoth stores the profile, and the machine's where it was measured.
 func (j onboarding) putBoth(profile *v1alpha1.ApplicationProfile, machine, known *v1alpha1.MachineProfile) error {
 	if machine != known {
-		if err := putMachine(j.folder, machine); err != nil {
+		if err := cli.PutMachine(j.folder, machine); err != nil {
 			return err
 		}
 	}

@@ -8,14 +8,15 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/units"
 )
 
 // ticking is how the application is measured within its runs; nil times whole
 // runs. It also refuses flags that exclude each other.
 func (f onboardFlags) ticking() (*onboard.Ticking, error) {
-	if f.interferers < 1 || f.interferers > onboard.MostInterferers {
-		return nil, cli.Usagef("--interferers %d: want 1 to %d", f.interferers, onboard.MostInterferers)
+	if f.interferers < 1 || f.interferers > bench.MostInterferers {
+		return nil, cli.Usagef("--interferers %d: want 1 to %d", f.interferers, bench.MostInterferers)
 	}
 	if f.adaptive && f.interferers > 1 {
 		return nil, cli.Usagef("--adaptive and --interferers: want one of them: pressures are chosen up to what one interferer reaches")
@@ -48,7 +49,7 @@ func (f onboardFlags) ticking() (*onboard.Ticking, error) {
 // crowdLevels are the levels above 100% that several interferers add.
 func crowdLevels(interferers int) []string {
 	var levels []string
-	for n := 2; n <= min(interferers, onboard.MostInterferers); n++ {
+	for n := 2; n <= min(interferers, bench.MostInterferers); n++ {
 		levels = append(levels, fmt.Sprintf("%d%%", 100*n))
 	}
 	return levels

@@ -16,6 +16,7 @@ import (
 	"bandmate.dev/bandmate/load"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler"
 	"bandmate.dev/bandmate/profiler/pmu"
@@ -137,7 +138,7 @@ type serviceJob struct {
 	folder  *store.Store
 	flags   onboardFlags
 	serving *onboard.Serving
-	placing onboard.Placing
+	placing bench.Placing
 	machine string
 }
 
@@ -172,7 +173,7 @@ func newServiceJob(a *cli.App, name string, args []string, f onboardFlags) (*ser
 	if j.machine, err = cli.MachineName(f.machine); err != nil {
 		return nil, err
 	}
-	s.Machine = machineOptions(j.machine, false)
+	s.Machine = cli.MachineOptions(j.machine, false)
 	if j.folder, err = a.OpenStore(); err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func runOnboardService(ctx context.Context, a *cli.App, name string, args []stri
 
 // run measures and stores the profile.
 func (j *serviceJob) run(ctx context.Context) (profile *v1alpha1.ApplicationProfile, err error) {
-	session, err := onboard.Open(ctx, j.placing)
+	session, err := bench.Open(ctx, j.placing)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +239,7 @@ func (j *serviceJob) run(ctx context.Context) (profile *v1alpha1.ApplicationProf
 
 // open finds the processes of a running server; nil where it is to be started. Unless
 // the caller chose CPUs, the server is where it may run.
-func (f *serviceFlags) open(placing *onboard.Placing) (opened, error) {
+func (f *serviceFlags) open(placing *bench.Placing) (opened, error) {
 	if !f.attached() {
 		return nil, nil //nolint:nilnil // it is to be started
 	}

@@ -9,6 +9,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/modulation"
 	"bandmate.dev/bandmate/onboard"
+	"bandmate.dev/bandmate/onboard/bench"
 	"bandmate.dev/bandmate/onboard/launch"
 )
 
@@ -33,7 +34,7 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	if err != nil {
 		return err
 	}
-	session, err := onboard.Open(ctx, placing)
+	session, err := bench.Open(ctx, placing)
 	if err != nil {
 		return err
 	}
@@ -47,10 +48,10 @@ func observeStarted(ctx context.Context, a *cli.App, args []string, f observeFla
 	}
 	found, err := duet.Run(ctx)
 	progress.Done()
-	if errors.Is(err, onboard.ErrApart) {
+	if errors.Is(err, bench.ErrApart) {
 		return fmt.Errorf("%w: %w", cli.ErrNotMeasurable, err)
 	}
-	if errors.Is(err, onboard.ErrNoTicks) {
+	if errors.Is(err, bench.ErrNoTicks) {
 		return adviseProgress(err, "--progress, "+ofRunning)
 	}
 	if err != nil {

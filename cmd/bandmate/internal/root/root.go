@@ -11,6 +11,7 @@ import (
 	"bandmate.dev/bandmate/cmd/bandmate/internal/advise"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cli"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/cluster"
+	"bandmate.dev/bandmate/cmd/bandmate/internal/demo"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/measure"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/models"
 	"bandmate.dev/bandmate/cmd/bandmate/internal/observe"
@@ -106,7 +107,7 @@ func addCommands(a *cli.App, root *cobra.Command) {
 		{"daily", "Every day:", []*cobra.Command{
 			advise.NewPredict(a), cluster.WithKubernetes(a, measure.NewOnboard(a)), advise.NewMatrix(a), advise.NewPair(a), advise.NewReport(a),
 		}},
-		{"start", "To begin with:", []*cobra.Command{measure.NewDemo(a), measure.NewDoctor(a), machine}},
+		{"start", "To begin with:", []*cobra.Command{demo.New(a), measure.NewDoctor(a), machine}},
 		{"profiles", "Profiles and predictions:", []*cobra.Command{profiles, advise.NewServe(a), advise.NewEvaluate(a)}},
 		{"clusters", "Kubernetes and Slurm:", []*cobra.Command{
 			cluster.NewWhatIf(a), cluster.NewExplain(a), cluster.NewApply(a), cluster.NewAgent(a), slurm.NewCommand(a),
@@ -123,7 +124,7 @@ func addCommands(a *cli.App, root *cobra.Command) {
 	}
 	root.SetHelpCommandGroupID("program")
 	root.SetCompletionCommandGroupID("program")
-	root.AddCommand(measure.NewSample(a), cluster.NewCopyItself()) // hidden
+	root.AddCommand(demo.NewSample(a), cluster.NewCopyItself()) // hidden
 }
 
 // commandNames returns the names of the commands below cmd that help shows.

@@ -1,4 +1,4 @@
-package onboard
+package bench
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ func (s *Session) MeasurePressures(ctx context.Context, wanted []pressure.Pressu
 		}
 		if p.Level != 1 {
 			m.Alone, err = undisturbed(func() (interferer.Achieved, error) {
-				return s.alone(ctx, m.Settings(), aloneWindow)
+				return s.Alone(ctx, m.Settings(), aloneWindow)
 			})
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p, err)

@@ -1,4 +1,4 @@
-package onboard
+package bench
 
 import (
 	"bytes"
@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"bandmate.dev/bandmate/internal/requires"
+	"bandmate.dev/bandmate/onboard/internal/testprogram"
 	"bandmate.dev/bandmate/onboard/launch"
 )
 
@@ -45,7 +46,7 @@ func corun(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	application := shell("sleep 300 & setsid sleep 300 & setsid sh -c 'sleep 300 & sleep 300' & echo running >> " + file + "; wait")
+	application := testprogram.Shell("sleep 300 & setsid sleep 300 & setsid sh -c 'sleep 300 & sleep 300' & echo running >> " + file + "; wait")
 	_, err = session.RunBesideCommand(ctx, application, application)
 	if closed := session.Close(); closed != nil {
 		return closed
@@ -112,7 +113,7 @@ func TestCorunnerVanishes(t *testing.T) {
 	if err := os.WriteFile(corunner, []byte("#!/bin/sh\nrm \"$0\"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	target := shell("while test -e " + corunner + "; do sleep 0.01; done; sleep 0.3")
+	target := testprogram.Shell("while test -e " + corunner + "; do sleep 0.01; done; sleep 0.3")
 	_, err := session.RunBesideCommand(t.Context(), target, launch.Command{Args: []string{corunner}})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("beside a program that removes itself: %v, want %v", err, os.ErrNotExist)
@@ -145,8 +146,4 @@ func withVariable(variable string) []int {
 		}
 	}
 	return pids
-}
-
-func shell(script string) launch.Command {
-	return launch.Command{Args: []string{"/bin/sh", "-c", script}}
 }

@@ -1,4 +1,4 @@
-package onboard
+package bench
 
 import (
 	"strings"
@@ -19,7 +19,7 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	}
 	// The first spins: what is counted is the others'.
 	only := pressure.Settings{First: interferer.Setting{Mode: interferer.Spin}, Others: interferer.Setting{Mode: interferer.Stream, ReadShare: 1}}
-	if achieved, err := session.alone(t.Context(), only, time.Second); err != nil || achieved.Traffic.Total() <= 0 {
+	if achieved, err := session.Alone(t.Context(), only, time.Second); err != nil || achieved.Traffic.Total() <= 0 {
 		t.Errorf("the others moved %v, %v", achieved.Traffic, err)
 	}
 	pressures, err := session.MeasurePressures(t.Context(), []pressure.Pressure{{ReadShare: 1, Level: 1}, {ReadShare: 1, Level: 1.5}, {ReadShare: 1, Level: 2}})
@@ -30,16 +30,12 @@ func TestSessionOfTwoInterferers(t *testing.T) {
 	if one.Settings().Others.Mode != interferer.Spin || part.Others.Bandwidth <= 0 || two.Others.Mode != interferer.Stream || two.Others.Bandwidth != 0 {
 		t.Errorf("others at 100%%, 150%%, 200%%: %+v, %+v, %+v", one.Settings().Others, part.Others, two.Others)
 	}
-	observation, err := session.runUnder(t.Context(), launch.Command{Args: []string{"sleep", "1"}}, two.Settings())
+	observation, err := session.RunUnder(t.Context(), launch.Command{Args: []string{"sleep", "1"}}, two.Settings())
 	if err != nil || observation.Achieved.Traffic.Total() <= 0 || observation.Alone.Total() <= 0 {
 		t.Errorf("beside two: %+v, %v", observation, err)
 	}
 	_, err = session.MeasurePressures(t.Context(), []pressure.Pressure{{ReadShare: 1, Level: 3}})
 	if err == nil || !strings.Contains(err.Error(), "--interferers") {
 		t.Errorf("300%% of two interferers: %v", err)
-	}
-	m := session.measurement(circumstances{}, "")
-	if m.InterfererCPUs != session.Placement.Interferer.String() || m.Interferers != 0 {
-		t.Errorf("a machine is measured by one interferer: %+v", m)
 	}
 }

@@ -1,10 +1,11 @@
-package onboard
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"k8s.io/utils/cpuset"
@@ -68,8 +69,8 @@ func (p *Placing) fit(quota *topology.Quota, used cpuset.CPUSet) error {
 type Session struct {
 	Machine   *topology.Machine
 	Placement topology.Placement
-	// allowed are the CPUs that the experiment may use.
-	allowed cpuset.CPUSet
+	// Allowed are the CPUs that the experiment may use.
+	Allowed cpuset.CPUSet
 	// Random orders samples.
 	Random *rand.Rand
 
@@ -84,7 +85,7 @@ type Session struct {
 
 // Open reads the machine, places application and interferer, and starts the
 // interferer, idle. Close the session when done. The program's main has to
-// call [interferer.RunIfChild] and [RunIfGuard] first.
+// call [interferer.RunIfChild] and [launch.RunIfGuard] first.
 func Open(ctx context.Context, placing Placing) (*Session, error) {
 	machine, err := topology.ReadHost()
 	if err != nil {
@@ -119,7 +120,7 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 	if err := placing.fit(quota, used); err != nil {
 		return nil, err
 	}
-	s.allowed = placing.Allowed
+	s.Allowed = placing.Allowed
 	s.options = interferer.Options{
 		MemoryNode:  placement.MemoryNode,
 		MemoryCap:   placing.MemoryCap,
@@ -148,7 +149,18 @@ func Open(ctx context.Context, placing Placing) (*Session, error) {
 func (s *Session) another() *Session {
 	o := s.options
 	o.AllowAllCPUs = true
-	return &Session{Machine: s.Machine, Placement: s.Placement, allowed: s.allowed, Random: s.Random, options: o, launcher: s.launcher, count: 1}
+	return &Session{Machine: s.Machine, Placement: s.Placement, Allowed: s.Allowed, Random: s.Random, options: o, launcher: s.launcher, count: 1}
+}
+
+// Count is the number of interferers.
+func (s *Session) Count() int { return s.count }
+
+// InterfererCPUs are those of all interferers.
+func (s *Session) InterfererCPUs() cpuset.CPUSet { return s.Placement.Interferer.Union(s.otherCPUs) }
+
+// Start starts a command on the application's CPUs. Close ends what is left of it.
+func (s *Session) Start(ctx context.Context, c launch.Command) (*launch.Process, error) {
+	return s.launcher.Start(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 }
 
 // addInterferer starts a further interferer, idle.
@@ -229,7 +241,7 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 		return regime.Tag{}, err
 	}
 	a, b := s.Placement.Target.List()[0], s.Placement.Interferer.List()[0]
-	for start := time.Now(); ; pause(ctx, 20*time.Millisecond) {
+	for start := time.Now(); ; Pause(ctx, 20*time.Millisecond) {
 		tag, err := regime.Probe(ctx, a, b)
 		if err == nil || ctx.Err() != nil {
 			return tag, err
@@ -240,10 +252,36 @@ func (s *Session) Tag(ctx context.Context) (regime.Tag, error) {
 	}
 }
 
-// pause waits for a time or the end of the context.
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits for a time or the end of the context.
+func Pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+}
+
+// CorunnerCPUs returns as many CPUs as the target has, as far as the interferer's NUMA
+// nodes have them, those of the interferer first.
+func (s *Session) CorunnerCPUs() cpuset.CPUSet {
+	chosen := s.Placement.Interferer.List()
+	nodes := map[int]bool{}
+	for _, id := range chosen {
+		if c, ok := s.Machine.CPU(id); ok {
+			nodes[c.Node] = true
+		}
+	}
+	for _, c := range s.Machine.CPUs {
+		if nodes[c.Node] && !slices.Contains(chosen, c.ID) && s.Allowed.Contains(c.ID) {
+			chosen = append(chosen, c.ID)
+		}
+	}
+	return cpuset.New(chosen[:min(len(chosen), s.Placement.Target.Size())]...)
+}
+
+// Occupancy tells what a process and what it starts hold of the last-level caches.
+type Occupancy interface {
+	// Bytes returns what they hold now; false while that is not known.
+	Bytes() (bytes float64, known bool, err error)
+	// Close ends the reading.
+	Close() error
 }

@@ -1,4 +1,4 @@
-package onboard
+package bench
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/monotonic"
 	"bandmate.dev/bandmate/modulation"
+	"bandmate.dev/bandmate/onboard/internal/testprogram"
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/profiler/pmu/tasks"
 	"bandmate.dev/bandmate/ticks"
@@ -51,17 +52,17 @@ func TestProgramThatIsNotPaused(t *testing.T) {
 		return err == nil
 	}
 	// It counts once the file ready is there.
-	started := func(script string) (*program, error) {
-		command := shell(script)
+	started := func(script string) (*Program, error) {
+		command := testprogram.Shell(script)
 		command.Dir, command.Env = folder, append(os.Environ(), variable)
 		n := 0.0
-		p := &program{session: &Session{launcher: launcher}, command: command, source: fakeTicks{func() (float64, error) {
+		p := &Program{session: &Session{launcher: launcher}, command: command, Source: fakeTicks{func() (float64, error) {
 			if exists("ready") {
 				n++
 			}
 			return n, nil
 		}}}
-		return p, p.start(t.Context())
+		return p, p.Start(t.Context())
 	}
 	const apart = "setsid sh -c 'touch apart ready; while :; do sleep 1; done' & wait"
 
@@ -92,7 +93,7 @@ func TestProgramThatIsNotPaused(t *testing.T) {
 	if err := p.together(); !errors.Is(err, ErrApart) {
 		t.Errorf("apart after its first tick: %v", err)
 	}
-	if err := p.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 	if left := withVariable(variable); len(left) > 0 {
@@ -110,15 +111,15 @@ func TestUnwatchedProgram(t *testing.T) {
 		{other, other},
 	} {
 		watched := 0
-		p := &program{
-			session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
-			source: fakeTicks{func() (float64, error) { return 1, nil }},
+		p := &Program{
+			session: session, command: testprogram.Shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
+			Source: fakeTicks{func() (float64, error) { return 1, nil }},
 			watch: func(int) (Occupancy, error) {
 				watched++
 				return (*closedOccupancy)(nil), test.fault
 			},
 		}
-		if err := p.start(t.Context()); !errors.Is(err, test.want) {
+		if err := p.Start(t.Context()); !errors.Is(err, test.want) {
 			t.Errorf("%v: %v, want %v", test.fault, err, test.want)
 		}
 		if again := watched == mostStarts; again != errors.Is(test.fault, tasks.ErrEnded) {
@@ -131,12 +132,12 @@ func TestUnwatchedProgram(t *testing.T) {
 // the other party are busy until then, and its own once it is paused.
 func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 	session := openSession(t)
-	g, err := session.openStage(t.Context())
+	g, err := session.OpenStage(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := g.close(); err != nil {
+		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -150,17 +151,17 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 		return all
 	}
 	before, begin := used(session), time.Now()
-	p := g.program(shell("exec sleep 60"), fakeTicks{func() (float64, error) {
+	p := g.Program(testprogram.Shell("exec sleep 60"), fakeTicks{func() (float64, error) {
 		if used(session)-before > least || time.Since(begin) > longest {
 			return 2, nil
 		}
 		return 1, nil
 	}}, true)
-	if err := p.start(t.Context()); err != nil {
+	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := p.stop(); err != nil {
+		if err := p.Stop(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -168,7 +169,7 @@ func TestCPUsSpinWhileAProgramStarts(t *testing.T) {
 		t.Errorf("the CPUs of the other party were idle for %v", took)
 	}
 	begin = time.Now()
-	for paused := used(g.opposite); used(g.opposite)-paused < least; time.Sleep(time.Millisecond) {
+	for paused := used(g.Opposite); used(g.Opposite)-paused < least; time.Sleep(time.Millisecond) {
 		if time.Since(begin) > longest {
 			t.Fatal("the CPUs of a paused program are idle")
 		}
@@ -189,40 +190,40 @@ func (o *closedOccupancy) Close() error {
 func TestStepsOfAShortTarget(t *testing.T) {
 	session := openSession(t)
 	runs, reads := 0, 0
-	r := &duet{target: &program{
-		session: session, command: shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
-		source: fakeTicks{func() (float64, error) {
+	p := &Program{
+		session: session, command: testprogram.Shell("true"), cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
+		Source: fakeTicks{func() (float64, error) {
 			if reads++; runs == 0 && reads > 2 {
 				runs, reads = 1, 0
 				return 1, ticks.ErrEnded
 			}
 			return float64(reads), nil
 		}},
-	}}
-	if err := r.target.start(t.Context()); err != nil {
+	}
+	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if rate, err := r.steps(t.Context()); err != nil || rate == 0 || runs != 1 {
+	if rate, err := p.StepRate(t.Context()); err != nil || rate == 0 || runs != 1 {
 		t.Errorf("%v steps per second after %d ended runs, %v", rate, runs, err)
 	}
-	if err := r.target.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 
-	r.target.source = fakeTicks{func() (float64, error) {
+	p.Source = fakeTicks{func() (float64, error) {
 		if reads++; reads%3 == 0 {
 			return 1, ticks.ErrEnded
 		}
 		return float64(reads), nil
 	}}
 	reads = 0
-	if err := r.target.start(t.Context()); err != nil {
+	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.steps(t.Context()); !errors.Is(err, ErrNoTicks) || errors.Is(err, modulation.ErrEnded) {
+	if _, err := p.StepRate(t.Context()); !errors.Is(err, ErrNoTicks) || errors.Is(err, modulation.ErrEnded) {
 		t.Errorf("a target that always ends at once: %v", err)
 	}
-	if err := r.target.stop(); err != nil {
+	if err := p.Stop(); err != nil {
 		t.Error(err)
 	}
 }
@@ -257,12 +258,12 @@ func (s slowlyOpened) Prepare() (*ticks.Run, error) {
 func TestRecordAgainWhatWasMissed(t *testing.T) {
 	session := openSession(t)
 	missed := 2
-	p := &program{
-		session: session, source: slowlyOpened{missed: &missed}, cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
-		command: launch.Command{Args: os.Args[:1], Env: append(os.Environ(), countVariable+"=0s", countedVariable+"=3000")},
+	p := &Program{
+		session: session, Source: slowlyOpened{missed: &missed}, cpus: session.Placement.Target, spinner: session.interferers, beside: session.interferers,
+		command: testprogram.Counting(0, 3000),
 	}
 	r, err := p.record(t.Context())
-	if err != nil || missed != 0 || r.steps < fewestTicks {
+	if err != nil || missed != 0 || r.steps < FewestTicks {
 		t.Errorf("%d steps in %d readings, %d runs still to miss, %v", r.steps, r.reads, missed, err)
 	}
 	missed = mostStarts

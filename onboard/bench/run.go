@@ -1,10 +1,12 @@
-package onboard
+package bench
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"k8s.io/utils/cpuset"
 
 	v1alpha1 "bandmate.dev/bandmate/api/v1alpha1"
 	"bandmate.dev/bandmate/interferer"
@@ -17,17 +19,17 @@ import (
 // Around an unpaced setting, a probe, it also reads what the interferer
 // reaches alone at that moment.
 func (s *Session) RunBeside(ctx context.Context, c launch.Command, setting interferer.Setting) (sampling.Observation, error) {
-	return s.runUnder(ctx, c, pressure.SettingsOf(setting))
+	return s.RunUnder(ctx, c, pressure.SettingsOf(setting))
 }
 
-// runUnder is RunBeside with settings of all interferers.
-func (s *Session) runUnder(ctx context.Context, c launch.Command, to pressure.Settings) (sampling.Observation, error) {
-	return s.withProbe(ctx, to, func() (sampling.Observation, error) { return s.timed(ctx, c, to) })
+// RunUnder is RunBeside with settings of all interferers.
+func (s *Session) RunUnder(ctx context.Context, c launch.Command, to pressure.Settings) (sampling.Observation, error) {
+	return s.withProbe(ctx, to, func() (sampling.Observation, error) { return s.RunUnprobed(ctx, c, to) })
 }
 
-// timed runs a command once under settings, without reading what a probe reaches alone. The
+// RunUnprobed runs a command once under settings, without reading what a probe reaches alone. The
 // error is ErrStarved where the interferers were to stream and moved nothing.
-func (s *Session) timed(ctx context.Context, c launch.Command, to pressure.Settings) (o sampling.Observation, err error) {
+func (s *Session) RunUnprobed(ctx context.Context, c launch.Command, to pressure.Settings) (o sampling.Observation, err error) {
 	o.Achieved, err = s.during(ctx, to, func(ctx context.Context) error {
 		e, err := s.launcher.Run(ctx, c, s.Placement.Target, s.Placement.MemoryNode)
 		o.Wall = e.Wall
@@ -76,7 +78,7 @@ func (s *Session) withProbe(ctx context.Context, to pressure.Settings, observe f
 		return observe()
 	}
 	return besideAlone(observe, func() (interferer.Achieved, error) {
-		return retryStarved(func() (interferer.Achieved, error) { return s.alone(ctx, to, probeAloneWindow) })
+		return retryStarved(func() (interferer.Achieved, error) { return s.Alone(ctx, to, probeAloneWindow) })
 	})
 }
 
@@ -163,10 +165,10 @@ func (s *Session) during(ctx context.Context, to pressure.Settings, f func(conte
 	return achieved, nil
 }
 
-// alone reports what the interferers reach with nothing beside them.
-func (s *Session) alone(ctx context.Context, to pressure.Settings, d time.Duration) (interferer.Achieved, error) {
+// Alone reports what the interferers reach with nothing beside them.
+func (s *Session) Alone(ctx context.Context, to pressure.Settings, d time.Duration) (interferer.Achieved, error) {
 	return s.during(ctx, to, func(ctx context.Context) error {
-		pause(ctx, d)
+		Pause(ctx, d)
 		return ctx.Err()
 	})
 }
@@ -180,14 +182,14 @@ const pressPeriod = 20 * time.Millisecond
 // slices do not always meet the same phase.
 func (s *Session) press(ctx context.Context, to pressure.Settings, duty float64, into *pressure.Sliced) error {
 	on := time.Duration(duty * float64(pressPeriod))
-	pause(ctx, time.Duration(s.Random.Int64N(int64(pressPeriod))))
-	for ; ctx.Err() == nil; pause(ctx, pressPeriod-on) {
+	Pause(ctx, time.Duration(s.Random.Int64N(int64(pressPeriod))))
+	for ; ctx.Err() == nil; Pause(ctx, pressPeriod-on) {
 		begin := time.Now()
 		if err := s.apply(context.Background(), to); err != nil {
 			return err
 		}
 		counters := s.interferers.counters()
-		pause(ctx, on)
+		Pause(ctx, on)
 		achieved := s.interferers.since(counters)
 		if err := s.apply(context.Background(), spinning); err != nil {
 			return err
@@ -232,4 +234,15 @@ func (s *Session) RunBesideCommand(ctx context.Context, target, corunner launch.
 		return sampling.Observation{}, fmt.Errorf("the co-runner: %w", corunnerErr)
 	}
 	return sampling.Observation{Wall: e.Wall}, ctx.Err()
+}
+
+// RunAway runs a command once on CPUs other than the target's, with the target's memory,
+// while the interferers are idle.
+func (s *Session) RunAway(ctx context.Context, c launch.Command, cpus cpuset.CPUSet) (o sampling.Observation, err error) {
+	_, err = s.during(ctx, idling, func(ctx context.Context) error {
+		e, err := s.launcher.Run(ctx, c, cpus, s.Placement.MemoryNode)
+		o.Wall = e.Wall
+		return err
+	})
+	return o, err
 }

@@ -1,46 +1,22 @@
-package onboard
+package bench
 
 import (
 	"errors"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
-	"github.com/rogpeppe/go-internal/txtar"
 	"k8s.io/utils/cpuset"
 
 	"bandmate.dev/bandmate/onboard/launch"
 	"bandmate.dev/bandmate/topology"
+	"bandmate.dev/bandmate/topology/topologytest"
 )
 
 // described reads a machine of topology's test data.
 func described(t *testing.T, name string) *topology.Machine {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("..", "topology", "testdata", name+".txtar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	for _, f := range archive.Files {
-		if fs.ValidPath(f.Name) {
-			files[f.Name] = &fstest.MapFile{Data: f.Data}
-		}
-	}
-	sys, err := fs.Sub(files, "sys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	proc, err := fs.Sub(files, "proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := topology.Read(sys, proc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return topologytest.Machine(t, filepath.Join("..", "..", "topology", "testdata"), name)
 }
 
 func TestPlaceWithinQuota(t *testing.T) {

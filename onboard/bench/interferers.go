@@ -1,4 +1,4 @@
-package onboard
+package bench
 
 import (
 	"cmp"
@@ -132,9 +132,9 @@ func freeCPUs(m *topology.Machine, p topology.Placement, allowed cpuset.CPUSet) 
 	return ids
 }
 
-// unusedCPUs are CPUs that neither the application's cores nor the interferers use.
-func (s *Session) unusedCPUs() cpuset.CPUSet {
-	return cpuset.New(freeCPUs(s.Machine, s.Placement, s.allowed)...).Difference(s.otherCPUs)
+// UnusedCPUs are CPUs that neither the application's cores nor the interferers use.
+func (s *Session) UnusedCPUs() cpuset.CPUSet {
+	return cpuset.New(freeCPUs(s.Machine, s.Placement, s.Allowed)...).Difference(s.otherCPUs)
 }
 
 // TooFewCPUsError says that a machine lacks the CPUs for several interferers.
