@@ -32,6 +32,22 @@ func (g interferers) apply(s pressure.Settings) error {
 	return err
 }
 
+// request has the interferers, if any, follow the settings soon.
+func (g interferers) request(s pressure.Settings) error {
+	var err error
+	for n, i := range g {
+		to := s.Others
+		if n == 0 {
+			to = s.First
+		}
+		err = errors.Join(err, i.Request(to))
+	}
+	if err != nil {
+		return fmt.Errorf("switching the interferer: %w", err)
+	}
+	return nil
+}
+
 // err returns why an interferer has ended, nil while all run.
 func (g interferers) err() error {
 	for _, i := range g {
