@@ -143,6 +143,8 @@ type pod struct {
 	name, application, limit, scheduler string
 	node                                string // bound there from the start
 	numaNode                            string
+	priority                            string  // a priority class
+	group                               string  // of pods, all or none of which are placed
 	cpus                                float64 // requests none when 0
 	annotations                         map[string]string
 }
@@ -165,6 +167,10 @@ func (p pod) object() *v1.Pod {
 		o.Annotations[v1alpha1.NUMANodeAnnotation] = p.numaNode
 	}
 	maps.Copy(o.Annotations, p.annotations)
+	o.Spec.PriorityClassName = p.priority
+	if p.group != "" {
+		o.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &p.group}
+	}
 	if p.cpus > 0 {
 		o.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(p.cpus*1000), resource.DecimalSI)}
 	}

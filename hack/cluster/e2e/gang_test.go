@@ -26,7 +26,8 @@ func TestGangKeepsItsLimits(t *testing.T) {
 	for i := range members - 1 {
 		e.node(controlplane.Node{Name: fmt.Sprintf("n%d", i), Labels: blade()})
 	}
-	e.gang("gang", members)
+	// Two beside each other are slowed down by 1.02.
+	e.gang(pod{name: "gang", application: "plain", limit: "1.01", scheduler: ours}, members)
 	for i := range members {
 		e.pending(member("gang", i))
 	}
@@ -56,25 +57,26 @@ func TestGangKeepsItsLimits(t *testing.T) {
 
 func member(gang string, i int) string { return fmt.Sprintf("%s-%d", gang, i) }
 
-// gang creates a group of pods of which all or none are placed. Two beside each other
-// are slowed down by 1.02.
-func (e *env) gang(name string, members int) {
+// gang creates a group of pods like p, which are named after it, of which all or none are
+// placed.
+func (e *env) gang(p pod, members int) {
 	e.Helper()
 	group := &schedulingv1.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: schedulingv1.PodGroupSpec{SchedulingPolicy: schedulingv1.PodGroupSchedulingPolicy{
-			Gang: &schedulingv1.GangSchedulingPolicy{MinCount: int32(members)},
-		}},
+		ObjectMeta: metav1.ObjectMeta{Name: p.name},
+		Spec: schedulingv1.PodGroupSpec{
+			SchedulingPolicy: schedulingv1.PodGroupSchedulingPolicy{
+				Gang: &schedulingv1.GangSchedulingPolicy{MinCount: int32(members)},
+			},
+			PriorityClassName: p.priority,
+		},
 	}
 	if _, err := e.client.SchedulingV1alpha2().PodGroups("default").Create(e.ctx, group, metav1.CreateOptions{}); err != nil {
 		e.Fatal(err)
 	}
+	p.group = p.name
 	for i := range members {
-		o := pod{name: member(name, i), application: "plain", limit: "1.01", scheduler: ours}.object()
-		o.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &name}
-		if _, err := e.client.CoreV1().Pods("default").Create(e.ctx, o, metav1.CreateOptions{}); err != nil {
-			e.Fatal(err)
-		}
+		p.name = member(p.group, i)
+		e.create(p)
 	}
 }
 

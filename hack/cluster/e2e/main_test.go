@@ -85,30 +85,34 @@ const (
 	plainScheduler = "default-scheduler"
 	ours           = "bandmate-scheduler"
 	rejecting      = "bandmate-rejects-invalid"
+	protecting     = "bandmate-protects-limits"
 )
 
 // schedulerConfig has a scheduler for every set of options in the table.
 func schedulerConfig(kubeconfig string, table *scoretest.Table) string {
 	var b strings.Builder
 	b.WriteString(controlplane.DefaultSchedulerConfig(kubeconfig))
-	profile := func(name string, args configv1.BandmateArgs) {
-		text, err := json.Marshal(args)
-		if err != nil {
-			text = []byte(err.Error())
-		}
-		fmt.Fprintf(&b, "- schedulerName: %s\n  plugins: {multiPoint: {enabled: [{name: Bandmate, weight: 10}]}}\n"+
-			"  pluginConfig: [{name: Bandmate, args: %s}]\n", name, text)
-	}
-	profile(rejecting, configv1.BandmateArgs{InvalidAnnotations: "reject"})
+	b.WriteString(schedulerProfile(rejecting, configv1.BandmateArgs{InvalidAnnotations: "reject"}))
+	b.WriteString(schedulerProfile(protecting, configv1.BandmateArgs{ProtectLimits: new(true)}))
 	seen := map[string]bool{ours: true}
 	for _, s := range table.Situations {
 		name, args := schedulerFor(&s)
 		if !seen[name] {
-			profile(name, args)
+			b.WriteString(schedulerProfile(name, args))
 		}
 		seen[name] = true
 	}
 	return b.String()
+}
+
+// schedulerProfile has a scheduler with options of the plugin.
+func schedulerProfile(name string, args configv1.BandmateArgs) string {
+	text, err := json.Marshal(args)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	return fmt.Sprintf("- schedulerName: %s\n  plugins: {multiPoint: {enabled: [{name: Bandmate, weight: 10}]}}\n"+
+		"  pluginConfig: [{name: Bandmate, args: %s}]\n", name, text)
 }
 
 // schedulerFor returns the scheduler with the options of a situation.
