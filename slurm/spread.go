@@ -4,40 +4,38 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
+
+	"bandmate.dev/bandmate/slurm/sbatch"
 )
 
 // RequestIn is RequestOf in a cluster. A job that leaves the number of nodes to Slurm gets
 // as many as it needs there for its CPUs, its memory and its generic resources. One that
 // names a range gets as many of it as have room now, or else as many as it needs.
-func (s *Site) RequestIn(c *Cluster, component *Component, user string) (Request, error) {
+func (s *Site) RequestIn(c *Cluster, component *sbatch.Component, user string) (Request, error) {
 	r, err := s.RequestOf(component, user)
-	least, most := component.nodes()
-	tasks := component.number("ntasks", least)
-	if err != nil || least == most || component.has("ntasks-per-node") {
+	least, most := component.Nodes()
+	tasks := component.Number("ntasks", least)
+	if err != nil || least == most || component.Has("ntasks-per-node") {
 		return r, err
 	}
 	onNode, fewest := r.mostOnNode(c)
-	if fewest <= tasks && !component.has("nodes") {
+	if fewest <= tasks && !component.Has("nodes") {
 		least = max(least, fewest)
 	}
 	// CPUs of one task are on one node.
 	perNode := tasks
-	if onNode > 0 && !component.has("overcommit") {
-		perNode = max(1, min(tasks, onNode/component.number("cpus-per-task", 1)))
+	if onNode > 0 && !component.Has("overcommit") {
+		perNode = max(1, min(tasks, onNode/component.Number("cpus-per-task", 1)))
 	}
 	on := func(nodes int) Request {
-		spread := *component
-		spread.options = append(slices.Clone(component.options), option{name: "nodes", value: strconv.Itoa(nodes)})
-		r, _ := s.RequestOf(&spread, user) // its host lists have been read above
-		if component.splits(tasks, nodes) {
-			r.CPUsPerTask = float64(component.number("cpus-per-task", 1))
+		r, _ := s.RequestOf(component.On(nodes), user) // its host lists have been read above
+		if component.Splits(tasks, nodes) {
+			r.CPUsPerTask = float64(component.Number("cpus-per-task", 1))
 		}
 		return r
 	}
-	if component.has("nodes") {
-		if component.has("ntasks") {
+	if component.Has("nodes") {
+		if component.Has("ntasks") {
 			most = min(most, tasks)
 		}
 		within := NodeRange{Least: least, Most: most, On: on}
@@ -74,26 +72,6 @@ func (r *Request) mostNodes(c *Cluster) int {
 		most = max(most, p.MostNodes)
 	}
 	return cmp.Or(most, math.MaxInt)
-}
-
-// splits reports whether Slurm may place more of its tasks on one of so many nodes than on
-// another.
-func (c *Component) splits(tasks, nodes int) bool {
-	_, most := c.nodes()
-	return most > 1 && tasks > nodes && !c.has("ntasks-per-node") && !c.has("overcommit")
-}
-
-// nodes returns how many nodes the component wants, at least and at most.
-func (c *Component) nodes() (least, most int) {
-	least = c.number("nodes", 1)
-	_, high, isRange := strings.Cut(c.value("nodes"), "-")
-	switch {
-	case !c.has("nodes"):
-		return least, math.MaxInt
-	case isRange:
-		return least, max(least, int(whole(high)))
-	}
-	return least, least
 }
 
 // mostOnNode returns how many CPUs the job may have of one node of its partitions, and how many

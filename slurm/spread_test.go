@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/slurm/sbatch"
 )
 
 // asked is the request of the arguments of sbatch in a cluster.
 func asked(t *testing.T, c *Cluster, args string) Request {
 	t.Helper()
-	s, err := ParseSubmission("sbatch", strings.Split(args+"|--wrap=true", "|"), environ(), scripts)
+	s, err := sbatch.Parse("sbatch", strings.Split(args+"|--wrap=true", "|"), environ(), scripts)
 	if err != nil {
 		t.Fatal(err)
 	}

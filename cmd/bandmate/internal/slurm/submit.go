@@ -19,6 +19,7 @@ import (
 	"bandmate.dev/bandmate/report"
 	"bandmate.dev/bandmate/slurm"
 	"bandmate.dev/bandmate/slurm/hostlist"
+	"bandmate.dev/bandmate/slurm/sbatch"
 	"bandmate.dev/bandmate/units"
 )
 
@@ -74,7 +75,7 @@ func runSubmit(ctx context.Context, a *cli.App, f slurmFlags, words []string, dr
 		return ctx.Err()
 	case err != nil && f.limit.Slowdown != 0:
 		return fmt.Errorf("not submitted, because the limit might be exceeded: %w", err)
-	case errors.Is(err, slurm.ErrNotAdvised):
+	case errors.Is(err, sbatch.ErrNotAdvised):
 		a.Note(err.Error())
 	case err != nil:
 		a.Note(fmt.Sprintf("submitted without advice: %v", err))
@@ -89,7 +90,7 @@ func runSubmit(ctx context.Context, a *cli.App, f slurmFlags, words []string, dr
 
 // advisedArgs returns the arguments with nodes excluded.
 func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, args []string) ([]string, error) {
-	submission, err := slurm.ParseSubmission(command, args, a.Env, readScript)
+	submission, err := sbatch.Parse(command, args, a.Env, readScript)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +145,7 @@ func advisedArgs(ctx context.Context, a *cli.App, f slurmFlags, command string, 
 
 // adviseComponents advises about the components of a job. Of those whose applications are not
 // known, unadvised says why.
-func adviseComponents(by *slurm.Advisor, c *slurm.Cluster, components []slurm.Component, user string) (advices []*slurm.Advice, unadvised []error, err error) {
+func adviseComponents(by *slurm.Advisor, c *slurm.Cluster, components []sbatch.Component, user string) (advices []*slurm.Advice, unadvised []error, err error) {
 	advices, unadvised = make([]*slurm.Advice, len(components)), make([]error, len(components))
 	for i := range components {
 		request, err := by.Site.RequestIn(c, &components[i], user)
@@ -203,7 +204,7 @@ func userName(a *cli.App) string {
 // undelayed chooses what to exclude so that the job starts no later for it.
 type undelayed struct {
 	commands   slurm.Commands
-	submission *slurm.Submission
+	submission *sbatch.Submission
 	// all are the nodes to exclude for each component, demanded those of them that the
 	// user or a limit excludes.
 	all, demanded []string

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"bandmate.dev/bandmate/slurm/sbatch"
 )
 
 // scripts are what readFile finds.
@@ -19,36 +21,11 @@ func scripts(name string) ([]byte, error) {
 		"run.sh":   "#!/bin/bash\n\n#SBATCH --comment=bandmate=scripted  # why\n# a remark\n#SBATCH -N 2 --ntasks-per-node=4 -p \"odd\"\n#SBATCH -x n9\necho\n#SBATCH -N 7\n",
 		"plain.sh": "#!/bin/sh\nsleep 1\n",
 		"het.sh":   "#!/bin/sh\n#SBATCH -N1 --comment=bandmate=a -J leader -p share\n#SBATCH hetjob -N7\n#SBATCH -N2 --comment=bandmate=b\n",
-		"many.sh":  "#!/bin/sh\n" + strings.Repeat("#SBATCH packjob\n", 128),
-		"quiet.sh": "#!/bin/sh\n#SBATCH --quiet\n",
-		"odd.sh":   "#!/bin/sh\n#SBATCH --no-such-thing\n",
 	}[name]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
 	}
 	return []byte(text), nil
-}
-
-// Slurm does not answer --test-only where it is to be quiet, and refuses --verbose beside it.
-func TestSubmissionQuestion(t *testing.T) {
-	for args, want := range map[string]string{
-		"plain.sh":                         "--exclude=n1|plain.sh",
-		"-Q|plain.sh|-Q":                   "--exclude=n1|plain.sh|-Q",
-		"-n2|--quiet|-HQ|plain.sh":         "-n2|-H|--exclude=n1|plain.sh",
-		"-QQ|--quie|-JQ|-c|2|plain.sh":     "-JQ|-c|2|--exclude=n1|plain.sh",
-		"-Q|-n1|:|-n2|-QJ|Queen|plain.sh":  "-n1|--exclude=n1|:|-n2|-J|Queen|--exclude=n1|plain.sh",
-		"-J|-Q|--comment=--quiet|quiet.sh": "-J|-Q|--comment=--quiet|--exclude=n1|quiet.sh",
-		"-Q|het.sh":                        "--exclude=n1|het.sh",
-	} {
-		s, err := ParseSubmission("sbatch", strings.Split(args, "|"), environ(), scripts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lists := slices.Repeat([]string{"n1"}, len(s.Components))
-		if got := strings.Join(s.Question(lists), "|"); got != want {
-			t.Errorf("%s: %q, want %q", args, got, want)
-		}
-	}
 }
 
 func environ(variables ...string) func(string) string {
@@ -141,9 +118,9 @@ func TestSubmission(t *testing.T) {
 			"-n4|--comm|bandmate=md|--exclude=n1",
 		},
 	} {
-		s, err := ParseSubmission(test.command, strings.Split(test.args, "|"), test.env, scripts)
+		s, err := sbatch.Parse(test.command, strings.Split(test.args, "|"), test.env, scripts)
 		if test.with == "" {
-			if !errors.Is(err, ErrNotAdvised) {
+			if !errors.Is(err, sbatch.ErrNotAdvised) {
 				t.Errorf("%s: %v", test.args, err)
 			}
 			continue
@@ -171,7 +148,7 @@ func TestSubmission(t *testing.T) {
 
 func TestSubmissionOfComponents(t *testing.T) {
 	args := strings.Split("-N1|--comment=bandmate=a|:|-N2|--comment=bandmate=b|plain.sh|:|x", "|")
-	s, err := ParseSubmission("sbatch", args, environ(), scripts)
+	s, err := sbatch.Parse("sbatch", args, environ(), scripts)
 	if err != nil || len(s.Components) != 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -207,17 +184,17 @@ func TestSubmissionOfComponentsInAScript(t *testing.T) {
 		{"-N3|:|-N4|het.sh", "n1 n2", "-N3|--exclude=n1|:|-N4|--exclude=n2|het.sh", "a b", []int{3, 4}},
 		{"-n1|:|-n1|:|-n1|het.sh", "- - n3", "-n1|--exclude=|:|-n1|--exclude=|:|-n1|--exclude=n3|het.sh", "a b b", []int{1, 2, 2}},
 	} {
-		s, err := ParseSubmission("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), environ(), scripts)
 		if err != nil || len(s.Components) != len(test.nodes) {
 			t.Fatalf("%s: %+v, %v", test.args, s, err)
 		}
 		for i, application := range strings.Fields(test.applications) {
 			r, err := (&Site{}).RequestOf(&s.Components[i], "")
-			if err != nil || r.Application != application || r.Nodes != test.nodes[i] || s.Components[i].value("job-name") != "leader" {
+			if err != nil || r.Application != application || r.Nodes != test.nodes[i] || s.Components[i].Value("job-name") != "leader" {
 				t.Errorf("%s: component %d: %+v, %v", test.args, i, r, err)
 			}
 		}
-		if partition := s.Components[1].value("partition"); partition != "" {
+		if partition := s.Components[1].Value("partition"); partition != "" {
 			t.Errorf("%s: the second component is in partition %q of the first", test.args, partition)
 		}
 		lists := strings.Fields(strings.ReplaceAll(test.lists, "-", `""`))
@@ -226,38 +203,6 @@ func TestSubmissionOfComponentsInAScript(t *testing.T) {
 		}
 		if got := strings.Join(s.WithExcluded(lists), "|"); got != test.want {
 			t.Errorf("%s without %s: %s, want %s", test.args, test.lists, got, test.want)
-		}
-	}
-}
-
-// Slurm 22.05 was seen to keep some options from one component to the next, and sbatch to
-// begin with those that come last on the command line.
-func TestOptionsKeptBetweenComponents(t *testing.T) {
-	for _, test := range []struct{ command, args, name, want string }{
-		{"srun", "-n1|--comment=a|:|-n1|:|-n1|--comment=b|x", "comment", "a a b"},
-		{"srun", "-n1|:|-n1|-xn2|:|-n1|x", "exclude", "- n2 n2"},
-		{"salloc", "-n1|-t3|:|-n1", "time", "3 3"},
-		{"sbatch", "-n1|:|-n2|--comment=b|:|-n1|plain.sh", "comment", "b b b"},
-		{"sbatch", "-n1|-Jx|:|-n2|-Jy|:|-n1|plain.sh", "job-name", "x y y"},
-		{"sbatch", "-n1|:|-n2|--mem=5|het.sh", "mem", "5 5"},
-		{"sbatch", "-n1|:|-n1|--comment=x|het.sh", "comment", "bandmate=a x"},
-		{"sbatch", "-n1|-podd|:|-n1|plain.sh", "partition", "odd -"},
-		{"sbatch", "-n1|:|-n1|-podd|plain.sh", "partition", "- odd"},
-	} {
-		s, err := ParseSubmission(test.command, strings.Split(test.args, "|"), environ(), scripts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got []string
-		for _, c := range s.Components {
-			value := c.value(test.name)
-			if value == "" {
-				value = "-"
-			}
-			got = append(got, value)
-		}
-		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s %s: --%s is %q, want %s", test.command, test.args, test.name, got, test.want)
 		}
 	}
 }
@@ -281,7 +226,7 @@ func TestRequestOfManyTasks(t *testing.T) {
 		{"-n3|-c5|plain.sh", 3, 5},
 		{"-n1|-c99|plain.sh", 1, 99},
 	} {
-		s, err := ParseSubmission("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), environ(), scripts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,49 +237,17 @@ func TestRequestOfManyTasks(t *testing.T) {
 	}
 }
 
-func TestSubmissionsNotAdvised(t *testing.T) {
-	for _, test := range []struct {
-		command, args string
-		env           func(string) string
-		want          string
-	}{
-		{"sbatch", "-n4", environ(), "standard input"},
-		{"sbatch", "missing.sh", environ(), "missing.sh"},
-		{"sbatch", "many.sh", environ(), "129 components"},
-		{"sbatch", "-n1|:|plain.sh", environ(), "between colons"},
-		{"sbatch", "odd.sh", environ(), "--no-such-thing"},
-		{"sbatch", "--brand-new-option|plain.sh", environ(), "--brand-new-option"},
-		{"sbatch", "-n", environ(), "--ntasks: its value is missing"},
-		{"sbatch", "-M|alps|plain.sh", environ(), "--clusters"},
-		{"sbatch", "-x|./nodes.txt|plain.sh", environ(), "listed in a file"},
-		{"srun", "hostname", environ("SLURM_JOB_ID=5"), "inside job 5"},
-		{"srun", "--jobid=5|hostname", environ(), "--jobid"},
-	} {
-		_, err := ParseSubmission(test.command, strings.Split(test.args, "|"), test.env, scripts)
-		if !errors.Is(err, ErrNotAdvised) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s %s: %v, want: %s", test.command, test.args, err, test.want)
-		}
-	}
-	if _, err := ParseSubmission("scancel", nil, environ(), scripts); err == nil {
-		t.Error("scancel was understood")
-	}
-}
-
-func FuzzSubmission(f *testing.F) {
+// What a submission asks for is in order wherever it names an application.
+func FuzzRequestOf(f *testing.F) {
 	f.Add("sbatch", "-n8|-c2|:|-N2|plain.sh", "#SBATCH -N 2 'a b' \\x\n")
-	f.Add("sbatch", "-n8|--|plain.sh|:", "#SBATCH -N 2\n#SBATCH hetjob\n#SBATCH -Q\n")
-	f.Add("srun", "--ntasks=4|--|./a", "")
-	f.Add("sbatch", "-n|--|plain.sh|:", "")
+	f.Add("srun", "--ntasks=4|--mem=1T|--gres=gpu:2|--array=1-9|--|./a", "")
 	f.Fuzz(func(t *testing.T, command, args, script string) {
-		words := strings.Split(args, "|")
 		readFile := func(string) ([]byte, error) { return []byte(script), nil }
-		s, err := ParseSubmission(command, words, environ(), readFile)
+		s, err := sbatch.Parse(command, strings.Split(args, "|"), environ(), readFile)
 		if err != nil {
 			return
 		}
-		lists := make([]string, len(s.Components))
 		for i := range s.Components {
-			lists[i] = fmt.Sprintf("n%d", i)
 			r, err := (&Site{}).RequestOf(&s.Components[i], "alice")
 			if err == nil && r.Application != "" {
 				if err := r.Validate(); err != nil {
@@ -342,30 +255,5 @@ func FuzzSubmission(f *testing.F) {
 				}
 			}
 		}
-		with := s.WithExcluded(lists)
-		again, err := ParseSubmission(command, with, environ(), readFile)
-		if err != nil || len(again.Components) != len(lists) {
-			t.Fatalf("%q becomes %q: %v", words, with, err)
-		}
-		for i, c := range again.Components {
-			if c.value("exclude") != lists[i] || c.program != s.Components[i].program || !slices.Equal(values(c), values(s.Components[i])) {
-				t.Fatalf("%q becomes %q: component %d is %v, was %v", words, with, i, values(c), values(s.Components[i]))
-			}
-		}
-		unchanged := s.WithExcluded(make([]string, len(lists)))
-		if !slices.Equal(unchanged, words) {
-			t.Fatalf("%q becomes %q without exclusions", words, unchanged)
-		}
 	})
-}
-
-// values are the options of a component but those that exclude nodes.
-func values(c Component) []string {
-	var all []string
-	for _, o := range c.options {
-		if o.name != "exclude" {
-			all = append(all, o.name+"="+o.value)
-		}
-	}
-	return all
 }

@@ -1,15 +1,15 @@
-package slurm
+// Package sbatch reads the command lines of sbatch, srun and salloc, and the scripts that they
+// name, and inserts nodes to exclude into them.
+package sbatch
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"bandmate.dev/bandmate/slurm/hostlist"
 )
@@ -33,8 +33,8 @@ type Submission struct {
 // Component is what one part of a submission asks for.
 type Component struct {
 	options []option // later ones count
-	// program is the script or program.
-	program string
+	// Program is the script or program; empty without one.
+	Program string
 }
 
 // piece is a part of a command line.
@@ -56,12 +56,12 @@ const (
 	mostComponents = 128
 )
 
-// ParseSubmission understands a command line. readFile reads a script for its
+// Parse understands a command line. readFile reads a script for its
 // #SBATCH lines; env looks up variables of the environment, which count less than
 // the command line and, for sbatch, more than the script. The error wraps
 // ErrNotAdvised for what is right but not for Bandmate to touch; any other error
 // means that Slurm may well refuse it too.
-func ParseSubmission(command string, args []string, env func(string) string, readFile func(string) ([]byte, error)) (*Submission, error) {
+func Parse(command string, args []string, env func(string) string, readFile func(string) ([]byte, error)) (*Submission, error) {
 	if !slices.Contains([]string{"sbatch", "srun", "salloc"}, command) {
 		return nil, fmt.Errorf("%q: want sbatch, srun or salloc", command)
 	}
@@ -105,7 +105,7 @@ func (s *Submission) complete(program string, env func(string) string, readFile 
 		return fmt.Errorf("%w: nothing is said of a component between colons", ErrNotAdvised)
 	}
 	described := [][]option{nil}
-	if wrapped := (&Component{options: s.pieces[last].options}).has("wrap"); s.Command == "sbatch" && !wrapped {
+	if wrapped := (&Component{options: s.pieces[last].options}).Has("wrap"); s.Command == "sbatch" && !wrapped {
 		if program == "" {
 			return fmt.Errorf("%w: the script comes from standard input, and what it asks for cannot be seen", ErrNotAdvised)
 		}
@@ -132,15 +132,15 @@ func (s *Submission) complete(program string, env func(string) string, readFile 
 	s.Components = make([]Component, max(len(described), len(s.pieces)))
 	for i := range s.Components {
 		c := &s.Components[i]
-		c.program = program
+		c.Program = program
 		c.options = slices.Concat(before, described[min(i, len(described)-1)], around, s.pieces[min(i, last)].options)
 		before = inheritableOf(c.options)
 		for _, name := range []string{"jobid", "clusters", "nodefile", "het-group"} {
-			if c.has(name) {
+			if c.Has(name) {
 				return fmt.Errorf("%w: --%s", ErrNotAdvised, name)
 			}
 		}
-		if strings.Contains(c.value("exclude")+c.value("nodelist"), "/") {
+		if strings.Contains(c.Value("exclude")+c.Value("nodelist"), "/") {
 			return fmt.Errorf("%w: its nodes are listed in a file", ErrNotAdvised)
 		}
 	}
@@ -152,8 +152,8 @@ func inheritableOf(options []option) []option {
 	c := Component{options: options}
 	var all []option
 	for _, name := range inheritable {
-		if c.has(name) {
-			all = append(all, option{name: name, value: c.value(name)})
+		if c.Has(name) {
+			all = append(all, option{name: name, value: c.Value(name)})
 		}
 	}
 	return all
@@ -264,12 +264,13 @@ func fromEnvironment(command string, env func(string) string) []option {
 	return all
 }
 
-func (c *Component) has(name string) bool {
+// Has reports whether an option is set, by its long name.
+func (c *Component) Has(name string) bool {
 	return slices.ContainsFunc(c.options, func(o option) bool { return o.name == name })
 }
 
-// value returns what an option was set to last; empty when it was not.
-func (c *Component) value(name string) string {
+// Value returns what an option was set to last; empty when it was not.
+func (c *Component) Value(name string) string {
 	for _, o := range slices.Backward(c.options) {
 		if o.name == name {
 			return o.value
@@ -278,18 +279,44 @@ func (c *Component) value(name string) string {
 	return ""
 }
 
+// Nodes returns how many nodes the component wants, at least and at most.
+func (c *Component) Nodes() (least, most int) {
+	least = c.Number("nodes", 1)
+	_, high, isRange := strings.Cut(c.Value("nodes"), "-")
+	switch {
+	case !c.Has("nodes"):
+		return least, math.MaxInt
+	case isRange:
+		most, _ = strconv.Atoi(high) // 0 where it is no number
+		return least, max(least, most)
+	}
+	return least, least
+}
+
+// Splits reports whether Slurm may place more of so many tasks on one of so many nodes than on
+// another.
+func (c *Component) Splits(tasks, nodes int) bool {
+	_, most := c.Nodes()
+	return most > 1 && tasks > nodes && !c.Has("ntasks-per-node") && !c.Has("overcommit")
+}
+
+// On returns the component with a number of nodes in place of that which it names.
+func (c *Component) On(nodes int) *Component {
+	return &Component{options: append(slices.Clone(c.options), option{name: "nodes", value: strconv.Itoa(nodes)}), Program: c.Program}
+}
+
 // Excluded is what the user excludes, as a host list; empty for nothing.
 func (c *Component) Excluded() string {
-	names, err := hostlist.Expand(c.value("exclude"))
+	names, err := hostlist.Expand(c.Value("exclude"))
 	if err != nil {
 		return ""
 	}
 	return hostlist.Compress(names)
 }
 
-// number returns an option as a number of 1 or more; otherwise, or 0 for none.
-func (c *Component) number(name string, otherwise int) int {
-	digits := c.value(name)
+// Number returns an option as a number of 1 or more; otherwise, or 0 for none.
+func (c *Component) Number(name string, otherwise int) int {
+	digits := c.Value(name)
 	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
 		digits = digits[:end] // of 2-4 and 2@... the fewest count
 	}
@@ -298,124 +325,6 @@ func (c *Component) number(name string, otherwise int) int {
 		return otherwise
 	}
 	return n
-}
-
-// RequestOf returns what a component of a submission asks for; user is who
-// submits it. It fails on host lists that Slurm would refuse.
-func (s *Site) RequestOf(c *Component, user string) (Request, error) {
-	j := Job{Name: c.value("job-name"), Comment: c.value("comment"), User: user}
-	if j.Name == "" {
-		j.Name = path.Base(c.program)
-	}
-	if c.has("wrap") && !c.has("job-name") {
-		j.Name = "wrap"
-	}
-	r := Request{
-		Nodes: c.number("nodes", 1), Features: c.value("constraint"),
-		Exclusive:     c.has("exclusive") && !slices.Contains([]string{"user", "mcs", "no"}, c.value("exclusive")),
-		ExclusiveUser: c.value("exclusive") == "user",
-		Oversubscribe: c.has("oversubscribe") || c.has("share"),
-		Limit:         s.Limit(&j), Copies: 1,
-	}
-	r.Application, r.Source = s.application(&j)
-	tasks := c.number("ntasks", r.Nodes*c.number("ntasks-per-node", 1))
-	if !c.has("nodes") && c.has("ntasks-per-node") {
-		perNode := c.number("ntasks-per-node", 1)
-		r.Nodes = (tasks + perNode - 1) / perNode
-	}
-	perTask := c.number("cpus-per-task", 1)
-	r.CPUsPerNode = float64(tasks*perTask) / float64(r.Nodes)
-	if c.has("overcommit") {
-		r.CPUsPerNode = float64(perTask) // however many tasks there are
-	}
-	if c.splits(tasks, r.Nodes) {
-		r.CPUsPerTask = float64(perTask)
-	}
-	r.ThreadsPerCore = c.number("threads-per-core", 0)
-	if c.value("hint") == "nomultithread" {
-		r.ThreadsPerCore = 1
-	}
-	if partition := c.value("partition"); partition != "" {
-		r.Partitions = strings.Split(partition, ",")
-	}
-	if c.has("array") {
-		r.Copies = pendingTasks(c.value("array"))
-	}
-	r.User, r.Reservation, r.TimeLimit = user, c.value("reservation"), minutes(c.value("time"))
-	r.Gres = c.gres(&r, tasks)
-	r.Memory = c.memory(&r)
-	var err, err2 error
-	r.Excluded, err = hostlist.Expand(c.value("exclude"))
-	r.Required, err2 = hostlist.Expand(c.value("nodelist"))
-	return r, errors.Join(err, err2)
-}
-
-// memory returns what the component asks for on each node, in MiB; 0 when it asks for
-// none.
-func (c *Component) memory(r *Request) int {
-	switch {
-	case c.has("mem"):
-		return memoryOf(c.value("mem"))
-	case c.has("mem-per-cpu"):
-		return int(math.Ceil(float64(mebibytes(c.value("mem-per-cpu"))) * r.CPUsPerNode))
-	case c.has("mem-per-gpu"):
-		return mebibytes(c.value("mem-per-gpu")) * r.Gres["gpu"]
-	}
-	return 0
-}
-
-// gres returns the generic resources that the component asks for on each node.
-func (c *Component) gres(r *Request, tasks int) map[string]int {
-	gpus := func(name string) string {
-		if v := c.value(name); v != "" {
-			return "gpu:" + strings.ReplaceAll(v, ",", ",gpu:")
-		}
-		return ""
-	}
-	join := func(lists ...string) string {
-		return strings.Join(slices.DeleteFunc(lists, func(s string) bool { return s == "" || s == "NONE" }), ",")
-	}
-	perNode := perNodeGres{nodes: r.Nodes, tasks: (tasks + r.Nodes - 1) / r.Nodes}
-	return perNode.sum(join(c.value("gres"), gpus("gpus-per-node")), gpus("gpus"), join(c.value("tres-per-task"), gpus("gpus-per-task")), gpus("gpus-per-socket"))
-}
-
-// minutes reads a time limit as sbatch does, where a number alone means minutes, and
-// "D-HH" and "D-HH:MM" have no seconds; 0 for none.
-func minutes(text string) time.Duration {
-	days, clock, hasDays := strings.Cut(strings.TrimSpace(text), "-")
-	switch colons := strings.Count(text, ":"); {
-	case text == "":
-		return 0
-	case !hasDays && colons == 0:
-		return time.Duration(min(whole(text), maxDuration/int64(time.Minute))) * time.Minute
-	case hasDays && colons == 0:
-		return duration(days + "-" + clock + ":00:00")
-	case hasDays && colons == 1:
-		return duration(days + "-" + clock + ":00")
-	}
-	return duration(text)
-}
-
-// ParseNodes reads the number of nodes of a job, or its bounds, as 2 and 2-4.
-func ParseNodes(text string) (least, most int, err error) {
-	low, high, isRange := strings.Cut(text, "-")
-	if !isRange {
-		high = low
-	}
-	least, most = int(whole(low)), int(whole(high))
-	if least < 1 || most < least {
-		return 0, 0, fmt.Errorf("%q: want a number of 1 or more, or a range such as 2-4", text)
-	}
-	return least, most, nil
-}
-
-// ParseTimeLimit reads a time limit as sbatch does; 0 for one that is unlimited.
-func ParseTimeLimit(text string) (time.Duration, error) {
-	limit := minutes(text)
-	if limit <= 0 && !slices.Contains([]string{"", "0", "-1", "infinite", "unlimited"}, strings.ToLower(text)) {
-		return 0, fmt.Errorf("time limit %q: want minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM or D-HH:MM:SS", text)
-	}
-	return limit, nil
 }
 
 // WithExcluded returns the arguments with a list of nodes to exclude for each
