@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/internal/procstat"
 )
 
 // helperEnvironment makes the test binary a program that uses an interferer,
@@ -90,13 +92,12 @@ func startHelper(t *testing.T, kind string) (*exec.Cmd, int) {
 // alive reports whether a process runs: exists, and is not merely waiting for
 // its exit status to be collected.
 func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	// "1234 (name) S ..."
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	return rest != "" && rest[0] != 'Z' && rest[0] != 'X'
+	s, err := procstat.Parse(line)
+	return err == nil && !s.Ended()
 }
 
 // waitFor waits until a condition holds, and fails the test if it does not in

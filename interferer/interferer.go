@@ -13,6 +13,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/memory"
 	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/internal/procstat"
 	"bandmate.dev/bandmate/topology"
 )
 
@@ -212,7 +213,7 @@ func threadStates(pid int) string {
 	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is right
 	for _, name := range files {
 		text, _ := os.ReadFile(name)
-		if state := stateIn(text); state != 0 {
+		if state := procstat.State(text); state != 0 {
 			states = append(states, state)
 		}
 	}

@@ -1,7 +1,6 @@
 package interferer
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"bandmate.dev/bandmate/internal/kernel"
 	"bandmate.dev/bandmate/internal/memory"
+	"bandmate.dev/bandmate/internal/procstat"
 	"bandmate.dev/bandmate/topology"
 	"bandmate.dev/bandmate/units"
 )
@@ -316,18 +316,6 @@ func (w *worker) awaitParent(now time.Duration) time.Duration {
 	return now
 }
 
-// stateIn returns the state in the text of /proc/PID/stat (proc_pid_stat(5)), after a name
-// that may hold parentheses; 0 where it is cut off:
-//
-//	1234 (some (odd) name) T 1 …
-func stateIn(stat []byte) byte {
-	end := bytes.LastIndexByte(stat, ')')
-	if end < 0 || end+2 >= len(stat) {
-		return 0
-	}
-	return stat[end+2]
-}
-
 // stoppedProcess returns what reports whether a process is stopped; it is not once the
 // process has ended.
 func stoppedProcess(pid int) func() bool {
@@ -342,7 +330,7 @@ func stoppedProcess(pid int) func() bool {
 		if err != nil {
 			return false
 		}
-		return stateIn(start[:n]) == 'T'
+		return procstat.State(start[:n]) == 'T'
 	}
 }
 

@@ -167,7 +167,7 @@ func states(t testing.TB, pid int) string {
 	var letters strings.Builder
 	for _, thread := range threads {
 		if st, err := readStatFile(procPath(pid, "task/"+strconv.Itoa(thread)+"/stat")); err == nil {
-			letters.WriteByte(st.state)
+			letters.WriteByte(st.State)
 		}
 	}
 	return letters.String()

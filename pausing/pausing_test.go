@@ -133,7 +133,7 @@ func TestEnded(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	kernel := 2 // kthreadd, in the first PID namespace
-	if st, err := readStat(kernel); err != nil || st.flags&kernelThread == 0 {
+	if st, err := readStat(kernel); err != nil || st.Flags&kernelThread == 0 {
 		kernel = 1
 	}
 	for _, pid := range []int{1, os.Getpid(), os.Getppid(), kernel} {
@@ -224,7 +224,7 @@ func sleeping(t *testing.T, root int) int {
 		t.Fatal(err)
 	}
 	for _, pid := range found {
-		if st, err := readStat(pid); err == nil && st.name == "sleep" {
+		if st, err := readStat(pid); err == nil && st.Name == "sleep" {
 			return pid
 		}
 	}
@@ -259,7 +259,7 @@ func childOf(t *testing.T, parent int) int {
 			t.Fatal(err)
 		}
 		for _, pid := range pids {
-			if st, err := readStat(pid); err == nil && st.parent == parent {
+			if st, err := readStat(pid); err == nil && st.Parent == parent {
 				child = pid
 			}
 		}

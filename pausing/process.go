@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"bandmate.dev/bandmate/internal/procstat"
 )
 
 // identity identifies a process even if its number is reused.
@@ -60,17 +62,6 @@ func (id identity) signal(s unix.Signal) error {
 	return nil
 }
 
-// stat is what /proc/PID/stat says (proc_pid_stat(5)).
-type stat struct {
-	name                                         string
-	state                                        byte
-	parent, group, session, terminal, foreground int
-	flags                                        uint64
-	threads                                      int
-	// start is in clock ticks since boot.
-	start uint64
-}
-
 // kernelThread is PF_KTHREAD of the kernel's include/linux/sched.h.
 const kernelThread = 0x00200000
 
@@ -79,16 +70,16 @@ func procPath(pid int, file string) string { return "/proc/" + strconv.Itoa(pid)
 
 // readStat reads the state of a process or of a thread. The error wraps ErrEnded
 // when there is none.
-func readStat(pid int) (stat, error) { return readStatFile(procPath(pid, "stat")) }
+func readStat(pid int) (procstat.Stat, error) { return readStatFile(procPath(pid, "stat")) }
 
-func readStatFile(path string) (stat, error) {
+func readStatFile(path string) (procstat.Stat, error) {
 	// The line is shorter: a name of 16 bytes and 51 numbers.
 	var buffer [1536]byte
 	data, err := readSmall(path, buffer[:])
 	if err != nil {
-		return stat{}, err
+		return procstat.Stat{}, err
 	}
-	return parseStat(data)
+	return procstat.Parse(data)
 }
 
 // readSmall reads a file without the poller of package os, for speed.
@@ -119,78 +110,6 @@ func procError(path string, err error) error {
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
-
-// errStat is wrapped by every fault of a stat file.
-var errStat = errors.New("not the state of a process")
-
-// parseStat reads a line of /proc/PID/stat:
-//
-//	1234 (some (odd) name) S 1 1234 1234 0 -1 4194560 …
-//
-// The name may hold blanks and parentheses; it ends at the last ")".
-func parseStat(data []byte) (stat, error) {
-	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
-	if open < 0 || end < open {
-		return stat{}, fmt.Errorf("%w: %.40q has no name in parentheses", errStat, data)
-	}
-	s := stat{name: string(data[open+1 : end])}
-	// Numbers of the fields are those of the manual page; the third comes first.
-	field := 3
-	for word := range bytes.FieldsSeq(data[end+1:]) {
-		if err := s.set(field, word); err != nil {
-			return stat{}, fmt.Errorf("%w: field %d of %.40q: %w", errStat, field, data, err)
-		}
-		if field == lastStatField {
-			return s, nil
-		}
-		field++
-	}
-	return stat{}, fmt.Errorf("%w: %.40q has too few fields", errStat, data)
-}
-
-// lastStatField is the last field that is read.
-const lastStatField = 22
-
-func (s *stat) set(field int, word []byte) error {
-	var number *int
-	switch field {
-	case 3:
-		s.state = word[0]
-		return nil
-	case 4:
-		number = &s.parent
-	case 5:
-		number = &s.group
-	case 6:
-		number = &s.session
-	case 7:
-		number = &s.terminal
-	case 8:
-		number = &s.foreground
-	case 20:
-		number = &s.threads
-	case 9, lastStatField:
-		n, err := strconv.ParseUint(string(word), 10, 64)
-		if field == 9 {
-			s.flags = n
-		} else {
-			s.start = n
-		}
-		return err
-	default:
-		return nil
-	}
-	n, err := strconv.Atoi(string(word))
-	*number = n
-	return err
-}
-
-// isEnded reports a process of which only the number is left; threads of it may
-// still run if it is the first thread that ended.
-func (s stat) isEnded() bool { return s.state == 'Z' || s.state == 'X' }
-
-// hasEnded reports a process of which no thread is left.
-func (s stat) hasEnded() bool { return s.isEnded() && s.threads <= 1 }
 
 // leadsThreads reports whether a number is that of a process, and not of another
 // thread of one.

@@ -93,7 +93,7 @@ func (s *signals) admit(m *member, root bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if st.hasEnded() {
+	if st.AllEnded() {
 		return false, nil
 	}
 	if err := refuse(m.pid, st, root); err != nil {
@@ -102,8 +102,8 @@ func (s *signals) admit(m *member, root bool) (bool, error) {
 	if err := m.signal(0); err != nil {
 		return false, err
 	}
-	m.start = st.start
-	if parent := s.byPID[st.parent]; parent != nil {
+	m.start = st.Start
+	if parent := s.byPID[st.Parent]; parent != nil {
 		m.depth = parent.depth + 1
 	}
 	used := &s.dog.page.header.used

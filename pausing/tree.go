@@ -100,16 +100,16 @@ func (t *tree) findUntil(last int, isMember func(pid int) bool) ([]int, error) {
 		}
 		// One that cannot be read has ended.
 		s, err := readStat(pid)
-		if err != nil || s.hasEnded() {
+		if err != nil || s.AllEnded() {
 			continue
 		}
-		sessions[pid] = s.session
-		if isMember(s.parent) || t.isOurs(s.session, isMember) {
+		sessions[pid] = s.Session
+		if isMember(s.Parent) || t.isOurs(s.Session, isMember) {
 			take(pid)
 			continue
 		}
-		children[s.parent] = append(children[s.parent], pid)
-		inSession[s.session] = append(inSession[s.session], pid)
+		children[s.Parent] = append(children[s.Parent], pid)
+		inSession[s.Session] = append(inSession[s.Session], pid)
 	}
 	for next := 0; next < len(found); {
 		pid := found[next]
@@ -135,7 +135,7 @@ func (t *tree) isOurs(session int, isMember func(pid int) bool) bool {
 		return false
 	}
 	// While there is a session, no process gets its number.
-	if s, err := readStat(session); err == nil && !s.hasEnded() {
+	if s, err := readStat(session); err == nil && !s.AllEnded() {
 		delete(t.sessions, session)
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/procstat"
 	"bandmate.dev/bandmate/internal/sysfile"
 )
 
@@ -31,14 +32,14 @@ const blockedGrace = time.Millisecond
 // look returns the state of the process. Threads seen stopped are not checked again.
 func (m *member) look() (sight, error) {
 	st, err := readStat(m.pid)
-	if errors.Is(err, ErrEnded) || err == nil && (st.start != m.start || st.hasEnded()) {
+	if errors.Is(err, ErrEnded) || err == nil && (st.Start != m.start || st.AllEnded()) {
 		return sawEnded, nil
 	}
 	if err != nil {
 		return sawRunning, err
 	}
 	first := sightOf(st)
-	if first == sawRunning || st.threads <= 1 {
+	if first == sawRunning || st.Threads <= 1 {
 		return first, nil
 	}
 	return m.lookAtThreads()
@@ -79,7 +80,7 @@ func (m *member) lookAtThreads() (sight, error) {
 func (m *member) hasStopped() bool {
 	return slices.ContainsFunc(threadsOf(m.pid), func(thread int) bool {
 		st, err := readStatFile(fmt.Sprintf("%s/%d/stat", procPath(m.pid, "task"), thread))
-		return err == nil && st.state == 'T'
+		return err == nil && st.State == 'T'
 	})
 }
 
@@ -123,8 +124,8 @@ func threadsOf(pid int) []int {
 }
 
 // sightOf returns the state of a thread; one that has ended counts as stopped.
-func sightOf(st stat) sight {
-	switch st.state {
+func sightOf(st procstat.Stat) sight {
+	switch st.State {
 	case 'T', 't', 'Z', 'X':
 		return sawStopped
 	case 'D':

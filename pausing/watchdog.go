@@ -286,7 +286,7 @@ func continueProcess(pid int, start uint64) error {
 	}
 	defer id.close()
 	s, err := readStat(pid)
-	if err != nil || s.start != start {
+	if err != nil || s.Start != start {
 		return nil // it has ended
 	}
 	return ignoreEnded(id.signal(unix.SIGCONT))

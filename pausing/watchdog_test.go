@@ -136,7 +136,7 @@ func watchdogOf(t *testing.T, g *Group) int {
 	i := slices.IndexFunc(pids, func(pid int) bool {
 		line, _ := os.ReadFile(procPath(pid, "cmdline"))
 		st, err := readStat(pid)
-		return err == nil && st.parent == os.Getpid() && strings.HasPrefix(string(line), "bandmate-watchdog")
+		return err == nil && st.Parent == os.Getpid() && strings.HasPrefix(string(line), "bandmate-watchdog")
 	})
 	if i < 0 {
 		t.Fatal("no watchdog")

@@ -1,37 +1,28 @@
 package tasks
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
 	"time"
 
 	"bandmate.dev/bandmate/internal/monotonic"
+	"bandmate.dev/bandmate/internal/procstat"
 	"bandmate.dev/bandmate/profiler"
 )
 
 // waitedFor returns the CPU time of the children that a process has waited for, and of those
-// that they had waited for, in steps of 10 ms; 0 for a process that has ended. It is cutime
-// plus cstime, the fields 16 and 17 of /proc/PID/stat (proc_pid_stat(5)).
+// that they had waited for, in steps of 10 ms; 0 for a process that has ended.
 func waitedFor(pid int) time.Duration {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0
 	}
-	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:]) // from the third on
-	if len(fields) < 15 {
+	s, err := procstat.Parse(data)
+	if err != nil {
 		return 0
 	}
-	var ticks int64
-	for _, field := range fields[13:15] {
-		n, err := strconv.ParseInt(string(field), 10, 64)
-		if err != nil {
-			return 0
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / ticksPerSecond
+	return time.Duration(s.WaitedFor) * time.Second / ticksPerSecond
 }
 
 // CPUMeter reads the CPU time of processes. Processes that have ended keep what they had

@@ -23,12 +23,17 @@ func family(members map[int]int, threads map[int][]int, ended ...int) fstest.Map
 		if slices.Contains(ended, pid) {
 			letter = "Z"
 		}
-		proc[fmt.Sprintf("%d/stat", pid)] = &fstest.MapFile{Data: fmt.Appendf(nil, "%d (p) %s %d 0", pid, letter, parent)}
+		proc[fmt.Sprintf("%d/stat", pid)] = statFile(pid, letter, parent, 0)
 		for _, thread := range append(threads[pid], pid) {
 			proc[fmt.Sprintf("%d/task/%d/comm", pid, thread)] = &fstest.MapFile{}
 		}
 	}
 	return proc
+}
+
+// statFile is the file stat of a process with one thread.
+func statFile(pid int, state string, parent, session int) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil, "%d (p) %s %d 9 %d 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99\n", pid, state, parent, session)}
 }
 
 func TestTreeThreads(t *testing.T) {
@@ -37,8 +42,8 @@ func TestTreeThreads(t *testing.T) {
 	proc["self/stat"] = &fstest.MapFile{}
 	proc["1000006/stat"] = &fstest.MapFile{Data: []byte("malformed")}
 	// An orphan in the session of a descendant, and its child there.
-	proc["1000007/stat"] = &fstest.MapFile{Data: []byte("1000007 (p) S 1 9 1000001")}
-	proc["1000008/stat"] = &fstest.MapFile{Data: []byte("1000008 (p) S 1000007 9 1000001")}
+	proc["1000007/stat"] = statFile(1000007, "S", 1, 1000001)
+	proc["1000008/stat"] = statFile(1000008, "S", 1000007, 1000001)
 	proc["1000007/task/1000007/comm"], proc["1000008/task/1000008/comm"] = &fstest.MapFile{}, &fstest.MapFile{}
 	tree, err := OpenTree(proc, self)
 	if err != nil {

@@ -8,37 +8,6 @@ import (
 	"testing"
 )
 
-func TestParseStat(t *testing.T) {
-	for _, tt := range []struct {
-		name, text string
-		want       state
-		fails      bool
-	}{
-		{name: "plain", text: "1234 (sh) S 1 1234 1234 0 -1", want: state{pid: 1234, parent: 1, session: 1234}},
-		{name: "odd name", text: "7 (a) b (c) R 3 7", want: state{pid: 7, parent: 3}},
-		{name: "zombie", text: "7 (a) Z 3 7", want: state{pid: 7, parent: 3, ended: true}},
-		{name: "ended whole", text: "7 (a) Z 3 7 7 0 -1 4194316 0 0 0 0 0 0 0 0 20 0 1 0 99", want: state{pid: 7, parent: 3, session: 7, ended: true}},
-		{name: "other threads run on", text: "7 (a) Z 3 7 7 0 -1 4194316 0 0 0 0 0 0 0 0 20 0 2 0 99", want: state{pid: 7, parent: 3, session: 7}},
-		{name: "dead", text: "7 (a) X 3 7", want: state{pid: 7, parent: 3, ended: true}},
-		{name: "the first process", text: "1 (init) S 0 1", want: state{pid: 1}},
-		{name: "empty", fails: true},
-		{name: "no name", text: "7 S 3", fails: true},
-		{name: "turned parentheses", text: "7 )( S 3", fails: true},
-		{name: "no number", text: "x (a) S 3", fails: true},
-		{name: "below 1", text: "0 (a) S 3", fails: true},
-		{name: "cut", text: "7 (a) S", fails: true},
-		{name: "parent is no number", text: "7 (a) S x", fails: true},
-		{name: "negative parent", text: "7 (a) S -3", fails: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseStat([]byte(tt.text))
-			if got != tt.want || errors.Is(err, errStat) != tt.fails || (err != nil) != tt.fails {
-				t.Errorf("%+v, %v; want %+v", got, err, tt.want)
-			}
-		})
-	}
-}
-
 func TestParseThreads(t *testing.T) {
 	for text, want := range map[string][]int{"": nil, "12\n": {12}, "3\n1\n": {3, 1}} {
 		if got, err := parseThreads([]byte(text)); err != nil || !slices.Equal(got, want) {
@@ -66,20 +35,6 @@ func TestParseCPUTime(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, got, err, errBusy)
 		}
 	}
-}
-
-func FuzzParseStat(f *testing.F) {
-	f.Add("1234 (some (odd) name) S 1 1234")
-	f.Add("1 () X 0")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := parseStat([]byte(text))
-		if err == nil && (s.pid < 1 || s.parent < 0) {
-			t.Errorf("%+v", s)
-		}
-		if err != nil && s != (state{}) {
-			t.Errorf("%+v with %v", s, err)
-		}
-	})
 }
 
 func FuzzParseThreads(f *testing.F) {

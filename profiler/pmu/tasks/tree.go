@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"bandmate.dev/bandmate/internal/procstat"
 	"bandmate.dev/bandmate/internal/sysfile"
 	"bandmate.dev/bandmate/profiler"
 )
@@ -86,13 +87,13 @@ func (t *Tree) families() (map[int][]int, error) {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		s, err := parseStat(data)
-		if err != nil || s.ended {
+		s, err := procstat.Parse(data)
+		if err != nil || s.AllEnded() {
 			continue
 		}
-		children[s.parent] = append(children[s.parent], pid)
-		if s.session != pid && s.session != s.parent {
-			children[s.session] = append(children[s.session], pid)
+		children[s.Parent] = append(children[s.Parent], pid)
+		if s.Session != pid && s.Session != s.Parent {
+			children[s.Session] = append(children[s.Session], pid)
 		}
 	}
 	return children, nil
