@@ -90,6 +90,9 @@ func (c *Cluster) DefaultPartition() string {
 
 // With returns a copy of the cluster in which a job of this request runs on nodes.
 func (c *Cluster) With(r *Request, nodes []string) *Cluster {
+	on := *r
+	on.Narrow(len(nodes))
+	r = &on
 	more := *c
 	more.Jobs = append(slices.Clip(c.Jobs), r.placed(nodes))
 	more.Nodes = slices.Clone(c.Nodes)

@@ -88,6 +88,25 @@ func TestWiden(t *testing.T) {
 	}
 }
 
+// A job that takes a range of nodes has all of its CPUs on those that it gets.
+func TestRangeInPlace(t *testing.T) {
+	c := cluster(3)
+	within := NodeRange{Least: 1, Most: 3, On: func(nodes int) Request { return wants("torrent", nodes, float64(6/nodes)) }}
+	r, _ := within.Widest(c, NewRoom(c))
+	for _, test := range []struct {
+		nodes []string
+		each  int
+	}{{[]string{"n1", "n2", "n3"}, 2}, {[]string{"n1", "n2"}, 3}, {[]string{"n1"}, 6}} {
+		with := c.With(&r, test.nodes)
+		if job, n1 := with.Jobs[0], with.Node("n1"); n1.AllocatedCPUs != test.each || job.CPUs != 6 {
+			t.Errorf("on %v it has %d CPUs, %d of n1; want 6, %d", test.nodes, job.CPUs, n1.AllocatedCPUs, test.each)
+		}
+	}
+	if r.Nodes != 3 || c.Node("n1").AllocatedCPUs != 0 {
+		t.Errorf("the request is for %d nodes now, n1 has %d CPUs allocated", r.Nodes, c.Node("n1").AllocatedCPUs)
+	}
+}
+
 func TestParseNodes(t *testing.T) {
 	for text, want := range map[string][2]int{"1": {1, 1}, "2-4": {2, 4}, "3-3": {3, 3}} {
 		if least, most, err := ParseNodes(text); err != nil || least != want[0] || most != want[1] {

@@ -165,7 +165,6 @@ func adviseComponents(by *slurm.Advisor, c *slurm.Cluster, components []sbatch.C
 		if err := checkAdvice(advices[i]); err != nil {
 			return nil, nil, err
 		}
-		request.Narrow(advices[i].Nodes)
 		// The next component finds this one in place.
 		c = c.With(&request, advices[i].Chosen)
 	}
