@@ -1,7 +1,7 @@
 // Package onboard runs the experiments: an application alone and under known
 // pressure (an ApplicationProfile), a machine under its own interferer (a
 // MachineProfile), and applications beside each other (the check of a
-// prediction).
+// prediction). Package bench has the programs and interferers run.
 //
 // By default an application is measured within its runs: the interferer is switched
 // on and off in slices of milliseconds, and rates of progress in neighboring slices
