@@ -1,9 +1,11 @@
 package schedplugin
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -14,8 +16,11 @@ import (
 
 	"bandmate.dev/bandmate/advisor"
 	"bandmate.dev/bandmate/api/v1alpha1"
+	"bandmate.dev/bandmate/predictor/evaluation"
 	"bandmate.dev/bandmate/predictor/score"
+	"bandmate.dev/bandmate/predictor/score/scoretest"
 	"bandmate.dev/bandmate/schedplugin/config"
+	"bandmate.dev/bandmate/units"
 )
 
 // history is a cluster that changes at random, and a plugin that has followed it.
@@ -30,6 +35,18 @@ type history struct {
 	applications map[string]*v1alpha1.ApplicationProfile
 	machines     map[string]*v1alpha1.MachineProfile
 	known        *advisor.Advisor // of these profiles; nil after they changed
+	// all are the profiles that there may be, and names those of the applications and of
+	// some that have none.
+	all   profileSet
+	names []string
+}
+
+// profileSet is of applications and machines.
+type profileSet struct {
+	// steady profiles change seldom: to fit a model of a cache takes long.
+	steady       bool
+	applications []*v1alpha1.ApplicationProfile
+	machines     []*v1alpha1.MachineProfile
 }
 
 // The plugin answers by the present state of the cluster alone, however that came about, and
@@ -39,36 +56,59 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	if testing.Short() {
 		rounds = 5 // the race detector makes fits slow
 	}
-	for seed, change := range []func(*config.BandmateArgs){
-		func(*config.BandmateArgs) {},
-		func(a *config.BandmateArgs) { a.UnknownApplications, a.ExactDomains = score.Avoid, 2 },
-		func(a *config.BandmateArgs) {
+	services := profileSet{applications: append(measured(4), serviceProfile("redis")), machines: table(t).Machines}
+	for seed, test := range []struct {
+		profiles profileSet
+		change   func(*config.BandmateArgs)
+	}{
+		{services, func(*config.BandmateArgs) {}},
+		{services, func(a *config.BandmateArgs) { a.UnknownApplications, a.ExactDomains = score.Avoid, 2 }},
+		{services, func(a *config.BandmateArgs) {
 			a.UnknownApplications, a.AssumedBandwidth, a.AssumedReadShare = score.Assume, 3e9, 0.7
 			a.Objective, a.UnlabeledPods = score.WorstSlowdown, config.UnlabeledUnknown
-		},
-		func(a *config.BandmateArgs) {
+		}},
+		{services, func(a *config.BandmateArgs) {
 			a.UnverifiableLimits, a.ProtectLimits = config.UnverifiableRejected, true
-		},
+		}},
+		{sharedCaches(t), func(a *config.BandmateArgs) {
+			a.UnknownApplications, a.ExactDomains, a.ProtectLimits = score.Avoid, 6, true
+		}},
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			if test.profiles.steady && testing.Short() {
+				t.Skip("the race detector makes fits of caches take minutes")
+			}
+			change := test.change
 			w := &history{
-				Rand: rand.New(rand.NewPCG(uint64(seed), 0)), t: t, change: change, now: noon,
+				Rand: rand.New(rand.NewPCG(uint64(seed), 0)), t: t, change: change, now: noon, all: test.profiles,
 				applications: map[string]*v1alpha1.ApplicationProfile{}, machines: map[string]*v1alpha1.MachineProfile{},
+				names: []string{"nobody", ""},
 			}
 			w.p, w.h = plugin(t, &advisor.Advisor{}, change)
 			w.p.now = func() time.Time { return w.now }
-			for _, m := range table(t).Machines {
+			for _, m := range w.all.machines {
 				w.machine(m)
 			}
-			for _, p := range append(measured(4), serviceProfile("redis")) {
+			for _, p := range w.all.applications {
 				w.application(p)
+				w.names = append(w.names, p.Name, p.Name)
 			}
 			for range 4 {
 				w.addNode()
 			}
+			rounds := rounds
+			if w.all.steady {
+				rounds = 12 // exact scores with caches take longer, too
+			}
 			for range rounds {
 				for range 1 + w.IntN(4) {
 					w.step()
+				}
+				if w.all.steady {
+					for range 3 {
+						_, n := w.anyNode()
+						w.giveCPUs(n)
+					}
 				}
 				w.p.watch.rebuild()
 				w.check()
@@ -90,10 +130,7 @@ func (w *history) step() {
 	case 2, 3, 4:
 		w.relabel(n)
 	case 5, 6, 7, 8:
-		p := w.pod()
-		w.p.pods.handler().OnAdd(p, false)
-		n.add(p)
-		n.generation = w.next()
+		w.addPod(n)
 	case 9:
 		if len(n.pods) > 0 {
 			w.removePod(n, w.IntN(len(n.pods)))
@@ -111,13 +148,22 @@ func (w *history) step() {
 		}
 		w.removePod(n, len(n.pods)-1-w.IntN(2))
 	case 13:
-		w.changeProfile()
+		if !w.all.steady || w.IntN(5) == 0 {
+			w.changeProfile()
+		}
 	case 14, 15:
 		w.now = w.now.Add(time.Duration(w.IntN(90)) * time.Second)
 	}
 	if w.IntN(2) == 0 {
 		w.schedule()
 	}
+}
+
+func (w *history) addPod(n *fakeNode) {
+	p := w.pod()
+	w.p.pods.handler().OnAdd(p, false)
+	n.add(p)
+	n.generation = w.next()
 }
 
 func (w *history) next() int64 {
@@ -160,15 +206,34 @@ func (w *history) removeNode(name string) {
 	w.p.members.handler().OnDelete(n.node)
 }
 
+// sharedCaches are profiles of applications that fill caches, and of machines with two of them.
+func sharedCaches(t *testing.T) profileSet {
+	t.Helper()
+	d, err := evaluation.Read(os.DirFS("../predictor/testdata/simulated/llc-ddr4x2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := evaluation.Options{ReadShares: []units.ReadShare{0.5, 1}, Levels: []float64{0.25, 0.5, 0.75, 1}} // so that fits are fast
+	applications, m, err := scoretest.CacheProfiles(d, few, "blade", "0-3", "4-7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profileSet{steady: true, applications: applications, machines: []*v1alpha1.MachineProfile{m, table(t).Machines[1]}}
+}
+
 // relabel changes the memory domain, the machine or the measured traffic of a node.
 func (w *history) relabel(n *fakeNode) {
 	before := n.node
 	n.node = before.DeepCopy()
+	domains, machines := []string{"", "pool", "lake"}, []string{"", "blade", "blade", "twin", "unheard-of"}
+	if w.all.steady { // caches are known of blades alone that share no memory
+		domains, machines = []string{"", "", "", "pool"}, []string{"", "blade", "blade", "blade", "blade", "blade", "twin"}
+	}
 	switch w.IntN(3) {
 	case 0:
-		n.node.Labels[v1alpha1.MemoryDomainLabel] = []string{"", "pool", "lake"}[w.IntN(3)]
+		n.node.Labels[v1alpha1.MemoryDomainLabel] = domains[w.IntN(len(domains))]
 	case 1:
-		n.node.Labels[v1alpha1.MachineLabel] = []string{"", "blade", "blade", "twin", "unheard-of"}[w.IntN(5)]
+		n.node.Labels[v1alpha1.MachineLabel] = machines[w.IntN(len(machines))]
 	case 2:
 		delete(n.node.Annotations, v1alpha1.MeasuredTrafficAnnotation)
 		if w.IntN(2) == 0 {
@@ -181,16 +246,50 @@ func (w *history) relabel(n *fakeNode) {
 	w.p.members.handler().OnUpdate(before, n.node)
 }
 
+// giveCPUs changes the CPUs that the pods of a node have for themselves, of which there are a
+// few.
+func (w *history) giveCPUs(n *fakeNode) {
+	for len(n.pods) < 3 {
+		w.addPod(n)
+	}
+	before := n.node
+	n.node = before.DeepCopy()
+	delete(n.node.Annotations, v1alpha1.ExclusiveCPUsAnnotation)
+	if w.IntN(4) > 0 {
+		n.node.Annotations[v1alpha1.ExclusiveCPUsAnnotation] = w.exclusive(n)
+	}
+	n.generation = w.next()
+	w.p.members.handler().OnUpdate(before, n.node)
+}
+
+// exclusive gives some pods of a node CPUs of one cache or of both for themselves, and perhaps
+// one that has left.
+func (w *history) exclusive(n *fakeNode) string {
+	lists := map[string]string{}
+	for _, pod := range n.pods {
+		if w.IntN(3) > 0 {
+			lists[string(pod.GetPod().UID)] = []string{"0-3", "4-7", "4-5", "3-4", "99"}[w.IntN(5)]
+		}
+	}
+	if w.IntN(4) == 0 {
+		lists["uid-gone"] = "0-3"
+	}
+	text, err := json.Marshal(lists)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
 func (w *history) pod() *v1.Pod { return w.podNamed(fmt.Sprint("pod-", w.next())) }
 
 // podNamed makes a pod of any kind.
 func (w *history) podNamed(name string) *v1.Pod {
-	applications := []string{"app-0", "app-1", "app-2", "app-2", "app-3", "app-3", "redis", "redis", "nobody", ""}
 	limit := ""
 	if w.IntN(3) == 0 {
 		limit = fmt.Sprintf("%.2f", 1+0.2*w.Float64())
 	}
-	p := pod(name, applications[w.IntN(len(applications))], float64(w.IntN(4)), limit)
+	p := pod(name, w.names[w.IntN(len(w.names))], float64(w.IntN(4)), limit)
 	for _, annotation := range [][2]string{
 		{v1alpha1.LoadAnnotation, fmt.Sprint(200 + 300*w.IntN(3))},
 		{v1alpha1.MaxP99Annotation, fmt.Sprint(10+w.IntN(20), "ms")},
@@ -233,8 +332,8 @@ func (w *history) changePod(n *fakeNode) {
 
 // changeProfile replaces, adds or deletes the profile of an application or a machine.
 func (w *history) changeProfile() {
-	apps, machines := append(measured(4), serviceProfile("redis")), table(w.t).Machines
-	p, m := apps[w.IntN(len(apps))], machines[w.IntN(len(machines))]
+	p := w.all.applications[w.IntN(len(w.all.applications))].DeepCopy()
+	m := w.all.machines[w.IntN(len(w.all.machines))].DeepCopy()
 	p.Spec.Contentiousness.ReadBytesPerSecond *= 1 + w.Float64()
 	m.Spec.Sustained[0].BytesPerSecond *= 1 + w.Float64()
 	switch w.IntN(6) {

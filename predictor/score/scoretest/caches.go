@@ -15,13 +15,22 @@ const (
 	CacheTaker = "loop1l"
 )
 
-// SharedCaches returns an advisor of five applications on a machine of this name with one
-// NUMA node, on which these CPUs share last-level caches. The applications are those of
-// llc-ddr4x2 in predictor/testdata/simulated.
+// SharedCaches returns an advisor of the profiles of CacheProfiles.
 func SharedCaches(d *evaluation.Dataset, machine string, cpus ...string) (*advisor.Advisor, error) {
-	profiles, m, err := d.Profiles(evaluation.Options{})
+	profiles, m, err := CacheProfiles(d, evaluation.Options{}, machine, cpus...)
 	if err != nil {
 		return nil, err
+	}
+	return advisor.New(profiles, []*v1alpha1.MachineProfile{m}), nil
+}
+
+// CacheProfiles returns profiles of five applications and that of a machine of this name with
+// one NUMA node, on which these CPUs share last-level caches. The applications are those of
+// llc-ddr4x2 in predictor/testdata/simulated, with these points of their curves.
+func CacheProfiles(d *evaluation.Dataset, points evaluation.Options, machine string, cpus ...string) ([]*v1alpha1.ApplicationProfile, *v1alpha1.MachineProfile, error) {
+	profiles, m, err := d.Profiles(points)
+	if err != nil {
+		return nil, nil, err
 	}
 	const some = 5 // enough to fit a model to
 	profiles = profiles[:some]
@@ -30,12 +39,12 @@ func SharedCaches(d *evaluation.Dataset, machine string, cpus ...string) (*advis
 	for _, list := range cpus {
 		set, err := cpuset.Parse(list)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		m.Spec.CPUs += set.Size()
 	}
 	for _, p := range profiles {
 		p.Spec.Machine.Name = machine
 	}
-	return advisor.New(profiles, []*v1alpha1.MachineProfile{m}), nil
+	return profiles, m, nil
 }
