@@ -35,15 +35,15 @@ type history struct {
 	applications map[string]*v1alpha1.ApplicationProfile
 	machines     map[string]*v1alpha1.MachineProfile
 	known        *advisor.Advisor // of these profiles; nil after they changed
-	// all are the profiles that there may be, and names those of the applications and of
-	// some that have none.
+	// all are the profiles that the cluster may have. names has the labels of its pods, some
+	// of which no profile belongs to.
 	all   profileSet
 	names []string
 }
 
 // profileSet is of applications and machines.
 type profileSet struct {
-	// steady profiles change seldom: to fit a model of a cache takes long.
+	// steady profiles seldom change, because fitting the model of a cache takes long.
 	steady       bool
 	applications []*v1alpha1.ApplicationProfile
 	machines     []*v1alpha1.MachineProfile
@@ -76,7 +76,7 @@ func TestHistoryDoesNotMatter(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			if test.profiles.steady && testing.Short() {
-				t.Skip("the race detector makes fits of caches take minutes")
+				t.Skip("the race detector makes the fits of caches ten times slower, 200 s; go test without -short runs this")
 			}
 			change := test.change
 			w := &history{
@@ -226,7 +226,7 @@ func (w *history) relabel(n *fakeNode) {
 	before := n.node
 	n.node = before.DeepCopy()
 	domains, machines := []string{"", "pool", "lake"}, []string{"", "blade", "blade", "twin", "unheard-of"}
-	if w.all.steady { // caches are known of blades alone that share no memory
+	if w.all.steady { // only blades that share no memory have caches that are known
 		domains, machines = []string{"", "", "", "pool"}, []string{"", "blade", "blade", "blade", "blade", "blade", "twin"}
 	}
 	switch w.IntN(3) {
@@ -246,8 +246,8 @@ func (w *history) relabel(n *fakeNode) {
 	w.p.members.handler().OnUpdate(before, n.node)
 }
 
-// giveCPUs changes the CPUs that the pods of a node have for themselves, of which there are a
-// few.
+// giveCPUs changes the CPUs that pods of a node have for themselves. It adds pods to a node
+// with less than three.
 func (w *history) giveCPUs(n *fakeNode) {
 	for len(n.pods) < 3 {
 		w.addPod(n)
@@ -262,8 +262,8 @@ func (w *history) giveCPUs(n *fakeNode) {
 	w.p.members.handler().OnUpdate(before, n.node)
 }
 
-// exclusive gives some pods of a node CPUs of one cache or of both for themselves, and perhaps
-// one that has left.
+// exclusive returns an annotation that gives some pods of a node CPUs of one cache or of both,
+// and sometimes a pod that has left.
 func (w *history) exclusive(n *fakeNode) string {
 	lists := map[string]string{}
 	for _, pod := range n.pods {

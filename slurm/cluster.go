@@ -88,7 +88,8 @@ func (c *Cluster) DefaultPartition() string {
 	return c.Partitions[i].Name
 }
 
-// With returns a copy of the cluster in which a job of this request runs on nodes.
+// With returns a copy of the cluster in which a job of this request runs on nodes. A job that
+// takes a range of nodes runs with all of its CPUs on these.
 func (c *Cluster) With(r *Request, nodes []string) *Cluster {
 	on := *r
 	on.Narrow(len(nodes))

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"bandmate.dev/bandmate/slurm/sbatch/sbatchtest"
+
 	"bandmate.dev/bandmate/slurm/sbatch"
 )
 
 // asked is the request of the arguments of sbatch in a cluster.
 func asked(t *testing.T, c *Cluster, args string) Request {
 	t.Helper()
-	s, err := sbatch.Parse("sbatch", strings.Split(args+"|--wrap=true", "|"), environ(), scripts)
+	s, err := sbatch.Parse("sbatch", strings.Split(args+"|--wrap=true", "|"), sbatchtest.Environ(), sbatchtest.Script)
 	if err != nil {
 		t.Fatal(err)
 	}

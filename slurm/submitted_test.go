@@ -2,42 +2,18 @@ package slurm
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"bandmate.dev/bandmate/slurm/sbatch/sbatchtest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"bandmate.dev/bandmate/slurm/sbatch"
 )
-
-// scripts are what readFile finds.
-func scripts(name string) ([]byte, error) {
-	text, ok := map[string]string{
-		"run.sh":   "#!/bin/bash\n\n#SBATCH --comment=bandmate=scripted  # why\n# a remark\n#SBATCH -N 2 --ntasks-per-node=4 -p \"odd\"\n#SBATCH -x n9\necho\n#SBATCH -N 7\n",
-		"plain.sh": "#!/bin/sh\nsleep 1\n",
-		"het.sh":   "#!/bin/sh\n#SBATCH -N1 --comment=bandmate=a -J leader -p share\n#SBATCH hetjob -N7\n#SBATCH -N2 --comment=bandmate=b\n",
-	}[name]
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	return []byte(text), nil
-}
-
-func environ(variables ...string) func(string) string {
-	return func(name string) string {
-		for _, v := range variables {
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
-}
 
 func TestSubmission(t *testing.T) {
 	for _, test := range []struct {
@@ -47,12 +23,12 @@ func TestSubmission(t *testing.T) {
 		with          string // args with n1 excluded
 	}{
 		{
-			"sbatch", "plain.sh|-n|5", environ(),
+			"sbatch", "plain.sh|-n|5", sbatchtest.Environ(),
 			Request{Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 1},
 			"--exclude=n1|plain.sh|-n|5",
 		},
 		{
-			"sbatch", "-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|plain.sh", environ("SBATCH_MEM_PER_CPU=9"),
+			"sbatch", "-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|plain.sh", sbatchtest.Environ("SBATCH_MEM_PER_CPU=9"),
 			Request{
 				Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 2, CPUsPerTask: 1, Memory: 2048, Reservation: "maint",
 				Gres: map[string]int{"gpu": 2, "gpu:a100": 2, "tape": 1}, TimeLimit: 36 * time.Hour,
@@ -60,7 +36,7 @@ func TestSubmission(t *testing.T) {
 			"-n2|--mem=2G|--gres=gpu:a100:2,tape|--reservation=maint|-t|1-12|--exclude=n1|plain.sh",
 		},
 		{
-			"sbatch", "-N2|-n4|-G3|--mem-per-cpu|100|-t90|plain.sh", environ(),
+			"sbatch", "-N2|-n4|-G3|--mem-per-cpu|100|-t90|plain.sh", sbatchtest.Environ(),
 			Request{
 				Application: "plain.sh", Source: "job name", Nodes: 2, CPUsPerNode: 2, CPUsPerTask: 1, Memory: 200,
 				Gres: map[string]int{"gpu": 2}, TimeLimit: 90 * time.Minute,
@@ -68,57 +44,57 @@ func TestSubmission(t *testing.T) {
 			"-N2|-n4|-G3|--mem-per-cpu|100|-t90|--exclude=n1|plain.sh",
 		},
 		{
-			"sbatch", "--exclusive=user|plain.sh", environ(),
+			"sbatch", "--exclusive=user|plain.sh", sbatchtest.Environ(),
 			Request{Application: "plain.sh", Source: "job name", Nodes: 1, CPUsPerNode: 1, ExclusiveUser: true},
 			"--exclusive=user|--exclude=n1|plain.sh",
 		},
 		{
-			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", environ(),
+			"sbatch", "-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|plain.sh", sbatchtest.Environ(),
 			Request{Application: "md", Source: "comment", Nodes: 2, CPUsPerNode: 8, CPUsPerTask: 2, Limit: 1.2},
 			"-n8|-c2|-N2|--comment=bandmate=md bandmate-limit=1.2|--exclude=n1|plain.sh",
 		},
 		{
-			"sbatch", "run.sh", environ(),
+			"sbatch", "run.sh", sbatchtest.Environ(),
 			Request{Application: "scripted", Source: "comment", Nodes: 2, CPUsPerNode: 4, Partitions: []string{"odd"}, Excluded: []string{"n9"}},
 			"--exclude=n1|run.sh",
 		},
 		{
-			"sbatch", "-p|pack,odd|-x|n[7-8]|run.sh", environ("SBATCH_PARTITION=share", "SBATCH_CONSTRAINT=fast"),
+			"sbatch", "-p|pack,odd|-x|n[7-8]|run.sh", sbatchtest.Environ("SBATCH_PARTITION=share", "SBATCH_CONSTRAINT=fast"),
 			Request{Application: "scripted", Source: "comment", Nodes: 2, CPUsPerNode: 4, Partitions: []string{"pack", "odd"}, Features: "fast", Excluded: []string{"n7", "n8"}},
 			"-p|pack,odd|-x|n[7-8]|--exclude=n1|run.sh",
 		},
 		{
-			"sbatch", "--wrap|sleep 60|--array=0-9%4|-J|lmp", environ(),
+			"sbatch", "--wrap|sleep 60|--array=0-9%4|-J|lmp", sbatchtest.Environ(),
 			Request{Application: "lmp", Source: "job name", Nodes: 1, CPUsPerNode: 1, Copies: 4},
 			"--wrap|sleep 60|--array=0-9%4|-J|lmp|--exclude=n1",
 		},
 		{
-			"sbatch", "--wrap=sleep 60|--excl|-w|n[1-2]", environ(),
+			"sbatch", "--wrap=sleep 60|--excl|-w|n[1-2]", sbatchtest.Environ(),
 			Request{},
 			"", // --excl can be exclude or exclusive
 		},
 		{
-			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per|2|-n|6", environ(),
+			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per|2|-n|6", sbatchtest.Environ(),
 			Request{},
 			"", // several options begin so
 		},
 		{
-			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6", environ(),
+			"sbatch", "--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6", sbatchtest.Environ(),
 			Request{Application: "wrap", Source: "job name", Nodes: 3, CPUsPerNode: 2, Exclusive: true, Required: []string{"n1", "n2"}},
 			"--wrap=sleep 60|--exclusive|-w|n[1-2]|--ntasks-per-node|2|-n|6|--exclude=n1",
 		},
 		{
-			"srun", "-N|2-4|-n|4|--|./lmp|-x|y", environ("SLURM_CPUS_PER_TASK=3"),
+			"srun", "-N|2-4|-n|4|--|./lmp|-x|y", sbatchtest.Environ("SLURM_CPUS_PER_TASK=3"),
 			Request{Application: "lmp", Source: "job name", Nodes: 2, CPUsPerNode: 6, CPUsPerTask: 3},
 			"-N|2-4|-n|4|--exclude=n1|--|./lmp|-x|y",
 		},
 		{
-			"salloc", "-n4|--comm|bandmate=md", environ(),
+			"salloc", "-n4|--comm|bandmate=md", sbatchtest.Environ(),
 			Request{Application: "md", Source: "comment", Nodes: 1, CPUsPerNode: 4, CPUsPerTask: 1},
 			"-n4|--comm|bandmate=md|--exclude=n1",
 		},
 	} {
-		s, err := sbatch.Parse(test.command, strings.Split(test.args, "|"), test.env, scripts)
+		s, err := sbatch.Parse(test.command, strings.Split(test.args, "|"), test.env, sbatchtest.Script)
 		if test.with == "" {
 			if !errors.Is(err, sbatch.ErrNotAdvised) {
 				t.Errorf("%s: %v", test.args, err)
@@ -148,7 +124,7 @@ func TestSubmission(t *testing.T) {
 
 func TestSubmissionOfComponents(t *testing.T) {
 	args := strings.Split("-N1|--comment=bandmate=a|:|-N2|--comment=bandmate=b|plain.sh|:|x", "|")
-	s, err := sbatch.Parse("sbatch", args, environ(), scripts)
+	s, err := sbatch.Parse("sbatch", args, sbatchtest.Environ(), sbatchtest.Script)
 	if err != nil || len(s.Components) != 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -184,7 +160,7 @@ func TestSubmissionOfComponentsInAScript(t *testing.T) {
 		{"-N3|:|-N4|het.sh", "n1 n2", "-N3|--exclude=n1|:|-N4|--exclude=n2|het.sh", "a b", []int{3, 4}},
 		{"-n1|:|-n1|:|-n1|het.sh", "- - n3", "-n1|--exclude=|:|-n1|--exclude=|:|-n1|--exclude=n3|het.sh", "a b b", []int{1, 2, 2}},
 	} {
-		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), sbatchtest.Environ(), sbatchtest.Script)
 		if err != nil || len(s.Components) != len(test.nodes) {
 			t.Fatalf("%s: %+v, %v", test.args, s, err)
 		}
@@ -226,7 +202,7 @@ func TestRequestOfManyTasks(t *testing.T) {
 		{"-n3|-c5|plain.sh", 3, 5},
 		{"-n1|-c99|plain.sh", 1, 99},
 	} {
-		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), environ(), scripts)
+		s, err := sbatch.Parse("sbatch", strings.Split(test.args, "|"), sbatchtest.Environ(), sbatchtest.Script)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,7 +219,7 @@ func FuzzRequestOf(f *testing.F) {
 	f.Add("srun", "--ntasks=4|--mem=1T|--gres=gpu:2|--array=1-9|--|./a", "")
 	f.Fuzz(func(t *testing.T, command, args, script string) {
 		readFile := func(string) ([]byte, error) { return []byte(script), nil }
-		s, err := sbatch.Parse(command, strings.Split(args, "|"), environ(), readFile)
+		s, err := sbatch.Parse(command, strings.Split(args, "|"), sbatchtest.Environ(), readFile)
 		if err != nil {
 			return
 		}

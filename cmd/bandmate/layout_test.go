@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// mostLines is how many lines a package has at most beside its tests, and mostOfCommands
-	// how many a group of commands has: a reader is to have an overview of it.
+	// mostLines bounds the lines of a package without its tests, and mostOfCommands those of
+	// a group of commands. A reader cannot keep more in mind.
 	mostLines      = 6000
 	mostOfCommands = 3000
 )
@@ -47,7 +47,7 @@ func TestLayout(t *testing.T) {
 			most = mostOfCommands
 		}
 		if lines > most {
-			t.Errorf("package %s has %d lines, at most %d are wanted: divide it", path, lines, most)
+			t.Errorf("package %s has %d lines, want at most %d: divide it", path, lines, most)
 		}
 		if !inTable(path) || slices.Contains(listed, path) {
 			continue

@@ -47,7 +47,8 @@ func (s *Session) OpenStage(ctx context.Context) (*Stage, error) {
 	return &Stage{Session: s, Opposite: opposite}, nil
 }
 
-// Program returns a command as a party, whose progress source tells, on the application's CPUs or on the interferer's.
+// Program returns a party that runs a command, on the application's CPUs or on the
+// interferer's. source counts its work.
 func (g *Stage) Program(command launch.Command, source ticks.Source, first bool) *Program {
 	p := &Program{session: g.Session, command: command, Source: source, cpus: g.Placement.Target, spinner: g.Opposite.interferers, beside: g.interferers}
 	if !first {
@@ -56,13 +57,13 @@ func (g *Stage) Program(command launch.Command, source ticks.Source, first bool)
 	return p
 }
 
-// ProgramOn returns a command as a party on CPUs that are to be idle while it is paused.
+// ProgramOn returns a party that runs a command on CPUs that stay idle while it is paused.
 func (g *Stage) ProgramOn(command launch.Command, source ticks.Source, cpus cpuset.CPUSet) *Program {
 	return &Program{session: g.Session, command: command, Source: source, cpus: cpus}
 }
 
 // Elsewhere returns a stage with the same place for the application and an interferer of its
-// own on other CPUs. The caller must call closed, and that does not close g.
+// own on other CPUs. The caller must call closed, which ends that interferer and leaves g open.
 func (g *Stage) Elsewhere(ctx context.Context, cpus cpuset.CPUSet) (other *Stage, closed func() error, err error) {
 	of := g.another()
 	of.Placement.Interferer = cpus

@@ -300,7 +300,7 @@ func (c *Component) Splits(tasks, nodes int) bool {
 	return most > 1 && tasks > nodes && !c.Has("ntasks-per-node") && !c.Has("overcommit")
 }
 
-// On returns the component with a number of nodes in place of that which it names.
+// On returns a copy of the component that asks for this number of nodes.
 func (c *Component) On(nodes int) *Component {
 	return &Component{options: append(slices.Clone(c.options), option{name: "nodes", value: strconv.Itoa(nodes)}), Program: c.Program}
 }

@@ -3,37 +3,12 @@ package sbatch
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
+
+	"bandmate.dev/bandmate/slurm/sbatch/sbatchtest"
 )
-
-// scripts are what readFile finds.
-func scripts(name string) ([]byte, error) {
-	text, ok := map[string]string{
-		"plain.sh": "#!/bin/sh\nsleep 1\n",
-		"het.sh":   "#!/bin/sh\n#SBATCH -N1 --comment=bandmate=a -J leader -p share\n#SBATCH hetjob -N7\n#SBATCH -N2 --comment=bandmate=b\n",
-		"many.sh":  "#!/bin/sh\n" + strings.Repeat("#SBATCH packjob\n", 128),
-		"quiet.sh": "#!/bin/sh\n#SBATCH --quiet\n",
-		"odd.sh":   "#!/bin/sh\n#SBATCH --no-such-thing\n",
-	}[name]
-	if !ok {
-		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
-	}
-	return []byte(text), nil
-}
-
-func environ(variables ...string) func(string) string {
-	return func(name string) string {
-		for _, v := range variables {
-			if value, ok := strings.CutPrefix(v, name+"="); ok {
-				return value
-			}
-		}
-		return ""
-	}
-}
 
 // Slurm does not answer --test-only where it is to be quiet, and refuses --verbose beside it.
 func TestSubmissionQuestion(t *testing.T) {
@@ -46,7 +21,7 @@ func TestSubmissionQuestion(t *testing.T) {
 		"-J|-Q|--comment=--quiet|quiet.sh": "-J|-Q|--comment=--quiet|--exclude=n1|quiet.sh",
 		"-Q|het.sh":                        "--exclude=n1|het.sh",
 	} {
-		s, err := Parse("sbatch", strings.Split(args, "|"), environ(), scripts)
+		s, err := Parse("sbatch", strings.Split(args, "|"), sbatchtest.Environ(), sbatchtest.Script)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +46,7 @@ func TestOptionsKeptBetweenComponents(t *testing.T) {
 		{"sbatch", "-n1|-podd|:|-n1|plain.sh", "partition", "odd -"},
 		{"sbatch", "-n1|:|-n1|-podd|plain.sh", "partition", "- odd"},
 	} {
-		s, err := Parse(test.command, strings.Split(test.args, "|"), environ(), scripts)
+		s, err := Parse(test.command, strings.Split(test.args, "|"), sbatchtest.Environ(), sbatchtest.Script)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,24 +70,24 @@ func TestSubmissionsNotAdvised(t *testing.T) {
 		env           func(string) string
 		want          string
 	}{
-		{"sbatch", "-n4", environ(), "standard input"},
-		{"sbatch", "missing.sh", environ(), "missing.sh"},
-		{"sbatch", "many.sh", environ(), "129 components"},
-		{"sbatch", "-n1|:|plain.sh", environ(), "between colons"},
-		{"sbatch", "odd.sh", environ(), "--no-such-thing"},
-		{"sbatch", "--brand-new-option|plain.sh", environ(), "--brand-new-option"},
-		{"sbatch", "-n", environ(), "--ntasks: its value is missing"},
-		{"sbatch", "-M|alps|plain.sh", environ(), "--clusters"},
-		{"sbatch", "-x|./nodes.txt|plain.sh", environ(), "listed in a file"},
-		{"srun", "hostname", environ("SLURM_JOB_ID=5"), "inside job 5"},
-		{"srun", "--jobid=5|hostname", environ(), "--jobid"},
+		{"sbatch", "-n4", sbatchtest.Environ(), "standard input"},
+		{"sbatch", "missing.sh", sbatchtest.Environ(), "missing.sh"},
+		{"sbatch", "many.sh", sbatchtest.Environ(), "129 components"},
+		{"sbatch", "-n1|:|plain.sh", sbatchtest.Environ(), "between colons"},
+		{"sbatch", "odd.sh", sbatchtest.Environ(), "--no-such-thing"},
+		{"sbatch", "--brand-new-option|plain.sh", sbatchtest.Environ(), "--brand-new-option"},
+		{"sbatch", "-n", sbatchtest.Environ(), "--ntasks: its value is missing"},
+		{"sbatch", "-M|alps|plain.sh", sbatchtest.Environ(), "--clusters"},
+		{"sbatch", "-x|./nodes.txt|plain.sh", sbatchtest.Environ(), "listed in a file"},
+		{"srun", "hostname", sbatchtest.Environ("SLURM_JOB_ID=5"), "inside job 5"},
+		{"srun", "--jobid=5|hostname", sbatchtest.Environ(), "--jobid"},
 	} {
-		_, err := Parse(test.command, strings.Split(test.args, "|"), test.env, scripts)
+		_, err := Parse(test.command, strings.Split(test.args, "|"), test.env, sbatchtest.Script)
 		if !errors.Is(err, ErrNotAdvised) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s %s: %v, want: %s", test.command, test.args, err, test.want)
 		}
 	}
-	if _, err := Parse("scancel", nil, environ(), scripts); err == nil {
+	if _, err := Parse("scancel", nil, sbatchtest.Environ(), sbatchtest.Script); err == nil {
 		t.Error("scancel was understood")
 	}
 }
@@ -125,7 +100,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command, args, script string) {
 		words := strings.Split(args, "|")
 		readFile := func(string) ([]byte, error) { return []byte(script), nil }
-		s, err := Parse(command, words, environ(), readFile)
+		s, err := Parse(command, words, sbatchtest.Environ(), readFile)
 		if err != nil {
 			return
 		}
@@ -134,7 +109,7 @@ func FuzzParse(f *testing.F) {
 			lists[i] = fmt.Sprintf("n%d", i)
 		}
 		with := s.WithExcluded(lists)
-		again, err := Parse(command, with, environ(), readFile)
+		again, err := Parse(command, with, sbatchtest.Environ(), readFile)
 		if err != nil || len(again.Components) != len(lists) {
 			t.Fatalf("%q becomes %q: %v", words, with, err)
 		}
